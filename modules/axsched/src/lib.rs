@@ -1,0 +1,2 @@
+#![no_std]
+pub use axsched_upstream::*;
