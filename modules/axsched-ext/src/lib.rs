@@ -1,12 +1,47 @@
-//! Pluggable schedulers for ArceOS.
-#![cfg_attr(not(feature = "std"), no_std)]
+//! Pluggable schedulers for ArceOS, among them **PBG**, program-behaviour-guided
+//! scheduling: the first run of a program is measured, later runs follow a plan
+//! made from it.
+//!
+//! # Map
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`base`] | [`BaseScheduler`], and the contract as `axtask` really uses it |
+//! | [`event`] | the one place that turns the trait's calls into typed events |
+//! | [`fifo`], [`rr`] | one policy per file: numbered rules, state, code, tests |
+//! | [`pbg`] | recording, the profile, the plan, and following it |
+//! | [`syscall`] | start measuring, end measuring, start PBG: for Rust and C |
+//! | [`selected`] | the policy that this build has chosen |
+//! | [`task`], [`units`], [`clock`] | the task wrapper, newtypes, the CPU's counter |
+//! | `model`, `conformance` | feature `std`: `axtask` on the host, and what every scheduler must satisfy |
+//!
+//! # Choosing a policy
+//!
+//! One feature per build: `sched_fifo`, `sched_rr` or `sched_pbg`; none means
+//! FIFO. Every policy is compiled as a library type in any case (tests and
+//! simulations use them side by side); the feature decides what [`selected`],
+//! and with it the `axsched` shim under `axtask`, stands for.
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 extern crate alloc;
 
 pub mod base;
-#[cfg(feature = "std")]
-pub mod model;
+pub mod clock;
+pub mod event;
+pub mod fifo;
+pub mod pbg;
+pub mod rr;
+pub mod selected;
+pub mod syscall;
+pub mod task;
+pub mod units;
+
 #[cfg(feature = "std")]
 pub mod conformance;
+#[cfg(feature = "std")]
+pub mod model;
 
 pub use base::BaseScheduler;
+pub use fifo::{FifoScheduler, FifoTask};
+pub use pbg::{PbgScheduler, PbgTask};
+pub use rr::{RrScheduler, RrTask};

@@ -1,0 +1,117 @@
+//! Time, as the hot path needs it: one read of the CPU's counter.
+//!
+//! The crate reads the counter itself instead of asking `axhal`, because the
+//! shim must drop into any ArceOS tree whatever its `axhal` version (see
+//! `docs/adr/0001-shim-and-patch.md`). The counters are constant-rate and, on
+//! one CPU, monotonic; their frequency is not known here and not needed.
+
+use crate::units::Counts;
+
+/// A source of [`Counts`]. A type, not a value: it costs nothing to carry.
+pub trait Clock {
+    /// The present reading.
+    fn now() -> Counts;
+}
+
+/// The CPU's own counter: `rdtsc`, `rdtime`, `cntvct_el0` or `rdtime.d`.
+///
+/// One instruction, not serialising: a few instructions of reordering do not
+/// matter to a burst, a fence in every pick would.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuCounter;
+
+impl Clock for CpuCounter {
+    #[inline(always)]
+    fn now() -> Counts {
+        Counts(arch::read_counter())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod arch {
+    #[inline(always)]
+    pub fn read_counter() -> u64 {
+        // SAFETY: every x86_64 CPU has a time-stamp counter, and ArceOS runs at
+        // ring 0, where CR4.TSD does not apply; on a host, ring 3 may read it too.
+        unsafe { core::arch::x86_64::_rdtsc() }
+    }
+}
+
+#[cfg(target_arch = "riscv64")]
+mod arch {
+    #[inline(always)]
+    pub fn read_counter() -> u64 {
+        let time: u64;
+        // SAFETY: `rdtime` only reads; SBI firmware grants it to S-mode.
+        unsafe { core::arch::asm!("rdtime {}", out(reg) time, options(nomem, nostack)) };
+        time
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arch {
+    #[inline(always)]
+    pub fn read_counter() -> u64 {
+        let time: u64;
+        // SAFETY: `cntvct_el0` only reads, and is readable at EL1 and EL0.
+        unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) time, options(nomem, nostack)) };
+        time
+    }
+}
+
+#[cfg(target_arch = "loongarch64")]
+mod arch {
+    #[inline(always)]
+    pub fn read_counter() -> u64 {
+        let time: u64;
+        // SAFETY: `rdtime.d` only reads; the second operand receives the counter id.
+        unsafe { core::arch::asm!("rdtime.d {}, $zero", out(reg) time, options(nomem, nostack)) };
+        time
+    }
+}
+
+/// A clock that tests and the host model move by hand. One per thread, so tests
+/// in parallel do not see each other.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualClock;
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    static VIRTUAL_NOW: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
+}
+
+#[cfg(feature = "std")]
+impl VirtualClock {
+    /// Sets this thread's virtual time.
+    pub fn set(now: u64) {
+        VIRTUAL_NOW.set(now);
+    }
+
+    /// Moves this thread's virtual time forward.
+    pub fn advance(by: u64) {
+        VIRTUAL_NOW.set(VIRTUAL_NOW.get() + by);
+    }
+}
+
+#[cfg(feature = "std")]
+impl Clock for VirtualClock {
+    fn now() -> Counts {
+        Counts(VIRTUAL_NOW.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_counter_moves_forward() {
+        let before = CpuCounter::now();
+        let mut now = before;
+        while now == before {
+            now = CpuCounter::now();
+        }
+        assert!(now > before);
+    }
+}

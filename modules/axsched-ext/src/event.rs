@@ -1,0 +1,321 @@
+//! The one place that turns the trait's calls into typed events.
+//!
+//! [`BaseScheduler`] has four verbs for eight things that happen (see its
+//! table). What a `put_prev_task` means, and that a task has blocked or exited
+//! at all, can be told only by remembering who was picked last. [`Adapter`]
+//! remembers; a [`Policy`] is told:
+//!
+//! | event | means | from |
+//! |---|---|---|
+//! | [`spawned`](Policy::spawned) | a new task is ready | `add_task` |
+//! | [`returned`](Policy::returned) ([`Yielded`](Return::Yielded)) | the running task gave way | put of the running task |
+//! | [`returned`](Policy::returned) ([`Preempted`](Return::Preempted)) | the running task was made to | the same, `preempt` |
+//! | [`returned`](Policy::returned) ([`Woken`](Return::Woken)) | a blocked or migrated task is ready | put of another task |
+//! | [`left`](Policy::left) | the running task blocked, exited or migrated away | pick without a put |
+//! | [`dispatch`](Policy::dispatch) | somebody must run now | pick |
+//! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
+//!
+//! A policy that does not care why a task returned names [`Forget`] as its
+//! [`Policy::Memory`]; the bookkeeping then compiles to nothing.
+//!
+//! Two limits, both from the trait: `main` runs first without being picked, so
+//! its first return counts as `Woken`; and a task that migrates away counts as
+//! `left` at the next pick on the queue that it came from.
+
+use alloc::sync::Arc;
+
+use crate::base::BaseScheduler;
+use crate::task::Task;
+
+/// Why a task is ready again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Return {
+    /// It ran, and gave the CPU away by itself.
+    Yielded,
+    /// It ran, and the CPU was taken from it.
+    Preempted,
+    /// It did not run: it was blocked, or came from another CPU's queue.
+    Woken,
+}
+
+/// What shall happen after a timer tick.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tick {
+    /// The running task goes on.
+    Continue,
+    /// The running task shall be preempted as soon as it may be.
+    Reschedule,
+}
+
+/// A scheduling policy: everything that decides, nothing that guesses.
+///
+/// Calls are serialised by the run queue's lock, with interrupts off. No method
+/// may allocate, log, or keep a handle of a task that is not ready.
+pub trait Policy {
+    /// The wrapped task.
+    type Inner;
+    /// What the policy remembers of each task.
+    type State;
+    /// How much the adapter must remember: [`Remember`] or [`Forget`].
+    type Memory: Memory;
+    /// The name in ArceOS's boot log.
+    const NAME: &'static str;
+    /// The policy with no task in it.
+    const NEW: Self;
+
+    /// A new task is ready.
+    fn spawned(&mut self, task: TaskRef<Self>);
+    /// A known task is ready again.
+    fn returned(&mut self, task: TaskRef<Self>, why: Why<Self>);
+    /// The running task is gone: it blocked, exited or migrated. Its handle is
+    /// not to be had. Told before the [`dispatch`](Policy::dispatch) that it causes.
+    #[inline]
+    fn left(&mut self) {}
+    /// Takes out the task to run now.
+    fn dispatch(&mut self) -> Option<TaskRef<Self>>;
+    /// A timer tick hit `running`.
+    #[inline]
+    fn ticked(&mut self, running: &TaskRef<Self>) -> Tick {
+        let _ = running;
+        Tick::Continue
+    }
+    /// Takes a ready task out; `None` if it is not in this queue. May be slow.
+    fn remove(&mut self, task: &TaskRef<Self>) -> Option<TaskRef<Self>>;
+    /// Sets a task's priority; false where the policy has none.
+    #[inline]
+    fn set_priority(&mut self, task: &TaskRef<Self>, priority: isize) -> bool {
+        let _ = (task, priority);
+        false
+    }
+}
+
+/// A policy's handle of a task.
+pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;
+/// What a policy is told of a task's return.
+pub type Why<P> = <<P as Policy>::Memory as Memory>::Why;
+
+/// What the adapter remembers between calls.
+pub trait Memory {
+    /// What it can say of a task's return.
+    type Why;
+    /// Nothing has been picked yet.
+    const NEW: Self;
+    /// The task at this address is running from now on; null is the idle task.
+    fn dispatched(&mut self, task: *const ());
+    /// This task came back.
+    fn returned(&mut self, task: *const (), preempt: bool) -> Self::Why;
+    /// Whether the running task went away without coming back.
+    fn left(&self) -> bool;
+}
+
+/// Remembers nothing, costs nothing, says nothing.
+pub struct Forget;
+
+impl Memory for Forget {
+    type Why = ();
+    const NEW: Self = Self;
+    #[inline(always)]
+    fn dispatched(&mut self, _: *const ()) {}
+    #[inline(always)]
+    fn returned(&mut self, _: *const (), _: bool) {}
+    #[inline(always)]
+    fn left(&self) -> bool {
+        false
+    }
+}
+
+/// Remembers the running task's address.
+///
+/// An address, never a handle: a handle of a task that exits would keep the
+/// `gc` task spinning. It is compared, never followed, since a task that
+/// migrated may be gone. A new task at the address of a dead one cannot be
+/// mistaken for it, because the pick that follows a death overwrites the
+/// address before the new task can come back.
+pub struct Remember {
+    /// Null while idle, before the first pick, and between a return and the next pick.
+    running: *const (),
+}
+
+// SAFETY: the pointer is only compared, never followed.
+unsafe impl Send for Remember {}
+
+impl Memory for Remember {
+    type Why = Return;
+    const NEW: Self = Self { running: core::ptr::null() };
+
+    #[inline(always)]
+    fn dispatched(&mut self, task: *const ()) {
+        self.running = task;
+    }
+
+    #[inline(always)]
+    fn returned(&mut self, task: *const (), preempt: bool) -> Return {
+        if !core::ptr::eq(task, self.running) {
+            // Whatever the flag says: a waker may ask for rescheduling.
+            return Return::Woken;
+        }
+        self.running = core::ptr::null();
+        if preempt { Return::Preempted } else { Return::Yielded }
+    }
+
+    #[inline(always)]
+    fn left(&self) -> bool {
+        !self.running.is_null()
+    }
+}
+
+/// A [`BaseScheduler`] that drives a [`Policy`].
+pub struct Adapter<P: Policy> {
+    policy: P,
+    memory: P::Memory,
+}
+
+impl<P: Policy> Adapter<P> {
+    /// An empty scheduler.
+    pub const fn new() -> Self {
+        Self::with_policy(P::NEW)
+    }
+
+    /// A scheduler around a policy that has been set up by hand.
+    pub const fn with_policy(policy: P) -> Self {
+        Self { policy, memory: P::Memory::NEW }
+    }
+
+    /// The name that ArceOS prints at boot.
+    pub const fn scheduler_name() -> &'static str {
+        P::NAME
+    }
+
+    /// The policy inside, for tests and statistics.
+    pub const fn policy(&self) -> &P {
+        &self.policy
+    }
+}
+
+impl<P: Policy> Default for Adapter<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[inline(always)]
+fn address<T, S>(task: &Arc<Task<T, S>>) -> *const () {
+    Arc::as_ptr(task).cast()
+}
+
+impl<P: Policy> BaseScheduler for Adapter<P> {
+    type SchedItem = TaskRef<P>;
+
+    fn init(&mut self) {}
+
+    #[inline]
+    fn add_task(&mut self, task: Self::SchedItem) {
+        self.policy.spawned(task);
+    }
+
+    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
+        self.policy.remove(task)
+    }
+
+    #[inline]
+    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
+        if self.memory.left() {
+            self.policy.left();
+        }
+        let next = self.policy.dispatch();
+        self.memory
+            .dispatched(next.as_ref().map_or(core::ptr::null(), address));
+        next
+    }
+
+    #[inline]
+    fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
+        let why = self.memory.returned(address(&prev), preempt);
+        self.policy.returned(prev, why);
+    }
+
+    #[inline]
+    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
+        self.policy.ticked(current) == Tick::Reschedule
+    }
+
+    fn set_priority(&mut self, task: &Self::SchedItem, prio: isize) -> bool {
+        self.policy.set_priority(task, prio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// Writes down what it is told; picks in order of arrival.
+    struct Diary {
+        events: Vec<String>,
+        ready: Vec<Arc<Task<u32, ()>>>,
+    }
+
+    impl Policy for Diary {
+        type Inner = u32;
+        type State = ();
+        type Memory = Remember;
+        const NAME: &'static str = "diary";
+        const NEW: Self = Self { events: Vec::new(), ready: Vec::new() };
+
+        fn spawned(&mut self, task: TaskRef<Self>) {
+            self.events.push(format!("spawned {}", task.inner()));
+            self.ready.push(task);
+        }
+        fn returned(&mut self, task: TaskRef<Self>, why: Return) {
+            self.events.push(format!("{why:?} {}", task.inner()));
+            self.ready.push(task);
+        }
+        fn left(&mut self) {
+            self.events.push("left".into());
+        }
+        fn dispatch(&mut self) -> Option<TaskRef<Self>> {
+            let next = (!self.ready.is_empty()).then(|| self.ready.remove(0));
+            self.events.push(match &next {
+                Some(task) => format!("dispatch {}", task.inner()),
+                None => "idle".into(),
+            });
+            next
+        }
+        fn ticked(&mut self, running: &TaskRef<Self>) -> Tick {
+            self.events.push(format!("tick {}", running.inner()));
+            Tick::Reschedule
+        }
+        fn remove(&mut self, _: &TaskRef<Self>) -> Option<TaskRef<Self>> {
+            None
+        }
+    }
+
+    #[test]
+    fn the_whole_life_of_a_queue() {
+        let mut s = Adapter::<Diary>::new();
+        let main = Arc::new(Task::new(0));
+        s.add_task(Arc::new(Task::new(1))); // gc
+        s.add_task(Arc::new(Task::new(2)));
+        s.put_prev_task(main.clone(), false); // main yields without ever being picked
+        let gc = s.pick_next_task().unwrap();
+        assert!(s.task_tick(&gc));
+        s.put_prev_task(gc, true); // preempted
+        let two = s.pick_next_task().unwrap();
+        s.put_prev_task(two, false); // yields
+        assert_eq!(*s.pick_next_task().unwrap().inner(), 0);
+        let gc = s.pick_next_task().unwrap(); // main blocks
+        s.put_prev_task(main, true); // woken, with a request to reschedule
+        drop(gc);
+        s.pick_next_task(); // gc exits, 2 runs
+        s.pick_next_task(); // 2 exits, main runs
+        s.pick_next_task(); // main blocks, nobody is left
+        s.pick_next_task(); // the idle task asks again: nobody has left
+        let expected = [
+            "spawned 1", "spawned 2", "Woken 0", "dispatch 1", "tick 1", "Preempted 1", "dispatch 2",
+            "Yielded 2", "dispatch 0", "left", "dispatch 1", "Woken 0", "left", "dispatch 2", "left",
+            "dispatch 0", "left", "idle", "idle",
+        ];
+        assert_eq!(s.policy().events, expected);
+    }
+}

@@ -1,0 +1,158 @@
+//! The three calls of PBG, for Rust and, with a `sys_` prefix, for C.
+//!
+//! ```text
+//!   measure_start ──> the program runs ──> measure_end ──> start_pbg ──> the program runs again
+//! ```
+//!
+//! The task that makes a starting call is the *root*: its descendants are the
+//! program. A call takes effect at once for every task spawned after it. A call
+//! that fails changes nothing.
+//!
+//! | call | needs | takes |
+//! |---|---|---|
+//! | [`measure_start`] | neither measuring nor replaying | 224 KiB the first time, kept |
+//! | [`measure_end`] | measuring | time linear in the recorded tasks, twice to sort |
+//! | [`start_pbg`] | a profile; neither measuring nor replaying | about 72 bytes a planned task, kept |
+//!
+//! | error | errno | when |
+//! |---|---|---|
+//! | [`Error::NotBuiltIn`] | −38 `ENOSYS` | the build has another policy |
+//! | [`Error::NotSupported`] | −95 `EOPNOTSUPP` | more than one CPU is scheduling |
+//! | [`Error::AlreadyMeasuring`] | −114 `EALREADY` | `measure_start` while measuring |
+//! | [`Error::NotMeasuring`] | −22 `EINVAL` | `measure_end` without `measure_start` |
+//! | [`Error::NoProfile`] | −61 `ENODATA` | `start_pbg` before a measurement has ended |
+//! | [`Error::Measuring`] | −16 `EBUSY` | `start_pbg` while measuring |
+//! | [`Error::Replaying`] | −16 `EBUSY` | `measure_start` while replaying |
+//! | [`Error::AlreadyReplaying`] | −114 `EALREADY` | `start_pbg` while replaying |
+//! | [`Error::NoMemory`] | −12 `ENOMEM` | the record or the plan does not fit |
+//! | [`Error::Contended`] | −11 `EAGAIN` | another task is inside one of these calls |
+//!
+//! A replay lasts until the system ends; when the last planned task is gone,
+//! the fallback policy is all that is left of it. Measuring is for one CPU:
+//! with several, who spawned a task cannot be told from what a queue sees.
+
+use crate::pbg::CONTROL;
+use crate::selected::HAS_PBG;
+
+/// Why a call was refused. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// This build has another policy than PBG.
+    NotBuiltIn,
+    /// More than one CPU is scheduling.
+    NotSupported,
+    /// Measuring has begun already.
+    AlreadyMeasuring,
+    /// No measurement is under way.
+    NotMeasuring,
+    /// No measurement has ended yet.
+    NoProfile,
+    /// A measurement is under way.
+    Measuring,
+    /// A replay is under way.
+    Replaying,
+    /// The replay has begun already.
+    AlreadyReplaying,
+    /// Out of memory.
+    NoMemory,
+    /// Another task is inside one of these calls.
+    Contended,
+}
+
+impl Error {
+    /// The error as a negative Linux errno.
+    pub const fn errno(self) -> i32 {
+        match self {
+            Self::NotBuiltIn => -38,
+            Self::NotSupported => -95,
+            Self::AlreadyMeasuring | Self::AlreadyReplaying => -114,
+            Self::NotMeasuring => -22,
+            Self::NoProfile => -61,
+            Self::Measuring | Self::Replaying => -16,
+            Self::NoMemory => -12,
+            Self::Contended => -11,
+        }
+    }
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::NotBuiltIn => "this build has another policy than PBG: build with FEATURES=sched_pbg",
+            Self::NotSupported => "PBG measures and replays on one CPU only: run with SMP=1",
+            Self::AlreadyMeasuring => "measuring has begun already: call measure_end first",
+            Self::NotMeasuring => "no measurement is under way: call measure_start first",
+            Self::NoProfile => "there is no profile: call measure_start and measure_end first",
+            Self::Measuring => "a measurement is under way: call measure_end first",
+            Self::Replaying => "a replay is under way, and lasts until the system ends",
+            Self::AlreadyReplaying => "the replay has begun already",
+            Self::NoMemory => "out of memory",
+            Self::Contended => "another task is inside a PBG call: try again",
+        })
+    }
+}
+
+impl core::error::Error for Error {}
+
+const fn built_in() -> Result<(), Error> {
+    if HAS_PBG { Ok(()) } else { Err(Error::NotBuiltIn) }
+}
+
+/// Starts measuring: from now on the caller's descendants are recorded.
+///
+/// # Errors
+/// See the [table](self).
+pub fn measure_start() -> Result<(), Error> {
+    built_in()?;
+    CONTROL.measure_start()
+}
+
+/// Ends measuring and makes a profile of it, in place of an earlier one.
+/// Returns the number of tasks in it.
+///
+/// # Errors
+/// See the [table](self).
+pub fn measure_end() -> Result<usize, Error> {
+    built_in()?;
+    CONTROL.measure_end()
+}
+
+/// Makes a plan of the profile and follows it: from now on the caller's
+/// descendants run in its order. Returns the number of tasks planned.
+///
+/// # Errors
+/// See the [table](self).
+pub fn start_pbg() -> Result<usize, Error> {
+    built_in()?;
+    CONTROL.start_pbg()
+}
+
+/// The C ABI; declared in `include/axsched_ext.h`.
+mod c {
+    use super::Error;
+
+    fn code(result: Result<usize, Error>) -> i32 {
+        // A count of tasks is at most `MAX_TASKS`, far below i32::MAX.
+        result.map_or_else(Error::errno, |tasks| tasks as i32)
+    }
+
+    /// [`measure_start`](super::measure_start); 0 or a negative errno.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn sys_measure_start() -> i32 {
+        code(super::measure_start().map(|()| 0))
+    }
+
+    /// [`measure_end`](super::measure_end); the number of tasks or a negative errno.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn sys_measure_end() -> i32 {
+        code(super::measure_end())
+    }
+
+    /// [`start_pbg`](super::start_pbg); the number of tasks or a negative errno.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn sys_start_pbg() -> i32 {
+        code(super::start_pbg())
+    }
+}
+
+pub use c::{sys_measure_end, sys_measure_start, sys_start_pbg};

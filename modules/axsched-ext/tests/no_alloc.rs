@@ -1,0 +1,149 @@
+//! No policy allocates or frees in pick, put and tick, nor when a task is added.
+//!
+//! These calls are made with interrupts off under the run queue's lock. The
+//! allocator of this test refuses while a scheduler call is under way; each
+//! test also shows that it would notice.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::event::Adapter;
+use axsched_ext::pbg::{Control, Pbg};
+use axsched_ext::*;
+
+thread_local! {
+    static REFUSING: Cell<bool> = const { Cell::new(false) };
+    static REFUSED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The system's allocator, which counts what it should have refused. (It cannot
+/// panic: an allocator must not unwind.)
+struct Refusing;
+
+impl Refusing {
+    fn note() {
+        if REFUSING.get() {
+            REFUSED.set(REFUSED.get() + 1);
+        }
+    }
+}
+
+// SAFETY: every call is handed on to `System` as it came.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Self::note();
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        Self::note();
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;
+
+/// Makes one scheduler call.
+fn guarded<R>(call: impl FnOnce() -> R) -> R {
+    REFUSING.set(true);
+    let result = call();
+    REFUSING.set(false);
+    assert_eq!(REFUSED.replace(0), 0, "a scheduler call allocated or freed");
+    result
+}
+
+/// Drives a scheduler through every kind of call, with what the calls need.
+struct Driver<S: BaseScheduler> {
+    scheduler: S,
+    make: fn(u32) -> S::SchedItem,
+    blocked: Vec<S::SchedItem>,
+    current: Option<S::SchedItem>,
+    random: u64,
+}
+
+impl<S: BaseScheduler> Driver<S> {
+    fn new(scheduler: S, make: fn(u32) -> S::SchedItem) -> Self {
+        let mut this = Self { scheduler, make, blocked: Vec::with_capacity(1000), current: None, random: 1 };
+        this.spawn(8);
+        this
+    }
+
+    fn spawn(&mut self, n: u32) {
+        for i in 0..n {
+            let task = (self.make)(i);
+            guarded(|| self.scheduler.add_task(task));
+        }
+    }
+
+    fn step(&mut self) {
+        self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        VirtualClock::advance(self.random >> 58);
+        match (self.random >> 40) % 6 {
+            0 => {
+                if let Some(task) = self.blocked.pop() {
+                    guarded(|| self.scheduler.put_prev_task(task, false));
+                }
+            }
+            1 => {
+                self.blocked.extend(self.current.take());
+                self.current = guarded(|| self.scheduler.pick_next_task());
+            }
+            op @ 2..4 => {
+                if let Some(task) = self.current.take() {
+                    guarded(|| self.scheduler.put_prev_task(task, op == 2));
+                }
+                self.current = guarded(|| self.scheduler.pick_next_task());
+            }
+            _ => {
+                if let Some(task) = &self.current {
+                    let _ = guarded(|| self.scheduler.task_tick(task));
+                }
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        (0..20_000).for_each(|_| self.step());
+    }
+}
+
+#[test]
+fn the_test_notices_an_allocation() {
+    assert!(catch_unwind(|| guarded(|| drop(Box::new(1)))).is_err());
+    REFUSING.set(false);
+}
+
+#[test]
+fn fifo() {
+    Driver::new(FifoScheduler::<u32>::new(), |i| Arc::new(FifoTask::new(i))).run();
+}
+
+#[test]
+fn rr() {
+    Driver::new(RrScheduler::<u32, 5>::new(), |i| Arc::new(RrTask::new(i))).run();
+}
+
+#[test]
+fn pbg_in_every_phase_and_while_it_changes() {
+    let control: &'static Control = Box::leak(Box::default());
+    let scheduler: PbgScheduler<u32, VirtualClock> = Adapter::with_policy(Pbg::with_control(control));
+    let mut driver = Driver::new(scheduler, |i| Arc::new(PbgTask::new(i)));
+    driver.run();
+    for _ in 0..3 {
+        control.measure_start().unwrap();
+        driver.spawn(200);
+        driver.run();
+        control.measure_end().unwrap();
+        driver.run();
+    }
+    control.start_pbg().unwrap();
+    driver.spawn(200);
+    driver.run();
+    let status = control.status().unwrap();
+    assert!(status.matched > 0 && status.turns > 0 && status.demoted > 0, "{status:?}");
+}
