@@ -40,8 +40,9 @@
 //!     most the sum of what its predecessors may use.
 //!
 //! **Cost.** Measuring adds one counter read to a pick. Following the plan, a
-//! yield that keeps the CPU is a bit set, a find-first-set over two words, and
-//! two moves of a pointer; the counter is read only when the CPU changes hands.
+//! yield that keeps the CPU moves one pointer aside and back; other picks are a
+//! find-first-set over two words, and the counter is read only when the CPU
+//! changes hands.
 //! Nothing allocates in pick, put or tick: the calls do.
 //!
 //! **Limits.** One CPU ([`syscall`](crate::syscall)). Ticks and preemption
@@ -146,6 +147,12 @@ pub struct Pbg<T, C> {
     /// Every ready task in base mode; in replay, those that run from the fallback queue.
     queue: Queue<T, PbgState>,
     running: Running,
+    /// KEEP: set only if the running task follows the plan, and nothing has
+    /// become ready and no tick has asked for the CPU since it was dispatched.
+    /// Then nobody can be before it, and when it yields it goes on at once.
+    keeps: bool,
+    /// The running task, between its yield and the pick that gives it the CPU back.
+    held: Option<Arc<PbgTask<T>>>,
     /// Address of the root; null if that is `main` before its first pick.
     root: *const (),
     clock: PhantomData<C>,
@@ -168,6 +175,8 @@ impl<T, C: Clock> Pbg<T, C> {
                 member: Member::OUTSIDE,
                 since: Counts::ZERO,
             },
+            keeps: false,
+            held: None,
             root: core::ptr::null(),
             clock: PhantomData,
         }
@@ -224,6 +233,18 @@ impl<T, C: Clock> Pbg<T, C> {
         member
     }
 
+    /// Puts a task where it waits for its turn.
+    fn make_ready(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        let member = self.member(&task);
+        match &mut self.mode {
+            Mode::Base => {}
+            Mode::Measure(recorder) => recorder.returned(member, why),
+            Mode::Replay(replay) if replay.follows(member) => return replay.ready(member, task),
+            Mode::Replay(_) => {}
+        }
+        rr::requeue(&mut self.queue, task, why);
+    }
+
     /// `task` has the CPU from now on. Measured time begins.
     #[inline]
     fn running(&mut self, task: Option<&Arc<PbgTask<T>>>, now: Counts) {
@@ -243,6 +264,7 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
 
     fn spawned(&mut self, task: Arc<PbgTask<T>>) {
         self.follow();
+        self.keeps = false;
         let parent = self.running.member;
         let member = match &mut self.mode {
             Mode::Base => Member::OUTSIDE,
@@ -258,14 +280,12 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
 
     #[inline]
     fn returned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
-        let member = self.member(&task);
-        match &mut self.mode {
-            Mode::Base => {}
-            Mode::Measure(recorder) => recorder.returned(member, why),
-            Mode::Replay(replay) if replay.follows(member) => return replay.ready(member, task),
-            Mode::Replay(_) => {}
+        if self.keeps && why == Return::Yielded {
+            self.held = Some(task); // rule 5
+        } else {
+            self.keeps = false;
+            self.make_ready(task, why);
         }
-        rr::requeue(&mut self.queue, task, why);
     }
 
     #[inline]
@@ -278,6 +298,14 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<PbgTask<T>>> {
         self.follow();
+        if let Some(task) = self.held.take() {
+            if self.keeps {
+                return Some(task);
+            }
+            // Another CPU has added a task since the yield.
+            self.make_ready(task, Return::Yielded);
+        }
+        self.keeps = false;
         let next = match &mut self.mode {
             Mode::Base => {
                 let next = self.queue.pop_front();
@@ -297,8 +325,13 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
                 return next;
             }
             Mode::Replay(replay) => match replay.take_first(!self.queue.is_empty()) {
-                Some((member, task)) if member == self.running.member => return Some(task), // rule 5
-                Some((_, task)) => Some(task),
+                Some((member, task)) => {
+                    self.keeps = true;
+                    if member == self.running.member {
+                        return Some(task); // its burst goes on
+                    }
+                    Some(task)
+                }
                 None => {
                     replay.fallback_turn(self.control);
                     self.queue.pop_front()
@@ -320,7 +353,9 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
         };
         if replay.follows(member) {
             let burst = C::now() - self.running.since;
-            return replay.ticked(member, burst, !self.queue.is_empty(), self.control);
+            let tick = replay.ticked(member, burst, !self.queue.is_empty(), self.control);
+            self.keeps &= tick == Tick::Continue;
+            return tick;
         }
         if replay.any_ready() {
             running.state().slice.end_turn(); // rule 7
@@ -330,6 +365,10 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
     }
 
     fn remove(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
+        let held = self.held.take_if(|held| Arc::ptr_eq(held, task));
+        if held.is_some() {
+            return held;
+        }
         let member = self.member(task);
         if let Mode::Replay(replay) = &mut self.mode
             && let Some(task) = replay.remove(member, task)
