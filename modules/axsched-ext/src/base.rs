@@ -27,7 +27,8 @@
 //!
 //! [`event`](crate::event) turns this into typed events, once, for every
 //! policy. `main` and migration helpers become current without ever being
-//! picked. The first `add_task` on every queue is the `gc` task.
+//! picked. The first `add_task` on every queue is the `gc` task. In this version
+//! of `axtask` every waker passes `resched` as false.
 
 /// A scheduler that `axtask` can drive.
 ///

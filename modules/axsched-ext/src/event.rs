@@ -142,7 +142,9 @@ unsafe impl Send for Remember {}
 
 impl Memory for Remember {
     type Why = Return;
-    const NEW: Self = Self { running: core::ptr::null() };
+    const NEW: Self = Self {
+        running: core::ptr::null(),
+    };
 
     #[inline(always)]
     fn dispatched(&mut self, task: *const ()) {
@@ -156,7 +158,11 @@ impl Memory for Remember {
             return Return::Woken;
         }
         self.running = core::ptr::null();
-        if preempt { Return::Preempted } else { Return::Yielded }
+        if preempt {
+            Return::Preempted
+        } else {
+            Return::Yielded
+        }
     }
 
     #[inline(always)]
@@ -179,7 +185,10 @@ impl<P: Policy> Adapter<P> {
 
     /// A scheduler around a policy that has been set up by hand.
     pub const fn with_policy(policy: P) -> Self {
-        Self { policy, memory: P::Memory::NEW }
+        Self {
+            policy,
+            memory: P::Memory::NEW,
+        }
     }
 
     /// The name that ArceOS prints at boot.
@@ -261,7 +270,10 @@ mod tests {
         type State = ();
         type Memory = Remember;
         const NAME: &'static str = "diary";
-        const NEW: Self = Self { events: Vec::new(), ready: Vec::new() };
+        const NEW: Self = Self {
+            events: Vec::new(),
+            ready: Vec::new(),
+        };
 
         fn spawned(&mut self, task: TaskRef<Self>) {
             self.events.push(format!("spawned {}", task.inner()));
@@ -312,9 +324,25 @@ mod tests {
         s.pick_next_task(); // main blocks, nobody is left
         s.pick_next_task(); // the idle task asks again: nobody has left
         let expected = [
-            "spawned 1", "spawned 2", "Woken 0", "dispatch 1", "tick 1", "Preempted 1", "dispatch 2",
-            "Yielded 2", "dispatch 0", "left", "dispatch 1", "Woken 0", "left", "dispatch 2", "left",
-            "dispatch 0", "left", "idle", "idle",
+            "spawned 1",
+            "spawned 2",
+            "Woken 0",
+            "dispatch 1",
+            "tick 1",
+            "Preempted 1",
+            "dispatch 2",
+            "Yielded 2",
+            "dispatch 0",
+            "left",
+            "dispatch 1",
+            "Woken 0",
+            "left",
+            "dispatch 2",
+            "left",
+            "dispatch 0",
+            "left",
+            "idle",
+            "idle",
         ];
         assert_eq!(s.policy().events, expected);
     }

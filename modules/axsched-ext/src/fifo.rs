@@ -29,7 +29,9 @@ impl<T> Policy for Fifo<T> {
     type State = ();
     type Memory = Forget;
     const NAME: &'static str = "FIFO";
-    const NEW: Self = Self { ready: Queue::new() };
+    const NEW: Self = Self {
+        ready: Queue::new(),
+    };
 
     #[inline]
     fn spawned(&mut self, task: Arc<FifoTask<T>>) {
@@ -95,7 +97,10 @@ mod tests {
         assert!(a.remove_task(&foreign).is_none());
         assert!(a.remove_task(&Arc::new(FifoTask::new(9))).is_none());
         let first = a.pick_next_task().unwrap();
-        assert!(a.remove_task(&first).is_none(), "a running task is not in the queue");
+        assert!(
+            a.remove_task(&first).is_none(),
+            "a running task is not in the queue"
+        );
         a.put_prev_task(first.clone(), false);
         assert!(Arc::ptr_eq(&a.remove_task(&first).unwrap(), &first));
         assert_eq!(*b.pick_next_task().unwrap().inner(), 7);

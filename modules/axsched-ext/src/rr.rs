@@ -37,7 +37,11 @@ impl<const SLICE: usize> RrState<SLICE> {
     pub(crate) fn tick(&self) -> Tick {
         let left = self.left.load(Relaxed).saturating_sub(1);
         self.left.store(left, Relaxed);
-        if left == 0 { Tick::Reschedule } else { Tick::Continue }
+        if left == 0 {
+            Tick::Reschedule
+        } else {
+            Tick::Continue
+        }
     }
 
     /// Ends the turn early: the next return goes to the end of the queue.
@@ -73,7 +77,9 @@ impl<const SLICE: usize> AsRef<Self> for RrState<SLICE> {
 impl<const SLICE: usize> Fresh for RrState<SLICE> {
     const FRESH: Self = {
         assert!(SLICE > 0, "a time slice has at least one tick");
-        Self { left: AtomicUsize::new(SLICE) }
+        Self {
+            left: AtomicUsize::new(SLICE),
+        }
     };
 }
 
@@ -87,7 +93,9 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
     type State = RrState<SLICE>;
     type Memory = Remember;
     const NAME: &'static str = "RR";
-    const NEW: Self = Self { ready: Queue::new() };
+    const NEW: Self = Self {
+        ready: Queue::new(),
+    };
 
     #[inline]
     fn spawned(&mut self, task: Arc<RrTask<T, SLICE>>) {
@@ -147,7 +155,11 @@ mod tests {
         assert_eq!(*second.inner(), 1);
         s.put_prev_task(second, false);
         let first = s.pick_next_task().unwrap();
-        assert_eq!(ticks_of_a_turn(&mut s, &first), 3, "the new slice is a whole one");
+        assert_eq!(
+            ticks_of_a_turn(&mut s, &first),
+            3,
+            "the new slice is a whole one"
+        );
     }
 
     #[test]

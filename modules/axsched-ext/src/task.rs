@@ -81,7 +81,10 @@ pub(crate) type Queue<T, S> = List<Arc<Task<T, S>>>;
 /// Takes `task` out of `queue` if it is there. Linear: `axtask` never removes a
 /// task, and a search, unlike `List::remove`, is sound for a task that is
 /// linked in some other queue.
-pub(crate) fn remove<T, S>(queue: &mut Queue<T, S>, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
+pub(crate) fn remove<T, S>(
+    queue: &mut Queue<T, S>,
+    task: &Arc<Task<T, S>>,
+) -> Option<Arc<Task<T, S>>> {
     let mut cursor = queue.cursor_front_mut();
     while let Some(entry) = cursor.current() {
         if core::ptr::eq(entry, Arc::as_ptr(task)) {

@@ -68,7 +68,13 @@ struct Driver<S: BaseScheduler> {
 
 impl<S: BaseScheduler> Driver<S> {
     fn new(scheduler: S, make: fn(u32) -> S::SchedItem) -> Self {
-        let mut this = Self { scheduler, make, blocked: Vec::with_capacity(1000), current: None, random: 1 };
+        let mut this = Self {
+            scheduler,
+            make,
+            blocked: Vec::with_capacity(1000),
+            current: None,
+            random: 1,
+        };
         this.spawn(8);
         this
     }
@@ -81,7 +87,10 @@ impl<S: BaseScheduler> Driver<S> {
     }
 
     fn step(&mut self) {
-        self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.random = self
+            .random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         VirtualClock::advance(self.random >> 58);
         match (self.random >> 40) % 6 {
             0 => {
@@ -131,7 +140,8 @@ fn rr() {
 #[test]
 fn pbg_in_every_phase_and_while_it_changes() {
     let control: &'static Control = Box::leak(Box::default());
-    let scheduler: PbgScheduler<u32, VirtualClock> = Adapter::with_policy(Pbg::with_control(control));
+    let scheduler: PbgScheduler<u32, VirtualClock> =
+        Adapter::with_policy(Pbg::with_control(control));
     let mut driver = Driver::new(scheduler, |i| Arc::new(PbgTask::new(i)));
     driver.run();
     for _ in 0..3 {
@@ -145,5 +155,8 @@ fn pbg_in_every_phase_and_while_it_changes() {
     driver.spawn(200);
     driver.run();
     let status = control.status().unwrap();
-    assert!(status.matched > 0 && status.turns > 0 && status.demoted > 0, "{status:?}");
+    assert!(
+        status.matched > 0 && status.turns > 0 && status.demoted > 0,
+        "{status:?}"
+    );
 }

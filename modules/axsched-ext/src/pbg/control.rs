@@ -67,7 +67,6 @@ struct Inner {
 
 /// The counters of [`Status`]. Written by the scheduler only, so relaxed loads
 /// and stores do; a reader sees each exactly, though not all at one instant.
-#[derive(Default)]
 pub(super) struct Tally {
     pub planned: AtomicU32,
     pub matched: AtomicU32,
@@ -78,8 +77,13 @@ pub(super) struct Tally {
 
 impl Tally {
     const fn new() -> Self {
-        const ZERO: AtomicU32 = AtomicU32::new(0);
-        Self { planned: ZERO, matched: ZERO, unplanned: ZERO, demoted: ZERO, turns: ZERO }
+        Self {
+            planned: AtomicU32::new(0),
+            matched: AtomicU32::new(0),
+            unplanned: AtomicU32::new(0),
+            demoted: AtomicU32::new(0),
+            turns: AtomicU32::new(0),
+        }
     }
 }
 
@@ -121,7 +125,11 @@ impl Control {
 
     /// PBG runs on one CPU: see [`syscall`](crate::syscall).
     fn one_queue(&self) -> Result<(), Error> {
-        if self.queues.load(Relaxed) > 1 { Err(Error::NotSupported) } else { Ok(()) }
+        if self.queues.load(Relaxed) > 1 {
+            Err(Error::NotSupported)
+        } else {
+            Ok(())
+        }
     }
 
     fn publish(&self, mut inner: SpinMutexGuard<'_, Inner>, phase: Phase, order: Order) {

@@ -48,7 +48,9 @@ impl Recorder {
     /// An empty table, for good: the scheduler may look at it at any time.
     pub fn leak() -> Result<&'static Self, Error> {
         let mut records = Vec::new();
-        records.try_reserve_exact(MAX_TASKS).map_err(|_| Error::NoMemory)?;
+        records
+            .try_reserve_exact(MAX_TASKS)
+            .map_err(|_| Error::NoMemory)?;
         records.resize_with(MAX_TASKS, Record::default);
         Ok(Box::leak(Box::new(Self {
             records: records.into_boxed_slice(),
@@ -70,7 +72,10 @@ impl Recorder {
         let (key, children) = match parent.index() {
             Some(index) => {
                 let record = &self.records[index];
-                (TaskKey::from_bits(record.key.load(Relaxed)), &record.children)
+                (
+                    TaskKey::from_bits(record.key.load(Relaxed)),
+                    &record.children,
+                )
             }
             None if parent == Member::ROOT => (TaskKey::ROOT, &self.root_children),
             None => return Member::OUTSIDE,
@@ -80,11 +85,18 @@ impl Recorder {
 
         let index = self.len.load(Relaxed);
         let Some(record) = self.records.get(index) else {
-            self.unrecorded.store(self.unrecorded.load(Relaxed) + 1, Relaxed);
+            self.unrecorded
+                .store(self.unrecorded.load(Relaxed) + 1, Relaxed);
             return Member::OUTSIDE; // rule 4
         };
         record.key.store(key.child(ordinal).to_bits(), Relaxed);
-        for field in [&record.run, &record.dispatches, &record.yields, &record.preemptions, &record.blocks] {
+        for field in [
+            &record.run,
+            &record.dispatches,
+            &record.yields,
+            &record.preemptions,
+            &record.blocks,
+        ] {
             field.store(0, Relaxed);
         }
         record.children.store(0, Relaxed);

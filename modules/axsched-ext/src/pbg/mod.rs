@@ -15,7 +15,7 @@
 //!
 //! **Measuring**
 //!  2. Before, while, and unless a plan is followed, the base policy runs: round
-//!     robin with 5 ticks ([`rr`](crate::rr), its rules).
+//!     robin with 5 ticks ([`rr`], its rules).
 //!  3. Each recorded task's on-CPU time is the sum of its bursts. A burst begins
 //!     when the task is dispatched and ends when it yields, is preempted, blocks
 //!     or exits.
@@ -94,7 +94,11 @@ impl Member {
     /// The index of a recorded or planned task.
     #[inline]
     const fn index(self) -> Option<usize> {
-        if self.0 < Self::ROOT.0 { Some(self.0 as usize) } else { None }
+        if self.0 < Self::ROOT.0 {
+            Some(self.0 as usize)
+        } else {
+            None
+        }
     }
 }
 
@@ -102,19 +106,23 @@ impl Member {
 pub struct PbgState {
     slice: RrState<SLICE_TICKS>,
     /// The epoch and the [`Member`] of it that this task is. 0 is a task that was
-    /// never added: `main`.
+    /// never added: `main`, or a migration helper.
     tag: AtomicU64,
 }
 
 impl PbgState {
     #[inline]
     fn set(&self, epoch: u32, member: Member) {
-        self.tag.store((epoch as u64) << 32 | member.0 as u64, Relaxed);
+        self.tag
+            .store((epoch as u64) << 32 | member.0 as u64, Relaxed);
     }
 }
 
 impl Fresh for PbgState {
-    const FRESH: Self = Self { slice: RrState::FRESH, tag: AtomicU64::new(0) };
+    const FRESH: Self = Self {
+        slice: RrState::FRESH,
+        tag: AtomicU64::new(0),
+    };
 }
 
 impl AsRef<RrState<SLICE_TICKS>> for PbgState {
@@ -220,15 +228,28 @@ impl<T, C: Clock> Pbg<T, C> {
     #[inline(always)]
     fn member(&self, task: &Arc<PbgTask<T>>) -> Member {
         let tag = task.state().tag.load(Relaxed);
-        if (tag >> 32) as u32 == self.epoch { Member(tag as u32) } else { self.recognise(task, tag) }
+        if (tag >> 32) as u32 == self.epoch {
+            Member(tag as u32)
+        } else {
+            self.recognise(task, tag)
+        }
     }
 
     /// A task that is older than the epoch is its root or outside.
     #[cold]
     fn recognise(&self, task: &Arc<PbgTask<T>>, tag: u64) -> Member {
-        // If the root was never picked it is `main`, the one task never added.
-        let is_root = if self.root.is_null() { tag == 0 } else { Arc::as_ptr(task).cast() == self.root };
-        let member = if is_root { Member::ROOT } else { Member::OUTSIDE };
+        // If the root was never picked it is `main`. On one CPU no other task that
+        // was never added comes back (migration helpers do, on several).
+        let is_root = if self.root.is_null() {
+            tag == 0
+        } else {
+            Arc::as_ptr(task).cast() == self.root
+        };
+        let member = if is_root {
+            Member::ROOT
+        } else {
+            Member::OUTSIDE
+        };
         task.state().set(self.epoch, member);
         member
     }
@@ -249,8 +270,16 @@ impl<T, C: Clock> Pbg<T, C> {
     #[inline]
     fn running(&mut self, task: Option<&Arc<PbgTask<T>>>, now: Counts) {
         self.running = match task {
-            Some(task) => Running { address: Arc::as_ptr(task).cast(), member: self.member(task), since: now },
-            None => Running { address: core::ptr::null(), member: Member::OUTSIDE, since: now },
+            Some(task) => Running {
+                address: Arc::as_ptr(task).cast(),
+                member: self.member(task),
+                since: now,
+            },
+            None => Running {
+                address: core::ptr::null(),
+                member: Member::OUTSIDE,
+                since: now,
+            },
         };
     }
 }
@@ -309,7 +338,9 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
         let next = match &mut self.mode {
             Mode::Base => {
                 let next = self.queue.pop_front();
-                self.running.address = next.as_ref().map_or(core::ptr::null(), |t| Arc::as_ptr(t).cast());
+                self.running.address = next
+                    .as_ref()
+                    .map_or(core::ptr::null(), |t| Arc::as_ptr(t).cast());
                 return next;
             }
             Mode::Measure(recorder) => {

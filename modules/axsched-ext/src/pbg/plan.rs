@@ -33,8 +33,13 @@ impl Plan {
     /// [`Error::NoMemory`]. Cost: n log n, 16 bytes a task.
     pub fn shortest_first(profile: &Profile) -> Result<Self, Error> {
         let mut tasks = Vec::new();
-        tasks.try_reserve_exact(profile.tasks().len()).map_err(|_| Error::NoMemory)?;
-        tasks.extend(profile.tasks().iter().map(|t| PlannedTask { key: t.key, run: t.run }));
+        tasks
+            .try_reserve_exact(profile.tasks().len())
+            .map_err(|_| Error::NoMemory)?;
+        tasks.extend(profile.tasks().iter().map(|t| PlannedTask {
+            key: t.key,
+            run: t.run,
+        }));
         tasks.sort_by_key(|task| task.run); // stable, so ties keep their order
         tasks.truncate(MAX_TASKS);
         Ok(Self { tasks })
@@ -77,6 +82,9 @@ mod tests {
         let runs: Vec<u64> = (0..MAX_TASKS as u64 + 10).rev().collect();
         let plan = Plan::shortest_first(&profile(&runs)).unwrap();
         assert_eq!(plan.tasks().len(), MAX_TASKS);
-        assert_eq!(plan.tasks().last().unwrap().run, Counts(MAX_TASKS as u64 - 1));
+        assert_eq!(
+            plan.tasks().last().unwrap().run,
+            Counts(MAX_TASKS as u64 - 1)
+        );
     }
 }

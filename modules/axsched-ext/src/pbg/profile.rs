@@ -51,7 +51,11 @@ impl Profile {
         let before = tasks.len();
         tasks.retain(|task| !shared(&task.key));
         let ambiguous = before - tasks.len();
-        Self { tasks, unrecorded, ambiguous }
+        Self {
+            tasks,
+            unrecorded,
+            ambiguous,
+        }
     }
 
     /// The tasks, in the order in which they were spawned.
@@ -75,7 +79,14 @@ mod tests {
     use super::*;
 
     fn task(key: TaskKey) -> TaskProfile {
-        TaskProfile { key, run: Counts(1), dispatches: 1, yields: 0, preemptions: 0, departures: 1 }
+        TaskProfile {
+            key,
+            run: Counts(1),
+            dispatches: 1,
+            yields: 0,
+            preemptions: 0,
+            departures: 1,
+        }
     }
 
     #[test]

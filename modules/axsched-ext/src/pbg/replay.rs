@@ -45,7 +45,10 @@ struct RankSet {
 const _: () = assert!(MAX_TASKS == 64 * 64, "RankSet has two levels of 64");
 
 impl RankSet {
-    const EMPTY: Self = Self { summary: 0, words: [0; 64] };
+    const EMPTY: Self = Self {
+        summary: 0,
+        words: [0; 64],
+    };
 
     #[inline]
     const fn insert(&mut self, rank: usize) {
@@ -114,7 +117,8 @@ unsafe impl Send for Table {}
 
 fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
     let mut vec = Vec::new();
-    vec.try_reserve_exact(items.len()).map_err(|_| Error::NoMemory)?;
+    vec.try_reserve_exact(items.len())
+        .map_err(|_| Error::NoMemory)?;
     vec.extend(items);
     Ok(vec.into_boxed_slice())
 }
@@ -122,7 +126,12 @@ fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> 
 impl Table {
     pub fn new(plan: &Plan) -> Result<Box<Self>, Error> {
         let tasks = plan.tasks();
-        let mut by_key = boxed(tasks.iter().enumerate().map(|(rank, task)| (task.key, rank as u32)))?;
+        let mut by_key = boxed(
+            tasks
+                .iter()
+                .enumerate()
+                .map(|(rank, task)| (task.key, rank as u32)),
+        )?;
         by_key.sort_unstable_by_key(|&(key, _)| key);
         Ok(Box::new(Self {
             entries: boxed(tasks.iter().map(|task| Entry {
@@ -154,8 +163,14 @@ impl<T> Replay<T> {
     /// Takes a table over.
     pub fn new(table: Box<Table>) -> Self {
         // Establishes SLOTS for this T.
-        assert!(table.slots.iter().all(|slot| slot.is_null()), "a table is followed once");
-        Self { table, owns: PhantomData }
+        assert!(
+            table.slots.iter().all(|slot| slot.is_null()),
+            "a table is followed once"
+        );
+        Self {
+            table,
+            owns: PhantomData,
+        }
     }
 
     /// A task was spawned by `parent`; says which member it is (rules 1 and 6).
@@ -188,7 +203,9 @@ impl<T> Replay<T> {
     /// Whether `member` runs by the plan, and not from the fallback queue.
     #[inline]
     pub fn follows(&self, member: Member) -> bool {
-        member.index().is_some_and(|rank| !self.table.entries[rank].demoted)
+        member
+            .index()
+            .is_some_and(|rank| !self.table.entries[rank].demoted)
     }
 
     /// `task`, which the plan knows as `member`, is ready.
@@ -216,7 +233,10 @@ impl<T> Replay<T> {
     fn take(&mut self, rank: usize) -> Arc<PbgTask<T>> {
         self.table.ready.remove(rank);
         let raw = core::mem::replace(&mut self.table.slots[rank], core::ptr::null());
-        assert!(!raw.is_null(), "rank {rank} is in the ready set without a task");
+        assert!(
+            !raw.is_null(),
+            "rank {rank} is in the ready set without a task"
+        );
         // SAFETY: by SLOTS the pointer came from `Arc::into_raw` of this type in
         // `ready`, and the slot's handle goes over to the result.
         unsafe { Arc::from_raw(raw.cast()) }
@@ -247,7 +267,13 @@ impl<T> Replay<T> {
 
     /// A tick hit `member`, which follows the plan and has run for `burst` since
     /// it got the CPU; `waiting` is whether the fallback queue has somebody.
-    pub fn ticked(&mut self, member: Member, burst: Counts, waiting: bool, control: &Control) -> Tick {
+    pub fn ticked(
+        &mut self,
+        member: Member,
+        burst: Counts,
+        waiting: bool,
+        control: &Control,
+    ) -> Tick {
         let table = &mut *self.table;
         let rank = member.0 as usize;
         let mut tick = Tick::Continue;

@@ -21,7 +21,11 @@ impl Cpu {
         let control: &'static Control = Box::leak(Box::default());
         let mut scheduler = Adapter::with_policy(Pbg::with_control(control));
         scheduler.add_task(task("gc"));
-        Self { scheduler, control, current: Some(task("main")) }
+        Self {
+            scheduler,
+            control,
+            current: Some(task("main")),
+        }
     }
 
     fn name(&self) -> &'static str {
@@ -184,7 +188,11 @@ fn rule_2_round_robin_runs_unless_a_plan_is_followed() {
         // Every 5th tick changes the task, and all four take turns.
         for (i, name) in turns.iter().enumerate() {
             let before = if i == 0 { start } else { turns[i - 1] };
-            assert_eq!(name != &before, (i + 1) % SLICE_TICKS == 0, "tick {i} of {turns:?}");
+            assert_eq!(
+                name != &before,
+                (i + 1) % SLICE_TICKS == 0,
+                "tick {i} of {turns:?}"
+            );
         }
         assert_eq!(turns[4 * SLICE_TICKS - 1], start);
     }
@@ -217,9 +225,17 @@ fn rule_3_a_burst_ends_at_yield_preemption_block_and_exit() {
     cpu.block(); // b exits
     cpu.control.measure_end().unwrap();
     let profile = cpu.control.profile().unwrap().unwrap();
-    let [a, b] = profile.tasks() else { panic!("{profile:?}") };
-    assert_eq!((a.run.0, a.dispatches, a.yields, a.preemptions, a.departures), (15, 2, 1, 1, 1));
-    assert_eq!((b.run.0, b.dispatches, b.yields, b.preemptions, b.departures), (60, 2, 0, 0, 2));
+    let [a, b] = profile.tasks() else {
+        panic!("{profile:?}")
+    };
+    assert_eq!(
+        (a.run.0, a.dispatches, a.yields, a.preemptions, a.departures),
+        (15, 2, 1, 1, 1)
+    );
+    assert_eq!(
+        (b.run.0, b.dispatches, b.yields, b.preemptions, b.departures),
+        (60, 2, 0, 0, 2)
+    );
 }
 
 #[test]
@@ -257,7 +273,10 @@ fn rule_4_tasks_beyond_the_table_run_unrecorded() {
     cpu.pick();
     assert_eq!(cpu.control.start_pbg(), Ok(MAX_TASKS));
     (0..MAX_TASKS + 50).for_each(|_| drop(cpu.spawn("many")));
-    assert_eq!((cpu.status().matched, cpu.status().unplanned), (MAX_TASKS as u32, 50));
+    assert_eq!(
+        (cpu.status().matched, cpu.status().unplanned),
+        (MAX_TASKS as u32, 50)
+    );
     cpu.block();
     for _ in 0..MAX_TASKS + 50 {
         assert_eq!(cpu.name(), "many");
@@ -292,7 +311,11 @@ fn rule_5_the_shortest_ready_task_runs_and_keeps_the_cpu() {
     cpu.block();
     assert_eq!(cpu.name(), "long");
     cpu.block();
-    assert_eq!(cpu.name(), "main", "the fallback runs when no planned task is ready");
+    assert_eq!(
+        cpu.name(),
+        "main",
+        "the fallback runs when no planned task is ready"
+    );
     assert_eq!(cpu.status().matched, 3);
     drop(long);
 }
@@ -372,7 +395,11 @@ fn rule_7_each_of_n_runs_again_within_n_periods() {
         cpu.run(1000);
         if cpu.tick() != "planned" {
             let since = now - last.insert(cpu.name(), now).unwrap_or(0);
-            assert!(since <= n * (PLAN_TICKS as usize + 1), "{} waited {since} ticks", cpu.name());
+            assert!(
+                since <= n * (PLAN_TICKS as usize + 1),
+                "{} waited {since} ticks",
+                cpu.name()
+            );
         }
     }
     assert_eq!(last.len(), n);
@@ -414,7 +441,12 @@ fn rule_8_a_task_far_beyond_its_plan_is_demoted_and_the_rest_stands() {
     cpu.spawn("last");
     cpu.block();
     // Beyond twice 5,000 at the 11th tick of 1,000; demoted at the second that says so.
-    let turn = (1..).find(|_| { cpu.run(1000); cpu.tick() != "runaway" }).unwrap();
+    let turn = (1..)
+        .find(|_| {
+            cpu.run(1000);
+            cpu.tick() != "runaway"
+        })
+        .unwrap();
     assert_eq!(turn, 12);
     assert_eq!((cpu.name(), cpu.status().demoted), ("next", 1));
     // From now on it has the share of a task outside the plan.
@@ -453,7 +485,11 @@ fn rule_8_time_before_a_block_counts_too() {
         cpu.pick();
     }
     assert_eq!(cpu.tick(), "blocks");
-    assert_eq!(cpu.status().demoted, 0, "24 of 10: the first tick to find it so");
+    assert_eq!(
+        cpu.status().demoted,
+        0,
+        "24 of 10: the first tick to find it so"
+    );
     cpu.tick();
     assert_eq!(cpu.status().demoted, 1);
 }
@@ -476,13 +512,22 @@ fn calls_in_a_wrong_order_are_refused_and_change_nothing() {
     assert_eq!(control.measure_start(), Err(Error::Replaying));
     assert_eq!(control.measure_end(), Err(Error::NotMeasuring));
     cpu.spawn("a");
-    assert_eq!(cpu.status(), Status { phase: Phase::Replaying, planned: 1, matched: 1, ..Status::default() });
+    assert_eq!(
+        cpu.status(),
+        Status {
+            phase: Phase::Replaying,
+            planned: 1,
+            matched: 1,
+            ..Status::default()
+        }
+    );
 }
 
 #[test]
 fn several_queues_are_refused() {
     let mut cpu = Cpu::boot();
-    let mut second: PbgScheduler<_, VirtualClock> = Adapter::with_policy(Pbg::with_control(cpu.control));
+    let mut second: PbgScheduler<_, VirtualClock> =
+        Adapter::with_policy(Pbg::with_control(cpu.control));
     second.add_task(task("gc 1"));
     assert_eq!(cpu.control.measure_start(), Err(Error::NotSupported));
     cpu.spawn("a");

@@ -1,0 +1,1232 @@
+//! Layer 2: every policy under the model of `axtask`, and the model under
+//! schedulers that are wrong on purpose. A check that cannot fail proves
+//! nothing, so every kind of violation is provoked here.
+
+mod common;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::conformance::{Coverage, Load, Promises, check};
+use axsched_ext::event::Adapter;
+use axsched_ext::model::{
+    Config, CpuMask, Failure, MaxWait, ModelTask, Op, Program, Report, State, Violation, run,
+};
+use axsched_ext::pbg::{Control, PLAN_TICKS, Pbg, PbgScheduler, PbgTask, Phase};
+use axsched_ext::{BaseScheduler, FifoScheduler, FifoTask, RrScheduler, RrTask};
+use common::{Stock, a_slice_each, each_other_once, machine, program};
+use proptest::prelude::*;
+use proptest::test_runner::{FileFailurePersistence, TestError, TestRunner};
+
+// ---------------------------------------------------------------------------
+// The model itself: whole traces
+// ---------------------------------------------------------------------------
+
+fn fifo_trace(config: Config, ops: impl IntoIterator<Item = Op>) -> String {
+    let main = Program::new("main", ops);
+    let report = run(&config, &main, |_| FifoScheduler::new(), FifoTask::new).unwrap();
+    report.trace.to_string()
+}
+
+/// Preempts at every tick.
+fn eager_trace(config: Config, ops: impl IntoIterator<Item = Op>) -> String {
+    let main = Program::new("main", ops);
+    let made = |_| RrScheduler::<_, 1>::new();
+    let report = run(&config, &main, made, RrTask::new).unwrap();
+    report.trace.to_string()
+}
+
+fn notify(queue: u8) -> Op {
+    let resched = false;
+    Op::Notify { queue, resched }
+}
+
+fn wait(queue: u8) -> Op {
+    let timeout = None;
+    Op::Wait { queue, timeout }
+}
+
+#[test]
+fn trace_of_spawn_yield_sleep_join_and_gc() {
+    let child = Program::new("child", [Op::Run(3), Op::Yield, Op::Sleep(12)]);
+    let trace = fifo_trace(Config::default(), [Op::Spawn(child), Op::Join(0)]);
+    let expected = "\
+0 c0 spawn gc#2 -> c0
+0 c0 spawn child#3 -> c0
+2 c0 block main#1
+2 c0 dispatch gc#2
+6 c0 block gc#2
+6 c0 dispatch child#3
+10 c0 tick child#3
+12 c0 yield child#3
+12 c0 dispatch child#3
+14 c0 block child#3
+14 c0 dispatch idle#0
+30 c0 wake child#3 -> c0
+30 c0 dispatch child#3
+34 c0 exit child#3
+35 c0 wake main#1 -> c0
+35 c0 wake gc#2 -> c0
+35 c0 dispatch main#1
+39 c0 exit main#1
+40 c0 tick main#1
+41 c0 block main#1
+41 c0 dispatch gc#2
+44 c0 free child#3
+45 c0 yield gc#2
+45 c0 dispatch gc#2
+47 c0 block gc#2
+47 c0 dispatch idle#0
+";
+    assert_eq!(trace, expected);
+}
+
+#[test]
+fn trace_of_a_wake_between_poll_and_park() {
+    let child = Program::new("child", [notify(0)]);
+    // The tick at 10 falls between main's poll and its parking.
+    let ops = [Op::Spawn(child), Op::Run(8), wait(0)];
+    let trace = eager_trace(Config::default(), ops);
+    let expected = "\
+0 c0 spawn gc#2 -> c0
+0 c0 spawn child#3 -> c0
+10 c0 tick main#1 resched
+10 c0 preempt main#1
+10 c0 dispatch gc#2
+14 c0 block gc#2
+14 c0 dispatch child#3
+18 c0 exit child#3
+19 c0 wake gc#2 -> c0
+19 c0 dispatch main#1
+22 c0 tick main#1 resched
+22 c0 preempt main#1
+22 c0 dispatch gc#2
+25 c0 yield gc#2
+25 c0 dispatch main#1
+28 c0 yield main#1
+28 c0 dispatch gc#2
+31 c0 tick gc#2 resched
+31 c0 preempt gc#2
+31 c0 dispatch main#1
+35 c0 exit main#1
+37 c0 block main#1
+37 c0 dispatch gc#2
+40 c0 tick gc#2 resched
+40 c0 preempt gc#2
+40 c0 dispatch gc#2
+41 c0 free child#3
+42 c0 yield gc#2
+42 c0 dispatch gc#2
+44 c0 block gc#2
+44 c0 dispatch idle#0
+";
+    assert_eq!(trace, expected);
+}
+
+#[test]
+fn trace_of_a_migration() {
+    let config = Config {
+        cpus: 2,
+        ..Config::default()
+    };
+    // The tick at 10 takes the CPU from the helper before it has put main.
+    let ops = [Op::Run(8), Op::Migrate(CpuMask::one(1)), Op::Run(1)];
+    let trace = eager_trace(config, ops);
+    let expected = "\
+0 c0 spawn gc#2 -> c0
+0 c1 spawn gc#4 -> c1
+0 c1 dispatch gc#4
+4 c1 block gc#4
+4 c1 dispatch idle#3
+8 c0 dispatch migration#5
+11 c0 tick migration#5 resched
+11 c0 preempt migration#5
+11 c0 dispatch gc#2
+15 c0 block gc#2
+15 c0 dispatch migration#5
+18 c0 migrate main#1 -> c1
+19 c0 exit migration#5
+20 c0 wake gc#2 -> c0
+20 c0 dispatch gc#2
+23 c0 tick gc#2 resched
+23 c0 preempt gc#2
+23 c0 dispatch gc#2
+24 c0 free migration#5
+25 c0 yield gc#2
+25 c0 dispatch gc#2
+25 c1 dispatch main#1
+27 c0 block gc#2
+27 c0 dispatch idle#0
+29 c1 exit main#1
+31 c1 block main#1
+31 c1 dispatch idle#3
+";
+    assert_eq!(trace, expected);
+}
+
+#[test]
+fn trace_of_a_stale_timer() {
+    let config = Config {
+        cpus: 2,
+        ..Config::default()
+    };
+    let child = Program::new("child", [notify(0)]);
+    let timeout = Some(30);
+    let timed = Op::Wait { queue: 0, timeout };
+    let ops = [Op::Spawn(child), timed, Op::DropHandle(0), Op::Sleep(90)];
+    let trace = fifo_trace(config, ops);
+    let expected = "\
+0 c0 spawn gc#2 -> c0
+0 c1 spawn gc#4 -> c1
+0 c0 spawn child#5 -> c0
+0 c1 dispatch gc#4
+2 c0 block main#1
+2 c0 dispatch gc#2
+4 c1 block gc#4
+4 c1 dispatch idle#3
+6 c0 block gc#2
+6 c0 dispatch child#5
+10 c0 wake main#1 -> c1
+10 c0 tick child#5
+10 c0 exit child#5
+11 c0 wake gc#2 -> c0
+11 c0 dispatch gc#2
+14 c0 yield gc#2
+14 c0 dispatch gc#2
+15 c0 yield gc#2
+15 c0 dispatch gc#2
+15 c1 dispatch main#1
+16 c0 yield gc#2
+16 c0 dispatch gc#2
+17 c0 yield gc#2
+17 c0 dispatch gc#2
+18 c0 yield gc#2
+18 c0 dispatch gc#2
+19 c0 yield gc#2
+19 c0 dispatch gc#2
+20 c0 tick gc#2
+20 c0 free child#5
+21 c0 yield gc#2
+21 c0 dispatch gc#2
+21 c1 block main#1
+21 c1 dispatch idle#3
+23 c0 block gc#2
+23 c0 dispatch idle#0
+40 c0 wake main#1 -> c1
+45 c1 dispatch main#1
+49 c1 block main#1
+49 c1 dispatch idle#3
+115 c1 wake main#1 -> c0
+120 c0 dispatch main#1
+124 c0 exit main#1
+126 c0 block main#1
+126 c0 dispatch idle#0
+";
+    assert_eq!(trace, expected);
+}
+
+#[test]
+fn a_waker_spins_until_the_sleeper_is_off_its_cpu() {
+    let config = Config {
+        cpus: 2,
+        ..Config::default()
+    };
+    let child = Program::new("child", [notify(0)]);
+    let spins = |after| {
+        let spawns = [Op::Spawn(child.clone()), Op::Spawn(child.clone())];
+        let main = Program::new("main", spawns.into_iter().chain([Op::Run(after), wait(0)]));
+        let report = run(&config, &main, |_| FifoScheduler::new(), FifoTask::new).unwrap();
+        report.wake_spins
+    };
+    // For 3 to 5, main is being left just when the child on CPU 1 notifies.
+    assert_eq!([2, 3, 4, 5, 6].map(spins), [0, 1, 1, 1, 0]);
+}
+
+#[test]
+fn a_report_adds_up() {
+    let child = Program::new("child", [Op::Run(25), Op::Yield, Op::Sleep(5), Op::Run(10)]);
+    let ops = [
+        Op::Spawn(child.clone()),
+        Op::Run(5),
+        Op::Spawn(child),
+        Op::Join(1),
+    ];
+    let main = Program::new("main", ops);
+    let report = run(
+        &Config::default(),
+        &main,
+        |_| FifoScheduler::new(),
+        FifoTask::new,
+    )
+    .unwrap();
+    let names: Vec<_> = report.tasks.iter().map(|t| t.label.to_string()).collect();
+    assert_eq!(names, ["main#1", "gc#2", "child#3", "child#4"]);
+    let child = &report.tasks[3];
+    assert_eq!((child.submitted, child.yields, child.dispatches), (6, 1, 3));
+    assert_eq!(child.turnaround(), Some(child.finished.unwrap() - 6));
+    assert!(child.run_time >= 35 && child.run_time < 60, "{child:?}");
+    assert!(
+        child.max_wait >= 25,
+        "it waits while the other child runs: {child:?}"
+    );
+    let picks: u64 = report.tasks.iter().map(|t| t.dispatches).sum();
+    assert_eq!(report.dispatches, picks);
+    assert_eq!(
+        Some(report.makespan),
+        report.tasks.iter().filter_map(|t| t.finished).max()
+    );
+}
+
+// ---------------------------------------------------------------------------
+// The model itself: schedulers that are wrong on purpose
+// ---------------------------------------------------------------------------
+
+/// What is wrong with a [`Faulty`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Nothing,
+    DropsWhatIsAdded,
+    DropsWhatIsPut,
+    ForgetsTheWoken,
+    DuplicatesWhatIsPut,
+    PicksTheLastAgain,
+    PicksOneThatLeft,
+    PicksNothingEveryThirdTime,
+    PicksAStranger,
+    PrefersTheNewest,
+    KeepsThePicked,
+    LeaksThePicked,
+    HandsOutLeftOvers,
+    RemovesTheAbsent,
+    KeepsTheRemoved,
+    LosesALoneTaskInTime,
+    ExpectsAPickFirst,
+    NeedsNoInit,
+    ChangesItsMindOnPriorities,
+}
+
+/// A FIFO with a [`Fault`].
+struct Faulty {
+    fault: Fault,
+    ready: VecDeque<Task>,
+    stash: Vec<Task>,
+    last: *const FifoTask<ModelTask>,
+    picks: u32,
+    empty_picks: u32,
+    puts: u32,
+    priorities: u32,
+}
+
+type Task = Arc<FifoTask<ModelTask>>;
+
+impl Faulty {
+    fn new(fault: Fault) -> Self {
+        Self {
+            fault,
+            ready: VecDeque::new(),
+            stash: Vec::new(),
+            last: std::ptr::null(),
+            picks: 0,
+            empty_picks: 0,
+            puts: 0,
+            priorities: 0,
+        }
+    }
+}
+
+impl BaseScheduler for Faulty {
+    type SchedItem = Task;
+
+    fn init(&mut self) {
+        if self.fault == Fault::NeedsNoInit {
+            self.fault = Fault::DropsWhatIsAdded;
+        }
+    }
+
+    fn add_task(&mut self, task: Task) {
+        if self.fault != Fault::DropsWhatIsAdded {
+            self.ready.push_back(task);
+        }
+    }
+
+    fn remove_task(&mut self, task: &Task) -> Option<Task> {
+        let place = self.ready.iter().position(|t| Arc::ptr_eq(t, task));
+        match (self.fault, place) {
+            (Fault::RemovesTheAbsent, None) => Some(task.clone()),
+            (Fault::KeepsTheRemoved, Some(_)) => Some(task.clone()),
+            _ => self.ready.remove(place?),
+        }
+    }
+
+    fn pick_next_task(&mut self) -> Option<Task> {
+        self.picks += 1;
+        self.empty_picks = if self.ready.is_empty() {
+            self.empty_picks + 1
+        } else {
+            0
+        };
+        match self.fault {
+            Fault::PicksNothingEveryThirdTime if self.picks.is_multiple_of(3) => return None,
+            Fault::PicksAStranger if self.picks == 4 => {
+                return Some(Arc::new(FifoTask::new(ModelTask::new(1, "stranger"))));
+            }
+            Fault::PicksOneThatLeft if self.picks == 4 => return self.stash.pop(),
+            Fault::HandsOutLeftOvers if self.empty_picks == 2 => return self.stash.pop(),
+            Fault::PrefersTheNewest => {
+                let newest = |task: &&Task| task.id();
+                let newest = self.ready.iter().max_by_key(newest)?.clone();
+                return self.remove_task(&newest);
+            }
+            _ => {}
+        }
+        let next = self.ready.pop_front()?;
+        self.last = Arc::as_ptr(&next);
+        match self.fault {
+            Fault::PicksOneThatLeft | Fault::HandsOutLeftOvers => self.stash = vec![next.clone()],
+            Fault::KeepsThePicked => self.stash.push(next.clone()),
+            Fault::LeaksThePicked if self.picks == 1 => std::mem::forget(next.clone()),
+            _ => {}
+        }
+        Some(next)
+    }
+
+    fn put_prev_task(&mut self, task: Task, _preempt: bool) {
+        self.puts += 1;
+        match self.fault {
+            Fault::DropsWhatIsPut => return,
+            Fault::LosesALoneTaskInTime if self.puts > 1_000 && self.ready.is_empty() => return,
+            Fault::ExpectsAPickFirst if self.picks == 0 => return,
+            Fault::ForgetsTheWoken if Arc::as_ptr(&task) != self.last => {
+                self.stash.push(task);
+                return;
+            }
+            Fault::DuplicatesWhatIsPut => self.ready.push_back(task.clone()),
+            Fault::PicksTheLastAgain if Arc::as_ptr(&task) == self.last => {
+                self.ready.push_front(task);
+                return;
+            }
+            _ => {}
+        }
+        self.ready.push_back(task);
+    }
+
+    fn task_tick(&mut self, _: &Task) -> bool {
+        false
+    }
+
+    fn set_priority(&mut self, _: &Task, _: isize) -> bool {
+        self.priorities += 1;
+        self.fault == Fault::ChangesItsMindOnPriorities && self.priorities.is_multiple_of(2)
+    }
+}
+
+fn faulty(fault: Fault, config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
+    run(config, main, |_| Faulty::new(fault), FifoTask::new)
+}
+
+/// A program in which everything happens, also while handles are held and not.
+fn everything() -> Program {
+    let yielder = Program::repeat("yielder", 20, &[Op::Run(2), Op::Yield]);
+    let sleeper = Program::repeat("sleeper", 4, &[Op::Sleep(20), Op::Run(2)]);
+    let dead = Program::new("dead", []);
+    let mut ops = vec![Op::Spawn(dead), Op::Join(0)];
+    ops.extend([
+        Op::Spawn(yielder.clone()),
+        Op::DropHandle(1),
+        Op::Spawn(yielder),
+    ]);
+    ops.extend([Op::Spawn(sleeper), Op::Join(2), Op::Join(3)]);
+    Program::new("main", ops)
+}
+
+fn violation_of(fault: Fault, config: &Config, main: &Program) -> Violation {
+    let failure = faulty(fault, config, main).unwrap_err();
+    assert!(!failure.trace.events.is_empty());
+    failure.violation
+}
+
+#[test]
+fn a_correct_scheduler_passes() {
+    let report = faulty(Fault::Nothing, &Config::default(), &everything()).unwrap();
+    assert!(
+        report
+            .tasks
+            .iter()
+            .all(|t| t.finished.is_some() || &*t.label.name == "gc")
+    );
+}
+
+#[test]
+fn a_dropped_task_is_lost() {
+    let yielder = Program::new("yielder", [Op::Yield]);
+    let other = Op::Spawn(Program::new("other", [Op::Run(5)]));
+    let ops = [Op::Spawn(yielder), Op::DropHandle(0), other, Op::Sleep(50)];
+    let main = Program::new("main", ops);
+    let found = violation_of(Fault::DropsWhatIsPut, &Config::default(), &main);
+    assert!(
+        matches!(&found, Violation::Lost { task, found: 1 } if &*task.name == "yielder"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_forgotten_wake_shows_as_idling() {
+    let found = violation_of(Fault::ForgetsTheWoken, &Config::default(), &everything());
+    let Violation::IdleWhileReady { cpu: 0, ready } = &found else {
+        panic!("{found}");
+    };
+    assert_eq!(&*ready[0].name, "main");
+}
+
+#[test]
+fn idling_beside_ready_tasks_is_found() {
+    let fault = Fault::PicksNothingEveryThirdTime;
+    let found = violation_of(fault, &Config::default(), &everything());
+    assert!(matches!(found, Violation::IdleWhileReady { .. }), "{found}");
+}
+
+#[test]
+fn a_duplicate_is_picked_when_not_ready() {
+    let fault = Fault::DuplicatesWhatIsPut;
+    let found = violation_of(fault, &Config::default(), &everything());
+    assert!(
+        matches!(
+            found,
+            Violation::NotReady {
+                found: State::Blocked | State::Exited,
+                ..
+            }
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_pick_of_a_task_that_just_left_is_not_ready() {
+    let child = Program::new("child", [Op::Sleep(30)]);
+    let ops = [Op::Spawn(child.clone()), Op::Spawn(child), Op::Sleep(1)];
+    let fault = Fault::PicksOneThatLeft;
+    let found = violation_of(fault, &Config::default(), &Program::new("main", ops));
+    assert!(
+        matches!(&found, Violation::NotReady { task, found: State::Blocked } if task.id.0 == 4),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_stranger_is_unknown() {
+    let found = violation_of(Fault::PicksAStranger, &Config::default(), &everything());
+    assert!(
+        matches!(&found, Violation::Unknown { task } if &*task.name == "stranger"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_kept_handle_of_a_dead_task_is_found() {
+    let found = violation_of(Fault::KeepsThePicked, &Config::default(), &everything());
+    assert!(
+        matches!(&found, Violation::HandleKept { task, .. } if &*task.name == "dead"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_handle_that_outlives_the_scheduler_is_found() {
+    // The first task that is picked is gc, which does not die.
+    let found = violation_of(Fault::LeaksThePicked, &Config::default(), &everything());
+    assert!(
+        matches!(&found, Violation::HandleKept { task, expected: 1, found: 2 } if &*task.name == "gc"),
+        "{found}"
+    );
+}
+
+#[test]
+fn what_comes_out_after_the_end_is_left_over() {
+    let child = Program::new("child", []);
+    let main = Program::new("main", [Op::Spawn(child), Op::Run(1)]);
+    let found = violation_of(Fault::HandsOutLeftOvers, &Config::default(), &main);
+    assert!(
+        matches!(&found, Violation::LeftOver { task, .. } if &*task.name == "gc"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_yielding_task_must_not_be_picked_again() {
+    let found = violation_of(Fault::PicksTheLastAgain, &Config::default(), &everything());
+    assert!(matches!(found, Violation::Repicked { .. }), "{found}");
+}
+
+/// While main holds the handle of a dead task, gc yields and yields.
+fn held() -> Program {
+    let dead = Program::new("dead", []);
+    let ops = [Op::Spawn(dead), Op::Join(0), Op::Sleep(15), Op::Run(5)];
+    Program::new("main", ops)
+}
+
+#[test]
+fn gc_must_not_be_picked_again_and_again() {
+    let config = Config {
+        repick_after_yield: true,
+        ..Config::default()
+    };
+    let found = violation_of(Fault::PicksTheLastAgain, &config, &held());
+    let Violation::GcMonopolises { streak, ready, .. } = &found else {
+        panic!("{found}");
+    };
+    assert_eq!(
+        (*streak, &*ready[0].name),
+        (config.max_gc_streak + 1, "main")
+    );
+}
+
+#[test]
+fn a_program_that_makes_no_progress_does_not_finish() {
+    let config = Config {
+        repick_after_yield: true,
+        max_gc_streak: u64::MAX,
+        ..Config::default()
+    };
+    let found = violation_of(Fault::PicksTheLastAgain, &config, &held());
+    assert!(
+        matches!(&found, Violation::NotFinished { left, .. } if left.len() == 2),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_wait_beyond_the_bound_is_starvation() {
+    let worker = |name| Program::repeat(name, 100, &[Op::Run(5), Op::Yield]);
+    let main = Program::new("main", ["a", "b", "c"].map(|name| Op::Spawn(worker(name))));
+    let dispatches = Config {
+        repick_after_yield: true,
+        max_wait: MaxWait {
+            dispatches: Some(10),
+            time: None,
+        },
+        ..Config::default()
+    };
+    let found = violation_of(Fault::PrefersTheNewest, &dispatches, &main);
+    assert!(
+        matches!(&found, Violation::Starved { dispatches: 11, .. }),
+        "{found}"
+    );
+
+    // One that waits for another's long run is noticed while it still waits.
+    let long = Op::Spawn(Program::new("long", [Op::Run(1000)]));
+    let main = Program::new("main", [long, Op::Yield]);
+    let time = Config {
+        max_wait: MaxWait {
+            dispatches: None,
+            time: Some(300),
+        },
+        ..Config::default()
+    };
+    let failure = faulty(Fault::Nothing, &time, &main).unwrap_err();
+    assert!(
+        matches!(&failure.violation, Violation::Starved { task, .. } if &*task.name == "main"),
+        "{failure}"
+    );
+    assert!(failure.time < 400, "{failure}");
+}
+
+/// One queue for all CPUs, with no regard to who may be taken out.
+struct Shared {
+    ready: Rc<RefCell<VecDeque<Task>>>,
+    own: VecDeque<Task>,
+    /// Which tasks everybody may take.
+    shares: fn(&Task) -> bool,
+}
+
+impl BaseScheduler for Shared {
+    type SchedItem = Task;
+
+    fn init(&mut self) {}
+    fn add_task(&mut self, task: Task) {
+        if (self.shares)(&task) {
+            self.ready.borrow_mut().push_back(task);
+        } else {
+            self.own.push_back(task);
+        }
+    }
+    fn remove_task(&mut self, task: &Task) -> Option<Task> {
+        let mut ready = self.ready.borrow_mut();
+        let place = ready.iter().position(|t| Arc::ptr_eq(t, task))?;
+        ready.remove(place)
+    }
+    fn pick_next_task(&mut self) -> Option<Task> {
+        self.own
+            .pop_front()
+            .or_else(|| self.ready.borrow_mut().pop_front())
+    }
+    fn put_prev_task(&mut self, task: Task, _: bool) {
+        self.add_task(task);
+    }
+    fn task_tick(&mut self, _: &Task) -> bool {
+        false
+    }
+    fn set_priority(&mut self, _: &Task, _: isize) -> bool {
+        false
+    }
+}
+
+fn shared(stealing: bool, shares: fn(&Task) -> bool) -> Result<Report, Box<Failure>> {
+    let config = Config {
+        cpus: 3,
+        stealing,
+        ..Config::default()
+    };
+    let worker = |n| Program::repeat("worker", n, &[Op::Run(3), Op::Yield]);
+    let main = Program::new("main", [10, 20, 30, 40].map(|n| Op::Spawn(worker(n))));
+    let ready = Rc::default();
+    let made = |_| Shared {
+        ready: Rc::clone(&ready),
+        own: VecDeque::new(),
+        shares,
+    };
+    run(&config, &main, made, FifoTask::new)
+}
+
+fn is_gc(task: &Task) -> bool {
+    &*task.label().name == "gc"
+}
+
+#[test]
+fn a_task_of_another_queue_may_not_be_picked() {
+    let found = shared(false, |task| !is_gc(task)).unwrap_err().violation;
+    assert!(
+        matches!(found, Violation::NotQueuedHere { found: Some(_), .. }),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_stolen_task_must_be_allowed_here() {
+    let found = shared(true, |_| true).unwrap_err().violation;
+    assert!(
+        matches!(&found, Violation::WrongCpu { task, .. } if &*task.name == "gc"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_stolen_task_must_have_left_its_cpu() {
+    let found = shared(true, |task| !is_gc(task)).unwrap_err().violation;
+    assert!(matches!(found, Violation::StillOnCpu { .. }), "{found}");
+}
+
+#[test]
+fn faults_of_the_program_are_told_from_faults_of_the_scheduler() {
+    let config = Config::default();
+    let main = Program::new("main", [wait(0)]);
+    let found = violation_of(Fault::Nothing, &config, &main);
+    assert!(matches!(found, Violation::Deadlock { .. }), "{found}");
+
+    let main = Program::new("main", [Op::PreemptOff, Op::Sleep(5)]);
+    let found = violation_of(Fault::Nothing, &config, &main);
+    assert!(
+        matches!(found, Violation::BlockedUnderGuard { .. }),
+        "{found}"
+    );
+
+    let bad: [fn(&mut Config); 4] = [
+        |config| config.cpus = 0,
+        |config| config.cpus = 65,
+        |config| config.tick_period = 0,
+        |config| config.call_cost = 0,
+    ];
+    for spoil in bad {
+        let mut config = Config::default();
+        spoil(&mut config);
+        let found = faulty(Fault::Nothing, &config, &main)
+            .unwrap_err()
+            .violation;
+        assert!(matches!(found, Violation::BadConfig { .. }), "{found}");
+    }
+}
+
+#[test]
+fn a_failure_says_who_when_what_and_how_it_came() {
+    let main = Program::new("main", [Op::Run(7), Op::Yield]);
+    let failure = faulty(Fault::DropsWhatIsPut, &Config::default(), &main).unwrap_err();
+    let expected = "\
+at 7: main#1 was put back: expected the scheduler to own it, found 1 owner(s) in all
+0 c0 spawn gc#2 -> c0
+7 c0 yield main#1
+7 c0 dispatch gc#2
+";
+    assert_eq!(failure.to_string(), expected);
+}
+
+#[test]
+fn a_failing_program_shrinks_to_what_matters() {
+    let mut runner = TestRunner::deterministic();
+    let found = runner.run(&program(), |main| {
+        let result = faulty(Fault::DuplicatesWhatIsPut, &Config::default(), &main);
+        result
+            .map(drop)
+            .map_err(|failure| TestCaseError::fail(failure.to_string()))
+    });
+    let Err(TestError::Fail(_, main)) = found else {
+        panic!("{found:?}");
+    };
+    assert!(main.ops.len() <= 1, "{main:?}");
+}
+
+#[test]
+fn the_suite_names_the_rule_that_each_fault_breaks() {
+    let broken = |fault| {
+        let promises = Promises {
+            max_wait: each_other_once,
+            ..Promises::default()
+        };
+        let result = check(&promises, |_| Faulty::new(fault), FifoTask::new);
+        result.map_or_else(|error| error.name, |_| "none")
+    };
+    let expected = [
+        (Fault::Nothing, "none"),
+        (Fault::DropsWhatIsAdded, "empty_pick_is_none"),
+        (Fault::DropsWhatIsPut, "put_and_pick_conserve"),
+        (Fault::ForgetsTheWoken, "put_and_pick_conserve"),
+        (Fault::DuplicatesWhatIsPut, "put_and_pick_conserve"),
+        (Fault::PicksTheLastAgain, "yielders_take_turns"),
+        (Fault::PicksOneThatLeft, "empty_pick_is_none"),
+        (
+            Fault::PicksNothingEveryThirdTime,
+            "every_add_is_picked_once",
+        ),
+        (Fault::PicksAStranger, "empty_pick_is_none"),
+        (Fault::PrefersTheNewest, "yielders_take_turns"),
+        (Fault::KeepsThePicked, "the_dead_are_let_go"),
+        (Fault::LeaksThePicked, "drop_releases_the_queued"),
+        (Fault::HandsOutLeftOvers, "empty_pick_is_none"),
+        (Fault::RemovesTheAbsent, "remove_of_absent_is_none"),
+        (Fault::KeepsTheRemoved, "put_and_pick_conserve"),
+        (
+            Fault::LosesALoneTaskInTime,
+            "a_lone_task_may_be_ticked_for_ever",
+        ),
+        (Fault::ExpectsAPickFirst, "a_put_needs_no_pick_before"),
+        (Fault::NeedsNoInit, "init_is_harmless"),
+        (
+            Fault::ChangesItsMindOnPriorities,
+            "any_priority_is_answered",
+        ),
+    ];
+    for (fault, rule) in expected {
+        assert_eq!(broken(fault), rule, "{fault:?}");
+    }
+}
+
+#[test]
+fn the_suite_finds_queues_that_are_not_independent() {
+    let mut queue: Weak<RefCell<VecDeque<Task>>> = Weak::new();
+    let made = |cpu| {
+        let ready = match queue.upgrade() {
+            Some(ready) if cpu > 0 => ready,
+            _ => Rc::default(),
+        };
+        queue = Rc::downgrade(&ready);
+        Shared {
+            ready,
+            own: VecDeque::new(),
+            shares: |_| true,
+        }
+    };
+    let broken = check(&Promises::default(), made, FifoTask::new).unwrap_err();
+    assert_eq!(broken.name, "queues_are_independent");
+}
+
+// ---------------------------------------------------------------------------
+// The policies, held against the suite and against random programs
+// ---------------------------------------------------------------------------
+
+/// What a check must have gone through to count.
+fn assert_thorough(coverage: &Coverage, tasks: u64, cpus: usize) {
+    assert_eq!(coverage.rules, 25);
+    let enough = coverage.tasks > tasks && coverage.yields > 3 * tasks;
+    assert!(enough && coverage.preemptions > 0, "{coverage:?}");
+    assert_eq!(coverage.wake_spins > 0, cpus > 1, "{coverage:?}");
+}
+
+#[test]
+fn fifo_conforms() {
+    let promises = Promises {
+        max_wait: each_other_once,
+        ..Promises::default()
+    };
+    let coverage = check(&promises, |_| FifoScheduler::new(), FifoTask::new).unwrap();
+    assert_thorough(&coverage, 2_000, 4);
+}
+
+#[test]
+fn rr_conforms() {
+    let promises = Promises {
+        max_wait: a_slice_each,
+        ..Promises::default()
+    };
+    let made = |_| RrScheduler::<_, 5>::new();
+    let coverage = check(&promises, made, RrTask::new).unwrap();
+    assert_thorough(&coverage, 2_000, 4);
+    assert!(coverage.preemptions > 200, "{coverage:?}");
+}
+
+type PbgUnderTest = PbgScheduler<ModelTask, VirtualClock>;
+
+thread_local! {
+    /// The control of the machine that this thread runs.
+    static CONTROL: Cell<&'static Control> = Cell::new(new_control());
+}
+
+/// Leaked, as the scheduler wants it; a test makes some hundreds.
+fn new_control() -> &'static Control {
+    Box::leak(Box::default())
+}
+
+fn pbg(control: &'static Control) -> PbgUnderTest {
+    Adapter::with_policy(Pbg::with_control(control))
+}
+
+/// One control per machine, whose first CPU makes it.
+fn pbg_machine(cpu: usize) -> PbgUnderTest {
+    if cpu == 0 {
+        CONTROL.set(new_control());
+    }
+    pbg(CONTROL.get())
+}
+
+// The calls of a program under PBG.
+const MEASURE_START: u32 = 0;
+const MEASURE_END: u32 = 1;
+const START_PBG: u32 = 2;
+
+fn call_pbg(what: u32) {
+    let control = CONTROL.get();
+    match what {
+        MEASURE_START => control.measure_start().unwrap(),
+        MEASURE_END => drop(control.measure_end().unwrap()),
+        START_PBG => drop(control.start_pbg().unwrap()),
+        _ => unreachable!("no such call"),
+    }
+}
+
+/// Makes a call of PBG when `gc` is in the queue: as `main` would, first thing.
+struct Called {
+    scheduler: PbgUnderTest,
+    call: Option<u32>,
+}
+
+impl BaseScheduler for Called {
+    type SchedItem = Arc<PbgTask<ModelTask>>;
+
+    fn init(&mut self) {
+        self.scheduler.init();
+    }
+    fn add_task(&mut self, task: Self::SchedItem) {
+        self.scheduler.add_task(task);
+        if let Some(call) = self.call.take() {
+            call_pbg(call);
+        }
+    }
+    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
+        self.scheduler.remove_task(task)
+    }
+    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
+        self.scheduler.pick_next_task()
+    }
+    fn put_prev_task(&mut self, task: Self::SchedItem, preempt: bool) {
+        self.scheduler.put_prev_task(task, preempt);
+    }
+    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
+        self.scheduler.task_tick(current)
+    }
+    fn set_priority(&mut self, task: &Self::SchedItem, priority: isize) -> bool {
+        self.scheduler.set_priority(task, priority)
+    }
+}
+
+/// Measures a program by hand, in which `main` has four children, the last of
+/// them the shortest, and each of these has two; then follows that plan.
+fn planned(cpu: usize) -> Called {
+    let mut scheduler = pbg_machine(cpu);
+    let task = |id, name| Arc::new(PbgTask::new(ModelTask::new(id, name)));
+    scheduler.add_task(task(0, "gc"));
+    call_pbg(MEASURE_START);
+    (1..=4).for_each(|id| scheduler.add_task(task(id, "child")));
+    // Each pick says that the task before has left for good.
+    scheduler.pick_next_task();
+    for id in 1..=4 {
+        scheduler.pick_next_task();
+        scheduler.add_task(task(10 * id, "grandchild"));
+        scheduler.add_task(task(10 * id + 1, "grandchild"));
+        VirtualClock::advance(100 - 20 * id as u64);
+    }
+    while scheduler.pick_next_task().is_some() {
+        VirtualClock::advance(10);
+    }
+    call_pbg(MEASURE_END);
+    let profile = CONTROL.get().profile().unwrap().unwrap();
+    assert_eq!(profile.tasks().len(), 12);
+    Called {
+        scheduler,
+        call: Some(START_PBG),
+    }
+}
+
+fn measuring(cpu: usize) -> Called {
+    Called {
+        scheduler: pbg_machine(cpu),
+        call: Some(MEASURE_START),
+    }
+}
+
+#[test]
+fn pbg_conforms_while_idle() {
+    let promises = Promises {
+        max_wait: a_slice_each,
+        on_time: VirtualClock::set,
+        ..Promises::default()
+    };
+    let coverage = check(&promises, pbg_machine, PbgTask::new).unwrap();
+    assert_thorough(&coverage, 2_000, 4);
+}
+
+#[test]
+fn pbg_conforms_while_measuring() {
+    let promises = Promises {
+        max_wait: a_slice_each,
+        on_time: VirtualClock::set,
+        max_cpus: 1,
+        // Each machine leaks a record.
+        random_programs: 60,
+        ..Promises::default()
+    };
+    let coverage = check(&promises, measuring, PbgTask::new).unwrap();
+    assert_thorough(&coverage, 500, 1);
+}
+
+#[test]
+fn pbg_conforms_while_following_a_plan() {
+    let promises = Promises {
+        on_time: VirtualClock::set,
+        max_cpus: 1,
+        repick_after_yield: true,
+        random_programs: 60,
+        ..Promises::default()
+    };
+    let coverage = check(&promises, planned, PbgTask::new).unwrap();
+    assert_thorough(&coverage, 500, 1);
+}
+
+/// `first` measured, then `then` under the plan that this makes.
+fn measured_then_replayed(first: &Program, then: &Program) -> Program {
+    let mut ops = vec![Op::Call(MEASURE_START)];
+    ops.extend(first.ops.iter().cloned());
+    ops.extend([Op::Call(MEASURE_END), Op::Call(START_PBG)]);
+    ops.extend(then.ops.iter().cloned());
+    Program::new("main", ops)
+}
+
+fn pbg_config(config: Config) -> Config {
+    Config {
+        cpus: 1,
+        repick_after_yield: true,
+        on_time: VirtualClock::set,
+        on_call: call_pbg,
+        ..config
+    }
+}
+
+fn run_pbg(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
+    run(config, main, pbg_machine, PbgTask::new)
+}
+
+#[test]
+fn pbg_replays_shortest_first_and_switches_less() {
+    let worker = |n, run| Program::repeat("worker", n, &[Op::Run(run), Op::Yield]);
+    let workers = [
+        worker(100, 30),
+        worker(20, 10),
+        worker(60, 10),
+        worker(40, 10),
+    ];
+    let count = workers.len();
+    let spawns = workers.into_iter().map(Op::Spawn);
+    let phase = |offset: usize| {
+        spawns
+            .clone()
+            .chain((0..count).map(move |n| Op::Join(offset + n)))
+    };
+    let first = Program::new("main", phase(0));
+    let both = measured_then_replayed(&first, &Program::new("main", phase(count)));
+
+    let config = pbg_config(Config::default());
+    let one = run_pbg(
+        &config,
+        &measured_then_replayed(&first, &Program::new("main", [])),
+    )
+    .unwrap();
+    let two = run_pbg(&config, &both).unwrap();
+    let replayed: Vec<_> = two.tasks.iter().skip(2 + count).collect();
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|&n| replayed[n].finished);
+    assert_eq!(order, [1, 3, 2, 0], "shortest first");
+    let replay_switches = two.switches - one.switches;
+    assert!(
+        2 * replay_switches < one.switches,
+        "{replay_switches} of {}",
+        one.switches
+    );
+    let status = CONTROL.get().status().unwrap();
+    assert_eq!(
+        (status.phase, status.matched, status.demoted),
+        (Phase::Replaying, 4, 0)
+    );
+}
+
+#[test]
+fn pbg_replay_gives_unplanned_tasks_the_turn_it_promises() {
+    let long = Program::repeat("long", 500, &[Op::Run(9), Op::Yield]);
+    let visitor = Program::repeat("visitor", 30, &[Op::Run(2), Op::Yield]);
+    let first = Program::new("main", [Op::Spawn(long.clone()), Op::Join(0)]);
+    let visitors = [(); 3].map(|()| Op::Spawn(visitor.clone()));
+    let then = [Op::Spawn(long), Op::DropHandle(0)]
+        .into_iter()
+        .chain(visitors);
+    let main = measured_then_replayed(&first, &Program::new("main", then));
+    let config = pbg_config(Config::default());
+    let report = run_pbg(&config, &main).unwrap();
+
+    // Four wait at most: main or gc, and the visitors. The tick may be a burst late.
+    let bound = 5 * (u64::from(PLAN_TICKS) + 1) * config.tick_period + 50;
+    let waits = |name| {
+        let tasks = report.tasks.iter().filter(move |t| &*t.label.name == name);
+        tasks.map(|t| t.max_wait).max().unwrap()
+    };
+    for name in ["visitor", "gc"] {
+        assert!(
+            (1..=bound).contains(&waits(name)),
+            "{name} waited {} of {bound}",
+            waits(name)
+        );
+    }
+    let status = CONTROL.get().status().unwrap();
+    assert_eq!((status.matched, status.unplanned), (1, 3));
+    assert!(status.turns > 40, "{status:?}");
+}
+
+#[test]
+fn pbg_replay_stops_favouring_a_task_far_beyond_its_plan() {
+    let task = |name, n| Op::Spawn(Program::repeat(name, n, &[Op::Run(5), Op::Yield]));
+    let (short, middle, long) = (task("short", 3), task("middle", 20), task("short", 500));
+    let first = Program::new("main", [short, middle.clone(), Op::Join(0), Op::Join(1)]);
+    let main = measured_then_replayed(&first, &Program::new("main", [long, middle]));
+    let report = run_pbg(&pbg_config(Config::default()), &main).unwrap();
+
+    let [short, middle] = &report.tasks[4..] else {
+        panic!("{:?}", report.tasks);
+    };
+    assert!(short.run_time > 2_500 && middle.run_time > 100);
+    // Some ticks until the short one is found out, and then it is its turn.
+    assert!(middle.turnaround().unwrap() < 400, "{middle:?}");
+    assert_eq!(CONTROL.get().status().unwrap().demoted, 1);
+}
+
+fn proptest_config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        ..ProptestConfig::default()
+    }
+}
+
+/// A bound that a policy promises; it holds for wakers as `axtask` has them.
+fn bounded(config: Config, main: &Program, bound: fn(&Load<'_>) -> MaxWait) -> Config {
+    let max_wait = bound(&Load::of(main, &config));
+    if config.wake_resched {
+        config
+    } else {
+        Config { max_wait, ..config }
+    }
+}
+
+fn passes(result: Result<Report, Box<Failure>>) -> Result<(), TestCaseError> {
+    result
+        .map(drop)
+        .map_err(|failure| TestCaseError::fail(failure.to_string()))
+}
+
+proptest! {
+    #![proptest_config(proptest_config(150))]
+
+    #[test]
+    fn fifo_runs_any_program(config in machine(), main in program()) {
+        let config = bounded(config, &main, each_other_once);
+        passes(run(&config, &main, |_| FifoScheduler::new(), FifoTask::new))?;
+    }
+
+    #[test]
+    fn rr_runs_any_program(config in machine(), main in program()) {
+        let config = bounded(config, &main, a_slice_each);
+        passes(run(&config, &main, |_| RrScheduler::<_, 5>::new(), RrTask::new))?;
+    }
+
+    #[test]
+    fn stock_fifo_runs_any_program(config in machine(), main in program()) {
+        let config = bounded(config, &main, each_other_once);
+        let made = |_| Stock(axsched_upstream::FifoScheduler::new());
+        passes(run(&config, &main, made, axsched_upstream::FifoTask::new))?;
+    }
+
+    #[test]
+    fn stock_rr_runs_any_program(config in machine(), main in program()) {
+        let config = bounded(config, &main, a_slice_each);
+        let made = |_| Stock(axsched_upstream::RRScheduler::<_, 5>::new());
+        passes(run(&config, &main, made, axsched_upstream::RRTask::new))?;
+    }
+
+    #[test]
+    fn fifo_and_stock_fifo_are_the_same(config in machine(), main in program()) {
+        let ours = run(&config, &main, |_| FifoScheduler::new(), FifoTask::new);
+        let made = |_| Stock(axsched_upstream::FifoScheduler::new());
+        let theirs = run(&config, &main, made, axsched_upstream::FifoTask::new);
+        prop_assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn rr_and_stock_rr_are_the_same(config in machine(), main in program()) {
+        // A waker that asks for rescheduling is where stock mixes two things up.
+        let config = Config { wake_resched: false, ..config };
+        let ours = run(&config, &main, |_| RrScheduler::<_, 5>::new(), RrTask::new);
+        let made = |_| Stock(axsched_upstream::RRScheduler::<_, 5>::new());
+        let theirs = run(&config, &main, made, axsched_upstream::RRTask::new);
+        prop_assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn pbg_runs_any_program(config in machine(), main in program()) {
+        let config = Config { on_time: VirtualClock::set, ..config };
+        let config = bounded(config, &main, a_slice_each);
+        passes(run_pbg(&config, &main))?;
+    }
+
+    #[test]
+    fn pbg_measures_and_replays_any_program(config in machine(), main in program()) {
+        let main = measured_then_replayed(&main, &main);
+        passes(run_pbg(&pbg_config(config), &main))?;
+    }
+
+    #[test]
+    fn pbg_survives_the_plan_of_another_program(
+        config in machine(),
+        first in program(),
+        then in program(),
+    ) {
+        let main = measured_then_replayed(&first, &then);
+        passes(run_pbg(&pbg_config(config), &main))?;
+    }
+}
