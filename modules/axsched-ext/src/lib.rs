@@ -26,12 +26,19 @@
 extern crate alloc;
 
 pub mod base;
+#[cfg(test)]
+mod bench;
+pub mod burst;
+pub mod cfs;
 pub mod clock;
 pub mod event;
 pub mod fifo;
+pub mod mlfq;
+pub mod ordered;
 pub mod pbg;
 pub mod rr;
 pub mod selected;
+pub mod sjf;
 pub mod syscall;
 pub mod task;
 pub mod units;
@@ -42,6 +49,9 @@ pub mod conformance;
 pub mod model;
 
 pub use base::BaseScheduler;
+pub use cfs::{CfsScheduler, CfsTask};
 pub use fifo::{FifoScheduler, FifoTask};
+pub use mlfq::{MlfqScheduler, MlfqTask};
 pub use pbg::{PbgScheduler, PbgTask};
 pub use rr::{RrScheduler, RrTask};
+pub use sjf::{SjfScheduler, SjfTask};
