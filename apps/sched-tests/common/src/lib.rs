@@ -1,1 +1,24 @@
+//! What the scheduler test applications share.
+//!
+//! - [`runner`]: runs an application's tasks and prints what came out
+//! - [`work`]: a loop of known cost whose result can be checked
+//! - [`results`]: the result lines, the table for people, the SRPT bound
+//! - [`platform`]: ArceOS, or threads of the host for debugging, behind one API
+//! - [`config`]: what was decided when the image was built
+
 #![cfg_attr(target_os = "none", no_std)]
+
+extern crate alloc;
+
+pub mod config;
+#[cfg_attr(target_os = "none", path = "platform/arceos.rs")]
+#[cfg_attr(not(target_os = "none"), path = "platform/host.rs")]
+pub mod platform;
+pub mod results;
+pub mod runner;
+pub mod work;
+
+#[cfg(target_os = "none")]
+mod meter;
+
+pub use runner::{App, Task, TaskCtx, run};

@@ -1,0 +1,145 @@
+# The front door. `make help` explains it.
+# In:  the variables below, from the command line or the environment
+# Out: everything under target/, and only there
+#
+# scripts/features.mk   which FEATURES= there are
+# scripts/check.mk      refuses wrong variables
+# scripts/kernel.mk     how an app becomes an image
+# scripts/qemu.mk       how an image boots
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := help
+
+A         ?= apps/sched-tests/realtime
+ARCH      ?= x86_64
+FEATURES  ?=
+SMP       ?= 1
+LOG       ?= warn
+MODE      ?= release
+MEM       ?= 128M
+SCALE     ?= 1
+TIMING    ?= $(if $(filter 1,$(SMP)),icount,real)
+ACCEL     ?= n
+QEMU_ARGS ?=
+TIMEOUT   ?= 300
+V         ?= 0
+T         ?=
+
+include scripts/features.mk
+
+# The apps of this tree; A= may name another.
+APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
+
+# What only reads the terminal must work whatever the variables say, and only
+# what builds or boots an app needs them to be right.
+ifneq ($(filter build run justrun,$(MAKECMDGOALS)),)
+  include scripts/check.mk
+  include scripts/kernel.mk
+  include scripts/qemu.mk
+endif
+
+# setup writes down where the tools are. Make reads that file, and starts over
+# by itself when it has changed. A dry run (make -n) installs nothing.
+ifneq ($(filter build run justrun test clippy fmt doc prepush,$(MAKECMDGOALS)),)
+  include target/toolchain.mk
+endif
+target/toolchain.mk: FORCE
+	@scripts/setup.sh $(if $(findstring n,$(firstword -$(MAKEFLAGS))),--check,--quiet)
+
+Q := $(if $(filter 0,$(V)),@)
+
+.PHONY: help setup build run justrun test clippy fmt doc clean prepush FORCE
+FORCE:
+
+setup:
+	@scripts/setup.sh
+
+build:
+	$(Q)$(BUILD)
+
+run: build
+	$(Q)$(RUN)
+
+justrun:
+	$(Q)$(RUN)
+
+# The host's own cargo: the library and the tests build without ArceOS.
+HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' POLICIES='$(strip $(POLICIES))'
+
+test:
+	$(Q)$(HOST_ENV) scripts/test.sh $(T)
+
+clippy:
+	$(Q)$(HOST_ENV) scripts/clippy.sh
+
+fmt:
+	$(Q)$(HOST_CARGO) fmt --all
+
+doc:
+	$(Q)RUSTC='$(HOST_RUSTC)' RUSTDOCFLAGS='-D warnings' \
+	    $(HOST_CARGO) doc --locked --no-deps --package axsched-ext
+	@echo "doc: target/doc/axsched_ext/index.html"
+
+# What CI runs, cheapest first.
+prepush:
+	$(Q)$(HOST_CARGO) fmt --all --check
+	$(Q)$(HOST_ENV) scripts/clippy.sh
+	$(Q)$(HOST_ENV) scripts/test.sh
+
+# Everything that was built; not the tools, which setup would build again.
+clean:
+	$(Q)find target -mindepth 1 -maxdepth 1 ! -name tools ! -name toolchain.mk -exec rm -rf {} + 2>/dev/null || true
+
+define HELP
+A scheduler kit for ArceOS: pick a policy, boot it, read the turnaround table.
+
+  make run FEATURES=sched_pbg            record the workload, replay it, compare
+  make run FEATURES=sched_rr ARCH=riscv64
+  make run FEATURES=stock_rr             the same with ArceOS's own scheduler
+  make run FEATURES=sched_rr,fp-simd LOG=info SMP=2
+
+Targets
+  setup     install what is missing; every other target does it on its own
+  build     build the app A into a bootable image under target/images/
+  run       build it, boot it on QEMU; fails if the guest does
+  justrun   boot the image last built with the same variables
+  test      all tests: library, make itself, QEMU; T=word runs some of them
+  clippy    lint, warnings are errors         fmt   format the sources
+  doc       the library's documentation       clean remove what was built
+  prepush   what CI runs: format check, clippy, test
+
+Variables           default      allowed
+  A=folder          realtime     the app, one of:$(call list,$(APPS))
+  FEATURES=a,b      (FIFO)       at most one policy of:$(call list,$(POLICIES))
+                                 and any features of ArceOS, listed below
+  ARCH=name         x86_64       x86_64 riscv64 aarch64
+  SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
+  TIMING=name       icount       icount: time is counted instructions, results
+                                   are the same on every run; one CPU only
+                                 real: the host's time (default if SMP > 1)
+  SCALE=n           1            divide the workload by n
+  LOG=level         warn         off error warn info debug trace
+  MODE=name         release      release debug
+  MEM=size          128M         the guest's memory, in M or G
+  TIMEOUT=n         300          seconds until a guest counts as hung
+  ACCEL=y           n            KVM; needs ARCH = the host's and TIMING=real
+  QEMU_ARGS='...'                added to QEMU's command line
+  V=n               0            1: show commands; 2: cargo's, too
+
+Features of ArceOS, named as there
+  $(wordlist 1,6,$(UPSTREAM_FEATURES))
+  $(wordlist 7,14,$(UPSTREAM_FEATURES))
+  $(wordlist 15,99,$(UPSTREAM_FEATURES))
+
+Everything is built under target/. Consoles are kept in target/logs/.
+endef
+define newline
+
+
+endef
+list = $(foreach word,$(1),$(newline)                                   $(word))
+
+help:
+	@: $(info $(HELP))

@@ -1,0 +1,73 @@
+//! Decisions of the build: the guest has no command line, so they are compiled in.
+//!
+//! | environment variable | meaning | default |
+//! |---|---|---|
+//! | `SCHED_SCALE` | divides a workload's counts; a whole number from 1 | 1 |
+//! | `SCHED_TIMING` | `icount` (virtual time) or `real` | `icount` |
+//!
+//! Anything else is a compile error. Nothing here changes what the guest does
+//! with its clock: `SCHED_TIMING` is what the one who starts QEMU says.
+
+/// What a workload's counts are divided by.
+pub const SCALE: u64 = match option_env!("SCHED_SCALE") {
+    Some(text) => parse_scale(text),
+    None => 1,
+};
+
+/// What the guest's clock counts: `icount` or `real`.
+pub const TIMING: &str = match option_env!("SCHED_TIMING") {
+    Some(text) => parse_timing(text),
+    None => "icount",
+};
+
+/// The architecture's name in result lines.
+pub const ARCH: &str = if cfg!(target_arch = "x86_64") {
+    "x86_64"
+} else if cfg!(target_arch = "riscv64") {
+    "riscv64"
+} else if cfg!(target_arch = "aarch64") {
+    "aarch64"
+} else if cfg!(target_arch = "loongarch64") {
+    "loongarch64"
+} else {
+    "other"
+};
+
+const fn parse_scale(text: &str) -> u64 {
+    match u64::from_str_radix(text, 10) {
+        Ok(scale) if scale > 0 => scale,
+        _ => panic!("SCHED_SCALE must be a whole number from 1"),
+    }
+}
+
+const fn parse_timing(text: &str) -> &'static str {
+    match text.as_bytes() {
+        b"icount" => "icount",
+        b"real" => "real",
+        _ => panic!("SCHED_TIMING must be `icount` or `real`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_parsed() {
+        assert_eq!(parse_scale("1"), 1);
+        assert_eq!(parse_scale("250"), 250);
+        assert_eq!(parse_timing("real"), "real");
+    }
+
+    #[test]
+    #[should_panic(expected = "SCHED_SCALE must be")]
+    fn a_scale_of_zero_is_refused() {
+        parse_scale("0");
+    }
+
+    #[test]
+    #[should_panic(expected = "SCHED_TIMING must be")]
+    fn an_unknown_timing_is_refused() {
+        parse_timing("kvm");
+    }
+}

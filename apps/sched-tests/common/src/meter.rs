@@ -1,0 +1,161 @@
+//! The instrument: what a task did with its CPU, seen from `axtask`'s own
+//! task-extension hook, so that every policy, stock ones included, is measured
+//! by the same few instructions in the same place.
+//!
+//! `axtask` calls the hook inside its context switch with interrupts off, first
+//! `on_leave` of the task that goes, then `on_enter` of the one that comes, and
+//! moves the current-task pointer only after both.
+//!
+//! **Context switches** are those with a task of the workload at either end, each
+//! counted once: a leave counts always; an enter counts only when the task that
+//! goes carries no meter (main, gc, idle) and therefore did not count itself. A
+//! task that is picked again while it runs is no switch, and `axtask` calls no
+//! hook then.
+//!
+//! **What it costs**, in instructions for a context switch from one metered task
+//! to another, under any policy: 26 on x86_64, 31 on riscv64, 31 on aarch64, where
+//! the whole switch under FIFO takes 186, 260 and 207. Measured by
+//!
+//! ```text
+//! SELFTEST=meter make A=apps/sched-tests/selftest FEATURES=sched_fifo run
+//! ```
+//!
+//! **Order.** Only the CPU that runs a task writes its meter, with interrupts
+//! off; between two CPUs the task itself is handed over through a run queue's
+//! lock. So everything is `Relaxed`, except `on_cpu`: it is released by the last
+//! leave and acquired by whoever reads the figures.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+
+use axhal::time::{current_ticks, ticks_to_nanos};
+use axtask::TaskExt;
+use extern_trait::extern_trait;
+use kernel_guard::NoPreemptIrqSave;
+
+/// The running account of one task, in ticks of the hardware counter.
+///
+/// Aligned, so that tasks on two CPUs do not fight over a cache line.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct Meter {
+    entered_ticks: AtomicU64,
+    first_run_ticks: AtomicU64,
+    run_ticks: AtomicU64,
+    dispatches: AtomicU64,
+    switches: AtomicU64,
+    on_cpu: AtomicBool,
+    end: End,
+}
+
+/// The account at the moment the task's work was done.
+#[derive(Default)]
+struct End {
+    times: AtomicU64,
+    at_ticks: AtomicU64,
+    run_ticks: AtomicU64,
+    dispatches: AtomicU64,
+}
+
+/// What a meter shows after its task has ended; times are since boot.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// When the task first got a CPU.
+    pub first_run_ns: u64,
+    /// When its work was done.
+    pub finish_ns: u64,
+    /// How long it was on a CPU until then.
+    pub run_ns: u64,
+    /// How often it got a CPU from another task until then.
+    pub dispatches: u64,
+    /// Context switches, including the one that ended it.
+    pub switches: u64,
+    /// How often its work ended; anything but 1 is a scheduler's bug.
+    pub ends: u64,
+}
+
+impl Meter {
+    /// Starts the account anew; for a task that had to wait to be let in.
+    ///
+    /// Called by the running task itself.
+    pub fn restart(&self) {
+        let _guard = NoPreemptIrqSave::new();
+        let now = current_ticks();
+        self.entered_ticks.store(now, Relaxed);
+        self.first_run_ticks.store(now, Relaxed);
+        self.run_ticks.store(0, Relaxed);
+        self.dispatches.store(1, Relaxed);
+        self.switches.store(0, Relaxed);
+    }
+
+    /// Notes that the work is done. What the task does afterwards, such as being
+    /// preempted on its way out, changes only the number of switches.
+    ///
+    /// Called by the running task itself; interrupts are off, so that the parts
+    /// belong to the same moment.
+    pub fn finish(&self) {
+        let _guard = NoPreemptIrqSave::new();
+        let now = current_ticks();
+        let open = now.wrapping_sub(self.entered_ticks.load(Relaxed));
+        add(&self.end.times, 1);
+        self.end.at_ticks.store(now, Relaxed);
+        self.end
+            .run_ticks
+            .store(self.run_ticks.load(Relaxed) + open, Relaxed);
+        self.end
+            .dispatches
+            .store(self.dispatches.load(Relaxed), Relaxed);
+    }
+
+    /// Whether the task still is on a CPU. False, once it has exited, means that
+    /// its last context switch is in the figures.
+    pub fn on_cpu(&self) -> bool {
+        self.on_cpu.load(Acquire)
+    }
+
+    /// The figures. Complete once the task has exited and is off its CPU.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            first_run_ns: ticks_to_nanos(self.first_run_ticks.load(Relaxed)),
+            finish_ns: ticks_to_nanos(self.end.at_ticks.load(Relaxed)),
+            run_ns: ticks_to_nanos(self.end.run_ticks.load(Relaxed)),
+            dispatches: self.end.dispatches.load(Relaxed),
+            switches: self.switches.load(Relaxed),
+            ends: self.end.times.load(Relaxed),
+        }
+    }
+}
+
+/// The hook that `axtask` keeps for a task: a share of its meter.
+pub struct Hook(pub Arc<Meter>);
+
+#[extern_trait]
+impl TaskExt for Hook {
+    fn on_enter(&self) {
+        let meter = &*self.0;
+        let now = current_ticks();
+        if meter.dispatches.load(Relaxed) == 0 {
+            meter.first_run_ticks.store(now, Relaxed);
+        }
+        meter.entered_ticks.store(now, Relaxed);
+        add(&meter.dispatches, 1);
+        // Still the task that goes; see the module's docs.
+        if axtask::current().task_ext().is_none() {
+            add(&meter.switches, 1);
+        }
+        meter.on_cpu.store(true, Relaxed);
+    }
+
+    fn on_leave(&self) {
+        let meter = &*self.0;
+        let run = current_ticks().wrapping_sub(meter.entered_ticks.load(Relaxed));
+        add(&meter.run_ticks, run);
+        add(&meter.switches, 1);
+        meter.on_cpu.store(false, Release);
+    }
+}
+
+/// A plain addition: there is one writer at a time, so no locked instruction.
+fn add(to: &AtomicU64, amount: u64) {
+    to.store(to.load(Relaxed).wrapping_add(amount), Relaxed);
+}

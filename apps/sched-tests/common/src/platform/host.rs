@@ -1,0 +1,127 @@
+//! The host's threads, for debugging an application without a guest.
+//!
+//! The host's kernel schedules; figures are real time and differ from run to run.
+//! On Linux a thread's CPU time and dispatches come from `/proc`; elsewhere the
+//! time from its first run to its end stands in.
+
+use std::{
+    fs,
+    sync::{Arc, Condvar, LazyLock, Mutex},
+    thread,
+    time::Instant,
+};
+
+pub use std::println;
+pub use std::thread::yield_now;
+
+/// The host's scheduler, whichever it is.
+pub const SCHED: &str = "host";
+
+/// What the clock counts.
+pub const TIMING: &str = "real";
+
+/// What a thread did, seen from itself at its end; times are since the program's start.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// When the thread was let in.
+    pub first_run_ns: u64,
+    /// When its work was done.
+    pub finish_ns: u64,
+    /// How long it was on a CPU until then.
+    pub run_ns: u64,
+    /// How often it got a CPU.
+    pub dispatches: u64,
+    /// The same number: the host does not say who was there before.
+    pub switches: u64,
+    /// How often its work ended.
+    pub ends: u64,
+}
+
+/// The number of CPUs.
+pub fn cpus() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Nanoseconds since the program's first call of this function.
+pub fn now_ns() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed().as_nanos() as u64
+}
+
+/// Keeps threads from starting until all of them are submitted.
+#[derive(Default)]
+pub struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// A shut gate.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Runs `submit_all`; no thread that it spawns behind this gate starts before it is done.
+    pub fn submit<R>(&self, submit_all: impl FnOnce() -> R) -> R {
+        let submitted = submit_all();
+        *self.open.lock().unwrap() = true;
+        self.opened.notify_all();
+        submitted
+    }
+
+    fn pass(&self) {
+        let open = self.open.lock().unwrap();
+        drop(self.opened.wait_while(open, |open| !*open).unwrap());
+    }
+}
+
+/// Spawns a thread behind `gate`.
+pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
+    let gate = gate.clone();
+    let entry = move || {
+        gate.pass();
+        let (first_run_ns, before) = (now_ns(), on_cpu());
+        body();
+        let (finish_ns, after) = (now_ns(), on_cpu());
+        let (run_ns, dispatches) = match (before, after) {
+            (Some(before), Some(after)) => (after.0 - before.0, after.1 - before.1 + 1),
+            _ => (finish_ns - first_run_ns, 1),
+        };
+        Figures {
+            first_run_ns,
+            finish_ns,
+            run_ns,
+            dispatches,
+            switches: dispatches,
+            ends: 1,
+        }
+    };
+    let thread = thread::Builder::new().name(name.into()).spawn(entry);
+    Handle(thread.expect("the host has room for a thread"))
+}
+
+/// Time on a CPU and number of dispatches of the calling thread.
+fn on_cpu() -> Option<(u64, u64)> {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let mut fields = stat.split_ascii_whitespace().map(str::parse);
+    let run_ns = fields.next()?.ok()?;
+    let dispatches = fields.nth(1)?.ok()?;
+    Some((run_ns, dispatches))
+}
+
+/// A thread to be joined.
+pub struct Handle(thread::JoinHandle<Figures>);
+
+impl Handle {
+    /// Waits for the end of the thread and returns its figures.
+    pub fn join(self) -> Figures {
+        self.0.join().expect("a task of the workload panicked")
+    }
+}
+
+/// Ends the application, with a status that says whether its results were right.
+pub fn finish(pass: bool) {
+    if !pass {
+        std::process::exit(1);
+    }
+}

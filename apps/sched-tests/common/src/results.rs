@@ -1,0 +1,306 @@
+//! From figures to text: the result lines, the table for people, the totals.
+//!
+//! Pure functions; times are whole nanoseconds from the start of the phase.
+//!
+//! The lines are a contract with the programs that read them: one `SCHED-TASK`
+//! line for each task and phase, one `SCHED-RUN` line for each phase, JSON after
+//! the first blank. Keys may be added, never renamed.
+
+mod srpt;
+mod table;
+
+use alloc::{format, string::String, vec::Vec};
+
+use serde::Serialize;
+
+pub use srpt::srpt_average_ns;
+pub use table::table;
+
+/// What holds for a whole run of an application.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The application.
+    pub app: &'a str,
+    /// The architecture.
+    pub arch: &'a str,
+    /// The number of CPUs.
+    pub smp: usize,
+    /// The policy.
+    pub sched: &'a str,
+    /// What the clock counts.
+    pub timing: &'a str,
+    /// What the workload's counts were divided by.
+    pub scale: u64,
+}
+
+/// The figures of one task in one phase.
+#[derive(Clone, Debug)]
+pub struct TaskResult {
+    /// The task's name.
+    pub name: String,
+    /// When it was about to be spawned.
+    pub submit_ns: u64,
+    /// When it first got a CPU.
+    pub first_run_ns: u64,
+    /// When it was done.
+    pub finish_ns: u64,
+    /// How long it was on a CPU.
+    pub run_ns: u64,
+    /// How often it got a CPU from somebody else.
+    pub dispatches: u64,
+    /// How often it yielded.
+    pub yields: u64,
+    /// Whether its computation and its own figures came out right.
+    pub ok: bool,
+}
+
+impl TaskResult {
+    /// From submission to the end.
+    pub fn turnaround_ns(&self) -> u64 {
+        self.finish_ns.saturating_sub(self.submit_ns)
+    }
+}
+
+/// The quantity over which Jain's index is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fairness {
+    /// Time on a CPU, for workloads that end after a given time.
+    RunTime,
+    /// The end of each task, for workloads that end after a given amount of work.
+    FinishTime,
+}
+
+/// One run of the workload.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// `run`, or under PBG `measure` and `replay`.
+    pub name: &'static str,
+    /// The tasks in the order of submission.
+    pub tasks: Vec<TaskResult>,
+    /// Switches with a task of the workload at either end.
+    pub context_switches: u64,
+    /// What Jain's index is about.
+    pub fairness: Fairness,
+    /// The verdict of the one who ran it.
+    pub pass: bool,
+}
+
+impl Phase {
+    /// The average turnaround, rounded down.
+    pub fn avg_turnaround_ns(&self) -> u64 {
+        let sum: u128 = self
+            .tasks
+            .iter()
+            .map(|t| u128::from(t.turnaround_ns()))
+            .sum();
+        (sum / self.tasks.len().max(1) as u128) as u64
+    }
+
+    /// The longest turnaround.
+    pub fn max_turnaround_ns(&self) -> u64 {
+        self.tasks
+            .iter()
+            .map(TaskResult::turnaround_ns)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// From the first submission to the last end.
+    pub fn makespan_ns(&self) -> u64 {
+        let first = self.tasks.iter().map(|t| t.submit_ns).min().unwrap_or(0);
+        let last = self.tasks.iter().map(|t| t.finish_ns).max().unwrap_or(0);
+        last.saturating_sub(first)
+    }
+
+    /// What [`srpt_average_ns`] says about these tasks on `cpus` CPUs.
+    pub fn srpt_bound_ns(&self, cpus: usize) -> u64 {
+        let jobs: Vec<_> = self.tasks.iter().map(|t| (t.submit_ns, t.run_ns)).collect();
+        srpt_average_ns(&jobs, cpus)
+    }
+
+    /// Jain's fairness index, to six decimals.
+    pub fn jain(&self) -> f64 {
+        jain(self.tasks.iter().map(|t| match self.fairness {
+            Fairness::RunTime => t.run_ns,
+            Fairness::FinishTime => t.finish_ns,
+        }))
+    }
+}
+
+/// Jain's index (Σx)² / (n·Σx²), to six decimals: 1 when all are equal, 1/n when
+/// one has everything. 1 if there is nothing to share.
+pub fn jain(values: impl Iterator<Item = u64> + Clone) -> f64 {
+    let n = values.clone().count() as f64;
+    let sum: f64 = values.clone().map(|x| x as f64).sum();
+    let squares: f64 = values.map(|x| x as f64 * x as f64).sum();
+    if squares == 0.0 {
+        return 1.0;
+    }
+    // `core` has no `round`; the index is never negative.
+    (sum * sum / (n * squares) * 1e6 + 0.5) as u64 as f64 / 1e6
+}
+
+/// The `SCHED-TASK` line of one task.
+pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        app: &'a str,
+        arch: &'a str,
+        smp: usize,
+        sched: &'a str,
+        phase: &'a str,
+        task: &'a str,
+        submit_ns: u64,
+        first_run_ns: u64,
+        finish_ns: u64,
+        turnaround_ns: u64,
+        run_ns: u64,
+        dispatches: u64,
+        yields: u64,
+    }
+    line(
+        "SCHED-TASK",
+        &Line {
+            app: setting.app,
+            arch: setting.arch,
+            smp: setting.smp,
+            sched: setting.sched,
+            phase: phase.name,
+            task: &task.name,
+            submit_ns: task.submit_ns,
+            first_run_ns: task.first_run_ns,
+            finish_ns: task.finish_ns,
+            turnaround_ns: task.turnaround_ns(),
+            run_ns: task.run_ns,
+            dispatches: task.dispatches,
+            yields: task.yields,
+        },
+    )
+}
+
+/// The `SCHED-RUN` line of a phase.
+pub fn run_line(setting: &Setting, phase: &Phase) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        app: &'a str,
+        arch: &'a str,
+        smp: usize,
+        sched: &'a str,
+        phase: &'a str,
+        timing: &'a str,
+        scale: u64,
+        tasks: usize,
+        avg_turnaround_ns: u64,
+        max_turnaround_ns: u64,
+        makespan_ns: u64,
+        context_switches: u64,
+        srpt_bound_ns: u64,
+        jain: f64,
+        pass: bool,
+    }
+    line(
+        "SCHED-RUN",
+        &Line {
+            app: setting.app,
+            arch: setting.arch,
+            smp: setting.smp,
+            sched: setting.sched,
+            phase: phase.name,
+            timing: setting.timing,
+            scale: setting.scale,
+            tasks: phase.tasks.len(),
+            avg_turnaround_ns: phase.avg_turnaround_ns(),
+            max_turnaround_ns: phase.max_turnaround_ns(),
+            makespan_ns: phase.makespan_ns(),
+            context_switches: phase.context_switches,
+            srpt_bound_ns: phase.srpt_bound_ns(setting.smp),
+            jain: phase.jain(),
+            pass: phase.pass,
+        },
+    )
+}
+
+fn line(tag: &str, fields: &impl Serialize) -> String {
+    // Strings, integers and finite floats under fixed keys: nothing can fail.
+    let json = serde_json::to_string(fields).expect("result fields serialise");
+    format!("{tag} {json}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTING: Setting = Setting {
+        app: "realtime",
+        arch: "x86_64",
+        smp: 1,
+        sched: "pbg",
+        timing: "icount",
+        scale: 1,
+    };
+
+    fn phase() -> Phase {
+        let task = |name: &str, submit_ns, finish_ns, run_ns| TaskResult {
+            name: name.into(),
+            submit_ns,
+            first_run_ns: submit_ns,
+            finish_ns,
+            run_ns,
+            dispatches: 2,
+            yields: 7,
+            ok: true,
+        };
+        Phase {
+            name: "replay",
+            tasks: [
+                task("long", 0, 3_000, 2_000),
+                task("short1", 10, 1_000, 500),
+            ]
+            .into(),
+            context_switches: 9,
+            fairness: Fairness::FinishTime,
+            pass: true,
+        }
+    }
+
+    #[test]
+    fn task_lines_are_as_documented() {
+        let phase = phase();
+        assert_eq!(
+            task_line(&SETTING, &phase, &phase.tasks[1]),
+            r#"SCHED-TASK {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","task":"short1","submit_ns":10,"first_run_ns":10,"finish_ns":1000,"turnaround_ns":990,"run_ns":500,"dispatches":2,"yields":7}"#
+        );
+    }
+
+    #[test]
+    fn run_lines_are_as_documented() {
+        // The bound: short1 runs from 10 to 510, long is done at 2500.
+        assert_eq!(
+            run_line(&SETTING, &phase()),
+            r#"SCHED-RUN {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","timing":"icount","scale":1,"tasks":2,"avg_turnaround_ns":1995,"max_turnaround_ns":3000,"makespan_ns":3000,"context_switches":9,"srpt_bound_ns":1500,"jain":0.8,"pass":true}"#
+        );
+    }
+
+    #[test]
+    fn a_phase_without_tasks_has_a_line_too() {
+        let empty = Phase {
+            tasks: [].into(),
+            pass: false,
+            ..phase()
+        };
+        let line = run_line(&SETTING, &empty);
+        assert!(
+            line.ends_with(r#""srpt_bound_ns":0,"jain":1.0,"pass":false}"#),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn jain_is_1_for_equals_and_1_over_n_for_a_monopoly() {
+        assert_eq!(jain([5, 5, 5, 5].into_iter()), 1.0);
+        assert_eq!(jain([5, 0, 0, 0].into_iter()), 0.25);
+        assert_eq!(jain([0, 0].into_iter()), 1.0);
+        assert_eq!(jain([u64::MAX, u64::MAX].into_iter()), 1.0);
+        assert_eq!(jain([1, 2].into_iter()), 0.9);
+    }
+}

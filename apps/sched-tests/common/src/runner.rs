@@ -1,0 +1,298 @@
+//! Runs an application: submits its tasks, waits for them, judges, prints.
+//!
+//! All tasks are submitted before any may start. Under PBG the workload runs
+//! twice in one boot, once recorded and once replayed. Only the main task prints,
+//! so no line is broken by another.
+
+use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
+use core::{
+    cell::Cell,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
+
+use axsched_ext::syscall;
+
+use crate::{
+    config::{ARCH, SCALE},
+    platform::{self, Figures, Gate, println},
+    results::{self, Fairness, Phase, Setting, TaskResult},
+};
+
+/// An application: a name and how to make its tasks.
+pub struct App {
+    /// The name in result lines.
+    pub name: &'static str,
+    /// What Jain's index is about.
+    pub fairness: Fairness,
+    /// Makes the tasks of one phase, in the order of submission, from the scale.
+    pub tasks: fn(scale: u64) -> Vec<Task>,
+}
+
+/// One task of a workload.
+pub struct Task {
+    name: String,
+    yields: Option<u64>,
+    body: Box<dyn FnOnce(&TaskCtx) -> bool + Send>,
+}
+
+impl Task {
+    /// A task; `body` returns whether its computation came out right.
+    pub fn new(
+        name: impl Into<String>,
+        body: impl FnOnce(&TaskCtx) -> bool + Send + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            yields: None,
+            body: Box::new(body),
+        }
+    }
+
+    /// Expects the task to yield exactly this often.
+    pub fn yielding(self, yields: u64) -> Self {
+        Self {
+            yields: Some(yields),
+            ..self
+        }
+    }
+}
+
+/// What a task has at hand while it runs.
+#[derive(Default)]
+pub struct TaskCtx {
+    yields: Cell<u64>,
+}
+
+impl TaskCtx {
+    /// Gives the CPU away, and counts it.
+    pub fn yield_now(&self) {
+        self.yields.set(self.yields.get() + 1);
+        platform::yield_now();
+    }
+
+    /// Nanoseconds since boot.
+    pub fn now_ns(&self) -> u64 {
+        platform::now_ns()
+    }
+}
+
+/// Runs `app` in the phases that the policy asks for and prints the results.
+/// On the host a failed check is also the program's exit status.
+pub fn run(app: &App) {
+    let setting = setting(app.name);
+    print_heading(&setting);
+    let phases = match setting.sched {
+        "pbg" => measure_and_replay(app),
+        _ => [run_phase(app, "run")].into(),
+    };
+    println!("{}", results::table(&setting, &phases));
+    print_lines(&setting, &phases);
+    platform::finish(phases.iter().all(|phase| phase.pass));
+}
+
+/// What holds for every phase of the application called `app` in this build.
+pub fn setting(app: &str) -> Setting<'_> {
+    Setting {
+        app,
+        arch: ARCH,
+        smp: platform::cpus(),
+        sched: platform::SCHED,
+        timing: platform::TIMING,
+        scale: SCALE,
+    }
+}
+
+/// Says to people what is about to run.
+pub fn print_heading(setting: &Setting) {
+    println!(
+        "{} on {}, {} CPU{}, scheduler {}, {} time, SCALE={}\n",
+        setting.app,
+        setting.arch,
+        setting.smp,
+        if setting.smp == 1 { "" } else { "s" },
+        setting.sched,
+        setting.timing,
+        setting.scale,
+    );
+}
+
+/// Prints the result lines: all tasks first, then the phases.
+pub fn print_lines(setting: &Setting, phases: &[Phase]) {
+    for phase in phases {
+        for task in &phase.tasks {
+            println!("{}", results::task_line(setting, phase, task));
+        }
+    }
+    for phase in phases {
+        println!("{}", results::run_line(setting, phase));
+    }
+}
+
+fn measure_and_replay(app: &App) -> Vec<Phase> {
+    if let Err(error) = syscall::measure_start() {
+        println!("No measurement: {error}. One ordinary run instead.\n");
+        return [run_phase(app, "run")].into();
+    }
+    let measure = run_phase(app, "measure");
+    let recorded = syscall::measure_end();
+    let planned = recorded.and_then(|_| syscall::start_pbg());
+    match (recorded, planned) {
+        (Ok(recorded), Ok(planned)) => {
+            println!("PBG recorded {recorded} tasks and planned {planned}.\n");
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            println!("PBG has no plan: {error}. The replay runs without one and fails.\n");
+        }
+    }
+    let mut replay = run_phase(app, "replay");
+    replay.pass &= planned.is_ok();
+    [measure, replay].into()
+}
+
+/// Runs the workload once.
+pub fn run_phase(app: &App, name: &'static str) -> Phase {
+    let tasks = (app.tasks)(SCALE);
+    let gate = Gate::new();
+    let mut submitted = Vec::with_capacity(tasks.len());
+    let start_ns = platform::now_ns();
+    gate.submit(|| {
+        for task in tasks {
+            submitted.push(Submitted::spawn(task, &gate, start_ns));
+        }
+    });
+    let mut context_switches = 0;
+    let tasks: Vec<_> = submitted
+        .into_iter()
+        .map(|task| {
+            let (result, switches) = task.join(start_ns);
+            context_switches += switches;
+            result
+        })
+        .collect();
+    Phase {
+        name,
+        pass: !tasks.is_empty() && tasks.iter().all(|task| task.ok),
+        tasks,
+        context_switches,
+        fairness: app.fairness,
+    }
+}
+
+/// What a task leaves behind.
+#[derive(Default)]
+struct Outcome {
+    right: AtomicBool,
+    yields: AtomicU64,
+}
+
+struct Submitted {
+    name: String,
+    expected_yields: Option<u64>,
+    submit_ns: u64,
+    outcome: Arc<Outcome>,
+    handle: platform::Handle,
+}
+
+impl Submitted {
+    fn spawn(task: Task, gate: &Arc<Gate>, start_ns: u64) -> Self {
+        let outcome = Arc::new(Outcome::default());
+        let (body, theirs) = (task.body, outcome.clone());
+        let entry = move || {
+            let ctx = TaskCtx::default();
+            theirs.right.store(body(&ctx), Relaxed);
+            theirs.yields.store(ctx.yields.get(), Relaxed);
+        };
+        let submit_ns = platform::now_ns() - start_ns;
+        Self {
+            handle: platform::spawn(&task.name, gate, entry),
+            name: task.name,
+            expected_yields: task.yields,
+            submit_ns,
+            outcome,
+        }
+    }
+
+    /// The task's result and its context switches.
+    fn join(self, start_ns: u64) -> (TaskResult, u64) {
+        // Joining orders the outcome's stores before these loads.
+        let figures = self.handle.join();
+        let yields = self.outcome.yields.load(Relaxed);
+        let mut result = TaskResult {
+            name: self.name,
+            submit_ns: self.submit_ns,
+            first_run_ns: figures.first_run_ns.saturating_sub(start_ns),
+            finish_ns: figures.finish_ns.saturating_sub(start_ns),
+            run_ns: figures.run_ns,
+            dispatches: figures.dispatches,
+            yields,
+            ok: self.outcome.right.load(Relaxed),
+        };
+        result.ok &= self
+            .expected_yields
+            .is_none_or(|expected| yields == expected)
+            && is_consistent(&result, &figures);
+        (result, figures.switches)
+    }
+}
+
+/// Whether figures can be true at all: the task ended once, was on a CPU, and for
+/// no longer than it existed.
+fn is_consistent(result: &TaskResult, figures: &Figures) -> bool {
+    figures.ends == 1
+        && result.dispatches > 0
+        && result.submit_ns <= result.first_run_ns
+        && result.first_run_ns <= result.finish_ns
+        && result.run_ns <= result.turnaround_ns()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase_of(tasks: fn(u64) -> Vec<Task>) -> Phase {
+        let app = App {
+            name: "test",
+            fairness: Fairness::FinishTime,
+            tasks,
+        };
+        run_phase(&app, "run")
+    }
+
+    fn yielder(name: &str, yields: u64) -> Task {
+        Task::new(name, move |ctx| {
+            (0..yields).for_each(|_| ctx.yield_now());
+            true
+        })
+    }
+
+    #[test]
+    fn a_right_workload_passes() {
+        let phase = phase_of(|_| [yielder("a", 3).yielding(3), yielder("b", 0)].into());
+        assert!(phase.pass, "{phase:?}");
+        let counts: Vec<_> = phase.tasks.iter().map(|t| (&*t.name, t.yields)).collect();
+        assert_eq!(counts, [("a", 3), ("b", 0)]);
+    }
+
+    #[test]
+    fn all_are_submitted_before_any_starts() {
+        let phase = phase_of(|_| (0..20).map(|_| yielder("t", 1)).collect());
+        let last_submit = phase.tasks.iter().map(|t| t.submit_ns).max();
+        let first_run = phase.tasks.iter().map(|t| t.first_run_ns).min();
+        assert!(last_submit <= first_run, "{phase:?}");
+    }
+
+    #[test]
+    fn a_wrong_result_fails() {
+        assert!(!phase_of(|_| [yielder("a", 1), Task::new("b", |_| false)].into()).pass);
+    }
+
+    #[test]
+    fn a_wrong_count_fails() {
+        assert!(!phase_of(|_| [yielder("a", 2).yielding(3)].into()).pass);
+    }
+
+    #[test]
+    fn no_tasks_fail() {
+        assert!(!phase_of(|_| [].into()).pass);
+    }
+}

@@ -1,0 +1,31 @@
+//! The loop on loongarch64: 4 n + 1 instructions for n rounds.
+
+use core::arch::asm;
+
+use super::{A, C};
+
+/// Instructions that one round costs.
+pub const INSTRUCTIONS_PER_ROUND: u64 = 4;
+
+/// Iterates the generator for `rounds` rounds from `x` and returns the last value.
+#[inline(never)]
+pub fn spin(mut x: u64, rounds: u64) -> u64 {
+    // SAFETY: registers only; no memory, no stack.
+    unsafe {
+        asm!(
+            "beqz {n}, 3f",
+            "2:",
+            "mul.d {x}, {x}, {a}",
+            "add.d {x}, {x}, {c}",
+            "addi.d {n}, {n}, -1",
+            "bnez {n}, 2b",
+            "3:",
+            n = inout(reg) rounds => _,
+            x = inout(reg) x,
+            a = in(reg) A,
+            c = in(reg) C,
+            options(pure, nomem, nostack),
+        );
+    }
+    x
+}

@@ -1,0 +1,55 @@
+//! What the instrument costs. Two tasks yield to each other, n times and 2n times,
+//! with a meter and without; what remains of the differences is the price of a
+//! context switch, and of the meter in it. Under icount a nanosecond is an
+//! instruction.
+
+use sched_tests_common::platform::{Gate, now_ns, println, spawn};
+
+use super::verdict;
+
+const TASKS: u64 = 2;
+const YIELDS: u64 = 100_000;
+
+/// Runs the case.
+pub fn run() {
+    let plain_ps = per_switch_ps(plain);
+    let metered_ps = per_switch_ps(metered);
+    let row = |what, ps: u64| println!("{what:32}{:>6}.{:03} ns", ps / 1_000, ps % 1_000);
+    row("a context switch without a meter", plain_ps);
+    row("a context switch with a meter", metered_ps);
+    row("the meter in it", metered_ps.saturating_sub(plain_ps));
+    println!("");
+    verdict(0 < plain_ps && plain_ps <= metered_ps);
+}
+
+/// The time of a switch; picoseconds, for the fraction that timer ticks add.
+fn per_switch_ps(run: fn(u64)) -> u64 {
+    let time = |yields| {
+        let begin_ns = now_ns();
+        run(yields);
+        now_ns() - begin_ns
+    };
+    let (short_ns, long_ns) = (time(YIELDS), time(2 * YIELDS));
+    (long_ns - short_ns) * 1_000 / (TASKS * YIELDS)
+}
+
+fn plain(yields: u64) {
+    let tasks = [(); TASKS as usize].map(|()| axtask::spawn(move || yield_often(yields)));
+    for task in tasks {
+        task.join();
+    }
+}
+
+fn metered(yields: u64) {
+    let gate = Gate::opened();
+    let tasks = [(); TASKS as usize].map(|()| spawn("yields", &gate, move || yield_often(yields)));
+    for task in tasks {
+        task.join();
+    }
+}
+
+fn yield_often(yields: u64) {
+    for _ in 0..yields {
+        axtask::yield_now();
+    }
+}

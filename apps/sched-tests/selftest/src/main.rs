@@ -1,0 +1,29 @@
+//! Checks, on the guest, of what the scheduler tests rely on: one case per build,
+//! chosen by the environment variable `SELFTEST`.
+//!
+//! | case | what it checks |
+//! |---|---|
+//! | `clock` | a second of the guest's clock is a second |
+//! | `meter` | what the measuring itself costs |
+//! | `tasks` | sleeping, joining, waiting and late tasks: none is lost |
+//! | `calls` | the PBG calls in every wrong order: the right errno, no effect |
+//! | `share` | an unplanned task gets its share of a CPU that follows a plan |
+//! | `panic`, `hang`, `fail` | nothing: they end as they are called |
+//!
+//! Each case prints a `SCHED-RUN` line as application `selftest-<case>`. `panic`
+//! and `hang` do so before they go wrong: a run that does not come to its end has
+//! failed, whatever it printed.
+
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+extern crate alloc;
+
+#[cfg_attr(target_os = "none", path = "guest/mod.rs")]
+#[cfg_attr(not(target_os = "none"), path = "host.rs")]
+mod cases;
+
+#[cfg_attr(target_os = "none", unsafe(no_mangle))]
+fn main() {
+    cases::main();
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Builds one app into one bootable image. Called by make (scripts/kernel.mk).
+# In:  environment: see BUILD in scripts/kernel.mk
+# Out: $IMAGE (touched only when it changed), $KERNEL_DIR/ (cargo's)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mkdir -p "$KERNEL_DIR" "${IMAGE%/*}"
+# Two makes may share the folder, and cargo gives every feature set's program
+# the same name in it: keep the folder until the copy is made.
+exec 9>"$KERNEL_DIR/.lock"
+flock -n 9 || { echo "build: waiting for another build in ${KERNEL_DIR#"$PWD"/}"; flock 9; }
+
+config=$KERNEL_DIR/$AX_ARCH.toml
+scripts/axconfig.sh "$config"
+
+[[ $AX_MODE == release ]] && profile=release || profile=dev
+verbose=()
+case $V in 1) verbose=(-v) ;; 2) verbose=(-vv) ;; esac
+# RUSTFLAGS, not cargo's per-target variable: a RUSTFLAGS that the user has set
+# would silently win over that one, and the image would not link.
+flags="-C link-arg=-T$KERNEL_DIR/$AX_TARGET/$AX_MODE/linker_$AX_PLATFORM.lds"
+flags+=" -C link-arg=-no-pie -C link-arg=-znostart-stop-gc${LINKER:+ -C linker=$LINKER}"
+unset CARGO_ENCODED_RUSTFLAGS
+# RUSTC_BOOTSTRAP: ArceOS uses unstable features of the language.
+# BUILD_STD is several words, or none.
+# shellcheck disable=SC2086
+AX_CONFIG_PATH=$config CARGO_TARGET_DIR=$KERNEL_DIR RUSTC_BOOTSTRAP=1 RUSTFLAGS=$flags \
+    "$CARGO" build "${verbose[@]}" --locked --package "$APP" --profile "$profile" \
+    --target "$AX_TARGET" $BUILD_STD --features "$CARGO_FEATURES"
+
+elf=$KERNEL_DIR/$AX_TARGET/$AX_MODE/$APP
+new=$IMAGE.new
+# x86_64 boots the ELF by multiboot; the others are loaded flat.
+if [[ $AX_ARCH == x86_64 ]]; then cp "$elf" "$new"
+else "$OBJCOPY" --strip-all -O binary "$elf" "$new"; fi
+if cmp -s "$new" "$IMAGE"; then rm "$new"; else mv "$new" "$IMAGE"; fi

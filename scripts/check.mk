@@ -1,0 +1,62 @@
+# Refuses wrong variables in one line, before anything is installed or built.
+# In:  every variable of `make help`; APPS; the lists of features.mk
+# Out: nothing, or an error that says what was given and what is allowed
+
+# $(call one-of,NAME,ALLOWED)
+one-of = $(if $(filter-out 1,$(words $($(1))))$(filter-out $(2),$($(1))),$(error $(1)=$($(1)): allowed is one of: $(2)))
+
+# $(call digits-left,TEXT): what remains of it without its digits
+digits-left = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
+# $(call number,NAME): a whole number from 1 on
+number = $(if $(filter-out 1,$(words $($(1))))$(filter 0%,$($(1)))$(call digits-left,$($(1))),$(error $(1)=$($(1)): allowed is a whole number from 1 on))
+
+ifneq ($(words $(A)),1)
+  $(error A=$(A): allowed is one app folder, such as: $(APPS))
+endif
+ifeq ($(and $(wildcard $(A)/Cargo.toml),$(wildcard $(A)/src/main.rs)),)
+  $(error A=$(A): no app there; allowed is a folder with Cargo.toml and src/main.rs, such as: $(APPS))
+endif
+
+$(call one-of,ARCH,x86_64 riscv64 aarch64)
+$(call one-of,SMP,1 2 3 4 5 6 7 8)
+$(call one-of,LOG,off error warn info debug trace)
+$(call one-of,MODE,release debug)
+$(call one-of,TIMING,icount real)
+$(call one-of,ACCEL,n y)
+$(call one-of,V,0 1 2)
+$(call number,SCALE)
+$(call number,TIMEOUT)
+
+UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES),$(FEATURE_LIST))
+ifneq ($(UNKNOWN_FEATURES),)
+  $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES))
+endif
+ifneq ($(word 2,$(POLICY)),)
+  $(error FEATURES=$(FEATURES): two policies: $(POLICY); allowed is at most one of: $(POLICIES))
+endif
+
+ifneq ($(words $(MEM))$(call digits-left,$(patsubst %G,%,$(MEM:%M=%)))$(filter 0%,$(MEM))$(filter-out %M %G,$(MEM)),1)
+  $(error MEM=$(MEM): allowed is a size in M or G, such as 128M or 1G)
+endif
+
+# Counted time has one counter: with several CPUs an idle one would use up the
+# time of the others, and riscv64 does not even boot.
+ifeq ($(TIMING)-$(SMP),icount-1)
+else ifeq ($(TIMING),icount)
+  $(error TIMING=icount SMP=$(SMP): instruction counting is for one CPU; allowed are SMP=1 or TIMING=real)
+endif
+
+HOST_ARCH := $(patsubst arm64,aarch64,$(shell uname -m))
+ifeq ($(ACCEL),y)
+  ifneq ($(ARCH),$(HOST_ARCH))
+    $(error ACCEL=y ARCH=$(ARCH): KVM runs only the host's own architecture; allowed are ARCH=$(HOST_ARCH) or ACCEL=n)
+  endif
+  ifneq ($(TIMING),real)
+    $(error ACCEL=y TIMING=$(TIMING): KVM cannot count instructions; allowed are TIMING=real or ACCEL=n)
+  endif
+endif
+ifeq ($(ARCH)-$(TIMING),x86_64-real)
+  ifneq ($(HOST_ARCH),x86_64)
+    $(error ARCH=x86_64 TIMING=real: the guest reads the host's time stamp counter, which a $(HOST_ARCH) host lacks; allowed are TIMING=icount SMP=1 or another ARCH)
+  endif
+endif

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Lints everything; warnings are errors.
+# In:  environment: CARGO RUSTC (the host's), POLICIES (scripts/features.mk)
+# Out: exit 0, or clippy's complaints and 1
+set -euo pipefail
+cd "$(dirname "$0")/.."
+"$CARGO" clippy --version >/dev/null 2>&1 || {
+    echo "clippy: $CARGO has no clippy; with rustup: rustup component add clippy" >&2
+    exit 1
+}
+lint() { "$CARGO" clippy --quiet --locked "$@" -- -D warnings; }
+
+# The policies exclude one another, so each is its own build. The shim is linted
+# on the way, as a member of the workspace that the apps depend on.
+apps=$(sed -n 's/.*"\(apps\/.*\)".*/\1/p' Cargo.toml)
+packages=()
+for app in $apps; do
+    packages+=(--package "$(sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' "$app/Cargo.toml")")
+done
+echo "clippy: the library and its tests"
+lint --package axsched-ext --features std --all-targets
+for policy in $POLICIES; do
+    echo "clippy: the shim and the apps on the host, $policy"
+    lint "${packages[@]}" --all-targets --features "$policy"
+done
+
+# The apps as kernels, if the toolchain that clippy belongs to has a target for
+# it: it need not be the one that builds them.
+for target in x86_64-unknown-none riscv64gc-unknown-none-elf aarch64-unknown-none-softfloat; do
+    [[ -d $("$RUSTC" --print sysroot)/lib/rustlib/$target/lib ]] || continue
+    for policy in $POLICIES; do
+        echo "clippy: the apps on $target, $policy"
+        RUSTC_BOOTSTRAP=1 lint "${packages[@]}" --features "$policy" --target "$target"
+    done
+    exit
+done
+echo "clippy: skipped the apps as kernels: $("$RUSTC" --version) has no bare-metal target (rustup target add x86_64-unknown-none)"

@@ -1,0 +1,25 @@
+# What FEATURES= may name, and what becomes of it.
+# In:  FEATURES SMP
+# Out: POLICIES UPSTREAM_FEATURES   the two lists of allowed names
+#      FEATURE_LIST                 FEATURES as words
+#      POLICY                       the scheduling policy among them, or nothing
+#      CARGO_FEATURES               what cargo is told
+
+# The one list of policies; a new policy is added here and nowhere else in the
+# scripts. stock_* is the registry's own crate, for comparison.
+POLICIES := sched_fifo sched_rr sched_pbg \
+            stock_fifo stock_rr
+
+# ArceOS features that make sense here: all of axstd's, without the schedulers
+# (ours replace them), the platform choices (ARCH= decides) and the drivers for
+# boards that QEMU does not emulate; nor task-ext, which needs code in the app.
+UPSTREAM_FEATURES := alloc alloc-slab alloc-tlsf alloc-buddy alloc-level-1 \
+    page-alloc-64g page-alloc-4g bus-mmio bus-pci display dma dns \
+    driver-ramdisk dwarf ext4fs fatfs fp-simd fs input ipi irq multitask net \
+    paging rtc smp tls
+
+comma := ,
+FEATURE_LIST := $(subst $(comma), ,$(FEATURES))
+POLICY := $(filter $(POLICIES),$(FEATURE_LIST))
+UPSTREAM_LIST := $(sort $(filter $(UPSTREAM_FEATURES),$(FEATURE_LIST)) $(if $(filter-out 1,$(SMP)),smp))
+CARGO_FEATURES := $(strip $(POLICY) $(addprefix axstd/,$(UPSTREAM_LIST)))

@@ -1,0 +1,40 @@
+# How an app becomes a kernel image.
+# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING V, and SELFTEST from the
+#      environment; POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
+#      target/toolchain.mk
+# Out: APP          the app's package name
+#      IMAGE        the image, named after whatever is not a default
+#      BUILD        the command that makes it
+
+TRIPLE_x86_64    := x86_64-unknown-none
+TRIPLE_riscv64   := riscv64gc-unknown-none-elf
+TRIPLE_aarch64   := aarch64-unknown-none-softfloat
+PLATFORM_x86_64  := x86-pc
+PLATFORM_riscv64 := riscv64-qemu-virt
+PLATFORM_aarch64 := aarch64-qemu-virt
+
+APP := $(shell sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' $(A)/Cargo.toml)
+
+# What is said in the platform's configuration gets a build folder of its own,
+# so that changing back and forth rebuilds nothing. The architectures share one:
+# cargo keeps them apart, and what it builds for the host serves all. Timing
+# matters on x86_64 only, whose platform does not measure its clock's rate.
+KERNEL_DIR := $(CURDIR)/target/kernel/smp$(SMP)$(if $(filter x86_64-real,$(ARCH)-$(TIMING)),-tsc)$(addprefix -,$(filter-out 128M,$(MEM)))
+
+empty :=
+space := $(empty) $(empty)
+IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
+    $(TIMING:icount=) $(filter-out smp1,smp$(SMP)) $(MODE:release=) \
+    $(filter-out log_warn,log_$(LOG)) $(filter-out 128M,$(MEM)) \
+    $(filter-out scale1,scale$(SCALE)) $(addprefix selftest_,$(SELFTEST))
+IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
+IMAGE := target/images/$(IMAGE_NAME)
+
+BUILD = CARGO='$(CARGO)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LINKER)' \
+    OBJCOPY='$(OBJCOPY)' AXCONFIG_GEN='$(AXCONFIG_GEN)' HOST_RUSTC='$(HOST_RUSTC)' \
+    KERNEL_DIR='$(KERNEL_DIR)' IMAGE='$(IMAGE)' APP='$(APP)' CARGO_FEATURES='$(CARGO_FEATURES)' \
+    SMP='$(SMP)' MEM='$(MEM)' V='$(V)' \
+    AX_ARCH='$(ARCH)' AX_PLATFORM='$(PLATFORM_$(ARCH))' AX_TARGET='$(TRIPLE_$(ARCH))' \
+    AX_MODE='$(MODE)' AX_LOG='$(LOG)' \
+    SCHED_SCALE='$(SCALE)' SCHED_TIMING='$(TIMING)' $(if $(SELFTEST),SELFTEST='$(SELFTEST)') \
+    scripts/build.sh

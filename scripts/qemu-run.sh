@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Boots an image and judges the guest by what it prints, as QEMU's own exit
+# status says nothing about it. Called by make (scripts/qemu.mk).
+# In:  $1 image, $2 limit in seconds, then QEMU's command line
+# Out: the guest's console, here and in target/logs/<image>.log;
+#      exit 0, or 1 and one line that says why
+set -euo pipefail
+image=$1 limit=$2
+shift 2
+log=target/logs/${image##*/}.log
+fail() { echo "run: $* (log: $log)" >&2; exit 1; }
+
+if [[ ! -f $image ]]; then
+    echo "run: no image $image; make it first: make build, with the same variables" >&2
+    exit 1
+fi
+mkdir -p target/logs
+
+# No QEMU may outlive this script. Signals that can be caught are passed on;
+# for those that cannot, the kernel is asked to do it.
+qemu='' parent=$PPID
+stop() {
+    [[ -n $qemu ]] || return 0
+    kill "$qemu" 2>/dev/null || true
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        kill -0 "$qemu" 2>/dev/null || return 0
+        sleep 0.1
+    done
+    kill -KILL "$qemu" 2>/dev/null || true
+}
+trap 'stop; exit 129' HUP
+trap 'stop; exit 130' INT
+trap 'stop; exit 143' TERM
+# An interrupt sent to make alone (kill -INT) does not reach this script, and
+# make then waits for it to end. It shows in that make no longer catches one.
+catches_int() {
+    local key value
+    while read -r key value; do
+        [[ $key != SigCgt: ]] || return $((!(0x$value & 2)))
+    done <"/proc/$parent/status"
+    return 1
+}
+orphaned() {
+    ! kill -0 "$parent" 2>/dev/null || { $caught && ! catches_int; }
+}
+caught=false
+if catches_int; then caught=true; fi
+
+guard=()
+if command -v setpriv >/dev/null && setpriv --pdeathsig KILL true 2>/dev/null; then
+    guard=(setpriv --pdeathsig KILL)
+fi
+
+# tee -i -p: it must see the end of the log even when Ctrl-C or a closed
+# terminal (make run | head) reaches it first.
+exec 3> >(exec tee -ip -- "$log")
+tee=$!
+"${guard[@]}" "$@" </dev/null >&3 2>&1 3>&- &
+qemu=$!
+exec 3>&-
+
+# A second at a time, to see the limit pass, or make go.
+end=$((SECONDS + limit)) why=''
+while kill -0 "$qemu" 2>/dev/null; do
+    if ((SECONDS >= end)); then why=limit; stop; break; fi
+    if orphaned; then stop; exit 143; fi
+    sleep 1 >/dev/null 2>&1 &
+    tick=$!
+    wait -n "$qemu" "$tick" || true
+    kill "$tick" 2>/dev/null || true
+done
+status=0
+wait "$qemu" || status=$?
+qemu=''
+wait "$tee" || true
+
+# The guest ends its lines with CR LF. A panic's message is on the line after.
+verdict=$(awk '
+    { sub(/\r$/, "") }
+    panicked { print "the guest " panic " " $0; found = 1; exit }
+    /panicked at / { panicked = 1; panic = $0; sub(/^.*panicked at /, "panicked at ", panic); next }
+    /SCHED-RUN / {
+        runs++
+        if ($0 ~ /"pass": *false/ && failed == "") {
+            phase = $0; sub(/^.*"phase": *"/, "", phase); sub(/".*/, "", phase)
+            failed = "the guest failed its own check in phase \"" phase "\" (\"pass\":false)"
+        }
+    }
+    END {
+        if (found) exit
+        if (panicked) print "the guest " panic
+        else if (failed != "") print failed
+        else if (!runs) print "none"
+    }' "$log")
+
+case $verdict in
+    the\ guest\ panicked*) fail "$verdict" ;;
+esac
+[[ $why != limit ]] || fail "the guest did not end within $limit s; TIMEOUT=n changes the limit"
+((status == 0)) || fail "$1 exited with status $status"
+[[ $verdict != none ]] || fail "the guest ended without a SCHED-RUN line"
+[[ -z $verdict ]] || fail "$verdict"

@@ -1,0 +1,24 @@
+# How an image boots.
+# In:  ARCH SMP MEM TIMING ACCEL QEMU_ARGS TIMEOUT; IMAGE IMAGE_NAME (kernel.mk)
+# Out: RUN   the command that boots it and judges it
+
+# -display none -serial stdio rather than -nographic: the latter makes the PC's
+# firmware clear the terminal and switch off its line wrapping.
+# -nic none: the boards' default network cards need option ROMs.
+QEMU_x86_64  := qemu-system-x86_64 -machine q35 -cpu max
+QEMU_riscv64 := qemu-system-riscv64 -machine virt -bios default
+QEMU_aarch64 := qemu-system-aarch64 -machine virt -cpu cortex-a72
+# KVM on aarch64 offers the host's own CPU only; elsewhere the host's is best.
+ifeq ($(ACCEL),y)
+  QEMU_ACCEL := -accel kvm -cpu host
+endif
+# sleep=off: an idle guest's clock jumps to the next timer instead of waiting
+# for it, so that results do not depend on how busy the host is.
+ifeq ($(TIMING),icount)
+  QEMU_ACCEL := -icount shift=0,sleep=off
+endif
+
+RUN = scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
+    $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \
+    -display none -serial stdio -monitor none -nic none -no-reboot \
+    -kernel $(IMAGE) $(QEMU_ARGS)
