@@ -12,7 +12,8 @@
 //!     task that waits is overtaken only by shorter ones, and not for ever.
 //!  4. A task found by a tick to have run longer than expected counts as that long.
 //!  5. A tick preempts the running task if the first in line is due before the
-//!     running one would be, were it put back now.
+//!     running one would be, were it put back now; but not the first tick after a
+//!     dispatch, so that whoever runs gets on by a whole tick at least.
 //!  6. A task that yields sits out one pick if anybody else is ready.
 //!
 //! Rule 2 is textbook (Silberschatz et al.), the weight that of the PBG report's
@@ -20,8 +21,8 @@
 //! so their order never changes while they wait.
 //!
 //! **Bound.** With n ready tasks, one with an expected burst e runs again after at
-//! most `PATIENCE` × e + n ticks: later arrivals are due later than it, and those
-//! before it lose the CPU at the tick after its due time. Busy yielders (`gc`)
+//! most `PATIENCE` × e + 2 × n ticks: later arrivals are due later than it, and those
+//! before it lose the CPU at the second tick after its due time. Busy yielders (`gc`)
 //! alternate with the others by rule 6.
 //!
 //! **Cost.** O(log n) for put and pick, one counter read each. Nothing allocates.
@@ -103,6 +104,8 @@ pub struct Sjf<T, C> {
     /// The task that has just yielded, until the next pick (rule 6).
     yielder: Option<Arc<SjfTask<T>>>,
     bursts: Bursts<T, Keyed<SjfState>>,
+    /// Whether a tick has hit the running task already (rule 5).
+    ticked: bool,
     clock: PhantomData<fn() -> C>,
 }
 
@@ -123,6 +126,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         ready: Ordered::new(),
         yielder: None,
         bursts: Bursts::new(),
+        ticked: false,
         clock: PhantomData,
     };
 
@@ -164,11 +168,13 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
             (first, yielder) => first.or(yielder)?,
         };
         self.bursts.begin(&next, now);
+        self.ticked = false;
         Some(next)
     }
 
     fn ticked(&mut self, running: &Arc<SjfTask<T>>) -> Tick {
         let now = C::now();
+        let whole = core::mem::replace(&mut self.ticked, true);
         let Some(first) = self.ready.first_key() else {
             return Tick::Continue;
         };
@@ -177,7 +183,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         };
         let data = running.state().data();
         data.ran(burst);
-        Tick::reschedule_if(first < data.due(now))
+        Tick::reschedule_if(whole && first < data.due(now))
     }
 
     fn remove(&mut self, task: &Arc<SjfTask<T>>) -> Option<Arc<SjfTask<T>>> {

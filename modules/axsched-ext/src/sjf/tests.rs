@@ -130,8 +130,21 @@ fn rule_5_a_shorter_arrival_preempts_at_the_next_tick() {
     bench.wake(&long);
     bench.pick();
     bench.tick();
+    bench.tick();
     bench.wake(&short);
     assert_eq!(bench.name(), "long");
+    assert_eq!(bench.tick(), "short");
+}
+
+#[test]
+fn rule_5_whoever_is_dispatched_has_a_whole_tick() {
+    let (mut bench, [long, short]) = taught([("long", 100 * TICK), ("short", 10)]);
+    bench.wake(&long);
+    bench.run(TICK - 1);
+    bench.pick();
+    bench.wake(&short);
+    bench.run(1);
+    assert_eq!(bench.interrupt(), "long", "after 1 count of its turn");
     assert_eq!(bench.tick(), "short");
 }
 
@@ -156,7 +169,7 @@ fn rule_6_a_yielder_sits_out_one_pick() {
 }
 
 #[test]
-fn bound_nobody_waits_for_more_than_a_tick_for_each_other_past_its_due_time() {
+fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time() {
     let mut bench = Bench::running(&["gc-like", "three", "seven", "short"]);
     let mut dispatched = std::collections::BTreeMap::<_, u64>::new();
     for step in 0..50_000 {
@@ -165,7 +178,7 @@ fn bound_nobody_waits_for_more_than_a_tick_for_each_other_past_its_due_time() {
         let due = bench.current.as_ref().unwrap().state().key();
         let late = Key(VirtualClock::now().0).after(due);
         assert!(
-            late <= 4 * TICK as i64,
+            late <= 2 * 4 * TICK as i64,
             "{name} is {late} late at step {step}"
         );
         match name {
@@ -179,7 +192,7 @@ fn bound_nobody_waits_for_more_than_a_tick_for_each_other_past_its_due_time() {
         bench.yield_now();
     }
     assert!(
-        dispatched.len() == 4 && dispatched.values().all(|&n| n > 20),
+        dispatched.len() == 4 && dispatched.values().all(|&n| n > 10),
         "{dispatched:?}"
     );
 }
