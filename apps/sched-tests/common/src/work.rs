@@ -9,8 +9,9 @@
 //! | aarch64 | 3 n + 1 |
 //! | riscv64, loongarch64 | 4 n + 1 |
 //!
-//! and a call and a return around it. [`jump`] computes the same value in log n
-//! steps from the closed form, so a task that lost or repeated a round is found.
+//! and, always the same, a call, two constants and a return around it. [`jump`]
+//! computes the same value in log n steps from the closed form, so a task that
+//! lost or repeated a round is found.
 
 #[cfg_attr(target_arch = "x86_64", path = "work/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "work/aarch64.rs")]
