@@ -132,15 +132,20 @@ impl Memory for Forget {
 /// migrated may be gone. A new task at the address of a dead one cannot be
 /// mistaken for it, because the pick that follows a death overwrites the
 /// address before the new task can come back.
-pub struct Remember {
-    /// Null while idle, before the first pick, and between a return and the next pick.
+///
+/// A policy that does not ask who [`left`](Policy::left) says `Remember<false>`
+/// and saves the bookkeeping of it: then a return only has to be compared when
+/// the answer matters, which is when `preempt` is set.
+pub struct Remember<const DEPARTURES: bool = true> {
+    /// Null while idle and before the first pick; with `DEPARTURES` also between
+    /// a return and the next pick.
     running: *const (),
 }
 
 // SAFETY: the pointer is only compared, never followed.
-unsafe impl Send for Remember {}
+unsafe impl<const DEPARTURES: bool> Send for Remember<DEPARTURES> {}
 
-impl Memory for Remember {
+impl<const DEPARTURES: bool> Memory for Remember<DEPARTURES> {
     type Why = Return;
     const NEW: Self = Self {
         running: core::ptr::null(),
@@ -157,7 +162,9 @@ impl Memory for Remember {
             // Whatever the flag says: a waker may ask for rescheduling.
             return Return::Woken;
         }
-        self.running = core::ptr::null();
+        if DEPARTURES {
+            self.running = core::ptr::null();
+        }
         if preempt {
             Return::Preempted
         } else {
@@ -167,7 +174,7 @@ impl Memory for Remember {
 
     #[inline(always)]
     fn left(&self) -> bool {
-        !self.running.is_null()
+        DEPARTURES && !self.running.is_null()
     }
 }
 
