@@ -23,11 +23,13 @@ flags="-C link-arg=-T$KERNEL_DIR/$AX_TARGET/$AX_MODE/linker_$AX_PLATFORM.lds"
 flags+=" -C link-arg=-no-pie -C link-arg=-znostart-stop-gc${LINKER:+ -C linker=$LINKER}"
 unset CARGO_ENCODED_RUSTFLAGS
 # What cargo builds for the host (build scripts, macros) is half of a first build
-# and much the same in every folder: begin with a copy. Cargo checks each piece.
+# and much the same in every folder: begin with a copy of one that nobody is
+# building in. Cargo checks each piece.
 if [[ ! -d $KERNEL_DIR/$AX_MODE ]]; then
+    rm -rf "$KERNEL_DIR/$AX_MODE.new"
     for other in "${KERNEL_DIR%/*}"/*/"$AX_MODE"; do
-        [[ -d $other ]] || break
-        cp -a "$other" "$KERNEL_DIR/$AX_MODE.new"
+        [[ -d $other ]] || continue
+        flock -n "${other%/*}/.lock" cp -a "$other" "$KERNEL_DIR/$AX_MODE.new" || continue
         mv "$KERNEL_DIR/$AX_MODE.new" "$KERNEL_DIR/$AX_MODE"
         break
     done
