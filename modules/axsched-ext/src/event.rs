@@ -131,7 +131,10 @@ impl Memory for Forget {
 /// `gc` task spinning. It is compared, never followed, since a task that
 /// migrated may be gone. A new task at the address of a dead one cannot be
 /// mistaken for it, because the pick that follows a death overwrites the
-/// address before the new task can come back.
+/// address before the new task can come back. (A task that migrates away leaves
+/// without a pick; until its helper's pick its address stands, and a task that
+/// came here at that address would count as having yielded. That is possible
+/// with several CPUs only, and harmless to the policies that look.)
 ///
 /// A policy that does not ask who [`left`](Policy::left) says `Remember<false>`
 /// and saves the bookkeeping of it: then a return only has to be compared when
