@@ -32,7 +32,8 @@ check() {
     log=$logs/${name//[^a-zA-Z0-9_-]/_}.log
     rm -f "$logs/count"
     set +e # as part of a condition, the subshell's own -e would not count
-    (set -euo pipefail; "$@") >"$log" 2>&1 </dev/null
+    : >"$log"
+    (set -euo pipefail; "$@") >>"$log" 2>&1 </dev/null # appending, as `show` does
     rc=$?
     set -e
     if [[ -s $logs/count ]]; then count=$(<"$logs/count"); fi
@@ -45,6 +46,8 @@ check() {
         tail -n 25 "$log" | sed 's/^/        | /'
     fi
 }
+
+show() { tee -a /dev/stderr; } # also into the log; without -a it would begin anew
 
 # --- Host -------------------------------------------------------------------
 
@@ -199,7 +202,7 @@ boot_log() { # the same, where ArceOS itself names the scheduler
 # turnaround there is, with next to no context switches.
 promise() { # promise ARCH
     local replay
-    replay=$(make run A=apps/sched-tests/realtime FEATURES=sched_pbg ARCH="$1" | tee /dev/stderr |
+    replay=$(make run A=apps/sched-tests/realtime FEATURES=sched_pbg ARCH="$1" | show |
         grep 'SCHED-RUN .*"phase":"replay"')
     [[ $replay =~ \"avg_turnaround_ns\":([0-9]+).*\"context_switches\":([0-9]+),\"srpt_bound_ns\":([0-9]+) ]]
     ((BASH_REMATCH[1] * 100 <= BASH_REMATCH[3] * 102 && BASH_REMATCH[2] < 1000))
@@ -209,7 +212,7 @@ same_twice() { # same_twice ARCH POLICY VARIABLES...: what was counted is exact
     local n
     for n in 1 2; do
         make justrun A=apps/sched-tests/realtime SCALE=1000 ARCH="$1" FEATURES="$2" "${@:3}" |
-            tee /dev/stderr | grep '^SCHED-' >"$logs/twice$n"
+            show | grep '^SCHED-' >"$logs/twice$n"
     done
     cmp "$logs/twice1" "$logs/twice2"
 }
@@ -225,6 +228,7 @@ real_clock() {
             case $line in
                 *CLOCK-BEGIN*) begin=${EPOCHREALTIME/[.,]/} ;;
                 *CLOCK-END*) end=${EPOCHREALTIME/[.,]/} ;;
+                'make failed' | *'"pass":false'*) return 1 ;;
             esac
         done < <(SELFTEST=clock make justrun A=apps/sched-tests/selftest TIMING=real ARCH="$1" 2>&1 || echo "make failed")
         echo "try $n: $((end - begin)) us"
