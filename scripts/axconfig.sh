@@ -27,13 +27,14 @@ fi
 spec=$out.spec
 printf 'task-stack-size = 0x40000 # uint\nticks-per-sec = 100 # uint\n' >"$spec"
 
+set -- -w "arch=\"$AX_ARCH\"" -w "plat.max-cpu-num=$SMP"
 case $MEM in *G) bytes=$((${MEM%G} << 30)) ;; *M) bytes=$((${MEM%M} << 20)) ;; esac
-set -- -w "arch=\"$AX_ARCH\"" -w "plat.max-cpu-num=$SMP" -w "plat.phys-memory-size=$bytes"
-# The x86_64 platform takes the time stamp counter's rate from here. Under
-# icount QEMU counts nanoseconds with it; otherwise it is the host's.
 case $AX_ARCH-$SCHED_TIMING in
+    # The PC learns its memory from the firmware. Its clock is the time stamp
+    # counter: under icount QEMU counts nanoseconds with it, else it is the host's.
     x86_64-icount) set -- "$@" -w devices.timer-frequency=1000000000 ;;
     x86_64-real) set -- "$@" -w "devices.timer-frequency=$(scripts/tsc-rate.sh)" ;;
+    *) set -- "$@" -w "plat.phys-memory-size=$bytes" ;;
 esac
 "$AXCONFIG_GEN" "$spec" "$platform" "$@" -o "$out.new" >/dev/null
 if cmp -s "$out.new" "$out"; then rm "$out.new"; else mv "$out.new" "$out"; fi

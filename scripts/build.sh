@@ -11,7 +11,7 @@ mkdir -p "$KERNEL_DIR" "${IMAGE%/*}"
 exec 9>"$KERNEL_DIR/.lock"
 flock -n 9 || { echo "build: waiting for another build in ${KERNEL_DIR#"$PWD"/}"; flock 9; }
 
-config=$KERNEL_DIR/$AX_ARCH.toml
+config=$KERNEL_DIR/axconfig.toml
 scripts/axconfig.sh "$config"
 
 [[ $AX_MODE == release ]] && profile=release || profile=dev
@@ -22,6 +22,18 @@ case $V in 1) verbose=(-v) ;; 2) verbose=(-vv) ;; esac
 flags="-C link-arg=-T$KERNEL_DIR/$AX_TARGET/$AX_MODE/linker_$AX_PLATFORM.lds"
 flags+=" -C link-arg=-no-pie -C link-arg=-znostart-stop-gc${LINKER:+ -C linker=$LINKER}"
 unset CARGO_ENCODED_RUSTFLAGS
+# What cargo builds for the host (build scripts, macros) is half of a first build
+# and much the same in every folder: begin with a copy of one that nobody is
+# building in. Cargo checks each piece.
+if [[ ! -d $KERNEL_DIR/$AX_MODE ]]; then
+    rm -rf "$KERNEL_DIR/$AX_MODE.new"
+    for other in "${KERNEL_DIR%/*}"/*/"$AX_MODE"; do
+        [[ -d $other ]] || continue
+        flock -n "${other%/*}/.lock" cp -a "$other" "$KERNEL_DIR/$AX_MODE.new" || continue
+        mv "$KERNEL_DIR/$AX_MODE.new" "$KERNEL_DIR/$AX_MODE"
+        break
+    done
+fi
 # RUSTC_BOOTSTRAP: ArceOS uses unstable features of the language.
 # BUILD_STD is several words, or none.
 # shellcheck disable=SC2086

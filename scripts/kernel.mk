@@ -15,11 +15,11 @@ PLATFORM_aarch64 := aarch64-qemu-virt
 
 APP := $(shell sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' $(A)/Cargo.toml)
 
-# What is said in the platform's configuration gets a build folder of its own,
-# so that changing back and forth rebuilds nothing. The architectures share one:
-# cargo keeps them apart, and what it builds for the host serves all. Timing
-# matters on x86_64 only, whose platform does not measure its clock's rate.
-KERNEL_DIR := $(CURDIR)/target/kernel/smp$(SMP)$(if $(filter x86_64-real,$(ARCH)-$(TIMING)),-tsc)$(addprefix -,$(filter-out 128M,$(MEM)))
+# Whatever goes into the platform's configuration gives a build folder of its own,
+# so that changing back and forth rebuilds nothing: the number of CPUs; on the PC
+# the clock's rate, which it does not measure; elsewhere the memory's size, which
+# it does not ask for.
+KERNEL_DIR := $(CURDIR)/target/kernel/$(ARCH)-smp$(SMP)$(if $(filter x86_64,$(ARCH)),$(if $(filter real,$(TIMING)),-tsc),$(addprefix -,$(filter-out 128M,$(MEM))))
 
 empty :=
 space := $(empty) $(empty)

@@ -15,6 +15,9 @@ if [[ ! -f $image ]]; then
     exit 1
 fi
 mkdir -p target/logs
+# Two runs of one image would write over each other's log, which is judged.
+exec 9>"$log.lock"
+flock -n 9 || fail "this image is running already"
 
 # No QEMU may outlive this script. Signals that can be caught are passed on;
 # for those that cannot, the kernel is asked to do it.
@@ -53,9 +56,9 @@ fi
 
 # tee -i -p: it must see the end of the log even when Ctrl-C or a closed
 # terminal (make run | head) reaches it first.
-exec 3> >(exec tee -ip -- "$log")
+exec 3> >(exec tee -ip -- "$log" 9>&-)
 tee=$!
-"${guard[@]}" "$@" </dev/null >&3 2>&1 3>&- &
+"${guard[@]}" "$@" </dev/null >&3 2>&1 3>&- 9>&- &
 qemu=$!
 exec 3>&-
 

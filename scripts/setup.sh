@@ -246,8 +246,9 @@ if ! find_axconfig_gen; then
 fi
 
 # Replaced only when it changed: make starts over whenever this file is newer.
+# Under a name of this process, since several makes may be here at once.
 mkdir -p target
-cat >"$OUT.new" <<END
+cat >"$OUT.$$" <<END
 # Written by scripts/setup.sh; edit that instead.
 TOOLCHAIN_WAY := $way
 CARGO := $cargo
@@ -259,5 +260,5 @@ AXCONFIG_GEN := $axconfig_gen
 HOST_CARGO := $host_cargo
 HOST_RUSTC := $host_rustc
 END
-if cmp -s "$OUT.new" "$OUT"; then rm "$OUT.new"; else mv "$OUT.new" "$OUT"; fi
+if cmp -s "$OUT.$$" "$OUT"; then rm "$OUT.$$"; else mv "$OUT.$$" "$OUT"; fi
 $quiet || say "nothing is missing (Rust: $way, $("$rustc" --version))"

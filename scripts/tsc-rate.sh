@@ -7,9 +7,10 @@ cd "$(dirname "$0")/.."
 memo=target/tools/tsc-rate-$(cat /proc/sys/kernel/random/boot_id)
 if [[ ! -s $memo ]]; then
     mkdir -p target/tools
-    rm -f target/tools/tsc-rate*
-    "$HOST_RUSTC" --edition 2024 -O -o target/tools/tsc-rate scripts/tsc-rate.rs
-    target/tools/tsc-rate >"$memo.new"
-    mv "$memo.new" "$memo"
+    # Under a name of this process: two first builds may be here at once.
+    "$HOST_RUSTC" --edition 2024 -O -o target/tools/tsc-rate.$$ scripts/tsc-rate.rs
+    "target/tools/tsc-rate.$$" >"$memo.$$"
+    rm "target/tools/tsc-rate.$$"
+    mv "$memo.$$" "$memo"
 fi
 cat "$memo"

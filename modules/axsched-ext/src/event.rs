@@ -143,16 +143,24 @@ impl Memory for Forget {
 /// `gc` task spinning. It is compared, never followed, since a task that
 /// migrated may be gone. A new task at the address of a dead one cannot be
 /// mistaken for it, because the pick that follows a death overwrites the
-/// address before the new task can come back.
-pub struct Remember {
-    /// Null while idle, before the first pick, and between a return and the next pick.
+/// address before the new task can come back. (A task that migrates away leaves
+/// without a pick; until its helper's pick its address stands, and a task that
+/// came here at that address would count as having yielded. That is possible
+/// with several CPUs only, and harmless to the policies that look.)
+///
+/// A policy that does not ask who [`left`](Policy::left) says `Remember<false>`
+/// and saves the bookkeeping of it: then a return only has to be compared when
+/// the answer matters, which is when `preempt` is set.
+pub struct Remember<const DEPARTURES: bool = true> {
+    /// Null while idle and before the first pick; with `DEPARTURES` also between
+    /// a return and the next pick.
     running: *const (),
 }
 
 // SAFETY: the pointer is only compared, never followed.
-unsafe impl Send for Remember {}
+unsafe impl<const DEPARTURES: bool> Send for Remember<DEPARTURES> {}
 
-impl Memory for Remember {
+impl<const DEPARTURES: bool> Memory for Remember<DEPARTURES> {
     type Why = Return;
     const NEW: Self = Self {
         running: core::ptr::null(),
@@ -169,7 +177,9 @@ impl Memory for Remember {
             // Whatever the flag says: a waker may ask for rescheduling.
             return Return::Woken;
         }
-        self.running = core::ptr::null();
+        if DEPARTURES {
+            self.running = core::ptr::null();
+        }
         if preempt {
             Return::Preempted
         } else {
@@ -179,7 +189,7 @@ impl Memory for Remember {
 
     #[inline(always)]
     fn left(&self) -> bool {
-        !self.running.is_null()
+        DEPARTURES && !self.running.is_null()
     }
 }
 

@@ -91,7 +91,7 @@ pub struct Rr<T, const SLICE: usize> {
 impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
     type Inner = T;
     type State = RrState<SLICE>;
-    type Memory = Remember;
+    type Memory = Remember<false>;
     const NAME: &'static str = "RR";
     const NEW: Self = Self {
         ready: Queue::new(),

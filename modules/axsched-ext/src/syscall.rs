@@ -11,8 +11,8 @@
 //! | call | needs | takes |
 //! |---|---|---|
 //! | [`measure_start`] | neither measuring nor replaying | 224 KiB the first time, kept |
-//! | [`measure_end`] | measuring | time linear in the recorded tasks, twice to sort |
-//! | [`start_pbg`] | a profile; neither measuring nor replaying | 56 bytes a planned task, kept, and 16 more for the call |
+//! | [`measure_end`] | measuring | 48 bytes a recorded task, kept, and 8 more for the call |
+//! | [`start_pbg`] | a profile; neither measuring nor replaying | 56 bytes a planned task, kept, and 20 more for the call |
 //!
 //! | error | errno | when |
 //! |---|---|---|
@@ -25,10 +25,14 @@
 //! | [`Error::Replaying`] | −16 `EBUSY` | `measure_start` while replaying |
 //! | [`Error::AlreadyReplaying`] | −114 `EALREADY` | `start_pbg` while replaying |
 //! | [`Error::NoMemory`] | −12 `ENOMEM` | the record or the plan does not fit |
-//! | [`Error::Contended`] | −11 `EAGAIN` | another task is inside one of these calls |
+//! | [`Error::Contended`] | −11 `EAGAIN` | another task is inside one of these calls, or looks at the status |
 //!
-//! A replay lasts until the system ends; when the last planned task is gone,
-//! the fallback policy is all that is left of it. Measuring is for one CPU:
+//! End a measurement from the root, when the program's tasks have ended: the open
+//! burst of a recorded task that makes the call itself is not in the profile.
+//!
+//! There is one replay per boot. It lasts until the system ends; when the last
+//! planned task is gone, the fallback policy is all that is left of it, and tasks
+//! spawned after that are unknown to the plan. Measuring is for one CPU:
 //! with several, who spawned a task cannot be told from what a queue sees.
 
 use crate::pbg::CONTROL;

@@ -10,7 +10,7 @@ use core::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-use axsched_ext::syscall;
+use axsched_ext::{pbg::CONTROL, syscall};
 
 use crate::{
     config::{ARCH, SCALE},
@@ -172,7 +172,12 @@ fn measure_and_replay(app: &App) -> Vec<Phase> {
         }
     }
     let mut replay = run_phase(app, "replay");
-    replay.pass &= planned.is_ok();
+    let followed = |planned| {
+        CONTROL
+            .status()
+            .is_ok_and(|s| s.matched as usize == planned)
+    };
+    replay.pass &= planned.is_ok_and(followed);
     [measure, replay].into()
 }
 

@@ -6,10 +6,11 @@
 //!
 //! Neither side ever waits for the lock. A call that finds it taken answers
 //! [`Error::Contended`]; a scheduler call (which may be an interrupt on top of
-//! the call that holds it) looks again the next time. The epoch moves only after
-//! the lock has been released, so that is soon.
+//! the call that holds it) looks again the next time. The epoch moves while the
+//! lock is still held, so no second call can come between an order and its
+//! epoch; the order is taken when its giver has run again and let go, and that
+//! is when the giver has the CPU, which makes it the root.
 
-use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use spin::mutex::{SpinMutex, SpinMutexGuard};
@@ -44,7 +45,8 @@ pub struct Status {
     pub planned: u32,
     /// Tasks spawned that the plan knew.
     pub matched: u32,
-    /// Tasks spawned by the program that it did not know.
+    /// Children of the root or of planned tasks that the plan did not know.
+    /// (Their own descendants are not counted: nobody knows them.)
     pub unplanned: u32,
     /// Planned tasks that ran far beyond their plan (rule 8).
     pub demoted: u32,
@@ -52,10 +54,11 @@ pub struct Status {
     pub turns: u32,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one, and boxing it could abort")]
 pub(super) enum Order {
     Stop,
     Measure(&'static Recorder),
-    Replay(Box<Table>),
+    Replay(Table),
 }
 
 struct Inner {
@@ -65,8 +68,9 @@ struct Inner {
     order: Option<Order>,
 }
 
-/// The counters of [`Status`]. Written by the scheduler only, so relaxed loads
-/// and stores do; a reader sees each exactly, though not all at one instant.
+/// The counters of [`Status`]. There is one writer at a time, the scheduler or,
+/// before a replay, the call, so relaxed loads and stores do; a reader sees each
+/// exactly, though not all at one instant.
 pub(super) struct Tally {
     pub planned: AtomicU32,
     pub matched: AtomicU32,
@@ -135,8 +139,7 @@ impl Control {
     fn publish(&self, mut inner: SpinMutexGuard<'_, Inner>, phase: Phase, order: Order) {
         inner.phase = phase;
         inner.order = Some(order);
-        drop(inner); // before the epoch moves: see the module documentation
-        self.epoch.fetch_add(1, Release);
+        self.epoch.fetch_add(1, Release); // under the lock: see the module documentation
     }
 
     /// See [`syscall::measure_start`](crate::syscall::measure_start).
@@ -155,7 +158,6 @@ impl Control {
             Some(recorder) => recorder,
             None => Recorder::leak()?,
         };
-        recorder.clear();
         inner.recorder = Some(recorder);
         self.publish(inner, Phase::Measuring, Order::Measure(recorder));
         Ok(())
@@ -170,7 +172,12 @@ impl Control {
         let (Phase::Measuring, Some(recorder)) = (inner.phase, inner.recorder) else {
             return Err(Error::NotMeasuring);
         };
-        let profile = Profile::of(recorder)?;
+        let profile = match inner.order {
+            // Nothing has been scheduled since the measurement began, and the
+            // record is still that of the one before.
+            Some(Order::Measure(_)) => Profile::default(),
+            _ => Profile::of(recorder)?,
+        };
         let tasks = profile.tasks().len();
         inner.profile = Some(profile);
         self.publish(inner, Phase::Idle, Order::Stop);
@@ -200,9 +207,10 @@ impl Control {
     /// The profile of the last measurement that ended, if there is one.
     ///
     /// # Errors
-    /// [`Error::Contended`].
+    /// [`Error::Contended`], [`Error::NoMemory`].
     pub fn profile(&self) -> Result<Option<Profile>, Error> {
-        Ok(self.enter()?.profile.clone())
+        let inner = self.enter()?;
+        inner.profile.as_ref().map(Profile::try_clone).transpose()
     }
 
     /// What PBG is doing, and how the replay has gone so far.

@@ -1,10 +1,10 @@
 //! Recording: what each task of the program did, in a table of fixed size.
 //!
 //! The table is shared between the scheduler, which writes it under the run
-//! queue's lock, and `measure_end`, which reads it from a task. On the one CPU
-//! that PBG measures on, the reader is the running task, so nobody writes
-//! meanwhile. The fields are relaxed atomics (LOCK in [`task`](crate::task)),
-//! single writer, updated by load and store.
+//! queue's lock, and `measure_end`, which reads it from a task. The fields are
+//! relaxed atomics (LOCK in [`task`](crate::task)), single writer, updated by
+//! load and store. If the reader is preempted, each field it reads is exact, but
+//! not all are of one moment: a measurement is meant to end after its tasks.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -34,7 +34,7 @@ struct Record {
 pub struct Recorder {
     records: Box<[Record]>,
     len: AtomicUsize,
-    /// Tasks of the program that found the table full.
+    /// Children of recorded tasks that found the table full.
     unrecorded: AtomicUsize,
     root_children: AtomicU32,
 }
@@ -52,12 +52,16 @@ impl Recorder {
             .try_reserve_exact(MAX_TASKS)
             .map_err(|_| Error::NoMemory)?;
         records.resize_with(MAX_TASKS, Record::default);
-        Ok(Box::leak(Box::new(Self {
+        // A vector of one, because `Box::new` aborts where memory is short.
+        let mut one = Vec::new();
+        one.try_reserve_exact(1).map_err(|_| Error::NoMemory)?;
+        one.push(Self {
             records: records.into_boxed_slice(),
             len: AtomicUsize::new(0),
             unrecorded: AtomicUsize::new(0),
             root_children: AtomicU32::new(0),
-        })))
+        });
+        Ok(&one.leak()[0])
     }
 
     /// Forgets everything.
@@ -146,7 +150,7 @@ impl Recorder {
         }
     }
 
-    /// Tasks of the program that found the table full.
+    /// Children of recorded tasks that found the table full.
     pub fn unrecorded(&self) -> usize {
         self.unrecorded.load(Relaxed)
     }

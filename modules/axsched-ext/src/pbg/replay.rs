@@ -18,8 +18,8 @@ use crate::event::Tick;
 use crate::syscall::Error;
 use crate::units::{Counts, TaskKey};
 
-/// Ticks that planned tasks may have before the fallback queue gets a turn of
-/// one (rule 7): tasks outside the plan have at least a tenth of the CPU. Enough
+/// Ticks that pass while a task outside the plan is ready before one gets a turn
+/// of a whole tick (rule 7): such tasks have at least a tenth of the CPU. Enough
 /// for `main` and `gc` to go on, little enough that a plan loses at most a ninth
 /// of its time even to a task that takes all it can get.
 pub const PLAN_TICKS: u32 = 9;
@@ -32,6 +32,14 @@ pub const OVERRUN_FACTOR: u64 = 2;
 /// How many ticks must find a task beyond that before it is demoted (rule 8).
 /// Two, because one may hit a task that was planned for less than a tick.
 pub const OVERRUN_TICKS: u8 = 2;
+
+/// Or how many times the CPU must go over from it to another when it is beyond
+/// that: a task may run and block between ticks, and no tick ever meet it.
+/// Sixteen, so that a task planned for next to nothing may be interrupted.
+pub const OVERRUN_HANDOVERS: u8 = 16;
+
+/// What a tick counts for, where a handover counts for one.
+const OVERRUN_TICK_POINTS: u8 = OVERRUN_HANDOVERS / OVERRUN_TICKS;
 
 /// A set of ranks below [`MAX_TASKS`], two levels of one word each: insert,
 /// remove and first cost a constant number of instructions. 520 bytes.
@@ -89,12 +97,31 @@ struct Entry {
     planned: Counts,
     used: Counts,
     children: u32,
-    overruns: u8,
+    /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
+    overrun: u8,
     taken: bool,
-    demoted: bool,
 }
 
-/// A plan made ready to be followed. 56 bytes a task and 600 in all.
+impl Entry {
+    #[inline]
+    const fn demoted(&self) -> bool {
+        self.overrun >= OVERRUN_HANDOVERS
+    }
+
+    /// Rule 8: `used` has been looked at, for so many `points`. Whether the task
+    /// is demoted by this.
+    #[inline]
+    fn watch(&mut self, used: Counts, points: u8) -> bool {
+        if self.demoted() || used <= self.planned.saturating_mul(OVERRUN_FACTOR) {
+            return false;
+        }
+        self.overrun += points;
+        self.demoted()
+    }
+}
+
+/// A plan made ready to be followed. 56 bytes a task and 600 in all, the latter
+/// inside the scheduler: a box of its own would be one more load on the way.
 pub struct Table {
     entries: Box<[Entry]>,
     /// (key, rank), sorted by key.
@@ -106,10 +133,13 @@ pub struct Table {
     slots: Box<[*const ()]>,
     ready: RankSet,
     root_children: u32,
-    /// Ticks that planned tasks have had since the fallback queue had its last turn.
+    /// Ticks since a task outside the plan had its last turn, or since there was
+    /// none ready (rule 7).
     plan_ticks: u32,
     /// The fallback queue's turn has come (rule 7).
     turn_due: bool,
+    /// The running task, which is outside the plan, has its turn of a whole tick.
+    in_turn: bool,
 }
 
 // SAFETY: until a `Replay` takes the table over, all slots are null.
@@ -124,7 +154,7 @@ fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> 
 }
 
 impl Table {
-    pub fn new(plan: &Plan) -> Result<Box<Self>, Error> {
+    pub fn new(plan: &Plan) -> Result<Self, Error> {
         let tasks = plan.tasks();
         let mut by_key = boxed(
             tasks
@@ -133,15 +163,14 @@ impl Table {
                 .map(|(rank, task)| (task.key, rank as u32)),
         )?;
         by_key.sort_unstable_by_key(|&(key, _)| key);
-        Ok(Box::new(Self {
+        Ok(Self {
             entries: boxed(tasks.iter().map(|task| Entry {
                 key: task.key,
                 planned: task.run,
                 used: Counts::ZERO,
                 children: 0,
-                overruns: 0,
+                overrun: 0,
                 taken: false,
-                demoted: false,
             }))?,
             by_key,
             slots: boxed(tasks.iter().map(|_| core::ptr::null()))?,
@@ -149,19 +178,20 @@ impl Table {
             root_children: 0,
             plan_ticks: 0,
             turn_due: false,
-        }))
+            in_turn: false,
+        })
     }
 }
 
 /// A plan that is being followed by a scheduler of tasks `T`.
 pub struct Replay<T> {
-    table: Box<Table>,
+    table: Table,
     owns: PhantomData<Arc<PbgTask<T>>>,
 }
 
 impl<T> Replay<T> {
     /// Takes a table over.
-    pub fn new(table: Box<Table>) -> Self {
+    pub fn new(table: Table) -> Self {
         // Establishes SLOTS for this T.
         assert!(
             table.slots.iter().all(|slot| slot.is_null()),
@@ -175,7 +205,7 @@ impl<T> Replay<T> {
 
     /// A task was spawned by `parent`; says which member it is (rules 1 and 6).
     pub fn spawned(&mut self, parent: Member, control: &Control) -> Member {
-        let table = &mut *self.table;
+        let table = &mut self.table;
         let (key, children) = match parent.index() {
             Some(rank) => {
                 let entry = &mut table.entries[rank];
@@ -205,7 +235,7 @@ impl<T> Replay<T> {
     pub fn follows(&self, member: Member) -> bool {
         member
             .index()
-            .is_some_and(|rank| !self.table.entries[rank].demoted)
+            .is_some_and(|rank| !self.table.entries[rank].demoted())
     }
 
     /// `task`, which the plan knows as `member`, is ready.
@@ -226,6 +256,7 @@ impl<T> Replay<T> {
             return None;
         }
         let rank = self.table.ready.first()?;
+        self.table.in_turn = false;
         Some((Member(rank as u32), self.take(rank)))
     }
 
@@ -248,20 +279,32 @@ impl<T> Replay<T> {
         self.table.ready.summary != 0
     }
 
-    /// The fallback queue has its turn now.
+    /// The fallback queue is served now, whether its turn has come or no planned
+    /// task is ready.
     #[inline]
     pub fn fallback_turn(&mut self, control: &Control) {
         if core::mem::replace(&mut self.table.turn_due, false) {
-            count(&control.tally.turns);
+            self.begin_turn(control);
         }
-        self.table.plan_ticks = 0;
     }
 
-    /// A burst of `member` ended.
+    fn begin_turn(&mut self, control: &Control) {
+        self.table.plan_ticks = 0;
+        self.table.in_turn = true;
+        if self.any_ready() {
+            count(&control.tally.turns);
+        }
+    }
+
+    /// A burst of `member` ended: the CPU goes over to another.
     #[inline]
-    pub fn ran(&mut self, member: Member, burst: Counts) {
+    pub fn ran(&mut self, member: Member, burst: Counts, control: &Control) {
         if let Some(rank) = member.index() {
-            self.table.entries[rank].used += burst;
+            let entry = &mut self.table.entries[rank];
+            entry.used += burst;
+            if entry.watch(entry.used, 1) {
+                count(&control.tally.demoted);
+            }
         }
     }
 
@@ -274,18 +317,14 @@ impl<T> Replay<T> {
         waiting: bool,
         control: &Control,
     ) -> Tick {
-        let table = &mut *self.table;
+        let table = &mut self.table;
         let rank = member.0 as usize;
         let mut tick = Tick::Continue;
 
         let entry = &mut table.entries[rank];
-        if entry.used.saturating_add(burst) > entry.planned.saturating_mul(OVERRUN_FACTOR) {
-            entry.overruns += 1;
-            if entry.overruns >= OVERRUN_TICKS {
-                entry.demoted = true; // rule 8
-                count(&control.tally.demoted);
-                tick = Tick::Reschedule;
-            }
+        if entry.watch(entry.used.saturating_add(burst), OVERRUN_TICK_POINTS) {
+            count(&control.tally.demoted); // rule 8
+            tick = Tick::Reschedule;
         }
         if table.ready.first().is_some_and(|first| first < rank) {
             tick = Tick::Reschedule; // rule 5
@@ -302,6 +341,20 @@ impl<T> Replay<T> {
             table.turn_due = false;
         }
         tick
+    }
+
+    /// A tick hit a task outside the plan while a planned one is ready. It gives
+    /// way, unless its turn begins with this tick: a planned task that blocks
+    /// before every tick must not take the ticks' worth from it (rule 7).
+    pub fn ticked_outside(&mut self, control: &Control) -> Tick {
+        if !core::mem::replace(&mut self.table.in_turn, false) {
+            self.table.plan_ticks += 1;
+            if self.table.plan_ticks >= PLAN_TICKS {
+                self.begin_turn(control);
+                return Tick::Continue;
+            }
+        }
+        Tick::Reschedule
     }
 
     /// Takes `task` out if it is ready by the plan.

@@ -433,6 +433,68 @@ fn rule_7_an_empty_fallback_queue_saves_no_turns_up() {
     assert_eq!(first, PLAN_TICKS);
 }
 
+/// A planned task that gives way just before the tick, every time: the tick hits
+/// the outsider, and must not always take the CPU from it.
+#[test]
+fn rule_7_a_planned_task_that_blocks_before_every_tick_takes_no_more() {
+    for run_before_block in [500, 900, 990] {
+        let mut cpu = replaying(&[("planned", 1_000_000_000)]);
+        cpu.spawn("planned");
+        cpu.spawn("outsider");
+        cpu.block();
+        let mut had = 0;
+        let mut asleep = None;
+        for _ in 0..1000 {
+            if cpu.name() == "planned" {
+                cpu.run(run_before_block);
+                asleep = Some(cpu.block());
+                assert_eq!(cpu.name(), "outsider");
+                cpu.run(1000 - run_before_block);
+                had += 1000 - run_before_block;
+            } else {
+                cpu.run(1000);
+                had += 1000;
+            }
+            // The timer wakes the sleeper first, and then the tick comes.
+            if let Some(task) = asleep.take() {
+                cpu.wake(&task);
+            }
+            cpu.tick();
+        }
+        assert!(
+            had >= 1_000_000 / u64::from(PLAN_TICKS + 1),
+            "{had} of 1,000,000"
+        );
+    }
+}
+
+/// Eight ticks, then a block: the outsider's moment is not its turn.
+#[test]
+fn rule_7_a_moment_without_planned_tasks_is_no_turn() {
+    let mut cpu = replaying(&[("planned", 1_000_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    cpu.block();
+    let (mut had, mut ticks) = (0, 0);
+    while ticks < 1000 {
+        for _ in 0..PLAN_TICKS - 1 {
+            had += u64::from(cpu.name() == "outsider") * 1000;
+            cpu.run(1000);
+            cpu.tick();
+            ticks += 1;
+        }
+        if cpu.name() == "planned" {
+            let planned = cpu.block();
+            cpu.run(1); // the outsider's moment
+            cpu.wake(&planned);
+        }
+    }
+    assert!(
+        had >= ticks * 1000 / u64::from(PLAN_TICKS + 1),
+        "{had} of {ticks} ticks"
+    );
+}
+
 #[test]
 fn rule_8_a_task_far_beyond_its_plan_is_demoted_and_the_rest_stands() {
     let mut cpu = replaying(&[("runaway", 5_000), ("next", 6_000), ("last", 7_000)]);
@@ -492,6 +554,78 @@ fn rule_8_time_before_a_block_counts_too() {
     );
     cpu.tick();
     assert_eq!(cpu.status().demoted, 1);
+}
+
+#[test]
+fn rule_8_a_task_that_no_tick_ever_meets_is_demoted_too() {
+    let mut cpu = replaying(&[("evades", 10), ("waits", 1000)]);
+    cpu.spawn("evades");
+    cpu.spawn("waits");
+    cpu.block();
+    for handover in 1..=OVERRUN_HANDOVERS {
+        assert_eq!(
+            (cpu.name(), cpu.status().demoted),
+            ("evades", 0),
+            "{handover}"
+        );
+        cpu.run(900);
+        let asleep = cpu.block();
+        assert_eq!(cpu.name(), "waits");
+        cpu.wake(&asleep);
+        cpu.yield_now();
+    }
+    assert_eq!((cpu.name(), cpu.status().demoted), ("waits", 1));
+}
+
+#[test]
+fn rule_8_a_demoted_task_goes_to_the_end_of_the_queue() {
+    let mut cpu = replaying(&[("runaway", 10), ("planned", 1_000_000_000)]);
+    cpu.spawn("runaway");
+    cpu.spawn("planned");
+    cpu.spawn("patient");
+    cpu.block();
+    while cpu.name() != "patient" {
+        cpu.run(1000);
+        cpu.tick();
+        assert!(
+            cpu.name() != "runaway" || cpu.status().demoted == 0,
+            "it has jumped the queue"
+        );
+    }
+}
+
+#[test]
+fn a_measurement_in_which_nothing_was_scheduled_is_empty() {
+    let mut cpu = measured(&[("a", 10), ("b", 20)]);
+    cpu.control.measure_start().unwrap();
+    assert_eq!(cpu.control.measure_end(), Ok(0));
+    assert_eq!(cpu.control.start_pbg(), Ok(0));
+    cpu.spawn("a");
+    assert_eq!(cpu.status().unplanned, 1);
+    assert_eq!(cpu.yield_now(), "a");
+}
+
+/// What the old measurement's tasks still do does not get into the new record.
+#[test]
+fn a_new_measurement_starts_from_nothing_even_at_once() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("old");
+    cpu.control.measure_end().unwrap();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("new");
+    let main = cpu.block();
+    for expected in ["gc", "old", "new"] {
+        assert_eq!(cpu.name(), expected);
+        cpu.spawn("child");
+        cpu.run(100);
+        cpu.block();
+    }
+    cpu.wake(&main);
+    while cpu.name() != "main" {
+        cpu.block();
+    }
+    assert_eq!(cpu.control.measure_end(), Ok(2), "new and its child");
 }
 
 #[test]

@@ -11,7 +11,10 @@ use core::{
     time::Duration,
 };
 
-use axsched_ext::{pbg::PLAN_TICKS, syscall};
+use axsched_ext::{
+    pbg::{CONTROL, PLAN_TICKS},
+    syscall,
+};
 use sched_tests_common::{
     platform::{self, Gate, Handle, println, spawn},
     work,
@@ -33,8 +36,10 @@ pub fn run() {
     let promise = match platform::SCHED {
         _ if platform::cpus() > 1 => 0.0,
         "pbg" => {
-            let planned = plan();
-            println!("planned: {planned:?}");
+            if plan() != Ok(1) {
+                println!("there is no plan to follow\n");
+                return verdict(false);
+            }
             1.0 / f64::from(PLAN_TICKS + 1)
         }
         "rr" => 0.5,
@@ -60,7 +65,15 @@ pub fn run() {
         outsider.run_ns
     );
     println!("share {share:.4}, promised {promise:.4}, tolerance {TOLERANCE}\n");
-    verdict(share >= promise * TOLERANCE);
+    let followed = platform::SCHED != "pbg"
+        || platform::cpus() > 1
+        || CONTROL
+            .status()
+            .is_ok_and(|status| status.matched == 1 && status.turns > 0 && share < 2.0 * promise);
+    if !followed {
+        println!("the plan was not followed: {:?}\n", CONTROL.status());
+    }
+    verdict(share >= promise * TOLERANCE && followed);
 }
 
 /// Measures the planned task alone and starts the replay.

@@ -58,10 +58,13 @@ pub fn run() {
         }
     }
     let census = program(Version::Changed);
-    let pass = census.wait_for(CHANGED);
+    let mut pass = census.wait_for(CHANGED);
     census.print();
     if planned {
-        println!("{:?}\n", CONTROL.status());
+        let status = CONTROL.status();
+        println!("{status:?}\n");
+        // The plan was followed, and the glutton did not get away with it.
+        pass &= status.is_ok_and(|s| s.matched > 0 && s.unplanned > 0 && s.demoted > 0);
     }
     let phase = if planned { "replay" } else { "run" };
     let (tasks, switches) = census.results();
