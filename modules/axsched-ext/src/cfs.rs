@@ -70,12 +70,17 @@ const NORMAL_WEIGHT: u64 = 1024;
 /// Place of nice 0 in [`WEIGHTS`].
 const NICE_0: u8 = 20;
 
-/// `NORMAL_WEIGHT / weight` as a fraction of 2^32, so that a charge needs no division.
+/// vruntime is in counts over 2^12: a heavy task's burst of a few counts, as a slow
+/// counter has them, must not be charged as nothing.
+const FRACTION_BITS: u32 = 12;
+
+/// `NORMAL_WEIGHT / weight` in such fractions, over 2^32, so that a charge needs no
+/// division.
 const FACTORS: [u64; 40] = {
     let mut factors = [0; 40];
     let mut i = 0;
     while i < 40 {
-        factors[i] = (NORMAL_WEIGHT << 32) / WEIGHTS[i] as u64;
+        factors[i] = (NORMAL_WEIGHT << (32 + FRACTION_BITS)) / WEIGHTS[i] as u64;
         i += 1;
     }
     factors
@@ -105,10 +110,10 @@ impl Accounted for Keyed<CfsState> {
     }
 }
 
-/// Rule 1. A year without a tick still fits.
+/// Rule 1. What a year without a tick would charge is cut off at half the line.
 #[inline]
 fn weighted(run: Counts, nice: u8) -> u64 {
-    let product = u128::from(run.0) * u128::from(FACTORS[nice as usize]) >> 32;
+    let product = (u128::from(run.0) * u128::from(FACTORS[nice as usize])) >> 32;
     product.min(1 << 62) as u64
 }
 
@@ -122,6 +127,12 @@ pub struct Cfs<T, C> {
 }
 
 impl<T, C: Clock> Cfs<T, C> {
+    /// What so many ticks add to the vruntime of a task.
+    #[inline]
+    fn ticks(&self, ticks: u64, nice: u8) -> u64 {
+        weighted(self.tick.length().saturating_mul(ticks), nice)
+    }
+
     /// Charges a running or just returned task (rule 1).
     #[inline]
     fn charge(&mut self, task: &CfsTask<T>, run: Counts) {
@@ -187,7 +198,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
                 }
             }
             Return::Woken => {
-                let credit = self.tick.length().saturating_mul(SLEEPER_CREDIT_TICKS).0;
+                let credit = self.ticks(SLEEPER_CREDIT_TICKS, NICE_0);
                 let floor = self.min_vruntime.later(credit.wrapping_neg());
                 state.set_key(state.key().max(floor)); // rule 5
             }
@@ -224,7 +235,8 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         let vruntime = running.state().key();
         self.move_min(vruntime);
         self.note_lag(running);
-        let granularity = self.tick.length().saturating_mul(GRANULARITY_TICKS).0;
+        let nice = running.state().data().nice.load(Relaxed);
+        let granularity = self.ticks(GRANULARITY_TICKS, nice);
         let is_ahead = |first| vruntime.after(first) >= granularity.max(1) as i64;
         Tick::reschedule_if(self.ready.first_key().is_some_and(is_ahead)) // rule 9
     }

@@ -7,6 +7,9 @@ use crate::clock::VirtualClock;
 
 type Bench = bench::Bench<Cfs<&'static str, VirtualClock>>;
 
+/// A count, as vruntime.
+const ONE: u64 = 1 << FRACTION_BITS;
+
 fn vruntime(bench: &Bench) -> u64 {
     bench.current.as_ref().unwrap().state().key().0
 }
@@ -17,20 +20,17 @@ fn min(bench: &Bench) -> Key {
 
 #[test]
 fn rule_1_vruntime_is_weighted_time_on_the_cpu() {
-    assert_eq!(weighted(Counts(12345), NICE_0), 12345);
-    assert_eq!(
-        weighted(Counts(88761), 0),
-        1023,
-        "1024 but for the fraction"
-    );
-    assert_eq!(weighted(Counts(15), 39), 1023);
+    assert_eq!(weighted(Counts(12345), NICE_0), 12345 * ONE);
+    assert_eq!(weighted(Counts(88761), 0) >> FRACTION_BITS, 1023);
+    assert!(weighted(Counts(1), 0) > 0, "a single count of the heaviest");
+    assert_eq!(weighted(Counts(15), 39) >> FRACTION_BITS, 1023);
     let mut bench = Bench::running(&["a"]);
     bench.run(300);
     bench.yield_now();
     bench.run(40);
     let a = bench.block();
     bench.run(1_000_000); // asleep
-    assert_eq!(a.state().key(), Key(340));
+    assert_eq!(a.state().key(), Key(340 * ONE));
 }
 
 #[test]
@@ -53,7 +53,8 @@ fn rule_1_a_year_without_a_tick_does_not_overflow() {
     let year_at_4_ghz = Counts(4_000_000_000 * 86_400 * 366);
     for nice in 0..40 {
         let charge = weighted(year_at_4_ghz, nice);
-        let exact = u128::from(year_at_4_ghz.0) * 1024 / u128::from(WEIGHTS[nice as usize]);
+        let exact = u128::from(year_at_4_ghz.0) * 1024 * u128::from(ONE)
+            / u128::from(WEIGHTS[nice as usize]);
         let exact = exact.min(1 << 62) as f64;
         assert!(
             (charge as f64 / exact - 1.0).abs() < 1e-6,
@@ -80,13 +81,13 @@ fn rule_2_the_smallest_vruntime_runs_ties_by_arrival() {
 #[test]
 fn rule_2_vruntime_may_wrap() {
     let mut policy = <Cfs<_, _> as Policy>::NEW;
-    policy.min_vruntime = Key(u64::MAX - 2 * TICK);
+    policy.min_vruntime = Key(u64::MAX - 2 * TICK * ONE);
     let mut bench = Bench::with(Adapter::with_policy(policy));
     let _both = ["a", "b"].map(|name| bench.spawn(name));
     bench.block();
     let had = bench.shares(1000);
     assert!(had["a"].abs_diff(had["b"]) <= 4, "{had:?}");
-    assert!(min(&bench).0 < 1_000_000, "it has wrapped");
+    assert!(min(&bench).0 < 1_000_000 * ONE, "it has wrapped");
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn rule_3_min_vruntime_moves_on_every_call_and_never_back() {
     let mut bench = Bench::running(&["alone"]);
     for tick in 1..100 {
         bench.tick();
-        assert_eq!(min(&bench), Key(tick * TICK));
+        assert_eq!(min(&bench), Key(tick * TICK * ONE));
     }
 }
 
@@ -142,7 +143,7 @@ fn rule_5_a_sleeper_gets_a_tick_of_credit_however_long_it_slept() {
     bench.wake(&sleeper);
     assert_eq!(
         min(&bench).after(sleeper.state().key()),
-        (SLEEPER_CREDIT_TICKS * TICK) as i64
+        (SLEEPER_CREDIT_TICKS * TICK * ONE) as i64
     );
     let had = bench.shares(100);
     assert!(had["sleeper"].abs_diff(had["worker"]) <= 4, "{had:?}");
@@ -198,7 +199,7 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
     let moves = old.current.take().unwrap();
     new.wake(&moves); // by the helper, on the old CPU
     let charged = moves.state().key();
-    assert_eq!(charged, Key(500));
+    assert_eq!(charged, Key(500 * ONE));
     old.run(100);
     old.pick(); // the helper exits; the old queue sees that somebody has left
     assert_eq!((old.name(), moves.state().key()), ("stays", charged));
@@ -220,14 +221,18 @@ fn rule_8_a_change_of_nice_keeps_the_charge() {
     let mut bench = Bench::running(&["a", "b"]);
     bench.run(1024);
     assert!(bench.set_priority(19));
-    assert_eq!(vruntime(&bench), 1024, "by the old weight");
+    assert_eq!(vruntime(&bench), 1024 * ONE, "by the old weight");
     bench.run(15);
     assert!(bench.set_priority(0));
-    assert_eq!(vruntime(&bench), 1024 + 1023, "by the new one");
+    assert_eq!(
+        vruntime(&bench) >> FRACTION_BITS,
+        1024 + 1023,
+        "by the new one"
+    );
     for _ in 0..100 {
         bench.set_priority(0);
     }
-    assert_eq!(vruntime(&bench), 1024 + 1023);
+    assert_eq!(vruntime(&bench) >> FRACTION_BITS, 1024 + 1023);
 }
 
 #[test]
