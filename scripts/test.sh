@@ -15,8 +15,8 @@ unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT V T 
 readonly ARCHES=(x86_64 riscv64 aarch64)
 read -ra policies <<<"${POLICIES:?}"
 # What each policy calls itself in ArceOS's boot log.
-declare -rA NAMES=([sched_fifo]=FIFO [sched_rr]=RR [sched_pbg]=PBG
-    [stock_fifo]=FIFO [stock_rr]='Round-robin')
+declare -rA NAMES=([sched_fifo]=FIFO [sched_rr]=RR [sched_cfs]=CFS [sched_sjf]=SJF [sched_mlfq]=MLFQ
+    [sched_pbg]=PBG [stock_fifo]=FIFO [stock_rr]='Round-robin' [stock_cfs]='Completely Fair')
 
 logs=target/test
 rm -rf "$logs"

@@ -48,6 +48,18 @@ pub enum Tick {
     Reschedule,
 }
 
+impl Tick {
+    /// [`Reschedule`](Tick::Reschedule) if `yes`.
+    #[inline]
+    pub const fn reschedule_if(yes: bool) -> Self {
+        if yes {
+            Self::Reschedule
+        } else {
+            Self::Continue
+        }
+    }
+}
+
 /// A scheduling policy: everything that decides, nothing that guesses.
 ///
 /// Calls are serialised by the run queue's lock, with interrupts off. No method

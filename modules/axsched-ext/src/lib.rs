@@ -8,17 +8,18 @@
 //! |---|---|
 //! | [`base`] | [`BaseScheduler`], and the contract as `axtask` really uses it |
 //! | [`event`] | the one place that turns the trait's calls into typed events |
-//! | [`fifo`], [`rr`] | one policy per file: numbered rules, state, code, tests |
+//! | [`fifo`], [`rr`], [`cfs`], [`sjf`], [`mlfq`] | one policy per file: numbered rules, state, code, tests |
 //! | [`pbg`] | recording, the profile, the plan, and following it |
 //! | [`syscall`] | start measuring, end measuring, start PBG: for Rust and C |
 //! | [`selected`] | the policy that this build has chosen |
-//! | [`task`], [`units`], [`clock`] | the task wrapper, newtypes, the CPU's counter |
+//! | [`task`], [`ordered`] | the task wrapper, and the queues it can stand in |
+//! | [`burst`], [`clock`], [`units`] | how long a task had the CPU, by which counter, in which unit |
 //! | `model`, `conformance` | feature `std`: `axtask` on the host, and what every scheduler must satisfy |
 //!
 //! # Choosing a policy
 //!
-//! One feature per build: `sched_fifo`, `sched_rr` or `sched_pbg`; none means
-//! FIFO. Every policy is compiled as a library type in any case (tests and
+//! One feature per build: `sched_fifo`, `sched_rr`, `sched_cfs`, `sched_sjf`,
+//! `sched_mlfq` or `sched_pbg`; none means FIFO. Every policy is compiled as a library type in any case (tests and
 //! simulations use them side by side); the feature decides what [`selected`],
 //! and with it the `axsched` shim under `axtask`, stands for.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
@@ -26,12 +27,19 @@
 extern crate alloc;
 
 pub mod base;
+#[cfg(test)]
+mod bench;
+pub mod burst;
+pub mod cfs;
 pub mod clock;
 pub mod event;
 pub mod fifo;
+pub mod mlfq;
+pub mod ordered;
 pub mod pbg;
 pub mod rr;
 pub mod selected;
+pub mod sjf;
 pub mod syscall;
 pub mod task;
 pub mod units;
@@ -42,6 +50,9 @@ pub mod conformance;
 pub mod model;
 
 pub use base::BaseScheduler;
+pub use cfs::{CfsScheduler, CfsTask};
 pub use fifo::{FifoScheduler, FifoTask};
+pub use mlfq::{MlfqScheduler, MlfqTask};
 pub use pbg::{PbgScheduler, PbgTask};
 pub use rr::{RrScheduler, RrTask};
+pub use sjf::{SjfScheduler, SjfTask};

@@ -1,15 +1,41 @@
 //! The policy that this build has chosen, by Cargo feature.
 
-#[cfg(all(feature = "sched_fifo", feature = "sched_rr"))]
-compile_error!("features `sched_fifo` and `sched_rr` are both on: choose one policy per build");
-#[cfg(all(feature = "sched_fifo", feature = "sched_pbg"))]
-compile_error!("features `sched_fifo` and `sched_pbg` are both on: choose one policy per build");
-#[cfg(all(feature = "sched_rr", feature = "sched_pbg"))]
-compile_error!("features `sched_rr` and `sched_pbg` are both on: choose one policy per build");
+macro_rules! refuse_both {
+    ($($a:literal and $b:literal;)*) => {$(
+        #[cfg(all(feature = $a, feature = $b))]
+        compile_error!(concat!(
+            "features `", $a, "` and `", $b, "` are both on: choose one policy per build"
+        ));
+    )*};
+}
+
+refuse_both! {
+    "sched_fifo" and "sched_rr";
+    "sched_fifo" and "sched_cfs";
+    "sched_fifo" and "sched_sjf";
+    "sched_fifo" and "sched_mlfq";
+    "sched_fifo" and "sched_pbg";
+    "sched_rr" and "sched_cfs";
+    "sched_rr" and "sched_sjf";
+    "sched_rr" and "sched_mlfq";
+    "sched_rr" and "sched_pbg";
+    "sched_cfs" and "sched_sjf";
+    "sched_cfs" and "sched_mlfq";
+    "sched_cfs" and "sched_pbg";
+    "sched_sjf" and "sched_mlfq";
+    "sched_sjf" and "sched_pbg";
+    "sched_mlfq" and "sched_pbg";
+}
 
 pub use policy::*;
 
-#[cfg(not(any(feature = "sched_rr", feature = "sched_pbg")))]
+#[cfg(not(any(
+    feature = "sched_rr",
+    feature = "sched_cfs",
+    feature = "sched_sjf",
+    feature = "sched_mlfq",
+    feature = "sched_pbg"
+)))]
 mod policy {
     /// The policy's short name, as in the result lines.
     pub const NAME: &str = "fifo";
@@ -33,6 +59,42 @@ mod policy {
     pub type Task<T> = crate::RrTask<T, SLICE_TICKS>;
     /// The scheduler.
     pub type Scheduler<T> = crate::RrScheduler<T, SLICE_TICKS>;
+}
+
+#[cfg(feature = "sched_cfs")]
+mod policy {
+    /// The policy's short name, as in the result lines.
+    pub const NAME: &str = "cfs";
+    /// Whether the PBG calls do anything in this build.
+    pub const HAS_PBG: bool = false;
+    /// The task wrapper.
+    pub type Task<T> = crate::CfsTask<T>;
+    /// The scheduler.
+    pub type Scheduler<T> = crate::CfsScheduler<T>;
+}
+
+#[cfg(feature = "sched_sjf")]
+mod policy {
+    /// The policy's short name, as in the result lines.
+    pub const NAME: &str = "sjf";
+    /// Whether the PBG calls do anything in this build.
+    pub const HAS_PBG: bool = false;
+    /// The task wrapper.
+    pub type Task<T> = crate::SjfTask<T>;
+    /// The scheduler.
+    pub type Scheduler<T> = crate::SjfScheduler<T>;
+}
+
+#[cfg(feature = "sched_mlfq")]
+mod policy {
+    /// The policy's short name, as in the result lines.
+    pub const NAME: &str = "mlfq";
+    /// Whether the PBG calls do anything in this build.
+    pub const HAS_PBG: bool = false;
+    /// The task wrapper.
+    pub type Task<T> = crate::MlfqTask<T>;
+    /// The scheduler.
+    pub type Scheduler<T> = crate::MlfqScheduler<T>;
 }
 
 #[cfg(feature = "sched_pbg")]

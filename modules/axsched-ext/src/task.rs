@@ -28,7 +28,7 @@ impl Fresh for () {
 /// A task `T` together with a policy's state `S` of it.
 pub struct Task<T, S> {
     inner: T,
-    state: S,
+    pub(crate) state: S,
     links: Links<Self>,
 }
 

@@ -3,8 +3,13 @@
 
 mod common;
 
-use axsched_ext::conformance::{Broken, Load, Promises, check};
-use axsched_ext::model::{Config, MaxWait, Op, Program, Violation, run};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::conformance::{Broken, Promises, check};
+use axsched_ext::model::{Config, MaxWait, ModelTask, Op, Program, Violation, run};
+use axsched_ext::{BaseScheduler, CfsScheduler, CfsTask};
 use axsched_upstream::{CFSTask, CFScheduler, FifoScheduler, FifoTask, RRScheduler, RRTask};
 use common::{Stock, a_slice_each, each_other_once};
 
@@ -42,11 +47,28 @@ fn stock_cfs_cannot_remove_what_was_added_again() {
         panic!("{broken}");
     };
     assert_eq!((&**call, &**found), ("remove_task", "None"));
+    let promises = Promises {
+        on_time: VirtualClock::set,
+        ..Promises::default()
+    };
+    let ours = |_| CfsScheduler::<_, VirtualClock>::new();
+    assert_eq!(check(&promises, ours, CfsTask::new).unwrap().rules, 25);
 }
 
-/// Runs stock CFS until it breaks the bound that round robin keeps.
-fn run_cfs(program: &Program) -> Violation {
+/// Runs a program under a scheduler that is to let nobody wait for longer than so
+/// many ticks.
+fn within_bound<S, W>(
+    ticks: u64,
+    program: &Program,
+    made: impl FnMut(usize) -> S,
+    wrap: impl FnMut(ModelTask) -> W,
+) -> Result<(), Violation>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
     let config = Config {
+        on_time: VirtualClock::set,
         // By vruntime a task may run on after a yield, and gc too: less
         // tolerance, and these would be what is found first.
         repick_after_yield: true,
@@ -54,14 +76,26 @@ fn run_cfs(program: &Program) -> Violation {
         ..Config::default()
     };
     let max_wait = MaxWait {
-        time: a_slice_each(&Load::of(program, &config)).time,
+        time: Some(ticks * config.tick_period),
         dispatches: None,
     };
     let config = Config { max_wait, ..config };
-    let made = |_| Stock(CFScheduler::new());
-    run(&config, program, made, CFSTask::new)
-        .unwrap_err()
-        .violation
+    run(&config, program, made, wrap)
+        .map(drop)
+        .map_err(|failure| failure.violation)
+}
+
+/// Stock CFS lets `who` wait for longer than so many ticks in this scene; ours
+/// nobody.
+fn only_stock_starves(who: &str, ticks: u64, program: &Program) {
+    let stock = within_bound(ticks, program, |_| Stock(CFScheduler::new()), CFSTask::new);
+    assert!(
+        matches!(&stock, Err(Violation::Starved { task, .. }) if &*task.name == who),
+        "{stock:?}"
+    );
+    let made = |_| CfsScheduler::<_, VirtualClock>::new();
+    let ours = within_bound(ticks, program, made, CfsTask::new);
+    assert!(ours.is_ok(), "{}", ours.unwrap_err());
 }
 
 /// A late task starts with the vruntime of long ago and runs alone until it has
@@ -71,22 +105,24 @@ fn stock_cfs_starves_the_old_when_a_late_one_comes() {
     let worker = |name| Program::repeat(name, 1000, &[Op::Run(5), Op::Yield]);
     let sleep = Op::Sleep(5_000);
     let ops = [Op::Spawn(worker("old")), sleep, Op::Spawn(worker("late"))];
-    let violation = run_cfs(&Program::new("main", ops));
-    assert!(
-        matches!(&violation, Violation::Starved { task, .. } if &*task.name == "old"),
-        "{violation}"
-    );
+    only_stock_starves("old", 20, &Program::new("main", ops));
 }
 
-/// Setting a priority, even the one it has, wipes out what a task is charged.
+/// So does one that has slept while another worked.
+#[test]
+fn stock_cfs_starves_the_worker_when_a_sleeper_wakes() {
+    let sleeper = Program::new("sleeper", [Op::Run(5), Op::Sleep(5_000), Op::Run(5_000)]);
+    let worker = Program::new("worker", [Op::Run(12_000)]);
+    let ops = [Op::Spawn(sleeper), Op::Spawn(worker)];
+    only_stock_starves("worker", 20, &Program::new("main", ops));
+}
+
+/// Setting a priority, even the one it has, wipes out what a task is charged. At
+/// nice -20 its due is 87 times that of the other, and no more.
 #[test]
 fn stock_cfs_starves_the_others_of_a_task_that_sets_its_priority() {
     let greedy = Program::repeat("greedy", 1000, &[Op::Run(9), Op::SetPriority(-20)]);
     let modest = Program::new("modest", [Op::Run(5_000)]);
     let ops = [Op::Spawn(modest), Op::Spawn(greedy)];
-    let violation = run_cfs(&Program::new("main", ops));
-    assert!(
-        matches!(&violation, Violation::Starved { task, .. } if &*task.name == "modest"),
-        "{violation}"
-    );
+    only_stock_starves("modest", 4 * 87, &Program::new("main", ops));
 }

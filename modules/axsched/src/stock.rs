@@ -5,6 +5,8 @@ pub use axsched_upstream::*;
 /// The name of the policy in result lines.
 pub const NAME: &str = if cfg!(feature = "stock_rr") {
     "stock-rr"
+} else if cfg!(feature = "stock_cfs") {
+    "stock-cfs"
 } else {
     "stock-fifo"
 };

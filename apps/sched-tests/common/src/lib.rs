@@ -20,5 +20,6 @@ pub mod work;
 
 #[cfg(target_os = "none")]
 mod meter;
+mod window;
 
 pub use runner::{App, Task, TaskCtx, run};

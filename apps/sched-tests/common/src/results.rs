@@ -16,6 +16,8 @@ use serde::Serialize;
 pub use srpt::srpt_average_ns;
 pub use table::table;
 
+use crate::work;
+
 /// What holds for a whole run of an application.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
@@ -46,10 +48,14 @@ pub struct TaskResult {
     pub finish_ns: u64,
     /// How long it was on a CPU.
     pub run_ns: u64,
+    /// How much of that lies in the window, where there is one.
+    pub run_in_window_ns: Option<u64>,
     /// How often it got a CPU from somebody else.
     pub dispatches: u64,
     /// How often it yielded.
     pub yields: u64,
+    /// How many groups of its work it finished, if that was left to it.
+    pub groups: Option<u64>,
     /// Whether its computation and its own figures came out right.
     pub ok: bool,
 }
@@ -61,13 +67,36 @@ impl TaskResult {
     }
 }
 
-/// The quantity over which Jain's index is taken.
+/// What an application asks: it decides what Jain's index is taken over, and which
+/// figure stands beside the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fairness {
-    /// Time on a CPU, for workloads that end after a given time.
-    RunTime,
-    /// The end of each task, for workloads that end after a given amount of work.
-    FinishTime,
+pub enum Question {
+    /// When is each task done? Jain's index is about the ends.
+    Ends,
+    /// When is this one done? Jain's index is about the ends.
+    EndOf(&'static str),
+    /// How is the CPU shared within so many nanoseconds of the start? Jain's index
+    /// is about the time on a CPU in that window.
+    Shares {
+        /// The length of the window.
+        window_ns: u64,
+    },
+    /// What does a yield cost, where each comes after a loop of so many rounds?
+    /// Jain's index is about the ends.
+    YieldCost {
+        /// The length of the loop.
+        rounds: u64,
+    },
+}
+
+impl Question {
+    /// The length of the window, if the question is about one.
+    pub fn window_ns(self) -> Option<u64> {
+        match self {
+            Self::Shares { window_ns } => Some(window_ns),
+            _ => None,
+        }
+    }
 }
 
 /// One run of the workload.
@@ -79,8 +108,8 @@ pub struct Phase {
     pub tasks: Vec<TaskResult>,
     /// Switches with a task of the workload at either end.
     pub context_switches: u64,
-    /// What Jain's index is about.
-    pub fairness: Fairness,
+    /// What the application asks.
+    pub question: Question,
     /// The verdict of the one who ran it.
     pub pass: bool,
 }
@@ -120,10 +149,29 @@ impl Phase {
 
     /// Jain's fairness index, to six decimals.
     pub fn jain(&self) -> f64 {
-        jain(self.tasks.iter().map(|t| match self.fairness {
-            Fairness::RunTime => t.run_ns,
-            Fairness::FinishTime => t.finish_ns,
+        jain(self.tasks.iter().map(|t| match self.question {
+            Question::Shares { .. } => t.run_in_window_ns.unwrap_or(0),
+            _ => t.finish_ns,
         }))
+    }
+
+    /// What is left for each yield when the loops are taken off the makespan, to
+    /// three decimals: the yield and its context switch, the call around the loop,
+    /// and a share of all else, such as ticks. `None` unless that is the question,
+    /// and where it has no answer: in real time, since a loop has a known price in
+    /// instructions only, and on several CPUs, whose times overlap.
+    pub fn ns_per_yield(&self, setting: &Setting) -> Option<f64> {
+        let Question::YieldCost { rounds } = self.question else {
+            return None;
+        };
+        let yields: u64 = self.tasks.iter().map(|t| t.yields).sum();
+        if setting.timing != "icount" || setting.smp != 1 || yields == 0 {
+            return None;
+        }
+        let loops_ns = yields * work::instructions(rounds);
+        let rest_ns = self.makespan_ns().checked_sub(loops_ns)?;
+        let thousandths = (rest_ns * 1_000 + yields / 2) / yields;
+        Some(thousandths as f64 / 1e3)
     }
 }
 
@@ -157,6 +205,10 @@ pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> String 
         run_ns: u64,
         dispatches: u64,
         yields: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        groups: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        run_in_window_ns: Option<u64>,
     }
     line(
         "SCHED-TASK",
@@ -174,6 +226,8 @@ pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> String 
             run_ns: task.run_ns,
             dispatches: task.dispatches,
             yields: task.yields,
+            groups: task.groups,
+            run_in_window_ns: task.run_in_window_ns,
         },
     )
 }
@@ -196,6 +250,8 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
         context_switches: u64,
         srpt_bound_ns: u64,
         jain: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ns_per_yield: Option<f64>,
         pass: bool,
     }
     line(
@@ -215,6 +271,7 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
             context_switches: phase.context_switches,
             srpt_bound_ns: phase.srpt_bound_ns(setting.smp),
             jain: phase.jain(),
+            ns_per_yield: phase.ns_per_yield(setting),
             pass: phase.pass,
         },
     )
@@ -246,8 +303,10 @@ mod tests {
             first_run_ns: submit_ns,
             finish_ns,
             run_ns,
+            run_in_window_ns: None,
             dispatches: 2,
             yields: 7,
+            groups: None,
             ok: true,
         };
         Phase {
@@ -258,7 +317,7 @@ mod tests {
             ]
             .into(),
             context_switches: 9,
-            fairness: Fairness::FinishTime,
+            question: Question::Ends,
             pass: true,
         }
     }
@@ -279,6 +338,60 @@ mod tests {
             run_line(&SETTING, &phase()),
             r#"SCHED-RUN {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","timing":"icount","scale":1,"tasks":2,"avg_turnaround_ns":1995,"max_turnaround_ns":3000,"makespan_ns":3000,"context_switches":9,"srpt_bound_ns":1500,"jain":0.8,"pass":true}"#
         );
+    }
+
+    #[test]
+    fn what_is_asked_for_comes_with_it() {
+        let mut phase = phase();
+        phase.question = Question::Shares { window_ns: 1_000 };
+        for (task, run_ns) in phase.tasks.iter_mut().zip([200, 100]) {
+            task.groups = Some(7);
+            task.run_in_window_ns = Some(run_ns);
+        }
+        let line = task_line(&SETTING, &phase, &phase.tasks[0]);
+        assert!(
+            line.ends_with(r#""yields":7,"groups":7,"run_in_window_ns":200}"#),
+            "{line}"
+        );
+        // Over 200 and 100, not over the times run or the ends.
+        let line = run_line(&SETTING, &phase);
+        assert!(line.ends_with(r#""jain":0.9,"pass":true}"#), "{line}");
+    }
+
+    #[test]
+    fn a_yield_costs_what_is_left_of_the_makespan() {
+        let mut phase = phase();
+        assert_eq!(phase.ns_per_yield(&SETTING), None);
+        phase.question = Question::YieldCost { rounds: 10 };
+        let loops_ns = 14 * work::instructions(10);
+        phase.tasks[0].finish_ns = loops_ns + 1_000;
+        phase.tasks[1].finish_ns = loops_ns;
+        // 1000 / 14
+        assert_eq!(phase.ns_per_yield(&SETTING), Some(71.429));
+        let line = run_line(&SETTING, &phase);
+        assert!(
+            line.ends_with(r#","ns_per_yield":71.429,"pass":true}"#),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn a_yield_has_no_price_where_loops_have_none() {
+        let mut phase = phase();
+        phase.question = Question::YieldCost { rounds: 10 };
+        phase.tasks[0].finish_ns = 1_000_000;
+        let real = Setting {
+            timing: "real",
+            ..SETTING
+        };
+        let two_cpus = Setting { smp: 2, ..SETTING };
+        assert!(phase.ns_per_yield(&SETTING).is_some());
+        assert_eq!(phase.ns_per_yield(&real), None);
+        assert_eq!(phase.ns_per_yield(&two_cpus), None);
+        phase.question = Question::YieldCost { rounds: 1_000_000 };
+        assert_eq!(phase.ns_per_yield(&SETTING), None, "less than the loops");
+        phase.tasks.clear();
+        assert_eq!(phase.ns_per_yield(&SETTING), None, "no yields");
     }
 
     #[test]

@@ -15,15 +15,15 @@ use axsched_ext::{pbg::CONTROL, syscall};
 use crate::{
     config::{ARCH, SCALE},
     platform::{self, Figures, Gate, println},
-    results::{self, Fairness, Phase, Setting, TaskResult},
+    results::{self, Phase, Question, Setting, TaskResult},
 };
 
 /// An application: a name and how to make its tasks.
 pub struct App {
     /// The name in result lines.
     pub name: &'static str,
-    /// What Jain's index is about.
-    pub fairness: Fairness,
+    /// What it asks.
+    pub question: Question,
     /// Makes the tasks of one phase, in the order of submission, from the scale.
     pub tasks: fn(scale: u64) -> Vec<Task>,
 }
@@ -32,6 +32,7 @@ pub struct App {
 pub struct Task {
     name: String,
     yields: Option<u64>,
+    saturated: bool,
     body: Box<dyn FnOnce(&TaskCtx) -> bool + Send>,
 }
 
@@ -44,6 +45,7 @@ impl Task {
         Self {
             name: name.into(),
             yields: None,
+            saturated: false,
             body: Box::new(body),
         }
     }
@@ -55,12 +57,22 @@ impl Task {
             ..self
         }
     }
+
+    /// Leaves it to the task how much it does: it goes on until something else ends
+    /// it, and the number of groups it finished is a figure.
+    pub fn saturated(self) -> Self {
+        Self {
+            saturated: true,
+            ..self
+        }
+    }
 }
 
 /// What a task has at hand while it runs.
-#[derive(Default)]
 pub struct TaskCtx {
     yields: Cell<u64>,
+    groups: Cell<u64>,
+    deadline_ns: Option<u64>,
 }
 
 impl TaskCtx {
@@ -70,9 +82,24 @@ impl TaskCtx {
         platform::yield_now();
     }
 
-    /// Nanoseconds since boot.
-    pub fn now_ns(&self) -> u64 {
-        platform::now_ns()
+    /// How often it has done so.
+    pub fn yields(&self) -> u64 {
+        self.yields.get()
+    }
+
+    /// Counts a finished group of work.
+    pub fn finish_group(&self) {
+        self.groups.set(self.groups.get() + 1);
+    }
+
+    /// How many are finished.
+    pub fn groups(&self) -> u64 {
+        self.groups.get()
+    }
+
+    /// Whether the window of the application's question is still open.
+    pub fn in_window(&self) -> bool {
+        self.deadline_ns.is_none_or(|end| platform::now_ns() < end)
     }
 }
 
@@ -160,9 +187,11 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     let gate = Gate::new();
     let mut submitted = Vec::with_capacity(tasks.len());
     let start_ns = platform::now_ns();
+    let window_ns = app.question.window_ns();
+    let deadline_ns = window_ns.map(|window_ns| start_ns + window_ns);
     gate.submit(|| {
         for task in tasks {
-            submitted.push(Submitted::spawn(task, &gate, start_ns));
+            submitted.push(Submitted::spawn(task, &gate, start_ns, deadline_ns));
         }
     });
     let mut context_switches = 0;
@@ -176,10 +205,10 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
         .collect();
     Phase {
         name,
-        pass: !tasks.is_empty() && tasks.iter().all(|task| task.ok),
+        pass: !tasks.is_empty() && tasks.iter().all(|task| task.ok) && fits(&tasks, window_ns),
         tasks,
         context_switches,
-        fairness: app.fairness,
+        question: app.question,
     }
 }
 
@@ -188,30 +217,40 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
 struct Outcome {
     right: AtomicBool,
     yields: AtomicU64,
+    groups: AtomicU64,
 }
 
 struct Submitted {
     name: String,
     expected_yields: Option<u64>,
+    saturated: bool,
+    in_window: bool,
     submit_ns: u64,
     outcome: Arc<Outcome>,
     handle: platform::Handle,
 }
 
 impl Submitted {
-    fn spawn(task: Task, gate: &Arc<Gate>, start_ns: u64) -> Self {
+    fn spawn(task: Task, gate: &Arc<Gate>, start_ns: u64, deadline_ns: Option<u64>) -> Self {
         let outcome = Arc::new(Outcome::default());
         let (body, theirs) = (task.body, outcome.clone());
         let entry = move || {
-            let ctx = TaskCtx::default();
+            let ctx = TaskCtx {
+                yields: Cell::default(),
+                groups: Cell::default(),
+                deadline_ns,
+            };
             theirs.right.store(body(&ctx), Relaxed);
-            theirs.yields.store(ctx.yields.get(), Relaxed);
+            theirs.yields.store(ctx.yields(), Relaxed);
+            theirs.groups.store(ctx.groups(), Relaxed);
         };
         let submit_ns = platform::now_ns() - start_ns;
         Self {
-            handle: platform::spawn(&task.name, gate, entry),
+            handle: platform::spawn_until(deadline_ns, &task.name, gate, entry),
             name: task.name,
             expected_yields: task.yields,
+            saturated: task.saturated,
+            in_window: deadline_ns.is_some(),
             submit_ns,
             outcome,
         }
@@ -222,14 +261,17 @@ impl Submitted {
         // Joining orders the outcome's stores before these loads.
         let figures = self.handle.join();
         let yields = self.outcome.yields.load(Relaxed);
+        let groups = self.outcome.groups.load(Relaxed);
         let mut result = TaskResult {
             name: self.name,
             submit_ns: self.submit_ns,
             first_run_ns: figures.first_run_ns.saturating_sub(start_ns),
             finish_ns: figures.finish_ns.saturating_sub(start_ns),
             run_ns: figures.run_ns,
+            run_in_window_ns: self.in_window.then_some(figures.run_in_window_ns),
             dispatches: figures.dispatches,
             yields,
+            groups: self.saturated.then_some(groups),
             ok: self.outcome.right.load(Relaxed),
         };
         result.ok &= self
@@ -248,16 +290,28 @@ fn is_consistent(result: &TaskResult, figures: &Figures) -> bool {
         && result.submit_ns <= result.first_run_ns
         && result.first_run_ns <= result.finish_ns
         && result.run_ns <= result.turnaround_ns()
+        && figures.run_in_window_ns <= figures.run_ns
+}
+
+/// Whether no more CPU time lies in the window than there was.
+fn fits(tasks: &[TaskResult], window_ns: Option<u64>) -> bool {
+    let used: u64 = tasks.iter().filter_map(|t| t.run_in_window_ns).sum();
+    window_ns.is_none_or(|window_ns| used <= window_ns * platform::cpus() as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work;
 
     fn phase_of(tasks: fn(u64) -> Vec<Task>) -> Phase {
+        phase_about(Question::Ends, tasks)
+    }
+
+    fn phase_about(question: Question, tasks: fn(u64) -> Vec<Task>) -> Phase {
         let app = App {
             name: "test",
-            fairness: Fairness::FinishTime,
+            question,
             tasks,
         };
         run_phase(&app, "run")
@@ -294,6 +348,50 @@ mod tests {
     #[test]
     fn a_wrong_count_fails() {
         assert!(!phase_of(|_| [yielder("a", 2).yielding(3)].into()).pass);
+    }
+
+    #[test]
+    fn a_window_ends_what_looks_at_it() {
+        const WINDOW_NS: u64 = 20_000_000;
+        let question = Question::Shares {
+            window_ns: WINDOW_NS,
+        };
+        let phase = phase_about(question, |_| {
+            let busy = |ctx: &TaskCtx| {
+                let mut x = 1;
+                while ctx.in_window() {
+                    x = work::spin(x, 1_000);
+                    ctx.finish_group();
+                }
+                x == work::jump(1, ctx.groups() * 1_000)
+            };
+            let never_looks = |_: &TaskCtx| {
+                let begin_ns = platform::now_ns();
+                while platform::now_ns() - begin_ns < 2 * WINDOW_NS {}
+                true
+            };
+            [
+                Task::new("busy", busy).saturated(),
+                Task::new("late", never_looks),
+            ]
+            .into()
+        });
+        assert!(phase.pass, "{phase:?}");
+        let [busy, late] = &phase.tasks[..] else {
+            panic!("{phase:?}")
+        };
+        assert!(busy.groups > Some(0) && late.groups.is_none(), "{phase:?}");
+        assert!(busy.finish_ns >= WINDOW_NS, "{phase:?}");
+        assert!(late.run_in_window_ns < Some(late.run_ns), "{phase:?}");
+    }
+
+    #[test]
+    fn more_time_than_there_was_fails() {
+        let mut tasks = phase_of(|_| [yielder("a", 0)].into()).tasks;
+        assert!(fits(&tasks, None));
+        tasks[0].run_in_window_ns = Some(1_000 * platform::cpus() as u64 + 1);
+        assert!(!fits(&tasks, Some(1_000)));
+        assert!(fits(&tasks, Some(1_001)));
     }
 
     #[test]

@@ -28,11 +28,17 @@
 )]
 mod arch;
 
-pub use arch::{INSTRUCTIONS_PER_ROUND, spin};
+pub use arch::{INSTRUCTIONS_BESIDE, INSTRUCTIONS_PER_ROUND, spin};
 
 /// Multiplier and increment of Knuth's MMIX generator.
 const A: u64 = 6_364_136_223_846_793_005;
 const C: u64 = 1_442_695_040_888_963_407;
+
+/// Instructions of the loop in [`spin`] for `rounds` rounds, without what stands
+/// around it.
+pub const fn instructions(rounds: u64) -> u64 {
+    INSTRUCTIONS_PER_ROUND * rounds + INSTRUCTIONS_BESIDE
+}
 
 /// What [`spin`] returns for `rounds` rounds from `x`, without the rounds.
 ///

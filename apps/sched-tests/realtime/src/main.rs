@@ -22,7 +22,7 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 
-use sched_tests_common::{App, Task, results::Fairness, run, work};
+use sched_tests_common::{App, Task, results::Question, run, work};
 
 /// Name, yields, rounds of the loop before each yield.
 const SHORT: [(&str, u64, u64); 4] = [
@@ -37,7 +37,7 @@ const LONG: (&str, u64, u64) = ("long", 8, 100_000_000);
 fn main() {
     run(&App {
         name: "realtime",
-        fairness: Fairness::FinishTime,
+        question: Question::Ends,
         tasks,
     });
 }

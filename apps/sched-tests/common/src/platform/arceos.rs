@@ -81,7 +81,19 @@ impl Gate {
 
 /// Spawns a metered task behind `gate`.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
-    let meter = Arc::new(Meter::default());
+    spawn_until(None, name, gate, body)
+}
+
+/// Spawns a metered task behind `gate`, whose CPU time before `deadline_ns`, a time
+/// since boot, is kept apart. The deadline does not end the task.
+pub fn spawn_until(
+    deadline_ns: Option<u64>,
+    name: &str,
+    gate: &Arc<Gate>,
+    body: impl FnOnce() + Send + 'static,
+) -> Handle {
+    let deadline_ticks = deadline_ns.map_or(u64::MAX, axhal::time::nanos_to_ticks);
+    let meter = Arc::new(Meter::new(deadline_ticks));
     let hook = Hook(meter.clone());
     let (gate, own) = (gate.clone(), meter.clone());
     let entry = move || {

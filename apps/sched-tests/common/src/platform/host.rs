@@ -11,6 +11,8 @@ use std::{
     time::Instant,
 };
 
+use crate::window::share_before;
+
 pub use std::println;
 pub use std::thread::yield_now;
 
@@ -29,6 +31,9 @@ pub struct Figures {
     pub finish_ns: u64,
     /// How long it was on a CPU until then.
     pub run_ns: u64,
+    /// How much of it lies before the deadline. In proportion: the host does not
+    /// say how much it was at a given time.
+    pub run_in_window_ns: u64,
     /// How often it got a CPU.
     pub dispatches: u64,
     /// The same number: the host does not say who was there before.
@@ -77,6 +82,17 @@ impl Gate {
 
 /// Spawns a thread behind `gate`.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
+    spawn_until(None, name, gate, body)
+}
+
+/// Spawns a thread behind `gate`, whose CPU time before `deadline_ns`, a time since
+/// the program's start, is kept apart. The deadline does not end the thread.
+pub fn spawn_until(
+    deadline_ns: Option<u64>,
+    name: &str,
+    gate: &Arc<Gate>,
+    body: impl FnOnce() + Send + 'static,
+) -> Handle {
     let gate = gate.clone();
     let entry = move || {
         gate.pass();
@@ -87,10 +103,12 @@ pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static)
             (Some(before), Some(after)) => (after.0 - before.0, after.1 - before.1 + 1),
             _ => (finish_ns - first_run_ns, 1),
         };
+        let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
         Figures {
             first_run_ns,
             finish_ns,
             run_ns,
+            run_in_window_ns: share_before(deadline_ns, first_run_ns, finish_ns, run_ns),
             dispatches,
             switches: dispatches,
             ends: 1,

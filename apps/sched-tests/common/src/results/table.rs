@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Phase, Setting, TaskResult};
+use super::{Phase, Question, Setting, TaskResult};
 
 /// Names longer than this push their row out of line.
 const NAME_WIDTH: usize = 12;
@@ -20,13 +20,20 @@ pub fn table(setting: &Setting, phases: &[Phase]) -> String {
         _ => phases.iter().map(single).collect(),
     };
     out += &format!(
-        "\n{:NAME_WIDTH$}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}\n",
-        "total, ms", "average", "max", "makespan", "SRPT bound", "avg/bound", "switches",
+        "\n{:NAME_WIDTH$}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}{}\n",
+        "total, ms",
+        "average",
+        "max",
+        "makespan",
+        "SRPT bound",
+        "avg/bound",
+        "switches",
+        phases.first().map_or("".into(), answer_title),
     );
     for phase in phases {
         let (average, bound) = (phase.avg_turnaround_ns(), phase.srpt_bound_ns(setting.smp));
         out += &format!(
-            "{:NAME_WIDTH$}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}\n",
+            "{:NAME_WIDTH$}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}{}\n",
             phase.name,
             ms(average),
             ms(phase.max_turnaround_ns()),
@@ -34,65 +41,115 @@ pub fn table(setting: &Setting, phases: &[Phase]) -> String {
             ms(bound),
             ratio(average, bound),
             phase.context_switches,
+            answer(setting, phase),
         );
     }
     out
 }
 
-fn single(phase: &Phase) -> String {
-    let mut out = format!(
-        "{:NAME_WIDTH$}{:>10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}\n",
-        "task, ms", "submit", "first run", "finish", "turnaround", "run", "dispatches", "yields",
-    );
-    for task in &phase.tasks {
-        out += &format!(
-            "{:NAME_WIDTH$}{:>10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}{}\n",
-            task.name,
-            ms(task.submit_ns),
-            ms(task.first_run_ns),
-            ms(task.finish_ns),
-            ms(task.turnaround_ns()),
-            ms(task.run_ns),
-            task.dispatches,
-            task.yields,
-            mark(task.ok),
-        );
+/// The answer to the application's question, where a column of its own has it.
+fn answer_title(phase: &Phase) -> String {
+    match phase.question {
+        Question::Ends => "".into(),
+        Question::EndOf(name) => format!("{:>14}", format!("end of {name}")),
+        Question::Shares { .. } => format!("{:>14}", "Jain's index"),
+        Question::YieldCost { .. } => format!("{:>14}", "ns per yield"),
     }
-    out
+}
+
+fn answer(setting: &Setting, phase: &Phase) -> String {
+    match phase.question {
+        Question::Ends => "".into(),
+        Question::EndOf(name) => {
+            let task = phase.tasks.iter().find(|task| task.name == name);
+            format!("{:>14}", task.map_or("-".into(), |t| ms(t.finish_ns)))
+        }
+        Question::Shares { .. } => format!("{:>14.6}", phase.jain()),
+        Question::YieldCost { .. } => match phase.ns_per_yield(setting) {
+            Some(ns) => format!("{ns:>14.3}"),
+            None => format!("{:>14}", "-"),
+        },
+    }
+}
+
+/// A figure of a task: its heading, the width of its column, its text.
+type Column = (&'static str, usize, fn(&TaskResult) -> String);
+
+fn single(phase: &Phase) -> String {
+    const SUBMIT: Column = ("submit", 10, |t| ms(t.submit_ns));
+    const FIRST_RUN: Column = ("first run", 12, |t| ms(t.first_run_ns));
+    const FINISH: Column = ("finish", 12, |t| ms(t.finish_ns));
+    const TURNAROUND: Column = ("turnaround", 12, |t| ms(t.turnaround_ns()));
+    const RUN: Column = ("run", 12, |t| ms(t.run_ns));
+    const IN_WINDOW: Column = ("in window", 12, |t| maybe(t.run_in_window_ns.map(ms)));
+    const DISPATCHES: Column = ("dispatches", 12, |t| t.dispatches.to_string());
+    const YIELDS: Column = ("yields", 10, |t| t.yields.to_string());
+    const GROUPS: Column = ("groups", 8, |t| maybe(t.groups.map(|n| n.to_string())));
+    const TURN: [Column; 4] = [FIRST_RUN, FINISH, TURNAROUND, RUN];
+
+    let columns = match phase.question {
+        // No room for the submission, which is at once, nor for the yields: one a group.
+        Question::Shares { .. } => [&TURN[..], &[IN_WINDOW, DISPATCHES, GROUPS]].concat(),
+        Question::EndOf(_) => [&[SUBMIT], &TURN[..], &[DISPATCHES, YIELDS, GROUPS]].concat(),
+        _ => [&[SUBMIT], &TURN[..], &[DISPATCHES, YIELDS]].concat(),
+    };
+    let row = |name: &str, cell: &dyn Fn(&Column) -> String, mark: &str| {
+        let cells = columns.iter().map(|c| format!("{:>1$}", cell(c), c.1));
+        format!("{name:NAME_WIDTH$}{}{mark}\n", cells.collect::<String>())
+    };
+    let heading = row("task, ms", &|&(heading, ..)| heading.into(), "");
+    let tasks = phase.tasks.iter();
+    let rows = tasks.map(|t| row(&t.name, &|&(.., text)| text(t), mark(t.ok)));
+    [heading].into_iter().chain(rows).collect()
 }
 
 fn side_by_side(before: &Phase, after: &Phase) -> String {
-    let mut out = format!(
-        "{:NAME_WIDTH$}{:>24}{:>24}{:>20}\n{:NAME_WIDTH$}{:>12}{:>12}{:>12}{:>12}{:>10}{:>10}{:>10}\n",
-        "",
-        "turnaround, ms",
-        "run, ms",
-        "dispatches",
-        "task",
-        before.name,
-        after.name,
-        before.name,
-        after.name,
-        before.name,
-        after.name,
-        "yields",
-    );
-    for (a, b) in pairs(before, after) {
-        let both = |text: fn(&TaskResult) -> String, width| {
-            let cell = |t: Option<&TaskResult>| t.map_or("-".into(), text);
-            format!("{:>width$}{:>width$}", cell(a), cell(b))
-        };
-        out += &format!(
-            "{:NAME_WIDTH$}{}{}{}{:>10}{}\n",
-            a.or(b).map_or("", |t| &t.name),
-            both(|t| ms(t.turnaround_ns()), 12),
-            both(|t| ms(t.run_ns), 12),
-            both(|t| t.dispatches.to_string(), 10),
-            a.or(b).map_or(0, |t| t.yields),
-            mark([a, b].into_iter().flatten().all(|t| t.ok)),
-        );
+    const TURNAROUND: Column = ("turnaround, ms", 12, |t| ms(t.turnaround_ns()));
+    const RUN: Column = ("run, ms", 12, |t| ms(t.run_ns));
+    const IN_WINDOW: Column = ("run in window, ms", 12, |t| {
+        maybe(t.run_in_window_ns.map(ms))
+    });
+    const DISPATCHES: Column = ("dispatches", 10, |t| t.dispatches.to_string());
+    const YIELDS: Column = ("yields", 10, |t| t.yields.to_string());
+    const GROUPS: Column = ("groups", 10, |t| maybe(t.groups.map(|n| n.to_string())));
+
+    let columns = match before.question {
+        Question::Shares { .. } => [TURNAROUND, IN_WINDOW, DISPATCHES, GROUPS],
+        _ => [TURNAROUND, RUN, DISPATCHES, YIELDS],
+    };
+    let pairs = pairs(before, after);
+    // Work that does not depend on the schedule is the same in both phases.
+    let same_work = pairs.iter().all(|(a, b)| match (a, b) {
+        (Some(a), Some(b)) => (a.yields, a.groups) == (b.yields, b.groups),
+        _ => true,
+    });
+    let (pairwise, once) = columns.split_at(if same_work { 3 } else { 4 });
+
+    let mut out = format!("{:NAME_WIDTH$}", "");
+    for (heading, width, _) in pairwise {
+        out += &format!("{heading:>0$}", 2 * width);
     }
-    out
+    out += &format!("\n{:NAME_WIDTH$}", "task");
+    for (_, width, _) in pairwise {
+        out += &format!("{:>width$}{:>width$}", before.name, after.name);
+    }
+    for (heading, width, _) in once {
+        out += &format!("{heading:>width$}");
+    }
+    for (a, b) in pairs {
+        let cell = |task: Option<&TaskResult>, &(_, width, text): &Column| {
+            format!("{:>width$}", maybe(task.map(text)))
+        };
+        out += &format!("\n{:NAME_WIDTH$}", a.or(b).map_or("", |t| &t.name));
+        for column in pairwise {
+            out += &(cell(a, column) + &cell(b, column));
+        }
+        for column in once {
+            out += &cell(a.or(b), column);
+        }
+        out += mark([a, b].into_iter().flatten().all(|t| t.ok));
+    }
+    out + "\n"
 }
 
 /// The rows of two phases by position: both phases run the same workload.
@@ -107,6 +164,10 @@ fn pairs<'a>(
 
 fn mark(ok: bool) -> &'static str {
     if ok { "" } else { "  WRONG" }
+}
+
+fn maybe(text: Option<String>) -> String {
+    text.unwrap_or("-".into())
 }
 
 /// Nanoseconds as milliseconds, rounded to the microsecond.
@@ -124,7 +185,7 @@ fn ratio(of: u64, to: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Fairness, *};
+    use super::*;
 
     const SETTING: Setting = Setting {
         app: "realtime",
@@ -142,8 +203,10 @@ mod tests {
             first_run_ns: 2_499,
             finish_ns: finish_ns * factor,
             run_ns,
+            run_in_window_ns: None,
             dispatches: yields * factor,
             yields,
+            groups: None,
             ok: true,
         };
         Phase {
@@ -154,7 +217,7 @@ mod tests {
             ]
             .into(),
             context_switches: 850_023 * factor,
-            fairness: Fairness::FinishTime,
+            question: Question::Ends,
             pass: true,
         }
     }
@@ -179,6 +242,90 @@ total, ms        average         max    makespan  SRPT bound   avg/bound  switch
 run             1949.499    3398.999    3398.999    1799.000      1.0837    850023
 ";
         assert_eq!(table(&SETTING, &[phase("run", 1)]), expected);
+    }
+
+    /// [`phase`], asked about shares, with four tasks of `work` × their number.
+    fn shares(name: &'static str, factor: u64) -> Phase {
+        let mut phase = phase(name, factor);
+        phase.question = Question::Shares {
+            window_ns: 5_000_000_000,
+        };
+        let like = phase.tasks[0].clone();
+        phase.tasks.resize(4, like);
+        for (i, task) in (1..).zip(&mut phase.tasks) {
+            task.name = format!("task{i}");
+            task.run_in_window_ns = Some(1_250_000_000 - factor * i * 50_000_000);
+            task.groups = Some(factor * 12 / i);
+        }
+        phase
+    }
+
+    #[test]
+    fn shares_have_a_window_and_groups() {
+        let expected = "\
+task, ms       first run      finish  turnaround         run   in window  dispatches  groups
+task1              0.002    3399.000    3398.999    3200.000    1200.000           8      12
+task2              0.002     500.000     499.999     199.000    1150.000      500000       6
+task3              0.002    3399.000    3398.999    3200.000    1100.000           8       4
+task4              0.002    3399.000    3398.999    3200.000    1050.000           8       3
+
+total, ms        average         max    makespan  SRPT bound   avg/bound  switches  Jain's index
+run             2674.249    3398.999    3398.999    4999.000      0.5350    850023      0.997537
+";
+        assert_eq!(table(&SETTING, &[shares("run", 1)]), expected);
+    }
+
+    #[test]
+    fn work_that_differs_between_phases_is_shown_of_both() {
+        let expected = "                      turnaround, ms       run in window, ms          dispatches              groups
+task             measure      replay     measure      replay   measure    replay   measure    replay
+task1           3398.999    6797.999    1200.000    1150.000         8        16        12        24
+task2            499.999     999.999    1150.000    1050.000    500000   1000000         6        12
+task3           3398.999    6797.999    1100.000     950.000         8        16         4         8
+task4           3398.999    6797.999    1050.000     850.000         8        16         3         6
+
+total, ms        average         max    makespan  SRPT bound   avg/bound  switches  Jain's index
+measure         2674.249    3398.999    3398.999    4999.000      0.5350    850023      0.997537
+replay          5348.499    6797.999    6797.999    4999.000      1.0699   1700046      0.987654
+";
+        let text = table(&SETTING, &[shares("measure", 1), shares("replay", 2)]);
+        assert_eq!(text, expected);
+        assert!(text.lines().all(|line| line.len() <= 100));
+    }
+
+    #[test]
+    fn the_end_of_one_task_stands_beside_the_totals() {
+        let mut phase = phase("run", 1);
+        phase.question = Question::EndOf("long");
+        phase.tasks[1].groups = Some(37);
+        let expected = "\
+task, ms        submit   first run      finish  turnaround         run  dispatches    yields  groups
+long             0.002       0.002    3399.000    3398.999    3200.000           8         8       -
+short4           0.002       0.002     500.000     499.999     199.000      500000    500000      37
+
+total, ms        average         max    makespan  SRPT bound   avg/bound  switches   end of long
+run             1949.499    3398.999    3398.999    1799.000      1.0837    850023      3399.000
+";
+        let text = table(&SETTING, &[phase.clone()]);
+        assert_eq!(text, expected);
+        assert!(text.lines().all(|line| line.len() <= 100));
+        phase.question = Question::EndOf("nobody");
+        assert!(table(&SETTING, &[phase]).ends_with(" 850023             -\n"));
+    }
+
+    #[test]
+    fn the_price_of_a_yield_stands_beside_the_totals() {
+        let mut phase = phase("run", 1);
+        phase.question = Question::YieldCost { rounds: 100 };
+        let price = format!("{:>14.3}\n", phase.ns_per_yield(&SETTING).unwrap());
+        let text = table(&SETTING, &[phase.clone()]);
+        assert!(text.contains("  switches  ns per yield\n"), "{text}");
+        assert!(text.ends_with(&price), "{text}");
+        let real = Setting {
+            timing: "real",
+            ..SETTING
+        };
+        assert!(table(&real, &[phase]).ends_with(" 850023             -\n"));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use super::{A, C};
 
 /// Instructions that one round costs: unknown, the least possible is stated.
 pub const INSTRUCTIONS_PER_ROUND: u64 = 2;
+/// Instructions of the loop beside its rounds.
+pub const INSTRUCTIONS_BESIDE: u64 = 0;
 
 /// Iterates the generator for `rounds` rounds from `x` and returns the last value.
 #[inline(never)]

@@ -6,6 +6,8 @@ use super::{A, C};
 
 /// Instructions that one round costs.
 pub const INSTRUCTIONS_PER_ROUND: u64 = 4;
+/// Instructions of the loop beside its rounds.
+pub const INSTRUCTIONS_BESIDE: u64 = 2;
 
 /// Iterates the generator for `rounds` rounds from `x` and returns the last value.
 #[inline(never)]

@@ -11,7 +11,7 @@ use alloc::{format, vec::Vec};
 
 use sched_tests_common::{
     platform::println,
-    results::{Fairness, Phase, TaskResult},
+    results::{Phase, Question, TaskResult},
     runner::{print_heading, print_lines, setting},
 };
 
@@ -66,7 +66,7 @@ fn verdict_on(tasks: Vec<TaskResult>, context_switches: u64, phase: &'static str
         name: phase,
         tasks,
         context_switches,
-        fairness: Fairness::RunTime,
+        question: Question::Ends,
         pass,
     };
     print_lines(&setting(&app), &[phase]);

@@ -241,8 +241,10 @@ impl Census {
                 first_run_ns: since(figures.first_run_ns),
                 finish_ns: since(figures.finish_ns),
                 run_ns: figures.run_ns,
+                run_in_window_ns: None,
                 dispatches: figures.dispatches,
                 yields: 0,
+                groups: None,
                 ok: figures.ends == 1,
             }
         };

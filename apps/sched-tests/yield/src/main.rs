@@ -1,0 +1,50 @@
+//! Four tasks that do hardly anything but yield: what does a yield cost?
+//!
+//! | task | yields | loop before each yield |
+//! |---|---|---|
+//! | task1 … task4 | 100,000 | 100 |
+//!
+//! The answer, `ns_per_yield`, is the makespan without the loops, over all yields.
+//! Under instruction-counted time a nanosecond is an instruction, and the price of
+//! a loop is known from [`work`]; elsewhere there is no answer.
+//!
+//! The parameters are those of the PBG report. `SCALE=n` makes the yields n times
+//! fewer, and keeps the loop.
+
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+extern crate alloc;
+
+use alloc::{format, vec::Vec};
+
+use sched_tests_common::{App, Task, results::Question, run, work};
+
+const TASKS: u64 = 4;
+const YIELDS: u64 = 100_000;
+const ROUNDS: u64 = 100;
+
+#[cfg_attr(target_os = "none", unsafe(no_mangle))]
+fn main() {
+    run(&App {
+        name: "yield",
+        question: Question::YieldCost { rounds: ROUNDS },
+        tasks,
+    });
+}
+
+fn tasks(scale: u64) -> Vec<Task> {
+    let yields = (YIELDS / scale).max(1);
+    (1..=TASKS).map(|i| task(i, yields)).collect()
+}
+
+fn task(i: u64, yields: u64) -> Task {
+    Task::new(format!("task{i}"), move |ctx| {
+        let mut x = i;
+        for _ in 0..yields {
+            x = work::spin(x, ROUNDS);
+            ctx.yield_now();
+        }
+        x == work::jump(i, yields * ROUNDS)
+    })
+    .yielding(yields)
+}

@@ -1,0 +1,118 @@
+//! One CPU for tests: a scheduler, the task that has the CPU, and a clock moved
+//! by hand. What the tests of the policies play their scenes on.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use crate::BaseScheduler;
+use crate::clock::VirtualClock;
+use crate::event::{Adapter, Policy};
+use crate::task::{Fresh, Task};
+
+/// A tick of the bench, in counts.
+pub const TICK: u64 = 1000;
+
+pub type Handle<P> = Arc<Task<&'static str, <P as Policy>::State>>;
+
+pub struct Bench<P: Policy<Inner = &'static str>> {
+    pub scheduler: Adapter<P>,
+    pub current: Option<Handle<P>>,
+}
+
+impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
+    /// A queue as `axtask` sets it up, except that `gc` has blocked already:
+    /// `main` runs, and was never picked.
+    pub fn new() -> Self {
+        Self::with(Adapter::new())
+    }
+
+    pub fn with(scheduler: Adapter<P>) -> Self {
+        Self {
+            scheduler,
+            current: Some(task::<P>("main")),
+        }
+    }
+
+    /// The tasks are spawned by main, which then blocks; the first one runs.
+    pub fn running(names: &[&'static str]) -> Self {
+        let mut bench = Self::new();
+        names.iter().for_each(|name| drop(bench.spawn(name)));
+        bench.block();
+        bench
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.current.as_ref().map_or("idle", |task| task.inner())
+    }
+
+    pub fn spawn(&mut self, name: &'static str) -> Handle<P> {
+        let new = task::<P>(name);
+        self.scheduler.add_task(new.clone());
+        new
+    }
+
+    pub fn run(&self, counts: u64) {
+        VirtualClock::advance(counts);
+    }
+
+    pub fn pick(&mut self) -> &'static str {
+        self.current = self.scheduler.pick_next_task();
+        self.name()
+    }
+
+    pub fn yield_now(&mut self) -> &'static str {
+        let current = self.current.take().expect("idle does not yield");
+        self.scheduler.put_prev_task(current, false);
+        self.pick()
+    }
+
+    pub fn preempt(&mut self) -> &'static str {
+        let current = self.current.take().expect("idle is not preempted");
+        self.scheduler.put_prev_task(current, true);
+        self.pick()
+    }
+
+    /// Blocks or exits; the handle is how it can be woken.
+    pub fn block(&mut self) -> Handle<P> {
+        let current = self.current.take().expect("idle does not block");
+        self.pick();
+        current
+    }
+
+    pub fn wake(&mut self, task: &Handle<P>) {
+        self.scheduler.put_prev_task(task.clone(), false);
+    }
+
+    pub fn set_priority(&mut self, priority: isize) -> bool {
+        let current = self.current.clone().expect("idle has no priority");
+        self.scheduler.set_priority(&current, priority)
+    }
+
+    /// A tick's time passes and the tick comes, with the preemption that it causes.
+    pub fn tick(&mut self) -> &'static str {
+        self.run(TICK);
+        self.interrupt()
+    }
+
+    /// The tick alone.
+    pub fn interrupt(&mut self) -> &'static str {
+        match self.current.clone() {
+            Some(current) if self.scheduler.task_tick(&current) => self.preempt(),
+            _ => self.name(),
+        }
+    }
+
+    /// Who had how many of the next `ticks` ticks.
+    pub fn shares(&mut self, ticks: usize) -> BTreeMap<&'static str, usize> {
+        let mut had = BTreeMap::new();
+        for _ in 0..ticks {
+            *had.entry(self.name()).or_default() += 1;
+            self.tick();
+        }
+        had
+    }
+}
+
+pub fn task<P: Policy<Inner = &'static str, State: Fresh>>(name: &'static str) -> Handle<P> {
+    Arc::new(Task::new(name))
+}

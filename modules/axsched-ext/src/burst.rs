@@ -1,0 +1,232 @@
+//! Bursts: how long a task had the CPU, for policies that act on it.
+//!
+//! A burst begins when a task is dispatched and ends when it yields, is
+//! preempted, blocks, exits or migrates. When a task leaves by itself the trait
+//! hands out no handle of it, so the queue keeps one while the task runs, and
+//! lets it go at the pick that shows that the task has left: before `gc` can
+//! wait for it.
+//!
+//! MIGRATION: a task that migrates is put on the other queue, by a helper that
+//! runs on this queue's CPU, before this queue's next pick. The other queue then
+//! ends the burst and becomes the task's home, and this one, which reads `home`
+//! afterwards on the same CPU, leaves the task alone.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::event::Return;
+use crate::task::{Fresh, Task};
+use crate::units::Counts;
+
+/// What a task carries of its bursts. Relaxed: see LOCK in [`task`](crate::task).
+pub struct Account {
+    /// The queue that the task is or was last on; 0 before the first.
+    home: AtomicU32,
+    since: AtomicU64,
+    running: AtomicBool,
+}
+
+impl Fresh for Account {
+    const FRESH: Self = Self {
+        home: AtomicU32::new(0),
+        since: AtomicU64::new(0),
+        running: AtomicBool::new(false),
+    };
+}
+
+/// A state with an [`Account`] in it.
+pub trait Accounted {
+    /// It.
+    fn account(&self) -> &Account;
+}
+
+/// What a queue learns when a task comes back.
+pub(crate) struct Returned {
+    /// The length of the burst that ended with the return or before; zero if
+    /// none is unaccounted for.
+    pub burst: Counts,
+    /// Whether the task comes from another queue.
+    pub moved: bool,
+}
+
+/// The queue's side: who runs here.
+pub(crate) struct Bursts<T, S> {
+    /// Names this queue; 0 until it has had a task.
+    id: u32,
+    running: Option<Arc<Task<T, S>>>,
+}
+
+impl<T, S: Accounted> Bursts<T, S> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            id: 0,
+            running: None,
+        }
+    }
+
+    fn id(&mut self) -> u32 {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        if self.id == 0 {
+            self.id = LAST.fetch_add(1, Relaxed) + 1;
+        }
+        self.id
+    }
+
+    /// The task that has the CPU. `main` has no account before its first pick.
+    #[inline]
+    pub(crate) const fn running(&self) -> Option<&Arc<Task<T, S>>> {
+        self.running.as_ref()
+    }
+
+    /// A new task belongs here.
+    pub(crate) fn adopt(&mut self, task: &Arc<Task<T, S>>) {
+        task.state().account().home.store(self.id(), Relaxed);
+    }
+
+    /// `task` has the CPU from `now` on.
+    #[inline]
+    pub(crate) fn begin(&mut self, task: &Arc<Task<T, S>>, now: Counts) {
+        let account = task.state().account();
+        account.since.store(now.0, Relaxed);
+        account.running.store(true, Relaxed);
+        self.running = Some(task.clone());
+    }
+
+    /// `task` came back: ends its burst, if it has one open.
+    #[inline]
+    pub(crate) fn returned(
+        &mut self,
+        task: &Arc<Task<T, S>>,
+        why: Return,
+        now: Counts,
+    ) -> Returned {
+        if why != Return::Woken {
+            self.running = None;
+        }
+        let account = task.state().account();
+        let id = self.id();
+        let moved = account.home.load(Relaxed) != id;
+        account.home.store(id, Relaxed);
+        Returned {
+            burst: end(account, now),
+            moved,
+        }
+    }
+
+    /// The running task has left: its handle and burst, unless it migrated.
+    #[inline]
+    pub(crate) fn left(&mut self, now: Counts) -> Option<(Arc<Task<T, S>>, Counts)> {
+        let task = self.running.take()?;
+        let account = task.state().account();
+        if account.home.load(Relaxed) != self.id {
+            return None; // MIGRATION
+        }
+        let burst = end(account, now);
+        Some((task, burst))
+    }
+
+    /// The part of a running task's burst that has not been accounted for, which
+    /// it is now. `None` if the task does not run, and for `main` before its first
+    /// pick, whose burst nobody saw begin.
+    #[inline]
+    pub(crate) fn so_far(task: &Arc<Task<T, S>>, now: Counts) -> Option<Counts> {
+        let account = task.state().account();
+        if !account.running.load(Relaxed) {
+            return None;
+        }
+        Some(now - Counts(replace(&account.since, now.0)))
+    }
+}
+
+#[inline]
+fn replace(field: &AtomicU64, new: u64) -> u64 {
+    let old = field.load(Relaxed);
+    field.store(new, Relaxed);
+    old
+}
+
+#[inline]
+fn end(account: &Account, now: Counts) -> Counts {
+    if !account.running.load(Relaxed) {
+        return Counts::ZERO;
+    }
+    account.running.store(false, Relaxed);
+    now - Counts(account.since.load(Relaxed))
+}
+
+/// The length of a timer tick, in counts, learned from the ticks themselves: the
+/// library is told neither the counter's nor the timer's rate.
+///
+/// The shortest distance between two ticks in the last full window, since idle
+/// time and disabled interrupts only stretch the distance to a tick. (They can
+/// shorten the next one; that is forgotten a window later.)
+pub(crate) struct TickLength {
+    last: Option<Counts>,
+    shortest: Counts,
+    seen: u8,
+    length: Counts,
+}
+
+impl TickLength {
+    /// Ticks per window.
+    const WINDOW: u8 = 8;
+    const NONE: Counts = Counts(u64::MAX);
+
+    pub(crate) const fn new() -> Self {
+        Self {
+            last: None,
+            shortest: Self::NONE,
+            seen: 0,
+            length: Counts::ZERO,
+        }
+    }
+
+    /// A tick came at `now`.
+    pub(crate) fn tick(&mut self, now: Counts) {
+        let Some(last) = self.last.replace(now) else {
+            return;
+        };
+        self.shortest = self.shortest.min(now - last);
+        self.seen += 1;
+        if self.seen == Self::WINDOW || self.length == Counts::ZERO {
+            self.length = self.shortest;
+        }
+        if self.seen == Self::WINDOW {
+            self.shortest = Self::NONE;
+            self.seen = 0;
+        }
+    }
+
+    /// The length; zero until two ticks have been seen.
+    #[inline]
+    pub(crate) const fn length(&self) -> Counts {
+        self.length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learn(ticks: impl IntoIterator<Item = u64>) -> u64 {
+        let mut length = TickLength::new();
+        ticks.into_iter().for_each(|at| length.tick(Counts(at)));
+        length.length().0
+    }
+
+    #[test]
+    fn a_tick_is_learned_from_two_and_idle_gaps_do_not_matter() {
+        assert_eq!(learn([5]), 0);
+        assert_eq!(learn([5, 105]), 100);
+        assert_eq!(
+            learn([0, 5000, 5100, 5200, 9200, 9300, 9400, 9500, 9600, 9700]),
+            100
+        );
+    }
+
+    #[test]
+    fn a_late_tick_is_forgotten_after_a_window() {
+        let regular = (1..=20).map(|i| i * 100);
+        assert_eq!(learn([0, 90].into_iter().chain(regular)), 100);
+    }
+}

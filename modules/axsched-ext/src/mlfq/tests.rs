@@ -1,0 +1,201 @@
+//! MLFQ rule by rule.
+
+use super::*;
+use crate::bench::{self, Handle, TICK};
+use crate::clock::VirtualClock;
+
+/// A reset that does not come by itself within a test, unless the test is about it.
+type P<const RESET: u32 = 100_000> = Mlfq<&'static str, VirtualClock, RESET>;
+type Bench<const RESET: u32 = 100_000> = bench::Bench<P<RESET>>;
+
+fn level<const R: u32>(bench: &Bench<R>, task: &Handle<P<R>>) -> u8 {
+    bench.scheduler.policy().level(task.state())
+}
+
+/// Knows how long a tick is.
+fn running<const R: u32>(names: &[&'static str]) -> Bench<R> {
+    let mut bench = Bench::<R>::new();
+    let teacher = bench.spawn("teacher");
+    bench.block();
+    bench.tick();
+    bench.tick();
+    bench.block();
+    drop(teacher);
+    names.iter().for_each(|name| drop(bench.spawn(name)));
+    bench.pick();
+    bench
+}
+
+#[test]
+fn rule_1_the_highest_level_runs_first() {
+    let mut bench = running::<100_000>(&["low", "high"]);
+    let low = bench.current.clone().unwrap();
+    bench.tick();
+    assert_eq!((bench.name(), level(&bench, &low)), ("high", 1));
+    assert_eq!(bench.yield_now(), "low", "rule 8");
+    assert_eq!(bench.tick(), "high");
+}
+
+#[test]
+fn rule_2_a_new_task_starts_at_the_top() {
+    let mut bench = running::<100_000>(&["old"]);
+    bench.shares(50);
+    let new = bench.spawn("new");
+    assert_eq!(level(&bench, &new), 0);
+    assert_eq!(bench.tick(), "new");
+}
+
+#[test]
+fn rule_3_level_i_has_two_to_the_i_ticks() {
+    let mut bench = running::<100_000>(&["a"]);
+    let a = bench.current.clone().unwrap();
+    for expected in 0..LEVELS as u8 {
+        for tick in 0..1 << expected {
+            assert_eq!(level(&bench, &a), expected, "tick {tick}");
+            bench.tick();
+        }
+    }
+    assert_eq!(level(&bench, &a), LOWEST, "and there it stays");
+}
+
+#[test]
+fn rule_3_at_the_lowest_level_tasks_take_turns() {
+    let mut bench = running::<100_000>(&["a", "b"]);
+    bench.shares(2 * 255);
+    let had = bench.shares(8 * 128);
+    assert_eq!((had["a"], had["b"]), (512, 512));
+    let turn = (1..).find(|_| bench.tick() != "a").unwrap();
+    assert_eq!(turn, 128);
+}
+
+#[test]
+fn rule_4_yielding_just_before_each_tick_does_not_help() {
+    let mut bench = running::<100_000>(&["gamer"]);
+    let gamer = bench.current.clone().unwrap();
+    for tick in 0..20 {
+        bench.run(TICK - 1);
+        bench.yield_now();
+        bench.run(1);
+        bench.interrupt();
+        let used = (tick + 1) * TICK;
+        let expected = (0..).find(|i| used < TICK * ((2 << i) - 1)).unwrap() as u8;
+        assert!(level(&bench, &gamer).abs_diff(expected) <= 1, "tick {tick}");
+    }
+    assert!(level(&bench, &gamer) >= 4);
+}
+
+#[test]
+fn rule_4_nor_does_blocking() {
+    let mut bench = running::<100_000>(&["gamer"]);
+    let gamer = bench.current.clone().unwrap();
+    for _ in 0..20 {
+        bench.run(TICK - 1);
+        let blocked = bench.block();
+        assert_eq!(bench.name(), "idle");
+        bench.run(1);
+        bench.wake(&blocked);
+        bench.pick();
+    }
+    assert!(level(&bench, &gamer) >= 4);
+}
+
+#[test]
+fn rule_5_the_end_after_a_yield_or_wake_the_front_after_a_preemption() {
+    let mut bench = running::<100_000>(&["a", "b", "c"]);
+    assert_eq!(bench.yield_now(), "b");
+    let b = bench.block();
+    bench.wake(&b);
+    assert_eq!(bench.name(), "c");
+    assert_eq!(bench.yield_now(), "a");
+    bench.run(10);
+    assert_eq!(bench.preempt(), "a", "preempted with allotment left");
+    assert_eq!(bench.yield_now(), "b");
+    assert_eq!(bench.yield_now(), "c");
+}
+
+#[test]
+fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
+    let mut bench = running::<600>(&["sleeps", "ready", "runs"]);
+    bench.shares(500);
+    while bench.name() != "sleeps" {
+        bench.tick();
+    }
+    let sleeps = bench.block();
+    let all = [sleeps.clone(), bench.current.clone().unwrap()];
+    assert!(all.iter().all(|task| level(&bench, task) > 3));
+    let before = bench.scheduler.policy().resets;
+    while bench.scheduler.policy().resets == before {
+        bench.tick();
+    }
+    assert!(all.iter().all(|task| level(&bench, task) == 0));
+    bench.wake(&sleeps);
+    let had = bench.shares(3);
+    assert_eq!(had.len(), 3, "all at level 0, a tick each: {had:?}");
+}
+
+#[test]
+fn rule_6_a_thousand_tasks_over_a_reset_and_none_lost() {
+    let mut bench = running::<2000>(&[]);
+    let tasks: Vec<_> = (0..1000).map(|_| bench.spawn("one of many")).collect();
+    bench.pick();
+    let before = bench.scheduler.policy().resets;
+    while bench.scheduler.policy().resets < before + 2 {
+        bench.tick();
+    }
+    let mut left = std::collections::BTreeSet::new();
+    while bench.name() != "idle" {
+        left.insert(Arc::as_ptr(&bench.block()));
+    }
+    assert_eq!(left.len(), 1000);
+    assert!(tasks.iter().all(|task| left.contains(&Arc::as_ptr(task))));
+}
+
+#[test]
+fn rule_7_a_tick_preempts_for_a_higher_level_and_at_the_end_of_an_allotment() {
+    let mut bench = running::<100_000>(&["a"]);
+    bench.shares(20); // level 4, alone: no preemption
+    assert_eq!(bench.name(), "a");
+    bench.spawn("high");
+    assert_eq!(bench.name(), "a");
+    assert_eq!(bench.tick(), "high");
+    assert_eq!(bench.tick(), "high", "its level 1 is above a's");
+    bench.shares(13);
+    assert_eq!(bench.name(), "high", "level 3 is, too");
+    let turn = (1..).find(|_| bench.tick() == "a").unwrap();
+    assert!(turn <= 16);
+}
+
+#[test]
+fn rule_8_a_yielder_sits_out_one_pick() {
+    let mut bench = running::<100_000>(&["works"]);
+    bench.shares(40);
+    bench.spawn("spins");
+    bench.tick();
+    assert_eq!(bench.name(), "spins");
+    bench.run(1);
+    assert_eq!(bench.yield_now(), "works", "though it is five levels lower");
+    assert_eq!(bench.tick(), "spins");
+    bench.block();
+    assert_eq!(bench.yield_now(), "works", "alone, it goes on");
+}
+
+#[test]
+fn bound_each_of_n_runs_again_within_a_reset_and_n_ticks() {
+    let names = ["a", "b", "c", "d", "e"];
+    let mut bench = running::<100>(&names);
+    let mut last = std::collections::BTreeMap::from(names.map(|name| (name, 0)));
+    for now in 0..5000 {
+        let waited = now - last.insert(bench.name(), now).unwrap();
+        assert!(
+            waited <= 100 + names.len(),
+            "{} waited {waited} ticks",
+            bench.name()
+        );
+        bench.tick();
+    }
+}
+
+#[test]
+fn priorities_are_refused() {
+    assert!(!running::<100_000>(&["a"]).set_priority(0));
+}

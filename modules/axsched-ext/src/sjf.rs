@@ -1,0 +1,196 @@
+//! SJF: shortest job first, where a job is a CPU burst.
+//!
+//!  1. A burst is the time on the CPU between two points at which a task gives
+//!     the CPU away by itself: a yield, a block, its exit. Time asleep or waiting
+//!     is no part of it; being preempted does not end it.
+//!  2. The expected burst of a task is the exponential average of its bursts, the
+//!     newest with weight 1/[`AVERAGE_WEIGHT`]; of a new task it is zero, so that a
+//!     task is tried before it is judged.
+//!  3. Each ready task has a due time: when it became ready, plus [`PATIENCE`]
+//!     times its expected burst. The earliest due time runs; ties in order of
+//!     arrival. Of tasks that are ready together that is shortest job first; a
+//!     task that waits is overtaken only by shorter ones, and not for ever.
+//!  4. A task found by a tick to have run longer than expected counts as that long.
+//!  5. A tick preempts the running task if the first in line is due before the
+//!     running one would be, were it put back now; but not the first tick after a
+//!     dispatch, so that whoever runs gets on by a whole tick at least.
+//!  6. A task that yields sits out one pick if anybody else is ready.
+//!
+//! Rule 2 is textbook (Silberschatz et al.), the weight that of the PBG report's
+//! code. Rule 3 is aging folded into a constant key: all waiting tasks age alike,
+//! so their order never changes while they wait.
+//!
+//! **Bound.** With n ready tasks, one with an expected burst e runs again after at
+//! most `PATIENCE` × e + 2 × n ticks: later arrivals are due later than it, and those
+//! before it lose the CPU at the second tick after its due time. Busy yielders (`gc`)
+//! alternate with the others by rule 6.
+//!
+//! **Cost.** O(log n) for put and pick, one counter read each. Nothing allocates.
+//! Needs `axtask/preempt` for rules 4 and 5. `set_priority` returns false.
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::burst::{Account, Accounted, Bursts};
+use crate::clock::{Clock, CpuCounter};
+use crate::event::{Adapter, Policy, Remember, Return, Tick};
+use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
+use crate::task::Fresh;
+use crate::units::Counts;
+
+/// A task under [`SjfScheduler`].
+pub type SjfTask<T> = KeyedTask<T, SjfState>;
+/// The shortest-job-first scheduler; `C` is where it reads the time.
+pub type SjfScheduler<T, C = CpuCounter> = Adapter<Sjf<T, C>>;
+
+/// The newest burst counts as one in so many.
+pub const AVERAGE_WEIGHT: u64 = 16;
+
+/// For how many times its expected burst a task lets shorter ones overtake it.
+/// Sixteen: at a tenth of that, long tasks break into runs of short ones often
+/// enough to cost turnaround; at ten times, a task of 100 ms may wait for 16 s.
+pub const PATIENCE: u64 = 16;
+
+/// What SJF remembers of a task; its due time is the key. Relaxed: see LOCK in
+/// [`task`](crate::task).
+pub struct SjfState {
+    account: Account,
+    expected: AtomicU64,
+    /// What the present burst has had, over preemptions (rule 1).
+    used: AtomicU64,
+}
+
+impl Fresh for SjfState {
+    const FRESH: Self = Self {
+        account: Account::FRESH,
+        expected: AtomicU64::new(0),
+        used: AtomicU64::new(0),
+    };
+}
+
+impl Accounted for Keyed<SjfState> {
+    fn account(&self) -> &Account {
+        &self.data().account
+    }
+}
+
+impl SjfState {
+    fn ran(&self, time: Counts) {
+        let used = self.used.load(Relaxed).saturating_add(time.0);
+        self.used.store(used, Relaxed);
+    }
+
+    /// The burst is over (rule 2).
+    fn learn(&self) {
+        let (old, burst) = (self.expected.load(Relaxed), self.used.load(Relaxed));
+        // The old part is rounded up, so that a steady burst is met exactly.
+        let kept = old - old / AVERAGE_WEIGHT;
+        self.expected
+            .store(kept.saturating_add(burst / AVERAGE_WEIGHT), Relaxed);
+        self.used.store(0, Relaxed);
+    }
+
+    /// Rules 3 and 4.
+    fn due(&self, now: Counts) -> Key {
+        let length = self.expected.load(Relaxed).max(self.used.load(Relaxed));
+        Key(now.0).later(length.saturating_mul(PATIENCE).min(1 << 62))
+    }
+}
+
+/// See the [module documentation](self).
+pub struct Sjf<T, C> {
+    ready: Ordered<T, SjfState>,
+    /// The task that has just yielded, until the next pick (rule 6).
+    yielder: Option<Arc<SjfTask<T>>>,
+    bursts: Bursts<T, Keyed<SjfState>>,
+    /// Whether a tick has hit the running task already (rule 5).
+    ticked: bool,
+    clock: PhantomData<fn() -> C>,
+}
+
+impl<T, C: Clock> Sjf<T, C> {
+    fn insert(&mut self, task: Arc<SjfTask<T>>, now: Counts) {
+        let state = task.state();
+        state.set_key(state.data().due(now));
+        self.ready.insert(task);
+    }
+}
+
+impl<T, C: Clock> Policy for Sjf<T, C> {
+    type Inner = T;
+    type State = Keyed<SjfState>;
+    type Memory = Remember;
+    const NAME: &'static str = "SJF";
+    const NEW: Self = Self {
+        ready: Ordered::new(),
+        yielder: None,
+        bursts: Bursts::new(),
+        ticked: false,
+        clock: PhantomData,
+    };
+
+    fn spawned(&mut self, task: Arc<SjfTask<T>>) {
+        self.bursts.adopt(&task);
+        self.insert(task, C::now());
+    }
+
+    #[inline]
+    fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
+        let now = C::now();
+        let data = task.state().data();
+        data.ran(self.bursts.returned(&task, why, now).burst);
+        if why == Return::Yielded {
+            data.learn();
+            self.yielder = Some(task);
+        } else {
+            self.insert(task, now);
+        }
+    }
+
+    fn left(&mut self) {
+        if let Some((task, burst)) = self.bursts.left(C::now()) {
+            let data = task.state().data();
+            data.ran(burst);
+            data.learn();
+        }
+    }
+
+    #[inline]
+    fn dispatch(&mut self) -> Option<Arc<SjfTask<T>>> {
+        let now = C::now();
+        let first = self.ready.pop_first();
+        let next = match (first, self.yielder.take()) {
+            (Some(first), Some(yielder)) => {
+                self.insert(yielder, now);
+                first
+            }
+            (first, yielder) => first.or(yielder)?,
+        };
+        self.bursts.begin(&next, now);
+        self.ticked = false;
+        Some(next)
+    }
+
+    fn ticked(&mut self, running: &Arc<SjfTask<T>>) -> Tick {
+        let now = C::now();
+        let whole = core::mem::replace(&mut self.ticked, true);
+        let Some(first) = self.ready.first_key() else {
+            return Tick::Continue;
+        };
+        let Some(burst) = Bursts::so_far(running, now) else {
+            return Tick::Reschedule; // `main` before its first pick
+        };
+        let data = running.state().data();
+        data.ran(burst);
+        Tick::reschedule_if(whole && first < data.due(now))
+    }
+
+    fn remove(&mut self, task: &Arc<SjfTask<T>>) -> Option<Arc<SjfTask<T>>> {
+        let aside = self.yielder.take_if(|yielder| Arc::ptr_eq(yielder, task));
+        aside.or_else(|| self.ready.remove(task))
+    }
+}
+
+#[cfg(test)]
+mod tests;

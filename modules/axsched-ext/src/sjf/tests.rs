@@ -1,0 +1,203 @@
+//! SJF rule by rule.
+
+use super::*;
+use crate::bench::{self, Handle, TICK};
+use crate::clock::VirtualClock;
+
+type P = Sjf<&'static str, VirtualClock>;
+type Bench = bench::Bench<P>;
+
+fn expected(task: &Handle<P>) -> u64 {
+    task.state().data().expected.load(Relaxed)
+}
+
+/// Makes the running task's expectation known: a hundred bursts of that length.
+fn teach(bench: &mut Bench, burst: u64) -> Handle<P> {
+    bench.run(burst);
+    let task = bench.block();
+    for _ in 1..100 {
+        bench.wake(&task);
+        bench.pick();
+        bench.run(burst);
+        bench.block();
+    }
+    task
+}
+
+/// Tasks that have shown their bursts, all blocked; nobody runs.
+fn taught<const N: usize>(bursts: [(&'static str, u64); N]) -> (Bench, [Handle<P>; N]) {
+    let mut bench = Bench::new();
+    bench.block();
+    let tasks = bursts.map(|(name, burst)| {
+        bench.spawn(name);
+        bench.pick();
+        teach(&mut bench, burst)
+    });
+    (bench, tasks)
+}
+
+#[test]
+fn rule_1_a_burst_is_time_on_the_cpu_up_to_a_yield_or_block() {
+    let mut bench = Bench::running(&["a"]);
+    let a = bench.current.clone().unwrap();
+    bench.run(100);
+    bench.preempt();
+    bench.run(60);
+    bench.preempt();
+    assert_eq!(expected(&a), 0, "not over yet");
+    bench.yield_now();
+    assert_eq!(expected(&a), 160 / AVERAGE_WEIGHT);
+    bench.run(320);
+    let blocked = bench.block();
+    assert_eq!(expected(&a), 10 + 320 / AVERAGE_WEIGHT);
+    bench.run(1_000_000); // asleep
+    bench.wake(&blocked);
+    bench.pick();
+    bench.run(16);
+    bench.block();
+    assert_eq!(expected(&a), 30 - 30 / 16 + 1);
+}
+
+#[test]
+fn rule_2_the_average_comes_to_the_steady_burst() {
+    let (_, [a]) = taught([("a", 16_000)]);
+    assert!(expected(&a).abs_diff(16_000) < 200, "{}", expected(&a));
+}
+
+#[test]
+fn rule_2_a_new_task_is_tried_first() {
+    let (mut bench, [known]) = taught([("known", 1600)]);
+    bench.run(1000);
+    bench.wake(&known);
+    bench.spawn("new");
+    assert_eq!(bench.pick(), "new");
+}
+
+#[test]
+fn rule_3_shortest_first_ties_by_arrival() {
+    let (mut bench, [long, short, middle]) =
+        taught([("long", 9000), ("short", 100), ("middle", 5000)]);
+    for task in [&long, &short, &middle] {
+        bench.wake(task);
+    }
+    assert_eq!(bench.pick(), "short");
+    bench.block();
+    assert_eq!(bench.name(), "middle");
+    bench.block();
+    assert_eq!(bench.name(), "long");
+    let bench = &mut Bench::running(&["a", "b", "c"]);
+    assert_eq!(bench.name(), "a");
+    bench.block();
+    assert_eq!(bench.name(), "b");
+}
+
+#[test]
+fn rule_3_a_waiting_task_is_overtaken_by_shorter_ones_and_not_for_ever() {
+    let (mut bench, [long, s0, s1]) = taught([("long", 10_000), ("short", 500), ("short", 500)]);
+    let patience = PATIENCE * expected(&long);
+    [&long, &s0, &s1].iter().for_each(|task| bench.wake(task));
+    let began = VirtualClock::now();
+    bench.pick();
+    while bench.name() == "short" {
+        bench.run(500);
+        let blocked = bench.block();
+        bench.wake(&blocked);
+    }
+    let waited = (VirtualClock::now() - began).0;
+    // Those that were due before it may still run; later arrivals may not.
+    assert!(waited <= patience + 2 * 500, "{waited} of {patience}");
+    assert!(
+        waited + PATIENCE * 500 >= patience - 500,
+        "{waited} of {patience}"
+    );
+}
+
+#[test]
+fn rule_4_and_5_a_tick_takes_the_cpu_from_a_burst_that_outgrows_the_first_in_line() {
+    let (mut bench, [lies, waits]) = taught([("lies", 100), ("waits", 5 * TICK)]);
+    bench.wake(&lies);
+    bench.wake(&waits);
+    assert_eq!(bench.pick(), "lies");
+    let turn = (1..).find(|_| bench.tick() == "waits").unwrap();
+    // As soon as what it has used is more than what the other expects: now is
+    // later than the other's arrival, so 5 ticks and not 6.
+    assert_eq!(turn, 5);
+}
+
+#[test]
+fn rule_5_a_shorter_arrival_preempts_at_the_next_tick() {
+    let (mut bench, [long, short]) = taught([("long", 100 * TICK), ("short", 10)]);
+    bench.wake(&long);
+    bench.pick();
+    bench.tick();
+    bench.tick();
+    bench.wake(&short);
+    assert_eq!(bench.name(), "long");
+    assert_eq!(bench.tick(), "short");
+}
+
+#[test]
+fn rule_5_whoever_is_dispatched_has_a_whole_tick() {
+    let (mut bench, [long, short]) = taught([("long", 100 * TICK), ("short", 10)]);
+    bench.wake(&long);
+    bench.run(TICK - 1);
+    bench.pick();
+    bench.wake(&short);
+    bench.run(1);
+    assert_eq!(bench.interrupt(), "long", "after 1 count of its turn");
+    assert_eq!(bench.tick(), "short");
+}
+
+#[test]
+fn rule_6_a_yielder_sits_out_one_pick() {
+    let (mut bench, [spins, works]) = taught([("spins", 1), ("works", 50 * TICK)]);
+    bench.wake(&spins);
+    bench.wake(&works);
+    assert_eq!(bench.pick(), "spins");
+    for _ in 0..10 {
+        bench.run(1);
+        assert_eq!(bench.yield_now(), "works");
+        bench.run(50 * TICK);
+        assert_eq!(bench.yield_now(), "spins");
+    }
+    bench.block();
+    bench.block();
+    assert_eq!(bench.name(), "idle");
+    bench.wake(&spins);
+    bench.pick();
+    assert_eq!(bench.yield_now(), "spins", "alone, it goes on");
+}
+
+#[test]
+fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time() {
+    let mut bench = Bench::running(&["gc-like", "three", "seven", "short"]);
+    let mut dispatched = std::collections::BTreeMap::<_, u64>::new();
+    for step in 0..50_000 {
+        let name = bench.name();
+        *dispatched.entry(name).or_default() += 1;
+        let due = bench.current.as_ref().unwrap().state().key();
+        let late = Key(VirtualClock::now().0).after(due);
+        assert!(
+            late <= 2 * 4 * TICK as i64,
+            "{name} is {late} late at step {step}"
+        );
+        match name {
+            "gc-like" => bench.run(1),
+            "short" => bench.run(200),
+            // Preempted or not, after so many ticks it yields.
+            "three" if (0..3).any(|_| bench.tick() != name) => continue,
+            "seven" if (0..7).any(|_| bench.tick() != name) => continue,
+            _ => {}
+        }
+        bench.yield_now();
+    }
+    assert!(
+        dispatched.len() == 4 && dispatched.values().all(|&n| n > 10),
+        "{dispatched:?}"
+    );
+}
+
+#[test]
+fn priorities_are_refused() {
+    assert!(!Bench::running(&["a"]).set_priority(0));
+}

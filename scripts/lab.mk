@@ -1,0 +1,50 @@
+# The matrix of policies, apps and architectures, and its comparison:
+# tools/schedlab, which knows none of them and calls back into make.
+# In:  POLICIES (features.mk); APPS; target/toolchain.mk
+#      LAB   more options; `make matrix LAB=--help` lists them
+#      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, where they were given: the part
+#      of the matrix that is meant; A ARCH FEATURES may be lists with commas
+# Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
+#                TIMING has a folder of its own: target/lab-scale1000 ...
+#      compare   tables; LAB_OUT gets them as files, with figures
+#      lab-list  the policies, apps and architectures; asked by schedlab
+#      lab-tools the versions that results depend on; asked by schedlab
+
+LAB     ?=
+LAB_OUT ?= target/lab-report
+
+# Each architecture has a target triple in kernel.mk, which cannot be included
+# for a matrix: it is about one app.
+ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
+
+ifneq ($(filter matrix compare lab-tools,$(MAKECMDGOALS)),)
+  include target/toolchain.mk
+endif
+
+# $(call given,NAME,OPTION): the option, if the user gave the variable.
+given = $(if $(filter command environment,$(firstword $(origin $(1)))),$(2) '$($(1))')
+LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
+    $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
+# The release profile is made for guests: whole-program optimisation would take
+# minutes and gain nothing here. By options, as environment variables would
+# reach the builds of the guests.
+LAB_PROFILE := --release $(addprefix --config profile.release.,lto=false codegen-units=16 opt-level=1)
+SCHEDLAB = MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked $(LAB_PROFILE) --package schedlab --
+
+.PHONY: matrix compare lab-list lab-tools
+
+matrix:
+	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
+
+compare:
+	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out $(LAB_OUT) $(LAB)
+
+# An app that tests the instruments rather than a scheduler has no row to fill.
+lab-list:
+	@echo policies $(POLICIES)
+	@echo apps $(filter-out %/selftest,$(APPS))
+	@echo arches $(ARCHES)
+
+lab-tools:
+	@$(RUSTC) --version
+	@$(foreach arch,$(ARCHES),qemu-system-$(arch) --version | head -n 1;)

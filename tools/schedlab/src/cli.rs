@@ -1,0 +1,139 @@
+//! What may be asked for on the command line.
+
+use std::{num::NonZeroUsize, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs every scheduler with every app on every architecture, and compares.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 90)]
+pub struct Cli {
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build and run policy × app × architecture; keep what the guests printed
+    Matrix(MatrixArgs),
+    /// Print the tables of a matrix and draw its figures, or compare two
+    Compare(CompareArgs),
+}
+
+/// Where the project is and how to talk to it.
+#[derive(Args, Debug)]
+pub struct TreeArgs {
+    /// The project's folder [default: the nearest one upwards with a scripts/lab.mk]
+    #[arg(long, value_name = "DIR", global = true, display_order = 100)]
+    pub project: Option<PathBuf>,
+    /// The make program
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        global = true,
+        display_order = 101,
+        env = "MAKE",
+        default_value = "make",
+        hide_env = true
+    )]
+    pub make: PathBuf,
+}
+
+/// Which cells; each may be a list with commas and may be repeated.
+#[derive(Args, Debug)]
+pub struct SelectArgs {
+    /// Policies, as sched_rr, rr or stock-rr [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Apps, by name or folder [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub app: Vec<String>,
+    /// Architectures [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub arch: Vec<String>,
+}
+
+/// What all cells have in common. It also names the folder of results.
+#[derive(Args, Clone, Debug)]
+pub struct SettingArgs {
+    /// Divide every workload by this
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub scale: u64,
+    /// CPUs of each guest; more than 1 means real time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub smp: u32,
+    /// The guests' clock: counted instructions or the host's [default: icount, if one CPU]
+    #[arg(long, value_enum)]
+    pub timing: Option<Timing>,
+}
+
+/// What a guest's clock counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Timing {
+    // Not documentation: it would make the help three times as long.
+    // Instructions: the same on every run.
+    Icount,
+    // The host's time.
+    Real,
+}
+
+#[derive(Args, Debug)]
+pub struct MatrixArgs {
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub setting: SettingArgs,
+    /// Guests at the same time [default: one per core; one if time is real]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Run each cell N times; counted time must give the same lines each time
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub repeat: NonZeroUsize,
+    /// Seconds until a guest counts as hung [default: what make says]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    /// Run cells again whose inputs did not change
+    #[arg(long)]
+    pub force: bool,
+    /// Say what would be run, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Where results go [default: target/lab, and -scaleN, -smpN, -real after it]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// A folder of results [default: target/lab, and -scaleN, -smpN, -real after it]
+    #[arg(value_name = "A")]
+    pub first: Option<PathBuf>,
+    /// A second one: say which figures differ, and by how much
+    #[arg(value_name = "B", conflicts_with_all = ["format", "strict"])]
+    pub second: Option<PathBuf>,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub setting: SettingArgs,
+    /// How tables are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Also write tables.md, tables.csv and the figures there
+    #[arg(long, value_name = "DIR", overrides_with = "out")]
+    pub out: Option<PathBuf>,
+    /// More rows: PBG while it measures; of two folders every difference
+    #[arg(long)]
+    pub long: bool,
+    /// A missing cell is an error
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Markdown,
+    Csv,
+}

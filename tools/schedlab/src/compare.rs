@@ -1,0 +1,167 @@
+//! `schedlab compare`: results to tables and figures, or one folder of results
+//! against another.
+//!
+//! results -> [`table`] -> text, Markdown, CSV ([`render`]) and figures
+//! ([`figure`], drawn by [`draw`]).
+
+mod difference;
+mod draw;
+mod figure;
+mod folders;
+mod render;
+mod table;
+
+use std::{collections::HashSet, path::Path};
+
+use anyhow::{Result, bail};
+
+pub use difference::differences;
+
+use crate::{
+    Verdict,
+    cli::{CompareArgs, Format, TreeArgs},
+    project::{App, Cell, Project},
+    setting::Setting,
+    store::{Store, write},
+};
+use figure::Figure;
+use table::{Results, Table};
+
+pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
+    if let (Some(first), Some(second)) = (&args.first, &args.second) {
+        return folders::compare(
+            &Store::new(first.clone()),
+            &Store::new(second.clone()),
+            args,
+        );
+    }
+    let project = Project::find(tree)?;
+    let lists = project.lists()?.select(&args.select)?;
+    let folder = || {
+        project
+            .root
+            .join("target")
+            .join(Setting::new(&args.setting).folder())
+    };
+    let store = Store::new(args.first.clone().unwrap_or_else(folder));
+    if !store.root.is_dir() {
+        bail!(
+            "{}: expected a folder of results, found none; `schedlab matrix` makes one",
+            store.root.display()
+        );
+    }
+
+    let mut all = Vec::new();
+    let mut missing = Vec::new();
+    for cell in lists.cells() {
+        match store.read(&cell)? {
+            Some(outcome) => all.push(Results {
+                sources: store.origin(&cell).map(|o| o.sources),
+                cell,
+                outcome,
+            }),
+            None => missing.push(cell),
+        }
+    }
+    if all.is_empty() {
+        bail!(
+            "{}: expected results of {} cells, found none",
+            store.root.display(),
+            missing.len()
+        );
+    }
+    let tables = table::tables(&all, &lists.policies, args.long);
+
+    match args.format {
+        Format::Text => print!("{}", render::text(&tables)),
+        Format::Markdown => print!("{}", render::markdown(&tables, |_| None)),
+        Format::Csv => print!("{}", render::csv(&tables)?),
+    }
+    if let Some(folder) = &args.out {
+        write_report(folder, &tables)?;
+    }
+    let last = last_line(&missing, all.len());
+    // What a program reads must not have a line for people in it.
+    if args.format == Format::Csv {
+        eprintln!("{last}");
+    } else {
+        println!("{last}");
+    }
+    Ok(if args.strict && !missing.is_empty() {
+        Verdict::Bad
+    } else {
+        Verdict::Good
+    })
+}
+
+/// `tables.md`, `tables.csv` and every figure as SVG and PNG.
+fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
+    let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
+    for figure in &figures {
+        let svg = draw::svg(figure)?;
+        write(
+            &folder.join(format!("{}.png", figure.name)),
+            draw::png(&svg)?,
+        )?;
+        write(&folder.join(format!("{}.svg", figure.name)), svg)?;
+    }
+    let of_table = |table: &Table| Some(figure::figures(table));
+    write(
+        &folder.join("tables.md"),
+        render::markdown(tables, of_table),
+    )?;
+    write(&folder.join("tables.csv"), render::csv(tables)?)?;
+    eprintln!(
+        "written: tables.md, tables.csv and {} figures (SVG and PNG) in {}",
+        figures.len(),
+        folder.display()
+    );
+    Ok(())
+}
+
+/// Says how much is missing, and where if that is not too much to say.
+fn last_line(missing: &[Cell], present: usize) -> String {
+    const ENOUGH: usize = 6;
+    let total = missing.len() + present;
+    if missing.is_empty() {
+        return format!("all {total} cells have results");
+    }
+    let names: Vec<_> = missing
+        .iter()
+        .take(ENOUGH)
+        .map(ToString::to_string)
+        .collect();
+    let more = if missing.len() > ENOUGH { " …" } else { "" };
+    format!(
+        "{} of {total} cells have no results: {}{more}",
+        missing.len(),
+        names.join(" ")
+    )
+}
+
+/// The cells that are in a folder and were asked for, whatever the project has.
+fn present(store: &Store, args: &CompareArgs) -> Result<Vec<Cell>> {
+    let wanted =
+        |words: &[String], name: &str| words.is_empty() || words.iter().any(|word| word == name);
+    let select = &args.select;
+    let mut cells = Vec::new();
+    let mut seen = HashSet::new();
+    for [arch, app, policy] in store.contents()? {
+        let policy_wanted = wanted(&select.policy, &policy)
+            || wanted(&select.policy, &crate::project::short(&policy));
+        if wanted(&select.arch, &arch) && wanted(&select.app, &app) && policy_wanted {
+            let cell = Cell {
+                arch,
+                app: App {
+                    folder: app.clone(),
+                    name: app,
+                },
+                policy,
+            };
+            if seen.insert(cell.to_string()) {
+                cells.push(cell);
+            }
+        }
+    }
+    Ok(cells)
+}

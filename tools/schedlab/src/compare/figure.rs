@@ -1,0 +1,153 @@
+//! What is drawn: which bars, in which groups, under which words.
+
+use super::table::{AVERAGE, PER_YIELD, PER_YIELD_AND_LOOP, Table, TaskFigure};
+
+/// Whose bar it is; each kind has its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Ours,
+    Pbg,
+    Stock,
+}
+
+#[derive(Clone, Debug)]
+pub struct Bar {
+    pub label: String,
+    pub kind: Kind,
+    pub value: Option<f64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Empty if there is but one.
+    pub title: String,
+    pub bars: Vec<Bar>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// The file's, without its ending.
+    pub name: String,
+    pub title: String,
+    pub subtitle: String,
+    /// The axis, with its unit.
+    pub axis: String,
+    pub decimals: usize,
+    pub groups: Vec<Group>,
+}
+
+/// The figures of a table: one bar chart of its tasks for every app, and the
+/// two of the report where they belong.
+pub fn figures(table: &Table) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    // Each where the table has its column.
+    figures.extend(total(
+        table,
+        PER_YIELD,
+        "yield-cost",
+        "Cost of a yield",
+        "ns per yield",
+    ));
+    figures.extend(total(
+        table,
+        PER_YIELD_AND_LOOP,
+        "yield-cost",
+        "Cost of a yield and its loop",
+        "ns per yield, with the loop before it",
+    ));
+    if table.app == "realtime" {
+        figures.extend(total(
+            table,
+            AVERAGE,
+            "average-turnaround",
+            "Average turnaround",
+            "average turnaround, ms",
+        ));
+    }
+    figures.push(per_task(table));
+    figures
+}
+
+/// One bar per scheduler.
+fn total(table: &Table, column: &str, name: &str, title: &str, axis: &str) -> Option<Figure> {
+    let column = table.columns.iter().position(|c| c.title == column)?;
+    Some(Figure {
+        name: file_name(table, name),
+        title: format!("{title}: {} on {}", table.app, table.arch),
+        subtitle: subtitle(table, "less is better"),
+        axis: axis.to_owned(),
+        decimals: table.columns[column].decimals,
+        groups: vec![group(table, column, String::new())],
+    })
+}
+
+/// A group of bars per task.
+fn per_task(table: &Table) -> Figure {
+    let (name, title, axis, reading) = match table.task_figure {
+        TaskFigure::Turnaround => (
+            "turnaround",
+            "Turnaround of each task",
+            "turnaround, ms",
+            "less is better",
+        ),
+        TaskFigure::RunTime => (
+            "run-time",
+            "CPU time of each task",
+            "time on a CPU, ms",
+            "equal is fair",
+        ),
+        TaskFigure::Groups => (
+            "groups",
+            "Work done by each task",
+            "groups of work done",
+            "a group of a later task is longer",
+        ),
+    };
+    Figure {
+        name: file_name(table, &format!("{name}-{}", table.app)),
+        title: format!("{title}: {} on {}", table.app, table.arch),
+        subtitle: subtitle(table, reading),
+        axis: axis.to_owned(),
+        decimals: table.columns.first().map_or(0, |column| column.decimals),
+        groups: (0..table.tasks)
+            .map(|i| group(table, i, table.columns[i].title.clone()))
+            .collect(),
+    }
+}
+
+fn group(table: &Table, column: usize, title: String) -> Group {
+    let bar = |row: &super::table::Row| Bar {
+        label: row.label.clone(),
+        kind: match (row.stock, row.label == "pbg") {
+            (true, _) => Kind::Stock,
+            (_, true) => Kind::Pbg,
+            _ => Kind::Ours,
+        },
+        value: row.values[column],
+    };
+    Group {
+        title,
+        bars: table.rows.iter().map(bar).collect(),
+    }
+}
+
+/// Another setting is another file.
+fn file_name(table: &Table, name: &str) -> String {
+    let mut name = format!("{name}-{}", table.arch);
+    if table.scale != 1 {
+        name += &format!("-scale{}", table.scale);
+    }
+    if table.smp != 1 {
+        name += &format!("-smp{}", table.smp);
+    } else if table.timing != "icount" {
+        name += &format!("-{}", table.timing);
+    }
+    name
+}
+
+fn subtitle(table: &Table, reading: &str) -> String {
+    let setting = table
+        .setting()
+        .replace("icount time", "icount time (1 ns is 1 instruction)");
+    format!("{setting}; {reading}")
+}

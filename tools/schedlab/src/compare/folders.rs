@@ -1,0 +1,85 @@
+//! Two folders of results, cell by cell: are all figures the same?
+
+use std::fmt::Write;
+
+use anyhow::{Result, anyhow, bail};
+
+use super::{differences, present};
+use crate::{
+    Verdict,
+    cli::CompareArgs,
+    store::{Store, write},
+};
+
+/// How many differences of a cell are shown unless all were asked for.
+const ENOUGH: usize = 4;
+
+pub fn compare(a: &Store, b: &Store, args: &CompareArgs) -> Result<Verdict> {
+    let mut cells = present(a, args)?;
+    let in_a = cells.len();
+    let mut only_b = present(b, args)?;
+    only_b.retain(|cell| !cells.contains(cell));
+    cells.extend(only_b);
+    if cells.is_empty() {
+        bail!(
+            "{} and {}: expected results, found none",
+            a.root.display(),
+            b.root.display()
+        );
+    }
+
+    let mut out = String::new();
+    let (mut same, mut differ, mut alone) = (0, 0, 0);
+    for (number, cell) in cells.iter().enumerate() {
+        // Reading checks what is there; the texts are then compared.
+        let (read_a, read_b) = (a.read(cell)?, b.read(cell)?);
+        if read_a.is_none() || read_b.is_none() {
+            alone += 1;
+            let place = if number < in_a { a } else { b };
+            writeln!(out, "{cell}: only in {}", place.root.display())?;
+            continue;
+        }
+        let (text_a, text_b) = (
+            a.lines(cell)?.unwrap_or_default(),
+            b.lines(cell)?.unwrap_or_default(),
+        );
+        let found = differences(&text_a, &text_b).map_err(|e| anyhow!("{cell}: {e}"))?;
+        if found.is_empty() {
+            same += 1;
+            continue;
+        }
+        differ += 1;
+        let figures = if found.len() == 1 {
+            "figure differs"
+        } else {
+            "figures differ"
+        };
+        writeln!(out, "{cell}: {} {figures}", found.len())?;
+        let shown = if args.long { found.len() } else { ENOUGH };
+        for difference in found.iter().take(shown) {
+            writeln!(out, "    {difference}")?;
+        }
+        if found.len() > shown {
+            writeln!(
+                out,
+                "    … and {} more (--long shows them)",
+                found.len() - shown
+            )?;
+        }
+    }
+    let verdict = if differ + alone == 0 {
+        Verdict::Good
+    } else {
+        Verdict::Bad
+    };
+    writeln!(
+        out,
+        "{} cells: {same} identical, {differ} differ, {alone} only on one side",
+        cells.len()
+    )?;
+    print!("{out}");
+    if let Some(folder) = &args.out {
+        write(&folder.join("differences.txt"), &out)?;
+    }
+    Ok(verdict)
+}

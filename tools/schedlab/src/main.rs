@@ -1,0 +1,61 @@
+//! A scheduler laboratory: every policy with every app on every architecture,
+//! and the tables and figures that come out of it.
+//!
+//! - `schedlab matrix` builds and runs, and keeps what the guests printed
+//! - `schedlab compare` reads that and prints the tables, or holds two folders
+//!   of results against each other
+//!
+//! | module | its business |
+//! |---|---|
+//! | [`cli`] | what may be asked for |
+//! | [`project`] | where the project is, what it has, how its `make` is called |
+//! | [`setting`] | what all cells of a matrix have in common |
+//! | [`record`] | result lines: text to figures |
+//! | [`store`] | the folder of results |
+//! | [`matrix`] | running what has to be run |
+//! | [`compare`] | tables, figures, differences |
+//!
+//! Exit status: 0 all is well; 1 a cell failed, is missing or differs; 2 the
+//! question or a file was wrong; 130 interrupted.
+
+mod cli;
+mod compare;
+mod matrix;
+mod project;
+mod record;
+mod setting;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+/// How a subcommand ended that did what it was asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing to complain about.
+    Good,
+    /// Some cell failed, is missing, or differs.
+    Bad,
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let verdict = match &cli.command {
+        Command::Matrix(options) => matrix::matrix(&cli.tree, options),
+        Command::Compare(options) => compare::compare(&cli.tree, options),
+    };
+    match verdict {
+        Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::Bad) => ExitCode::from(1),
+        Ok(Verdict::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("schedlab: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a person sees while a matrix runs: a line for each cell that is done,
+//! and on a terminal a bar with the time left.
+
+use std::{fmt::Write, path::Path, time::Duration};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+
+use super::count;
+use crate::{Verdict, project::Cell, record::Outcome, store::Store};
+
+/// How much of a failed guest's console is shown.
+const LAST_LINES: usize = 12;
+
+pub struct Progress {
+    bar: ProgressBar,
+    total: usize,
+    kept: usize,
+    good: usize,
+    failed: Vec<String>,
+    /// Cells that are being built or run.
+    busy: Vec<(String, &'static str)>,
+}
+
+impl Progress {
+    pub fn new(total: usize, kept: usize) -> Self {
+        let left = |state: &ProgressState, out: &mut dyn Write| {
+            // The first cell tells how long cells take.
+            let _ = match state.pos() {
+                0 => out.write_str("time left not known yet"),
+                _ => write!(out, "{} left", HumanDuration(state.eta())),
+            };
+        };
+        let style = ProgressStyle::with_template("[{bar:24}] {pos}/{len}  {left}  {wide_msg}")
+            .expect("the template is right")
+            .progress_chars("=> ")
+            .with_key("left", left);
+        let bar = ProgressBar::new(total as u64).with_style(style);
+        bar.enable_steady_tick(Duration::from_secs(1));
+        Self {
+            bar,
+            total,
+            kept,
+            good: 0,
+            failed: Vec::new(),
+            busy: Vec::new(),
+        }
+    }
+
+    pub fn begins(&mut self, cell: &Cell, what: &'static str) {
+        self.busy.retain(|(name, _)| *name != cell.to_string());
+        self.busy.push((cell.to_string(), what));
+        self.show_busy();
+    }
+
+    pub fn good(&mut self, cell: &Cell, outcome: &Outcome) {
+        self.good += 1;
+        let average = outcome.last().avg_turnaround_ns as f64 / 1e6;
+        self.ends(cell, "ok", &format!("average turnaround {average:.3} ms"));
+    }
+
+    pub fn bad(&mut self, cell: &Cell, why: &str, console: &[String], log: &Path) {
+        self.failed.push(cell.to_string());
+        self.ends(cell, "FAILED", why);
+        self.bar.suspend(|| {
+            let noise = |line: &&String| !line.trim().is_empty() && !line.starts_with("make:");
+            let lines: Vec<_> = console.iter().filter(noise).collect();
+            for line in lines.iter().skip(lines.len().saturating_sub(LAST_LINES)) {
+                println!("        | {line}");
+            }
+            println!("        all of it: {}", log.display());
+        });
+    }
+
+    pub fn stopped(&mut self, cell: &Cell) {
+        self.busy.retain(|(name, _)| *name != cell.to_string());
+    }
+
+    /// The last word.
+    pub fn finish(self, store: &Store, interrupted: bool) -> Verdict {
+        self.bar.finish_and_clear();
+        let Self {
+            total,
+            kept,
+            good,
+            failed,
+            ..
+        } = self;
+        let not_run = total - good - failed.len();
+        let mut summary = format!(
+            "{}: {good} run, {kept} up to date, {} failed",
+            count(total + kept),
+            failed.len()
+        );
+        if not_run > 0 {
+            summary += &format!(", {not_run} not run");
+        }
+        println!("{summary}; results in {}", store.root.display());
+        if !failed.is_empty() {
+            println!("failed: {}", failed.join(" "));
+        }
+        if interrupted {
+            println!("interrupted; finished cells are kept");
+            return Verdict::Interrupted;
+        }
+        if failed.is_empty() {
+            Verdict::Good
+        } else {
+            Verdict::Bad
+        }
+    }
+
+    fn ends(&mut self, cell: &Cell, verdict: &str, what: &str) {
+        self.stopped(cell);
+        self.bar.inc(1);
+        let total = self.total.to_string();
+        let done = self.good + self.failed.len();
+        // Not the bar's own way of printing, which is silent without a terminal.
+        self.bar.suspend(|| {
+            println!(
+                "{done:>width$}/{total} {verdict:<6} {cell:<34} {what}",
+                width = total.len(),
+                cell = cell.to_string()
+            )
+        });
+        self.show_busy();
+    }
+
+    fn show_busy(&self) {
+        let words: Vec<_> = self
+            .busy
+            .iter()
+            .map(|(cell, what)| format!("{what} {cell}"))
+            .collect();
+        self.bar.set_message(words.join(", "));
+    }
+}

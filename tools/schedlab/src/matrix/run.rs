@@ -1,0 +1,104 @@
+//! One cell: build it, boot it, judge it.
+
+use anyhow::Result;
+
+use super::{Good, children::Children, variables};
+use crate::{
+    compare::differences,
+    project::{Cell, Project},
+    record::{parse, result_lines},
+    setting::Setting,
+    store::belongs,
+};
+
+pub struct Runner<'a> {
+    pub project: &'a Project,
+    pub children: &'a Children,
+    pub setting: &'a Setting,
+    pub repeat: usize,
+    pub timeout: Option<u64>,
+}
+
+/// Why there are no figures.
+pub enum Failure {
+    /// Somebody wanted it so.
+    Stopped,
+    /// In a line, and all that was printed.
+    Bad { why: String, console: Vec<String> },
+}
+
+impl Runner<'_> {
+    pub fn build(&self, cell: &Cell) -> Result<(), Failure> {
+        self.make("build", cell).map(drop)
+    }
+
+    /// Boots the cell's image as often as was asked. The first run's lines count.
+    pub fn run(&self, cell: &Cell) -> Result<Good, Failure> {
+        let mut good: Option<Good> = None;
+        for number in 1..=self.repeat {
+            let console = self.make("justrun", cell)?;
+            let next = match judge(cell, &console) {
+                Ok(next) => next,
+                Err(why) => return Err(Failure::Bad { why, console }),
+            };
+            match &good {
+                None => good = Some(next),
+                Some(first) if self.setting.is_exact() && first.lines != next.lines => {
+                    let what = first_difference(&first.lines, &next.lines);
+                    let why = format!("run {number} differs from run 1: {what}");
+                    return Err(Failure::Bad { why, console });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(good.expect("a cell is run at least once"))
+    }
+
+    /// What a make target printed, if it succeeded.
+    fn make(&self, target: &str, cell: &Cell) -> Result<Vec<String>, Failure> {
+        let mut arguments = vec!["-s".to_owned(), target.to_owned()];
+        arguments.extend(variables(cell, self.setting));
+        arguments.extend(self.timeout.map(|seconds| format!("TIMEOUT={seconds}")));
+        let (console, status) = match self.children.run(self.project.make(&arguments)) {
+            Ok(end) => end,
+            Err(error) => {
+                return Err(Failure::Bad {
+                    why: format!("make {target}: {error:#}"),
+                    console: Vec::new(),
+                });
+            }
+        };
+        if self.children.stopped() {
+            return Err(Failure::Stopped);
+        }
+        if status.success() {
+            return Ok(console);
+        }
+        // The project's scripts say what went wrong as their last own line.
+        let said = console
+            .iter()
+            .rev()
+            .find_map(|line| line.strip_prefix("run: "));
+        let why = said.map_or_else(|| format!("make {target}: {status}"), str::to_owned);
+        Err(Failure::Bad { why, console })
+    }
+}
+
+/// The figures of a boot that make was content with.
+fn judge(cell: &Cell, console: &[String]) -> Result<Good, String> {
+    let lines = result_lines(console);
+    let outcome = parse(&lines.join("\n")).map_err(|e| format!("result line {e}"))?;
+    belongs(&outcome, cell).map_err(|e| e.to_string())?;
+    if let Some(phase) = outcome.phases.iter().find(|phase| !phase.run.pass) {
+        return Err(format!("\"pass\":false in phase `{}`", phase.run.phase));
+    }
+    Ok(Good { lines, outcome })
+}
+
+fn first_difference(a: &[String], b: &[String]) -> String {
+    let differences = differences(&a.join("\n"), &b.join("\n"));
+    differences
+        .ok()
+        .and_then(|all| all.first().map(ToString::to_string))
+        .unwrap_or_else(|| "in its text".into())
+}

@@ -1,0 +1,195 @@
+//! The policies, apps and architectures that make knows, and a choice of them.
+
+use std::{fmt, path::Path};
+
+use anyhow::{Context, Result, bail};
+
+use super::names::{order, short};
+use crate::cli::SelectArgs;
+
+/// An app of the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct App {
+    /// Its name in result lines, which is its folder's.
+    pub name: String,
+    /// Its folder, from the project's root.
+    pub folder: String,
+}
+
+/// One policy with one app on one architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    pub arch: String,
+    pub app: App,
+    /// As make calls it: `sched_rr`.
+    pub policy: String,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.arch, self.app.name, self.policy)
+    }
+}
+
+/// What there is.
+#[derive(Clone, Debug)]
+pub struct Lists {
+    /// In the order of rows.
+    pub policies: Vec<String>,
+    pub apps: Vec<App>,
+    pub arches: Vec<String>,
+}
+
+impl Lists {
+    /// Reads what `make lab-list` prints: a name and words on each line.
+    pub fn parse(text: &str) -> Result<Self> {
+        let words = |name: &str| -> Result<Vec<String>> {
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            let words: Vec<String> = line
+                .unwrap_or("")
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect();
+            if words.is_empty() {
+                bail!("expected a line `{name} …`, found none");
+            }
+            Ok(words)
+        };
+        let app = |folder: String| -> Result<App> {
+            let name = Path::new(&folder)
+                .file_name()
+                .and_then(|name| name.to_str());
+            let name = name
+                .with_context(|| format!("expected folders of apps, found `{folder}`"))?
+                .to_owned();
+            Ok(App { name, folder })
+        };
+        let mut policies = words("policies")?;
+        policies.sort_by(|a, b| order(&short(a), &short(b)));
+        let apps = words("apps")?.into_iter().map(app).collect::<Result<_>>()?;
+        Ok(Self {
+            policies,
+            apps,
+            arches: words("arches")?,
+        })
+    }
+
+    /// The part of it that was asked for, in the same order.
+    pub fn select(&self, wanted: &SelectArgs) -> Result<Self> {
+        let policy = |policy: &String, word: &str| policy == word || short(policy) == short(word);
+        let app =
+            |app: &App, word: &str| app.name == word || app.folder == word.trim_end_matches('/');
+        let arch = |arch: &String, word: &str| arch == word;
+        Ok(Self {
+            policies: choose(
+                "--policy",
+                &self.policies,
+                &wanted.policy,
+                policy,
+                String::clone,
+            )?,
+            apps: choose("--app", &self.apps, &wanted.app, app, |app| {
+                app.name.clone()
+            })?,
+            arches: choose("--arch", &self.arches, &wanted.arch, arch, String::clone)?,
+        })
+    }
+
+    /// Every combination, one architecture and app after the other.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> {
+        self.arches.iter().flat_map(move |arch| {
+            self.apps.iter().flat_map(move |app| {
+                let cell = |policy: &String| Cell {
+                    arch: arch.clone(),
+                    app: app.clone(),
+                    policy: policy.clone(),
+                };
+                self.policies.iter().map(cell)
+            })
+        })
+    }
+}
+
+/// Those of `all` that some word means; all if there are no words.
+fn choose<T: Clone>(
+    option: &str,
+    all: &[T],
+    words: &[String],
+    means: impl Fn(&T, &str) -> bool,
+    name: impl Fn(&T) -> String,
+) -> Result<Vec<T>> {
+    for word in words {
+        if !all.iter().any(|item| means(item, word)) {
+            let names: Vec<_> = all.iter().map(name).collect();
+            bail!("{option} {word}: expected some of {}", names.join(" "));
+        }
+    }
+    let wanted = |item: &&T| words.is_empty() || words.iter().any(|word| means(item, word));
+    Ok(all.iter().filter(wanted).cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "policies stock_rr sched_pbg sched_rr\napps apps/a/realtime apps/b/yield\narches x86_64 riscv64\n";
+
+    fn select(policy: &[&str], app: &[&str], arch: &[&str]) -> Result<Vec<String>> {
+        let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
+        let args = SelectArgs {
+            policy: words(policy),
+            app: words(app),
+            arch: words(arch),
+        };
+        let cells = Lists::parse(TEXT)?
+            .select(&args)?
+            .cells()
+            .map(|cell| cell.to_string())
+            .collect();
+        Ok(cells)
+    }
+
+    #[test]
+    fn nothing_asked_means_everything_in_order() {
+        let cells = select(&[], &[], &[]).unwrap();
+        assert_eq!(cells.len(), 12);
+        assert_eq!(
+            cells[..4],
+            [
+                "x86_64/realtime/sched_rr",
+                "x86_64/realtime/sched_pbg",
+                "x86_64/realtime/stock_rr",
+                "x86_64/yield/sched_rr",
+            ]
+        );
+    }
+
+    #[test]
+    fn names_may_be_short_and_order_is_not_the_users() {
+        let cells = select(&["stock-rr", "rr"], &["apps/b/yield/"], &["riscv64"]).unwrap();
+        assert_eq!(cells, ["riscv64/yield/sched_rr", "riscv64/yield/stock_rr"]);
+    }
+
+    #[test]
+    fn an_unknown_name_says_what_there_is() {
+        let message = |result: Result<Vec<String>>| result.unwrap_err().to_string();
+        assert_eq!(
+            message(select(&["lottery"], &[], &[])),
+            "--policy lottery: expected some of sched_rr sched_pbg stock_rr"
+        );
+        assert_eq!(
+            message(select(&[], &["nope"], &[])),
+            "--app nope: expected some of realtime yield"
+        );
+    }
+
+    #[test]
+    fn an_incomplete_list_is_refused() {
+        let error = Lists::parse("policies sched_rr\napps\n")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(error, "expected a line `apps …`, found none");
+    }
+}

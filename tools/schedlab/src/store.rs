@@ -1,0 +1,273 @@
+//! The folder of results: `<arch>/<app>/<policy>.jsonl` holds the result lines
+//! as they were printed, `<policy>.cell.json` what they were made from. No dates
+//! and no places in either, so that equal results are equal files.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    project::{Cell, short},
+    record::{Outcome, parse},
+};
+
+/// What a cell's results were made from.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// Of sources, tools and variables; equal ones need no new run.
+    pub fingerprint: String,
+    /// Of sources and tools only.
+    pub sources: String,
+    /// Makes the same results by hand.
+    pub command: String,
+    /// How many runs gave these lines.
+    pub runs: usize,
+}
+
+/// A folder of results; it need not exist yet.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub root: PathBuf,
+}
+
+impl Store {
+    pub fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    fn file(&self, cell: &Cell, end: &str) -> PathBuf {
+        self.root
+            .join(&cell.arch)
+            .join(&cell.app.name)
+            .join(format!("{}.{end}", cell.policy))
+    }
+
+    /// Where the whole console of a failed cell is kept.
+    pub fn failed_log(&self, cell: &Cell) -> PathBuf {
+        self.file(cell, "failed.log")
+    }
+
+    /// Whether the cell is here, made from the same and run as often.
+    pub fn is_fresh(&self, cell: &Cell, fingerprint: &str, runs: usize) -> bool {
+        let fresh = |origin: Origin| origin.fingerprint == fingerprint && origin.runs >= runs;
+        self.file(cell, "jsonl").is_file() && self.origin(cell).is_some_and(fresh)
+    }
+
+    /// What the cell was made from, if that can be told.
+    pub fn origin(&self, cell: &Cell) -> Option<Origin> {
+        serde_json::from_str(&fs::read_to_string(self.file(cell, "cell.json")).ok()?).ok()
+    }
+
+    /// The cell's result lines as they were printed, or `None` if it is not here.
+    pub fn lines(&self, cell: &Cell) -> Result<Option<String>> {
+        let path = self.file(cell, "jsonl");
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e).with_context(|| path.display().to_string()),
+        }
+    }
+
+    /// The cell's figures, or `None` if it is not here. An error names file,
+    /// line, what was expected and what was found.
+    pub fn read(&self, cell: &Cell) -> Result<Option<Outcome>> {
+        let Some(text) = self.lines(cell)? else {
+            return Ok(None);
+        };
+        let place = self.file(cell, "jsonl");
+        let outcome = parse(&text).map_err(|e| anyhow!("{}:{e}", place.display()))?;
+        belongs(&outcome, cell).map_err(|e| anyhow!("{}: {e}", place.display()))?;
+        Ok(Some(outcome))
+    }
+
+    /// Keeps a cell. What it was made from is written last: a cell that was
+    /// interrupted half-way is not taken for a finished one.
+    pub fn write(&self, cell: &Cell, lines: &[String], origin: &Origin) -> Result<()> {
+        self.forget(cell)?;
+        let mut json = serde_json::to_string_pretty(origin)?;
+        json.push('\n');
+        write(&self.file(cell, "jsonl"), &(lines.join("\n") + "\n"))?;
+        write(&self.file(cell, "cell.json"), &json)
+    }
+
+    /// Keeps the console of a failed cell, and no results: older ones would
+    /// stand in a table as if they were today's.
+    pub fn write_failed(&self, cell: &Cell, console: &[String]) -> Result<()> {
+        self.forget(cell)?;
+        write(&self.failed_log(cell), &(console.join("\n") + "\n"))
+    }
+
+    fn forget(&self, cell: &Cell) -> Result<()> {
+        for end in ["cell.json", "jsonl", "failed.log"] {
+            let path = self.file(cell, end);
+            match fs::remove_file(&path) {
+                Err(e) if e.kind() != ErrorKind::NotFound => {
+                    return Err(e).with_context(|| path.display().to_string());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The cells that are here, as `(arch, app, policy)`, sorted.
+    pub fn contents(&self) -> Result<Vec<[String; 3]>> {
+        if !self.root.is_dir() {
+            bail!(
+                "{}: expected a folder of results, found none",
+                self.root.display()
+            );
+        }
+        let mut found = Vec::new();
+        for arch in names(&self.root)? {
+            for app in names(&self.root.join(&arch))? {
+                for file in names(&self.root.join(&arch).join(&app))? {
+                    if let Some(policy) = file.strip_suffix(".jsonl") {
+                        found.push([arch.clone(), app.clone(), policy.to_owned()]);
+                    }
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+/// Whether these figures are the cell's: a wrong one means that the build took
+/// another policy or app than it was told, or that a file was misplaced.
+pub fn belongs(outcome: &Outcome, cell: &Cell) -> Result<()> {
+    let run = outcome.last();
+    for (key, expected, found) in [
+        ("arch", &cell.arch, &run.arch),
+        ("app", &cell.app.name, &run.app),
+        ("sched", &short(&cell.policy), &run.sched),
+    ] {
+        if expected != found {
+            bail!("expected results with {key} `{expected}`, found `{found}`");
+        }
+    }
+    Ok(())
+}
+
+/// What is in a folder; nothing if it is none.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    entries
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_>>()
+        .with_context(|| folder.display().to_string())
+}
+
+/// Writes a file whole or not at all, and its folder.
+pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
+    let write = || {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let new = path.with_extension("new");
+        fs::write(&new, contents)?;
+        fs::rename(new, path)
+    };
+    write().with_context(|| format!("{} cannot be written", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{project::App, record::tests::sample};
+
+    fn cell() -> Cell {
+        Cell {
+            arch: "x86_64".into(),
+            app: App {
+                name: "realtime".into(),
+                folder: "apps/realtime".into(),
+            },
+            policy: "sched_rr".into(),
+        }
+    }
+
+    fn origin() -> Origin {
+        Origin {
+            fingerprint: "f".into(),
+            sources: "s".into(),
+            command: "make run".into(),
+            runs: 2,
+        }
+    }
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path().join("lab"));
+        (folder, store)
+    }
+
+    fn lines(sched: &str) -> Vec<String> {
+        sample("realtime", sched, &[("run", 100)])
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn a_cell_is_fresh_only_with_its_fingerprint_and_enough_runs() {
+        let (_folder, store) = store();
+        assert!(!store.is_fresh(&cell(), "f", 1));
+        store.write(&cell(), &lines("rr"), &origin()).unwrap();
+        assert!(store.is_fresh(&cell(), "f", 2));
+        assert!(!store.is_fresh(&cell(), "f", 3));
+        assert!(!store.is_fresh(&cell(), "g", 1));
+        assert_eq!(store.origin(&cell()), Some(origin()));
+        let found = [["x86_64", "realtime", "sched_rr"].map(String::from)];
+        assert_eq!(store.contents().unwrap(), found);
+        assert_eq!(
+            store.lines(&cell()).unwrap().unwrap(),
+            lines("rr").join("\n") + "\n"
+        );
+    }
+
+    #[test]
+    fn a_failure_leaves_its_log_and_no_figures() {
+        let (_folder, store) = store();
+        store.write(&cell(), &lines("rr"), &origin()).unwrap();
+        store.write_failed(&cell(), &["panic".into()]).unwrap();
+        assert!(store.read(&cell()).unwrap().is_none());
+        assert!(!store.is_fresh(&cell(), "f", 1));
+        assert_eq!(
+            fs::read_to_string(store.failed_log(&cell())).unwrap(),
+            "panic\n"
+        );
+        store.write(&cell(), &lines("rr"), &origin()).unwrap();
+        assert!(!store.failed_log(&cell()).exists());
+    }
+
+    #[test]
+    fn a_bad_file_is_named_with_its_line() {
+        let (folder, store) = store();
+        let mut bad = lines("rr");
+        bad.insert(1, "noise".into());
+        store.write(&cell(), &bad, &origin()).unwrap();
+        let place = folder.path().join("lab/x86_64/realtime/sched_rr.jsonl");
+        assert_eq!(
+            store.read(&cell()).unwrap_err().to_string(),
+            format!(
+                "{}:2: expected SCHED-TASK {{…}} or SCHED-RUN {{…}}, found `noise`",
+                place.display()
+            )
+        );
+        store.write(&cell(), &lines("fifo"), &origin()).unwrap();
+        assert_eq!(
+            store.read(&cell()).unwrap_err().to_string(),
+            format!(
+                "{}: expected results with sched `rr`, found `fifo`",
+                place.display()
+            )
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! A project whose `make` is `tests/fake-make`, and runs of the program in it.
+
+// Each test file is a program of its own and uses a part of this.
+#![allow(dead_code)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+pub struct Lab {
+    folder: tempfile::TempDir,
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("it prints text");
+        Self {
+            code: output.status.code(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        let lab = Self {
+            folder: tempfile::tempdir().expect("a folder for the test"),
+        };
+        for path in [
+            "scripts/lab.mk",
+            "Makefile",
+            "apps/realtime/src/main.rs",
+            "apps/yield/src/main.rs",
+        ] {
+            lab.write(path, "1");
+        }
+        lab
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap_or_default()
+    }
+
+    pub fn exists(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// What a cell does from now on.
+    pub fn behave(&self, cell: &str, what: &str) {
+        self.write(&format!("behaviour/{cell}"), what);
+    }
+
+    /// The program, told to call the fake make; run somewhere in the project.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-make");
+        command
+            .args(arguments)
+            .env("MAKE", fake)
+            .current_dir(self.path("apps/realtime"));
+        // As if from a `make -j`, whose variables must not reach the cells.
+        command
+            .env("SCALE", "77")
+            .env("MAKEFLAGS", "j --jobserver-auth=3,4");
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        self.command(arguments).output().expect("it starts").into()
+    }
+
+    /// How often make was asked for a target.
+    pub fn calls(&self, target: &str) -> usize {
+        self.read("calls")
+            .lines()
+            .filter(|line| line.split(' ').next() == Some(target))
+            .count()
+    }
+}

@@ -1,0 +1,326 @@
+//! Whole matrices, run by a make that only pretends.
+
+mod common;
+
+use std::{
+    process::{Child, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use common::{Ended, Lab};
+
+#[test]
+fn a_matrix_fills_every_cell_and_then_has_nothing_to_do() {
+    let lab = Lab::new();
+    let first = lab.run(&["matrix"]);
+    assert_eq!(first.code, Some(0), "{first:?}");
+    assert!(first.out.contains("12/12 ok"), "{}", first.out);
+    assert!(
+        first
+            .out
+            .contains("12 cells: 12 run, 0 up to date, 0 failed; results in "),
+        "{}",
+        first.out
+    );
+    assert_eq!((lab.calls("build"), lab.calls("justrun")), (12, 12));
+
+    let lines = lab.read("target/lab/x86_64/realtime/sched_pbg.jsonl");
+    assert_eq!(lines.lines().count(), 6, "{lines}");
+    assert!(
+        lines.starts_with("SCHED-TASK {") && !lines.contains('\r'),
+        "{lines}"
+    );
+    let origin = lab.read("target/lab/x86_64/realtime/sched_pbg.cell.json");
+    let command =
+        "make run A=apps/realtime ARCH=x86_64 FEATURES=sched_pbg SMP=1 SCALE=1 TIMING=icount";
+    assert!(origin.contains(command), "{origin}");
+
+    let second = lab.run(&["matrix"]);
+    assert_eq!(second.code, Some(0), "{second:?}");
+    assert!(
+        second
+            .out
+            .contains("12 cells: 0 run, 12 up to date, 0 failed"),
+        "{}",
+        second.out
+    );
+    assert_eq!(lab.calls("justrun"), 12);
+
+    assert_eq!(
+        lab.run(&["matrix", "--force", "--policy", "rr"]).code,
+        Some(0)
+    );
+    assert_eq!(lab.calls("justrun"), 16);
+}
+
+#[test]
+fn only_what_changed_is_run_again() {
+    let lab = Lab::new();
+    lab.run(&["matrix"]);
+    lab.write("apps/yield/src/main.rs", "2");
+    let dry = lab.run(&["matrix", "--dry-run"]);
+    assert_eq!(dry.code, Some(0), "{dry:?}");
+    assert_eq!(
+        dry.out.matches("make run A=apps/yield ").count(),
+        6,
+        "{}",
+        dry.out
+    );
+    assert!(
+        dry.out.ends_with("6 cells to run, 6 up to date\n"),
+        "{}",
+        dry.out
+    );
+    assert_eq!(lab.calls("justrun"), 12, "a dry run runs nothing");
+    let again = lab.run(&["matrix"]);
+    assert!(
+        again.out.contains("12 cells: 6 run, 6 up to date"),
+        "{}",
+        again.out
+    );
+}
+
+#[test]
+fn a_part_of_the_matrix_in_another_setting_has_its_own_folder() {
+    let lab = Lab::new();
+    let arguments = [
+        "matrix",
+        "--policy=rr,stock-rr",
+        "--app",
+        "yield",
+        "--arch",
+        "riscv64",
+        "--scale",
+        "1000",
+        "--smp",
+        "2",
+        "--timeout",
+        "9",
+    ];
+    let end = lab.run(&arguments);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert!(lab.exists("target/lab-scale1000-smp2/riscv64/yield/stock_rr.jsonl"));
+    assert!(!lab.exists("target/lab"));
+    let calls = lab.read("calls");
+    assert!(
+        calls.contains("justrun riscv64-yield-sched_rr 2 1000 real 9"),
+        "{calls}"
+    );
+    assert_eq!(lab.calls("justrun"), 2);
+    // Time is the host's: nothing is built while a guest runs.
+    let order: Vec<_> = calls
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(
+        order[order.len() - 4..],
+        ["build", "build", "justrun", "justrun"]
+    );
+}
+
+#[test]
+fn a_failed_cell_shows_its_last_lines_and_the_others_still_run() {
+    let lab = Lab::new();
+    lab.behave("x86_64-realtime-sched_rr", "panic");
+    lab.behave("x86_64-yield-sched_rr", "no-build");
+    let end = lab.run(&["matrix", "--arch", "x86_64"]);
+    assert_eq!(end.code, Some(1), "{end:?}");
+    for text in [
+        "FAILED x86_64/realtime/sched_rr",
+        "the guest panicked at src/main.rs:1 oh no",
+        "        | console 30\n",
+        "FAILED x86_64/yield/sched_rr",
+        "        | error[E0425]: cannot find value\n",
+        "6 cells: 4 run, 0 up to date, 2 failed",
+        "failed: ",
+    ] {
+        assert!(end.out.contains(text), "{text}: {}", end.out);
+    }
+    assert!(
+        !end.out.contains("console 1\n") && !end.out.contains("make: ***"),
+        "{}",
+        end.out
+    );
+    assert!(
+        lab.read("target/lab/x86_64/realtime/sched_rr.failed.log")
+            .contains("console 1\n")
+    );
+
+    // Failed cells are run again without being forced, and only those.
+    lab.behave("x86_64-realtime-sched_rr", "good");
+    lab.behave("x86_64-yield-sched_rr", "good");
+    let end = lab.run(&["matrix", "--arch", "x86_64"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert!(
+        end.out.contains("6 cells: 2 run, 4 up to date, 0 failed"),
+        "{}",
+        end.out
+    );
+    assert!(!lab.exists("target/lab/x86_64/realtime/sched_rr.failed.log"));
+}
+
+#[test]
+fn what_a_guest_says_is_not_believed_blindly() {
+    for (what, expected) in [
+        ("not-passed", "\"pass\":false in phase `run`"),
+        (
+            "garbage",
+            "result line 1: expected the keys of a result line (EOF while parsing a value",
+        ),
+        (
+            "other-policy",
+            "expected results with sched `rr`, found `other`",
+        ),
+    ] {
+        let lab = Lab::new();
+        lab.behave("x86_64-realtime-sched_rr", what);
+        let end = lab.run(&[
+            "matrix", "--arch", "x86_64", "--app", "realtime", "--policy", "rr",
+        ]);
+        assert_eq!(end.code, Some(1), "{end:?}");
+        assert!(end.out.contains(expected), "{what}: {}", end.out);
+        assert!(!lab.exists("target/lab/x86_64/realtime/sched_rr.jsonl"));
+    }
+}
+
+#[test]
+fn repeated_runs_must_agree_if_time_is_counted() {
+    let lab = Lab::new();
+    let cell = [
+        "--arch", "x86_64", "--app", "realtime", "--policy", "rr", "--repeat", "3",
+    ];
+    let matrix = |more: &[&str]| lab.run(&[&["matrix"], &cell[..], more].concat());
+    let good = matrix(&[]);
+    assert_eq!((good.code, lab.calls("justrun")), (Some(0), 3), "{good:?}");
+    assert!(
+        matrix(&[]).out.contains("0 run, 1 up to date"),
+        "three runs are known"
+    );
+
+    lab.behave("x86_64-realtime-sched_rr", "drift");
+    let bad = matrix(&["--force"]);
+    assert_eq!(bad.code, Some(1), "{bad:?}");
+    assert!(
+        bad.out
+            .contains("run 2 differs from run 1: run long: finish_ns "),
+        "{}",
+        bad.out
+    );
+
+    let real = matrix(&["--timing", "real"]);
+    assert_eq!(real.code, Some(0), "{real:?}");
+}
+
+#[test]
+fn wrong_questions_get_one_line() {
+    let lab = Lab::new();
+    for (arguments, expected) in [
+        (
+            &["matrix", "--policy", "lottery"][..],
+            "schedlab: --policy lottery: expected some of sched_rr sched_pbg stock_rr\n",
+        ),
+        (
+            &["matrix", "--make", "/no/such/make"],
+            "schedlab: `/no/such/make -s lab-list` cannot be started: No such file or directory (os error 2)\n",
+        ),
+        (
+            &["matrix", "--project", "/"],
+            "schedlab: --project /: expected a folder with scripts/lab.mk, found none there\n",
+        ),
+    ] {
+        let end = lab.run(arguments);
+        assert_eq!((end.code, end.err.as_str()), (Some(2), expected));
+    }
+    assert_eq!(lab.run(&["matrix", "--scale", "0"]).code, Some(2));
+    let nowhere = lab
+        .command(&["matrix"])
+        .current_dir("/")
+        .output()
+        .expect("it starts");
+    assert!(
+        Ended::from(nowhere)
+            .err
+            .starts_with("schedlab: no scripts/lab.mk in this folder or above it")
+    );
+}
+
+/// Starts a matrix of two cells of which one hangs, and waits until it does.
+fn hanging(lab: &Lab, how: &str) -> (Child, String) {
+    lab.behave("x86_64-realtime-stock_rr", how);
+    let arguments = [
+        "matrix",
+        "--arch=x86_64",
+        "--app=realtime",
+        "--policy=rr,stock-rr",
+        "--jobs=1",
+    ];
+    let child = lab
+        .command(&arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let end = Instant::now() + Duration::from_secs(20);
+    while lab.read("running").is_empty() {
+        assert!(
+            Instant::now() < end,
+            "the guest did not start: {}",
+            lab.read("calls")
+        );
+        sleep(Duration::from_millis(20));
+    }
+    (child, lab.read("running").trim().to_owned())
+}
+
+/// Whether that process is still there, and not just waiting to be noticed.
+fn alive(number: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+/// Whether it goes. A process closes its files, by which its end is known, a
+/// moment before it is gone.
+fn goes(number: &str) -> bool {
+    let end = Instant::now() + Duration::from_secs(5);
+    while alive(number) && Instant::now() < end {
+        sleep(Duration::from_millis(10));
+    }
+    !alive(number)
+}
+
+#[test]
+fn an_interrupt_keeps_what_is_finished_and_leaves_no_guest_behind() {
+    for (how, signal) in [("hang", "-INT"), ("hang", "-TERM"), ("deaf", "-INT")] {
+        let lab = Lab::new();
+        let (child, guest) = hanging(&lab, how);
+        assert!(alive(&guest));
+        let killed = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(killed.expect("kill is there").success());
+        let end = Ended::from(child.wait_with_output().expect("it ends"));
+        assert_eq!(end.code, Some(130), "{end:?}");
+        assert!(goes(&guest), "{how} {signal}: the guest is still there");
+        assert!(
+            end.out
+                .contains("2 cells: 1 run, 0 up to date, 0 failed, 1 not run"),
+            "{}",
+            end.out
+        );
+        assert!(lab.exists("target/lab/x86_64/realtime/sched_rr.jsonl"));
+        assert!(!lab.exists("target/lab/x86_64/realtime/stock_rr.jsonl"));
+
+        lab.behave("x86_64-realtime-stock_rr", "good");
+        let again = lab.run(&[
+            "matrix",
+            "--arch=x86_64",
+            "--app=realtime",
+            "--policy=rr,stock-rr",
+        ]);
+        assert!(
+            again.out.contains("2 cells: 1 run, 1 up to date"),
+            "{}",
+            again.out
+        );
+    }
+}
