@@ -6,6 +6,7 @@
 # scripts/check.mk      refuses wrong variables
 # scripts/kernel.mk     how an app becomes an image
 # scripts/qemu.mk       how an image boots
+# scripts/lab.mk        many images, and their results side by side
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -31,6 +32,8 @@ include scripts/features.mk
 
 # The apps of this tree; A= may name another.
 APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
+
+include scripts/lab.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right.
@@ -100,11 +103,20 @@ A scheduler kit for ArceOS: pick a policy, boot it, read the turnaround table.
   make run FEATURES=stock_rr             the same with ArceOS's own scheduler
   make run FEATURES=sched_rr,fp-simd LOG=info SMP=2
 
+Which policy for which program? All of them, side by side:
+
+  make matrix SCALE=100                  every policy, app and architecture
+  make compare SCALE=100                 their tables; figures in target/lab-report
+  make matrix A=realtime,yield ARCH=riscv64 FEATURES=sched_pbg,stock_cfs
+
 Targets
   setup     install what is missing; every other target does it on its own
   build     build the app A into a bootable image under target/images/
   run       build it, boot it on QEMU; fails if the guest does
   justrun   boot the image last built with the same variables
+  matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
+              change is not run again; LAB=--help tells more
+  compare   tables and figures of what matrix ran
   test      all tests: library, make itself, QEMU; T=word runs some of them
   clippy    lint, warnings are errors         fmt   format the sources
   doc       the library's documentation       clean remove what was built

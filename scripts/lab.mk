@@ -25,11 +25,7 @@ endif
 given = $(if $(filter command environment,$(firstword $(origin $(1)))),$(2) '$($(1))')
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
-# The release profile is made for guests: whole-program optimisation would take
-# minutes and gain nothing here. By options, as environment variables would
-# reach the builds of the guests.
-LAB_PROFILE := --release $(addprefix --config profile.release.,lto=false codegen-units=16 opt-level=1)
-SCHEDLAB = MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked $(LAB_PROFILE) --package schedlab --
+SCHEDLAB = MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --quiet --profile tool --package schedlab --
 
 .PHONY: matrix compare lab-list lab-tools
 

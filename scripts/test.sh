@@ -109,7 +109,7 @@ help_text() { # whatever the variables say, and to be read at 80 columns
     for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT; do
         grep -q "^  $v=" <<<"$out"
     done
-    for v in setup build run justrun test clippy fmt doc clean prepush "${policies[@]}"; do
+    for v in setup build run justrun matrix compare test clippy fmt doc clean prepush "${policies[@]}"; do
         grep -qw "$v" <<<"$out"
     done
     [[ -z $(awk 'length > 80' <<<"$out") ]]
@@ -182,20 +182,58 @@ leaves_nothing() {
 
 # --- QEMU -------------------------------------------------------------------
 
-realtime() { # realtime ARCH POLICY [VARIABLES...]
-    local arch=$1 policy=$2 sched out=$logs/realtime phases
-    shift 2
-    make run A=apps/sched-tests/realtime SCALE=1000 ARCH="$arch" FEATURES="$policy" "$@" | tee "$out"
-    sched=${policy#sched_} sched=${sched/_/-}
-    phases=run
-    if [[ $policy == sched_pbg ]]; then phases='measure replay'; fi
-    [[ $(sed -n 's/.*SCHED-RUN .*"phase":"\([a-z]*\)".*/\1/p' "$out" | xargs) == "$phases" ]]
-    [[ $(grep -c "SCHED-RUN .*\"arch\":\"$arch\".*\"sched\":\"$sched\".*\"scale\":1000.*\"pass\":true" "$out") == $(wc -w <<<"$phases") ]]
+# All cells of these apps, at a scale at which a run is a moment; counted time
+# must give the same lines twice, and PBG on one CPU measures and replays.
+cells() { # cells ARCH APPS [SMP]
+    local lab=$logs/lab/$1-smp${3-1} app policy file phases n=0
+    make matrix ARCH="$1" A="$2" SMP="${3-1}" SCALE=1000 LAB="--repeat 2 --results $lab"
+    for app in ${2//,/ }; do
+        for policy in "${policies[@]}"; do
+            file=$lab/$1/$app/$policy.jsonl
+            phases=run
+            if [[ $policy == sched_pbg && ${3-1} == 1 ]]; then phases='measure replay'; fi
+            if [[ $(phases_passed "$file") != "$phases" ]]; then
+                echo "$file: expected to have passed: $phases"
+                return 1
+            fi
+            n=$((n + 1))
+        done
+    done
+    echo "$n" >"$logs/count"
 }
 
-boot_log() { # the same, where ArceOS itself names the scheduler
-    realtime "$1" "$2" LOG=info
-    grep -F "use ${NAMES[$2]} scheduler." "$logs/realtime"
+# Of result lines: the phases that passed, and a figure of a phase (or of each of
+# its tasks).
+phases_passed() { sed -n 's/^SCHED-RUN .*"phase":"\([a-z]*\)".*"pass":true}$/\1/p' "$1" | xargs; }
+figure() { sed -n "s/^.*\"phase\":\"$2\".*\"$3\":\([0-9.]*\).*/\1/p" "$1" | xargs; }
+
+# In these results, made by `cells`, no row is before PBG's replay.
+pbg_is_best() { # pbg_is_best ARCH APP
+    local lab=$logs/lab/$1-smp1/$1/$2 policy best avg
+    best=$(figure "$lab/sched_pbg.jsonl" replay avg_turnaround_ns)
+    for policy in "${policies[@]}"; do
+        [[ $policy != sched_pbg ]] || continue
+        avg=$(figure "$lab/$policy.jsonl" run avg_turnaround_ns)
+        echo "$policy $avg, sched_pbg $best"
+        ((best < avg))
+    done
+}
+
+# At full scale, as the window is less than a tick long otherwise.
+shares() { # shares ARCH POLICY: the CPU is shared equally, or as many groups are done
+    local out=$logs/shares groups
+    make run A=apps/sched-tests/unequal ARCH="$1" FEATURES="$2" | show | grep '^SCHED-' >"$out"
+    if [[ $2 == sched_fifo ]]; then
+        groups=$(figure "$out" run groups)
+        [[ $groups =~ ^([1-9][0-9]*)( \1){3}$ ]]
+    else
+        awk -v jain="$(figure "$out" run jain)" 'BEGIN { exit !(jain >= 0.98 && jain <= 1) }'
+    fi
+}
+
+boot_log() { # ArceOS itself names the scheduler
+    make run A=apps/sched-tests/realtime SCALE=1000 FEATURES="$1" LOG=info |
+        show | grep -F "use ${NAMES[$1]} scheduler."
 }
 
 # What PBG promises: at full scale the replay is within 2 % of the best average
@@ -206,15 +244,6 @@ promise() { # promise ARCH
         grep 'SCHED-RUN .*"phase":"replay"')
     [[ $replay =~ \"avg_turnaround_ns\":([0-9]+).*\"context_switches\":([0-9]+),\"srpt_bound_ns\":([0-9]+) ]]
     ((BASH_REMATCH[1] * 100 <= BASH_REMATCH[3] * 102 && BASH_REMATCH[2] < 1000))
-}
-
-same_twice() { # same_twice ARCH POLICY VARIABLES...: what was counted is exact
-    local n
-    for n in 1 2; do
-        make justrun A=apps/sched-tests/realtime SCALE=1000 ARCH="$1" FEATURES="$2" "${@:3}" |
-            show | grep '^SCHED-' >"$logs/twice$n"
-    done
-    cmp "$logs/twice1" "$logs/twice2"
 }
 
 # A guest's 3 s by the host's clock, to 1 %. A busy host can only be late, and
@@ -242,6 +271,7 @@ real_clock() {
 check 'host: axsched-ext' host_tests axsched-ext
 check 'host: axsched-ext with sched_pbg' host_tests axsched-ext --features sched_pbg --test c_abi
 check 'host: sched-tests-common' host_tests sched-tests-common
+check 'host: schedlab' host_tests schedlab --profile tool
 check 'host: two policies do not compile' two_policies
 check 'host: axtask uses the local axsched' local_shim
 check 'host: an ArceOS tree adopts it' adopted
@@ -267,20 +297,24 @@ check 'make: refuses ACCEL=y under icount' refused TIMING=real ACCEL=y
 check 'make: justrun without an image' no_image
 
 for arch in "${ARCHES[@]}"; do
-    for policy in "${policies[@]}"; do
-        # The boot log once per policy; the other architectures boot as users do.
-        if [[ $arch == x86_64 ]]; then
-            check "qemu: realtime $arch $policy LOG=info" boot_log "$arch" "$policy"
-            check "qemu: realtime $arch $policy twice the same" same_twice "$arch" "$policy" LOG=info
-        else
-            check "qemu: realtime $arch $policy" realtime "$arch" "$policy"
-            check "qemu: realtime $arch $policy twice the same" same_twice "$arch" "$policy"
-        fi
+    apps=realtime,yield
+    if [[ $arch == x86_64 ]]; then apps=equal,unequal,yield,realtime,occupy; fi
+    check "qemu: every policy, $arch, $apps" cells "$arch" "$apps"
+    for app in realtime yield; do
+        check "qemu: PBG has the lowest average turnaround of all, $arch, $app" pbg_is_best "$arch" "$app"
     done
+    for policy in sched_cfs sched_rr; do
+        check "qemu: unequal $arch $policy, full scale, Jain's index >= 0.98" shares "$arch" "$policy"
+    done
+    check "qemu: unequal $arch sched_fifo, full scale, equal groups" shares "$arch" sched_fifo
     check "qemu: realtime $arch sched_pbg, full scale, 2 % of the bound" promise "$arch"
     check "qemu: selftest tasks $arch sched_pbg" selftest tasks ARCH="$arch" FEATURES=sched_pbg
     check "qemu: selftest clock $arch icount" selftest clock ARCH="$arch"
     if [[ $arch == x86_64 ]]; then # no matter of the architecture
+        check "qemu: every policy, $arch, realtime,yield, 4 CPUs" cells "$arch" realtime,yield 4
+        for policy in "${policies[@]}"; do
+            check "qemu: boot log $policy" boot_log "$policy"
+        done
         check 'qemu: selftest calls sched_pbg' selftest calls FEATURES=sched_pbg
         check 'qemu: selftest calls sched_rr' selftest calls FEATURES=sched_rr
         check 'qemu: selftest share sched_pbg' selftest share FEATURES=sched_pbg

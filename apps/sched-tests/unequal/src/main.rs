@@ -12,6 +12,10 @@
 //! since the start of all. What it runs after that is not counted: Jain's index is
 //! about the CPU time inside the 5 s, to the tick of the counter.
 //!
+//! Under instruction-counted time a group of each task takes 1 s together, so in
+//! 5 s a policy that takes turns group by group, as FIFO does, gives each task as
+//! many groups, and task4 four times the time of task1.
+//!
 //! The parameters are those of the PBG report. `SCALE=n` divides the groups and
 //! the 5 s, so that as many groups fit; but not the timer tick, so that at
 //! SCALE=100 the whole window is one time slice of round robin.

@@ -25,6 +25,9 @@ const ROOTS: [&str; 6] = [
 /// Folders of a module that cargo does not build for an app.
 const NOT_BUILT: [&str; 4] = ["benches", "examples", "fuzz", "tests"];
 
+/// Scripts that neither build nor boot an image.
+const NOT_CALLED: [&str; 2] = ["scripts/clippy.sh", "scripts/test.sh"];
+
 /// The files that matter, read once.
 pub struct Fingerprints {
     /// From the project's root, sorted; and a hash of what is in it.
@@ -94,8 +97,11 @@ pub fn of(sources: &str, variables: &[String]) -> String {
     )))
 }
 
-/// `modules/<name>/tests/…` and the like are not part of any image.
+/// Tests and the like are not part of any image.
 fn is_built(path: &Path) -> bool {
+    if NOT_CALLED.iter().any(|script| path == Path::new(script)) {
+        return false;
+    }
     let mut parts = path.iter().map(|part| part.to_string_lossy());
     let of_a_module = parts.next().is_some_and(|first| first == "modules");
     !(of_a_module
@@ -180,6 +186,7 @@ mod tests {
             "apps/a/main.rs.bak",
             "modules/m/tests/x.rs",
             "modules/m/benches/x.rs",
+            "scripts/test.sh",
         ] {
             tree.write(path, "new");
         }

@@ -1,30 +1,33 @@
-//! The loop on aarch64: 3 n + 1 instructions for n rounds.
+//! The loop on aarch64.
 
 use core::arch::asm;
 
-use super::{A, C};
+use super::A;
 
-/// Instructions that one round costs.
-pub const INSTRUCTIONS_PER_ROUND: u64 = 3;
-/// Instructions of the loop beside its rounds.
-pub const INSTRUCTIONS_BESIDE: u64 = 1;
-
-/// Iterates the generator for `rounds` rounds from `x` and returns the last value.
+/// Iterates the generator for `rounds` rounds from `x`, which is not 0, and returns
+/// the last value.
 #[inline(never)]
 pub fn spin(mut x: u64, rounds: u64) -> u64 {
     // SAFETY: registers only; no memory, no stack.
     unsafe {
         asm!(
-            "cbz {n}, 3f",
+            "ands {odd}, {n}, #1",
+            "lsr {n}, {n}, #1",
+            "b.eq 2f",
+            "mul {x}, {x}, {a}",
+            "nop",
             "2:",
-            "madd {x}, {x}, {a}, {c}",
-            "subs {n}, {n}, #1",
-            "b.ne 2b",
+            "cbz {n}, 4f",
             "3:",
+            "mul {x}, {x}, {a}",
+            "mul {x}, {x}, {a}",
+            "subs {n}, {n}, #1",
+            "b.ne 3b",
+            "4:",
             n = inout(reg) rounds => _,
             x = inout(reg) x,
             a = in(reg) A,
-            c = in(reg) C,
+            odd = out(reg) _,
             options(pure, nomem, nostack),
         );
     }

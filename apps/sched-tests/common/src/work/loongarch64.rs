@@ -1,31 +1,33 @@
-//! The loop on loongarch64: 4 n + 1 instructions for n rounds.
+//! The loop on loongarch64.
 
 use core::arch::asm;
 
-use super::{A, C};
+use super::A;
 
-/// Instructions that one round costs.
-pub const INSTRUCTIONS_PER_ROUND: u64 = 4;
-/// Instructions of the loop beside its rounds.
-pub const INSTRUCTIONS_BESIDE: u64 = 1;
-
-/// Iterates the generator for `rounds` rounds from `x` and returns the last value.
+/// Iterates the generator for `rounds` rounds from `x`, which is not 0, and returns
+/// the last value.
 #[inline(never)]
 pub fn spin(mut x: u64, rounds: u64) -> u64 {
     // SAFETY: registers only; no memory, no stack.
     unsafe {
         asm!(
-            "beqz {n}, 3f",
-            "2:",
+            "andi {odd}, {n}, 1",
+            "srli.d {n}, {n}, 1",
+            "beqz {odd}, 2f",
             "mul.d {x}, {x}, {a}",
-            "add.d {x}, {x}, {c}",
-            "addi.d {n}, {n}, -1",
-            "bnez {n}, 2b",
+            "nop",
+            "2:",
+            "beqz {n}, 4f",
             "3:",
+            "mul.d {x}, {x}, {a}",
+            "mul.d {x}, {x}, {a}",
+            "addi.d {n}, {n}, -1",
+            "bnez {n}, 3b",
+            "4:",
             n = inout(reg) rounds => _,
             x = inout(reg) x,
             a = in(reg) A,
-            c = in(reg) C,
+            odd = out(reg) _,
             options(pure, nomem, nostack),
         );
     }

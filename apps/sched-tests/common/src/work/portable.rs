@@ -3,18 +3,14 @@
 
 use core::hint::black_box;
 
-use super::{A, C};
+use super::A;
 
-/// Instructions that one round costs: unknown, the least possible is stated.
-pub const INSTRUCTIONS_PER_ROUND: u64 = 2;
-/// Instructions of the loop beside its rounds.
-pub const INSTRUCTIONS_BESIDE: u64 = 0;
-
-/// Iterates the generator for `rounds` rounds from `x` and returns the last value.
+/// Iterates the generator for `rounds` rounds from `x`, which is not 0, and returns
+/// the last value.
 #[inline(never)]
 pub fn spin(mut x: u64, rounds: u64) -> u64 {
     for _ in 0..rounds {
-        x = black_box(x.wrapping_mul(A).wrapping_add(C));
+        x = black_box(x.wrapping_mul(A));
     }
     x
 }

@@ -22,8 +22,8 @@ use sched_tests_common::{
 
 use super::verdict;
 
-/// Some 3 to 4 s under icount, 300 ticks or more.
-const ROUNDS: u64 = 1_000_000_000;
+/// 4 s under icount, 400 ticks.
+const ROUNDS: u64 = 2_000_000_000;
 /// Of the promise: the end may cut off the last round of turns.
 const TOLERANCE: f64 = 0.95;
 /// Time for gc to reclaim the measured task, so that it has no part in the share.

@@ -37,7 +37,7 @@ use sched_tests_common::{
 use super::{verdict, verdict_on};
 
 /// Rounds of a unit of work: about 5 ms under icount, half a tick.
-const UNIT: u64 = 1_250_000;
+const UNIT: u64 = 2_500_000;
 /// How long main looks on; all is over in a tenth of this.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
