@@ -25,7 +25,7 @@ endif
 given = $(if $(filter command environment,$(firstword $(origin $(1)))),$(2) '$($(1))')
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
-SCHEDLAB = MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --quiet --profile tool --package schedlab --
+SCHEDLAB = MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --profile tool --package schedlab --
 
 .PHONY: matrix compare lab-list lab-tools
 

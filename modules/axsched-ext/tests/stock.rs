@@ -126,3 +126,62 @@ fn stock_cfs_starves_the_others_of_a_task_that_sets_its_priority() {
     let ops = [Op::Spawn(modest), Op::Spawn(greedy)];
     only_stock_starves("modest", 4 * 87, &Program::new("main", ops));
 }
+
+/// For how many ticks in a row a task that has worked for 5,000 ticks waits when
+/// another comes from a queue where hardly anything has happened.
+fn wait_beside_a_newcomer<S, W>(
+    mut made: impl FnMut() -> S,
+    mut wrap: impl FnMut(&'static str) -> W,
+) -> u64
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = &'static str>,
+{
+    VirtualClock::set(0);
+    let (mut young, mut old) = (made(), made());
+    let tick_passes = || VirtualClock::advance(1_000);
+    /// A tick's work on one CPU, and what it leads to.
+    fn tick<S: BaseScheduler>(queue: &mut S, running: S::SchedItem) -> S::SchedItem {
+        if !queue.task_tick(&running) {
+            return running;
+        }
+        queue.put_prev_task(running, true);
+        queue.pick_next_task().expect("one was put back")
+    }
+
+    old.add_task(Arc::new(wrap("worker")));
+    let mut running = old.pick_next_task().unwrap();
+    for _ in 0..5_000 {
+        tick_passes();
+        running = tick(&mut old, running);
+    }
+
+    young.add_task(Arc::new(wrap("mover")));
+    let mut mover = young.pick_next_task().unwrap();
+    for _ in 0..5 {
+        tick_passes();
+        running = tick(&mut old, running);
+        mover = tick(&mut young, mover);
+    }
+    assert!(young.pick_next_task().is_none(), "the mover has blocked");
+    old.put_prev_task(mover, false); // and wakes on the other queue
+
+    let (mut waits, mut longest) = (0, 0);
+    for _ in 0..10_000 {
+        tick_passes();
+        running = tick(&mut old, running);
+        waits = if **running == "worker" { 0 } else { waits + 1 };
+        longest = longest.max(waits);
+    }
+    longest
+}
+
+/// vruntime counts from the start of a queue, and stock CFS takes it along to a
+/// queue with another start.
+#[test]
+fn stock_cfs_starves_the_worker_when_a_task_changes_queues() {
+    let stock = wait_beside_a_newcomer(|| Stock(CFScheduler::new()), CFSTask::new);
+    assert!(stock > 4_000, "{stock}");
+    let ours = wait_beside_a_newcomer(CfsScheduler::<_, VirtualClock>::new, CfsTask::new);
+    assert!((1..=4).contains(&ours), "{ours}");
+}
