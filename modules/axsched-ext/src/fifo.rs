@@ -12,7 +12,8 @@
 use alloc::sync::Arc;
 
 use crate::event::{Adapter, Forget, Policy};
-use crate::task::{self, Queue, Task};
+use crate::queue::Queue;
+use crate::task::Task;
 
 /// A task under [`FifoScheduler`].
 pub type FifoTask<T> = Task<T, ()>;
@@ -49,7 +50,7 @@ impl<T> Policy for Fifo<T> {
     }
 
     fn remove(&mut self, task: &Arc<FifoTask<T>>) -> Option<Arc<FifoTask<T>>> {
-        task::remove(&mut self.ready, task)
+        self.ready.remove(task)
     }
 }
 

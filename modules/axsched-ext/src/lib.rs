@@ -37,6 +37,7 @@ pub mod fifo;
 pub mod mlfq;
 pub mod ordered;
 pub mod pbg;
+mod queue;
 pub mod rr;
 pub mod selected;
 pub mod sjf;

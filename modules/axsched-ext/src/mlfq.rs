@@ -36,7 +36,8 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::burst::{Account, Accounted, Bursts, TickLength};
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Remember, Return, Tick};
-use crate::task::{self, Fresh, Queue, Task};
+use crate::queue::Queue;
+use crate::task::{Fresh, Task};
 use crate::units::Counts;
 
 /// A task under [`MlfqScheduler`].
@@ -242,7 +243,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
             return aside;
         }
         for (level, queue) in self.levels.iter_mut().enumerate() {
-            if let Some(task) = task::remove(queue, task) {
+            if let Some(task) = queue.remove(task) {
                 if queue.is_empty() {
                     self.occupied &= !(1 << level);
                 }

@@ -18,7 +18,8 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::event::{Adapter, Policy, Remember, Return, Tick};
-use crate::task::{self, Fresh, Queue, Task};
+use crate::queue::Queue;
+use crate::task::{Fresh, Task};
 
 /// A task under [`RrScheduler`].
 pub type RrTask<T, const SLICE: usize> = Task<T, RrState<SLICE>>;
@@ -27,7 +28,7 @@ pub type RrScheduler<T, const SLICE: usize> = Adapter<Rr<T, SLICE>>;
 
 /// What round robin remembers of a task.
 pub struct RrState<const SLICE: usize> {
-    /// Timer ticks left of its slice. Relaxed: see LOCK in [`task`].
+    /// Timer ticks left of its slice. Relaxed: see LOCK in [`task`](crate::task).
     left: AtomicUsize,
 }
 
@@ -118,7 +119,7 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
     }
 
     fn remove(&mut self, task: &Arc<RrTask<T, SLICE>>) -> Option<Arc<RrTask<T, SLICE>>> {
-        task::remove(&mut self.ready, task)
+        self.ready.remove(task)
     }
 }
 

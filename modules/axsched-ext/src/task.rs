@@ -10,10 +10,9 @@
 //! by load and store, without read-modify-write: they exist because the wrapper
 //! is shared through `Arc`, not because two CPUs race.
 
-use alloc::sync::Arc;
 use core::ops::Deref;
 
-use linked_list_r4l::{GetLinks, Links, List};
+use crate::queue::Link;
 
 /// The state of a task that a policy has not seen yet.
 pub trait Fresh {
@@ -29,7 +28,7 @@ impl Fresh for () {
 pub struct Task<T, S> {
     inner: T,
     pub(crate) state: S,
-    links: Links<Self>,
+    pub(crate) link: Link<Self>,
 }
 
 impl<T, S: Fresh> Task<T, S> {
@@ -38,7 +37,7 @@ impl<T, S: Fresh> Task<T, S> {
         Self {
             inner,
             state: S::FRESH,
-            links: Links::new(),
+            link: Link::new(),
         }
     }
 }
@@ -60,37 +59,4 @@ impl<T, S> Deref for Task<T, S> {
     fn deref(&self) -> &T {
         &self.inner
     }
-}
-
-impl<T, S> GetLinks for Task<T, S> {
-    type EntryType = Self;
-    #[inline]
-    fn get_links(task: &Self) -> &Links<Self> {
-        &task.links
-    }
-}
-
-/// A queue of ready tasks, linked through the tasks. Push and pop cost a
-/// constant number of instructions and never allocate.
-///
-/// `List::push_*` drops an item that is linked already. That cannot happen
-/// here: `axtask` hands a task in only after moving it to the ready state, and
-/// a ready task is in exactly one queue.
-pub(crate) type Queue<T, S> = List<Arc<Task<T, S>>>;
-
-/// Takes `task` out of `queue` if it is there. Linear: `axtask` never removes a
-/// task, and a search, unlike `List::remove`, is sound for a task that is
-/// linked in some other queue.
-pub(crate) fn remove<T, S>(
-    queue: &mut Queue<T, S>,
-    task: &Arc<Task<T, S>>,
-) -> Option<Arc<Task<T, S>>> {
-    let mut cursor = queue.cursor_front_mut();
-    while let Some(entry) = cursor.current() {
-        if core::ptr::eq(entry, Arc::as_ptr(task)) {
-            return cursor.remove_current();
-        }
-        cursor.move_next();
-    }
-    None
 }

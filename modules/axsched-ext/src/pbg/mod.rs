@@ -71,7 +71,8 @@ pub use replay::{OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS, PLAN_TICKS};
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Remember, Return, Tick};
 use crate::rr::{self, RrState};
-use crate::task::{self, Fresh, Queue, Task};
+use crate::queue::Queue;
+use crate::task::{Fresh, Task};
 use crate::units::Counts;
 use control::Order;
 use measure::Recorder;
@@ -106,7 +107,7 @@ impl Member {
     }
 }
 
-/// What PBG remembers of a task. Relaxed: see LOCK in [`task`].
+/// What PBG remembers of a task. Relaxed: see LOCK in [`task`](crate::task).
 pub struct PbgState {
     slice: RrState<SLICE_TICKS>,
     /// The epoch and the [`Member`] of it that this task is. 0 is a task that was
@@ -425,7 +426,7 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
         {
             return Some(task);
         }
-        task::remove(&mut self.queue, task)
+        self.queue.remove(task)
     }
 }
 

@@ -1,0 +1,244 @@
+//! A queue of ready tasks in order of arrival, linked through the tasks.
+//!
+//! Singly linked, because a scheduler takes from the front: a push and a pop are a
+//! handful of instructions each, and none allocates. (ArceOS's own `linked_list_r4l`
+//! is doubly linked and guards each link by a compare-and-swap; a yield under FIFO
+//! costs 25 instructions more with it. See `docs/adr/0004-own-queue.md`.)
+//!
+//! CHAIN: from `head` the links lead through every task of the queue to `tail`,
+//! whose link is null. Each of these tasks is in this queue only, and the queue owns
+//! one handle of it.
+//!
+//! APART: the link of a task that is in no queue is [`APART`].
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use crate::task::Task;
+
+/// A task's place in a queue. Relaxed: see LOCK in [`task`](crate::task).
+pub(crate) struct Link<N>(AtomicPtr<N>);
+
+impl<N> Link<N> {
+    /// Of a task that is in no queue: no address that a task can have.
+    const APART: *mut N = ptr::without_provenance_mut(1);
+
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(Self::APART))
+    }
+
+    #[inline]
+    fn get(&self) -> *mut N {
+        self.0.load(Relaxed)
+    }
+
+    #[inline]
+    fn set(&self, next: *mut N) {
+        self.0.store(next, Relaxed);
+    }
+}
+
+/// The queue.
+pub(crate) struct Queue<T, S> {
+    /// Null if the queue is empty.
+    head: *mut Task<T, S>,
+    /// Null or stale if it is.
+    tail: *mut Task<T, S>,
+    owns: PhantomData<Arc<Task<T, S>>>,
+}
+
+// SAFETY: the pointers are owned handles, and an `Arc` of such a task may be sent.
+unsafe impl<T: Send + Sync, S: Send + Sync> Send for Queue<T, S> {}
+
+impl<T, S> Queue<T, S> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            head: ptr::null_mut(),
+            tail: ptr::null_mut(),
+            owns: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.head.is_null()
+    }
+
+    /// The handle's pointer, and a check of APART.
+    ///
+    /// # Panics
+    /// If the task is in a queue already.
+    #[inline]
+    fn enter<'a>(task: Arc<Task<T, S>>) -> (*mut Task<T, S>, &'a Link<Task<T, S>>) {
+        let raw = Arc::into_raw(task).cast_mut();
+        // SAFETY: the handle that was just given up keeps the task alive, and it is
+        // the caller's, the queue's, from now on.
+        let link = unsafe { &(*raw).link };
+        assert!(
+            ptr::eq(link.get(), Link::APART),
+            "APART: the task is in a queue"
+        );
+        (raw, link)
+    }
+
+    /// Puts a task last.
+    ///
+    /// # Panics
+    /// If it is in a queue already.
+    #[inline]
+    pub(crate) fn push_back(&mut self, task: Arc<Task<T, S>>) {
+        let (raw, link) = Self::enter(task);
+        link.set(ptr::null_mut());
+        if self.head.is_null() {
+            self.head = raw;
+        } else {
+            // SAFETY: by CHAIN the tail is a task of this queue, hence alive.
+            unsafe { &(*self.tail).link }.set(raw);
+        }
+        self.tail = raw;
+    }
+
+    /// Puts a task first.
+    ///
+    /// # Panics
+    /// If it is in a queue already.
+    #[inline]
+    pub(crate) fn push_front(&mut self, task: Arc<Task<T, S>>) {
+        let (raw, link) = Self::enter(task);
+        link.set(self.head);
+        if self.head.is_null() {
+            self.tail = raw;
+        }
+        self.head = raw;
+    }
+
+    /// Takes the first task.
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<Arc<Task<T, S>>> {
+        if self.head.is_null() {
+            return None;
+        }
+        let raw = self.head;
+        // SAFETY: by CHAIN the head is a task of this queue, hence alive.
+        let link = unsafe { &(*raw).link };
+        self.head = link.get();
+        link.set(Link::APART);
+        // SAFETY: by CHAIN this queue owned a handle, which goes to the caller.
+        Some(unsafe { Arc::from_raw(raw) })
+    }
+
+    /// Takes `task` out if it is here. Linear: `axtask` never removes a task, and a
+    /// search is sound for a task that is in another queue.
+    pub(crate) fn remove(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
+        let wanted = Arc::as_ptr(task).cast_mut();
+        let mut before: *mut Task<T, S> = ptr::null_mut();
+        let mut at = self.head;
+        while !at.is_null() {
+            // SAFETY: by CHAIN `at` is a task of this queue, hence alive.
+            let link = unsafe { &(*at).link };
+            let next = link.get();
+            if at == wanted {
+                if before.is_null() {
+                    self.head = next;
+                } else {
+                    // SAFETY: so is `before`.
+                    unsafe { &(*before).link }.set(next);
+                }
+                if next.is_null() {
+                    self.tail = before;
+                }
+                link.set(Link::APART);
+                // SAFETY: by CHAIN this queue owned a handle, which goes to the caller.
+                return Some(unsafe { Arc::from_raw(at) });
+            }
+            before = at;
+            at = next;
+        }
+        None
+    }
+
+    /// CHAIN; how many tasks there are.
+    #[cfg(test)]
+    fn assert_valid(&self) -> usize {
+        let (mut n, mut last, mut at) = (0, ptr::null_mut::<Task<T, S>>(), self.head);
+        while !at.is_null() {
+            assert_ne!(at, Link::APART, "CHAIN");
+            n += 1;
+            last = at;
+            // SAFETY: by CHAIN.
+            at = unsafe { &*at }.link.get();
+        }
+        assert!(n == 0 || last == self.tail, "CHAIN: the tail is the last");
+        n
+    }
+}
+
+impl<T, S> Drop for Queue<T, S> {
+    fn drop(&mut self) {
+        while self.pop_front().is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+    use std::vec::Vec;
+
+    type Entry = Arc<Task<usize, ()>>;
+
+    proptest! {
+        /// Two queues beside two lists, and as many tasks as there are handles.
+        #[test]
+        fn a_queue_is_a_list(ops in prop::collection::vec((0..5u8, 0..2usize, 0..8usize), 0..300)) {
+            let tasks: Vec<Entry> = (0..8).map(|i| Arc::new(Task::new(i))).collect();
+            let mut queues = [Queue::new(), Queue::new()];
+            let mut lists = [VecDeque::new(), VecDeque::new()];
+            for (op, q, i) in ops {
+                let is_in = lists.iter().any(|list: &VecDeque<usize>| list.contains(&i));
+                match op {
+                    0 | 1 if is_in => {}
+                    0 => {
+                        queues[q].push_back(tasks[i].clone());
+                        lists[q].push_back(i);
+                    }
+                    1 => {
+                        queues[q].push_front(tasks[i].clone());
+                        lists[q].push_front(i);
+                    }
+                    2 | 3 => {
+                        let found = queues[q].pop_front().map(|task| *task.inner());
+                        prop_assert_eq!(found, lists[q].pop_front());
+                    }
+                    _ => {
+                        let found = queues[q].remove(&tasks[i]).map(|task| *task.inner());
+                        let place = lists[q].iter().position(|&other| other == i);
+                        prop_assert_eq!(found, place.and_then(|place| lists[q].remove(place)));
+                    }
+                }
+                for (queue, list) in queues.iter().zip(&lists) {
+                    prop_assert_eq!(queue.assert_valid(), list.len());
+                    prop_assert_eq!(queue.is_empty(), list.is_empty());
+                }
+                for (i, task) in tasks.iter().enumerate() {
+                    let is_in = lists.iter().any(|list| list.contains(&i));
+                    prop_assert_eq!(Arc::strong_count(task), 1 + usize::from(is_in));
+                }
+            }
+            drop(queues);
+            prop_assert!(tasks.iter().all(|task| Arc::strong_count(task) == 1));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "APART")]
+    fn a_task_is_in_one_queue_at_a_time() {
+        let task = Arc::new(Task::<usize, ()>::new(1));
+        let (mut a, mut b) = (Queue::new(), Queue::new());
+        a.push_back(task.clone());
+        b.push_back(task);
+    }
+}
