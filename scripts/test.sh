@@ -182,11 +182,11 @@ leaves_nothing() {
 
 # --- QEMU -------------------------------------------------------------------
 
-# All cells of these apps, at a scale at which a run is a moment; counted time
+# All cells of these apps, at a scale at which a run is a moment and a few ticks long; counted time
 # must give the same lines twice, and PBG on one CPU measures and replays.
 cells() { # cells ARCH APPS [SMP]
     local lab=$logs/lab/$1-smp${3-1} app policy file phases n=0
-    make matrix ARCH="$1" A="$2" SMP="${3-1}" SCALE=1000 LAB="--repeat 2 --results $lab"
+    make matrix ARCH="$1" A="$2" SMP="${3-1}" SCALE=100 LAB="--repeat 2 --results $lab"
     for app in ${2//,/ }; do
         for policy in "${policies[@]}"; do
             file=$lab/$1/$app/$policy.jsonl

@@ -12,6 +12,9 @@ use crate::task::{Fresh, Task};
 /// A tick of the bench, in counts.
 pub const TICK: u64 = 1000;
 
+/// A delay between two things that happen because of a tick, in counts.
+pub const LATE: u64 = 5;
+
 pub type Handle<P> = Arc<Task<&'static str, <P as Policy>::State>>;
 
 pub struct Bench<P: Policy<Inner = &'static str>> {
@@ -92,6 +95,39 @@ impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
     pub fn tick(&mut self) -> &'static str {
         self.run(TICK);
         self.interrupt()
+    }
+
+    /// The same on a machine, where a scheduler call comes a while after what causes
+    /// it: [`LATE`] from the tick to the put, and from the put to the pick.
+    pub fn late_tick(&mut self) -> &'static str {
+        self.run(TICK - 2 * LATE);
+        let current = self.current.clone();
+        if !current.is_some_and(|current| self.scheduler.task_tick(&current)) {
+            self.run(2 * LATE);
+            return self.name();
+        }
+        self.run(LATE);
+        let current = self.current.take().expect("it was there a moment ago");
+        self.scheduler.put_prev_task(current, true);
+        self.run(LATE);
+        self.pick()
+    }
+
+    /// The longest time, in late ticks of the next `ticks`, between two in which the
+    /// same one of `tasks` runs.
+    pub fn longest_wait(&mut self, tasks: &[Handle<P>], ticks: u64) -> u64 {
+        let mut last = std::vec![0; tasks.len()];
+        let mut longest = 0;
+        for now in 0..ticks {
+            let current = self.current.as_ref().expect("somebody is always ready");
+            let place = tasks.iter().position(|task| Arc::ptr_eq(task, current));
+            let last = &mut last[place.expect("one of the tasks")];
+            longest = longest.max(now - *last);
+            *last = now;
+            self.late_tick();
+        }
+        last.iter()
+            .fold(longest, |longest, &last| longest.max(ticks - last))
     }
 
     /// The tick alone.

@@ -47,6 +47,9 @@ pub(crate) struct Returned {
     pub burst: Counts,
     /// Whether the task comes from another queue.
     pub moved: bool,
+    /// How long ago it was dispatched, or was last charged while it ran; ages for a
+    /// task that never was. At least the time that it was away.
+    pub age: Counts,
 }
 
 /// The queue's side: who runs here.
@@ -110,6 +113,7 @@ impl<T, S: Accounted> Bursts<T, S> {
         Returned {
             burst: end(account, now),
             moved,
+            age: now - Counts(account.since.load(Relaxed)),
         }
     }
 
@@ -157,9 +161,10 @@ fn end(account: &Account, now: Counts) -> Counts {
 /// The length of a timer tick, in counts, learned from the ticks themselves: the
 /// library is told neither the counter's nor the timer's rate.
 ///
-/// The shortest distance between two ticks in the last full window, since idle
-/// time and disabled interrupts only stretch the distance to a tick. (They can
-/// shorten the next one; that is forgotten a window later.)
+/// The shortest distance between two ticks in the last full window, since disabled
+/// interrupts only stretch the distance to a tick. (They can shorten the next one;
+/// that is forgotten a window later.) Idle time is no distance: an idle CPU is not
+/// told of its ticks.
 pub(crate) struct TickLength {
     last: Option<Counts>,
     shortest: Counts,
@@ -197,6 +202,19 @@ impl TickLength {
         }
     }
 
+    /// The CPU has nothing to do: the next tick is no measure.
+    #[inline]
+    pub(crate) fn idle(&mut self) {
+        self.last = None;
+    }
+
+    /// Half of it, to count ticks by time: what runs from just after one tick to
+    /// the next has run for a little less than a tick.
+    #[inline]
+    pub(crate) const fn half(&self) -> Counts {
+        Counts(self.length.0 / 2)
+    }
+
     /// The length; zero until two ticks have been seen.
     #[inline]
     pub(crate) const fn length(&self) -> Counts {
@@ -222,6 +240,19 @@ mod tests {
             learn([0, 5000, 5100, 5200, 9200, 9300, 9400, 9500, 9600, 9700]),
             100
         );
+    }
+
+    #[test]
+    fn ticks_before_and_after_idling_are_not_a_ticks_length_apart() {
+        let mut length = TickLength::new();
+        for at in (0..100).map(|i| i * 5000) {
+            length.tick(Counts(at));
+            length.tick(Counts(at + 100));
+            length.idle();
+        }
+        assert_eq!(length.length().0, 100);
+        length.tick(Counts(1_000_000));
+        assert_eq!(length.length().0, 100);
     }
 
     #[test]

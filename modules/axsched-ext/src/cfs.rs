@@ -5,27 +5,32 @@
 //!  2. The ready task with the smallest vruntime runs; ties in order of arrival.
 //!  3. `min_vruntime` is the smallest vruntime in the queue, the running task's
 //!     included. It never decreases, and moves on every pick, put and tick.
-//!  4. A new task starts at `min_vruntime`: it owes nothing and is owed nothing.
+//!  4. A new task starts [`GRANULARITY_TICKS`] after `min_vruntime`, as if it had
+//!     just had a turn: a chain of tasks that spawn each other cannot keep those
+//!     waiting that were there before.
 //!  5. A task that wakes is at most [`SLEEPER_CREDIT_TICKS`] behind
 //!     `min_vruntime`, however long it slept.
 //!  6. A task that yields goes behind the first in line: its vruntime is raised to
 //!     that one's.
 //!  7. A task that changes queues keeps its distance from `min_vruntime`, not its
-//!     vruntime: the queues' lines of time have nothing to do with each other.
+//!     vruntime: the queues' lines of time have nothing to do with each other. What
+//!     it is ahead shrinks by the time since it ran, as it would have at the old one.
 //!  8. `set_priority` takes nice values from −20 to 19. The time until then is
 //!     charged by the old weight, and nothing that was charged is forgotten.
-//!  9. A tick preempts the running task if it is at least [`GRANULARITY_TICKS`]
-//!     ahead of the first in line. A waker preempts nobody: the next tick does.
+//!  9. A tick preempts the running task if it is, to the nearest tick of its own
+//!     weight, at least [`GRANULARITY_TICKS`] ahead of the first in line. A waker
+//!     preempts nobody: the next tick does.
 //! 10. A preempted task keeps its vruntime.
 //!
 //! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of
 //! one nice value is a tenth of the CPU, more or less. Stock axsched 0.3.1 differs
-//! in rules 1 (ticks), 3 (moves only in add and remove), 5, 7, 8 and 9.
+//! in rules 1 (ticks), 3 (moves only in add and remove), 5, 7, 8 and 9. Rule 4 is
+//! Linux's `START_DEBIT`.
 //!
 //! **Bounds.** vruntime is 64 bits wide and wraps, on every architecture: it is
-//! only ever compared by difference. Among n ready tasks of equal weight each runs
-//! again after at most (n − 1) × (`GRANULARITY_TICKS` + `SLEEPER_CREDIT_TICKS` + 1)
-//! ticks.
+//! compared by difference, and one that is older than [`MEMORY`] not at all. Among n
+//! ready tasks of equal weight each runs again after at most (n − 1) ×
+//! (2 × `GRANULARITY_TICKS` + `SLEEPER_CREDIT_TICKS` + 1) ticks.
 //!
 //! **Cost.** O(log n) for put and pick, one counter read each; a multiplication
 //! for a charge, no division. Nothing allocates. Needs `axtask/preempt`.
@@ -54,6 +59,12 @@ pub const GRANULARITY_TICKS: u64 = 2;
 /// How far behind `min_vruntime` a task may wake, in ticks. One: it is first in
 /// line, and cannot keep the CPU for longer than a tick on the strength of it.
 pub const SLEEPER_CREDIT_TICKS: u64 = 1;
+
+/// For how long a task that is away is remembered, in counts: 2.4 hours at 1 GHz.
+/// Whoever comes back later is treated as having nothing and owing nothing: no debt
+/// is that large, and within this time no `min_vruntime` goes half-way round the line,
+/// not even beside a task of nice 19.
+pub const MEMORY: Counts = Counts(1 << 43);
 
 /// The weights of the nice values from −20 to 19, as in Linux's
 /// `sched_prio_to_weight`: each is about 1.25 times the next.
@@ -92,7 +103,7 @@ pub struct CfsState {
     account: Account,
     /// Nice value + 20.
     nice: AtomicU8,
-    /// vruntime − `min_vruntime`, as of the last charge (rule 7).
+    /// vruntime − `min_vruntime`, as of the last dispatch or charge (rule 7).
     lag: AtomicI64,
 }
 
@@ -177,7 +188,8 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
 
     fn spawned(&mut self, task: Arc<CfsTask<T>>) {
         self.bursts.adopt(&task);
-        task.state().set_key(self.min_vruntime); // rule 4
+        let debit = self.ticks(GRANULARITY_TICKS, NICE_0);
+        task.state().set_key(self.min_vruntime.later(debit)); // rule 4
         self.ready.insert(task);
     }
 
@@ -185,8 +197,12 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
         let state = task.state();
         let came = self.bursts.returned(&task, why, C::now());
-        if came.moved {
+        if came.age >= MEMORY {
+            state.set_key(self.min_vruntime);
+        } else if came.moved {
+            let away = weighted(came.age - came.burst, NICE_0) as i64;
             let lag = state.data().lag.load(Relaxed);
+            let lag = if lag > 0 { (lag - away).max(0) } else { lag };
             state.set_key(self.min_vruntime.later(lag as u64)); // rule 7
         }
         self.charge(&task, came.burst);
@@ -218,9 +234,13 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<CfsTask<T>>> {
-        let next = self.ready.pop_first()?;
+        let Some(next) = self.ready.pop_first() else {
+            self.tick.idle();
+            return None;
+        };
         self.bursts.begin(&next, C::now());
         self.move_min(next.state().key());
+        self.note_lag(&next);
         Some(next)
     }
 
@@ -236,7 +256,8 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         self.move_min(vruntime);
         self.note_lag(running);
         let nice = running.state().data().nice.load(Relaxed);
-        let granularity = self.ticks(GRANULARITY_TICKS, nice);
+        let ticks = self.ticks(GRANULARITY_TICKS, nice);
+        let granularity = ticks - weighted(self.tick.half(), nice);
         let is_ahead = |first| vruntime.after(first) >= granularity.max(1) as i64;
         Tick::reschedule_if(self.ready.first_key().is_some_and(is_ahead)) // rule 9
     }
@@ -251,6 +272,8 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         }
         if let Some(burst) = Bursts::so_far(task, C::now()) {
             self.charge(task, burst); // rule 8
+            self.move_min(task.state().key());
+            self.note_lag(task);
         }
         let place = (nice + NICE_0 as isize) as u8;
         task.state().data().nice.store(place, Relaxed);

@@ -4,14 +4,16 @@
 //!     highest level that has one runs.
 //!  2. A new task starts at level 0.
 //!  3. At level i a task has an allotment of 2^i ticks of time on the CPU. When it
-//!     is used up, the task moves down a level, to the end of that queue; at the
-//!     lowest level it stays, and goes to the end.
+//!     is used up, which a tick sees to the nearest tick, the task moves down a
+//!     level, to the end of that queue; at the lowest level it stays, and goes to
+//!     the end.
 //!  4. The allotment counts over yields and blocks, in time and not in ticks: a
 //!     task that gives way just before every tick moves down all the same.
 //!  5. A task that yields or wakes goes to the end of its level; one that is
 //!     preempted with allotment left goes to the front.
-//!  6. Every `RESET` ticks all tasks, ready, running or blocked, are back at level
-//!     0 with a fresh allotment.
+//!  6. Every `RESET` ticks of a queue all its tasks, ready, running or blocked, are
+//!     back at level 0 with a fresh allotment; so is one that comes from another
+//!     queue after that time. (An idle CPU has no ticks, and nobody who waits.)
 //!  7. A tick preempts the running task if its allotment is used up and somebody
 //!     is ready, or if somebody is ready at a higher level.
 //!  8. A task that yields sits out one pick if anybody else is ready.
@@ -21,8 +23,9 @@
 //! 100,000 ticks (1000 s at 100 Hz), which never came in its tests; the default
 //! here is [`RESET_TICKS`], one second.
 //!
-//! **Bound.** n ready tasks: each runs again within `RESET` + n ticks, since after a
-//! reset all share level 0, where a turn is one tick.
+//! **Bound.** n ready tasks: each runs again within `RESET` + 2 × n ticks, since after
+//! a reset all share level 0, where a turn is one tick, or up to one and a half if it
+//! begins between ticks.
 //!
 //! **Cost.** Put and pick are one list operation, one counter read and a
 //! find-first-set. Nothing allocates. A reset moves the ready tasks of the lower
@@ -88,6 +91,9 @@ pub struct Mlfq<T, C, const RESET: u32> {
     yielder: Option<Arc<MlfqTask<T>>>,
     bursts: Bursts<T, MlfqState>,
     tick: TickLength,
+    /// The running task's allotment was used up at the last tick, of whatever level
+    /// it is at now (rule 3).
+    expired: bool,
     ticks_since_reset: u32,
     resets: u32,
     clock: PhantomData<fn() -> C>,
@@ -105,20 +111,33 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         state.level.load(Relaxed)
     }
 
-    /// Adds to a task's use; whether that used its allotment up (rules 3 and 4).
+    /// Adds to a task's use; whether that used its allotment up, or all but `slack`
+    /// of it (rules 3 and 4).
     #[inline]
-    fn charge(&self, state: &MlfqState, run: Counts) -> bool {
+    fn charge(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
         let level = self.level(state);
         let used = Counts(state.used.load(Relaxed)).saturating_add(run);
         let tick = self.tick.length();
         // Before two ticks have been seen there is no measure of an allotment.
-        if tick == Counts::ZERO || used < tick.saturating_mul(1 << level) {
+        if tick == Counts::ZERO || used.saturating_add(slack) < tick.saturating_mul(1 << level) {
             state.used.store(used.0, Relaxed);
             return false;
         }
         state.used.store(0, Relaxed);
         state.level.store((level + 1).min(LOWEST), Relaxed);
         true
+    }
+
+    /// A task comes from another queue. That one's resets are none of this one's, so
+    /// the level stands, unless the task missed one meanwhile (rule 6).
+    fn moved(&self, state: &MlfqState, age: Counts) {
+        let period = self.tick.length().saturating_mul(u64::from(RESET));
+        let reset = if period > Counts::ZERO && age >= period {
+            self.resets.wrapping_sub(1)
+        } else {
+            self.resets
+        };
+        state.reset.store(reset, Relaxed);
     }
 
     #[inline]
@@ -169,6 +188,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
             yielder: None,
             bursts: Bursts::new(),
             tick: TickLength::new(),
+            expired: false,
             ticks_since_reset: 0,
             resets: 0,
             clock: PhantomData,
@@ -186,14 +206,12 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         let came = self.bursts.returned(&task, why, C::now());
         let state = task.state();
         if came.moved {
-            // Another queue's resets are none of this one's: the level stands.
-            state.reset.store(self.resets, Relaxed);
+            self.moved(state, came.age);
         }
-        let used_up = self.charge(state, came.burst);
+        let used_up = self.charge(state, came.burst, Counts::ZERO);
         match why {
             Return::Yielded => self.yielder = Some(task),
-            // A fresh allotment means that the last one was used up, at a tick or now.
-            Return::Preempted if !used_up && state.used.load(Relaxed) > 0 => {
+            Return::Preempted if !used_up && !self.expired => {
                 let level = self.level(state) as usize;
                 self.occupied |= 1 << level;
                 self.levels[level].push_front(task); // rule 5
@@ -204,19 +222,26 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
 
     fn left(&mut self) {
         if let Some((task, burst)) = self.bursts.left(C::now()) {
-            self.charge(task.state(), burst);
+            self.charge(task.state(), burst, Counts::ZERO);
         }
     }
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<MlfqTask<T>>> {
+        self.expired = false;
         let first = self.pop();
         let next = match (first, self.yielder.take()) {
             (Some(first), Some(yielder)) => {
                 self.push_back(yielder);
                 first
             }
-            (first, yielder) => first.or(yielder)?,
+            (first, yielder) => {
+                let Some(next) = first.or(yielder) else {
+                    self.tick.idle();
+                    return None;
+                };
+                next
+            }
         };
         self.bursts.begin(&next, C::now());
         Some(next)
@@ -226,7 +251,8 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         let now = C::now();
         self.tick.tick(now);
         let burst = Bursts::so_far(running, now);
-        let used_up = burst.is_none_or(|burst| self.charge(running.state(), burst));
+        let half = self.tick.half();
+        self.expired |= burst.is_none_or(|burst| self.charge(running.state(), burst, half));
         self.ticks_since_reset += 1;
         if self.ticks_since_reset >= RESET {
             self.reset();
@@ -234,7 +260,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         // `main` before its first pick has no account, and gives way to anybody.
         let level = self.level(running.state());
         let higher = (self.occupied & ((1 << level) - 1)) != 0;
-        Tick::reschedule_if(higher || used_up && self.occupied != 0) // rule 7
+        Tick::reschedule_if(higher || self.expired && self.occupied != 0) // rule 7
     }
 
     fn remove(&mut self, task: &Arc<MlfqTask<T>>) -> Option<Arc<MlfqTask<T>>> {

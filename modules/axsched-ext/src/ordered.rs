@@ -99,18 +99,22 @@ impl<'a, T, D> KeyAdapter<'a> for Links<T, D> {
 /// The queue.
 pub(crate) struct Ordered<T, D> {
     tree: RBTree<Links<T, D>>,
+    /// FIRST: the smallest key in the tree. Policies ask for it several times a
+    /// pick, and each time it would be a walk down the tree.
+    first: Option<Key>,
 }
 
 impl<T, D> Ordered<T, D> {
     pub(crate) const fn new() -> Self {
         Self {
             tree: RBTree::new(Links::NEW),
+            first: None,
         }
     }
 
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tree.is_empty()
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.first.is_none()
     }
 
     /// Puts a task in, by its key.
@@ -119,19 +123,26 @@ impl<T, D> Ordered<T, D> {
     /// If it stands in a queue already.
     #[inline]
     pub(crate) fn insert(&mut self, task: Arc<KeyedTask<T, D>>) {
+        let key = task.state().key();
+        if self.first.is_none_or(|first| key < first) {
+            self.first = Some(key);
+        }
         self.tree.insert(task);
     }
 
     /// The smallest key.
     #[inline]
-    pub(crate) fn first_key(&self) -> Option<Key> {
-        self.tree.front().get().map(|task| task.state().key())
+    pub(crate) const fn first_key(&self) -> Option<Key> {
+        self.first
     }
 
     /// Takes the task with the smallest key.
     #[inline]
     pub(crate) fn pop_first(&mut self) -> Option<Arc<KeyedTask<T, D>>> {
-        self.tree.front_mut().remove()
+        let mut cursor = self.tree.front_mut();
+        let task = cursor.remove();
+        self.first = cursor.get().map(|task| task.state().key());
+        task
     }
 
     /// Takes `task` out if it is there. Linear: `axtask` never removes a task,
@@ -140,7 +151,9 @@ impl<T, D> Ordered<T, D> {
         let mut cursor = self.tree.front_mut();
         while let Some(entry) = cursor.get() {
             if core::ptr::eq(entry, Arc::as_ptr(task)) {
-                return cursor.remove();
+                let task = cursor.remove();
+                self.first = self.tree.front().get().map(|task| task.state().key());
+                return task;
             }
             cursor.move_next();
         }

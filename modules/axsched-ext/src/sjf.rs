@@ -20,10 +20,12 @@
 //! code. Rule 3 is aging folded into a constant key: all waiting tasks age alike,
 //! so their order never changes while they wait.
 //!
-//! **Bound.** With n ready tasks, one with an expected burst e runs again after at
-//! most `PATIENCE` × e + 2 × n ticks: later arrivals are due later than it, and those
+//! **Bound.** With n ready tasks, one with an expected burst e, or that has had e of
+//! its present burst if that is more, runs again after at most `PATIENCE` × e + 2 × n
+//! ticks: later arrivals are due later than it, and those
 //! before it lose the CPU at the second tick after its due time. Busy yielders (`gc`)
-//! alternate with the others by rule 6.
+//! alternate with the others by rule 6. Several CPUs: a due time is by the counter of
+//! the CPU that makes the task ready, so counters that disagree add their difference.
 //!
 //! **Cost.** O(log n) for put and pick, one counter read each. Nothing allocates.
 //! Needs `axtask/preempt` for rules 4 and 5. `set_priority` returns false.

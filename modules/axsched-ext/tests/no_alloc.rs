@@ -4,6 +4,8 @@
 //! allocator of this test refuses while a scheduler call is under way; each
 //! test also shows that it would notice.
 
+mod common;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::panic::catch_unwind;
@@ -13,6 +15,7 @@ use axsched_ext::clock::VirtualClock;
 use axsched_ext::event::Adapter;
 use axsched_ext::pbg::{Control, Pbg};
 use axsched_ext::*;
+use common::Stock;
 
 thread_local! {
     static REFUSING: Cell<bool> = const { Cell::new(false) };
@@ -135,6 +138,38 @@ fn fifo() {
 #[test]
 fn rr() {
     Driver::new(RrScheduler::<u32, 5>::new(), |i| Arc::new(RrTask::new(i))).run();
+}
+
+#[test]
+fn cfs() {
+    let scheduler = CfsScheduler::<u32, VirtualClock>::new();
+    Driver::new(scheduler, |i| Arc::new(CfsTask::new(i))).run();
+}
+
+#[test]
+fn sjf() {
+    let scheduler = SjfScheduler::<u32, VirtualClock>::new();
+    Driver::new(scheduler, |i| Arc::new(SjfTask::new(i))).run();
+}
+
+#[test]
+fn mlfq() {
+    let scheduler = MlfqScheduler::<u32, VirtualClock>::new();
+    Driver::new(scheduler, |i| Arc::new(MlfqTask::new(i))).run();
+}
+
+/// Its tree has nodes of its own.
+#[test]
+fn stock_cfs_allocates() {
+    use axsched_upstream::{CFSTask, CFScheduler};
+    let run = || {
+        let scheduler = Stock(CFScheduler::<u32>::new());
+        Driver::new(scheduler, |i| Arc::new(CFSTask::new(i))).run();
+    };
+    let refused = catch_unwind(run).unwrap_err();
+    REFUSING.set(false);
+    let message = refused.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(message.contains("allocated or freed"), "{message}");
 }
 
 #[test]

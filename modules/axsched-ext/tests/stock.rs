@@ -185,3 +185,34 @@ fn stock_cfs_starves_the_worker_when_a_task_changes_queues() {
     let ours = wait_beside_a_newcomer(CfsScheduler::<_, VirtualClock>::new, CfsTask::new);
     assert!((1..=4).contains(&ours), "{ours}");
 }
+
+/// How many of a thousand ticks ask for the CPU while two tasks want it.
+fn reschedules<S, W>(mut scheduler: S, mut wrap: impl FnMut(&'static str) -> W) -> u32
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+{
+    VirtualClock::set(0);
+    for name in ["a", "b"] {
+        scheduler.add_task(Arc::new(wrap(name)));
+    }
+    let mut running = scheduler.pick_next_task().unwrap();
+    let mut asked = 0;
+    for _ in 0..1_000 {
+        VirtualClock::advance(1_000);
+        if scheduler.task_tick(&running) {
+            asked += 1;
+            scheduler.put_prev_task(running, true);
+            running = scheduler.pick_next_task().unwrap();
+        }
+    }
+    asked
+}
+
+/// Without a granularity two equal tasks change places all the time.
+#[test]
+fn stock_cfs_reschedules_at_nearly_every_tick() {
+    let stock = reschedules(Stock(CFScheduler::new()), CFSTask::new);
+    assert!(stock > 450, "{stock}");
+    let ours = reschedules(CfsScheduler::<_, VirtualClock>::new(), CfsTask::new);
+    assert!((200..=260).contains(&ours), "{ours}");
+}

@@ -61,8 +61,8 @@ pub struct SettingArgs {
     /// Divide every workload by this
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub scale: u64,
-    /// CPUs of each guest; more than 1 means real time
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    /// CPUs of each guest, 1 to 8; more than 1 means real time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub smp: u32,
     /// The guests' clock: counted instructions or the host's [default: icount, if one CPU]
     #[arg(long, value_enum)]

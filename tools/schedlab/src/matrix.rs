@@ -55,6 +55,7 @@ struct Good {
 pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
     let setting = Setting::new(&args.setting);
+    setting.check()?;
     let lists = project.lists()?;
     let cells: Vec<Cell> = lists.select(&args.select)?.cells().collect();
     let results = args

@@ -1,6 +1,11 @@
 //! What all cells of a matrix have in common, and what it is called.
 
-use crate::cli::{SettingArgs, Timing};
+use anyhow::{Result, bail};
+
+use crate::{
+    cli::{SettingArgs, Timing},
+    record::RunLine,
+};
 
 /// Scale, CPUs and clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,16 +35,55 @@ impl Setting {
         self.timing == Timing::Icount
     }
 
-    /// Variables for make.
-    pub fn variables(&self) -> [String; 3] {
-        let timing = match self.timing {
+    /// Refuses what no guest can be asked for, before any is built.
+    pub fn check(&self) -> Result<()> {
+        if self.smp > 1 && self.is_exact() {
+            bail!(
+                "--smp {} --timing icount: counted time has one CPU; allowed are --smp 1 or --timing real",
+                self.smp
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether these figures were made in this setting: a guest may have booted
+    /// with fewer CPUs than it was given.
+    pub fn made(&self, run: &RunLine) -> Result<()> {
+        let found = [
+            run.smp.to_string(),
+            run.scale.to_string(),
+            run.timing.clone(),
+        ];
+        let expected = [
+            self.smp.to_string(),
+            self.scale.to_string(),
+            self.timing().into(),
+        ];
+        for (i, key) in ["smp", "scale", "timing"].into_iter().enumerate() {
+            if expected[i] != found[i] {
+                bail!(
+                    "expected results with {key} `{}`, found `{}`",
+                    expected[i],
+                    found[i]
+                );
+            }
+        }
+        Ok(())
+    }
+
+    const fn timing(&self) -> &'static str {
+        match self.timing {
             Timing::Icount => "icount",
             Timing::Real => "real",
-        };
+        }
+    }
+
+    /// Variables for make.
+    pub fn variables(&self) -> [String; 3] {
         [
             format!("SMP={}", self.smp),
             format!("SCALE={}", self.scale),
-            format!("TIMING={timing}"),
+            format!("TIMING={}", self.timing()),
         ]
     }
 
@@ -76,6 +120,28 @@ mod tests {
             setting(5, 2, None).variables(),
             ["SMP=2", "SCALE=5", "TIMING=real"]
         );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        assert!(setting(1, 4, None).check().is_ok());
+        let refused = setting(1, 4, Some(Timing::Icount)).check().unwrap_err();
+        assert!(refused.to_string().contains("allowed"), "{refused}");
+    }
+
+    #[test]
+    fn figures_of_another_setting_are_noticed() {
+        let text = crate::record::tests::sample("realtime", "rr", &[("run", 100)]);
+        let outcome = crate::record::parse(&text).unwrap();
+        let run = outcome.last();
+        assert!(setting(1, 1, None).made(run).is_ok());
+        for other in [
+            setting(2, 1, None),
+            setting(1, 4, None),
+            setting(1, 1, Some(Timing::Real)),
+        ] {
+            assert!(other.made(run).is_err(), "{other:?}");
+        }
     }
 
     #[test]

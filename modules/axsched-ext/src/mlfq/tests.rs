@@ -69,6 +69,27 @@ fn rule_3_at_the_lowest_level_tasks_take_turns() {
 }
 
 #[test]
+fn rule_3_whose_allotment_a_tick_ends_goes_to_the_end_however_late_the_put_is() {
+    let mut bench = running::<100_000>(&["a", "b", "c"]);
+    let turns: [_; 9] = core::array::from_fn(|_| {
+        let name = bench.name();
+        let turn = (1..).find(|_| bench.late_tick() != name).unwrap();
+        (name, turn)
+    });
+    let expected = [1, 2, 4].map(|ticks| ["a", "b", "c"].map(|name| (name, ticks)));
+    assert_eq!(turns.as_slice(), expected.as_flattened());
+    for _ in 0..3 * 255 {
+        bench.late_tick();
+    }
+    let mut had = std::collections::BTreeMap::<_, u32>::new();
+    for _ in 0..6 * 128 {
+        *had.entry(bench.name()).or_default() += 1;
+        bench.late_tick();
+    }
+    assert_eq!(had.into_values().collect::<Vec<_>>(), [256; 3]);
+}
+
+#[test]
 fn rule_4_yielding_just_before_each_tick_does_not_help() {
     let mut bench = running::<100_000>(&["gamer"]);
     let gamer = bench.current.clone().unwrap();
@@ -134,6 +155,63 @@ fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
 }
 
 #[test]
+fn rule_6_a_reset_comes_when_it_is_said_to_and_gives_a_fresh_allotment() {
+    let mut bench = running::<100>(&["a"]);
+    let a = bench.current.clone().unwrap();
+    while bench.scheduler.policy().resets == 0 {
+        bench.tick();
+    }
+    for _ in 0..5 {
+        let before = bench.scheduler.policy().resets;
+        bench.shares(99);
+        assert_eq!(bench.scheduler.policy().resets, before);
+        assert!(level(&bench, &a) > 3 && a.state().used.load(Relaxed) > 0);
+        bench.tick();
+        assert_eq!(bench.scheduler.policy().resets, before + 1);
+        assert_eq!(level(&bench, &a), 0);
+        assert_eq!(a.state().used.load(Relaxed), 0);
+    }
+}
+
+#[test]
+fn rule_6_a_reset_keeps_the_order_of_waiting() {
+    let mut bench = running::<20>(&["low", "lower"]);
+    while bench.scheduler.policy().resets < 2 {
+        bench.tick();
+    }
+    bench.shares(19);
+    bench.spawn("new");
+    let was = bench.name();
+    while bench.tick() == was {}
+    assert_eq!(bench.name(), "new", "it was at level 0 before the other");
+}
+
+#[test]
+fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
+    let (mut old, mut new) = (running::<100>(&["moves"]), running::<100>(&["local"]));
+    while old.scheduler.policy().resets == 0 {
+        old.tick();
+    }
+    old.shares(40);
+    let moves = old.block();
+    let was = moves.state().level.load(Relaxed);
+    assert!(was > 3);
+    new.shares(30);
+    new.wake(&moves);
+    assert_eq!(level(&new, &moves), was, "no reset has passed");
+    while new.name() != "moves" {
+        new.tick();
+    }
+    let moves = new.block();
+    new.shares(101);
+    old.spawn("busy");
+    old.pick();
+    old.shares(3);
+    old.wake(&moves);
+    assert_eq!(level(&old, &moves), 0);
+}
+
+#[test]
 fn rule_6_a_thousand_tasks_over_a_reset_and_none_lost() {
     let mut bench = running::<2000>(&[]);
     let tasks: Vec<_> = (0..1000).map(|_| bench.spawn("one of many")).collect();
@@ -180,18 +258,13 @@ fn rule_8_a_yielder_sits_out_one_pick() {
 }
 
 #[test]
-fn bound_each_of_n_runs_again_within_a_reset_and_n_ticks() {
-    let names = ["a", "b", "c", "d", "e"];
-    let mut bench = running::<100>(&names);
-    let mut last = std::collections::BTreeMap::from(names.map(|name| (name, 0)));
-    for now in 0..5000 {
-        let waited = now - last.insert(bench.name(), now).unwrap();
-        assert!(
-            waited <= 100 + names.len(),
-            "{} waited {waited} ticks",
-            bench.name()
-        );
-        bench.tick();
+fn bound_each_of_n_runs_again_within_a_reset_and_two_ticks_each() {
+    for n in [2, 5, 50, 300] {
+        let mut bench = running::<100>(&[]);
+        let tasks: Vec<_> = (0..n).map(|_| bench.spawn("a hog")).collect();
+        bench.pick();
+        let waited = bench.longest_wait(&tasks, 5_000);
+        assert!(waited <= 100 + 2 * n, "{n} tasks: {waited} ticks");
     }
 }
 

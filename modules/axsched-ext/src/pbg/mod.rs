@@ -70,8 +70,8 @@ pub use replay::{OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS, PLAN_TICKS};
 
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Remember, Return, Tick};
-use crate::rr::{self, RrState};
 use crate::queue::Queue;
+use crate::rr::{self, RrState};
 use crate::task::{Fresh, Task};
 use crate::units::Counts;
 use control::Order;

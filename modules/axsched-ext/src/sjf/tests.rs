@@ -146,6 +146,15 @@ fn rule_5_whoever_is_dispatched_has_a_whole_tick() {
     bench.run(1);
     assert_eq!(bench.interrupt(), "long", "after 1 count of its turn");
     assert_eq!(bench.tick(), "short");
+    // And so in every turn.
+    for _ in 0..3 {
+        let blocked = bench.block();
+        assert_eq!(bench.name(), "long");
+        bench.wake(&blocked);
+        bench.run(1);
+        assert_eq!(bench.interrupt(), "long");
+        assert_eq!(bench.tick(), "short");
+    }
 }
 
 #[test]

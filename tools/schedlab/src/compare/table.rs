@@ -225,6 +225,8 @@ fn task_figure<'a>(app: &str, mut tasks: impl Iterator<Item = &'a TaskLine>) -> 
 /// The phases that get a row, with its label. PBG's result is its replay.
 fn shown<'a>(label: &str, outcome: &'a Outcome, long: bool) -> Vec<(String, &'a Phase, bool)> {
     let name = |phase: &Phase| match phase.run.phase.as_str() {
+        // On several CPUs PBG's base policy runs alone, and that is not PBG's result.
+        "run" if label == "pbg" => (format!("{label} (not measured)"), false),
         "run" | "replay" => (label.to_owned(), true),
         "measure" => (format!("{label} (measuring)"), false),
         other => (format!("{label} ({other})"), false),
@@ -233,7 +235,10 @@ fn shown<'a>(label: &str, outcome: &'a Outcome, long: bool) -> Vec<(String, &'a 
         let (label, competes) = name(phase);
         (label, phase, competes)
     });
-    let mut rows: Vec<_> = rows.filter(|(_, _, competes)| long || *competes).collect();
+    let only = outcome.phases.len() == 1;
+    let mut rows: Vec<_> = rows
+        .filter(|(_, _, competes)| long || *competes || only)
+        .collect();
     rows.sort_by_key(|(_, _, competes)| !competes);
     rows
 }
@@ -341,6 +346,18 @@ pub mod tests {
 
     fn policies(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn pbg_that_could_not_measure_is_shown_and_does_not_compete() {
+        let outcome = parse(&sample("realtime", "pbg", &[("run", 1)])).unwrap();
+        for long in [false, true] {
+            let rows = shown("pbg", &outcome, long);
+            let [(label, _, false)] = &rows[..] else {
+                panic!("{rows:?}")
+            };
+            assert_eq!(label, "pbg (not measured)");
+        }
     }
 
     /// Round robin, PBG that measures and replays, stock round robin, no CFS.

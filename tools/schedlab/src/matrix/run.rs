@@ -37,7 +37,7 @@ impl Runner<'_> {
         let mut good: Option<Good> = None;
         for number in 1..=self.repeat {
             let console = self.make("justrun", cell)?;
-            let next = match judge(cell, &console) {
+            let next = match judge(cell, self.setting, &console) {
                 Ok(next) => next,
                 Err(why) => return Err(Failure::Bad { why, console }),
             };
@@ -85,10 +85,11 @@ impl Runner<'_> {
 }
 
 /// The figures of a boot that make was content with.
-fn judge(cell: &Cell, console: &[String]) -> Result<Good, String> {
+fn judge(cell: &Cell, setting: &Setting, console: &[String]) -> Result<Good, String> {
     let lines = result_lines(console);
     let outcome = parse(&lines.join("\n")).map_err(|e| format!("result line {e}"))?;
     belongs(&outcome, cell).map_err(|e| e.to_string())?;
+    setting.made(outcome.last()).map_err(|e| e.to_string())?;
     if let Some(phase) = outcome.phases.iter().find(|phase| !phase.run.pass) {
         return Err(format!("\"pass\":false in phase `{}`", phase.run.phase));
     }
