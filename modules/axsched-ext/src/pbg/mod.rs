@@ -252,10 +252,15 @@ impl<T, C: Clock> Pbg<T, C> {
     /// A task that is older than the epoch is its root or outside.
     #[cold]
     fn recognise(&self, task: &Arc<PbgTask<T>>, tag: u64) -> Member {
-        // If the root was never picked it is `main`. On one CPU no other task that
-        // was never added comes back (migration helpers do, on several).
         let is_root = if self.root.is_null() {
-            tag == 0
+            // Then the root is `main`, which was never picked nor added, and keeps
+            // the tag of such a task until it is picked: in the epochs until then it
+            // must be found again. On one CPU no other task that was never added
+            // comes back (migration helpers do, on several).
+            if tag == 0 {
+                return Member::ROOT;
+            }
+            false
         } else {
             Arc::as_ptr(task).cast() == self.root
         };

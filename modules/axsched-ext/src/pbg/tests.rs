@@ -173,6 +173,38 @@ fn rule_1_the_root_may_be_any_task() {
     assert_eq!(cpu.control.measure_end(), Ok(2));
 }
 
+/// A tick may look at it, and so may an earlier measurement: it is still itself.
+#[test]
+fn rule_1_main_is_the_root_whatever_happened_before_its_first_pick() {
+    for (ticks, measured_before) in [(0, false), (1, false), (0, true), (3, true)] {
+        let mut cpu = Cpu::boot();
+        for _ in 0..ticks {
+            cpu.tick();
+        }
+        if measured_before {
+            cpu.control.measure_start().unwrap();
+            cpu.spawn("of the one before");
+            let main = cpu.current.clone().unwrap();
+            cpu.scheduler.task_tick(&main);
+            cpu.control.measure_end().unwrap();
+        }
+        cpu.control.measure_start().unwrap();
+        cpu.spawn("early");
+        let main = cpu.block();
+        cpu.wake(&main);
+        while cpu.name() != "main" {
+            cpu.yield_now();
+        }
+        cpu.spawn("late");
+        cpu.yield_now();
+        assert_eq!(
+            cpu.control.measure_end(),
+            Ok(2),
+            "{ticks} {measured_before}"
+        );
+    }
+}
+
 #[test]
 fn rule_2_round_robin_runs_unless_a_plan_is_followed() {
     let mut cpu = Cpu::boot();
