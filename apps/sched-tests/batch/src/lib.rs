@@ -10,7 +10,7 @@
 //! | multiply | 6 | (a·b)·v for matrices of 20 × 20 (`ndarray`) | it is a·(b·v), modulo 2⁶⁴ |
 //!
 //! There are 32 jobs. Their lengths are spread evenly on a logarithmic scale, from
-//! 5 to 640 ms under instruction-counted time on x86_64, 4.2 s together: each is
+//! 5 to 640 ms under instruction-counted time on x86_64, 4.4 s together: each is
 //! 1.17 times as long as the next shorter one. How long a job is, what kind it is,
 //! how often it yields, whether it arrives late and whether it waits have nothing
 //! to do with one another:
