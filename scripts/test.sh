@@ -271,6 +271,7 @@ real_clock() {
 check 'host: axsched-ext' host_tests axsched-ext
 check 'host: axsched-ext with sched_pbg' host_tests axsched-ext --features sched_pbg --test c_abi
 check 'host: sched-tests-common' host_tests sched-tests-common
+check 'host: batch' host_tests batch
 check 'host: schedlab' host_tests schedlab --profile tool
 check 'host: two policies do not compile' two_policies
 check 'host: axtask uses the local axsched' local_shim
@@ -298,7 +299,7 @@ check 'make: justrun without an image' no_image
 
 for arch in "${ARCHES[@]}"; do
     apps=realtime,yield
-    if [[ $arch == x86_64 ]]; then apps=equal,unequal,yield,realtime,occupy; fi
+    if [[ $arch == x86_64 ]]; then apps=equal,unequal,yield,realtime,occupy,batch,batch-at-once; fi
     check "qemu: every policy, $arch, $apps" cells "$arch" "$apps"
     for app in realtime yield; do
         check "qemu: PBG has the lowest average turnaround of all, $arch, $app" pbg_is_best "$arch" "$app"

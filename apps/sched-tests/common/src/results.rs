@@ -40,7 +40,7 @@ pub struct Setting<'a> {
 pub struct TaskResult {
     /// The task's name.
     pub name: String,
-    /// When it was about to be spawned.
+    /// When it was about to be spawned, or for a late arrival when that was due.
     pub submit_ns: u64,
     /// When it first got a CPU.
     pub first_run_ns: u64,

@@ -1,7 +1,10 @@
 //! The platform that counts: tasks of `axtask`, metered by its own hook.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::{
+    sync::atomic::{AtomicBool, Ordering::*},
+    time::Duration,
+};
 
 use axtask::{AxTaskExt, AxTaskRef, TaskInner, TaskState, WaitQueue, WeakAxTaskRef};
 use kernel_guard::NoPreempt;
@@ -30,6 +33,11 @@ pub fn cpus() -> usize {
 /// Nanoseconds since boot.
 pub fn now_ns() -> u64 {
     axhal::time::monotonic_time_nanos()
+}
+
+/// Blocks the calling task for at least `duration`: ArceOS wakes it at a timer tick.
+pub fn sleep(duration: Duration) {
+    axtask::sleep(duration);
 }
 
 /// Keeps tasks from starting until all of them are submitted.

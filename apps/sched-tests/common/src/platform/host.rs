@@ -14,7 +14,7 @@ use std::{
 use crate::window::share_before;
 
 pub use std::println;
-pub use std::thread::yield_now;
+pub use std::thread::{sleep, yield_now};
 
 /// The host's scheduler, whichever it is.
 pub const SCHED: &str = "host";

@@ -1,0 +1,124 @@
+//! What the jobs do: units of work by well-kept libraries, each of them checked.
+
+mod compress;
+mod hash;
+mod multiply;
+mod parse;
+mod sort;
+
+use alloc::boxed::Box;
+
+/// A kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// SHA-256 of a page.
+    Hash,
+    /// A page of text through LZ4 and back.
+    Compress,
+    /// Sorting numbers.
+    Sort,
+    /// JSON to a tree and back.
+    Parse,
+    /// A product of matrices.
+    Multiply,
+}
+
+impl Kind {
+    /// The kind's name, as a job's name begins.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hash => "hash",
+            Self::Compress => "compress",
+            Self::Sort => "sort",
+            Self::Parse => "parse",
+            Self::Multiply => "multiply",
+        }
+    }
+
+    /// Begins a job of this kind; equal seeds make equal work.
+    pub fn begin(self, seed: u64) -> Box<dyn Work> {
+        let numbers = Numbers::new(seed);
+        match self {
+            Self::Hash => Box::new(hash::Hash::new()),
+            Self::Compress => Box::new(compress::Compress::new(numbers)),
+            Self::Sort => Box::new(sort::Sort(numbers)),
+            Self::Parse => Box::new(parse::Parse(numbers)),
+            Self::Multiply => Box::new(multiply::Multiply(numbers)),
+        }
+    }
+}
+
+/// A job under way.
+pub trait Work {
+    /// Does the next unit. Whether it came out right.
+    fn unit(&mut self) -> bool;
+}
+
+/// Input for the jobs: the generator of [`sched_tests_common::work`], of which the
+/// upper halves are used, as the lower bits of such a generator repeat soon.
+struct Numbers(u64);
+
+impl Numbers {
+    fn new(seed: u64) -> Self {
+        Self(2 * seed + 1) // odd, for the long period
+    }
+
+    fn next(&mut self) -> u32 {
+        self.0 = sched_tests_common::work::jump(self.0, 1);
+        (self.0 >> 32) as u32
+    }
+
+    /// Below `bound`, which is small.
+    fn below(&mut self, bound: usize) -> usize {
+        self.next() as usize % bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const KINDS: [Kind; 5] = [
+        Kind::Hash,
+        Kind::Compress,
+        Kind::Sort,
+        Kind::Parse,
+        Kind::Multiply,
+    ];
+
+    #[test]
+    fn units_of_every_kind_come_out_right() {
+        for kind in KINDS {
+            for seed in 0..3 {
+                let mut work = kind.begin(seed);
+                assert!((0..20).all(|_| work.unit()), "{kind:?}");
+            }
+        }
+    }
+
+    /// On a guest an overflow is not noticed: no page guards a stack there.
+    #[test]
+    fn a_job_fits_the_stack_of_a_task() {
+        for kind in KINDS {
+            let few_units = move || {
+                let mut work = kind.begin(1);
+                (0..3).all(|_| work.unit())
+            };
+            let thread = thread::Builder::new().stack_size(48 * 1024);
+            let right = thread.spawn(few_units).unwrap().join().unwrap();
+            assert!(right, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_repeat_only_for_equal_seeds() {
+        let first = |seed| {
+            let mut numbers = Numbers::new(seed);
+            [(); 4].map(|()| numbers.next())
+        };
+        assert_eq!(first(7), first(7));
+        assert_ne!(first(7), first(8));
+    }
+}
