@@ -106,7 +106,7 @@ A scheduler kit for ArceOS: pick a policy, boot it, read the turnaround table.
 Which policy for which program? All of them, side by side:
 
   make matrix SCALE=100                  every policy, app and architecture
-  make compare SCALE=100                 their tables; figures in target/lab-report
+  make compare SCALE=100                 tables; as files in target/lab-report
   make matrix A=realtime,yield ARCH=riscv64 FEATURES=sched_pbg,stock_cfs
 
 Targets
