@@ -72,7 +72,7 @@ justrun:
 HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' POLICIES='$(strip $(POLICIES))'
 
 test:
-	$(Q)$(HOST_ENV) scripts/test.sh $(T)
+	$(Q)$(HOST_ENV) scripts/test.sh '$(T)'
 
 clippy:
 	$(Q)$(HOST_ENV) scripts/clippy.sh
