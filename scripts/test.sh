@@ -170,7 +170,7 @@ leaves_nothing() {
     grep -q "^smp = " "$out"
     [[ $(running "$mark" | wc -l) -ge 2 ]] # QEMU and the script
     if [[ $2 == group ]]; then kill "-$1" -- "-$pid"; else kill "-$1" "$pid"; fi
-    for n in {1..50}; do
+    for n in {1..300}; do # a busy host is late
         if [[ -z $(running "$mark") ]]; then echo "gone after $n tries"; return 0; fi
         sleep 0.1
     done
