@@ -47,8 +47,8 @@ impl AddAssign for Counts {
 }
 
 /// Who a task is, on every run of the same program: derived from its parent's
-/// key and from its place among its parent's spawns, never from an address or
-/// from `axtask`'s ids.
+/// key and from its place among its parent's spawns, or from a label that the
+/// program gave it, never from an address or from `axtask`'s ids.
 ///
 /// 64 bits of a bijective mix (the finaliser of Steele, Lea and Flood's
 /// SplitMix64). Among n recorded tasks two keys collide with probability about
@@ -66,21 +66,43 @@ impl TaskKey {
     pub const fn child(self, ordinal: u32) -> Self {
         // Adding before mixing keeps siblings apart: for one parent the map
         // ordinal -> key is injective, as every step of the mix is bijective.
-        let mut z = self
-            .0
-            .wrapping_add((ordinal as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self(z ^ (z >> 31))
+        let step = (ordinal as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self(mix(self.0.wrapping_add(step)))
     }
 
-    pub(crate) const fn to_bits(self) -> u64 {
+    /// The key of the task that is called `label`, whoever spawned it, as its
+    /// how-many-th child.
+    ///
+    /// FNV-1a over the bytes (Fowler, Noll and Vo), then the mix of [`child`](Self::child):
+    /// FNV alone leaves the top bits of short names nearly alike. Cost: a
+    /// multiplication a byte.
+    pub const fn labelled(label: &str) -> Self {
+        let bytes = label.as_bytes();
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        let mut i = 0;
+        while i < bytes.len() {
+            hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            i += 1;
+        }
+        Self(mix(hash))
+    }
+
+    /// The key as a number, as profiles store it.
+    pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    pub(crate) const fn from_bits(bits: u64) -> Self {
+    /// The key that was once this number.
+    pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
+}
+
+/// The finaliser of SplitMix64, a bijection.
+const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 impl core::fmt::Display for TaskKey {
@@ -114,5 +136,26 @@ mod tests {
                 assert!(seen.insert(parent.child(j)), "collision at {i}/{j}");
             }
         }
+        for i in 0..4096 {
+            assert!(seen.insert(TaskKey::labelled(&i.to_string())), "{i}");
+        }
+    }
+
+    #[test]
+    fn keys_stay_what_they_are_since_profiles_outlive_a_build() {
+        let bits = [
+            TaskKey::ROOT,
+            TaskKey::ROOT.child(0),
+            TaskKey::ROOT.child(1).child(2),
+            TaskKey::labelled("worker"),
+        ]
+        .map(TaskKey::to_bits);
+        let expected = [
+            0x5042_475f_524f_4f54,
+            0x27f8_18c3_c18b_0cda,
+            0x86c3_a733_0404_47d5,
+            0x772c_295d_81fa_2902,
+        ];
+        assert_eq!(bits, expected);
     }
 }

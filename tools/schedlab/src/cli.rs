@@ -20,6 +20,9 @@ pub enum Command {
     Matrix(MatrixArgs),
     /// Print the tables of a matrix and draw its figures, or compare two
     Compare(CompareArgs),
+    /// Look at what PBG has recorded of a program, check it, merge it, change it
+    #[command(subcommand)]
+    Profile(ProfileCommand),
 }
 
 /// Where the project is and how to talk to it.
@@ -136,4 +139,108 @@ pub enum Format {
     Text,
     Markdown,
     Csv,
+}
+
+/// A FILE is a profile, or a console log with a profile in it (the last one counts).
+#[derive(Debug, Subcommand)]
+pub enum ProfileCommand {
+    /// Print a table of its tasks
+    Show(ShowArgs),
+    /// Say whether it is whole, and of this program and machine if they are given
+    Verify(VerifyArgs),
+    /// Make one profile of several runs of a program
+    Merge(MergeArgs),
+    /// Set a task's priority or latest tolerable time
+    Edit(EditArgs),
+    /// Say which tasks are new, gone or changed
+    Diff(DiffArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// A profile or a console log
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t = ProfileFormat::Text)]
+    pub format: ProfileFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileFormat {
+    Text,
+    Csv,
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// A profile or a console log
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// It must be of this architecture
+    #[arg(long, value_name = "ARCH")]
+    pub arch: Option<String>,
+    /// It must be of the program with this hash, 16 hexadecimal digits
+    #[arg(long, value_name = "HASH", value_parser = hash)]
+    pub program: Option<u64>,
+    /// It must be of so many CPUs
+    #[arg(long, value_name = "N")]
+    pub smp: Option<u16>,
+}
+
+#[derive(Args, Debug)]
+pub struct MergeArgs {
+    /// Profiles or console logs
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Where the merged profile goes
+    #[arg(long, short, value_name = "FILE")]
+    pub out: PathBuf,
+}
+
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true).args(["priority", "latest"]))]
+pub struct EditArgs {
+    /// A profile or a console log
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The task: its label, key or path as 0.2; may be repeated
+    #[arg(long, value_name = "WHO", required = true)]
+    pub task: Vec<String>,
+    /// 1 goes strictly before 2, and so on to 255, and that before all without;
+    /// 0 is none
+    #[arg(long, value_name = "N")]
+    pub priority: Option<u8>,
+    /// Its latest tolerable end, from its spawn: as 50ms, 1.5s, 20us, 100ns,
+    /// 5000counts, or none
+    #[arg(long, value_name = "TIME")]
+    pub latest: Option<String>,
+    /// Where the changed profile goes [default: into FILE, if that is a profile]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    /// A profile or a console log
+    #[arg(value_name = "A")]
+    pub first: PathBuf,
+    /// Another
+    #[arg(value_name = "B")]
+    pub second: PathBuf,
+    /// A mean that differs by no more than this is no change
+    #[arg(long, value_name = "P", default_value_t = 5.0, value_parser = percent)]
+    pub percent: f64,
+}
+
+fn hash(text: &str) -> Result<u64, String> {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).map_err(|e| e.to_string())
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.0..f64::INFINITY).contains(&percent) => Ok(percent),
+        _ => Err("expected a number from 0".into()),
+    }
 }

@@ -4,6 +4,8 @@
 //! - `schedlab matrix` builds and runs, and keeps what the guests printed
 //! - `schedlab compare` reads that and prints the tables, or holds two folders
 //!   of results against each other
+//! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
+//!   recorded
 //!
 //! | module | its business |
 //! |---|---|
@@ -14,13 +16,15 @@
 //! | [`store`] | the folder of results |
 //! | [`matrix`] | running what has to be run |
 //! | [`compare`] | tables, figures, differences |
+//! | [`profile`] | PBG's profiles |
 //!
-//! Exit status: 0 all is well; 1 a cell failed, is missing or differs; 2 the
-//! question or a file was wrong; 130 interrupted.
+//! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a profile
+//! is bad or differs; 2 the question or a file was wrong; 130 interrupted.
 
 mod cli;
 mod compare;
 mod matrix;
+mod profile;
 mod project;
 mod record;
 mod setting;
@@ -37,7 +41,7 @@ use cli::{Cli, Command};
 pub enum Verdict {
     /// Nothing to complain about.
     Good,
-    /// Some cell failed, is missing, or differs.
+    /// Some cell failed, is missing, or differs; a profile is bad, or differs.
     Bad,
     /// Somebody pressed Ctrl-C.
     Interrupted,
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
     let verdict = match &cli.command {
         Command::Matrix(options) => matrix::matrix(&cli.tree, options),
         Command::Compare(options) => compare::compare(&cli.tree, options),
+        Command::Profile(command) => profile::profile(command),
     };
     match verdict {
         Ok(Verdict::Good) => ExitCode::SUCCESS,

@@ -57,6 +57,7 @@ mod measure;
 mod plan;
 mod profile;
 mod replay;
+pub mod stored;
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;

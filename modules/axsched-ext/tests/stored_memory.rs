@@ -1,0 +1,207 @@
+//! What a stored profile may cost in memory: decoding takes no more than the
+//! bytes justify, whatever they say, and running out is an error everywhere.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use axsched_ext::pbg::stored::*;
+use axsched_ext::units::{Counts, TaskKey};
+
+thread_local! {
+    /// Allocations that this thread may still make.
+    static GRANTED: Cell<u32> = const { Cell::new(u32::MAX) };
+    /// Bytes that it holds, and the most that it ever held.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, which counts, and has nothing left after so many allocations.
+struct Counting;
+
+// SAFETY: every call is handed on to `System` as it came, or refused.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match GRANTED.get() {
+            0 => return std::ptr::null_mut(),
+            u32::MAX => {}
+            left => GRANTED.set(left - 1),
+        }
+        HELD.set(HELD.get() + layout.size() as isize);
+        PEAK.set(PEAK.get().max(HELD.get()));
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        HELD.set(HELD.get() - layout.size() as isize);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes that `call` held on top of what there was.
+fn peak<R>(call: impl FnOnce() -> R) -> (R, usize) {
+    let before = HELD.get();
+    PEAK.set(before);
+    let result = call();
+    (result, (PEAK.get() - before) as usize)
+}
+
+fn profile(tasks: u32, phases: usize) -> StoredProfile {
+    let task = |ordinal| StoredTask {
+        key: TaskKey::ROOT.child(ordinal),
+        label: None,
+        place: Place::Root { ordinal },
+        runs: 1,
+        priority: None,
+        latest: None,
+        figures: Figures::default(),
+        phases: Phases {
+            order: PhaseOrder::AsRun,
+            list: vec![
+                StoredPhase {
+                    ended: Ended::Yield,
+                    bursts: 1,
+                    run: Counts(1),
+                    blocked: Counts(0),
+                };
+                phases
+            ],
+        },
+    };
+    StoredProfile {
+        header: Header {
+            architecture: Architecture::HERE,
+            frequency_hz: 0,
+            cpus: 1,
+            program: Program {
+                name: ProgramName::new("memory").unwrap(),
+                hash: 0,
+            },
+            policy: PolicyName::new("rr").unwrap(),
+            runs: 1,
+            unrecorded: 0,
+        },
+        tasks: (0..tasks).map(task).collect(),
+    }
+}
+
+/// Right length and checksum around whatever the contents are.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let total = (bytes.len() + 4) as u32;
+    bytes[12..16].copy_from_slice(&total.to_le_bytes());
+    let sum = crc32fast::hash(&bytes);
+    bytes.extend(sum.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn decoding_takes_what_the_bytes_justify() {
+    for (tasks, phases) in [(4096, 0), (4096, 16), (100, 3), (1, 1)] {
+        let bytes = encode(&profile(tasks, phases)).unwrap();
+        let (decoded, peak) = peak(|| decode(&bytes));
+        assert!(decoded.is_ok());
+        assert!(
+            peak <= bytes.len() * MEMORY_PER_BYTE,
+            "{tasks}, {phases}: {peak}"
+        );
+        // Not by so much that the bound says nothing.
+        assert!(phases > 0 || peak * 2 > bytes.len() * MEMORY_PER_BYTE || tasks < 100);
+    }
+    const { assert!(MEMORY_PER_BYTE <= 32) } // as the page of the format says
+}
+
+#[test]
+fn huge_counts_allocate_nothing_large() {
+    let empty = {
+        let mut bytes = encode(&profile(0, 0)).unwrap();
+        bytes.truncate(bytes.len() - 5); // the checksum, and the count
+        bytes
+    };
+    for count in [
+        &[0x80, 0x20][..],
+        &[0xff, 0x1f],
+        &[0xff; 9],
+        b"\xff\xff\xff\xff\x0f",
+    ] {
+        for padding in [0, 1, 11, 12, 1000] {
+            let mut bytes = empty.clone();
+            bytes.extend(count);
+            bytes.resize(bytes.len() + padding, 1);
+            let bytes = sealed(bytes);
+            let (result, peak) = peak(|| decode(&bytes));
+            assert!(result.is_err());
+            assert_eq!(peak, 0, "{count:?} and {padding}: {result:?}");
+        }
+    }
+    let mut endless = sealed(empty);
+    endless[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
+    let (result, held) = peak(|| decode(&endless));
+    assert_eq!((result.is_err(), held), (true, 0));
+
+    let text = format!(
+        "PBG-PROFILE-BEGIN v1 bytes={MAX_BYTES} lines={} crc=00000000\n",
+        MAX_BYTES.div_ceil(FRAME_BYTES_PER_LINE)
+    );
+    let (result, peak) = peak(|| read_frame(text.as_bytes()));
+    assert!(
+        matches!(result, Err(FrameError::Incomplete { .. })),
+        "{result:?}"
+    );
+    assert!(peak < 10_000, "{peak}");
+}
+
+/// Makes the call with 0, 1, 2 … allocations until it succeeds.
+fn refused_until_granted<R, E: PartialEq + std::fmt::Debug>(
+    no_memory: E,
+    call: impl Fn() -> Result<R, E>,
+) -> R {
+    for granted in 0.. {
+        GRANTED.set(granted);
+        let result = call();
+        GRANTED.set(u32::MAX);
+        match result {
+            Ok(result) => {
+                assert!(
+                    granted > 0,
+                    "the call allocates nothing: what is tested here?"
+                );
+                return result;
+            }
+            Err(error) => assert_eq!(error, no_memory, "{granted} granted"),
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn every_allocation_may_fail() {
+    let mut original = profile(20, 3);
+    original.tasks[7].phases.list.pop();
+    let mut other = profile(21, 3);
+    other.tasks[3].phases.list.pop();
+    let bytes = refused_until_granted(EncodeError::NoMemory, || encode(&original));
+    let decoded = refused_until_granted(DecodeError::NoMemory, || decode(&bytes));
+    assert_eq!(decoded, original);
+    let both = [original, other];
+    let merged = refused_until_granted(MergeError::NoMemory, || merge(&both));
+    assert_eq!(merged.tasks.len(), 21);
+    let mut text = String::new();
+    write_frame(&bytes, &mut text).unwrap();
+    let found = refused_until_granted(FrameError::NoMemory, || read_frame(text.as_bytes()));
+    assert_eq!(found, bytes);
+}
+
+#[test]
+fn writing_a_frame_allocates_nothing() {
+    struct Nowhere;
+    impl std::fmt::Write for Nowhere {
+        fn write_str(&mut self, _: &str) -> std::fmt::Result {
+            Ok(())
+        }
+    }
+    let bytes = encode(&profile(100, 3)).unwrap();
+    assert_eq!(peak(|| write_frame(&bytes, &mut Nowhere)), (Ok(()), 0));
+}

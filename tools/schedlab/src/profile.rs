@@ -1,0 +1,243 @@
+//! `schedlab profile`: what PBG has recorded of a program. The format and its
+//! rules are the library's; here is what people see and ask for.
+
+mod diff;
+mod edit;
+mod names;
+mod quantity;
+mod show;
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+use axsched_ext::pbg::stored::{
+    self, Architecture, DecodeError, Expected, FrameError, MAX_BYTES, StoredProfile,
+};
+
+use crate::{
+    Verdict,
+    cli::{MergeArgs, ProfileCommand, VerifyArgs},
+    store::write,
+};
+
+pub fn profile(command: &ProfileCommand) -> Result<Verdict> {
+    match command {
+        ProfileCommand::Show(args) => show::show(args),
+        ProfileCommand::Verify(args) => verify(args),
+        ProfileCommand::Merge(args) => merge(args),
+        ProfileCommand::Edit(args) => edit::edit(args),
+        ProfileCommand::Diff(args) => diff::diff(args),
+    }
+}
+
+/// A profile, and what it was read from.
+struct Source {
+    profile: StoredProfile,
+    /// Of the profile itself.
+    bytes: usize,
+    is_console: bool,
+}
+
+/// Why a file is no profile.
+#[derive(Debug)]
+enum Bad {
+    Bytes(DecodeError),
+    Console(FrameError),
+}
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(error) => error.fmt(f),
+            Self::Console(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Bad {}
+
+/// A file that cannot be read is an error; what it says may be bad.
+fn examine(path: &Path) -> Result<Result<Source, Bad>> {
+    let file = fs::read(path).with_context(|| path.display().to_string())?;
+    let is_console = stored::has_frame(&file);
+    let decode = || {
+        let framed = match is_console {
+            true => stored::read_frame(&file).map_err(Bad::Console)?,
+            false => file,
+        };
+        Ok(Source {
+            profile: stored::decode(&framed).map_err(Bad::Bytes)?,
+            bytes: framed.len(),
+            is_console,
+        })
+    };
+    Ok(decode())
+}
+
+fn read(path: &Path) -> Result<Source> {
+    examine(path)?.map_err(|bad| anyhow!("{}: {bad}", path.display()))
+}
+
+/// Returns its size in bytes.
+fn save(path: &Path, profile: &StoredProfile) -> Result<usize> {
+    let bytes = stored::encode(profile).with_context(|| path.display().to_string())?;
+    debug_assert!(bytes.len() <= MAX_BYTES);
+    write(path, &bytes)?;
+    Ok(bytes.len())
+}
+
+/// `realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 3 runs, 5 tasks`.
+fn title(profile: &StoredProfile) -> String {
+    let header = &profile.header;
+    let several = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let mut title = format!(
+        "{} ({:016x}) on {}, {}, under {}; {}, {}",
+        header.program.name,
+        header.program.hash,
+        header.architecture,
+        several(header.cpus.into(), "CPU"),
+        header.policy,
+        several(header.runs.into(), "run"),
+        several(profile.tasks.len() as u64, "task"),
+    );
+    if header.unrecorded > 0 {
+        title += &format!(" and {} unrecorded", header.unrecorded);
+    }
+    title
+}
+
+fn verify(args: &VerifyArgs) -> Result<Verdict> {
+    let arch = args.arch.as_deref().map(architecture).transpose()?;
+    let place = args.file.display();
+    let source = match examine(&args.file)? {
+        Ok(source) => source,
+        Err(bad) => {
+            println!("{place}: bad: {bad}");
+            return Ok(Verdict::Bad);
+        }
+    };
+    // What was not asked for is as expected.
+    let header = &source.profile.header;
+    let expected = Expected {
+        architecture: arch.unwrap_or(header.architecture),
+        program_hash: args.program.unwrap_or(header.program.hash),
+        cpus: args.smp.unwrap_or(header.cpus),
+    };
+    if let Err(mismatch) = stored::check(&source.profile, &expected) {
+        println!("{place}: bad: {mismatch}");
+        return Ok(Verdict::Bad);
+    }
+    let console = if source.is_console {
+        ", in a console log"
+    } else {
+        ""
+    };
+    println!(
+        "{place}: good: {}; version {}, {} bytes{console}",
+        title(&source.profile),
+        stored::VERSION,
+        source.bytes
+    );
+    Ok(Verdict::Good)
+}
+
+fn architecture(name: &str) -> Result<Architecture> {
+    let known = Architecture::ALL.map(Architecture::name);
+    match known.iter().position(|known| *known == name) {
+        Some(at) => Ok(Architecture::ALL[at]),
+        None => bail!("--arch: expected one of {}, found {name}", known.join(" ")),
+    }
+}
+
+fn merge(args: &MergeArgs) -> Result<Verdict> {
+    let read = |path: &PathBuf| Ok(read(path)?.profile);
+    let profiles: Vec<_> = args.files.iter().map(read).collect::<Result<_>>()?;
+    let merged = stored::merge(&profiles).map_err(|error| match error.profile() {
+        Some(index) => anyhow!("{}: {error}", args.files[index].display()),
+        None => anyhow!("{error}"),
+    })?;
+    let bytes = save(&args.out, &merged)?;
+    println!("{}: {}; {bytes} bytes", args.out.display(), title(&merged));
+    Ok(Verdict::Good)
+}
+
+#[cfg(test)]
+mod tests {
+    use axsched_ext::{
+        pbg::stored::{
+            Ended, Figure, Figures, Header, Label, Phases, Place, PolicyName, Program, ProgramName,
+            StoredPhase, StoredTask,
+        },
+        units::{Counts, TaskKey},
+    };
+
+    use super::*;
+
+    /// A task of one run, in counts.
+    pub fn task(place: Place, key: TaskKey, label: Option<&str>, counts: [u64; 3]) -> StoredTask {
+        let [run, ready, blocked] = counts.map(Figure::once);
+        StoredTask {
+            key: label.map_or(key, TaskKey::labelled),
+            label: label.map(|label| Label::new(label).unwrap()),
+            place,
+            runs: 1,
+            priority: None,
+            latest: None,
+            figures: Figures {
+                run,
+                ready,
+                blocked,
+                dispatches: Figure::once(4),
+                yields: Figure::once(2),
+                preemptions: Figure::once(1),
+                blocks: Figure::once(1),
+            },
+            phases: Phases {
+                list: vec![StoredPhase {
+                    ended: Ended::Yield,
+                    bursts: 2,
+                    run: Counts(counts[0]),
+                    blocked: Counts(0),
+                }],
+                ..Phases::default()
+            },
+        }
+    }
+
+    /// Two children of the root, the second with a label and a child. 1 count is 1 ns.
+    pub fn sample() -> StoredProfile {
+        let root = |ordinal| Place::Root { ordinal };
+        let below = Place::Child {
+            parent: 1,
+            ordinal: 0,
+        };
+        let worker = TaskKey::labelled("worker");
+        StoredProfile {
+            header: Header {
+                architecture: Architecture::X86_64,
+                frequency_hz: 1_000_000_000,
+                cpus: 1,
+                program: Program {
+                    name: ProgramName::new("realtime").unwrap(),
+                    hash: 0x0123_4567_89ab_cdef,
+                },
+                policy: PolicyName::new("rr").unwrap(),
+                runs: 1,
+                unrecorded: 0,
+            },
+            tasks: vec![
+                task(root(0), TaskKey::ROOT.child(0), None, [3_200_105_000, 0, 0]),
+                task(
+                    root(1),
+                    worker,
+                    Some("worker"),
+                    [10_000_000, 20_000_000, 10_000_000],
+                ),
+                task(below, worker.child(0), None, [1_500, 500, 0]),
+            ],
+        }
+    }
+}

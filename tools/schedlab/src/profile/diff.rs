@@ -1,0 +1,179 @@
+//! `schedlab profile diff`: has the program changed, and where?
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use axsched_ext::pbg::stored::{Figures, StoredProfile, StoredTask};
+
+use super::{edit, names::Names, quantity::Clock, read, show::mean, title};
+use crate::{Verdict, cli::DiffArgs};
+
+pub fn diff(args: &DiffArgs) -> Result<Verdict> {
+    let (a, b) = (read(&args.first)?.profile, read(&args.second)?.profile);
+    if a.header.frequency_hz != b.header.frequency_hz {
+        bail!(
+            "{}: expected counts of {} Hz as in {}, found {} Hz",
+            args.second.display(),
+            a.header.frequency_hz,
+            args.first.display(),
+            b.header.frequency_hz
+        );
+    }
+    let found = differences(&a, &b, args.percent);
+    for line in &found.lines {
+        println!("{line}");
+    }
+    println!(
+        "{} and {} tasks: {} new, {} gone, {} changed, {} alike within {} %",
+        a.tasks.len(),
+        b.tasks.len(),
+        found.new,
+        found.gone,
+        found.changed,
+        a.tasks.len() - found.gone - found.changed,
+        args.percent
+    );
+    Ok(if found.lines.is_empty() {
+        Verdict::Good
+    } else {
+        Verdict::Bad
+    })
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Differences {
+    lines: Vec<String>,
+    new: usize,
+    gone: usize,
+    changed: usize,
+}
+
+/// In the order of `a`, then what only `b` has.
+fn differences(a: &StoredProfile, b: &StoredProfile, percent: f64) -> Differences {
+    let mut found = Differences::default();
+    let clock = Clock::new(a.header.frequency_hz);
+    if (
+        a.header.program,
+        a.header.architecture,
+        a.header.cpus,
+        a.header.policy,
+    ) != (
+        b.header.program,
+        b.header.architecture,
+        b.header.cpus,
+        b.header.policy,
+    ) {
+        found.lines.push(format!("{} -> {}", title(a), title(b)));
+    }
+    let (names_a, names_b) = (Names::of(a), Names::of(b));
+    let mut left: BTreeMap<_, _> = (b.tasks.iter().enumerate())
+        .map(|(index, task)| (task.key, index))
+        .collect();
+    for (index, task) in a.tasks.iter().enumerate() {
+        let name = names_a.name(index);
+        let Some(other) = left.remove(&task.key) else {
+            found.gone += 1;
+            found.lines.push(format!("gone: {name}"));
+            continue;
+        };
+        let changes = changes(task, &b.tasks[other], clock, percent);
+        if !changes.is_empty() {
+            found.changed += 1;
+            found.lines.push(format!("{name}: {}", changes.join("; ")));
+        }
+    }
+    let mut new: Vec<_> = left.into_values().collect();
+    new.sort_unstable();
+    for index in new {
+        found.new += 1;
+        found.lines.push(format!("new: {}", names_b.name(index)));
+    }
+    found
+}
+
+/// Means that differ by more than `percent` of the first; what the user has set
+/// always counts.
+fn changes(a: &StoredTask, b: &StoredTask, clock: Clock, percent: f64) -> Vec<String> {
+    let mut changes = Vec::new();
+    let figures = a.figures.each().into_iter().zip(b.figures.each());
+    for (index, (name, (of_a, of_b))) in Figures::NAMES.iter().zip(figures).enumerate() {
+        let (from, to) = (mean(of_a, a.runs), mean(of_b, b.runs));
+        if (to - from).abs() <= from * percent / 100.0 {
+            continue;
+        }
+        let is_time = index < 3;
+        let show = |value: f64| match is_time {
+            true => format!("{} {}", clock.show(value), clock.unit()),
+            false => format!("{value:.1}").trim_end_matches(".0").to_owned(),
+        };
+        let by = match from {
+            0.0 => String::new(),
+            _ => format!(" ({:+.1} %)", (to - from) / from * 100.0),
+        };
+        changes.push(format!("{name} {} -> {}{by}", show(from), show(to)));
+    }
+    let (from, to) = (edit::shown(a, clock), edit::shown(b, clock));
+    if from != to {
+        changes.push(format!("{from} -> {to}"));
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU8;
+
+    use axsched_ext::{
+        pbg::stored::{Figure, Place},
+        units::TaskKey,
+    };
+
+    use super::*;
+    use crate::profile::tests::{sample, task};
+
+    #[test]
+    fn equal_profiles_do_not_differ() {
+        assert_eq!(
+            differences(&sample(), &sample(), 0.0),
+            Differences::default()
+        );
+    }
+
+    #[test]
+    fn new_gone_and_changed_tasks_are_named() {
+        let mut b = sample();
+        b.header.program.hash = 1;
+        b.tasks[0].figures.run = Figure::once(3_300_000_000);
+        b.tasks[1].figures.run = Figure::once(20_000_000);
+        b.tasks[1].figures.yields = Figure::once(0);
+        b.tasks[1].figures.blocked = Figure::once(10_400_000);
+        b.tasks[1].priority = NonZeroU8::new(2);
+        b.tasks.remove(2);
+        b.tasks.push(task(
+            Place::Root { ordinal: 9 },
+            TaskKey::ROOT.child(9),
+            None,
+            [0; 3],
+        ));
+        let found = differences(&sample(), &b, 5.0);
+        assert_eq!(
+            found.lines,
+            [
+                "realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 1 run, 3 tasks -> \
+                 realtime (0000000000000001) on x86_64, 1 CPU, under rr; 1 run, 3 tasks",
+                "worker: run 10.000 ms -> 20.000 ms (+100.0 %); yields 2 -> 0 (-100.0 %); \
+                 priority none, latest none -> priority 2, latest none",
+                "gone: 1.0",
+                "new: 9",
+            ]
+        );
+        assert_eq!((found.new, found.gone, found.changed), (1, 1, 1));
+        let strict = differences(&sample(), &b, 1.0);
+        assert_eq!(strict.changed, 2);
+        assert!(strict.lines[1].starts_with("0: run 3200.105 ms -> 3300.000 ms (+3.1 %)"));
+        assert!(strict.lines[2].contains("; blocked 10.000 ms -> 10.400 ms (+4.0 %); "));
+        // From nothing there is no percentage, and any change is one.
+        let back = differences(&b, &sample(), 1e6);
+        assert!(back.lines[1].contains("yields 0 -> 2;"), "{:?}", back.lines);
+    }
+}

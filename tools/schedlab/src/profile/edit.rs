@@ -1,0 +1,62 @@
+//! `schedlab profile edit`: what the user knows better than a measurement.
+
+use std::num::NonZeroU8;
+
+use anyhow::{Result, bail};
+use axsched_ext::{pbg::stored::StoredTask, units::Counts};
+
+use super::{names::Names, quantity::Clock, read, save};
+use crate::{Verdict, cli::EditArgs};
+
+pub fn edit(args: &EditArgs) -> Result<Verdict> {
+    let source = read(&args.file)?;
+    let out = match &args.out {
+        Some(out) => out,
+        None if source.is_console => bail!(
+            "{}: expected --out, as a console log is not overwritten with a profile; found none",
+            args.file.display()
+        ),
+        None => &args.file,
+    };
+    let mut profile = source.profile;
+    let clock = Clock::new(profile.header.frequency_hz);
+    let latest = match args.latest.as_deref() {
+        Some("none") => Some(None),
+        Some(text) => Some(Some(Counts(clock.counts(text)?))),
+        None => None,
+    };
+    let names = Names::of(&profile);
+    let mut lines = Vec::new();
+    for who in &args.task {
+        let index = names.find(who)?;
+        let task = &mut profile.tasks[index];
+        let before = shown(task, clock);
+        if let Some(priority) = args.priority {
+            task.priority = NonZeroU8::new(priority);
+        }
+        if let Some(latest) = latest {
+            task.latest = latest;
+        }
+        lines.push(format!(
+            "{}: {before} -> {}",
+            names.name(index),
+            shown(task, clock)
+        ));
+    }
+    save(out, &profile)?;
+    for line in lines {
+        println!("{line}");
+    }
+    Ok(Verdict::Good)
+}
+
+/// `priority 3, latest 50.000 ms`.
+pub fn shown(task: &StoredTask, clock: Clock) -> String {
+    let priority = task
+        .priority
+        .map_or("none".to_owned(), |priority| priority.to_string());
+    let latest = task.latest.map_or("none".to_owned(), |latest| {
+        format!("{} {}", clock.show(latest.0 as f64), clock.unit())
+    });
+    format!("priority {priority}, latest {latest}")
+}

@@ -1,0 +1,408 @@
+//! `schedlab profile show`: a table of tasks for people, and the same for programs.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use axsched_ext::pbg::stored::{
+    Ended, Figure, Figures, PhaseOrder, Place, StoredPhase, StoredProfile, StoredTask,
+};
+use comfy_table::{CellAlignment, Table as Grid, TableComponent, presets};
+use serde::Serialize;
+
+use super::{names::Names, quantity::Clock, read, title};
+use crate::{
+    Verdict,
+    cli::{ProfileFormat, ShowArgs},
+};
+
+/// Characters of a bar.
+const BAR: usize = 20;
+
+pub fn show(args: &ShowArgs) -> Result<Verdict> {
+    let profile = read(&args.file)?.profile;
+    match args.format {
+        ProfileFormat::Text => print!("{}", text(&profile)),
+        ProfileFormat::Csv => print!("{}", csv(&profile)?),
+        ProfileFormat::Json => println!("{}", json(&profile)?),
+    }
+    Ok(Verdict::Good)
+}
+
+/// The mean over a task's runs, not rounded.
+pub fn mean(figure: Figure, runs: u32) -> f64 {
+    figure.total as f64 / f64::from(runs)
+}
+
+fn text(profile: &StoredProfile) -> String {
+    let clock = Clock::new(profile.header.frequency_hz);
+    let names = Names::of(profile);
+    let runs = profile.header.runs;
+    let mut out = title(profile);
+    if profile.header.frequency_hz == 0 {
+        out += "\nIt is not known how long a count is.";
+    }
+    out += "\n\n";
+
+    let mut grid = Grid::new();
+    grid.load_preset(presets::NOTHING)
+        .set_style(TableComponent::HeaderLines, '-')
+        .set_style(TableComponent::MiddleHeaderIntersections, '-');
+    let unit = clock.unit();
+    let mut titles = vec!["task".to_owned()];
+    titles.extend(["run", "ready", "blocked"].map(|time| format!("{time}, {unit}")));
+    titles.extend(Figures::NAMES[3..].iter().map(ToString::to_string));
+    titles.push("priority".to_owned());
+    titles.push(format!("latest, {unit}"));
+    if runs > 1 {
+        titles.push("runs".to_owned());
+    }
+    let numbers = titles.len() - 1;
+    titles.push("run # ready : blocked .".to_owned());
+    grid.set_header(titles);
+    for (index, task) in profile.tasks.iter().enumerate() {
+        let each = task.figures.each();
+        let mut row = vec![names.name(index)];
+        let time = |figure| spread(figure, task.runs, |counts| clock.show(counts));
+        row.extend(each[..3].iter().map(|figure| time(*figure)));
+        let often = |figure| spread(figure, task.runs, number);
+        row.extend(each[3..].iter().map(|figure| often(*figure)));
+        row.push(
+            task.priority
+                .map_or("-".to_owned(), |priority| priority.to_string()),
+        );
+        row.push(
+            task.latest
+                .map_or("-".to_owned(), |latest| clock.show(latest.0 as f64)),
+        );
+        if runs > 1 {
+            row.push(task.runs.to_string());
+        }
+        row.push(bar(task));
+        grid.add_row(row);
+    }
+    for column in grid.column_iter_mut().skip(1).take(numbers) {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((1, 0));
+    }
+    for line in grid.to_string().lines() {
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    if runs > 1 {
+        out += "\nMean over a task's runs, ± half the way from the least to the most.\n";
+    }
+    out
+}
+
+/// The mean, and how far runs are from each other if they are.
+fn spread(figure: Figure, runs: u32, show: impl Fn(f64) -> String) -> String {
+    let mean = show(mean(figure, runs));
+    match figure.spread() {
+        0 => mean,
+        spread => format!("{mean} ± {}", show(spread as f64 / 2.0)),
+    }
+}
+
+/// As many digits as it takes, one decimal at most.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+/// How a task's life was divided: on a CPU, waiting for one, blocked.
+fn bar(task: &StoredTask) -> String {
+    let parts = [
+        (task.figures.run.total, '#'),
+        (task.figures.ready.total, ':'),
+        (task.figures.blocked.total, '.'),
+    ];
+    let whole: u128 = parts.iter().map(|(total, _)| u128::from(*total)).sum();
+    let mut bar = String::new();
+    let mut before: u128 = 0;
+    for (total, character) in parts {
+        before += u128::from(total);
+        // Rounding where parts end, and not their lengths, fills the bar exactly.
+        let end = (before * BAR as u128 + whole / 2)
+            .checked_div(whole)
+            .unwrap_or(0);
+        while bar.len() < end as usize {
+            bar.push(character);
+        }
+    }
+    bar
+}
+
+/// One line for each task; times in counts. What a task does not have is empty.
+fn csv(profile: &StoredProfile) -> Result<String> {
+    let names = Names::of(profile);
+    let mut out = csv::Writer::from_writer(Vec::new());
+    let mut titles: Vec<String> = [
+        "task",
+        "key",
+        "path",
+        "label",
+        "runs",
+        "priority",
+        "latest_counts",
+    ]
+    .map(String::from)
+    .into();
+    for (index, name) in Figures::NAMES.iter().enumerate() {
+        let unit = if index < 3 { "_counts" } else { "" };
+        titles.extend(["total", "least", "most"].map(|of| format!("{name}{unit}_{of}")));
+    }
+    out.write_record(titles)?;
+    for (index, task) in profile.tasks.iter().enumerate() {
+        let path = match task.place {
+            Place::Several => String::new(),
+            _ => names.path(index).to_owned(),
+        };
+        let empty = String::new;
+        let mut row = vec![
+            names.name(index),
+            task.key.to_string(),
+            path,
+            task.label.map_or_else(empty, |label| label.to_string()),
+            task.runs.to_string(),
+            task.priority
+                .map_or_else(empty, |priority| priority.to_string()),
+            task.latest
+                .map_or_else(empty, |latest| latest.0.to_string()),
+        ];
+        for figure in task.figures.each() {
+            row.extend([figure.total, figure.least, figure.most].map(|n| n.to_string()));
+        }
+        out.write_record(row)?;
+    }
+    Ok(String::from_utf8(out.into_inner()?)?)
+}
+
+/// The whole profile; times in counts. Keys are 16 hexadecimal digits, since not
+/// every reader of JSON has 64-bit numbers.
+#[derive(Serialize)]
+struct Json {
+    program: String,
+    program_hash: String,
+    arch: &'static str,
+    smp: u16,
+    sched: String,
+    frequency_hz: u64,
+    runs: u32,
+    unrecorded: u64,
+    tasks: Vec<JsonTask>,
+}
+
+#[derive(Serialize)]
+struct JsonTask {
+    task: String,
+    key: String,
+    label: Option<String>,
+    /// None: at several places.
+    path: Option<String>,
+    /// Its index among the tasks; none is the root, or several.
+    parent: Option<u32>,
+    runs: u32,
+    priority: Option<u8>,
+    latest_counts: Option<u64>,
+    figures: serde_json::Map<String, serde_json::Value>,
+    phase_order: &'static str,
+    phases: Vec<JsonPhase>,
+}
+
+#[derive(Serialize)]
+struct JsonFigure {
+    mean: f64,
+    total: u64,
+    least: u64,
+    most: u64,
+}
+
+#[derive(Serialize)]
+struct JsonPhase {
+    ended: &'static str,
+    bursts: u64,
+    run_counts: u64,
+    blocked_counts: u64,
+}
+
+fn json(profile: &StoredProfile) -> Result<String> {
+    let names = Names::of(profile);
+    let header = &profile.header;
+    let tasks = (profile.tasks.iter().enumerate()).map(|(index, task)| {
+        let figures = Figures::NAMES.iter().zip(task.figures.each());
+        let figures = figures.map(|(name, figure)| {
+            let figure = JsonFigure {
+                mean: mean(figure, task.runs),
+                total: figure.total,
+                least: figure.least,
+                most: figure.most,
+            };
+            Ok((name.to_string(), serde_json::to_value(figure)?))
+        });
+        Ok(JsonTask {
+            task: names.name(index),
+            key: task.key.to_string(),
+            label: task.label.map(|label| label.to_string()),
+            path: (task.place != Place::Several).then(|| names.path(index).to_owned()),
+            parent: match task.place {
+                Place::Child { parent, .. } => Some(parent),
+                Place::Root { .. } | Place::Several => None,
+            },
+            runs: task.runs,
+            priority: task.priority.map(|priority| priority.get()),
+            latest_counts: task.latest.map(|latest| latest.0),
+            figures: figures.collect::<Result<_>>()?,
+            phase_order: match task.phases.order {
+                PhaseOrder::AsRun => "as-run",
+                PhaseOrder::ByEnding => "by-ending",
+            },
+            phases: task.phases.list.iter().map(phase).collect(),
+        })
+    });
+    Ok(serde_json::to_string_pretty(&Json {
+        program: header.program.name.to_string(),
+        program_hash: format!("{:016x}", header.program.hash),
+        arch: header.architecture.name(),
+        smp: header.cpus,
+        sched: header.policy.to_string(),
+        frequency_hz: header.frequency_hz,
+        runs: header.runs,
+        unrecorded: header.unrecorded,
+        tasks: tasks.collect::<Result<_>>()?,
+    })?)
+}
+
+fn phase(phase: &StoredPhase) -> JsonPhase {
+    JsonPhase {
+        ended: match phase.ended {
+            Ended::Yield => "yield",
+            Ended::Preemption => "preemption",
+            Ended::Block => "block",
+            Ended::Exit => "exit",
+        },
+        bursts: phase.bursts,
+        run_counts: phase.run.0,
+        blocked_counts: phase.blocked.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU8;
+
+    use axsched_ext::{pbg::stored::merge, units::Counts};
+
+    use super::*;
+    use crate::profile::tests::sample;
+
+    #[test]
+    fn the_table_of_one_run() {
+        let mut profile = sample();
+        profile.tasks[1].priority = NonZeroU8::new(1);
+        profile.tasks[1].latest = Some(Counts(50_000_000));
+        let expected = "\
+realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 1 run, 3 tasks
+
+ task      run, ms  ready, ms  blocked, ms  dispatches  yields  preemptions  blocks  priority  latest, ms  run # ready : blocked .
+-----------------------------------------------------------------------------------------------------------------------------------
+ 0        3200.105      0.000        0.000           4       2            1       1         -           -  ####################
+ worker     10.000     20.000       10.000           4       2            1       1         1      50.000  #####::::::::::.....
+ 1.0         0.002      0.001        0.000           4       2            1       1         -           -  ###############:::::
+";
+        assert_eq!(text(&profile), expected);
+    }
+
+    #[test]
+    fn the_table_of_several_runs_has_spreads() {
+        let mut other = sample();
+        other.tasks[1].figures.run = Figure::once(10_500_000);
+        other.tasks[1].figures.yields = Figure::once(3);
+        other.tasks.truncate(2);
+        other.header.unrecorded = 1;
+        let text = text(&merge(&[sample(), other]).unwrap());
+        let expected = "\
+realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 2 runs, 3 tasks and 1 unrecorded
+
+ task            run, ms  ready, ms  blocked, ms  dispatches     yields  preemptions  blocks  priority  latest, ms  runs  run # ready : blocked .
+--------------------------------------------------------------------------------------------------------------------------------------------------
+ 0              3200.105      0.000        0.000           4          2            1       1         -           -     2  ####################
+ worker   10.250 ± 0.250     20.000       10.000           4  2.5 ± 0.5            1       1         -           -     2  #####::::::::::.....
+ 1.0               0.002      0.001        0.000           4          2            1       1         -           -     1  ###############:::::
+
+Mean over a task's runs, ± half the way from the least to the most.
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn without_a_frequency_times_are_counts() {
+        let mut profile = sample();
+        profile.header.frequency_hz = 0;
+        let text = text(&profile);
+        assert!(
+            text.contains("It is not known how long a count is.\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains(" run, counts ") && text.contains(" 3200105000 "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_bar_is_full_and_in_proportion() {
+        let bar_of = |[run, ready, blocked]: [u64; 3]| {
+            let mut task = sample().tasks.remove(0);
+            task.figures.run.total = run;
+            task.figures.ready.total = ready;
+            task.figures.blocked.total = blocked;
+            bar(&task)
+        };
+        assert_eq!(bar_of([1, 2, 1]), "#####::::::::::.....");
+        assert_eq!(
+            bar_of([u64::MAX, u64::MAX, u64::MAX]),
+            "#######::::::......."
+        );
+        assert_eq!(bar_of([0, 1, 0]), "::::::::::::::::::::");
+        assert_eq!(bar_of([0, 0, 0]), "");
+    }
+
+    #[test]
+    fn csv_and_json_have_every_figure() {
+        let csv = csv(&sample()).unwrap();
+        let lines: Vec<_> = csv.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert!(
+            lines.iter().all(|line| line.matches(',').count() == 6 + 21),
+            "{csv}"
+        );
+        assert!(
+            lines[0].starts_with(
+                "task,key,path,label,runs,priority,latest_counts,run_counts_total,run_counts_least,"
+            ),
+            "{csv}"
+        );
+        assert!(
+            lines[0].ends_with(",blocks_total,blocks_least,blocks_most"),
+            "{csv}"
+        );
+        assert!(
+            lines[2].starts_with("worker,")
+                && lines[2].contains(",1,worker,1,,,10000000,10000000,10000000,20000000,"),
+            "{csv}"
+        );
+
+        let json: serde_json::Value = serde_json::from_str(&json(&sample()).unwrap()).unwrap();
+        assert_eq!(json["program_hash"], "0123456789abcdef");
+        assert_eq!(json["arch"], "x86_64");
+        let child = &json["tasks"][2];
+        assert_eq!(
+            (&child["path"], &child["parent"]),
+            (&"1.0".into(), &1.into())
+        );
+        assert_eq!(child["figures"]["ready"]["total"], 500);
+        assert_eq!(child["phases"][0]["ended"], "yield");
+    }
+}

@@ -1,0 +1,425 @@
+//! Profiles as files and in console logs: shown, verified, merged, edited, compared.
+
+mod common;
+
+use std::fs;
+
+use axsched_ext::{
+    pbg::stored::{
+        Architecture, Figure, Figures, Header, Label, Phases, Place, PolicyName, Program,
+        ProgramName, StoredProfile, StoredTask, decode, encode, write_frame,
+    },
+    units::{Counts, TaskKey},
+};
+use common::{Ended, Lab};
+
+/// The README's program, as one run of it was: short1 is a label, the rest are paths.
+fn realtime(run_of_short1: u64) -> StoredProfile {
+    let runs = [3_200_105_000, run_of_short1, 36_001_000];
+    let task = |(ordinal, run): (u32, u64)| {
+        let label = (ordinal == 1).then_some("short1");
+        StoredTask {
+            key: label.map_or(TaskKey::ROOT.child(ordinal), TaskKey::labelled),
+            label: label.map(|label| Label::new(label).expect("short")),
+            place: Place::Root { ordinal },
+            runs: 1,
+            priority: None,
+            latest: None,
+            figures: Figures {
+                run: Figure::once(run),
+                ready: Figure::once(3_200_000_000 - u64::from(ordinal)),
+                dispatches: Figure::once(50_001),
+                yields: Figure::once(50_000),
+                blocks: Figure::once(1),
+                ..Figures::default()
+            },
+            phases: Phases::default(),
+        }
+    };
+    StoredProfile {
+        header: Header {
+            architecture: Architecture::X86_64,
+            frequency_hz: 1_000_000_000,
+            cpus: 1,
+            program: Program {
+                name: ProgramName::new("realtime").expect("short"),
+                hash: 0xfeed,
+            },
+            policy: PolicyName::new("rr").expect("short"),
+            runs: 1,
+            unrecorded: 0,
+        },
+        tasks: (0..).zip(runs).map(task).collect(),
+    }
+}
+
+/// A place with `a.pbg` and `b.pbg`, two runs, and `console.log` with the first.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    for (name, run) in [("a.pbg", 19_001_000), ("b.pbg", 20_001_000)] {
+        let bytes = encode(&realtime(run)).expect("it is valid");
+        fs::write(lab.path(name), &bytes).expect("a file");
+    }
+    let mut frame = String::new();
+    write_frame(&encode(&realtime(19_001_000)).expect("valid"), &mut frame).expect("a string");
+    let noisy = frame.replace('\n', "\r\n[  1.5] another line\r\n");
+    lab.write("console.log", &format!("SeaBIOS\r\n{noisy}"));
+    lab
+}
+
+fn read(lab: &Lab, name: &str) -> StoredProfile {
+    decode(&fs::read(lab.path(name)).expect("a file")).expect("a profile")
+}
+
+/// Runs `schedlab profile`; words that are files of the lab become paths.
+fn profile(lab: &Lab, arguments: &[&str]) -> Ended {
+    let path = |word: &&str| match word.contains(".pbg") || word.contains(".log") {
+        true => lab.path(word).to_str().expect("text").to_owned(),
+        false => word.to_string(),
+    };
+    let words: Vec<String> = arguments.iter().map(path).collect();
+    let mut all = vec!["profile"];
+    all.extend(words.iter().map(String::as_str));
+    let mut end = lab.run(&all);
+    let folder = format!("{}/", lab.path("").display()).replace("//", "/");
+    end.out = end.out.replace(&folder, "");
+    end.err = end.err.replace(&folder, "");
+    end
+}
+
+const TITLE: &str = "realtime (000000000000feed) on x86_64, 1 CPU, under rr";
+
+#[test]
+fn show_is_a_table_whatever_the_profile_came_in() {
+    let lab = lab();
+    let end = profile(&lab, &["show", "a.pbg"]);
+    assert_eq!((end.code, end.err.as_str()), (Some(0), ""), "{end:?}");
+    assert!(
+        end.out.starts_with(&format!("{TITLE}; 1 run, 3 tasks\n\n")),
+        "{}",
+        end.out
+    );
+    let words = |label: &str| -> Vec<String> {
+        let row = end.out.lines().find(|line| line.trim().starts_with(label));
+        let words = row.expect("a row").split_whitespace();
+        words.map(str::to_owned).collect()
+    };
+    assert_eq!(
+        words("short1"),
+        [
+            "short1",
+            "19.001",
+            "3200.000",
+            "0.000",
+            "50001",
+            "50000",
+            "0",
+            "1",
+            "-",
+            "-",
+            "::::::::::::::::::::"
+        ]
+    );
+    assert_eq!(words("0 ")[10], "##########::::::::::");
+    assert_eq!(profile(&lab, &["show", "console.log"]).out, end.out);
+
+    let csv = profile(&lab, &["show", "a.pbg", "--format", "csv"]).out;
+    assert!(
+        csv.contains("\nshort1,") && csv.contains(",19001000,"),
+        "{csv}"
+    );
+    let json = profile(&lab, &["show", "a.pbg", "--format=json"]).out;
+    assert!(json.contains(r#""task": "short1""#), "{json}");
+}
+
+#[test]
+fn verify_is_one_line_and_a_status() {
+    let lab = lab();
+    let bytes = fs::read(lab.path("a.pbg")).expect("a file");
+    let good = format!(
+        "good: {TITLE}; 1 run, 3 tasks; version 1, {} bytes",
+        bytes.len()
+    );
+    let says = |words: &[&str]| {
+        let end = profile(&lab, words);
+        assert_eq!(
+            (end.err.as_str(), end.out.lines().count()),
+            ("", 1),
+            "{end:?}"
+        );
+        (end.code, end.out)
+    };
+    assert_eq!(
+        says(&["verify", "a.pbg"]),
+        (Some(0), format!("a.pbg: {good}\n"))
+    );
+    assert_eq!(
+        says(&["verify", "console.log"]),
+        (Some(0), format!("console.log: {good}, in a console log\n"))
+    );
+    let here = [
+        "--arch",
+        "x86_64",
+        "--smp",
+        "1",
+        "--program",
+        "000000000000feed",
+    ];
+    assert_eq!(says(&[&["verify", "a.pbg"][..], &here].concat()).0, Some(0));
+
+    let bad = |name: &str, bytes: &[u8], reason: &str| {
+        fs::write(lab.path(name), bytes).expect("a file");
+        assert_eq!(
+            says(&["verify", name]),
+            (Some(1), format!("{name}: bad: {reason}\n"))
+        );
+    };
+    let len = bytes.len();
+    bad(
+        "cut.pbg",
+        &bytes[..60],
+        &format!("truncated: expected {len} bytes, found 60"),
+    );
+    bad(
+        "empty.pbg",
+        b"",
+        "not a profile: expected 0x89 at byte 0, found something else",
+    );
+    bad(
+        "text.pbg",
+        b"hello",
+        "not a profile: expected 0x89 at byte 0, found something else",
+    );
+    let mut other = bytes.clone();
+    other[8] = 9;
+    bad(
+        "other.pbg",
+        &other,
+        "expected a profile of version 1, found version 9",
+    );
+    let console = lab.read("console.log");
+    let lines: Vec<_> = console
+        .lines()
+        .filter(|line| !line.contains("PROFILE 2 "))
+        .collect();
+    let frame = len.div_ceil(48);
+    bad(
+        "lost.log",
+        lines.join("\n").as_bytes(),
+        &format!(
+            "expected {frame} lines of a profile, found {}; the first missing is number 2",
+            frame - 1
+        ),
+    );
+    let elsewhere = |option: &str, value: &str, reason: &str| {
+        assert_eq!(
+            says(&["verify", "a.pbg", option, value]),
+            (
+                Some(1),
+                format!("a.pbg: bad: expected a profile of {reason}\n")
+            )
+        );
+    };
+    elsewhere("--arch", "riscv64", "riscv64, found one of x86_64");
+    elsewhere("--smp", "4", "4 CPU(s), found one of 1");
+    elsewhere(
+        "--program",
+        "1",
+        "the program with hash 0000000000000001, found one of `realtime`, 000000000000feed",
+    );
+}
+
+#[test]
+fn merge_has_the_runs_of_all() {
+    let lab = lab();
+    let end = profile(&lab, &["merge", "console.log", "b.pbg", "-o", "both.pbg"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let bytes = fs::read(lab.path("both.pbg")).expect("a file").len();
+    assert_eq!(
+        end.out,
+        format!("both.pbg: {TITLE}; 2 runs, 3 tasks; {bytes} bytes\n")
+    );
+    let short1 = &read(&lab, "both.pbg").tasks[1];
+    assert_eq!((short1.runs, short1.figures.run.mean(2)), (2, 19_501_000));
+    let shown = profile(&lab, &["show", "both.pbg"]).out;
+    assert!(shown.contains(" 19.501 ± 0.500 "), "{shown}");
+
+    let mut other = realtime(1);
+    other.header.architecture = Architecture::Riscv64;
+    fs::write(lab.path("riscv.pbg"), encode(&other).expect("valid")).expect("a file");
+    let end = profile(&lab, &["merge", "a.pbg", "riscv.pbg", "--out", "none.pbg"]);
+    assert_eq!(
+        (end.code, end.err.as_str()),
+        (
+            Some(2),
+            "schedlab: riscv.pbg: profile 1: expected the architecture x86_64, found riscv64\n"
+        )
+    );
+    assert!(!lab.exists("none.pbg"));
+}
+
+#[test]
+fn edit_sets_what_the_user_knows() {
+    let lab = lab();
+    let edit = |words: &[&str]| profile(&lab, &[&["edit", "a.pbg"], words].concat());
+    let end = edit(&[
+        "--task",
+        "short1",
+        "--priority",
+        "1",
+        "--latest",
+        "50ms",
+        "-o",
+        "c.pbg",
+    ]);
+    assert_eq!(
+        (end.code, end.out.as_str()),
+        (
+            Some(0),
+            "short1: priority none, latest none -> priority 1, latest 50.000 ms\n"
+        ),
+        "{end:?}"
+    );
+    assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
+    let task = &read(&lab, "c.pbg").tasks[1];
+    assert_eq!(task.priority.map(|p| p.get()), Some(1));
+    assert_eq!(task.latest, Some(Counts(50_000_000)));
+    let shown = profile(&lab, &["show", "c.pbg"]).out;
+    assert!(
+        shown
+            .lines()
+            .any(|l| l.contains("short1") && l.contains(" 50.000 ")),
+        "{shown}"
+    );
+
+    // In place, several tasks, by key and path; and back.
+    let key = TaskKey::ROOT.child(0).to_string();
+    let end = edit(&["--task", &key, "--task", "2", "--priority", "7"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let priorities = |lab: &Lab| -> Vec<u8> {
+        let tasks = read(lab, "a.pbg").tasks;
+        tasks
+            .iter()
+            .map(|t| t.priority.map_or(0, |p| p.get()))
+            .collect()
+    };
+    assert_eq!(priorities(&lab), [7, 0, 7]);
+    assert_eq!(
+        edit(&["--task=0", "--task=2", "--priority=0", "--latest=none"]).code,
+        Some(0)
+    );
+    assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
+
+    for (words, reason) in [
+        (
+            &["--task", "nobody", "--priority", "1"][..],
+            "schedlab: --task: expected a label, key or path of the profile, found `nobody`; it has 0 short1 2\n",
+        ),
+        (
+            &["--task", "2", "--latest", "soon"],
+            "schedlab: --latest: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `soon`\n",
+        ),
+    ] {
+        let end = edit(words);
+        assert_eq!(
+            (end.code, end.err.as_str(), end.out.as_str()),
+            (Some(2), reason, "")
+        );
+    }
+    assert_eq!(edit(&["--task", "2"]).code, Some(2), "nothing to do");
+    assert_eq!(edit(&["--task", "2", "--priority", "256"]).code, Some(2));
+    let end = profile(
+        &lab,
+        &["edit", "console.log", "--task", "2", "--priority", "1"],
+    );
+    assert_eq!(
+        (end.code, end.err.as_str()),
+        (
+            Some(2),
+            "schedlab: console.log: expected --out, as a console log is not overwritten with a profile; found none\n"
+        )
+    );
+    assert!(lab.read("console.log").starts_with("SeaBIOS"));
+}
+
+#[test]
+fn diff_names_what_changed() {
+    let lab = lab();
+    let end = profile(&lab, &["diff", "a.pbg", "console.log"]);
+    assert_eq!(
+        (end.code, end.out.as_str()),
+        (
+            Some(0),
+            "3 and 3 tasks: 0 new, 0 gone, 0 changed, 3 alike within 5 %\n"
+        ),
+        "{end:?}"
+    );
+    let end = profile(&lab, &["diff", "a.pbg", "b.pbg"]);
+    assert_eq!(
+        (end.code, end.out.as_str()),
+        (
+            Some(1),
+            "short1: run 19.001 ms -> 20.001 ms (+5.3 %)\n\
+             3 and 3 tasks: 0 new, 0 gone, 1 changed, 2 alike within 5 %\n"
+        ),
+        "{end:?}"
+    );
+    assert_eq!(
+        profile(&lab, &["diff", "a.pbg", "b.pbg", "--percent", "6"]).code,
+        Some(0)
+    );
+
+    let mut shorter = realtime(19_001_000);
+    shorter.tasks.remove(2);
+    fs::write(lab.path("c.pbg"), encode(&shorter).expect("valid")).expect("a file");
+    assert!(
+        profile(&lab, &["diff", "a.pbg", "c.pbg"])
+            .out
+            .starts_with("gone: 2\n")
+    );
+    assert!(
+        profile(&lab, &["diff", "c.pbg", "a.pbg"])
+            .out
+            .starts_with("new: 2\n")
+    );
+
+    shorter.header.frequency_hz = 1;
+    fs::write(lab.path("c.pbg"), encode(&shorter).expect("valid")).expect("a file");
+    let end = profile(&lab, &["diff", "a.pbg", "c.pbg"]);
+    assert_eq!(
+        (end.code, end.err.as_str()),
+        (
+            Some(2),
+            "schedlab: c.pbg: expected counts of 1000000000 Hz as in a.pbg, found 1 Hz\n"
+        )
+    );
+}
+
+#[test]
+fn what_is_no_file_or_no_profile_is_one_line() {
+    let lab = lab();
+    lab.write("text.log", "a console without one\n");
+    for command in [
+        &["show"][..],
+        &["merge", "a.pbg", "-o", "none.pbg"],
+        &["edit", "--task", "0", "--priority", "1"],
+        &["diff", "a.pbg"],
+    ] {
+        for (file, reason) in [
+            (
+                "text.log",
+                "not a profile: expected 0x89 at byte 0, found something else",
+            ),
+            ("missing.pbg", "No such file or directory (os error 2)"),
+        ] {
+            let end = profile(&lab, &[command, &[file]].concat());
+            assert_eq!(
+                (end.code, end.out.as_str(), end.err),
+                (Some(2), "", format!("schedlab: {file}: {reason}\n")),
+                "{command:?}"
+            );
+        }
+    }
+    assert_eq!(profile(&lab, &["verify", "missing.pbg"]).code, Some(2));
+    assert!(!lab.exists("none.pbg"));
+}
