@@ -158,8 +158,9 @@ running() { # processes with the word $1 in their command line
 leaves_nothing() {
     local mark="sched-test-$1-$2-$$" out=$logs/$1-$2.out pid n
     SELFTEST=hang make build A=apps/sched-tests/selftest
-    set -m # a process group of its own, with interrupts not ignored
-    SELFTEST=hang make justrun A=apps/sched-tests/selftest QEMU_ARGS="-name $mark" >"$out" 2>&1 &
+    set -m # a process group of its own, with interrupts not ignored, which they are
+    # where the tests run in the background
+    SELFTEST=hang env --default-signal=INT make justrun A=apps/sched-tests/selftest QEMU_ARGS="-name $mark" >"$out" 2>&1 &
     pid=$!
     set +m
     for n in {1..100}; do
