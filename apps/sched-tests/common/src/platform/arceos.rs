@@ -87,6 +87,9 @@ impl Gate {
     }
 }
 
+/// How long a join waits before it looks again: until the next tick.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
 /// Spawns a metered task behind `gate`.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
     spawn_until(None, name, gate, body)
@@ -133,8 +136,18 @@ impl Handle {
     }
 
     /// Waits for the end of the task and returns its figures.
+    ///
+    /// `axtask`'s own `join` looks whether the task has exited and then leaves its
+    /// waker, without looking again: an exit in between, on another CPU or after a
+    /// preemption, wakes nobody. Counted time cannot come between other than it did
+    /// the last time; elsewhere the task is looked at every tick.
     pub fn join(self) -> Figures {
-        self.task.join();
+        if TIMING == "icount" {
+            self.task.join();
+        }
+        while self.task.state() != TaskState::Exited {
+            axtask::sleep(LOOK_AGAIN);
+        }
         // On another CPU it may still be in its last context switch.
         while self.meter.on_cpu() {
             yield_now();
