@@ -1,4 +1,4 @@
-/* The three calls of PBG, program-behaviour-guided scheduling.
+/* The calls of PBG, program-behaviour-guided scheduling.
  *
  *   sys_measure_start();  ... the program runs ...   sys_measure_end();
  *   sys_start_pbg();      ... the program runs again, in the planned order ...
@@ -20,6 +20,7 @@ extern "C" {
 #define AXSCHED_EINVAL      (-22)  /* no measurement is under way */
 #define AXSCHED_ENOSYS      (-38)  /* the build has another policy than PBG */
 #define AXSCHED_ENODATA     (-61)  /* there is no profile yet */
+#define AXSCHED_EILSEQ      (-84)  /* no label: empty, over 32 bytes, not UTF-8, or with control characters */
 #define AXSCHED_EOPNOTSUPP  (-95)  /* more than one CPU is scheduling */
 #define AXSCHED_EALREADY    (-114) /* measuring or replaying has begun already */
 
@@ -35,6 +36,11 @@ int sys_measure_end(void);
  * Returns the number of tasks planned.
  * EAGAIN ENODATA EBUSY (measuring) ENOMEM ENOSYS EOPNOTSUPP EALREADY */
 int sys_start_pbg(void);
+
+/* Names the task that is spawned next, in place of its number among the spawns;
+ * ends with a zero. Returns 0.
+ * EILSEQ ENOSYS */
+int sys_label_next(const char *label);
 
 #ifdef __cplusplus
 }

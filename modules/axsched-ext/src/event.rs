@@ -86,6 +86,18 @@ pub trait Policy {
     fn left(&mut self) {}
     /// Takes out the task to run now.
     fn dispatch(&mut self) -> Option<TaskRef<Self>>;
+    /// [`spawned`](Policy::spawned), for a policy that must know who runs meanwhile.
+    #[inline]
+    fn spawned_beside(&mut self, task: TaskRef<Self>, memory: &mut Self::Memory) {
+        let _ = memory;
+        self.spawned(task);
+    }
+    /// [`dispatch`](Policy::dispatch), for a policy that must know who ran until now.
+    #[inline]
+    fn dispatch_after(&mut self, memory: &Self::Memory) -> Option<TaskRef<Self>> {
+        let _ = memory;
+        self.dispatch()
+    }
     /// A timer tick hit `running`.
     #[inline]
     fn ticked(&mut self, running: &TaskRef<Self>) -> Tick {
@@ -159,6 +171,21 @@ pub struct Remember<const DEPARTURES: bool = true> {
 
 // SAFETY: the pointer is only compared, never followed.
 unsafe impl<const DEPARTURES: bool> Send for Remember<DEPARTURES> {}
+
+impl Remember<false> {
+    /// The address of the task that runs, or ran last; null if that is the idle
+    /// task, or `main` before its first pick.
+    #[inline]
+    pub(crate) const fn running(&self) -> *const () {
+        self.running
+    }
+
+    /// The running task's next return is to be told as [`Woken`](Return::Woken), as
+    /// if it had come from elsewhere: so the policy gets to look at who it is.
+    pub(crate) const fn forget(&mut self) {
+        self.running = core::ptr::null();
+    }
+}
 
 impl<const DEPARTURES: bool> Memory for Remember<DEPARTURES> {
     type Why = Return;
@@ -242,7 +269,7 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
 
     #[inline]
     fn add_task(&mut self, task: Self::SchedItem) {
-        self.policy.spawned(task);
+        self.policy.spawned_beside(task, &mut self.memory);
     }
 
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
@@ -254,7 +281,7 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
         if self.memory.left() {
             self.policy.left();
         }
-        let next = self.policy.dispatch();
+        let next = self.policy.dispatch_after(&self.memory);
         self.memory
             .dispatched(next.as_ref().map_or(core::ptr::null(), address));
         next

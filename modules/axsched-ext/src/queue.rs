@@ -11,6 +11,7 @@
 //!
 //! APART: the link of a task that is in no queue is [`APART`].
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::ptr;
@@ -41,6 +42,7 @@ impl<N> Link<N> {
 }
 
 /// The queue.
+#[repr(C)] // the same layout for every `T`: see `typed`
 pub(crate) struct Queue<T, S> {
     /// Null if the queue is empty.
     head: *mut Task<T, S>,
@@ -64,6 +66,20 @@ impl<T, S> Queue<T, S> {
     #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         self.head.is_null()
+    }
+
+    /// Empty queues of one type of tasks as queues of another.
+    ///
+    /// # Panics
+    /// If one is not empty.
+    pub(crate) fn typed<U>(queues: Box<[Queue<U, S>]>) -> Box<[Self]> {
+        assert!(
+            queues.iter().all(Queue::is_empty),
+            "only empty queues have no type"
+        );
+        // SAFETY: by `repr(C)` both types are two thin pointers and nothing else, the
+        // head of an empty queue is null, and CHAIN says nothing more of it.
+        unsafe { Box::from_raw(Box::into_raw(queues) as *mut [Self]) }
     }
 
     /// The handle's pointer, and a check of APART.
@@ -114,6 +130,42 @@ impl<T, S> Queue<T, S> {
         self.head = raw;
     }
 
+    /// Puts a task before the first for which `before` says so, or last. After
+    /// `most` that it does not, the place is taken that is reached then.
+    ///
+    /// # Panics
+    /// If it is in a queue already.
+    pub(crate) fn push_before(
+        &mut self,
+        task: Arc<Task<T, S>>,
+        most: usize,
+        mut before: impl FnMut(&Task<T, S>) -> bool,
+    ) {
+        // SAFETY: by CHAIN the tail of a queue that is not empty is alive.
+        if self.head.is_null() || !before(unsafe { &*self.tail }) {
+            return self.push_back(task); // in a sorted queue nobody else says so
+        }
+        let mut last: *mut Task<T, S> = ptr::null_mut();
+        let mut at = self.head;
+        for _ in 0..most {
+            // SAFETY: by CHAIN `at` is a task of this queue, hence alive; the walk ends
+            // at the tail at the latest, of which `before` was true.
+            let next = unsafe { &*at };
+            if before(next) {
+                break;
+            }
+            last = at;
+            at = next.link.get();
+        }
+        if last.is_null() {
+            return self.push_front(task);
+        }
+        let (raw, link) = Self::enter(task);
+        link.set(at);
+        // SAFETY: by CHAIN, as before; `last` is not the tail.
+        unsafe { &*last }.link.set(raw);
+    }
+
     /// Takes the first task.
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<Arc<Task<T, S>>> {
@@ -127,6 +179,17 @@ impl<T, S> Queue<T, S> {
         link.set(Link::APART);
         // SAFETY: by CHAIN this queue owned a handle, which goes to the caller.
         Some(unsafe { Arc::from_raw(raw) })
+    }
+
+    /// Shows every task, first to last. Linear.
+    pub(crate) fn each(&self, mut show: impl FnMut(&Task<T, S>)) {
+        let mut at = self.head;
+        while !at.is_null() {
+            // SAFETY: by CHAIN `at` is a task of this queue, hence alive.
+            let task = unsafe { &*at };
+            at = task.link.get();
+            show(task);
+        }
     }
 
     /// Takes `task` out if it is here. Linear: `axtask` never removes a task, and a

@@ -1,4 +1,4 @@
-//! The three calls of PBG, for Rust and, with a `sys_` prefix, for C.
+//! The calls of PBG, for Rust and, with a `sys_` prefix, for C.
 //!
 //! ```text
 //!   measure_start ──> the program runs ──> measure_end ──> start_pbg ──> the program runs again
@@ -10,9 +10,10 @@
 //!
 //! | call | needs | takes |
 //! |---|---|---|
-//! | [`measure_start`] | neither measuring nor replaying | 224 KiB the first time, kept |
-//! | [`measure_end`] | measuring | 48 bytes a recorded task, kept, and 8 more for the call |
-//! | [`start_pbg`] | a profile; neither measuring nor replaying | 56 bytes a planned task, kept, and 20 more for the call |
+//! | [`measure_start`] | neither measuring nor replaying | 1.75 MiB the first time, kept ([`RECORD_BYTES`](crate::pbg::RECORD_BYTES) a task) |
+//! | [`measure_end`] | measuring | 712 bytes a recorded task, kept, and 16 more for the call |
+//! | [`start_pbg`] | a profile; neither measuring nor replaying | 184 bytes a planned task ([`ENTRY_BYTES`](crate::pbg::ENTRY_BYTES)) and 16 a step, kept, and the plan for the call |
+//! | [`label_next`] | | nothing |
 //!
 //! | error | errno | when |
 //! |---|---|---|
@@ -26,9 +27,13 @@
 //! | [`Error::AlreadyReplaying`] | −114 `EALREADY` | `start_pbg` while replaying |
 //! | [`Error::NoMemory`] | −12 `ENOMEM` | the record or the plan does not fit |
 //! | [`Error::Contended`] | −11 `EAGAIN` | another task is inside one of these calls, or looks at the status |
+//! | [`Error::BadLabel`] | −84 `EILSEQ` | a label is empty, longer than 32 bytes, not UTF-8, or has control characters |
 //!
-//! End a measurement from the root, when the program's tasks have ended: the open
-//! burst of a recorded task that makes the call itself is not in the profile.
+//! End a measurement from the root, when the program's tasks have ended: the last
+//! burst of each counts as ended by its exit.
+//!
+//! A profile can be kept for the next boot: [`Control`](crate::pbg::Control)`::profile`
+//! gives it as data and `load` takes one over in place of a measurement.
 //!
 //! There is one replay per boot. It lasts until the system ends; when the last
 //! planned task is gone, the fallback policy is all that is left of it, and tasks
@@ -61,6 +66,8 @@ pub enum Error {
     NoMemory,
     /// Another task is inside one of these calls.
     Contended,
+    /// A label is empty, longer than 32 bytes, not UTF-8, or has control characters.
+    BadLabel,
 }
 
 impl Error {
@@ -75,6 +82,7 @@ impl Error {
             Self::Measuring | Self::Replaying => -16,
             Self::NoMemory => -12,
             Self::Contended => -11,
+            Self::BadLabel => -84,
         }
     }
 }
@@ -94,6 +102,9 @@ impl core::fmt::Display for Error {
             Self::AlreadyReplaying => "the replay has begun already",
             Self::NoMemory => "out of memory",
             Self::Contended => "another task is inside a PBG call: try again",
+            Self::BadLabel => {
+                "bad label: expected 1 to 32 bytes of UTF-8 without control characters"
+            }
         })
     }
 }
@@ -137,8 +148,25 @@ pub fn start_pbg() -> Result<usize, Error> {
     CONTROL.start_pbg()
 }
 
+/// Gives a name to the task that is spawned next: its key comes from that and not
+/// from its place among the spawns, so the program may spawn in another order on
+/// another run. No two tasks of a program may have the same label: they would be
+/// left out of the profile.
+///
+/// The next spawn is the next of all. Where others may spawn between this call and
+/// the caller's, keep preemption off around both.
+///
+/// # Errors
+/// [`Error::NotBuiltIn`], [`Error::BadLabel`].
+pub fn label_next(label: &str) -> Result<(), Error> {
+    built_in()?;
+    CONTROL.label_next(label)
+}
+
 /// The C ABI; declared in `include/axsched_ext.h`.
 mod c {
+    use core::ffi::{CStr, c_char};
+
     use super::Error;
 
     fn code(result: Result<usize, Error>) -> i32 {
@@ -163,6 +191,18 @@ mod c {
     pub extern "C" fn sys_start_pbg() -> i32 {
         code(super::start_pbg())
     }
+
+    /// [`label_next`](super::label_next); 0 or a negative errno.
+    ///
+    /// # Safety
+    /// `label` points to bytes that end with a zero.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn sys_label_next(label: *const c_char) -> i32 {
+        // SAFETY: the caller's promise is handed on.
+        let label = unsafe { CStr::from_ptr(label) };
+        let label = label.to_str().map_err(|_| Error::BadLabel);
+        code(label.and_then(super::label_next).map(|()| 0))
+    }
 }
 
-pub use c::{sys_measure_end, sys_measure_start, sys_start_pbg};
+pub use c::{sys_label_next, sys_measure_end, sys_measure_start, sys_start_pbg};

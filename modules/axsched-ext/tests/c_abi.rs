@@ -7,7 +7,7 @@ use axsched_ext::syscall::{Error, sys_measure_end, sys_measure_start, sys_start_
 
 const HEADER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include/axsched_ext.h");
 
-const ALL: [(Error, &str); 10] = [
+const ALL: [(Error, &str); 11] = [
     (Error::NotBuiltIn, "ENOSYS"),
     (Error::NotSupported, "EOPNOTSUPP"),
     (Error::AlreadyMeasuring, "EALREADY"),
@@ -18,6 +18,7 @@ const ALL: [(Error, &str); 10] = [
     (Error::AlreadyReplaying, "EALREADY"),
     (Error::NoMemory, "ENOMEM"),
     (Error::Contended, "EAGAIN"),
+    (Error::BadLabel, "EILSEQ"),
 ];
 
 /// `#define AXSCHED_<name> (<number>)` in the header.
@@ -59,7 +60,8 @@ fn the_numbers_are_linux_errnos() {
 fn the_header_is_plain_c_and_links_by_name() {
     let program = format!(
         "#include \"{HEADER}\"\n#include \"{HEADER}\"\n\
-         int (*calls[])(void) = {{ sys_measure_start, sys_measure_end, sys_start_pbg }};\n"
+         int (*calls[])(void) = {{ sys_measure_start, sys_measure_end, sys_start_pbg }};\n\
+         int (*label)(const char *) = sys_label_next;\n"
     );
     compile("header", &program);
 }

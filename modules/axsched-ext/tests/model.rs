@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use axsched_ext::mlfq::MlfqScheduler;
 use axsched_ext::model::{
     Config, CpuMask, Failure, MaxWait, ModelTask, Op, Program, Report, State, Violation, run,
 };
-use axsched_ext::pbg::{Control, PLAN_TICKS, Pbg, PbgScheduler, PbgTask, Phase};
+use axsched_ext::pbg::{Mailbox, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Phase};
 use axsched_ext::sjf::SjfScheduler;
 use axsched_ext::{
     BaseScheduler, CfsTask, FifoScheduler, FifoTask, MlfqTask, RrScheduler, RrTask, SjfTask,
@@ -909,28 +909,14 @@ fn mlfq_conforms() {
     assert_thorough(&coverage, 2_000, 4);
 }
 
-type PbgUnderTest = PbgScheduler<ModelTask, VirtualClock>;
-
-thread_local! {
-    /// The control of the machine that this thread runs.
-    static CONTROL: Cell<&'static Control> = Cell::new(new_control());
-}
-
-/// Leaked, as the scheduler wants it; a test makes some hundreds.
-fn new_control() -> &'static Control {
-    Box::leak(Box::default())
-}
-
-fn pbg(control: &'static Control) -> PbgUnderTest {
-    Adapter::with_policy(Pbg::with_control(control))
-}
+type PbgUnderTest = PbgScheduler<ModelTask, VirtualClock, PerThread>;
 
 /// One control per machine, whose first CPU makes it.
 fn pbg_machine(cpu: usize) -> PbgUnderTest {
     if cpu == 0 {
-        CONTROL.set(new_control());
+        PerThread::renew();
     }
-    pbg(CONTROL.get())
+    Adapter::new()
 }
 
 // The calls of a program under PBG.
@@ -939,10 +925,10 @@ const MEASURE_END: u32 = 1;
 const START_PBG: u32 = 2;
 
 fn call_pbg(what: u32) {
-    let control = CONTROL.get();
+    let control = PerThread::control();
     match what {
         MEASURE_START => control.measure_start().unwrap(),
-        MEASURE_END => drop(control.measure_end().unwrap()),
+        MEASURE_END => drop(control.measure_end_by::<VirtualClock>().unwrap()),
         START_PBG => drop(control.start_pbg().unwrap()),
         _ => unreachable!("no such call"),
     }
@@ -1003,8 +989,8 @@ fn planned(cpu: usize) -> Called {
         VirtualClock::advance(10);
     }
     call_pbg(MEASURE_END);
-    let profile = CONTROL.get().profile().unwrap().unwrap();
-    assert_eq!(profile.tasks().len(), 12);
+    let plan = PerThread::control().plan().unwrap().unwrap();
+    assert_eq!(plan.tasks().len(), 12);
     Called {
         scheduler,
         call: Some(START_PBG),
@@ -1115,7 +1101,7 @@ fn pbg_replays_shortest_first_and_switches_less() {
         "{replay_switches} of {}",
         one.switches
     );
-    let status = CONTROL.get().status().unwrap();
+    let status = PerThread::control().status().unwrap();
     assert_eq!(
         (status.phase, status.matched, status.demoted),
         (Phase::Replaying, 4, 0)
@@ -1148,7 +1134,7 @@ fn pbg_replay_gives_unplanned_tasks_the_turn_it_promises() {
             waits(name)
         );
     }
-    let status = CONTROL.get().status().unwrap();
+    let status = PerThread::control().status().unwrap();
     assert_eq!((status.matched, status.unplanned), (1, 3));
     assert!(status.turns > 40, "{status:?}");
 }
@@ -1167,7 +1153,7 @@ fn pbg_replay_stops_favouring_a_task_far_beyond_its_plan() {
     assert!(short.run_time > 2_500 && middle.run_time > 100);
     // Some ticks until the short one is found out, and then it is its turn.
     assert!(middle.turnaround().unwrap() < 400, "{middle:?}");
-    assert_eq!(CONTROL.get().status().unwrap().demoted, 1);
+    assert_eq!(PerThread::control().status().unwrap().demoted, 1);
 }
 
 fn fixed_or_given() -> u64 {

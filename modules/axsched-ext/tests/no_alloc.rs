@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::event::Adapter;
-use axsched_ext::pbg::{Control, Pbg};
+use axsched_ext::pbg::PerThread;
 use axsched_ext::*;
 use common::Stock;
 
@@ -174,16 +174,15 @@ fn stock_cfs_allocates() {
 
 #[test]
 fn pbg_in_every_phase_and_while_it_changes() {
-    let control: &'static Control = Box::leak(Box::default());
-    let scheduler: PbgScheduler<u32, VirtualClock> =
-        Adapter::with_policy(Pbg::with_control(control));
+    let control = PerThread::renew();
+    let scheduler: PbgScheduler<u32, VirtualClock, PerThread> = Adapter::new();
     let mut driver = Driver::new(scheduler, |i| Arc::new(PbgTask::new(i)));
     driver.run();
     for _ in 0..3 {
         control.measure_start().unwrap();
         driver.spawn(200);
         driver.run();
-        control.measure_end().unwrap();
+        control.measure_end_by::<VirtualClock>().unwrap();
         driver.run();
     }
     control.start_pbg().unwrap();

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::event::Adapter;
-use axsched_ext::pbg::{Control, Pbg, PbgScheduler, PbgTask, Phase};
+use axsched_ext::pbg::stored::{Program, ProgramName};
+use axsched_ext::pbg::{About, Control, PbgScheduler, PbgTask, PerThread, Phase};
 use axsched_ext::syscall::Error;
 
 thread_local! {
@@ -39,10 +40,21 @@ unsafe impl GlobalAlloc for Short {
 #[global_allocator]
 static ALLOCATOR: Short = Short;
 
+fn about() -> About {
+    About {
+        program: Program {
+            name: ProgramName::new("test").unwrap(),
+            hash: 1,
+        },
+        frequency_hz: 1_000_000_000,
+        cpus: 1,
+    }
+}
+
 /// Makes the call with 0, 1, 2 ... allocations until it succeeds.
 fn refused_until_granted<R>(control: &Control, call: impl Fn() -> Result<R, Error>) -> R {
     for granted in 0.. {
-        let before = (control.status(), control.profile());
+        let before = (control.status(), control.profile(&about()));
         GRANTED.set(granted);
         let result = call();
         GRANTED.set(u32::MAX);
@@ -56,16 +68,15 @@ fn refused_until_granted<R>(control: &Control, call: impl Fn() -> Result<R, Erro
             }
             Err(error) => assert_eq!(error, Error::NoMemory, "{granted} granted"),
         }
-        assert_eq!((control.status(), control.profile()), before);
+        assert_eq!((control.status(), control.profile(&about())), before);
     }
     unreachable!()
 }
 
 #[test]
 fn every_allocation_of_every_call_may_fail() {
-    let control: &'static Control = Box::leak(Box::default());
-    let mut scheduler: PbgScheduler<u32, VirtualClock> =
-        Adapter::with_policy(Pbg::with_control(control));
+    let control = PerThread::renew();
+    let mut scheduler: PbgScheduler<u32, VirtualClock, PerThread> = Adapter::new();
     scheduler.add_task(Arc::new(PbgTask::new(0))); // gc
     refused_until_granted(control, || control.measure_start());
     for i in 0..100 {
@@ -77,11 +88,11 @@ fn every_allocation_of_every_call_may_fail() {
     }
     assert!(scheduler.pick_next_task().is_none());
     assert_eq!(
-        refused_until_granted(control, || control.measure_end()),
+        refused_until_granted(control, || control.measure_end_by::<VirtualClock>()),
         100
     );
-    let profile = refused_until_granted(control, || control.profile()).unwrap();
-    assert_eq!(profile.tasks().len(), 100);
+    let profile = refused_until_granted(control, || control.profile(&about())).unwrap();
+    assert_eq!(profile.tasks.len(), 100);
     assert_eq!(refused_until_granted(control, || control.start_pbg()), 100);
     assert_eq!(control.status().unwrap().phase, Phase::Replaying);
 }

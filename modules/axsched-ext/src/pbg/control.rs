@@ -1,28 +1,84 @@
 //! What the calls decide, and how the scheduler learns of it.
 //!
 //! The scheduler is private to `axtask`, so a call leaves an order in a static
-//! and moves the epoch on; the scheduler compares epochs when it is called next
-//! and takes the order. All that allocates is done by the call.
+//! and says so in the *stance*, the one word that the scheduler looks at in each of
+//! its calls anyway: it tells which of its ways to go. All that allocates is done
+//! by the call.
 //!
 //! Neither side ever waits for the lock. A call that finds it taken answers
 //! [`Error::Contended`]; a scheduler call (which may be an interrupt on top of
-//! the call that holds it) looks again the next time. The epoch moves while the
-//! lock is still held, so no second call can come between an order and its
-//! epoch; the order is taken when its giver has run again and let go, and that
-//! is when the giver has the CPU, which makes it the root.
+//! the call that holds it) looks again the next time. The stance changes while the
+//! lock is still held, so no second call can come between an order and its stance;
+//! the order is taken when its giver has run again and let go, and that is when the
+//! giver has the CPU, which makes it the root.
 
-use core::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::fmt;
+use core::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release,
+};
 
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
-use super::measure::Recorder;
+use super::measure::{Recorded, Recorder};
 use super::plan::Plan;
-use super::profile::Profile;
 use super::replay::Table;
+use super::stored::{
+    self, Architecture, Expected, Header, Label, Mismatch, PolicyName, Program, ProgramName,
+    StoredProfile, StoredTask,
+};
+use crate::clock::{Clock, CpuCounter};
 use crate::syscall::Error;
+use crate::units::TaskKey;
 
 /// The control behind [`syscall`](crate::syscall).
 pub static CONTROL: Control = Control::new();
+
+/// Where a scheduler finds its control. A type, not a reference: the system's is at
+/// a fixed address, which saves a load in every call.
+pub trait Mailbox {
+    /// It.
+    fn control() -> &'static Control;
+}
+
+/// The mailbox with [`CONTROL`].
+pub struct System;
+
+impl Mailbox for System {
+    #[inline(always)]
+    fn control() -> &'static Control {
+        &CONTROL
+    }
+}
+
+/// For tests: a mailbox with one control a thread, which can be renewed.
+#[cfg(feature = "std")]
+pub struct PerThread;
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    static OF_THREAD: core::cell::Cell<Option<&'static Control>> = const { core::cell::Cell::new(None) };
+}
+
+#[cfg(feature = "std")]
+impl PerThread {
+    /// A new control for this thread, for good. Schedulers of before follow it, too.
+    pub fn renew() -> &'static Control {
+        let control = Box::leak(Box::default());
+        OF_THREAD.set(Some(control));
+        control
+    }
+}
+
+#[cfg(feature = "std")]
+impl Mailbox for PerThread {
+    fn control() -> &'static Control {
+        OF_THREAD.get().unwrap_or_else(Self::renew)
+    }
+}
 
 /// What PBG is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +92,107 @@ pub enum Phase {
     Replaying,
 }
 
-/// How a replay has gone so far.
+/// What runs while PBG measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Base {
+    /// Round robin, with the slice of the fallback.
+    #[default]
+    RoundRobin,
+    /// First in, first out: ticks preempt nobody. The record then has no
+    /// preemptions in it, and a task that never gives way keeps the CPU.
+    Fifo,
+}
+
+impl Base {
+    /// The policy's short name, as a profile has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "rr",
+            Self::Fifo => "fifo",
+        }
+    }
+}
+
+/// What the library cannot know by itself of the program and the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Which program runs.
+    pub program: Program,
+    /// Counts a second of the CPU's counter, in Hz; 0 is unknown.
+    pub frequency_hz: u64,
+    /// CPUs that are scheduled.
+    pub cpus: u16,
+}
+
+/// Why a stored profile is not used. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// Not now.
+    Call(Error),
+    /// It cannot be read.
+    Decode(stored::DecodeError),
+    /// It is of no use here.
+    Mismatch(Mismatch),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(error) => error.fmt(f),
+            Self::Decode(error) => error.fmt(f),
+            Self::Mismatch(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+impl From<Error> for LoadError {
+    fn from(error: Error) -> Self {
+        Self::Call(error)
+    }
+}
+
+/// How a task went its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Why {
+    /// The plan did not know it.
+    Unknown = 1,
+    /// It used more time on the CPU than the plan can bear; in counts.
+    Run = 2,
+    /// It yielded more often than that.
+    Yields = 3,
+}
+
+impl Why {
+    const ALL: [Self; 3] = [Self::Unknown, Self::Run, Self::Yields];
+
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown task",
+            Self::Run => "run time",
+            Self::Yields => "yields",
+        }
+    }
+}
+
+/// The first task that went its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// How.
+    pub why: Why,
+    /// Who.
+    pub task: TaskKey,
+    /// The most that was recorded; 0 of an unknown task.
+    pub expected: u64,
+    /// What there was when it was noticed; 0 of an unknown task.
+    pub found: u64,
+}
+
+/// How a replay has gone so far. Its `Display` is one JSON object in one line, with
+/// stable keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// What PBG is doing.
@@ -50,8 +206,60 @@ pub struct Status {
     pub unplanned: u32,
     /// Planned tasks that ran far beyond their plan (rule 8).
     pub demoted: u32,
+    /// Whether the plan was given up (rule 10).
+    pub dropped: bool,
     /// Turns that the fallback queue got while planned tasks were ready (rule 7).
     pub turns: u32,
+    /// Tasks that no order could end by their latest time, when the plan was made.
+    pub late: u32,
+    /// The first task that went its own way.
+    pub first: Option<Divergence>,
+}
+
+impl Status {
+    /// Tasks of the plan that were not spawned (yet).
+    pub const fn missing(&self) -> u32 {
+        self.planned - self.matched
+    }
+
+    /// Tasks that went another way than planned.
+    pub const fn diverged(&self) -> u32 {
+        self.unplanned + self.demoted
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = match self.phase {
+            Phase::Idle => "idle",
+            Phase::Measuring => "measuring",
+            Phase::Replaying => "replaying",
+        };
+        write!(
+            f,
+            r#"{{"phase":"{phase}","planned":{},"matched":{},"missing":{},"unplanned":{},"diverged":{},"demoted":{},"dropped":{},"turns":{},"late":{}"#,
+            self.planned,
+            self.matched,
+            self.missing(),
+            self.unplanned,
+            self.diverged(),
+            self.demoted,
+            self.dropped,
+            self.turns,
+            self.late,
+        )?;
+        if let Some(first) = &self.first {
+            write!(
+                f,
+                r#","why":"{}","task":"{}","expected":{},"found":{}"#,
+                first.why.name(),
+                first.task,
+                first.expected,
+                first.found
+            )?;
+        }
+        f.write_str("}")
+    }
 }
 
 #[expect(clippy::large_enum_variant, reason = "one, and boxing it could abort")]
@@ -61,10 +269,25 @@ pub(super) enum Order {
     Replay(Table),
 }
 
+/// Which way the scheduler's calls go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Stance {
+    /// The base policy.
+    Base = 0,
+    /// The base policy, recorded.
+    Measure = 1,
+    /// A plan.
+    Replay = 2,
+    /// There is an order to be taken first.
+    Order = 3,
+}
+
 struct Inner {
     phase: Phase,
+    base: Base,
     recorder: Option<&'static Recorder>,
-    profile: Option<Profile>,
+    profile: Option<StoredProfile>,
     order: Option<Order>,
 }
 
@@ -72,22 +295,57 @@ struct Inner {
 /// before a replay, the call, so relaxed loads and stores do; a reader sees each
 /// exactly, though not all at one instant.
 pub(super) struct Tally {
-    pub planned: AtomicU32,
+    planned: AtomicU32,
+    late: AtomicU32,
     pub matched: AtomicU32,
     pub unplanned: AtomicU32,
     pub demoted: AtomicU32,
     pub turns: AtomicU32,
+    pub dropped: AtomicBool,
+    /// A [`Why`], or 0; written after the three that follow.
+    why: AtomicU8,
+    task: AtomicU64,
+    expected: AtomicU64,
+    found: AtomicU64,
 }
 
 impl Tally {
     const fn new() -> Self {
         Self {
             planned: AtomicU32::new(0),
+            late: AtomicU32::new(0),
             matched: AtomicU32::new(0),
             unplanned: AtomicU32::new(0),
             demoted: AtomicU32::new(0),
             turns: AtomicU32::new(0),
+            dropped: AtomicBool::new(false),
+            why: AtomicU8::new(0),
+            task: AtomicU64::new(0),
+            expected: AtomicU64::new(0),
+            found: AtomicU64::new(0),
         }
+    }
+
+    /// Keeps the first divergence.
+    #[cold]
+    pub fn diverged(&self, why: Why, task: TaskKey, expected: u64, found: u64) {
+        if self.why.load(Relaxed) == 0 {
+            self.task.store(task.to_bits(), Relaxed);
+            self.expected.store(expected, Relaxed);
+            self.found.store(found, Relaxed);
+            self.why.store(why as u8, Release);
+        }
+    }
+
+    fn first(&self) -> Option<Divergence> {
+        let why = self.why.load(Acquire);
+        let why = Why::ALL.into_iter().find(|&w| w as u8 == why)?;
+        Some(Divergence {
+            why,
+            task: TaskKey::from_bits(self.task.load(Relaxed)),
+            expected: self.expected.load(Relaxed),
+            found: self.found.load(Relaxed),
+        })
     }
 }
 
@@ -97,12 +355,22 @@ pub(super) fn count(counter: &AtomicU32) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
+/// The label for the next spawn, without a lock: `spawned` may interrupt a call.
+struct NextLabel {
+    len: AtomicU8,
+    bytes: [AtomicU64; 4],
+}
+
 /// One PBG: its calls and the mailbox to its schedulers. There is one for the
 /// system, [`CONTROL`]; tests make their own.
 pub struct Control {
-    /// Counts accepted calls, from 1; a queue that has seen none is at 0.
-    epoch: AtomicU32,
+    stance: AtomicU8,
+    /// While measuring, the record of the task that has the CPU. Only the scheduler
+    /// writes it.
+    pub(super) running: Recorded,
     queues: AtomicU32,
+    fifo: AtomicBool,
+    next_label: NextLabel,
     pub(super) tally: Tally,
     inner: SpinMutex<Inner>,
 }
@@ -111,11 +379,18 @@ impl Control {
     /// Idle, without a profile.
     pub const fn new() -> Self {
         Self {
-            epoch: AtomicU32::new(1),
+            stance: AtomicU8::new(Stance::Base as u8),
+            running: Recorded::NOWHERE,
             queues: AtomicU32::new(0),
+            fifo: AtomicBool::new(false),
+            next_label: NextLabel {
+                len: AtomicU8::new(0),
+                bytes: [const { AtomicU64::new(0) }; 4],
+            },
             tally: Tally::new(),
             inner: SpinMutex::new(Inner {
                 phase: Phase::Idle,
+                base: Base::RoundRobin,
                 recorder: None,
                 profile: None,
                 order: None,
@@ -139,7 +414,7 @@ impl Control {
     fn publish(&self, mut inner: SpinMutexGuard<'_, Inner>, phase: Phase, order: Order) {
         inner.phase = phase;
         inner.order = Some(order);
-        self.epoch.fetch_add(1, Release); // under the lock: see the module documentation
+        self.set_stance(Stance::Order); // under the lock: see the module documentation
     }
 
     /// See [`syscall::measure_start`](crate::syscall::measure_start).
@@ -147,6 +422,14 @@ impl Control {
     /// # Errors
     /// See the table in [`syscall`](crate::syscall).
     pub fn measure_start(&self) -> Result<(), Error> {
+        self.measure_start_under(Base::RoundRobin)
+    }
+
+    /// The same, under a base policy of choice.
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn measure_start_under(&self, base: Base) -> Result<(), Error> {
         let mut inner = self.enter()?;
         match inner.phase {
             Phase::Idle => {}
@@ -159,6 +442,8 @@ impl Control {
             None => Recorder::leak()?,
         };
         inner.recorder = Some(recorder);
+        inner.base = base;
+        self.fifo.store(base == Base::Fifo, Relaxed);
         self.publish(inner, Phase::Measuring, Order::Measure(recorder));
         Ok(())
     }
@@ -168,19 +453,58 @@ impl Control {
     /// # Errors
     /// See the table in [`syscall`](crate::syscall).
     pub fn measure_end(&self) -> Result<usize, Error> {
+        self.measure_end_by::<CpuCounter>()
+    }
+
+    /// The same by another clock, for tests.
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn measure_end_by<C: Clock>(&self) -> Result<usize, Error> {
         let mut inner = self.enter()?;
         let (Phase::Measuring, Some(recorder)) = (inner.phase, inner.recorder) else {
             return Err(Error::NotMeasuring);
         };
-        let profile = match inner.order {
+        let (tasks, unrecorded) = match inner.order {
             // Nothing has been scheduled since the measurement began, and the
             // record is still that of the one before.
-            Some(Order::Measure(_)) => Profile::default(),
-            _ => Profile::of(recorder)?,
+            Some(Order::Measure(_)) => (Vec::new(), 0),
+            _ => {
+                let (tasks, left_out) = recorder.read(C::now(), self.running.get())?;
+                (tasks, left_out + recorder.unrecorded())
+            }
         };
-        let tasks = profile.tasks().len();
-        inner.profile = Some(profile);
+        let len = tasks.len();
+        inner.profile = Some(StoredProfile {
+            header: header(inner.base, unrecorded),
+            tasks,
+        });
+        self.fifo.store(false, Relaxed);
         self.publish(inner, Phase::Idle, Order::Stop);
+        Ok(len)
+    }
+
+    /// Takes a stored profile over, in place of a measurement: `start_pbg` plans it.
+    /// Returns the number of tasks in it.
+    ///
+    /// # Errors
+    /// [`LoadError`]; nothing has changed then.
+    pub fn load(&self, bytes: &[u8], about: &About) -> Result<usize, LoadError> {
+        let profile = stored::decode(bytes).map_err(LoadError::Decode)?;
+        let expected = Expected {
+            architecture: Architecture::HERE,
+            program_hash: about.program.hash,
+            cpus: about.cpus,
+        };
+        stored::check(&profile, &expected).map_err(LoadError::Mismatch)?;
+        let mut inner = self.enter()?;
+        match inner.phase {
+            Phase::Idle => {}
+            Phase::Measuring => return Err(Error::Measuring.into()),
+            Phase::Replaying => return Err(Error::Replaying.into()),
+        }
+        let tasks = profile.tasks.len();
+        inner.profile = Some(profile);
         Ok(tasks)
     }
 
@@ -196,21 +520,81 @@ impl Control {
             Phase::Replaying => return Err(Error::AlreadyReplaying),
         }
         self.one_queue()?;
-        let plan = Plan::shortest_first(inner.profile.as_ref().ok_or(Error::NoProfile)?)?;
+        let plan = Plan::of(inner.profile.as_ref().ok_or(Error::NoProfile)?)?;
         let tasks = plan.tasks().len();
         let table = Table::new(&plan)?;
         self.tally.planned.store(tasks as u32, Relaxed);
+        self.tally.late.store(plan.late().len() as u32, Relaxed);
         self.publish(inner, Phase::Replaying, Order::Replay(table));
         Ok(tasks)
     }
 
-    /// The profile of the last measurement that ended, if there is one.
+    /// The plan that `start_pbg` would follow now, if there is a profile: to see who
+    /// cannot be in time ([`Plan::late`]).
     ///
     /// # Errors
     /// [`Error::Contended`], [`Error::NoMemory`].
-    pub fn profile(&self) -> Result<Option<Profile>, Error> {
+    pub fn plan(&self) -> Result<Option<Plan>, Error> {
         let inner = self.enter()?;
-        inner.profile.as_ref().map(Profile::try_clone).transpose()
+        inner.profile.as_ref().map(Plan::of).transpose()
+    }
+
+    /// The present profile as data, if there is one: of the last measurement that
+    /// ended, in which case `about` goes into its header, or the one that was loaded.
+    ///
+    /// # Errors
+    /// [`Error::Contended`], [`Error::NoMemory`].
+    pub fn profile(&self, about: &About) -> Result<Option<StoredProfile>, Error> {
+        let inner = self.enter()?;
+        let Some(profile) = &inner.profile else {
+            return Ok(None);
+        };
+        let mut copy = StoredProfile {
+            header: profile.header,
+            tasks: Vec::new(),
+        };
+        if copy.header.frequency_hz == 0 {
+            copy.header.program = about.program;
+            copy.header.frequency_hz = about.frequency_hz;
+            copy.header.cpus = about.cpus;
+        }
+        copy.tasks
+            .try_reserve_exact(profile.tasks.len())
+            .map_err(|_| Error::NoMemory)?;
+        for task in &profile.tasks {
+            copy.tasks.push(copied(task)?);
+        }
+        Ok(Some(copy))
+    }
+
+    /// See [`syscall::label_next`](crate::syscall::label_next).
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn label_next(&self, label: &str) -> Result<(), Error> {
+        let label = Label::new(label).map_err(|_| Error::BadLabel)?;
+        let mut bytes = [0; 32];
+        let text = label.as_str().as_bytes();
+        bytes[..text.len()].copy_from_slice(text);
+        for (word, bytes) in self.next_label.bytes.iter().zip(bytes.as_chunks().0) {
+            word.store(u64::from_le_bytes(*bytes), Relaxed);
+        }
+        self.next_label.len.store(text.len() as u8, Release);
+        Ok(())
+    }
+
+    /// The label for the task that is being spawned, once.
+    pub(super) fn take_label(&self) -> Option<Label> {
+        let len = self.next_label.len.load(Relaxed);
+        if len == 0 {
+            return None;
+        }
+        self.next_label.len.store(0, Relaxed);
+        let mut bytes = [0; 32];
+        for (word, bytes) in self.next_label.bytes.iter().zip(bytes.as_chunks_mut().0) {
+            *bytes = word.load(Relaxed).to_le_bytes();
+        }
+        Label::new(core::str::from_utf8(bytes.get(..len as usize)?).ok()?).ok()
     }
 
     /// What PBG is doing, and how the replay has gone so far.
@@ -226,29 +610,121 @@ impl Control {
             matched: tally.matched.load(Relaxed),
             unplanned: tally.unplanned.load(Relaxed),
             demoted: tally.demoted.load(Relaxed),
+            dropped: tally.dropped.load(Relaxed),
             turns: tally.turns.load(Relaxed),
+            late: tally.late.load(Relaxed),
+            first: tally.first(),
         })
     }
 
     #[inline(always)]
-    pub(super) fn epoch(&self) -> u32 {
-        self.epoch.load(Relaxed)
+    pub(super) fn stance(&self) -> Stance {
+        match self.stance.load(Relaxed) {
+            0 => Stance::Base,
+            1 => Stance::Measure,
+            2 => Stance::Replay,
+            _ => Stance::Order,
+        }
+    }
+
+    pub(super) fn set_stance(&self, stance: Stance) {
+        self.stance.store(stance as u8, Release);
+    }
+
+    /// Whether a tick preempts under the base policy.
+    pub(super) fn base_ticks(&self) -> bool {
+        !self.fifo.load(Relaxed)
     }
 
     pub(super) fn register_queue(&self) {
         self.queues.fetch_add(1, Relaxed);
     }
 
-    /// The present epoch and the order that came with it, if nobody has taken
-    /// that yet; `None` if a call is under way.
-    pub(super) fn take_order(&self) -> Option<(u32, Option<Order>)> {
+    /// The order that has been left, if nobody has taken it yet; `None` if a call is
+    /// under way.
+    pub(super) fn take_order(&self) -> Option<Option<Order>> {
         let mut inner = self.inner.try_lock()?;
-        Some((self.epoch.load(Acquire), inner.order.take()))
+        Some(inner.order.take())
     }
+}
+
+/// What a measurement knows by itself: the frequency is unknown until somebody asks
+/// for the profile and says it.
+fn header(base: Base, unrecorded: u64) -> Header {
+    const UNNAMED: ProgramName = match ProgramName::new("program") {
+        Ok(name) => name,
+        Err(_) => panic!(),
+    };
+    const NAMES: [PolicyName; 2] = match (PolicyName::new("rr"), PolicyName::new("fifo")) {
+        (Ok(rr), Ok(fifo)) => [rr, fifo],
+        _ => panic!(),
+    };
+    Header {
+        architecture: Architecture::HERE,
+        frequency_hz: 0,
+        cpus: 1,
+        program: Program {
+            name: UNNAMED,
+            hash: 0,
+        },
+        policy: NAMES[base as usize],
+        runs: 1,
+        unrecorded,
+    }
+}
+
+fn copied(task: &StoredTask) -> Result<StoredTask, Error> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(task.phases.list.len())
+        .map_err(|_| Error::NoMemory)?;
+    list.extend_from_slice(&task.phases.list);
+    let phases = stored::Phases {
+        order: task.phases.order,
+        list,
+    };
+    Ok(StoredTask { phases, ..*task })
 }
 
 impl Default for Control {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_one_json_object() {
+        let status = Status {
+            phase: Phase::Replaying,
+            planned: 5,
+            matched: 4,
+            unplanned: 2,
+            demoted: 1,
+            turns: 9,
+            first: Some(Divergence {
+                why: Why::Run,
+                task: TaskKey::ROOT.child(0),
+                expected: 10,
+                found: 21,
+            }),
+            ..Status::default()
+        };
+        let expected = r#"{"phase":"replaying","planned":5,"matched":4,"missing":1,"unplanned":2,"diverged":3,"demoted":1,"dropped":false,"turns":9,"late":0,"why":"run time","task":"27f818c3c18b0cda","expected":10,"found":21}"#;
+        assert_eq!(std::format!("{status}"), expected);
+    }
+
+    #[test]
+    fn a_label_is_taken_once_and_checked() {
+        let control = Control::new();
+        assert_eq!(control.take_label(), None);
+        for bad in ["", "a\nb", "a label that is far too long for the 32 bytes"] {
+            assert_eq!(control.label_next(bad), Err(Error::BadLabel));
+        }
+        control.label_next("wörker").unwrap();
+        assert_eq!(control.take_label(), Label::new("wörker").ok());
+        assert_eq!(control.take_label(), None);
     }
 }

@@ -1,47 +1,417 @@
 //! Recording: what each task of the program did, in a table of fixed size.
 //!
-//! The table is shared between the scheduler, which writes it under the run
-//! queue's lock, and `measure_end`, which reads it from a task. The fields are
-//! relaxed atomics (LOCK in [`task`](crate::task)), single writer, updated by
-//! load and store. If the reader is preempted, each field it reads is exact, but
-//! not all are of one moment: a measurement is meant to end after its tasks.
+//! The table is written by the scheduler under the run queue's lock, and read by
+//! `measure_end` from a task. The fields are relaxed atomics (LOCK in
+//! [`task`](crate::task)), single writer, updated by load and store. If the reader
+//! is preempted, each field it reads is exact, but not all are of one moment: a
+//! measurement is meant to end after its tasks.
+//!
+//! **What a context switch pays for.** Only three numbers change at each: BALANCE,
+//! the number of bursts, and the end of the last one. All else follows from them,
+//! at the rarer events and when the record is read: yields are the bursts that
+//! neither a preemption nor a block nor the exit ended; the time ready is what is
+//! left of a task's life without its time on the CPU and its time blocked.
+//!
+//! BALANCE: `run` is the sum of the ends of a record's bursts less the sum of their
+//! beginnings, modulo 2^64. So it is the time on the CPU exactly while the task has
+//! not got it; while it has, the present reading is missing.
+//!
+//! **Phases.** From one block to the next is a stretch: some yields, then the block.
+//! A stretch has one sum of time, and is noted as two phases, the bursts that
+//! yielded and the one that blocked, to which the time goes in equal parts. A burst
+//! that a preemption cuts goes on when the task is back: that is no business of the
+//! program's. A phase takes in another like it ([`Phase::is_like`]); when
+//! [`MAX_PHASES`] are full, the record coarsens to one phase for each ending, and
+//! never fails.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::Member;
-use super::profile::TaskProfile;
-use crate::event::Return;
+use super::stored::{
+    Ended, Figure, Figures, Label, PhaseOrder, Phases, Place, StoredPhase, StoredTask,
+};
 use crate::syscall::Error;
 use crate::units::{Counts, TaskKey};
 
-/// The most tasks that are recorded and planned. A record takes 56 bytes.
+/// The most tasks that are recorded and planned.
 pub const MAX_TASKS: usize = 4096;
 
+/// The most phases that are recorded of a task. Eight, because a program that does
+/// more different things one after the other is told by averages just as well, and
+/// each costs 32 bytes a task.
+pub const MAX_PHASES: usize = 8;
+
+/// What a recorded task takes, in bytes; all of [`MAX_TASKS`] together 1.75 MiB.
+pub const RECORD_BYTES: usize = 448;
+const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
+
+/// A number with one writer at a time.
 #[derive(Default)]
-struct Record {
-    key: AtomicU64,
-    run: AtomicU64,
-    dispatches: AtomicU64,
-    yields: AtomicU64,
-    preemptions: AtomicU64,
-    blocks: AtomicU64,
-    children: AtomicU32,
+struct Word(AtomicU64);
+
+impl Word {
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+    #[inline(always)]
+    fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+    #[inline(always)]
+    fn add(&self, by: u64) {
+        self.set(self.get().wrapping_add(by));
+    }
+}
+
+/// Bursts that ended alike, as a record keeps them.
+#[derive(Default)]
+struct Phase {
+    ended: Word,
+    bursts: Word,
+    run: Word,
+    blocked: Word,
+}
+
+impl Phase {
+    fn get(&self) -> StoredPhase {
+        StoredPhase {
+            ended: Ended::ALL[self.ended.get() as usize % Ended::ALL.len()],
+            bursts: self.bursts.get(),
+            run: Counts(self.run.get()),
+            blocked: Counts(self.blocked.get()),
+        }
+    }
+
+    fn set(&self, phase: &StoredPhase) {
+        self.ended.set(phase.ended as u64);
+        self.bursts.set(phase.bursts);
+        self.run.set(phase.run.0);
+        self.blocked.set(phase.blocked.0);
+    }
+
+    fn add(&self, phase: &StoredPhase) {
+        self.bursts.add(phase.bursts);
+        self.run.add(phase.run.0);
+        self.blocked.add(phase.blocked.0);
+    }
+
+    /// Whether its bursts ended as those of `other` did, and were on average between
+    /// half and twice as long: a task that changes its ways begins a phase.
+    fn is_like(&self, other: &StoredPhase) -> bool {
+        let mine = self.get();
+        let (a, b) = (mine.mean_run().0, other.mean_run().0);
+        mine.ended == other.ended && a / 2 <= b && b / 2 <= a
+    }
+}
+
+/// What is known of one task. Aligned, so that the first line of the cache holds
+/// all that a context switch writes.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct Record {
+    /// BALANCE.
+    run: Word,
+    bursts: Word,
+    /// When the last burst ended; before the first, when the task was spawned.
+    ended: Word,
+    blocked: Word,
+    blocks: Word,
+    preemptions: Word,
+    /// `run`, `bursts` and `preemptions` when the last stretch ended.
+    noted: [Word; 3],
+
+    key: Word,
+    spawned: Word,
+    /// Index of the parent's record, or [`NOBODY`], and the place among its spawns.
+    parent: Word,
+    ordinal: Word,
+    children: Word,
+    /// Index of this record.
+    index: Word,
+    label: [Word; 4],
+    label_len: Word,
+    /// How many of `phases` there are, and whether they stand by ending.
+    count: Word,
+    by_ending: Word,
+    phases: [Phase; MAX_PHASES],
+}
+
+/// In place of an index: the root, or one who is not in the table.
+const NOBODY: u64 = u64::MAX;
+
+/// The record of everybody who has none: what is written there is never read.
+pub static OUTSIDE: Record = Record::new();
+
+/// A reference to somebody's record that can be changed: by one writer at a time, as
+/// all that a task carries is.
+pub struct Recorded(AtomicPtr<Record>);
+
+impl Recorded {
+    /// To [`OUTSIDE`].
+    pub const NOWHERE: Self = Self(AtomicPtr::new((&raw const OUTSIDE).cast_mut()));
+
+    /// The record.
+    #[inline(always)]
+    pub fn get(&self) -> &'static Record {
+        // SAFETY: only references that live for good are ever stored.
+        unsafe { &*self.0.load(Relaxed) }
+    }
+
+    /// From now on this one.
+    #[inline(always)]
+    pub fn set(&self, record: &'static Record) {
+        self.0.store((&raw const *record).cast_mut(), Relaxed);
+    }
+}
+
+impl Record {
+    const fn new() -> Self {
+        const fn zero() -> Word {
+            Word(AtomicU64::new(0))
+        }
+        Self {
+            run: zero(),
+            bursts: zero(),
+            ended: zero(),
+            blocked: zero(),
+            blocks: zero(),
+            preemptions: zero(),
+            noted: [const { zero() }; 3],
+            key: zero(),
+            spawned: zero(),
+            parent: zero(),
+            ordinal: zero(),
+            children: zero(),
+            index: Word(AtomicU64::new(NOBODY)),
+            label: [const { zero() }; 4],
+            label_len: zero(),
+            count: zero(),
+            by_ending: zero(),
+            phases: [const {
+                Phase {
+                    ended: zero(),
+                    bursts: zero(),
+                    run: zero(),
+                    blocked: zero(),
+                }
+            }; MAX_PHASES],
+        }
+    }
+
+    /// Its burst begins.
+    #[inline(always)]
+    pub fn begins(&self, now: Counts) {
+        self.run.set(self.run.get().wrapping_sub(now.0));
+        self.bursts.add(1);
+    }
+
+    /// Its burst ends, for whatever reason.
+    #[inline(always)]
+    pub fn ends(&self, now: Counts) {
+        self.run.add(now.0);
+        self.ended.set(now.0);
+    }
+
+    /// The CPU was taken from it; the burst ends at the dispatch that follows.
+    pub fn preempted(&self) {
+        self.preemptions.add(1);
+    }
+
+    /// It is ready again, after a block.
+    pub fn woken(&self, now: Counts) {
+        if self.index.get() == NOBODY {
+            return; // nobody reads it
+        }
+        let [_, bursts, _] = self.stretch();
+        if bursts == 0 {
+            return; // it has not run since it was last ready: it only changed queues
+        }
+        let blocked = now - Counts(self.ended.get());
+        self.blocks.add(1);
+        self.blocked.add(blocked.0);
+        self.ended.set(now.0); // what follows is time ready
+        self.note(Ended::Block, self.run.get(), blocked);
+    }
+
+    /// Run time, bursts and preemptions since the last stretch ended.
+    fn stretch(&self) -> [u64; 3] {
+        let now = [self.run.get(), self.bursts.get(), self.preemptions.get()];
+        core::array::from_fn(|i| now[i].wrapping_sub(self.noted[i].get()))
+    }
+
+    /// A stretch ended; `run` is the time on the CPU by then.
+    fn note(&self, ended: Ended, run: u64, blocked: Counts) {
+        let [_, bursts, preemptions] = self.stretch();
+        let spent = run.wrapping_sub(self.noted[0].get());
+        let [yields, last] = split(ended, spent, bursts, preemptions, blocked);
+        self.noted[0].set(run);
+        self.noted[1].set(self.bursts.get());
+        self.noted[2].set(self.preemptions.get());
+        if yields.bursts > 0 {
+            self.push(&yields);
+        }
+        self.push(&last);
+    }
+
+    fn push(&self, phase: &StoredPhase) {
+        let count = self.count.get() as usize;
+        if self.by_ending.get() == 0 {
+            if let Some(last) = count.checked_sub(1).map(|last| &self.phases[last])
+                && last.is_like(phase)
+            {
+                return last.add(phase);
+            }
+            if let Some(free) = self.phases.get(count) {
+                free.set(phase);
+                return self.count.set(count as u64 + 1);
+            }
+            self.by_ending.set(1);
+            let all: [StoredPhase; MAX_PHASES] = core::array::from_fn(|i| self.phases[i].get());
+            self.count.set(0);
+            all.iter().for_each(|phase| self.add_by_ending(phase));
+        }
+        self.add_by_ending(phase);
+    }
+
+    fn add_by_ending(&self, phase: &StoredPhase) {
+        let count = self.count.get() as usize;
+        let same = |p: &&Phase| p.ended.get() == phase.ended as u64;
+        match self.phases[..count].iter().find(same) {
+            Some(same) => same.add(phase),
+            None => {
+                self.phases[count].set(phase); // there are fewer endings than phases
+                self.count.set(count as u64 + 1);
+            }
+        }
+    }
+
+    /// Its place in the table, for records of the table.
+    fn index(&self) -> Option<u32> {
+        let index = self.index.get();
+        (index != NOBODY).then_some(index as u32)
+    }
+
+    fn set_label(&self, label: Option<&Label>) {
+        let text = label.map_or(&[][..], |label| label.as_str().as_bytes());
+        let mut bytes = [0; 32];
+        bytes[..text.len()].copy_from_slice(text);
+        for (word, bytes) in self.label.iter().zip(bytes.as_chunks().0) {
+            word.set(u64::from_le_bytes(*bytes));
+        }
+        self.label_len.set(text.len() as u64);
+    }
+
+    fn label(&self) -> Option<Label> {
+        let mut bytes = [0; 32];
+        for (word, bytes) in self.label.iter().zip(bytes.as_chunks_mut().0) {
+            *bytes = word.get().to_le_bytes();
+        }
+        let text = bytes.get(..self.label_len.get() as usize)?;
+        Label::new(core::str::from_utf8(text).ok()?).ok()
+    }
+
+    /// What it says at `now`; `runs` is whether the task has the CPU.
+    fn read(&self, now: Counts, runs: bool) -> Result<StoredTask, Error> {
+        let spawned = Counts(self.spawned.get());
+        let (run, ended) = if runs {
+            (self.run.get().wrapping_add(now.0), now)
+        } else {
+            (self.run.get(), Counts(self.ended.get()))
+        };
+        let [bursts, preemptions, blocks, blocked] =
+            [&self.bursts, &self.preemptions, &self.blocks, &self.blocked].map(Word::get);
+        let life = ended - spawned;
+        let last = u64::from(bursts > 0);
+        let figures = Figures {
+            run: Figure::once(run),
+            ready: Figure::once(life.0.saturating_sub(run).saturating_sub(blocked)),
+            blocked: Figure::once(blocked),
+            dispatches: Figure::once(bursts),
+            yields: Figure::once(bursts.saturating_sub(preemptions + blocks + last)),
+            preemptions: Figure::once(preemptions),
+            blocks: Figure::once(blocks),
+        };
+        Ok(StoredTask {
+            key: TaskKey::from_bits(self.key.get()),
+            label: self.label(),
+            place: match self.parent.get() {
+                NOBODY => Place::Root {
+                    ordinal: self.ordinal.get() as u32,
+                },
+                parent => Place::Child {
+                    parent: parent as u32,
+                    ordinal: self.ordinal.get() as u32,
+                },
+            },
+            runs: 1,
+            priority: None,
+            latest: None,
+            figures,
+            phases: self.read_phases(run)?,
+        })
+    }
+
+    /// The phases, with the last stretch, which ends with the record.
+    fn read_phases(&self, run: u64) -> Result<Phases, Error> {
+        let mut list = Vec::new();
+        list.try_reserve_exact(MAX_PHASES + 2)
+            .map_err(|_| Error::NoMemory)?;
+        list.extend(
+            self.phases[..self.count.get() as usize]
+                .iter()
+                .map(Phase::get),
+        );
+        let by_ending = self.by_ending.get() != 0;
+        let [_, bursts, preemptions] = self.stretch();
+        if bursts > 0 {
+            let spent = run.wrapping_sub(self.noted[0].get());
+            let last = split(Ended::Exit, spent, bursts, preemptions, Counts::ZERO);
+            list.extend(last.into_iter().filter(|phase| phase.bursts > 0));
+        }
+        let order = PhaseOrder::AsRun;
+        let phases = Phases { order, list };
+        Ok(if by_ending {
+            phases.coarsened()
+        } else {
+            phases
+        })
+    }
+}
+
+/// The two phases of a stretch.
+fn split(
+    ended: Ended,
+    run: u64,
+    bursts: u64,
+    preemptions: u64,
+    blocked: Counts,
+) -> [StoredPhase; 2] {
+    let bursts = bursts.saturating_sub(preemptions).max(1);
+    let yields = bursts - 1;
+    // run / bursts × yields, without overflow.
+    let yielded = (u128::from(run) * u128::from(yields) / u128::from(bursts)) as u64;
+    let phase = |ended, bursts, run, blocked| StoredPhase {
+        ended,
+        bursts,
+        run: Counts(run),
+        blocked,
+    };
+    [
+        phase(Ended::Yield, yields, yielded, Counts::ZERO),
+        phase(ended, 1, run - yielded, blocked),
+    ]
 }
 
 /// The table of records.
 pub struct Recorder {
     records: Box<[Record]>,
+    root: Record,
     len: AtomicUsize,
     /// Children of recorded tasks that found the table full.
     unrecorded: AtomicUsize,
-    root_children: AtomicU32,
-}
-
-#[inline]
-fn add(field: &AtomicU64, by: u64) {
-    field.store(field.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
 impl Recorder {
@@ -51,15 +421,15 @@ impl Recorder {
         records
             .try_reserve_exact(MAX_TASKS)
             .map_err(|_| Error::NoMemory)?;
-        records.resize_with(MAX_TASKS, Record::default);
+        records.resize_with(MAX_TASKS, Record::new);
         // A vector of one, because `Box::new` aborts where memory is short.
         let mut one = Vec::new();
         one.try_reserve_exact(1).map_err(|_| Error::NoMemory)?;
         one.push(Self {
             records: records.into_boxed_slice(),
+            root: Record::new(),
             len: AtomicUsize::new(0),
             unrecorded: AtomicUsize::new(0),
-            root_children: AtomicU32::new(0),
         });
         Ok(&one.leak()[0])
     }
@@ -68,106 +438,221 @@ impl Recorder {
     pub fn clear(&self) {
         self.len.store(0, Relaxed);
         self.unrecorded.store(0, Relaxed);
-        self.root_children.store(0, Relaxed);
+        self.root.key.set(TaskKey::ROOT.to_bits());
+        self.root.children.set(0);
     }
 
-    /// A task was spawned by `parent`; says which member it is.
-    pub fn spawned(&self, parent: Member) -> Member {
-        let (key, children) = match parent.index() {
-            Some(index) => {
-                let record = &self.records[index];
-                (
-                    TaskKey::from_bits(record.key.load(Relaxed)),
-                    &record.children,
-                )
-            }
-            None if parent == Member::ROOT => (TaskKey::ROOT, &self.root_children),
-            None => return Member::OUTSIDE,
-        };
-        let ordinal = children.load(Relaxed);
-        children.store(ordinal.wrapping_add(1), Relaxed);
+    /// The root's record: what it does is written there, and not read.
+    pub const fn root(&'static self) -> &'static Record {
+        &self.root
+    }
 
+    /// A task was spawned by the one with the record `parent`; its record.
+    pub fn spawned(
+        &'static self,
+        parent: &'static Record,
+        label: Option<&Label>,
+        now: Counts,
+    ) -> &'static Record {
+        if ptr::eq(parent, &OUTSIDE) {
+            return &OUTSIDE;
+        }
+        let ordinal = parent.children.get();
+        parent.children.set(ordinal + 1);
         let index = self.len.load(Relaxed);
         let Some(record) = self.records.get(index) else {
             self.unrecorded
                 .store(self.unrecorded.load(Relaxed) + 1, Relaxed);
-            return Member::OUTSIDE; // rule 4
+            return &OUTSIDE; // rule 4
         };
-        record.key.store(key.child(ordinal).to_bits(), Relaxed);
-        for field in [
+        let key = match label {
+            Some(label) => TaskKey::labelled(label.as_str()),
+            None => TaskKey::from_bits(parent.key.get()).child(ordinal as u32),
+        };
+        for word in [
             &record.run,
-            &record.dispatches,
-            &record.yields,
-            &record.preemptions,
+            &record.bursts,
+            &record.blocked,
             &record.blocks,
+            &record.preemptions,
+            &record.noted[0],
+            &record.noted[1],
+            &record.noted[2],
+            &record.children,
+            &record.count,
+            &record.by_ending,
         ] {
-            field.store(0, Relaxed);
+            word.set(0);
         }
-        record.children.store(0, Relaxed);
+        record.key.set(key.to_bits());
+        record.spawned.set(now.0);
+        record.ended.set(now.0);
+        record.parent.set(parent.index().map_or(NOBODY, u64::from));
+        record.ordinal.set(ordinal);
+        record.index.set(index as u64);
+        record.set_label(label);
         self.len.store(index + 1, Relaxed);
-        Member(index as u32)
-    }
-
-    #[inline]
-    fn record(&self, member: Member) -> Option<&Record> {
-        member.index().map(|index| &self.records[index])
-    }
-
-    /// A burst of `member` ended (rule 3).
-    #[inline]
-    pub fn ran(&self, member: Member, burst: Counts) {
-        if let Some(record) = self.record(member) {
-            add(&record.run, burst.0);
-        }
-    }
-
-    /// The CPU went over to `member`.
-    #[inline]
-    pub fn dispatched(&self, member: Member) {
-        if let Some(record) = self.record(member) {
-            add(&record.dispatches, 1);
-        }
-    }
-
-    /// `member` is ready again.
-    #[inline]
-    pub fn returned(&self, member: Member, why: Return) {
-        if let Some(record) = self.record(member) {
-            match why {
-                Return::Yielded => add(&record.yields, 1),
-                Return::Preempted => add(&record.preemptions, 1),
-                Return::Woken => {}
-            }
-        }
-    }
-
-    /// `member` blocked or exited. An exit counts as a block: the scheduler
-    /// cannot tell them apart at this moment.
-    #[inline]
-    pub fn left(&self, member: Member) {
-        if let Some(record) = self.record(member) {
-            add(&record.blocks, 1);
-        }
+        record
     }
 
     /// Children of recorded tasks that found the table full.
-    pub fn unrecorded(&self) -> usize {
-        self.unrecorded.load(Relaxed)
+    pub fn unrecorded(&self) -> u64 {
+        self.unrecorded.load(Relaxed) as u64
     }
 
-    /// The records, in the order in which the tasks were spawned.
-    pub fn read(&self) -> Result<Vec<TaskProfile>, Error> {
-        let len = self.len.load(Relaxed);
-        let mut tasks = Vec::new();
-        tasks.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
-        tasks.extend(self.records[..len].iter().map(|record| TaskProfile {
-            key: TaskKey::from_bits(record.key.load(Relaxed)),
-            run: Counts(record.run.load(Relaxed)),
-            dispatches: record.dispatches.load(Relaxed),
-            yields: record.yields.load(Relaxed),
-            preemptions: record.preemptions.load(Relaxed),
-            departures: record.blocks.load(Relaxed),
-        }));
-        Ok(tasks)
+    /// The records at `now`, in the order in which the tasks were spawned; `running`
+    /// is that of the task that has the CPU. Second, how many were left out.
+    ///
+    /// Tasks that share a key are, since none of them could be told from the others:
+    /// those with the same label, or (see [`TaskKey`] on how unlikely that is) whose
+    /// keys collide. Cost: n log n.
+    pub fn read(&self, now: Counts, running: &Record) -> Result<(Vec<StoredTask>, u64), Error> {
+        let records = &self.records[..self.len.load(Relaxed)];
+        let mut keys: Vec<u64> = reserved(records.len())?;
+        keys.extend(records.iter().map(|record| record.key.get()));
+        keys.sort_unstable();
+        let is_shared = |key: u64| {
+            let first = keys.partition_point(|&k| k < key);
+            keys.get(first + 1) == Some(&key)
+        };
+        let mut tasks: Vec<StoredTask> = reserved(records.len())?;
+        // Where the tasks went, for their children.
+        let mut places: Vec<Option<u32>> = reserved(records.len())?;
+        for record in records {
+            if is_shared(record.key.get()) {
+                places.push(None);
+                continue;
+            }
+            let mut task = record.read(now, ptr::eq(record, running))?;
+            if let Place::Child { parent, ordinal } = task.place {
+                // A child without its parent is found by its key alone.
+                task.place = places[parent as usize]
+                    .map_or(Place::Several, |parent| Place::Child { parent, ordinal });
+            }
+            places.push(Some(tasks.len() as u32));
+            tasks.push(task);
+        }
+        let left_out = (records.len() - tasks.len()) as u64;
+        Ok((tasks, left_out))
+    }
+}
+
+fn reserved<A>(len: usize) -> Result<Vec<A>, Error> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
+    Ok(vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plays `(kind, counts)`: `r` runs and yields, `p` runs and is preempted, `b`
+    /// runs and blocks for 100, `.` runs for its exit; a wait of 10 before each.
+    fn played(steps: &[(char, u64)]) -> StoredTask {
+        let recorder = Recorder::leak().unwrap();
+        recorder.clear();
+        let mut now = 1000;
+        let record = recorder.spawned(recorder.root(), None, Counts(now));
+        for &(kind, run) in steps {
+            now += 10;
+            record.begins(Counts(now));
+            now += run;
+            if kind == 'p' {
+                record.preempted();
+            }
+            record.ends(Counts(now));
+            if kind == 'b' {
+                now += 100;
+                record.woken(Counts(now));
+            }
+        }
+        let (mut tasks, left_out) = recorder.read(Counts(now), &OUTSIDE).unwrap();
+        assert_eq!((tasks.len(), left_out), (1, 0));
+        tasks.remove(0)
+    }
+
+    fn phases(task: &StoredTask) -> Vec<(Ended, u64, u64, u64)> {
+        let tuple = |p: &StoredPhase| (p.ended, p.bursts, p.run.0, p.blocked.0);
+        task.phases.list.iter().map(tuple).collect()
+    }
+
+    #[test]
+    fn rule_3_run_ready_and_blocked_are_kept_apart() {
+        let task = played(&[('r', 5), ('p', 7), ('r', 1), ('b', 20), ('r', 4), ('.', 3)]);
+        let once = |figure: Figure| (figure.total, figure.least, figure.most);
+        let each = task.figures.each().map(once);
+        // run, ready, blocked, dispatches, yields, preemptions, blocks
+        let expected = [40, 60, 100, 6, 3, 1, 1].map(|value| (value, value, value));
+        assert_eq!(each, expected);
+    }
+
+    #[test]
+    fn rule_3_phases_tell_yields_blocks_and_the_exit() {
+        let task = played(&[('r', 6), ('r', 6), ('b', 6), ('p', 2), ('.', 3)]);
+        let expected = [
+            (Ended::Yield, 2, 12, 0),
+            (Ended::Block, 1, 6, 100),
+            (Ended::Exit, 1, 5, 0),
+        ];
+        assert_eq!(phases(&task), expected);
+    }
+
+    #[test]
+    fn rule_3_like_phases_are_one_and_a_change_begins_another() {
+        let mut steps = [('b', 50); 100].to_vec();
+        steps.extend([('b', 500); 10]);
+        steps.push(('.', 1));
+        let expected = [
+            (Ended::Block, 100, 5000, 10_000),
+            (Ended::Block, 10, 5000, 1000),
+            (Ended::Exit, 1, 1, 0),
+        ];
+        assert_eq!(phases(&played(&steps)), expected);
+    }
+
+    #[test]
+    fn rule_4_a_record_that_is_full_coarsens() {
+        let steps: Vec<_> = (0..100)
+            .flat_map(|i| [('r', 1 << (i % 9)), ('b', 1)])
+            .chain([('.', 7)])
+            .collect();
+        let task = played(&steps);
+        assert_eq!(task.phases.order, PhaseOrder::ByEnding);
+        let endings: Vec<_> = phases(&task).iter().map(|p| (p.0, p.1)).collect();
+        let expected = [(Ended::Yield, 100), (Ended::Block, 100), (Ended::Exit, 1)];
+        assert_eq!(endings, expected);
+        let sum: u64 = phases(&task).iter().map(|p| p.2).sum();
+        assert_eq!(sum, task.figures.run.total, "no time is lost");
+    }
+
+    #[test]
+    fn a_burst_that_is_still_open_counts_until_now() {
+        let recorder = Recorder::leak().unwrap();
+        recorder.clear();
+        let record = recorder.spawned(recorder.root(), None, Counts(1000));
+        record.begins(Counts(1010));
+        let (tasks, _) = recorder.read(Counts(1017), record).unwrap();
+        let figures = tasks[0].figures;
+        assert_eq!((figures.run.total, figures.ready.total), (7, 10));
+    }
+
+    #[test]
+    fn tasks_that_share_a_key_are_left_out_and_their_children_are_not() {
+        let recorder = Recorder::leak().unwrap();
+        recorder.clear();
+        let label = Label::new("twin").unwrap();
+        let spawn = |parent, label| recorder.spawned(parent, label, Counts(1));
+        let root = recorder.root();
+        let first = recorder.spawned(root, Some(&label), Counts(1));
+        spawn(first, None);
+        spawn(root, None);
+        spawn(root, Some(&label));
+        let (tasks, left_out) = recorder.read(Counts(2), &OUTSIDE).unwrap();
+        let keys: Vec<_> = tasks.iter().map(|task| task.key).collect();
+        let twin = TaskKey::labelled("twin");
+        assert_eq!(keys, [twin.child(0), TaskKey::ROOT.child(1)]);
+        assert_eq!(tasks[0].place, Place::Several);
+        assert_eq!(left_out, 2);
     }
 }

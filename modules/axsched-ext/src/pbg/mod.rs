@@ -10,24 +10,30 @@
 //! **Who is who**
 //!  1. The task that makes a starting call is the root. A task's key is its
 //!     parent's key and its place among its parent's spawns, so it is the same
-//!     on every run. Only the root's descendants have keys; the root itself,
+//!     on every run; or, if it was given a label, that, wherever it was spawned.
+//!     Only the root's descendants have keys; the root itself,
 //!     `gc`, helpers, and tasks older than the call are outside. (A spawn from a
 //!     timer callback counts as one of the task that was interrupted.)
 //!
 //! **Measuring**
 //!  2. Before, while, and unless a plan is followed, the base policy runs: round
-//!     robin with 5 ticks ([`rr`], its rules).
-//!  3. Each recorded task's on-CPU time is the sum of its bursts. A burst begins
-//!     when the task is dispatched and ends when it yields, is preempted, blocks
-//!     or exits.
-//!  4. At most [`MAX_TASKS`] tasks are recorded; later ones run, unrecorded.
+//!     robin with 5 ticks ([`rr`], its rules). A measurement may be made under
+//!     FIFO instead ([`Base`]).
+//!  3. Of each task its time on the CPU, its time ready and its time blocked are
+//!     recorded; how often it was dispatched, yielded, was preempted and blocked;
+//!     and in which order ([`stored::Phases`]). A burst begins when the task is
+//!     dispatched and ends when it yields, is preempted, blocks or exits; the last
+//!     one of a record counts as ended by the exit.
+//!  4. At most [`MAX_TASKS`] tasks are recorded, each with at most [`MAX_PHASES`]
+//!     phases; later tasks run, unrecorded, and more phases become coarser.
 //!
 //! **Following the plan**
-//!  5. Planned tasks are ranked shortest on-CPU time first, ties by the order in
-//!     which they were spawned. Of the planned tasks that are ready, the one with
-//!     the lowest rank runs: it keeps the CPU across its own yields, without a
-//!     context switch, and a lower rank that becomes ready takes over at the next
-//!     yield or tick. A blocked task is simply not ready.
+//!  5. Tasks run in the order of the [plan]: band by band, and within a band the
+//!     ready task first that has the least before it, to its next block or its end,
+//!     of which the plan knows by rank and the replay what is done already. A task
+//!     keeps the CPU across its own yields, without a
+//!     context switch, and one that becomes ready and has less before it takes over
+//!     at the next yield or tick. A blocked task is simply not ready.
 //!  6. A task whose key is not in the plan, or is taken already, runs from the
 //!     fallback queue, round robin, whenever no planned task is ready.
 //!  7. While tasks outside the plan and planned ones are both ready, one of the
@@ -35,39 +41,54 @@
 //!     for a whole tick. So they have at least one tick in `PLAN_TICKS` + 1 if
 //!     they can use it, and one of n of them runs again within n × (`PLAN_TICKS`
 //!     + 1) ticks.
-//!  8. A planned task found beyond [`OVERRUN_FACTOR`] times its planned time by
+//!  8. A planned task found beyond [`OVERRUN_FACTOR`] times the most time that was
+//!     recorded of it, by
 //!     [`OVERRUN_TICKS`] ticks, or at [`OVERRUN_HANDOVERS`] handovers of the CPU,
+//!     or that has yielded [`FREE_YIELDS`] times more than that factor allows,
 //!     is demoted: it runs from the fallback queue from then on, and the rest of
 //!     the plan stands. So a planned task waits for its predecessors' planned
 //!     time twice, and for each for that many ticks or handovers; and for the
 //!     tenth of rule 7.
+//!  9. The root is outside the plan, but the program's next steps depend on it: when
+//!     it wakes it goes first, at the next yield or tick, until it gives way or
+//!     the next tick comes; once between two ticks that hit planned tasks, and
+//!     the turns of the others do not wait for that.
+//! 10. When [`DROP_TICKS`] of the last 64 ticks that hit the program's tasks have hit
+//!     unknown or demoted ones, the plan is dropped: all that are ready go to the
+//!     fallback queue, by rank, and round robin runs.
 //!
-//! **Cost.** Measuring adds to a switch one counter read and the update of two
-//! records, about 75 instructions on x86_64. Following the plan, a
-//! yield that keeps the CPU moves one pointer aside and back; other picks are a
-//! find-first-set over two words, and the counter is read only when the CPU
-//! changes hands.
+//! **Cost.** Measuring adds to a switch one counter read and six memory
+//! accesses. Following the plan, a
+//! yield that keeps the CPU moves one pointer aside and back and counts; other picks
+//! are a find-first-set over two words, and a return to the ready set is a binary
+//! search in the task's band. The counter is read only when the CPU
+//! may change hands.
 //! Nothing allocates in pick, put or tick: the calls do.
 //!
 //! **Limits.** One CPU ([`syscall`](crate::syscall)). Ticks and preemption
-//! (`axtask/preempt`) are needed for rules 7 and 8.
+//! (`axtask/preempt`) are needed for rules 7 to 10.
 
 mod control;
 mod measure;
-mod plan;
-mod profile;
+pub mod plan;
 mod replay;
 pub mod stored;
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-pub use control::{CONTROL, Control, Phase, Status};
-pub use measure::MAX_TASKS;
+#[cfg(feature = "std")]
+pub use control::PerThread;
+pub use control::{
+    About, Base, CONTROL, Control, Divergence, LoadError, Mailbox, Phase, Status, System, Why,
+};
+pub use measure::{MAX_PHASES, MAX_TASKS, RECORD_BYTES};
 pub use plan::{Plan, PlannedTask};
-pub use profile::{Profile, TaskProfile};
-pub use replay::{OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS, PLAN_TICKS};
+pub use replay::{
+    DROP_TICKS, ENTRY_BYTES, FREE_YIELDS, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS,
+    PLAN_TICKS,
+};
 
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Remember, Return, Tick};
@@ -75,59 +96,82 @@ use crate::queue::Queue;
 use crate::rr::{self, RrState};
 use crate::task::{Fresh, Task};
 use crate::units::Counts;
-use control::Order;
-use measure::Recorder;
-use replay::Replay;
+use control::{Order, Stance};
+use measure::{OUTSIDE, Recorded, Recorder};
+use replay::{Hit, Replay};
 
 /// Timer ticks in a slice of the base policy and of the fallback queue.
 pub const SLICE_TICKS: usize = 5;
 
 /// A task under [`PbgScheduler`].
 pub type PbgTask<T> = Task<T, PbgState>;
-/// The PBG scheduler; `C` is where it reads the time.
-pub type PbgScheduler<T, C = CpuCounter> = Adapter<Pbg<T, C>>;
+/// The PBG scheduler; `C` is where it reads the time, `M` where it finds its control.
+pub type PbgScheduler<T, C = CpuCounter, M = System> = Adapter<Pbg<T, C, M>>;
 
-/// Which of the program's tasks somebody is, in the present epoch: an index
-/// into the record or the plan, or one of two that have none.
+/// Which of the program's tasks somebody is while a plan is followed: a rank, or one
+/// of three that have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 struct Member(u32);
 
 impl Member {
+    /// None of the program's.
     const OUTSIDE: Self = Self(u32::MAX);
     const ROOT: Self = Self(u32::MAX - 1);
+    /// The program's, but not in the plan.
+    const UNKNOWN: Self = Self(u32::MAX - 2);
 
-    /// The index of a recorded or planned task.
+    const fn of(rank: u32) -> Self {
+        Self(rank)
+    }
+
     #[inline]
     const fn index(self) -> Option<usize> {
-        if self.0 < Self::ROOT.0 {
+        if self.0 < Self::UNKNOWN.0 {
             Some(self.0 as usize)
         } else {
             None
         }
     }
+
+    /// The rank of one who has one.
+    #[inline]
+    const fn rank(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// What PBG remembers of a task. Relaxed: see LOCK in [`task`](crate::task).
+///
+/// KNOWN: of a task in a queue, `epoch` is its queue's, and the rest is of that
+/// epoch. 0 is a task that was never added: `main`, or a migration helper.
 pub struct PbgState {
     slice: RrState<SLICE_TICKS>,
-    /// The epoch and the [`Member`] of it that this task is. 0 is a task that was
-    /// never added: `main`, or a migration helper.
-    tag: AtomicU64,
+    epoch: AtomicU32,
+    /// A [`Member`].
+    member: AtomicU32,
+    record: Recorded,
 }
 
 impl PbgState {
+    fn set(&self, epoch: u32, member: Member, record: &'static measure::Record) {
+        self.epoch.store(epoch, Relaxed);
+        self.member.store(member.0, Relaxed);
+        self.record.set(record);
+    }
+
     #[inline]
-    fn set(&self, epoch: u32, member: Member) {
-        self.tag
-            .store((epoch as u64) << 32 | member.0 as u64, Relaxed);
+    fn member(&self) -> Member {
+        Member(self.member.load(Relaxed))
     }
 }
 
 impl Fresh for PbgState {
     const FRESH: Self = Self {
         slice: RrState::FRESH,
-        tag: AtomicU64::new(0),
+        epoch: AtomicU32::new(0),
+        member: AtomicU32::new(Member::OUTSIDE.0),
+        record: Recorded::NOWHERE,
     };
 }
 
@@ -138,283 +182,390 @@ impl AsRef<RrState<SLICE_TICKS>> for PbgState {
     }
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one per CPU, and on the hot path"
-)]
-enum Mode<T> {
-    Base,
-    Measure(&'static Recorder),
-    Replay(Replay<T>),
-}
-
-/// The task that has the CPU, or, until the next dispatch, the one that had it last.
-struct Running {
-    /// Compared, never followed; null is the idle task, and `main` before its first pick.
-    address: *const (),
-    member: Member,
-    since: Counts,
+/// Who made the last starting call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Root {
+    /// There was none.
+    Nobody,
+    /// `main`, before its first pick.
+    Main,
+    /// The task at this address.
+    At(*const ()),
 }
 
 /// See the [module documentation](self).
-pub struct Pbg<T, C> {
-    control: &'static Control,
-    /// The epoch of `control` that this queue follows; 0 before its first task.
+pub struct Pbg<T, C, M> {
+    /// Counts the orders that this queue has taken, from 1.
     epoch: u32,
-    mode: Mode<T>,
-    /// Every ready task in base mode; in replay, those that run from the fallback queue.
+    registered: bool,
+    root: Root,
+    /// While measuring.
+    recorder: Option<&'static Recorder>,
+    /// Every ready task; in a replay, those that run from the fallback queue.
     queue: Queue<T, PbgState>,
-    running: Running,
-    /// KEEP: set only if the running task follows the plan, and nothing has
-    /// become ready and no tick has asked for the CPU since it was dispatched.
-    /// Then nobody can be before it, and when it yields it goes on at once.
-    keeps: bool,
+    replay: Option<Replay<T>>,
+    /// In a replay: who has the CPU, or had it last, and since when it was not charged.
+    member: Member,
+    since: Counts,
+    /// KEEP: how often the running task may yield and go on at once. Above 0 only if
+    /// it follows the plan, and nothing has become ready and no tick has asked for
+    /// the CPU since it was dispatched: then nobody can be before it.
+    keeps: u64,
+    /// What `keeps` was at the dispatch.
+    granted: u64,
     /// The running task, between its yield and the pick that gives it the CPU back.
     held: Option<Arc<PbgTask<T>>>,
-    /// Address of the root; null if that is `main` before its first pick.
-    root: *const (),
-    clock: PhantomData<C>,
+    types: PhantomData<(C, M)>,
 }
 
-// SAFETY: the raw pointers are compared only, the queue and the replay own
-// their tasks, and `C` is only a name.
-unsafe impl<T: Send + Sync, C> Send for Pbg<T, C> {}
+// SAFETY: the address in `root` is compared only, the queue and the replay own their
+// tasks, and `C` and `M` are only names.
+unsafe impl<T: Send + Sync, C, M> Send for Pbg<T, C, M> {}
 
-impl<T, C: Clock> Pbg<T, C> {
-    /// PBG under a control of its own, for tests: the calls go to `control`.
-    pub const fn with_control(control: &'static Control) -> Self {
-        Self {
-            control,
-            epoch: 0,
-            mode: Mode::Base,
-            queue: Queue::new(),
-            running: Running {
-                address: core::ptr::null(),
-                member: Member::OUTSIDE,
-                since: Counts::ZERO,
-            },
-            keeps: false,
-            held: None,
-            root: core::ptr::null(),
-            clock: PhantomData,
-        }
-    }
-
-    /// Follows what the calls have decided since the last look.
+impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
+    /// Takes the order that a call has left. The running task, whose address is
+    /// `running`, is still the caller then, which is how the root is known.
     ///
-    /// Only `spawned` and `dispatch` look: until one of them comes, nothing
-    /// happens that depends on it. The running task is still the caller then,
-    /// which is how the root is known.
-    #[inline(always)]
-    fn follow(&mut self) {
-        if self.control.epoch() != self.epoch {
-            self.adopt();
-        }
-    }
-
+    /// Only `spawned` and `dispatch` look: until one of them comes, nothing happens
+    /// that depends on it.
     #[cold]
-    fn adopt(&mut self) {
-        // A call holds the lock at this moment: the epoch is left as it was, to
-        // look again.
-        let Some((epoch, order)) = self.control.take_order() else {
+    fn take_order(&mut self, running: *const ()) {
+        let control = M::control();
+        // A call holds the lock at this moment: the stance is left as it is, to look
+        // again.
+        let Some(order) = control.take_order() else {
             return;
         };
-        if self.epoch == 0 {
-            self.control.register_queue(); // this is `gc`, the queue's first task
-        }
-        self.epoch = epoch;
-        let Some(order) = order else { return };
-        self.root = self.running.address;
-        self.running.member = Member::ROOT;
-        self.running.since = C::now();
-        self.mode = match order {
-            Order::Stop => Mode::Base,
+        let Some(order) = order else {
+            // Another queue has it.
+            return control.set_stance(Stance::Base);
+        };
+        self.epoch += 1;
+        self.root = match (running.is_null(), self.root) {
+            (false, _) => Root::At(running),
+            (true, Root::Nobody) => Root::Main,
+            // Still `main`, or one that we had forgotten (`spawned_beside`).
+            (true, last) => last,
+        };
+        let stance = match order {
+            Order::Stop => {
+                self.recorder = None;
+                Stance::Base
+            }
             Order::Measure(recorder) => {
                 // Here and not in the call: until now this queue may have written
                 // into the record of the measurement before.
                 recorder.clear();
-                Mode::Measure(recorder)
+                control.running.set(recorder.root());
+                self.recorder = Some(recorder);
+                Stance::Measure
             }
-            Order::Replay(table) => Mode::Replay(Replay::new(table)),
+            Order::Replay(table) => {
+                self.replay = Some(Replay::new(table));
+                self.member = Member::ROOT;
+                self.since = C::now();
+                Stance::Replay
+            }
         };
+        self.queue.each(|task| {
+            self.recognise(task);
+        }); // KNOWN
+        control.set_stance(stance);
     }
 
-    /// Who `task` is in this epoch.
-    #[inline(always)]
-    fn member(&self, task: &Arc<PbgTask<T>>) -> Member {
-        let tag = task.state().tag.load(Relaxed);
-        if (tag >> 32) as u32 == self.epoch {
-            Member(tag as u32)
-        } else {
-            self.recognise(task, tag)
-        }
-    }
-
-    /// A task that is older than the epoch is its root or outside.
-    #[cold]
-    fn recognise(&self, task: &Arc<PbgTask<T>>, tag: u64) -> Member {
-        let is_root = if self.root.is_null() {
-            // Then the root is `main`, which was never picked nor added, and keeps
-            // the tag of such a task until it is picked: in the epochs until then it
-            // must be found again. On one CPU no other task that was never added
-            // comes back (migration helpers do, on several).
-            if tag == 0 {
-                return Member::ROOT;
-            }
-            false
-        } else {
-            Arc::as_ptr(task).cast() == self.root
+    /// Who a task is that is older than the epoch: its root, or outside.
+    fn look_at(&self, task: &PbgTask<T>) -> Member {
+        let is_root = match self.root {
+            Root::Nobody => false,
+            // On one CPU no other task that was never added comes back (migration
+            // helpers do, on several).
+            Root::Main => task.state().epoch.load(Relaxed) == 0,
+            Root::At(address) => core::ptr::eq((&raw const *task).cast(), address),
         };
-        let member = if is_root {
+        if is_root {
             Member::ROOT
         } else {
             Member::OUTSIDE
+        }
+    }
+
+    /// Looks at it and lets it know.
+    #[cold]
+    fn recognise(&self, task: &PbgTask<T>) -> Member {
+        let member = self.look_at(task);
+        let record = match (member, self.recorder) {
+            (Member::ROOT, Some(recorder)) => recorder.root(),
+            _ => &OUTSIDE,
         };
-        task.state().set(self.epoch, member);
+        // `main` is known by its 0, as long as it has not been picked.
+        let epoch = match task.state().epoch.load(Relaxed) {
+            0 => 0,
+            _ => self.epoch,
+        };
+        task.state().set(epoch, member, record);
         member
     }
 
-    /// Puts a task where it waits for its turn.
-    fn make_ready(&mut self, task: Arc<PbgTask<T>>, why: Return) {
-        let member = self.member(&task);
-        match &mut self.mode {
-            Mode::Base => {}
-            Mode::Measure(recorder) => recorder.returned(member, why),
-            Mode::Replay(replay) if replay.follows(member) => return replay.ready(member, task),
-            Mode::Replay(_) => {}
+    /// Who a task is that comes from elsewhere.
+    #[inline]
+    fn known(&self, task: &PbgTask<T>) -> Member {
+        if task.state().epoch.load(Relaxed) == self.epoch {
+            task.state().member()
+        } else {
+            self.recognise(task)
         }
-        rr::requeue(&mut self.queue, task, why);
     }
 
-    /// `task` has the CPU from now on. Measured time begins.
+    /// A recorded task comes back, and did not just yield.
+    #[inline(never)] // nor shall its registers be saved by those who do
+    fn note_return(&mut self, task: &PbgTask<T>, why: Return) {
+        if why == Return::Preempted {
+            task.state().record.get().preempted();
+        } else {
+            self.known(task);
+            task.state().record.get().woken(C::now());
+        }
+    }
+
+    /// A task comes back while a plan is followed.
     #[inline]
-    fn running(&mut self, task: Option<&Arc<PbgTask<T>>>, now: Counts) {
-        self.running = match task {
-            Some(task) => Running {
-                address: Arc::as_ptr(task).cast(),
-                member: self.member(task),
-                since: now,
-            },
-            None => Running {
-                address: core::ptr::null(),
-                member: Member::OUTSIDE,
-                since: now,
-            },
+    fn returned_planned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        if self.keeps > 0 && why == Return::Yielded {
+            self.keeps -= 1;
+            self.held = Some(task); // rule 5
+        } else {
+            self.requeue_planned(task, why);
+        }
+    }
+
+    #[inline(never)] // as above
+    fn requeue_planned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        let Some(replay) = &mut self.replay else {
+            return rr::requeue(&mut self.queue, task, why);
         };
+        let tally = &M::control().tally;
+        if why == Return::Woken {
+            self.stop_keeping();
+            let member = self.known(&task);
+            let Some(replay) = &mut self.replay else {
+                return;
+            };
+            if replay.follows(member) {
+                return replay.ready_woken(member, task);
+            }
+            // (It may be running: then it was forgotten, and has only given way.)
+            let wakes = member == Member::ROOT && self.member != Member::ROOT;
+            if wakes && replay.root_woke() {
+                return self.queue.push_front(task); // rule 9
+            }
+            return rr::requeue(&mut self.queue, task, why);
+        }
+        // It had the CPU: it is `self.member`.
+        let now = C::now();
+        replay.charge(self.member, now - self.since);
+        self.since = now;
+        replay.yielded(self.member, self.granted - self.keeps, tally);
+        self.granted = 0;
+        self.keeps = 0;
+        if why == Return::Yielded {
+            replay.yielded(self.member, 1, tally);
+        }
+        if replay.follows(self.member) {
+            replay.ready_again(self.member, task);
+        } else {
+            rr::requeue(&mut self.queue, task, why);
+        }
+    }
+
+    /// KEEP ends: somebody has become ready, or a tick wants the CPU.
+    fn stop_keeping(&mut self) {
+        if let Some(replay) = &mut self.replay {
+            let tally = &M::control().tally;
+            replay.yielded(self.member, self.granted - self.keeps, tally);
+        }
+        self.granted = 0;
+        self.keeps = 0;
+        if let Some(task) = self.held.take() {
+            // On another CPU, between the yield and the pick.
+            self.requeue_planned(task, Return::Yielded);
+        }
+    }
+
+    #[inline(never)] // as above
+    fn dispatch_planned(&mut self) -> Option<Arc<PbgTask<T>>> {
+        let Some(replay) = &mut self.replay else {
+            return self.queue.pop_front(); // the plan is another queue's
+        };
+        let tally = &M::control().tally;
+        let waiting = !self.queue.is_empty();
+        let next = if waiting && replay.take_root_turn() {
+            self.queue.pop_front() // rule 9
+        } else if let Some(task) = replay.take_first(waiting) {
+            Some(task)
+        } else {
+            replay.fallback_turn(tally);
+            self.queue.pop_front()
+        };
+        let member = next
+            .as_ref()
+            .map_or(Member::OUTSIDE, |task| task.state().member());
+        let now = C::now();
+        replay.charge(self.member, now - self.since);
+        // What it has yielded and was not told, if it has left by itself.
+        replay.yielded(self.member, self.granted - self.keeps, tally);
+        if member != self.member {
+            replay.handed_over(self.member, tally);
+        }
+        self.member = member;
+        self.since = now;
+        self.granted = if replay.follows(member) {
+            replay.grant(member)
+        } else {
+            0
+        };
+        self.keeps = self.granted;
+        next
     }
 }
 
-impl<T, C: Clock> Policy for Pbg<T, C> {
+impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
     type Inner = T;
     type State = PbgState;
-    type Memory = Remember;
+    type Memory = Remember<false>;
     const NAME: &'static str = "PBG";
-    const NEW: Self = Self::with_control(&CONTROL);
+    const NEW: Self = Self {
+        epoch: 1,
+        registered: false,
+        root: Root::Nobody,
+        recorder: None,
+        queue: Queue::new(),
+        replay: None,
+        member: Member::OUTSIDE,
+        since: Counts::ZERO,
+        keeps: 0,
+        granted: 0,
+        held: None,
+        types: PhantomData,
+    };
+
+    fn spawned_beside(&mut self, task: Arc<PbgTask<T>>, memory: &mut Remember<false>) {
+        if M::control().stance() == Stance::Order {
+            self.take_order(memory.running());
+            // The caller may be known by what it was in an earlier epoch.
+            memory.forget();
+        }
+        self.spawned(task);
+    }
 
     fn spawned(&mut self, task: Arc<PbgTask<T>>) {
-        self.follow();
-        self.keeps = false;
-        let parent = self.running.member;
-        let member = match &mut self.mode {
-            Mode::Base => Member::OUTSIDE,
-            Mode::Measure(recorder) => recorder.spawned(parent),
-            Mode::Replay(replay) => replay.spawned(parent, self.control),
-        };
-        task.state().set(self.epoch, member);
-        match &mut self.mode {
-            Mode::Replay(replay) if replay.follows(member) => replay.ready(member, task),
+        let control = M::control();
+        if !self.registered {
+            self.registered = true; // this is `gc`, the queue's first task
+            control.register_queue();
+        }
+        let label = control.take_label();
+        let mut member = Member::OUTSIDE;
+        let mut record = &OUTSIDE;
+        match (control.stance(), self.recorder, &mut self.replay) {
+            (Stance::Measure, Some(recorder), _) => {
+                record = recorder.spawned(control.running.get(), label.as_ref(), C::now());
+            }
+            (Stance::Replay, _, Some(replay)) => {
+                member = replay.spawned(self.member, label.as_ref(), &control.tally);
+                self.stop_keeping();
+            }
+            _ => {}
+        }
+        task.state().set(self.epoch, member, record);
+        match &mut self.replay {
+            Some(replay) if replay.follows(member) => replay.ready_first(member, task),
             _ => self.queue.push_back(task),
         }
     }
 
     #[inline]
     fn returned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
-        if self.keeps && why == Return::Yielded {
-            self.held = Some(task); // rule 5
-        } else {
-            self.keeps = false;
-            self.make_ready(task, why);
+        match M::control().stance() {
+            Stance::Replay => self.returned_planned(task, why),
+            Stance::Measure => {
+                if why != Return::Yielded {
+                    self.note_return(&task, why);
+                }
+                rr::requeue(&mut self.queue, task, why);
+            }
+            Stance::Base | Stance::Order => rr::requeue(&mut self.queue, task, why),
         }
     }
 
     #[inline]
-    fn left(&mut self) {
-        if let Mode::Measure(recorder) = &self.mode {
-            recorder.left(self.running.member);
+    fn dispatch_after(&mut self, memory: &Remember<false>) -> Option<Arc<PbgTask<T>>> {
+        if M::control().stance() == Stance::Order {
+            self.take_order(memory.running());
         }
+        self.dispatch()
     }
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<PbgTask<T>>> {
-        self.follow();
-        if let Some(task) = self.held.take() {
-            if self.keeps {
-                return Some(task);
-            }
-            // Another CPU has added a task since the yield.
-            self.make_ready(task, Return::Yielded);
-        }
-        self.keeps = false;
-        let next = match &mut self.mode {
-            Mode::Base => {
-                let next = self.queue.pop_front();
-                self.running.address = next
-                    .as_ref()
-                    .map_or(core::ptr::null(), |t| Arc::as_ptr(t).cast());
-                return next;
-            }
-            Mode::Measure(recorder) => {
-                let recorder = *recorder;
+        match M::control().stance() {
+            Stance::Measure => {
+                let running = &M::control().running;
                 let now = C::now();
-                recorder.ran(self.running.member, now - self.running.since);
-                let last = self.running.address;
+                running.get().ends(now);
                 let next = self.queue.pop_front();
-                self.running(next.as_ref(), now);
-                if self.running.address != last {
-                    recorder.dispatched(self.running.member);
-                }
-                return next;
+                let record = next
+                    .as_ref()
+                    .map_or(&OUTSIDE, |next| next.state().record.get());
+                record.begins(now);
+                running.set(record);
+                next
             }
-            Mode::Replay(replay) => match replay.take_first(!self.queue.is_empty()) {
-                Some((member, task)) => {
-                    self.keeps = replay.follows(member);
-                    if member == self.running.member {
-                        return Some(task); // its burst goes on
-                    }
-                    Some(task)
-                }
-                None => {
-                    replay.fallback_turn(self.control);
-                    self.queue.pop_front()
-                }
+            Stance::Replay => match self.held.take() {
+                Some(task) => Some(task), // rule 5
+                None => self.dispatch_planned(),
             },
-        };
-        let now = C::now();
-        if let Mode::Replay(replay) = &mut self.mode {
-            replay.ran(self.running.member, now - self.running.since, self.control);
+            Stance::Base | Stance::Order => self.queue.pop_front(),
         }
-        self.running(next.as_ref(), now);
-        next
     }
 
     fn ticked(&mut self, running: &Arc<PbgTask<T>>) -> Tick {
-        let member = self.member(running);
-        let Mode::Replay(replay) = &mut self.mode else {
-            return running.state().slice.tick();
+        let control = M::control();
+        let Some(replay) = &mut self.replay else {
+            let tick = running.state().slice.tick();
+            return if control.base_ticks() {
+                tick
+            } else {
+                Tick::Continue
+            };
         };
-        if replay.follows(member) {
-            let burst = C::now() - self.running.since;
-            let tick = replay.ticked(member, burst, !self.queue.is_empty(), self.control);
-            self.keeps &= tick == Tick::Continue;
+        let tally = &control.tally;
+        let member = self.member;
+        let follows = replay.follows(member);
+        let hit = match member {
+            _ if follows => Hit::Planned,
+            Member::OUTSIDE => Hit::Outside,
+            Member::ROOT => Hit::Root,
+            _ => Hit::OffPlan,
+        };
+        if replay.drifts(hit) {
+            let queue = &mut self.queue;
+            replay.drop_plan(|task| queue.push_back(task), tally); // rule 10
+        }
+        if follows {
+            let burst = C::now() - self.since;
+            let tick = replay.ticked(member, burst, !self.queue.is_empty(), tally);
             if !replay.follows(member) {
                 running.state().slice.end_turn(); // demoted: to the end of the queue
+            }
+            if tick == Tick::Reschedule {
+                self.stop_keeping();
             }
             return tick;
         }
         if !replay.any_ready() {
             return running.state().slice.tick();
         }
-        let tick = replay.ticked_outside(self.control);
+        let tick = replay.ticked_outside(tally);
         if tick == Tick::Reschedule {
             running.state().slice.end_turn();
         }
@@ -426,9 +577,8 @@ impl<T, C: Clock> Policy for Pbg<T, C> {
         if held.is_some() {
             return held;
         }
-        let member = self.member(task);
-        if let Mode::Replay(replay) = &mut self.mode
-            && let Some(task) = replay.remove(member, task)
+        if let Some(replay) = &mut self.replay
+            && let Some(task) = replay.remove(task.state().member(), task)
         {
             return Some(task);
         }

@@ -1,22 +1,27 @@
 //! Following a plan: the ready set over ranks, and the watch over reality.
 //!
-//! A [`Table`] is made by the call, in one go, and never grows. It is not
-//! generic, because the call does not know the task type; the pointers in its
-//! slots get their type from the [`Replay`] that takes it over. That is the only
-//! unsafe code of PBG.
+//! A [`Table`] is made by the call, in one go, and never grows. It is not generic,
+//! because the call does not know the task type; its empty queues get their type
+//! from the [`Replay`] that takes it over.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::marker::PhantomData;
+use core::ops::Range;
+use core::sync::atomic::Ordering::Relaxed;
 
-use super::control::{Control, count};
+use super::control::{Tally, Why, count};
 use super::measure::MAX_TASKS;
-use super::plan::Plan;
-use super::{Member, PbgTask};
+use super::plan::{Plan, Step};
+use super::stored::Label;
+use super::{Member, PbgState};
 use crate::event::Tick;
+use crate::queue::Queue;
 use crate::syscall::Error;
+use crate::task::Task;
 use crate::units::{Counts, TaskKey};
+
+type Handle<T> = Arc<Task<T, PbgState>>;
 
 /// Ticks that pass while a task outside the plan is ready before one gets a turn
 /// of a whole tick (rule 7): such tasks have at least a tenth of the CPU. Enough
@@ -24,9 +29,10 @@ use crate::units::{Counts, TaskKey};
 /// of its time even to a task that takes all it can get.
 pub const PLAN_TICKS: u32 = 9;
 
-/// Beyond how many times its planned time a task counts as off plan (rule 8).
-/// Two, because what varies by less than that is the same behaviour in another
-/// mood (another input, a cold cache), and demoting it would cost more.
+/// Beyond how many times its planned time, or its planned yields, a task counts as
+/// off plan (rule 8). Two, because what varies by less than that is the same
+/// behaviour in another mood (another input, a cold cache), and demoting it would
+/// cost more.
 pub const OVERRUN_FACTOR: u64 = 2;
 
 /// How many ticks must find a task beyond that before it is demoted (rule 8).
@@ -37,6 +43,21 @@ pub const OVERRUN_TICKS: u8 = 2;
 /// that: a task may run and block between ticks, and no tick ever meet it.
 /// Sixteen, so that a task planned for next to nothing may be interrupted.
 pub const OVERRUN_HANDOVERS: u8 = 16;
+
+/// Yields that any task may make, however few were planned (rule 8): a lock that is
+/// contended for once more is no other behaviour.
+pub const FREE_YIELDS: u64 = 1024;
+
+/// Of the last 64 ticks that hit the program, how many must have hit tasks off the
+/// plan for it to be dropped (rule 10). More than half: from then on the fallback
+/// policy says more about the program than the plan does. 64, as 0.64 s at 100 Hz
+/// is long against the hiccup of one task and short against a run.
+pub const DROP_TICKS: u32 = 33;
+
+/// At one place stand the tasks of whose stretch more remains than of the place
+/// before. They are sorted by what remains, but for this many at most: so a return to
+/// the ready set takes no longer, and what is lost is the order among those behind.
+const MOST_PASSED: usize = 64;
 
 /// What a tick counts for, where a handover counts for one.
 const OVERRUN_TICK_POINTS: u8 = OVERRUN_HANDOVERS / OVERRUN_TICKS;
@@ -91,11 +112,25 @@ impl RankSet {
     }
 }
 
-/// What the replay knows of the task at one rank.
+/// What the replay knows of a task of the plan.
 struct Entry {
     key: TaskKey,
-    planned: Counts,
+    /// The most time on the CPU in any recorded run, and the most yields.
+    most: Counts,
+    most_yields: u64,
     used: Counts,
+    yields: u64,
+    /// The stretch that it is in, from one block to the next: how long it should be,
+    /// how much of it is done, and how many like it are to come.
+    stretch: Counts,
+    done: Counts,
+    like_it: u64,
+    /// Of the table's steps, those to come after these.
+    steps: Range<u32>,
+    /// The ranks of its band.
+    band: Range<u32>,
+    /// Where it is ready, or was last.
+    place: u32,
     children: u32,
     /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
     overrun: u8,
@@ -108,29 +143,60 @@ impl Entry {
         self.overrun >= OVERRUN_HANDOVERS
     }
 
+    /// What remains of its stretch after `burst` more. Beyond what was recorded
+    /// nobody knows; then it is taken to need as long again as it is beyond, so that
+    /// it gives way to more and more (rule 5).
+    const fn remains(&self, burst: Counts) -> Counts {
+        let done = self.done.saturating_add(burst);
+        Counts(self.stretch.0.abs_diff(done.0))
+    }
+
     /// Rule 8: `used` has been looked at, for so many `points`. Whether the task
     /// is demoted by this.
     #[inline]
-    fn watch(&mut self, used: Counts, points: u8) -> bool {
-        if self.demoted() || used <= self.planned.saturating_mul(OVERRUN_FACTOR) {
-            return false;
+    fn watch(&mut self, used: Counts, points: u8, tally: &Tally) {
+        if self.demoted() || used <= self.most.saturating_mul(OVERRUN_FACTOR) {
+            return;
         }
-        self.overrun += points;
-        self.demoted()
+        self.overrun = self.overrun.saturating_add(points);
+        if self.demoted() {
+            count(&tally.demoted);
+            tally.diverged(Why::Run, self.key, self.most.0, used.0);
+        }
+    }
+
+    /// The yields that it may make in all (rule 8).
+    const fn may_yield(&self) -> u64 {
+        self.most_yields
+            .saturating_mul(OVERRUN_FACTOR)
+            .saturating_add(FREE_YIELDS)
+    }
+
+    /// It blocked and was woken: the next stretch begins. The last is repeated.
+    fn next_stretch(&mut self, steps: &[Step]) {
+        self.done = Counts::ZERO;
+        if self.like_it > 0 {
+            self.like_it -= 1;
+        } else if let Some(next) = self.steps.next() {
+            let Step { times, run } = steps[next as usize];
+            self.like_it = times - 1;
+            self.stretch = run;
+        }
     }
 }
 
-/// A plan made ready to be followed. 56 bytes a task and 600 in all, the latter
-/// inside the scheduler: a box of its own would be one more load on the way.
+/// A plan made ready to be followed. [`ENTRY_BYTES`] a task, 16 a step, and 600 in
+/// all, the latter inside the scheduler: a box of its own would be one more load on
+/// the way.
 pub struct Table {
     entries: Box<[Entry]>,
+    steps: Box<[Step]>,
     /// (key, rank), sorted by key.
     by_key: Box<[(TaskKey, u32)]>,
-    /// By rank: the ready task, as `Arc::into_raw` gave it, or null.
-    ///
-    /// SLOTS: a slot is not null exactly if its rank is in `ready`, and then it
-    /// owns one handle of a `PbgTask<T>` for the `T` of the `Replay` around it.
-    slots: Box<[*const ()]>,
+    /// By rank: what a task has before it when it stands there. Sorted within a band.
+    runs: Box<[Counts]>,
+    /// By rank, empty: see [`Replay::new`].
+    places: Box<[Queue<(), PbgState>]>,
     ready: RankSet,
     root_children: u32,
     /// Ticks since a task outside the plan had its last turn, or since there was
@@ -138,12 +204,27 @@ pub struct Table {
     plan_ticks: u32,
     /// The fallback queue's turn has come (rule 7).
     turn_due: bool,
-    /// The running task, which is outside the plan, has its turn of a whole tick.
-    in_turn: bool,
+    /// The running task, which is outside the plan, has its turn of a whole tick: at
+    /// the how-many-th tick from now it ends. 0 is no turn.
+    turn_left: u8,
+    /// The root woke, and goes first (rule 9); it is at the front of the fallback queue.
+    root_due: bool,
+    /// It has the CPU for that.
+    root_runs: bool,
+    /// It had it since the last tick.
+    root_ran: bool,
+    /// A tick has hit a planned task since it had it last.
+    root_may: bool,
+    /// Of the last 64 ticks that hit the program, those that hit tasks off the plan.
+    off_plan: u64,
+    dropped: bool,
 }
 
-// SAFETY: until a `Replay` takes the table over, all slots are null.
-unsafe impl Send for Table {}
+/// What a planned task takes, in bytes.
+pub const ENTRY_BYTES: usize = size_of::<Entry>()
+    + size_of::<(TaskKey, u32)>()
+    + size_of::<Counts>()
+    + size_of::<Queue<(), PbgState>>();
 
 fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
     let mut vec = Vec::new();
@@ -156,6 +237,7 @@ fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> 
 impl Table {
     pub fn new(plan: &Plan) -> Result<Self, Error> {
         let tasks = plan.tasks();
+        let ranked = || tasks.iter().zip(0u32..);
         let mut by_key = boxed(
             tasks
                 .iter()
@@ -163,48 +245,105 @@ impl Table {
                 .map(|(rank, task)| (task.key, rank as u32)),
         )?;
         by_key.sort_unstable_by_key(|&(key, _)| key);
-        Ok(Self {
-            entries: boxed(tasks.iter().map(|task| Entry {
+        let steps = boxed(plan.steps().iter().copied())?;
+        let mut entries = boxed(tasks.iter().map(|task| {
+            let mut entry = Entry {
                 key: task.key,
-                planned: task.run,
+                most: task.most,
+                most_yields: task.yields,
                 used: Counts::ZERO,
+                yields: 0,
+                stretch: Counts::ZERO,
+                done: Counts::ZERO,
+                like_it: 0,
+                steps: task.steps.clone(),
+                band: 0..0,
+                place: 0,
                 children: 0,
                 overrun: 0,
                 taken: false,
-            }))?,
+            };
+            entry.next_stretch(&steps);
+            entry
+        }))?;
+        let mut first = 0;
+        for (task, rank) in ranked() {
+            if task.band != tasks[first as usize].band {
+                first = rank;
+            }
+            let last = tasks
+                .get(rank as usize + 1)
+                .is_none_or(|next| next.band != task.band);
+            if last {
+                for entry in &mut entries[first as usize..=rank as usize] {
+                    entry.band = first..rank + 1;
+                }
+            }
+        }
+        Ok(Self {
+            entries,
+            steps,
             by_key,
-            slots: boxed(tasks.iter().map(|_| core::ptr::null()))?,
+            runs: boxed(tasks.iter().map(|task| task.key_run))?,
+            places: boxed(tasks.iter().map(|_| Queue::new()))?,
             ready: RankSet::EMPTY,
             root_children: 0,
             plan_ticks: 0,
             turn_due: false,
-            in_turn: false,
+            turn_left: 0,
+            root_due: false,
+            root_runs: false,
+            root_ran: false,
+            root_may: true,
+            off_plan: 0,
+            dropped: false,
         })
     }
+
+    /// The place of a task of rank `rank` of whose stretch so much remains: before
+    /// the first of its band who has at least as much before him.
+    fn place(&self, rank: usize, remains: Counts) -> usize {
+        let Range { start, end } = self.entries[rank].band.clone();
+        let band = &self.runs[start as usize..end as usize];
+        let at = band.partition_point(|&run| run < remains);
+        start as usize + at.min(band.len() - 1)
+    }
+}
+
+/// Who had the CPU when a tick came, as far as the plan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// A task that the plan knows, and that follows it.
+    Planned,
+    /// One of the program's that does not.
+    OffPlan,
+    /// The root.
+    Root,
+    /// None of the program's.
+    Outside,
 }
 
 /// A plan that is being followed by a scheduler of tasks `T`.
 pub struct Replay<T> {
     table: Table,
-    owns: PhantomData<Arc<PbgTask<T>>>,
+    /// By rank: the ready tasks that stand there, the first first.
+    ///
+    /// PLACES: a queue is not empty exactly if its rank is in `ready`.
+    places: Box<[Queue<T, PbgState>]>,
 }
 
 impl<T> Replay<T> {
     /// Takes a table over.
-    pub fn new(table: Table) -> Self {
-        // Establishes SLOTS for this T.
-        assert!(
-            table.slots.iter().all(|slot| slot.is_null()),
-            "a table is followed once"
-        );
+    pub fn new(mut table: Table) -> Self {
+        let places = core::mem::take(&mut table.places);
         Self {
             table,
-            owns: PhantomData,
+            places: Queue::typed(places), // establishes PLACES: all are empty
         }
     }
 
     /// A task was spawned by `parent`; says which member it is (rules 1 and 6).
-    pub fn spawned(&mut self, parent: Member, control: &Control) -> Member {
+    pub fn spawned(&mut self, parent: Member, label: Option<&Label>, tally: &Tally) -> Member {
         let table = &mut self.table;
         let (key, children) = match parent.index() {
             Some(rank) => {
@@ -212,65 +351,112 @@ impl<T> Replay<T> {
                 (entry.key, &mut entry.children)
             }
             None if parent == Member::ROOT => (TaskKey::ROOT, &mut table.root_children),
-            None => {
-                return Member::OUTSIDE;
-            }
+            None => return parent, // nobody's, or unknown as its parent is
         };
-        let key = key.child(*children);
+        let ordinal = *children;
         *children = children.wrapping_add(1);
+        let key = match label {
+            Some(label) => TaskKey::labelled(label.as_str()),
+            None => key.child(ordinal),
+        };
         if let Ok(found) = table.by_key.binary_search_by_key(&key, |&(key, _)| key) {
             let rank = table.by_key[found].1;
             let entry = &mut table.entries[rank as usize];
             if !core::mem::replace(&mut entry.taken, true) {
-                count(&control.tally.matched);
-                return Member(rank);
+                count(&tally.matched);
+                return Member::of(rank);
             }
         }
-        count(&control.tally.unplanned);
-        Member::OUTSIDE
+        count(&tally.unplanned);
+        tally.diverged(Why::Unknown, key, 0, 0);
+        Member::UNKNOWN
     }
 
     /// Whether `member` runs by the plan, and not from the fallback queue.
     #[inline]
     pub fn follows(&self, member: Member) -> bool {
-        member
-            .index()
-            .is_some_and(|rank| !self.table.entries[rank].demoted())
+        !self.table.dropped
+            && member
+                .index()
+                .is_some_and(|rank| !self.table.entries[rank].demoted())
     }
 
-    /// `task`, which the plan knows as `member`, is ready.
-    #[inline]
-    pub fn ready(&mut self, member: Member, task: Arc<PbgTask<T>>) {
-        let rank = member.0 as usize;
-        let slot = &mut self.table.slots[rank];
-        assert!(slot.is_null(), "rank {rank} is ready twice");
-        *slot = Arc::into_raw(task).cast();
-        self.table.ready.insert(rank);
+    /// `task`, which the plan knows as `member`, is ready for the first time.
+    pub fn ready_first(&mut self, member: Member, task: Handle<T>) {
+        let rank = member.rank();
+        self.stand(rank, rank, task, false); // equal ones by rank, so by arrival
     }
 
-    /// Takes the ready task with the lowest rank, unless it is the fallback
-    /// queue's turn and somebody is `waiting` there.
+    /// It is ready after a block.
+    pub fn ready_woken(&mut self, member: Member, task: Handle<T>) {
+        let rank = member.rank();
+        self.table.entries[rank].next_stretch(&self.table.steps);
+        let remains = self.table.entries[rank].remains(Counts::ZERO);
+        let place = self.table.place(rank, remains);
+        self.stand(rank, place, task, false);
+    }
+
+    /// It gives the CPU back, by itself or not, and goes on from where it was: before
+    /// those who have as much before them and did not run yet.
+    pub fn ready_again(&mut self, member: Member, task: Handle<T>) {
+        let rank = member.rank();
+        let remains = self.table.entries[rank].remains(Counts::ZERO);
+        let place = self.table.place(rank, remains);
+        self.stand(rank, place, task, true);
+    }
+
+    fn stand(&mut self, rank: usize, place: usize, task: Handle<T>, first: bool) {
+        let entries = &mut self.table.entries;
+        entries[rank].place = place as u32;
+        let remains = entries[rank].remains(Counts::ZERO);
+        self.places[place].push_before(task, MOST_PASSED, |other| {
+            let theirs = entries[other.state().member().rank()].remains(Counts::ZERO);
+            if first {
+                remains <= theirs
+            } else {
+                remains < theirs
+            }
+        });
+        self.table.ready.insert(place);
+    }
+
+    /// Whether the root goes first (rule 9).
     #[inline]
-    pub fn take_first(&mut self, waiting: bool) -> Option<(Member, Arc<PbgTask<T>>)> {
+    pub fn take_root_turn(&mut self) -> bool {
+        self.table.root_runs = core::mem::take(&mut self.table.root_due);
+        self.table.root_ran |= self.table.root_runs;
+        self.table.root_runs
+    }
+
+    /// Whether the root, which has woken, may go first (rule 9); then it does.
+    pub fn root_woke(&mut self) -> bool {
+        let may = !self.table.dropped && core::mem::take(&mut self.table.root_may);
+        self.table.root_due |= may;
+        may
+    }
+
+    /// Takes the ready task that stands first, unless it is the fallback queue's turn
+    /// and somebody is `waiting` there.
+    #[inline]
+    pub fn take_first(&mut self, waiting: bool) -> Option<Handle<T>> {
         if self.table.turn_due && waiting {
             return None;
         }
-        let rank = self.table.ready.first()?;
-        self.table.in_turn = false;
-        Some((Member(rank as u32), self.take(rank)))
+        let place = self.table.ready.first()?;
+        self.table.turn_left = 0;
+        Some(self.take(place))
     }
 
     #[inline]
-    fn take(&mut self, rank: usize) -> Arc<PbgTask<T>> {
-        self.table.ready.remove(rank);
-        let raw = core::mem::replace(&mut self.table.slots[rank], core::ptr::null());
-        assert!(
-            !raw.is_null(),
-            "rank {rank} is in the ready set without a task"
-        );
-        // SAFETY: by SLOTS the pointer came from `Arc::into_raw` of this type in
-        // `ready`, and the slot's handle goes over to the result.
-        unsafe { Arc::from_raw(raw.cast()) }
+    fn take(&mut self, place: usize) -> Handle<T> {
+        let queue = &mut self.places[place];
+        let task = queue
+            .pop_front()
+            .expect("PLACES: a rank is ready without a task");
+        if queue.is_empty() {
+            self.table.ready.remove(place);
+        }
+        task
     }
 
     /// Whether a planned task is ready.
@@ -282,52 +468,79 @@ impl<T> Replay<T> {
     /// The fallback queue is served now, whether its turn has come or no planned
     /// task is ready.
     #[inline]
-    pub fn fallback_turn(&mut self, control: &Control) {
+    pub fn fallback_turn(&mut self, tally: &Tally) {
         if core::mem::replace(&mut self.table.turn_due, false) {
-            self.begin_turn(control);
+            self.begin_turn(tally);
         }
     }
 
-    fn begin_turn(&mut self, control: &Control) {
+    fn begin_turn(&mut self, tally: &Tally) {
         self.table.plan_ticks = 0;
-        self.table.in_turn = true;
+        // If the root went first, some of this tick is over.
+        self.table.turn_left = 1 + u8::from(self.table.root_ran);
         if self.any_ready() {
-            count(&control.tally.turns);
+            count(&tally.turns);
         }
     }
 
-    /// A burst of `member` ended: the CPU goes over to another.
+    /// The yields that `member` may still make without being looked at.
     #[inline]
-    pub fn ran(&mut self, member: Member, burst: Counts, control: &Control) {
+    pub fn grant(&self, member: Member) -> u64 {
+        let entry = &self.table.entries[member.rank()];
+        entry.may_yield().saturating_sub(entry.yields)
+    }
+
+    /// `member` has yielded so often since it was looked at last (rule 8).
+    #[inline]
+    pub fn yielded(&mut self, member: Member, times: u64, tally: &Tally) {
+        let Some(rank) = member.index() else { return };
+        let entry = &mut self.table.entries[rank];
+        entry.yields = entry.yields.saturating_add(times);
+        if entry.yields > entry.may_yield() && !entry.demoted() {
+            entry.overrun = OVERRUN_HANDOVERS;
+            count(&tally.demoted);
+            tally.diverged(Why::Yields, entry.key, entry.most_yields, entry.yields);
+        }
+    }
+
+    /// `member` has had the CPU for `burst` since it was charged last.
+    #[inline]
+    pub fn charge(&mut self, member: Member, burst: Counts) {
         if let Some(rank) = member.index() {
             let entry = &mut self.table.entries[rank];
             entry.used += burst;
-            if entry.watch(entry.used, 1) {
-                count(&control.tally.demoted);
-            }
+            entry.done += burst;
+        }
+    }
+
+    /// The CPU goes over from `member` to another.
+    #[inline]
+    pub fn handed_over(&mut self, member: Member, tally: &Tally) {
+        if let Some(rank) = member.index() {
+            let entry = &mut self.table.entries[rank];
+            entry.watch(entry.used, 1, tally);
         }
     }
 
     /// A tick hit `member`, which follows the plan and has run for `burst` since
-    /// it got the CPU; `waiting` is whether the fallback queue has somebody.
-    pub fn ticked(
-        &mut self,
-        member: Member,
-        burst: Counts,
-        waiting: bool,
-        control: &Control,
-    ) -> Tick {
+    /// it was charged last; `waiting` is whether the fallback queue has somebody.
+    pub fn ticked(&mut self, member: Member, burst: Counts, waiting: bool, tally: &Tally) -> Tick {
+        let rank = member.rank();
         let table = &mut self.table;
-        let rank = member.0 as usize;
-        let mut tick = Tick::Continue;
+        table.root_may = true;
+        table.root_ran = false;
+        let mut tick = Tick::reschedule_if(table.root_due); // rule 9
 
         let entry = &mut table.entries[rank];
-        if entry.watch(entry.used.saturating_add(burst), OVERRUN_TICK_POINTS) {
-            count(&control.tally.demoted); // rule 8
-            tick = Tick::Reschedule;
+        entry.watch(entry.used.saturating_add(burst), OVERRUN_TICK_POINTS, tally);
+        if entry.demoted() {
+            tick = Tick::Reschedule; // rule 8
         }
-        if table.ready.first().is_some_and(|first| first < rank) {
-            tick = Tick::Reschedule; // rule 5
+        if let Some(first) = table.ready.first() {
+            let remains = table.entries[rank].remains(burst);
+            if first < table.place(rank, remains) {
+                tick = Tick::Reschedule; // rule 5
+            }
         }
         if waiting {
             table.plan_ticks += 1;
@@ -346,30 +559,58 @@ impl<T> Replay<T> {
     /// A tick hit a task outside the plan while a planned one is ready. It gives
     /// way, unless its turn begins with this tick: a planned task that blocks
     /// before every tick must not take the ticks' worth from it (rule 7).
-    pub fn ticked_outside(&mut self, control: &Control) -> Tick {
-        if !core::mem::replace(&mut self.table.in_turn, false) {
-            self.table.plan_ticks += 1;
-            if self.table.plan_ticks >= PLAN_TICKS {
-                self.begin_turn(control);
+    pub fn ticked_outside(&mut self, tally: &Tally) -> Tick {
+        let table = &mut self.table;
+        table.root_ran = false;
+        let root_runs = core::mem::take(&mut table.root_runs);
+        if table.turn_left > 0 {
+            table.turn_left -= 1;
+            return Tick::reschedule_if(table.turn_left == 0);
+        }
+        table.plan_ticks += 1;
+        if table.plan_ticks >= PLAN_TICKS {
+            if !root_runs {
+                self.begin_turn(tally);
                 return Tick::Continue;
             }
+            // The root has had its own; the turn is for those behind it.
+            table.turn_due = true;
         }
         Tick::Reschedule
     }
 
-    /// Takes `task` out if it is ready by the plan.
-    pub fn remove(&mut self, member: Member, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
-        let rank = member.index()?;
-        let is_here = self.table.slots[rank] == Arc::as_ptr(task).cast();
-        is_here.then(|| self.take(rank))
+    /// Rule 10: whom a tick hit. Whether the plan is to be dropped.
+    pub fn drifts(&mut self, hit: Hit) -> bool {
+        let off = match hit {
+            Hit::Planned => 0,
+            Hit::OffPlan => 1,
+            Hit::Root | Hit::Outside => return false,
+        };
+        self.table.off_plan = self.table.off_plan << 1 | off;
+        !self.table.dropped && self.table.off_plan.count_ones() >= DROP_TICKS
     }
-}
 
-impl<T> Drop for Replay<T> {
-    fn drop(&mut self) {
-        while let Some(rank) = self.table.ready.first() {
-            drop(self.take(rank));
+    /// Gives the plan up; `each` gets the ready tasks by rank. Once, and linear.
+    #[cold]
+    pub fn drop_plan(&mut self, mut each: impl FnMut(Handle<T>), tally: &Tally) {
+        self.table.dropped = true;
+        self.table.root_due = false;
+        self.table.turn_due = false;
+        tally.dropped.store(true, Relaxed);
+        while let Some(place) = self.table.ready.first() {
+            each(self.take(place));
         }
+    }
+
+    /// Takes `task` out if it is ready by the plan.
+    pub fn remove(&mut self, member: Member, task: &Handle<T>) -> Option<Handle<T>> {
+        let place = self.table.entries[member.index()?].place as usize;
+        let queue = &mut self.places[place];
+        let task = queue.remove(task)?;
+        if queue.is_empty() {
+            self.table.ready.remove(place);
+        }
+        Some(task)
     }
 }
 

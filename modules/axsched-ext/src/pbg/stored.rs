@@ -20,7 +20,7 @@ mod frame;
 mod merge;
 mod rules;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod text;
 
 use alloc::vec::Vec;
@@ -202,13 +202,13 @@ pub struct Figures {
     pub ready: Figure,
     /// Time blocked, in counts.
     pub blocked: Figure,
-    /// How often a CPU went over to it.
+    /// How many bursts it had: how often a CPU was given to it, again included.
     pub dispatches: Figure,
     /// How often it yielded.
     pub yields: Figure,
     /// How often it was preempted.
     pub preemptions: Figure,
-    /// How often it blocked; an exit that nobody could tell from a block is one.
+    /// How often it blocked and was woken.
     pub blocks: Figure,
 }
 

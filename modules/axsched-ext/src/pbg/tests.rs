@@ -1,5 +1,6 @@
 //! PBG rule by rule, on one queue, with a clock moved by hand.
 
+use super::stored::{Program, ProgramName, StoredProfile, StoredTask};
 use super::*;
 use crate::BaseScheduler;
 use crate::clock::VirtualClock;
@@ -10,7 +11,7 @@ type Handle = Arc<PbgTask<&'static str>>;
 
 /// One CPU: a scheduler, its control, and the task that has the CPU.
 struct Cpu {
-    scheduler: PbgScheduler<&'static str, VirtualClock>,
+    scheduler: PbgScheduler<&'static str, VirtualClock, PerThread>,
     control: &'static Control,
     current: Option<Handle>,
 }
@@ -18,8 +19,8 @@ struct Cpu {
 impl Cpu {
     /// A queue as `axtask` sets it up: `gc` is in it, `main` runs.
     fn boot() -> Self {
-        let control: &'static Control = Box::leak(Box::default());
-        let mut scheduler = Adapter::with_policy(Pbg::with_control(control));
+        let control = PerThread::renew();
+        let mut scheduler = Adapter::new();
         scheduler.add_task(task("gc"));
         Self {
             scheduler,
@@ -82,6 +83,28 @@ impl Cpu {
     fn status(&self) -> Status {
         self.control.status().unwrap()
     }
+
+    fn measure_end(&self) -> Result<usize, Error> {
+        self.control.measure_end_by::<VirtualClock>()
+    }
+
+    fn about(&self) -> About {
+        let program = Program {
+            name: ProgramName::new("test").unwrap(),
+            hash: 1,
+        };
+        About {
+            program,
+            frequency_hz: 1_000_000_000,
+            cpus: 1,
+        }
+    }
+
+    fn profile(&self) -> StoredProfile {
+        let profile = self.control.profile(&self.about()).unwrap().unwrap();
+        profile.validate().unwrap();
+        profile
+    }
 }
 
 fn task(name: &'static str) -> Handle {
@@ -107,7 +130,7 @@ fn measured(runs: &[(&'static str, u64)]) -> Cpu {
     assert_eq!(cpu.name(), "idle");
     cpu.wake(&main);
     assert_eq!(cpu.pick(), "main");
-    assert_eq!(cpu.control.measure_end(), Ok(runs.len()));
+    assert_eq!(cpu.measure_end(), Ok(runs.len()));
     cpu
 }
 
@@ -118,8 +141,9 @@ fn replaying(runs: &[(&'static str, u64)]) -> Cpu {
     cpu
 }
 
-fn runs(profile: &Profile) -> Vec<u64> {
-    profile.tasks().iter().map(|t| t.run.0).collect()
+fn runs(profile: &StoredProfile) -> Vec<u64> {
+    let run = |task: &StoredTask| task.figures.run.total;
+    profile.tasks.iter().map(run).collect()
 }
 
 #[test]
@@ -144,10 +168,10 @@ fn rule_1_keys_are_paths_of_spawns_from_the_root() {
         assert_eq!(cpu.name(), expected);
     }
     cpu.spawn("b"); // the root goes on counting where it was
-    cpu.control.measure_end().unwrap();
-    let profile = cpu.control.profile().unwrap().unwrap();
+    cpu.measure_end().unwrap();
+    let profile = cpu.profile();
     let a = TaskKey::ROOT.child(0);
-    let keys: Vec<_> = profile.tasks().iter().map(|t| t.key).collect();
+    let keys: Vec<_> = profile.tasks.iter().map(|t| t.key).collect();
     assert_eq!(keys, [a, a.child(0), a.child(1), TaskKey::ROOT.child(1)]);
 }
 
@@ -170,7 +194,7 @@ fn rule_1_the_root_may_be_any_task() {
     cpu.block();
     assert_eq!(cpu.name(), "driver");
     cpu.spawn("b");
-    assert_eq!(cpu.control.measure_end(), Ok(2));
+    assert_eq!(cpu.measure_end(), Ok(2));
 }
 
 /// A tick may look at it, and so may an earlier measurement: it is still itself.
@@ -186,7 +210,7 @@ fn rule_1_main_is_the_root_whatever_happened_before_its_first_pick() {
             cpu.spawn("of the one before");
             let main = cpu.current.clone().unwrap();
             cpu.scheduler.task_tick(&main);
-            cpu.control.measure_end().unwrap();
+            cpu.measure_end().unwrap();
         }
         cpu.control.measure_start().unwrap();
         cpu.spawn("early");
@@ -197,11 +221,7 @@ fn rule_1_main_is_the_root_whatever_happened_before_its_first_pick() {
         }
         cpu.spawn("late");
         cpu.yield_now();
-        assert_eq!(
-            cpu.control.measure_end(),
-            Ok(2),
-            "{ticks} {measured_before}"
-        );
+        assert_eq!(cpu.measure_end(), Ok(2), "{ticks} {measured_before}");
     }
 }
 
@@ -255,19 +275,15 @@ fn rule_3_a_burst_ends_at_yield_preemption_block_and_exit() {
     assert_eq!(cpu.pick(), "b");
     cpu.run(40);
     cpu.block(); // b exits
-    cpu.control.measure_end().unwrap();
-    let profile = cpu.control.profile().unwrap().unwrap();
-    let [a, b] = profile.tasks() else {
+    cpu.measure_end().unwrap();
+    let profile = cpu.profile();
+    let [a, b] = &profile.tasks[..] else {
         panic!("{profile:?}")
     };
-    assert_eq!(
-        (a.run.0, a.dispatches, a.yields, a.preemptions, a.departures),
-        (15, 2, 1, 1, 1)
-    );
-    assert_eq!(
-        (b.run.0, b.dispatches, b.yields, b.preemptions, b.departures),
-        (60, 2, 0, 0, 2)
-    );
+    // run, ready, blocked; dispatches, yields, preemptions, blocks
+    let figures = |task: &StoredTask| task.figures.each().map(|figure| figure.total);
+    assert_eq!(figures(a), [15, 1_000_020, 0, 3, 1, 1, 0]);
+    assert_eq!(figures(b), [60, 1_000_003, 1_000_012, 2, 0, 0, 1]);
 }
 
 #[test]
@@ -280,8 +296,8 @@ fn rule_3_a_second_measurement_starts_from_nothing() {
     cpu.block();
     cpu.wake(&main);
     cpu.pick();
-    assert_eq!(cpu.control.measure_end(), Ok(1));
-    assert_eq!(runs(&cpu.control.profile().unwrap().unwrap()), [7]);
+    assert_eq!(cpu.measure_end(), Ok(1));
+    assert_eq!(runs(&cpu.profile()), [7]);
 }
 
 #[test]
@@ -297,8 +313,8 @@ fn rule_4_tasks_beyond_the_table_run_unrecorded() {
         cpu.block();
     }
     assert_eq!(cpu.name(), "idle");
-    assert_eq!(cpu.control.measure_end(), Ok(MAX_TASKS));
-    assert_eq!(cpu.control.profile().unwrap().unwrap().unrecorded(), 50);
+    assert_eq!(cpu.measure_end(), Ok(MAX_TASKS));
+    assert_eq!(cpu.profile().header.unrecorded, 50);
     // And so it is when the plan is followed.
     let main = task("main again");
     cpu.wake(&main);
@@ -334,22 +350,236 @@ fn rule_5_the_shortest_ready_task_runs_and_keeps_the_cpu() {
     cpu.wake(&blocked);
     assert_eq!(cpu.name(), "middle");
     assert_eq!(cpu.yield_now(), "short", "takes over at the next yield");
-    cpu.wake(&main);
     let blocked = cpu.block();
     assert_eq!(cpu.name(), "middle");
     cpu.wake(&blocked);
     assert_eq!(cpu.tick(), "short", "takes over at the next tick");
+    cpu.spawn("unknown");
     cpu.block();
     cpu.block();
     assert_eq!(cpu.name(), "long");
     cpu.block();
     assert_eq!(
         cpu.name(),
-        "main",
+        "unknown",
         "the fallback runs when no planned task is ready"
     );
+    drop(main);
     assert_eq!(cpu.status().matched, 3);
     drop(long);
+}
+
+/// Shortest remaining time first: of the running task, only what is left counts.
+#[test]
+fn rule_5_a_late_arrival_is_compared_with_what_remains_of_the_running_task() {
+    for (done, takes_over) in [(0, true), (49, true), (50, false), (99, false)] {
+        let mut cpu = replaying(&[("long", 100), ("late", 50)]);
+        cpu.spawn("long");
+        let main = cpu.block();
+        assert_eq!(cpu.name(), "long");
+        cpu.run(done);
+        cpu.wake(&main);
+        assert_eq!(cpu.yield_now(), "main", "rule 9");
+        cpu.spawn("late");
+        cpu.block();
+        let expected = if takes_over { "late" } else { "long" };
+        assert_eq!(cpu.name(), expected, "after {done}");
+        cpu.block();
+        assert_ne!(cpu.name(), expected, "and then the other");
+    }
+}
+
+#[test]
+fn rule_5_a_preempted_task_stands_where_what_remains_of_it_belongs() {
+    let mut cpu = replaying(&[("a", 100), ("b", 60), ("c", 10)]);
+    cpu.spawn("a");
+    let main = cpu.block();
+    cpu.run(50); // 50 remain: before b, behind c
+    cpu.wake(&main);
+    cpu.yield_now();
+    cpu.spawn("b");
+    cpu.spawn("c");
+    cpu.block();
+    for expected in ["c", "a", "b", "idle"] {
+        assert_eq!(cpu.name(), expected);
+        if expected != "idle" {
+            cpu.block();
+        }
+    }
+}
+
+/// Measures `a`, which blocks after each of `bursts`, and `b`, which runs for `run`.
+fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("a");
+    cpu.spawn("b");
+    let main = cpu.block();
+    cpu.block(); // gc
+    assert_eq!(cpu.name(), "a");
+    for burst in bursts {
+        cpu.run(*burst);
+        let a = cpu.block();
+        if cpu.name() == "b" {
+            cpu.run(run);
+            cpu.block();
+        }
+        cpu.run(1000);
+        cpu.wake(&a);
+        assert_eq!(cpu.pick(), "a");
+    }
+    cpu.run(1);
+    cpu.block();
+    cpu.wake(&main);
+    cpu.pick();
+    assert_eq!(cpu.measure_end(), Ok(2));
+    assert_eq!(cpu.control.start_pbg(), Ok(2));
+    cpu
+}
+
+#[test]
+fn rule_5_a_task_that_blocks_is_ordered_by_its_next_burst() {
+    // In all 331, but never more than 300 before b's 100, and once 10 and 20.
+    let mut cpu = with_a_task_that_blocks(&[10, 300, 20], 100);
+    cpu.spawn("a");
+    cpu.spawn("b");
+    cpu.block();
+    assert_eq!(cpu.name(), "a", "10 are less than 100");
+    cpu.run(10);
+    let a = cpu.block();
+    assert_eq!(cpu.name(), "b");
+    cpu.wake(&a);
+    assert_eq!(cpu.yield_now(), "b", "300 are more");
+    cpu.run(100);
+    let b = cpu.block();
+    assert_eq!(cpu.name(), "a");
+    cpu.run(300);
+    let a = cpu.block();
+    cpu.wake(&b);
+    cpu.pick();
+    cpu.wake(&a);
+    assert_eq!(cpu.yield_now(), "a", "20 are less");
+}
+
+#[test]
+fn rule_5_beyond_its_record_a_task_gives_way_to_more_and_more() {
+    let mut cpu = replaying(&[("over", 10_000), ("next", 12_000)]);
+    cpu.spawn("over");
+    cpu.spawn("next");
+    cpu.block();
+    assert_eq!(cpu.name(), "over");
+    let turn = (1..)
+        .find(|_| {
+            cpu.run(1000);
+            cpu.tick() != "over"
+        })
+        .unwrap();
+    // Not at 12,000 beyond its 10,000, where rule 8 would have demoted it before.
+    assert_eq!((turn, cpu.status().demoted), (22, 1));
+}
+
+/// Edits the profile as a user would, and takes it over.
+fn edited(cpu: &Cpu, edit: impl Fn(&mut [StoredTask])) {
+    let mut profile = cpu.profile();
+    edit(&mut profile.tasks);
+    let bytes = stored::encode(&profile).unwrap();
+    let about = cpu.about();
+    assert_eq!(cpu.control.load(&bytes, &about), Ok(profile.tasks.len()));
+}
+
+#[test]
+fn rule_5_a_priority_goes_strictly_first() {
+    let mut cpu = measured(&[("short", 1), ("urgent", 1000), ("middle", 50)]);
+    edited(&cpu, |tasks| {
+        tasks[1].priority = core::num::NonZeroU8::new(1)
+    });
+    assert_eq!(cpu.control.start_pbg(), Ok(3));
+    cpu.spawn("short");
+    cpu.spawn("urgent");
+    cpu.spawn("middle");
+    cpu.block();
+    for expected in ["urgent", "short", "middle"] {
+        assert_eq!(cpu.name(), expected);
+        cpu.run(500); // what remains of it is compared with none of the others
+        assert_eq!(cpu.yield_now(), expected);
+        cpu.block();
+    }
+}
+
+#[test]
+fn rule_5_latest_times_are_kept_and_those_that_cannot_be_are_told() {
+    let mut cpu = measured(&[("short", 10), ("due", 100), ("middle", 50)]);
+    edited(&cpu, |tasks| tasks[1].latest = Some(Counts(120)));
+    let plan = cpu.control.plan().unwrap().unwrap();
+    assert!(plan.late().is_empty());
+    assert_eq!(cpu.control.start_pbg(), Ok(3));
+    for name in ["short", "due", "middle"] {
+        cpu.spawn(name);
+    }
+    cpu.block();
+    for expected in ["short", "due", "middle"] {
+        assert_eq!(cpu.name(), expected);
+        cpu.block();
+    }
+    assert_eq!(cpu.status().late, 0);
+
+    let cpu = measured(&[("a", 100), ("b", 100)]);
+    edited(&cpu, |tasks| {
+        tasks
+            .iter_mut()
+            .for_each(|task| task.latest = Some(Counts(100)))
+    });
+    assert_eq!(cpu.control.start_pbg(), Ok(2));
+    assert_eq!(cpu.status().late, 1);
+}
+
+#[test]
+fn rule_1_a_label_survives_another_order_of_spawns() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    for name in ["long", "short"] {
+        cpu.control.label_next(name).unwrap();
+        cpu.spawn(name);
+    }
+    cpu.spawn("third"); // without a label: the third of its parent all the same
+    let main = cpu.block();
+    cpu.block(); // gc
+    for run in [100, 10, 1] {
+        cpu.run(run);
+        cpu.block();
+    }
+    cpu.wake(&main);
+    cpu.pick();
+    cpu.measure_end().unwrap();
+    let keys: Vec<_> = cpu.profile().tasks.iter().map(|t| t.key).collect();
+    let [long, short] = ["long", "short"].map(TaskKey::labelled);
+    assert_eq!(keys, [long, short, TaskKey::ROOT.child(2)]);
+    cpu.control.start_pbg().unwrap();
+    for name in ["short", "long"] {
+        cpu.control.label_next(name).unwrap();
+        cpu.spawn(name);
+    }
+    cpu.spawn("third");
+    assert_eq!((cpu.status().matched, cpu.status().unplanned), (3, 0));
+    cpu.block();
+    for expected in ["third", "short", "long"] {
+        assert_eq!(cpu.name(), expected);
+        cpu.block();
+    }
+}
+
+#[test]
+fn rule_2_under_fifo_no_tick_preempts_while_measuring() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start_under(Base::Fifo).unwrap();
+    cpu.spawn("a");
+    cpu.block();
+    cpu.block(); // gc
+    cpu.spawn("b");
+    (0..3 * SLICE_TICKS).for_each(|_| assert_eq!(cpu.tick(), "a"));
+    cpu.measure_end().unwrap();
+    assert_eq!(cpu.profile().header.policy.as_str(), "fifo");
+    assert_eq!(cpu.tick(), "b", "the slice is long over");
 }
 
 #[test]
@@ -381,8 +611,8 @@ fn rule_6_a_plan_that_never_matches_is_round_robin() {
     cpu.block();
     cpu.block(); // a exits at once
     drop(a);
-    cpu.wake(&task("x"));
-    cpu.wake(&task("y"));
+    cpu.spawn("x"); // by a timer, say
+    cpu.spawn("y");
     assert_eq!(cpu.pick(), "x");
     assert_eq!(cpu.yield_now(), "y");
     let turn: Vec<_> = (0..2 * SLICE_TICKS).map(|_| cpu.tick()).collect();
@@ -458,10 +688,10 @@ fn rule_7_a_turn_ends_when_its_task_gives_way() {
 fn rule_7_an_empty_fallback_queue_saves_no_turns_up() {
     let mut cpu = replaying(&[("planned", 1_000_000_000)]);
     cpu.spawn("planned");
-    let main = cpu.block();
+    cpu.block();
     assert_eq!(shares(&mut cpu, 500)["planned"], 500);
-    cpu.wake(&main);
-    let first = (1..).find(|_| cpu.tick() == "main").unwrap();
+    cpu.spawn("late");
+    let first = (1..).find(|_| cpu.tick() == "late").unwrap();
     assert_eq!(first, PLAN_TICKS);
 }
 
@@ -627,10 +857,201 @@ fn rule_8_a_demoted_task_goes_to_the_end_of_the_queue() {
 }
 
 #[test]
+fn rule_8_a_task_that_yields_far_more_than_recorded_is_demoted() {
+    let mut cpu = replaying(&[("yielder", 1_000_000), ("next", 2_000_000)]);
+    cpu.spawn("yielder");
+    cpu.spawn("next");
+    cpu.block();
+    for _ in 0..FREE_YIELDS {
+        assert_eq!(cpu.yield_now(), "yielder");
+    }
+    assert_eq!(cpu.status().demoted, 0);
+    assert_eq!(cpu.yield_now(), "next");
+    let first = cpu.status().first.unwrap();
+    assert_eq!(cpu.status().demoted, 1);
+    assert_eq!(
+        (first.why, first.task, first.expected, first.found),
+        (Why::Yields, TaskKey::ROOT.child(0), 0, FREE_YIELDS + 1)
+    );
+    assert_eq!(cpu.yield_now(), "next");
+}
+
+/// Yields are counted whether or not they keep the CPU, and across blocks.
+#[test]
+fn rule_8_yields_before_a_block_count_too() {
+    let mut cpu = replaying(&[("yielder", 1_000_000)]);
+    cpu.spawn("yielder");
+    cpu.block();
+    for round in 0.. {
+        for _ in 0..FREE_YIELDS / 4 {
+            cpu.yield_now();
+        }
+        let asleep = cpu.block();
+        if cpu.status().demoted == 1 {
+            assert_eq!(round, 4);
+            break;
+        }
+        cpu.wake(&asleep);
+        cpu.pick();
+    }
+}
+
+#[test]
+fn rule_9_the_root_goes_first_when_it_wakes() {
+    let mut cpu = replaying(&[("a", 1_000_000)]);
+    cpu.spawn("a");
+    cpu.spawn("unknown");
+    let main = cpu.block();
+    cpu.wake(&main);
+    assert_eq!(cpu.name(), "a");
+    assert_eq!(
+        cpu.tick(),
+        "main",
+        "at the next tick, before a and the unknown"
+    );
+    assert_eq!(cpu.tick(), "a", "and for no longer than to the one after");
+    let main = main.clone();
+    while cpu.name() != "main" {
+        cpu.tick();
+    }
+    cpu.block();
+    while cpu.name() != "a" {
+        cpu.tick();
+    }
+    cpu.wake(&main);
+    assert_eq!(cpu.yield_now(), "main", "or at the next yield");
+}
+
+/// It sleeps and wakes all the time; the others have their share.
+#[test]
+fn rule_9_a_root_that_wakes_all_the_time_takes_nobodys_turn() {
+    let mut cpu = replaying(&[("planned", 1_000_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    let main = cpu.block();
+    let mut asleep = Some(main);
+    let mut had = std::collections::BTreeMap::new();
+    for _ in 0..1000 {
+        // The timer wakes it first, and then the tick comes.
+        if let Some(main) = asleep.take() {
+            cpu.wake(&main);
+        }
+        cpu.tick();
+        let mut left = 1000;
+        if cpu.name() == "main" {
+            *had.entry("main").or_insert(0) += 900;
+            cpu.run(900);
+            left -= 900;
+            asleep = Some(cpu.block());
+        }
+        *had.entry(cpu.name()).or_insert(0) += left;
+        cpu.run(left);
+    }
+    let fair = 1_000_000 / u64::from(PLAN_TICKS + 1);
+    assert!(had["outsider"] >= fair / 2, "{had:?}"); // the root is an outsider, too
+    assert!(had["planned"] > 0, "{had:?}");
+}
+
+#[test]
+fn rule_10_the_plan_is_dropped_when_most_ticks_hit_tasks_off_it() {
+    let mut cpu = replaying(&[("a", 10), ("b", 1_000_000_000)]);
+    cpu.spawn("a");
+    let b = cpu.spawn("b");
+    cpu.spawn("unknown");
+    cpu.block();
+    cpu.block(); // a
+    let b_asleep = cpu.block();
+    assert!(Arc::ptr_eq(&b, &b_asleep));
+    assert_eq!(cpu.name(), "unknown");
+    for tick in 1..DROP_TICKS {
+        cpu.tick();
+        assert!(!cpu.status().dropped, "{tick}");
+    }
+    cpu.wake(&b);
+    cpu.tick();
+    let status = cpu.status();
+    assert!(status.dropped);
+    assert_eq!(status.first.unwrap().why, Why::Unknown);
+    // Round robin from now on, with whole slices and both tasks.
+    let had = shares(&mut cpu, 100);
+    assert_eq!((had["b"], had["unknown"]), (50, 50));
+    assert_eq!(cpu.status().demoted, 0);
+}
+
+#[test]
+fn rule_10_a_program_that_keeps_to_the_plan_never_loses_it() {
+    let mut cpu = replaying(&[("a", 1_000_000_000)]);
+    cpu.spawn("a");
+    cpu.spawn("unknown");
+    cpu.block();
+    let had = shares(&mut cpu, 1000);
+    assert_eq!(had["unknown"], 100, "a tenth is no drift");
+    assert!(!cpu.status().dropped);
+}
+
+#[test]
+fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
+    let names: Vec<(&'static str, u64)> = (0..50).map(|i| ("planned", 1000 + i)).collect();
+    let mut cpu = replaying(&names);
+    let all: Vec<_> = names.iter().map(|(name, _)| cpu.spawn(name)).collect();
+    cpu.spawn("unknown");
+    cpu.block();
+    // Off the plan by the other way: every one of them runs for ever.
+    while !cpu.status().dropped {
+        cpu.run(1000);
+        cpu.tick();
+    }
+    let mut ended = 0;
+    while cpu.name() != "idle" {
+        ended += u64::from(cpu.name() == "planned");
+        cpu.block();
+    }
+    assert_eq!(ended, 50);
+    assert!(all.iter().all(|task| Arc::strong_count(task) == 1));
+}
+
+#[test]
+fn a_profile_goes_out_and_comes_back_in() {
+    let first = measured(&[("long", 100), ("short", 1)]);
+    let bytes = stored::encode(&first.profile()).unwrap();
+    let mut cpu = Cpu::boot();
+    assert_eq!(cpu.control.load(&bytes, &cpu.about()), Ok(2));
+    assert_eq!(cpu.profile(), first.profile(), "nothing is lost on the way");
+    assert_eq!(cpu.control.start_pbg(), Ok(2));
+    assert_eq!(
+        cpu.control.load(&bytes, &cpu.about()),
+        Err(LoadError::Call(Error::Replaying))
+    );
+    cpu.spawn("long");
+    cpu.spawn("short");
+    assert_eq!(cpu.status().matched, 2);
+    cpu.yield_now();
+    assert_eq!(cpu.name(), "short");
+}
+
+#[test]
+fn a_profile_that_is_refused_changes_nothing() {
+    let cpu = measured(&[("a", 10)]);
+    let before = cpu.profile();
+    let mut bytes = stored::encode(&before).unwrap();
+    let about = cpu.about();
+    let refused = |bytes: &[u8], about: &About| cpu.control.load(bytes, about).unwrap_err();
+    let mut other = about;
+    other.program.hash += 1;
+    assert!(matches!(refused(&bytes, &other), LoadError::Mismatch(_)));
+    other = About { cpus: 2, ..about };
+    assert!(matches!(refused(&bytes, &other), LoadError::Mismatch(_)));
+    bytes[20] ^= 1;
+    assert!(matches!(refused(&bytes, &about), LoadError::Decode(_)));
+    assert_eq!(cpu.profile(), before);
+    cpu.control.start_pbg().unwrap();
+}
+
+#[test]
 fn a_measurement_in_which_nothing_was_scheduled_is_empty() {
     let mut cpu = measured(&[("a", 10), ("b", 20)]);
     cpu.control.measure_start().unwrap();
-    assert_eq!(cpu.control.measure_end(), Ok(0));
+    assert_eq!(cpu.measure_end(), Ok(0));
     assert_eq!(cpu.control.start_pbg(), Ok(0));
     cpu.spawn("a");
     assert_eq!(cpu.status().unplanned, 1);
@@ -643,7 +1064,7 @@ fn a_new_measurement_starts_from_nothing_even_at_once() {
     let mut cpu = Cpu::boot();
     cpu.control.measure_start().unwrap();
     cpu.spawn("old");
-    cpu.control.measure_end().unwrap();
+    cpu.measure_end().unwrap();
     cpu.control.measure_start().unwrap();
     cpu.spawn("new");
     let main = cpu.block();
@@ -657,26 +1078,26 @@ fn a_new_measurement_starts_from_nothing_even_at_once() {
     while cpu.name() != "main" {
         cpu.block();
     }
-    assert_eq!(cpu.control.measure_end(), Ok(2), "new and its child");
+    assert_eq!(cpu.measure_end(), Ok(2), "new and its child");
 }
 
 #[test]
 fn calls_in_a_wrong_order_are_refused_and_change_nothing() {
     let mut cpu = Cpu::boot();
     let control = cpu.control;
-    assert_eq!(control.measure_end(), Err(Error::NotMeasuring));
+    assert_eq!(cpu.measure_end(), Err(Error::NotMeasuring));
     assert_eq!(control.start_pbg(), Err(Error::NoProfile));
     assert_eq!(control.status().unwrap(), Status::default());
     control.measure_start().unwrap();
     assert_eq!(control.measure_start(), Err(Error::AlreadyMeasuring));
     assert_eq!(control.start_pbg(), Err(Error::Measuring));
     cpu.spawn("a"); // recorded, whatever was refused
-    assert_eq!(control.measure_end(), Ok(1));
-    assert_eq!(control.measure_end(), Err(Error::NotMeasuring));
+    assert_eq!(cpu.measure_end(), Ok(1));
+    assert_eq!(cpu.measure_end(), Err(Error::NotMeasuring));
     assert_eq!(control.start_pbg(), Ok(1));
     assert_eq!(control.start_pbg(), Err(Error::AlreadyReplaying));
     assert_eq!(control.measure_start(), Err(Error::Replaying));
-    assert_eq!(control.measure_end(), Err(Error::NotMeasuring));
+    assert_eq!(cpu.measure_end(), Err(Error::NotMeasuring));
     cpu.spawn("a");
     assert_eq!(
         cpu.status(),
@@ -692,8 +1113,7 @@ fn calls_in_a_wrong_order_are_refused_and_change_nothing() {
 #[test]
 fn several_queues_are_refused() {
     let mut cpu = Cpu::boot();
-    let mut second: PbgScheduler<_, VirtualClock> =
-        Adapter::with_policy(Pbg::with_control(cpu.control));
+    let mut second: PbgScheduler<_, VirtualClock, PerThread> = Adapter::new();
     second.add_task(task("gc 1"));
     assert_eq!(cpu.control.measure_start(), Err(Error::NotSupported));
     cpu.spawn("a");

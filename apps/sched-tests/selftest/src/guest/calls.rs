@@ -128,7 +128,7 @@ fn accepted(during: &str, call: Call, by: By, expected: i32) -> bool {
 
 /// All that a call may change.
 fn state() -> impl PartialEq {
-    (CONTROL.status(), CONTROL.profile())
+    (CONTROL.status(), CONTROL.plan())
 }
 
 /// One row. Whether all of it is right.
