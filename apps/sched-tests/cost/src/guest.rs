@@ -11,6 +11,7 @@ use axsched_ext::{
     syscall::{self, Error},
 };
 use axtask::{WaitQueue, WeakAxTaskRef};
+use kernel_guard::NoPreempt;
 use sched_tests_common::{
     config::SCALE,
     platform::{self, now_ns, println},
@@ -101,7 +102,13 @@ impl Group {
         self.absent.store(tasks as u64, Relaxed);
         self.yields_each.store(yields_each, Relaxed);
         self.round.fetch_add(1, Release);
-        self.go.notify_all(false);
+        {
+            // The queue is locked meanwhile. Under a plan the next tick would take
+            // the CPU from us, who are not in it, and each task would then find the
+            // lock taken when it comes back to wait: a longer way, in some rounds.
+            let _guard = NoPreempt::new();
+            self.go.notify_all(false);
+        }
         self.met.wait_until(|| self.absent.load(Acquire) == 0);
         now_ns() - begin_ns
     }
