@@ -7,6 +7,7 @@
 # scripts/kernel.mk     how an app becomes an image
 # scripts/qemu.mk       how an image boots
 # scripts/lab.mk        many images, and their results side by side
+# scripts/experiments.mk  measurements with a table of their own
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -34,6 +35,7 @@ include scripts/features.mk
 APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 include scripts/lab.mk
+include scripts/experiments.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right.
@@ -117,6 +119,10 @@ Targets
   matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
               change is not run again; LAB=--help tells more
   compare   tables and figures of what matrix ran
+  cost      instructions per yield of every policy, by the number of tasks;
+              ARCH= and FEATURES= may be lists, as for matrix
+  experiment-cost, experiment-turnaround
+            the two experiments of the PBG report, tables and figures
   test      all tests: library, make itself, QEMU; T=word runs some of them
   clippy    lint, warnings are errors         fmt   format the sources
   doc       the library's documentation       clean remove what was built

@@ -1,6 +1,6 @@
 # How an app becomes a kernel image.
-# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING V, and SELFTEST from the
-#      environment; POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
+# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING V, and SELFTEST and
+#      SCHED_YIELDS from the environment; POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
 #      target/toolchain.mk
 # Out: APP          the app's package name
 #      IMAGE        the image, named after whatever is not a default
@@ -26,7 +26,8 @@ space := $(empty) $(empty)
 IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(TIMING:icount=) $(filter-out smp1,smp$(SMP)) $(MODE:release=) \
     $(filter-out log_warn,log_$(LOG)) $(filter-out 128M,$(MEM)) \
-    $(filter-out scale1,scale$(SCALE)) $(addprefix selftest_,$(SELFTEST))
+    $(filter-out scale1,scale$(SCALE)) $(addprefix selftest_,$(SELFTEST)) \
+    $(addprefix yields_,$(SCHED_YIELDS))
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
@@ -37,4 +38,5 @@ BUILD = CARGO='$(CARGO)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LIN
     AX_ARCH='$(ARCH)' AX_PLATFORM='$(PLATFORM_$(ARCH))' AX_TARGET='$(TRIPLE_$(ARCH))' \
     AX_MODE='$(MODE)' AX_LOG='$(LOG)' \
     SCHED_SCALE='$(SCALE)' SCHED_TIMING='$(TIMING)' $(if $(SELFTEST),SELFTEST='$(SELFTEST)') \
+    $(if $(SCHED_YIELDS),SCHED_YIELDS='$(SCHED_YIELDS)') \
     scripts/build.sh

@@ -43,10 +43,11 @@ matrix:
 compare:
 	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out $(LAB_OUT) $(LAB)
 
-# An app that tests the instruments rather than a scheduler has no row to fill.
+# An app that tests the instruments has no row to fill, and one without any has no
+# turnaround to fill it with.
 lab-list:
 	@echo policies $(POLICIES)
-	@echo apps $(filter-out %/selftest,$(APPS))
+	@echo apps $(filter-out %/selftest %/cost,$(APPS))
 	@echo arches $(ARCHES)
 
 lab-tools:

@@ -109,7 +109,7 @@ help_text() { # whatever the variables say, and to be read at 80 columns
     for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT; do
         grep -q "^  $v=" <<<"$out"
     done
-    for v in setup build run justrun matrix compare test clippy fmt doc clean prepush "${policies[@]}"; do
+    for v in setup build run justrun matrix compare cost experiment-cost experiment-turnaround test clippy fmt doc clean prepush "${policies[@]}"; do
         grep -qw "$v" <<<"$out"
     done
     [[ -z $(awk 'length > 80' <<<"$out") ]]

@@ -3,8 +3,9 @@
 //! Pure functions; times are whole nanoseconds from the start of the phase.
 //!
 //! The lines are a contract with the programs that read them: one `SCHED-TASK`
-//! line for each task and phase, one `SCHED-RUN` line for each phase, JSON after
-//! the first blank. Keys may be added, never renamed.
+//! line for each task and phase, one `SCHED-RUN` line for each phase, and from the
+//! app `cost` one `SCHED-COST` line for each figure; JSON after the first blank.
+//! Keys may be added, never renamed.
 
 mod srpt;
 mod table;
@@ -277,6 +278,45 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
     )
 }
 
+/// The `SCHED-COST` line: what one of the yields costs with so many tasks that do
+/// nothing else, to one decimal. Under counted time a nanosecond is an instruction,
+/// and the key says so.
+pub fn cost_line(setting: &Setting, phase: &str, tasks: usize, ns_per_yield: f64) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        app: &'a str,
+        arch: &'a str,
+        smp: usize,
+        sched: &'a str,
+        phase: &'a str,
+        timing: &'a str,
+        scale: u64,
+        tasks: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instructions_per_yield: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ns_per_yield: Option<f64>,
+    }
+    // `core` has no `round`; a cost is never negative.
+    let cost = (ns_per_yield * 10.0 + 0.5) as u64 as f64 / 10.0;
+    let counted = setting.timing == "icount";
+    line(
+        "SCHED-COST",
+        &Line {
+            app: setting.app,
+            arch: setting.arch,
+            smp: setting.smp,
+            sched: setting.sched,
+            phase,
+            timing: setting.timing,
+            scale: setting.scale,
+            tasks,
+            instructions_per_yield: counted.then_some(cost),
+            ns_per_yield: (!counted).then_some(cost),
+        },
+    )
+}
+
 fn line(tag: &str, fields: &impl Serialize) -> String {
     // Strings, integers and finite floats under fixed keys: nothing can fail.
     let json = serde_json::to_string(fields).expect("result fields serialise");
@@ -392,6 +432,20 @@ mod tests {
         assert_eq!(phase.ns_per_yield(&SETTING), None, "less than the loops");
         phase.tasks.clear();
         assert_eq!(phase.ns_per_yield(&SETTING), None, "no yields");
+    }
+
+    #[test]
+    fn cost_lines_are_as_documented() {
+        assert_eq!(
+            cost_line(&SETTING, "idle", 4, 201.96),
+            r#"SCHED-COST {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"idle","timing":"icount","scale":1,"tasks":4,"instructions_per_yield":202.0}"#
+        );
+        let real = Setting {
+            timing: "real",
+            ..SETTING
+        };
+        let line = cost_line(&real, "idle", 4, 0.04);
+        assert!(line.ends_with(r#""tasks":4,"ns_per_yield":0.0}"#), "{line}");
     }
 
     #[test]

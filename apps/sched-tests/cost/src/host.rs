@@ -1,0 +1,9 @@
+//! Threads of the host do not run under our policies: there is nothing to measure.
+
+use sched_tests_common::platform;
+
+/// Says so.
+pub fn main() {
+    println!("cost measures a guest: make A=apps/sched-tests/cost FEATURES=sched_pbg run");
+    platform::finish(false);
+}

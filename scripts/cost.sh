@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# What a yield costs under every policy: runs apps/sched-tests/cost and makes one
+# table of its figures for each architecture. Called by make (scripts/experiments.mk).
+# In:  $1 architectures, $2 policies: lists with blanks or commas
+#      environment: SCALE SMP TIMING TIMEOUT, MAKE
+# Out: the tables on standard output, and as Markdown in target/cost/table.md;
+#      the result lines in target/cost/<arch>-<policy>.txt; exit 1 if a run failed
+set -euo pipefail
+cd "$(dirname "$0")/.."
+read -ra arches <<<"${1//,/ }"
+read -ra policies <<<"${2//,/ }"
+
+# What the caller gave to `make cost` must not reach the makes run in here twice.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL A ARCH FEATURES
+
+out=target/cost
+mkdir -p "$out"
+files=()
+for arch in "${arches[@]}"; do
+    for policy in "${policies[@]}"; do
+        file=$out/$arch-$policy.txt
+        rm -f "$file"
+        echo "cost: $policy on $arch" >&2
+        if ! "$MAKE" -s run A=apps/sched-tests/cost ARCH="$arch" FEATURES="$policy" SCALE="$SCALE" \
+            SMP="$SMP" TIMING="$TIMING" TIMEOUT="$TIMEOUT" >"$file.new" 2>&1; then
+            tail -n 20 "$file.new" >&2
+            exit 1
+        fi
+        tr -d '\r' <"$file.new" | grep -E '^SCHED-(COST|RUN) ' >"$file"
+        rm "$file.new"
+        files+=("$file")
+    done
+done
+
+# The lines hold no quotes nor commas within their values.
+# shellcheck disable=SC2016
+table='
+    function value(key,    v) {
+        if (!match($0, "\"" key "\":[^,}]*")) return ""
+        v = substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3)
+        gsub(/"/, "", v)
+        return v
+    }
+    function row(label, cell,    i, line) {
+        line = markdown ? "| " label : sprintf("%-18s", label)
+        for (i = 1; i <= sizes; i++) line = line (markdown ? " | " cell[i] : sprintf("%12s", cell[i]))
+        print line (markdown ? " |" : "")
+    }
+    /^SCHED-COST / {
+        arch = value("arch"); size = value("tasks"); phase = value("phase")
+        label = value("sched") (phase == "run" ? "" : " " phase)
+        unit = value("timing") == "icount" ? "instructions" : "ns"
+        cost = value("instructions_per_yield") value("ns_per_yield")
+        if (!(arch in arches)) { arches[arch]; order[++narches] = arch }
+        if (!(size in known)) { known[size]; title[++sizes] = size }
+        if (!((arch, label) in seen)) { seen[arch, label]; rows[arch, ++count[arch]] = label }
+        figure[arch, label, size] = cost
+    }
+    END {
+        for (a = 1; a <= narches; a++) {
+            arch = order[a]
+            print (a > 1 ? "\n" : "") (markdown ? "## " : "") arch ": " unit " per yield, by the number of tasks\n"
+            row("scheduler", title)
+            if (markdown) { for (line = "|---|"; i++ < sizes;) line = line "---:|"; print line; i = 0 }
+            for (r = 1; r <= count[arch]; r++) {
+                for (s = 1; s <= sizes; s++) cell[s] = figure[arch, rows[arch, r], title[s]]
+                row(rows[arch, r], cell)
+            }
+        }
+    }'
+awk -v markdown=1 "$table" "${files[@]}" >"$out/table.md"
+awk -v markdown=0 "$table" "${files[@]}"
+echo
+echo "cost: as Markdown in $out/table.md"
