@@ -76,6 +76,23 @@ pub trait Policy {
     /// The policy with no task in it.
     const NEW: Self;
 
+    /// Whether [`keep`](Policy::keep) and [`kept`](Policy::kept) are for it.
+    const KEEPS: bool = false;
+
+    /// The running task yields; the policy may take it, to let it go on at once. A
+    /// short way for those who have one: what is refused goes the usual way.
+    ///
+    /// # Errors
+    /// The task, if it is not taken.
+    #[inline]
+    fn keep(&mut self, task: TaskRef<Self>) -> Result<(), TaskRef<Self>> {
+        Err(task)
+    }
+    /// The task that was taken, at the pick that follows.
+    #[inline]
+    fn kept(&mut self) -> Option<TaskRef<Self>> {
+        None
+    }
     /// A new task is ready.
     fn spawned(&mut self, task: TaskRef<Self>);
     /// A known task is ready again.
@@ -131,6 +148,11 @@ pub trait Memory {
     fn returned(&mut self, task: *const (), preempt: bool) -> Self::Why;
     /// Whether the running task went away without coming back.
     fn left(&self) -> bool;
+    /// Whether this, if it comes back by itself, yields: without noting it.
+    fn yields(&self, task: *const ()) -> bool {
+        let _ = task;
+        false
+    }
 }
 
 /// Remembers nothing, costs nothing, says nothing.
@@ -218,6 +240,11 @@ impl<const DEPARTURES: bool> Memory for Remember<DEPARTURES> {
     fn left(&self) -> bool {
         DEPARTURES && !self.running.is_null()
     }
+
+    #[inline(always)]
+    fn yields(&self, task: *const ()) -> bool {
+        core::ptr::eq(task, self.running)
+    }
 }
 
 /// A [`BaseScheduler`] that drives a [`Policy`].
@@ -278,6 +305,11 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
+        if P::KEEPS
+            && let Some(task) = self.policy.kept()
+        {
+            return Some(task); // it is who is remembered
+        }
         if self.memory.left() {
             self.policy.left();
         }
@@ -289,6 +321,13 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
 
     #[inline]
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
+        let mut prev = prev;
+        if P::KEEPS && !preempt && self.memory.yields(address(&prev)) {
+            match self.policy.keep(prev) {
+                Ok(()) => return,
+                Err(refused) => prev = refused,
+            }
+        }
         let why = self.memory.returned(address(&prev), preempt);
         self.policy.returned(prev, why);
     }

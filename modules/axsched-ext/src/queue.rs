@@ -244,6 +244,53 @@ impl<T, S> Drop for Queue<T, S> {
     }
 }
 
+/// A place for one task. It owns a handle, and knows no drop on the way in: an
+/// `Option` that is written to looks each time whether there is one to be let go.
+pub(crate) struct Slot<T, S> {
+    /// Null, or from `Arc::into_raw`.
+    task: *const Task<T, S>,
+    owns: PhantomData<Arc<Task<T, S>>>,
+}
+
+// SAFETY: as for `Queue`.
+unsafe impl<T: Send + Sync, S: Send + Sync> Send for Slot<T, S> {}
+
+impl<T, S> Slot<T, S> {
+    pub(crate) const EMPTY: Self = Self {
+        task: ptr::null(),
+        owns: PhantomData,
+    };
+
+    /// # Panics
+    /// If there is one already.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, task: Arc<Task<T, S>>) {
+        assert!(self.task.is_null(), "the slot is taken");
+        self.task = Arc::into_raw(task);
+    }
+
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> Option<Arc<Task<T, S>>> {
+        if self.task.is_null() {
+            return None;
+        }
+        let task = core::mem::replace(&mut self.task, ptr::null());
+        // SAFETY: it came from `Arc::into_raw` in `put`, and the handle that it owned
+        // goes to the caller.
+        Some(unsafe { Arc::from_raw(task) })
+    }
+
+    pub(crate) fn holds(&self, task: &Arc<Task<T, S>>) -> bool {
+        ptr::eq(self.task, Arc::as_ptr(task))
+    }
+}
+
+impl<T, S> Drop for Slot<T, S> {
+    fn drop(&mut self) {
+        self.take();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

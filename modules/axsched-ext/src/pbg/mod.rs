@@ -92,7 +92,7 @@ pub use replay::{
 
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Remember, Return, Tick};
-use crate::queue::Queue;
+use crate::queue::{Queue, Slot};
 use crate::rr::{self, RrState};
 use crate::task::{Fresh, Task};
 use crate::units::Counts;
@@ -214,7 +214,7 @@ pub struct Pbg<T, C, M> {
     /// What `keeps` was at the dispatch.
     granted: u64,
     /// The running task, between its yield and the pick that gives it the CPU back.
-    held: Option<Arc<PbgTask<T>>>,
+    held: Slot<T, PbgState>,
     types: PhantomData<(C, M)>,
 }
 
@@ -316,30 +316,36 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         }
     }
 
-    /// A recorded task comes back, and did not just yield.
-    #[inline(never)] // nor shall its registers be saved by those who do
-    fn note_return(&mut self, task: &PbgTask<T>, why: Return) {
-        if why == Return::Preempted {
-            task.state().record.get().preempted();
+    /// A task comes back, and does not keep the CPU.
+    ///
+    /// Not inlined, so that `axtask` can inline the put with KEEP in it; and with
+    /// every call at its end, so that a yield saves no registers for the others.
+    #[inline(never)]
+    fn come_back(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        if M::control().stance() == Stance::Replay {
+            self.come_back_planned(task, why);
+        } else if why == Return::Yielded {
+            rr::requeue(&mut self.queue, task, why);
         } else {
-            self.known(task);
-            task.state().record.get().woken(C::now());
+            self.come_back_noted(task, why);
         }
     }
 
-    /// A task comes back while a plan is followed.
-    #[inline]
-    fn returned_planned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
-        if self.keeps > 0 && why == Return::Yielded {
-            self.keeps -= 1;
-            self.held = Some(task); // rule 5
-        } else {
-            self.requeue_planned(task, why);
+    #[inline(never)]
+    fn come_back_noted(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        if M::control().stance() == Stance::Measure {
+            if why == Return::Woken {
+                self.known(&task);
+                task.state().record.get().woken(C::now());
+            } else {
+                task.state().record.get().preempted();
+            }
         }
+        rr::requeue(&mut self.queue, task, why);
     }
 
-    #[inline(never)] // as above
-    fn requeue_planned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+    #[inline(never)]
+    fn come_back_planned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
         let Some(replay) = &mut self.replay else {
             return rr::requeue(&mut self.queue, task, why);
         };
@@ -387,7 +393,33 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         self.keeps = 0;
         if let Some(task) = self.held.take() {
             // On another CPU, between the yield and the pick.
-            self.requeue_planned(task, Return::Yielded);
+            self.come_back_planned(task, Return::Yielded);
+        }
+    }
+
+    #[cold]
+    fn dispatch_ordered(&mut self, running: *const ()) -> Option<Arc<PbgTask<T>>> {
+        self.take_order(running);
+        self.dispatch_as(M::control().stance())
+    }
+
+    #[inline(always)]
+    fn dispatch_as(&mut self, stance: Stance) -> Option<Arc<PbgTask<T>>> {
+        match stance {
+            Stance::Measure => {
+                let running = &M::control().running;
+                let now = C::now();
+                running.get().ends(now);
+                let next = self.queue.pop_front();
+                let record = next
+                    .as_ref()
+                    .map_or(&OUTSIDE, |next| next.state().record.get());
+                record.begins(now);
+                running.set(record);
+                next
+            }
+            Stance::Replay => self.dispatch_planned(),
+            Stance::Base | Stance::Order => self.queue.pop_front(),
         }
     }
 
@@ -433,6 +465,7 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
     type State = PbgState;
     type Memory = Remember<false>;
     const NAME: &'static str = "PBG";
+    const KEEPS: bool = true;
     const NEW: Self = Self {
         epoch: 1,
         registered: false,
@@ -444,9 +477,24 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
         since: Counts::ZERO,
         keeps: 0,
         granted: 0,
-        held: None,
+        held: Slot::EMPTY,
         types: PhantomData,
     };
+
+    #[inline(always)]
+    fn keep(&mut self, task: Arc<PbgTask<T>>) -> Result<(), Arc<PbgTask<T>>> {
+        let Some(left) = self.keeps.checked_sub(1) else {
+            return Err(task);
+        };
+        self.keeps = left;
+        self.held.put(task); // rule 5
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn kept(&mut self) -> Option<Arc<PbgTask<T>>> {
+        self.held.take()
+    }
 
     fn spawned_beside(&mut self, task: Arc<PbgTask<T>>, memory: &mut Remember<false>) {
         if M::control().stance() == Stance::Order {
@@ -485,47 +533,19 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
 
     #[inline]
     fn returned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
-        match M::control().stance() {
-            Stance::Replay => self.returned_planned(task, why),
-            Stance::Measure => {
-                if why != Return::Yielded {
-                    self.note_return(&task, why);
-                }
-                rr::requeue(&mut self.queue, task, why);
-            }
-            Stance::Base | Stance::Order => rr::requeue(&mut self.queue, task, why),
-        }
+        self.come_back(task, why);
     }
 
     #[inline]
     fn dispatch_after(&mut self, memory: &Remember<false>) -> Option<Arc<PbgTask<T>>> {
-        if M::control().stance() == Stance::Order {
-            self.take_order(memory.running());
+        match M::control().stance() {
+            Stance::Order => self.dispatch_ordered(memory.running()),
+            stance => self.dispatch_as(stance),
         }
-        self.dispatch()
     }
 
-    #[inline]
     fn dispatch(&mut self) -> Option<Arc<PbgTask<T>>> {
-        match M::control().stance() {
-            Stance::Measure => {
-                let running = &M::control().running;
-                let now = C::now();
-                running.get().ends(now);
-                let next = self.queue.pop_front();
-                let record = next
-                    .as_ref()
-                    .map_or(&OUTSIDE, |next| next.state().record.get());
-                record.begins(now);
-                running.set(record);
-                next
-            }
-            Stance::Replay => match self.held.take() {
-                Some(task) => Some(task), // rule 5
-                None => self.dispatch_planned(),
-            },
-            Stance::Base | Stance::Order => self.queue.pop_front(),
-        }
+        self.dispatch_as(M::control().stance())
     }
 
     fn ticked(&mut self, running: &Arc<PbgTask<T>>) -> Tick {
@@ -573,9 +593,8 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
     }
 
     fn remove(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
-        let held = self.held.take_if(|held| Arc::ptr_eq(held, task));
-        if held.is_some() {
-            return held;
+        if self.held.holds(task) {
+            return self.held.take();
         }
         if let Some(replay) = &mut self.replay
             && let Some(task) = replay.remove(task.state().member(), task)
