@@ -65,7 +65,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use control::{CONTROL, Control, Phase, Status};
 pub use measure::MAX_TASKS;
-pub use plan::{Plan, PlannedTask};
+pub use plan::{EQUAL_WITHIN, Late, Plan, PlannedTask, Step};
 pub use profile::{Profile, TaskProfile};
 pub use replay::{OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS, PLAN_TICKS};
 

@@ -20,7 +20,7 @@ mod frame;
 mod merge;
 mod rules;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod text;
 
 use alloc::vec::Vec;

@@ -25,7 +25,7 @@ fn header() -> Header {
     }
 }
 
-fn phase(ended: Ended, bursts: u64, run: u64, blocked: u64) -> StoredPhase {
+pub(in crate::pbg) fn phase(ended: Ended, bursts: u64, run: u64, blocked: u64) -> StoredPhase {
     StoredPhase {
         ended,
         bursts,
@@ -52,7 +52,7 @@ fn task(place: Place, key: TaskKey, run: u64) -> StoredTask {
     }
 }
 
-fn child_of_root(ordinal: u32, run: u64) -> StoredTask {
+pub(in crate::pbg) fn child_of_root(ordinal: u32, run: u64) -> StoredTask {
     let key = TaskKey::ROOT.child(ordinal);
     task(Place::Root { ordinal }, key, run)
 }
@@ -114,7 +114,7 @@ fn sample() -> StoredProfile {
     }
 }
 
-fn of(tasks: Vec<StoredTask>) -> StoredProfile {
+pub(in crate::pbg) fn of(tasks: Vec<StoredTask>) -> StoredProfile {
     StoredProfile {
         header: header(),
         tasks,
@@ -220,7 +220,7 @@ prop_compose! {
 
 /// A program that spawns `tasks`, some with labels. Runs of it have keys in
 /// common, and labelled tasks at different places.
-fn profile() -> impl Strategy<Value = StoredProfile> {
+pub(in crate::pbg) fn profile() -> impl Strategy<Value = StoredProfile> {
     let runs = 1..4u32;
     runs.prop_flat_map(|runs| {
         let tasks = vec((anyone(runs), any::<prop::sample::Index>(), 0..6u32), 0..12);
