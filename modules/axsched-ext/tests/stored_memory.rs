@@ -4,7 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use axsched_ext::pbg::Plan;
 use axsched_ext::pbg::stored::*;
+use axsched_ext::syscall::Error;
 use axsched_ext::units::{Counts, TaskKey};
 
 thread_local! {
@@ -192,6 +194,27 @@ fn every_allocation_may_fail() {
     write_frame(&bytes, &mut text).unwrap();
     let found = refused_until_granted(FrameError::NoMemory, || read_frame(text.as_bytes()));
     assert_eq!(found, bytes);
+}
+
+#[test]
+fn a_plan_takes_what_is_stated_or_is_refused() {
+    let mut profile = profile(1000, 16);
+    for task in &mut profile.tasks {
+        // Stretches of their own, so that there are as many steps as can be.
+        (task.phases.list.iter_mut()).for_each(|phase| phase.ended = Ended::Block);
+    }
+    let (plan, bytes) = peak(|| Plan::of(&profile));
+    assert_eq!(plan.unwrap().steps().len(), 16_000);
+    assert_eq!(bytes, 1000 * (56 + 16 * 16 + 40));
+    for (ordinal, task) in profile.tasks.iter_mut().enumerate() {
+        task.figures.run = Figure::once(1 + ordinal as u64);
+        task.latest = Some(Counts(1)); // one may have that
+    }
+    let (plan, bytes) = peak(|| Plan::of(&profile));
+    assert_eq!(plan.as_ref().map(|plan| plan.late().len()), Ok(999));
+    assert_eq!(bytes, 1000 * (56 + 16 * 16 + 40 + 16) + 999 * 24);
+    let refused = refused_until_granted(Error::NoMemory, || Plan::of(&profile));
+    assert_eq!(Ok(refused), plan);
 }
 
 #[test]

@@ -84,7 +84,7 @@ pub use control::{
     About, Base, CONTROL, Control, Divergence, LoadError, Mailbox, Phase, Status, System, Why,
 };
 pub use measure::{MAX_PHASES, MAX_TASKS, RECORD_BYTES};
-pub use plan::{Plan, PlannedTask};
+pub use plan::{EQUAL_WITHIN, Late, Plan, PlannedTask, Step};
 pub use replay::{
     DROP_TICKS, ENTRY_BYTES, FREE_YIELDS, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS,
     PLAN_TICKS,
