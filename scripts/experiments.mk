@@ -21,6 +21,11 @@ $(SCHEDLAB) matrix --app $(1) $(strip $(EXPERIMENT_CELLS) $(call given,TIMEOUT,-
 $(SCHEDLAB) compare --app $(1) $(strip $(EXPERIMENT_CELLS)) --long --out target/experiments/$(3) $(2)
 endef
 
+# Not in the recipe: a line of one that names the make program is run even by a
+# dry run.
+COST = SCALE='$(SCALE)' SMP='$(SMP)' TIMING='$(TIMING)' TIMEOUT='$(TIMEOUT)' MAKE='$(MAKE)' \
+    scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
+
 ifneq ($(filter cost experiment-cost experiment-turnaround,$(MAKECMDGOALS)),)
   include target/toolchain.mk
 endif
@@ -28,8 +33,7 @@ endif
 .PHONY: cost experiment-cost experiment-turnaround
 
 cost:
-	$(Q)SCALE='$(SCALE)' SMP='$(SMP)' TIMING='$(TIMING)' TIMEOUT='$(TIMEOUT)' MAKE='$(MAKE)' \
-	    scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
+	$(Q)$(COST)
 
 experiment-cost: export SCHED_YIELDS := $(REPORT_YIELDS)
 experiment-cost:

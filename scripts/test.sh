@@ -248,6 +248,14 @@ promise() { # promise ARCH
     ((BASH_REMATCH[1] * 100 <= BASH_REMATCH[3] * 102 && BASH_REMATCH[2] < 1000))
 }
 
+# The table of `make cost` has a row for each phase of PBG and a figure in each column,
+# and a yield that keeps the CPU is cheaper than one that switches.
+cost_table() {
+    make cost ARCH=x86_64 FEATURES=sched_pbg SCALE=100 | show |
+        awk '/^pbg (idle|measure|replay) / && NF == 6 { n++; four[$2] = $4 }
+            END { exit !(n == 3 && 0 < four["replay"] && four["replay"] < four["idle"]) }'
+}
+
 # A guest's 3 s by the host's clock, to 1 %. A busy host can only be late, and
 # not always; a wrong clock is wrong each time: the best of three counts.
 real_clock() {
@@ -318,6 +326,7 @@ for arch in "${ARCHES[@]}"; do
         for policy in "${policies[@]}"; do
             check "qemu: boot log $policy" boot_log "$policy"
         done
+        check 'qemu: make cost, sched_pbg' cost_table
         check 'qemu: selftest calls sched_pbg' selftest calls FEATURES=sched_pbg
         check 'qemu: selftest calls sched_rr' selftest calls FEATURES=sched_rr
         check 'qemu: selftest share sched_pbg' selftest share FEATURES=sched_pbg
