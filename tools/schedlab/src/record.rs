@@ -1,7 +1,8 @@
 //! Result lines: from what a guest printed to figures.
 //!
 //! One `SCHED-TASK` line for each task and phase, one `SCHED-RUN` line for each
-//! phase; JSON after the first blank; times in nanoseconds. Keys may be added,
+//! phase; if it was traced, one `SCHED-TRACE` line for each task and phase, which is
+//! no figure and belongs to no cell. JSON after the first blank; times in nanoseconds. Keys may be added,
 //! so unknown ones are let through.
 
 use std::{collections::HashSet, fmt};
@@ -10,6 +11,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 const TASK: &str = "SCHED-TASK ";
 const RUN: &str = "SCHED-RUN ";
+const TRACE: &str = "SCHED-TRACE ";
 
 /// One task in one phase: the keys that tables are made from. The others are
 /// required to be there, as the lines are a contract.
@@ -54,6 +56,21 @@ pub struct RunLine {
     pub pass: bool,
     /// The cost of a yield, where an app knows it better than the makespan does.
     pub ns_per_yield: Option<f64>,
+}
+
+/// When one task had its CPU in one phase.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TraceLine {
+    pub app: String,
+    pub arch: String,
+    pub smp: u32,
+    pub sched: String,
+    pub phase: String,
+    pub task: String,
+    /// How wide a bin is.
+    pub bin_ns: u64,
+    /// The time on a CPU in each, from the start of the phase.
+    pub run_ns: Vec<u64>,
 }
 
 /// One run of a workload.
@@ -161,6 +178,82 @@ pub fn parse(text: &str) -> Result<Outcome, ParseError> {
         return Err(error(last, "a SCHED-RUN line", "none".into()));
     }
     Ok(Outcome { phases })
+}
+
+/// Reads what a guest printed in one boot that was traced: each phase, with the trace
+/// of each of its tasks, in their order.
+pub fn parse_traced(console: &str) -> Result<Vec<(Phase, Vec<TraceLine>)>, ParseError> {
+    // What is no result is an empty line, so that the numbers are those of the file.
+    let mut results = String::new();
+    let mut traces: Vec<(usize, TraceLine)> = Vec::new();
+    for (line, text) in (1..).zip(console.lines()) {
+        if split(text).is_some() {
+            results += text;
+        } else if let Some(text) = text.strip_prefix(TRACE) {
+            traces.push((line, json(line, text)?));
+        }
+        results.push('\n');
+    }
+    let outcome = parse(&results)?;
+    let mut phases = Vec::new();
+    for phase in outcome.phases {
+        let mut own = Vec::new();
+        for task in &phase.tasks {
+            let is_its = |t: &TraceLine| t.phase == task.phase && t.task == task.task;
+            let Some(i) = traces.iter().position(|(_, trace)| is_its(trace)) else {
+                let expected = format!(
+                    "a SCHED-TRACE line for task `{}` in phase `{}` (`make run TRACE=y` prints them)",
+                    task.task, task.phase
+                );
+                return Err(error(
+                    console.lines().count().max(1),
+                    &expected,
+                    "none".into(),
+                ));
+            };
+            let (line, trace) = traces.remove(i);
+            traced(line, &trace, task)?;
+            own.push(trace);
+        }
+        phases.push((phase, own));
+    }
+    if let Some((line, trace)) = traces.first() {
+        let found = format!(
+            "another for task `{}` in phase `{}`",
+            trace.task, trace.phase
+        );
+        return Err(error(
+            *line,
+            "one SCHED-TRACE line per task and phase",
+            found,
+        ));
+    }
+    Ok(phases)
+}
+
+/// Whether a trace can be that of this task: no time is lost in it.
+fn traced(line: usize, trace: &TraceLine, task: &TaskLine) -> Result<(), ParseError> {
+    same(line, "app", &task.app, &trace.app)?;
+    same(line, "arch", &task.arch, &trace.arch)?;
+    same(line, "sched", &task.sched, &trace.sched)?;
+    same(line, "smp", &task.smp, &trace.smp)?;
+    if trace.bin_ns == 0 {
+        return Err(error(line, "bins wider than 0 ns", "0".into()));
+    }
+    let sum: u128 = trace.run_ns.iter().copied().map(u128::from).sum();
+    if sum != u128::from(task.run_ns) {
+        let expected = format!("bins with {} ns, as the task's run_ns says", task.run_ns);
+        return Err(error(line, &expected, sum.to_string()));
+    }
+    let bins = trace.run_ns.len() as u64;
+    if bins.checked_mul(trace.bin_ns).is_none() {
+        return Err(error(
+            line,
+            "bins of less than 2^64 ns",
+            format!("{bins} bins"),
+        ));
+    }
+    Ok(())
 }
 
 /// The phase of a `SCHED-RUN` line, from its own tasks.
