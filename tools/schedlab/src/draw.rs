@@ -83,18 +83,7 @@ pub fn svg(
 }
 
 pub fn png(svg: &str) -> Result<Vec<u8>> {
-    static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
-        let mut fonts = fontdb::Database::new();
-        fonts.load_font_data(dejavu::sans::regular().to_vec());
-        fonts.load_font_data(dejavu::sans::bold().to_vec());
-        fonts.set_sans_serif_family(FONT_HERE);
-        Arc::new(fonts)
-    });
-    let options = usvg::Options {
-        fontdb: FONTS.clone(),
-        ..usvg::Options::default()
-    };
-    let tree = usvg::Tree::from_str(svg, &options)?;
+    let tree = tree(svg)?;
     let size = tree
         .size()
         .to_int_size()
@@ -108,6 +97,22 @@ pub fn png(svg: &str) -> Result<Vec<u8>> {
         &mut picture.as_mut(),
     );
     Ok(picture.encode_png()?)
+}
+
+/// With the texts where our font puts them.
+fn tree(svg: &str) -> Result<usvg::Tree> {
+    static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+        let mut fonts = fontdb::Database::new();
+        fonts.load_font_data(dejavu::sans::regular().to_vec());
+        fonts.load_font_data(dejavu::sans::bold().to_vec());
+        fonts.set_sans_serif_family(FONT_HERE);
+        Arc::new(fonts)
+    });
+    let options = usvg::Options {
+        fontdb: FONTS.clone(),
+        ..usvg::Options::default()
+    };
+    Ok(usvg::Tree::from_str(svg, &options)?)
 }
 
 pub struct Canvas<'a> {
@@ -221,8 +226,45 @@ impl Axis {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// Every text is on the page, and none on another.
+    pub fn assert_legible(svg: &str) {
+        fn texts(group: &usvg::Group, found: &mut Vec<(String, usvg::Rect)>) {
+            for node in group.children() {
+                match node {
+                    usvg::Node::Group(group) => texts(group, found),
+                    usvg::Node::Text(text) => {
+                        let words = text.chunks().iter().map(|chunk| chunk.text()).collect();
+                        found.push((words, text.abs_bounding_box()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let tree = tree(svg).unwrap();
+        let page = tree.size().to_rect(0.0, 0.0).unwrap();
+        let mut found = Vec::new();
+        texts(tree.root(), &mut found);
+        assert!(!found.is_empty());
+        for (i, (text, place)) in found.iter().enumerate() {
+            assert!(
+                page.left() <= place.left()
+                    && place.right() <= page.right()
+                    && page.top() <= place.top()
+                    && place.bottom() <= page.bottom(),
+                "{text} is not on the page: {place:?}"
+            );
+            for (other, there) in &found[..i] {
+                let apart = place.right() <= there.left()
+                    || there.right() <= place.left()
+                    || place.bottom() <= there.top()
+                    || there.bottom() <= place.top();
+                assert!(apart, "{text} {place:?} is on {other} {there:?}");
+            }
+        }
+    }
 
     #[test]
     fn an_axis_has_round_steps_from_nought() {

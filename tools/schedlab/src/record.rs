@@ -353,6 +353,67 @@ pub mod tests {
         text
     }
 
+    /// The same, traced, as a console has it: `long` is on the CPU all the time.
+    pub fn traced_sample(app: &str, sched: &str, phases: &[(&str, u64)]) -> String {
+        let mut console = "SeaBIOS\r\n".to_owned();
+        for (phase, avg) in phases {
+            for (task, bins) in [("long", vec![50; *avg as usize / 25]), ("short", vec![])] {
+                console += &format!(
+                    "SCHED-TRACE {{\"app\":\"{app}\",\"arch\":\"x86_64\",\"smp\":1,\"sched\":\"{sched}\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"bin_ns\":50,\"run_ns\":{bins:?}}}\r\n"
+                );
+            }
+        }
+        console + &sample(app, sched, phases).replace('\n', "\r\n")
+    }
+
+    #[test]
+    fn traces_come_with_their_tasks() {
+        let console = traced_sample("realtime", "pbg", &[("measure", 200), ("replay", 100)]);
+        let phases = parse_traced(&console).unwrap();
+        let what = |(phase, traces): &(Phase, Vec<TraceLine>)| {
+            let bins: Vec<_> = traces.iter().map(|t| t.run_ns.len()).collect();
+            (phase.run.phase.clone(), traces[0].task.clone(), bins)
+        };
+        assert_eq!(
+            phases.iter().map(what).collect::<Vec<_>>(),
+            [
+                ("measure".to_owned(), "long".to_owned(), vec![8, 0]),
+                ("replay".to_owned(), "long".to_owned(), vec![4, 0])
+            ]
+        );
+    }
+
+    #[test]
+    fn a_trace_that_cannot_be_is_refused_where_it_is() {
+        let good = traced_sample("realtime", "rr", &[("run", 100)]);
+        let fails = |text: &str| parse_traced(text).unwrap_err().to_string();
+        assert_eq!(
+            fails(&good.replace("50, 50]", "50, 49]")),
+            "2: expected bins with 200 ns, as the task's run_ns says, found 199"
+        );
+        assert_eq!(
+            fails(&good.replacen("SCHED-TRACE", "SCHED-TRICK", 1)),
+            "6: expected a SCHED-TRACE line for task `long` in phase `run` (`make run TRACE=y` prints them), found none"
+        );
+        let third = good.lines().nth(2).unwrap();
+        assert_eq!(
+            fails(&format!("{good}{third}\n")),
+            "7: expected one SCHED-TRACE line per task and phase, found another for task `short` in phase `run`"
+        );
+        assert_eq!(
+            fails(&good.replacen("x86_64", "riscv64", 1)),
+            "2: expected arch `x86_64`, found `riscv64`"
+        );
+        assert_eq!(
+            fails(&good.replacen("\"bin_ns\":50", "\"bin_ns\":0", 1)),
+            "2: expected bins wider than 0 ns, found 0"
+        );
+        assert!(fails(&good.replacen("\"bin_ns\":50,", "", 1)).starts_with("2: expected the keys"));
+        assert!(
+            fails(&good.replace("\"makespan_ns\":100,", "")).starts_with("6: expected the keys")
+        );
+    }
+
     #[test]
     fn phases_come_with_their_tasks_in_order() {
         let outcome = parse(&sample(

@@ -161,6 +161,7 @@ fn colour(kind: Kind) -> RGBColor {
 
 #[cfg(test)]
 mod tests {
+    use plotters::style::Color;
     use resvg::tiny_skia::Pixmap;
 
     use super::*;

@@ -171,3 +171,102 @@ fn title(sched: &str, phase: &str) -> String {
     let comma = if phase.is_empty() { "" } else { ", " };
     format!("{stock}{words} ({sched}{comma}{phase})")
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::record::{parse_traced, tests::traced_sample};
+
+    /// RR, and PBG in its two phases.
+    pub fn three_phases() -> Vec<Traced> {
+        [
+            ("rr", &[("run", 3_000_000)][..]),
+            ("pbg", &[("measure", 3_500_000), ("replay", 100_000)]),
+        ]
+        .into_iter()
+        .flat_map(|(sched, phases)| {
+            parse_traced(&traced_sample("realtime", sched, phases)).unwrap()
+        })
+        .collect()
+    }
+
+    fn row(first_run_ns: u64, finish_ns: u64, bin_ns: u64, run_ns: &[u64]) -> Row {
+        let (phase, traces) = &three_phases()[0];
+        let (mut task, mut trace) = (phase.tasks[0].clone(), traces[0].clone());
+        (task.first_run_ns, task.finish_ns) = (first_run_ns, finish_ns);
+        (trace.bin_ns, trace.run_ns) = (bin_ns, run_ns.into());
+        Row::new((&task, &trace))
+    }
+
+    #[test]
+    fn columns_of_any_width_hold_the_time_of_the_bins() {
+        let row = row(3, 67, 10, &[7, 0, 10, 1, 0, 5, 6]);
+        for column_ns in [1.0, 3.7, 10.0, 25.0, 80.0] {
+            let shares = row.shares(column_ns, (80.0f64 / column_ns).ceil() as usize);
+            let run: f64 = shares.iter().sum::<f64>() * column_ns;
+            assert!((run - 29.0).abs() < 1e-9, "{column_ns}: {run}");
+            assert!(shares.iter().all(|share| *share < 1.0 + 1e-9), "{shares:?}");
+        }
+        assert_eq!(row.shares(20.0, 4), [0.35, 0.55, 0.25, 0.3]);
+    }
+
+    #[test]
+    fn a_bar_begins_and_ends_with_its_task_and_not_with_the_bin() {
+        let shares = row(3, 17, 10, &[7, 7]).shares(1.0, 20);
+        let full: Vec<_> = (0..20).filter(|&i| shares[i] > 0.99).collect();
+        assert_eq!(full, (3..17).collect::<Vec<_>>());
+        assert_eq!(shares.iter().filter(|&&share| share > 0.0).count(), 14);
+        // Times that were rounded on the way still are drawn.
+        assert_eq!(row(3, 9, 10, &[7]).shares(10.0, 1), [0.7]);
+    }
+
+    #[test]
+    fn blocks_are_as_long_as_can_be() {
+        let shares = [0.0, 1.0, 1.0, 0.001, 0.002, 0.0, 0.5, 1.2];
+        assert_eq!(
+            blocks(&shares, 20),
+            [(1, 3, 20), (3, 5, 1), (6, 7, 10), (7, 8, 20)]
+        );
+        assert_eq!(blocks(&[], 20), []);
+    }
+
+    #[test]
+    fn measuring_is_left_out_where_the_replay_follows() {
+        let phases = |all: &[Traced]| -> Vec<_> {
+            all.iter()
+                .map(|(phase, _)| phase.run.phase.clone())
+                .collect()
+        };
+        let mut all = three_phases();
+        all.extend(three_phases());
+        all.pop();
+        leave_out_measuring(&mut all);
+        assert_eq!(phases(&all), ["run", "replay", "run", "measure"]);
+    }
+
+    #[test]
+    fn a_chart_says_what_it_is_about() {
+        let chart = Chart::new(&three_phases());
+        assert_eq!(
+            chart.title,
+            "When each task had the CPU: realtime on x86_64"
+        );
+        assert_eq!(chart.end_ns, 7_000_000);
+        let titles: Vec<_> = chart.panels.iter().map(|p| p.title.as_str()).collect();
+        assert_eq!(
+            titles,
+            [
+                "Round robin (rr)",
+                "PBG, measuring (pbg, measure)",
+                "PBG, following its plan (pbg, replay)"
+            ]
+        );
+        assert_eq!(
+            title("stock-cfs", "run"),
+            "Stock axsched: Completely fair (stock-cfs)"
+        );
+        assert_eq!(title("lottery", "run"), "lottery, run");
+        assert_eq!(chart.panels[1].average_ns, 3_500_000);
+        assert_eq!(chart.panels[1].rows[0].turnaround_ns, 7_000_000);
+    }
+}

@@ -237,3 +237,75 @@ fn pale(RGBColor(r, g, b): RGBColor) -> RGBColor {
     let mix = |c: u8| 255 - (255 - c) / 5 * 2;
     RGBColor(mix(r), mix(g), mix(b))
 }
+
+#[cfg(test)]
+mod tests {
+    use plotters::style::Color;
+    use resvg::tiny_skia::Pixmap;
+
+    use super::*;
+    use crate::{
+        draw::{PNG_SCALE, png, tests::assert_legible},
+        gantt::chart::tests::three_phases,
+    };
+
+    #[test]
+    fn a_chart_says_everything() {
+        let svg = svg(&Chart::new(&three_phases())).unwrap();
+        for text in [
+            "When each task had the CPU: realtime on x86_64",
+            "1 CPU, icount time (1 ns is 1 instruction), scale 1",
+            "Round robin (rr)",
+            "PBG, following its plan (pbg, replay)",
+            "average turnaround 3.0 ms",
+            "average turnaround 0.1 ms",
+            "turnaround, ms",
+            "time since the start, ms",
+            "height: its share of the CPU",
+            "long",
+            "short",
+            "7.0",
+        ] {
+            assert!(svg.contains(text), "{text}");
+        }
+    }
+
+    /// Wherever the average is, and however many rows there are.
+    #[test]
+    fn no_text_is_on_another() {
+        for average_ns in (0..=7_000_000).step_by(250_000) {
+            let mut chart = Chart::new(&three_phases());
+            chart.panels[0].average_ns = average_ns;
+            if average_ns % 500_000 == 0 {
+                let rows = Chart::new(&vec![three_phases().remove(0); 9]).panels;
+                chart.panels[0].rows = rows.into_iter().flat_map(|p| p.rows).collect();
+            }
+            assert_legible(&svg(&chart).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_bar_is_where_its_time_is() {
+        let chart = Chart::new(&three_phases());
+        let picture = Pixmap::decode_png(&png(&svg(&chart).unwrap()).unwrap()).unwrap();
+        let scale = PNG_SCALE as u32;
+        assert_eq!(picture.width(), WIDTH as u32 * scale);
+        assert_eq!(picture.height(), height(&chart) as u32 * scale);
+        // Half-way up the first row of each panel.
+        let count = |panel: usize, colour: RGBColor| {
+            let above: i32 = chart.panels[..panel]
+                .iter()
+                .map(|p| panel_height(p, ROW))
+                .sum();
+            let y = HEADER + above + PANEL_TITLE + PANEL_AVERAGE + ROW / 2;
+            let line = (0..picture.width()).filter_map(|x| picture.pixel(x, y as u32 * scale));
+            line.filter(|p| (p.red(), p.green(), p.blue()) == colour.rgb())
+                .count() as f64
+        };
+        // 6.0, 7.0 and 0.2 ms.
+        let [rr, measure, replay] = [0, 1, 2].map(|panel| count(panel, BLUE));
+        assert!((rr / measure - 6.0 / 7.0).abs() < 0.02, "{rr} {measure}");
+        assert!((replay / measure - 0.2 / 7.0).abs() < 0.02, "{replay}");
+        assert!(replay > 0.0);
+    }
+}
