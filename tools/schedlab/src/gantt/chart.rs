@@ -207,7 +207,9 @@ pub mod tests {
             assert!((run - 29.0).abs() < 1e-9, "{column_ns}: {run}");
             assert!(shares.iter().all(|share| *share < 1.0 + 1e-9), "{shares:?}");
         }
-        assert_eq!(row.shares(20.0, 4), [0.35, 0.55, 0.25, 0.3]);
+        let percent = |share: f64| (share * 100.0).round();
+        let shares: Vec<_> = row.shares(20.0, 4).into_iter().map(percent).collect();
+        assert_eq!(shares, [35.0, 55.0, 25.0, 30.0]);
     }
 
     #[test]
