@@ -26,6 +26,7 @@ TIMING    ?= $(if $(filter 1,$(SMP)),icount,real)
 ACCEL     ?= n
 QEMU_ARGS ?=
 TIMEOUT   ?= 300
+TRACE     ?= n
 V         ?= 0
 T         ?=
 
@@ -110,6 +111,7 @@ Which policy for which program? All of them, side by side:
   make matrix SCALE=100                  every policy, app and architecture
   make compare SCALE=100                 tables; as files in target/lab-report
   make matrix A=realtime,yield ARCH=riscv64 FEATURES=sched_pbg,stock_cfs
+  make gantt FEATURES=sched_rr,sched_pbg who had the CPU when: a picture
 
 Targets
   setup     install what is missing; every other target does it on its own
@@ -123,6 +125,8 @@ Targets
               ARCH= and FEATURES= may be lists, as for matrix
   experiment-cost, experiment-turnaround
             the two experiments of the PBG report, tables and figures
+  gantt     run A with TRACE=y under the policies that FEATURES= names and draw
+              when each task had its CPU, into target/gantt/; GANTT_OUT=file.svg
   test      all tests: library, make itself, QEMU; T=word runs some of them
   clippy    lint, warnings are errors         fmt   format the sources
   doc       the library's documentation       clean remove what was built
@@ -142,6 +146,7 @@ Variables           default      allowed
   MODE=name         release      release debug
   MEM=size          128M         the guest's memory, in M or G
   TIMEOUT=n         300          seconds until a guest counts as hung
+  TRACE=y           n            also print when each task had its CPU
   ACCEL=y           n            KVM; needs ARCH = the host's and TIMING=real
   QEMU_ARGS='...'                added to QEMU's command line
   V=n               0            1: show commands; 2: cargo's, too

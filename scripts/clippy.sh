@@ -32,6 +32,8 @@ for target in x86_64-unknown-none riscv64gc-unknown-none-elf aarch64-unknown-non
         echo "clippy: the apps on $target, $policy"
         RUSTC_BOOTSTRAP=1 lint "${packages[@]}" --features "$policy" --target "$target"
     done
+    echo "clippy: the apps on $target, traced"
+    RUSTC_BOOTSTRAP=1 lint "${packages[@]}" --features sched-tests-common/trace --target "$target"
     exit
 done
 echo "clippy: skipped the apps as kernels: $("$RUSTC" --version) has no bare-metal target (rustup target add x86_64-unknown-none)"

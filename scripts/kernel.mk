@@ -1,5 +1,5 @@
 # How an app becomes a kernel image.
-# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING V, and SELFTEST and
+# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V, and SELFTEST and
 #      SCHED_YIELDS from the environment; POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
 #      target/toolchain.mk
 # Out: APP          the app's package name
@@ -27,13 +27,13 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(TIMING:icount=) $(filter-out smp1,smp$(SMP)) $(MODE:release=) \
     $(filter-out log_warn,log_$(LOG)) $(filter-out 128M,$(MEM)) \
     $(filter-out scale1,scale$(SCALE)) $(addprefix selftest_,$(SELFTEST)) \
-    $(addprefix yields_,$(SCHED_YIELDS))
+    $(addprefix yields_,$(SCHED_YIELDS)) $(patsubst y,trace,$(filter y,$(TRACE)))
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
 BUILD = CARGO='$(CARGO)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LINKER)' \
     OBJCOPY='$(OBJCOPY)' AXCONFIG_GEN='$(AXCONFIG_GEN)' HOST_RUSTC='$(HOST_RUSTC)' \
-    KERNEL_DIR='$(KERNEL_DIR)' IMAGE='$(IMAGE)' APP='$(APP)' CARGO_FEATURES='$(CARGO_FEATURES)' \
+    KERNEL_DIR='$(KERNEL_DIR)' IMAGE='$(IMAGE)' APP='$(APP)' CARGO_FEATURES='$(CARGO_FEATURES)$(if $(filter y,$(TRACE)), sched-tests-common/trace)' \
     SMP='$(SMP)' MEM='$(MEM)' V='$(V)' \
     AX_ARCH='$(ARCH)' AX_PLATFORM='$(PLATFORM_$(ARCH))' AX_TARGET='$(TRIPLE_$(ARCH))' \
     AX_MODE='$(MODE)' AX_LOG='$(LOG)' \

@@ -7,17 +7,26 @@
 # Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
 #                TIMING has a folder of its own: target/lab-scale1000 ...
 #      compare   tables; LAB_OUT gets them as files, with figures
+#      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
 #      lab-list  the policies, apps and architectures; asked by schedlab
 #      lab-tools the versions that results depend on; asked by schedlab
 
 LAB     ?=
 LAB_OUT ?= target/lab-report
 
+# Under which policies gantt runs the app, with the other features of FEATURES=.
+GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
+GANTT_OTHERS   = $(filter-out $(POLICIES),$(FEATURE_LIST))
+GANTT_NAME     = $(notdir $(A:%/=%))-$(ARCH)$(addprefix -scale,$(filter-out 1,$(SCALE)))$(addprefix -smp,$(filter-out 1,$(SMP)))$(addprefix -,$(filter real,$(TIMING)))
+GANTT_OUT     ?= target/gantt/$(GANTT_NAME).svg
+# Not spelt out in the recipe, or a dry run would not be dry.
+GANTT_RUN      = $(MAKE) --no-print-directory run TRACE=y
+
 # Each architecture has a target triple in kernel.mk, which cannot be included
 # for a matrix: it is about one app.
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
-ifneq ($(filter matrix compare lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare gantt lab-tools,$(MAKECMDGOALS)),)
   include target/toolchain.mk
 endif
 
@@ -28,20 +37,28 @@ LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURE
 SCHEDLAB = MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --profile tool --package schedlab --
 
 # All cells are built and booted in make's own way otherwise.
-LAB_REFUSED := $(foreach v,MODE MEM LOG ACCEL QEMU_ARGS,$(if $(filter command%,$(origin $(v))),$(v)=$($(v))))
+LAB_REFUSED := $(foreach v,MODE MEM LOG ACCEL QEMU_ARGS TRACE,$(if $(filter command%,$(origin $(v))),$(v)=$($(v))))
 ifneq ($(filter matrix compare,$(MAKECMDGOALS)),)
   ifneq ($(strip $(LAB_REFUSED)),)
     $(error $(strip $(LAB_REFUSED)): not of a matrix; allowed are A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB)
   endif
 endif
 
-.PHONY: matrix compare lab-list lab-tools
+.PHONY: matrix compare gantt lab-list lab-tools
 
 matrix:
 	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
 
 compare:
 	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out $(LAB_OUT) $(LAB)
+
+gantt:
+	$(Q)mkdir -p target/gantt
+	$(Q)for policy in $(GANTT_POLICIES); do \
+	    $(GANTT_RUN) FEATURES="$$policy $(GANTT_OTHERS)" | \
+	        tee "target/gantt/$(GANTT_NAME)-$$policy.log" | sed '/^SCHED-TRACE /d'; \
+	done
+	$(Q)$(SCHEDLAB) gantt $(GANTT_POLICIES:%=target/gantt/$(GANTT_NAME)-%.log) --out '$(GANTT_OUT)' $(LAB)
 
 # An app that tests the instruments has no row to fill, and one without any has no
 # turnaround to fill it with.

@@ -10,7 +10,7 @@ filter=${1:-}
 
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
-unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT V T SELFTEST
+unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TRACE V T SELFTEST GANTT_OUT LAB
 
 readonly ARCHES=(x86_64 riscv64 aarch64)
 read -ra policies <<<"${POLICIES:?}"
@@ -106,10 +106,10 @@ help_text() { # whatever the variables say, and to be read at 80 columns
     local out v
     out=$(make ARCH=nonsense SMP=x)
     echo "$out"
-    for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT; do
+    for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT TRACE; do
         grep -q "^  $v=" <<<"$out"
     done
-    for v in setup build run justrun matrix compare cost experiment-cost experiment-turnaround test clippy fmt doc clean prepush "${policies[@]}"; do
+    for v in setup build run justrun matrix compare gantt cost experiment-cost experiment-turnaround test clippy fmt doc clean prepush "${policies[@]}"; do
         grep -qw "$v" <<<"$out"
     done
     [[ -z $(awk 'length > 80' <<<"$out") ]]
@@ -256,6 +256,33 @@ cost_table() {
             END { exit !(n == 3 && 0 < four["replay"] && four["replay"] < four["idle"]) }'
 }
 
+# A traced run: for each SCHED-TASK line one SCHED-TRACE line, whose bins add up to
+# the task's run_ns to the nanosecond; and a chart of it.
+traced() { # traced ARCH
+    local gantt=$PWD/$logs/gantt-$1 console=target/gantt/realtime-$1-scale100-sched_pbg.log
+    make gantt ARCH="$1" SCALE=100 FEATURES=sched_pbg GANTT_OUT="$gantt.svg" LAB=--long
+    [[ $(grep -c '^SCHED-RUN .*"traced":true' "$console") == 2 ]]
+    awk '
+        function of(key) { match($0, "\"" key "\":\"?[^\",]*"); v = substr($0, RSTART, RLENGTH); sub(/.*[:"]/, "", v); return v }
+        /^SCHED-TASK / { who = of("phase") " " of("task"); run[who] = of("run_ns") + 0; tasks++ }
+        /^SCHED-TRACE / {
+            who = of("phase") " " of("task"); sum = 0
+            bins = $0; sub(/.*"run_ns":\[/, "", bins); sub(/\].*/, "", bins)
+            for (i = split(bins, bin, ","); i; i--) sum += bin[i]
+            if (who in traced) print "twice: " who
+            traced[who] = sum; traces++
+        }
+        END {
+            for (who in run) {
+                print who, run[who], traced[who]
+                if (!(who in traced) || run[who] != traced[who] || !run[who]) exit 1
+            }
+            exit !(tasks == 10 && traces == 10)
+        }' "$console"
+    grep 'following its plan' "$gantt.svg"
+    [[ $(head -c 8 "$gantt.png" | od -An -tx1) == ' 89 50 4e 47 0d 0a 1a 0a' ]]
+}
+
 # A guest's 3 s by the host's clock, to 1 %. A busy host can only be late, and
 # not always; a wrong clock is wrong each time: the best of three counts.
 real_clock() {
@@ -304,6 +331,7 @@ check 'make: refuses SCALE=0' refused SCALE=0 SCALE=0
 check 'make: refuses SCALE=1k' refused SCALE=1k SCALE=1k
 check 'make: refuses MEM=128' refused MEM=128 MEM=128
 check 'make: refuses TIMEOUT=-1' refused TIMEOUT=-1 TIMEOUT=-1
+check 'make: refuses TRACE=yes' refused 'n y' TRACE=yes
 check 'make: refuses ACCEL=y under icount' refused TIMING=real ACCEL=y
 check 'make: justrun without an image' no_image
 
@@ -319,6 +347,7 @@ for arch in "${ARCHES[@]}"; do
     done
     check "qemu: unequal $arch sched_fifo, full scale, equal groups" shares "$arch" sched_fifo
     check "qemu: realtime $arch sched_pbg, full scale, 2 % of the bound" promise "$arch"
+    check "qemu: realtime $arch sched_pbg, traced" traced "$arch"
     check "qemu: selftest tasks $arch sched_pbg" selftest tasks ARCH="$arch" FEATURES=sched_pbg
     check "qemu: selftest clock $arch icount" selftest clock ARCH="$arch"
     if [[ $arch == x86_64 ]]; then # no matter of the architecture

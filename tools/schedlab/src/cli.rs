@@ -20,6 +20,8 @@ pub enum Command {
     Matrix(MatrixArgs),
     /// Print the tables of a matrix and draw its figures, or compare two
     Compare(CompareArgs),
+    /// Draw when each task of a traced run had its CPU
+    Gantt(GanttArgs),
     /// Look at what PBG has recorded of a program, check it, merge it, change it
     #[command(subcommand)]
     Profile(ProfileCommand),
@@ -139,6 +141,20 @@ pub enum Format {
     Text,
     Markdown,
     Csv,
+}
+
+#[derive(Args, Debug)]
+pub struct GanttArgs {
+    /// Console logs of `make run TRACE=y`, all of one app and setting; a panel for
+    /// each phase, in this order
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Where the chart goes: as SVG there, as PNG beside it
+    #[arg(long, short, value_name = "CHART.svg")]
+    pub out: PathBuf,
+    /// A panel for PBG while it measures, too
+    #[arg(long)]
+    pub long: bool,
 }
 
 /// A FILE is a profile, or a console log with a profile in it (the last one counts).

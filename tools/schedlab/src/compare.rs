@@ -20,6 +20,7 @@ pub use difference::differences;
 use crate::{
     Verdict,
     cli::{CompareArgs, Format, TreeArgs},
+    draw::png,
     project::{App, Cell, Project},
     setting::Setting,
     store::{Store, write},
@@ -99,10 +100,7 @@ fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
     let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
     for figure in &figures {
         let svg = draw::svg(figure)?;
-        write(
-            &folder.join(format!("{}.png", figure.name)),
-            draw::png(&svg)?,
-        )?;
+        write(&folder.join(format!("{}.png", figure.name)), png(&svg)?)?;
         write(&folder.join(format!("{}.svg", figure.name)), svg)?;
     }
     let of_table = |table: &Table| Some(figure::figures(table));

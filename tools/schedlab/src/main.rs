@@ -4,6 +4,7 @@
 //! - `schedlab matrix` builds and runs, and keeps what the guests printed
 //! - `schedlab compare` reads that and prints the tables, or holds two folders
 //!   of results against each other
+//! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
 //!
@@ -16,6 +17,8 @@
 //! | [`store`] | the folder of results |
 //! | [`matrix`] | running what has to be run |
 //! | [`compare`] | tables, figures, differences |
+//! | [`gantt`] | the chart of a traced run |
+//! | [`draw`] | what all figures have in common |
 //! | [`profile`] | PBG's profiles |
 //!
 //! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a profile
@@ -23,6 +26,8 @@
 
 mod cli;
 mod compare;
+mod draw;
+mod gantt;
 mod matrix;
 mod profile;
 mod project;
@@ -52,6 +57,7 @@ fn main() -> ExitCode {
     let verdict = match &cli.command {
         Command::Matrix(options) => matrix::matrix(&cli.tree, options),
         Command::Compare(options) => compare::compare(&cli.tree, options),
+        Command::Gantt(options) => gantt::gantt(options),
         Command::Profile(command) => profile::profile(command),
     };
     match verdict {

@@ -1,7 +1,8 @@
 //! Result lines: from what a guest printed to figures.
 //!
 //! One `SCHED-TASK` line for each task and phase, one `SCHED-RUN` line for each
-//! phase; JSON after the first blank; times in nanoseconds. Keys may be added,
+//! phase; if it was traced, one `SCHED-TRACE` line for each task and phase, which is
+//! no figure and belongs to no cell. JSON after the first blank; times in nanoseconds. Keys may be added,
 //! so unknown ones are let through.
 
 use std::{collections::HashSet, fmt};
@@ -10,6 +11,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 const TASK: &str = "SCHED-TASK ";
 const RUN: &str = "SCHED-RUN ";
+const TRACE: &str = "SCHED-TRACE ";
 
 /// One task in one phase: the keys that tables are made from. The others are
 /// required to be there, as the lines are a contract.
@@ -54,6 +56,21 @@ pub struct RunLine {
     pub pass: bool,
     /// The cost of a yield, where an app knows it better than the makespan does.
     pub ns_per_yield: Option<f64>,
+}
+
+/// When one task had its CPU in one phase.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TraceLine {
+    pub app: String,
+    pub arch: String,
+    pub smp: u32,
+    pub sched: String,
+    pub phase: String,
+    pub task: String,
+    /// How wide a bin is.
+    pub bin_ns: u64,
+    /// The time on a CPU in each, from the start of the phase.
+    pub run_ns: Vec<u64>,
 }
 
 /// One run of a workload.
@@ -163,6 +180,82 @@ pub fn parse(text: &str) -> Result<Outcome, ParseError> {
     Ok(Outcome { phases })
 }
 
+/// Reads what a guest printed in one boot that was traced: each phase, with the trace
+/// of each of its tasks, in their order.
+pub fn parse_traced(console: &str) -> Result<Vec<(Phase, Vec<TraceLine>)>, ParseError> {
+    // What is no result is an empty line, so that the numbers are those of the file.
+    let mut results = String::new();
+    let mut traces: Vec<(usize, TraceLine)> = Vec::new();
+    for (line, text) in (1..).zip(console.lines()) {
+        if split(text).is_some() {
+            results += text;
+        } else if let Some(text) = text.strip_prefix(TRACE) {
+            traces.push((line, json(line, text)?));
+        }
+        results.push('\n');
+    }
+    let outcome = parse(&results)?;
+    let mut phases = Vec::new();
+    for phase in outcome.phases {
+        let mut own = Vec::new();
+        for task in &phase.tasks {
+            let is_its = |t: &TraceLine| t.phase == task.phase && t.task == task.task;
+            let Some(i) = traces.iter().position(|(_, trace)| is_its(trace)) else {
+                let expected = format!(
+                    "a SCHED-TRACE line for task `{}` in phase `{}` (`make run TRACE=y` prints them)",
+                    task.task, task.phase
+                );
+                return Err(error(
+                    console.lines().count().max(1),
+                    &expected,
+                    "none".into(),
+                ));
+            };
+            let (line, trace) = traces.remove(i);
+            traced(line, &trace, task)?;
+            own.push(trace);
+        }
+        phases.push((phase, own));
+    }
+    if let Some((line, trace)) = traces.first() {
+        let found = format!(
+            "another for task `{}` in phase `{}`",
+            trace.task, trace.phase
+        );
+        return Err(error(
+            *line,
+            "one SCHED-TRACE line per task and phase",
+            found,
+        ));
+    }
+    Ok(phases)
+}
+
+/// Whether a trace can be that of this task: no time is lost in it.
+fn traced(line: usize, trace: &TraceLine, task: &TaskLine) -> Result<(), ParseError> {
+    same(line, "app", &task.app, &trace.app)?;
+    same(line, "arch", &task.arch, &trace.arch)?;
+    same(line, "sched", &task.sched, &trace.sched)?;
+    same(line, "smp", &task.smp, &trace.smp)?;
+    if trace.bin_ns == 0 {
+        return Err(error(line, "bins wider than 0 ns", "0".into()));
+    }
+    let sum: u128 = trace.run_ns.iter().copied().map(u128::from).sum();
+    if sum != u128::from(task.run_ns) {
+        let expected = format!("bins with {} ns, as the task's run_ns says", task.run_ns);
+        return Err(error(line, &expected, sum.to_string()));
+    }
+    let bins = trace.run_ns.len() as u64;
+    if bins.checked_mul(trace.bin_ns).is_none() {
+        return Err(error(
+            line,
+            "bins of less than 2^64 ns",
+            format!("{bins} bins"),
+        ));
+    }
+    Ok(())
+}
+
 /// The phase of a `SCHED-RUN` line, from its own tasks.
 fn phase(line: usize, run: RunLine, tasks: Vec<(usize, TaskLine)>) -> Result<Phase, ParseError> {
     let mut names = HashSet::new();
@@ -258,6 +351,67 @@ pub mod tests {
             text += "\n";
         }
         text
+    }
+
+    /// The same, traced, as a console has it: `long` is on the CPU all the time.
+    pub fn traced_sample(app: &str, sched: &str, phases: &[(&str, u64)]) -> String {
+        let mut console = "SeaBIOS\r\n".to_owned();
+        for (phase, avg) in phases {
+            for (task, bins) in [("long", vec![50; *avg as usize / 25]), ("short", vec![])] {
+                console += &format!(
+                    "SCHED-TRACE {{\"app\":\"{app}\",\"arch\":\"x86_64\",\"smp\":1,\"sched\":\"{sched}\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"bin_ns\":50,\"run_ns\":{bins:?}}}\r\n"
+                );
+            }
+        }
+        console + &sample(app, sched, phases).replace('\n', "\r\n")
+    }
+
+    #[test]
+    fn traces_come_with_their_tasks() {
+        let console = traced_sample("realtime", "pbg", &[("measure", 200), ("replay", 100)]);
+        let phases = parse_traced(&console).unwrap();
+        let what = |(phase, traces): &(Phase, Vec<TraceLine>)| {
+            let bins: Vec<_> = traces.iter().map(|t| t.run_ns.len()).collect();
+            (phase.run.phase.clone(), traces[0].task.clone(), bins)
+        };
+        assert_eq!(
+            phases.iter().map(what).collect::<Vec<_>>(),
+            [
+                ("measure".to_owned(), "long".to_owned(), vec![8, 0]),
+                ("replay".to_owned(), "long".to_owned(), vec![4, 0])
+            ]
+        );
+    }
+
+    #[test]
+    fn a_trace_that_cannot_be_is_refused_where_it_is() {
+        let good = traced_sample("realtime", "rr", &[("run", 100)]);
+        let fails = |text: &str| parse_traced(text).unwrap_err().to_string();
+        assert_eq!(
+            fails(&good.replace("50, 50]", "50, 49]")),
+            "2: expected bins with 200 ns, as the task's run_ns says, found 199"
+        );
+        assert_eq!(
+            fails(&good.replacen("SCHED-TRACE", "SCHED-TRICK", 1)),
+            "6: expected a SCHED-TRACE line for task `long` in phase `run` (`make run TRACE=y` prints them), found none"
+        );
+        let third = good.lines().nth(2).unwrap();
+        assert_eq!(
+            fails(&format!("{good}{third}\n")),
+            "7: expected one SCHED-TRACE line per task and phase, found another for task `short` in phase `run`"
+        );
+        assert_eq!(
+            fails(&good.replacen("x86_64", "riscv64", 1)),
+            "2: expected arch `x86_64`, found `riscv64`"
+        );
+        assert_eq!(
+            fails(&good.replacen("\"bin_ns\":50", "\"bin_ns\":0", 1)),
+            "2: expected bins wider than 0 ns, found 0"
+        );
+        assert!(fails(&good.replacen("\"bin_ns\":50,", "", 1)).starts_with("2: expected the keys"));
+        assert!(
+            fails(&good.replace("\"makespan_ns\":100,", "")).starts_with("6: expected the keys")
+        );
     }
 
     #[test]

@@ -20,6 +20,10 @@ pub const TIMING: &str = match option_env!("SCHED_TIMING") {
     None => "icount",
 };
 
+/// Whether the image keeps when each task had its CPU: the feature `trace`, which
+/// also selects the code for it.
+pub const TRACED: bool = cfg!(feature = "trace");
+
 /// The architecture's name in result lines.
 pub const ARCH: &str = if cfg!(target_arch = "x86_64") {
     "x86_64"

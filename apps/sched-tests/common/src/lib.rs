@@ -3,6 +3,7 @@
 //! - [`runner`]: runs an application's tasks and prints what came out
 //! - [`work`]: a loop of known cost whose result can be checked
 //! - [`results`]: the result lines, the table for people, the SRPT bound
+//! - [`trace`]: when a task had its CPU, if the image was built to say so
 //! - [`platform`]: ArceOS, or threads of the host for debugging, behind one API
 //! - [`config`]: what was decided when the image was built
 
@@ -16,6 +17,7 @@ pub mod config;
 pub mod platform;
 pub mod results;
 pub mod runner;
+pub mod trace;
 pub mod work;
 
 #[cfg(target_os = "none")]

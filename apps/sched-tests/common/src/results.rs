@@ -6,6 +6,11 @@
 //! line for each task and phase, one `SCHED-RUN` line for each phase, and from the
 //! app `cost` one `SCHED-COST` line for each figure; JSON after the first blank.
 //! Keys may be added, never renamed.
+//!
+//! An image built with `TRACE=y` prints a `SCHED-TRACE` line for each task and phase,
+//! too: `run_ns` is the time that the task had on a CPU in each bin of `bin_ns` since
+//! the start of the phase, a list that ends with the last bin that has any; its sum
+//! is the task's `run_ns`. Its `SCHED-RUN` lines have `"traced":true`.
 
 mod srpt;
 mod table;
@@ -17,7 +22,7 @@ use serde::Serialize;
 pub use srpt::srpt_average_ns;
 pub use table::table;
 
-use crate::work;
+use crate::{trace::Timeline, work};
 
 /// What holds for a whole run of an application.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +64,8 @@ pub struct TaskResult {
     pub groups: Option<u64>,
     /// Whether its computation and its own figures came out right.
     pub ok: bool,
+    /// When it was on a CPU, if that was traced.
+    pub timeline: Option<Timeline>,
 }
 
 impl TaskResult {
@@ -233,6 +240,37 @@ pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> String 
     )
 }
 
+/// The `SCHED-TRACE` lines of a phase: one for each task that was traced.
+pub fn trace_lines(setting: &Setting, phase: &Phase) -> impl Iterator<Item = String> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        app: &'a str,
+        arch: &'a str,
+        smp: usize,
+        sched: &'a str,
+        phase: &'a str,
+        task: &'a str,
+        bin_ns: u64,
+        run_ns: &'a [u64],
+    }
+    phase.tasks.iter().filter_map(move |task| {
+        let timeline = task.timeline.as_ref()?;
+        Some(line(
+            "SCHED-TRACE",
+            &Line {
+                app: setting.app,
+                arch: setting.arch,
+                smp: setting.smp,
+                sched: setting.sched,
+                phase: phase.name,
+                task: &task.name,
+                bin_ns: timeline.bin_ns,
+                run_ns: &timeline.run_ns,
+            },
+        ))
+    })
+}
+
 /// The `SCHED-RUN` line of a phase.
 pub fn run_line(setting: &Setting, phase: &Phase) -> String {
     #[derive(Serialize)]
@@ -253,6 +291,8 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
         jain: f64,
         #[serde(skip_serializing_if = "Option::is_none")]
         ns_per_yield: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traced: Option<bool>,
         pass: bool,
     }
     line(
@@ -273,6 +313,11 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
             srpt_bound_ns: phase.srpt_bound_ns(setting.smp),
             jain: phase.jain(),
             ns_per_yield: phase.ns_per_yield(setting),
+            traced: phase
+                .tasks
+                .iter()
+                .any(|t| t.timeline.is_some())
+                .then_some(true),
             pass: phase.pass,
         },
     )
@@ -348,6 +393,7 @@ mod tests {
             yields: 7,
             groups: None,
             ok: true,
+            timeline: None,
         };
         Phase {
             name: "replay",
@@ -378,6 +424,25 @@ mod tests {
             run_line(&SETTING, &phase()),
             r#"SCHED-RUN {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","timing":"icount","scale":1,"tasks":2,"avg_turnaround_ns":1995,"max_turnaround_ns":3000,"makespan_ns":3000,"context_switches":9,"srpt_bound_ns":1500,"jain":0.8,"pass":true}"#
         );
+    }
+
+    #[test]
+    fn trace_lines_are_as_documented() {
+        let mut phase = phase();
+        assert_eq!(trace_lines(&SETTING, &phase).count(), 0);
+        phase.tasks[1].timeline = Some(Timeline {
+            bin_ns: 400,
+            run_ns: [0, 390, 110].into(),
+        });
+        let lines: Vec<_> = trace_lines(&SETTING, &phase).collect();
+        assert_eq!(
+            lines,
+            [
+                r#"SCHED-TRACE {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","task":"short1","bin_ns":400,"run_ns":[0,390,110]}"#
+            ]
+        );
+        let line = run_line(&SETTING, &phase);
+        assert!(line.ends_with(r#","traced":true,"pass":true}"#), "{line}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use core::{
 use axsched_ext::{pbg::CONTROL, syscall};
 
 use crate::{
-    config::{ARCH, SCALE},
+    config::{ARCH, SCALE, TRACED},
     platform::{self, Figures, Gate, println},
     results::{self, Phase, Question, Setting, TaskResult},
 };
@@ -164,13 +164,21 @@ pub fn print_heading(setting: &Setting) {
         setting.timing,
         setting.scale,
     );
+    if TRACED {
+        println!("Traced: with what it costs to note when each task has its CPU.\n");
+    }
 }
 
-/// Prints the result lines: all tasks first, then the phases.
+/// Prints the result lines: all tasks first, then their traces, then the phases.
 pub fn print_lines(setting: &Setting, phases: &[Phase]) {
     for phase in phases {
         for task in &phase.tasks {
             println!("{}", results::task_line(setting, phase, task));
+        }
+    }
+    for phase in phases {
+        for line in results::trace_lines(setting, phase) {
+            println!("{line}");
         }
     }
     for phase in phases {
@@ -292,7 +300,7 @@ impl Submitted {
             due_ns => due_ns,
         };
         Self {
-            handle: platform::spawn_until(deadline_ns, &task.name, gate, entry),
+            handle: platform::spawn_until(start_ns, deadline_ns, &task.name, gate, entry),
             name: task.name,
             expected_yields: task.yields,
             saturated: task.saturated,
@@ -319,6 +327,7 @@ impl Submitted {
             yields,
             groups: self.saturated.then_some(groups),
             ok: self.outcome.right.load(Relaxed),
+            timeline: figures.timeline.clone(),
         };
         result.ok &= self
             .expected_yields
@@ -336,6 +345,10 @@ fn is_consistent(result: &TaskResult, figures: &Figures) -> bool {
         && result.submit_ns <= result.first_run_ns
         && result.first_run_ns <= result.finish_ns
         && result.run_ns <= result.turnaround_ns()
+        && figures
+            .timeline
+            .as_ref()
+            .is_none_or(|t| t.run_ns.iter().sum::<u64>() == result.run_ns)
         && figures.run_in_window_ns <= figures.run_ns
 }
 

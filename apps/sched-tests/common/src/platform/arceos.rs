@@ -92,19 +92,21 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// Spawns a metered task behind `gate`.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
-    spawn_until(None, name, gate, body)
+    spawn_until(now_ns(), None, name, gate, body)
 }
 
-/// Spawns a metered task behind `gate`, whose CPU time before `deadline_ns`, a time
-/// since boot, is kept apart. The deadline does not end the task.
+/// Spawns a metered task behind `gate`, of a phase that started at `start_ns`; its CPU
+/// time before `deadline_ns` is kept apart. Both are times since boot. The deadline
+/// does not end the task.
 pub fn spawn_until(
+    start_ns: u64,
     deadline_ns: Option<u64>,
     name: &str,
     gate: &Arc<Gate>,
     body: impl FnOnce() + Send + 'static,
 ) -> Handle {
     let deadline_ticks = deadline_ns.map_or(u64::MAX, axhal::time::nanos_to_ticks);
-    let meter = Arc::new(Meter::new(deadline_ticks));
+    let meter = Arc::new(Meter::new(start_ns, deadline_ticks));
     let hook = Hook(meter.clone());
     let (gate, own) = (gate.clone(), meter.clone());
     let entry = move || {

@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use crate::window::share_before;
+use crate::{trace::Timeline, window::share_before};
 
 pub use std::println;
 pub use std::thread::{sleep, yield_now};
@@ -23,7 +23,7 @@ pub const SCHED: &str = "host";
 pub const TIMING: &str = "real";
 
 /// What a thread did, seen from itself at its end; times are since the program's start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Figures {
     /// When the thread was let in.
     pub first_run_ns: u64,
@@ -40,6 +40,8 @@ pub struct Figures {
     pub switches: u64,
     /// How often its work ended.
     pub ends: u64,
+    /// Never: the host does not say when a thread was on a CPU.
+    pub timeline: Option<Timeline>,
 }
 
 /// The number of CPUs.
@@ -82,12 +84,13 @@ impl Gate {
 
 /// Spawns a thread behind `gate`.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
-    spawn_until(None, name, gate, body)
+    spawn_until(now_ns(), None, name, gate, body)
 }
 
 /// Spawns a thread behind `gate`, whose CPU time before `deadline_ns`, a time since
 /// the program's start, is kept apart. The deadline does not end the thread.
 pub fn spawn_until(
+    _start_ns: u64,
     deadline_ns: Option<u64>,
     name: &str,
     gate: &Arc<Gate>,
@@ -112,6 +115,7 @@ pub fn spawn_until(
             dispatches,
             switches: dispatches,
             ends: 1,
+            timeline: None,
         }
     };
     let thread = thread::Builder::new().name(name.into()).spawn(entry);

@@ -208,6 +208,7 @@ mod tests {
             yields,
             groups: None,
             ok: true,
+            timeline: None,
         };
         Phase {
             name,

@@ -246,6 +246,7 @@ impl Census {
                 yields: 0,
                 groups: None,
                 ok: figures.ends == 1,
+                timeline: figures.timeline,
             }
         };
         let switches = seen.iter().map(|task| task.watch.figures().switches).sum();

@@ -1,0 +1,28 @@
+//! No trace: nothing is kept, and nothing is done.
+
+use super::Timeline;
+
+/// Takes no room in a meter.
+#[derive(Default)]
+pub(crate) struct Nothing;
+
+impl Nothing {
+    #[inline(always)]
+    pub(crate) fn new(_start_ticks: u64, _bin_ticks: u64) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(crate) fn clear(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn stay(&self, _entered: u64, _left: u64) {}
+
+    #[inline(always)]
+    pub(crate) fn close(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn timeline(&self, _to_ns: impl Fn(u64) -> u64) -> Option<Timeline> {
+        None
+    }
+}

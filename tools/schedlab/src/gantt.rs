@@ -1,0 +1,70 @@
+//! `schedlab gantt`: when each task of a traced run had its CPU.
+//!
+//! consoles -> [`record`](crate::record) -> [`chart`] -> [`draw`]
+
+mod chart;
+mod draw;
+
+use std::{ffi::OsStr, fs, path::Path};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    Verdict,
+    cli::GanttArgs,
+    draw::png,
+    record::{RunLine, parse_traced},
+    store::write,
+};
+use chart::{Chart, Traced};
+
+pub fn gantt(args: &GanttArgs) -> Result<Verdict> {
+    if args.out.extension() != Some(OsStr::new("svg")) {
+        bail!(
+            "--out {}: expected a name that ends in .svg",
+            args.out.display()
+        );
+    }
+    let mut all: Vec<Traced> = Vec::new();
+    for file in &args.files {
+        let traced = read(file)?;
+        if let (Some(first), Some((next, _))) = (all.first(), traced.first()) {
+            belongs(&first.0.run, &next.run).with_context(|| file.display().to_string())?;
+        }
+        all.extend(traced);
+    }
+    if !args.long {
+        chart::leave_out_measuring(&mut all);
+    }
+    let chart = Chart::new(&all);
+    let svg = draw::svg(&chart)?;
+    write(&args.out.with_extension("png"), png(&svg)?)?;
+    write(&args.out, svg)?;
+    println!(
+        "written: {} and, beside it, .png; {} panels",
+        args.out.display(),
+        chart.panels.len()
+    );
+    Ok(Verdict::Good)
+}
+
+fn read(file: &Path) -> Result<Vec<Traced>> {
+    let name = || file.display().to_string();
+    let console = fs::read(file).with_context(name)?;
+    parse_traced(&String::from_utf8_lossy(&console)).with_context(name)
+}
+
+/// One chart has one title.
+fn belongs(first: &RunLine, next: &RunLine) -> Result<()> {
+    let what = |run: &RunLine| {
+        format!(
+            "{} on {}, SMP={} TIMING={} SCALE={}",
+            run.app, run.arch, run.smp, run.timing, run.scale
+        )
+    };
+    let (expected, found) = (what(first), what(next));
+    if expected != found {
+        bail!("expected {expected}, as in the first file, found {found}");
+    }
+    Ok(())
+}

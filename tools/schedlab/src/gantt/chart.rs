@@ -1,0 +1,274 @@
+//! What is drawn: panels of rows, and how much of each column of pixels is a task's.
+
+use crate::record::{Phase, TaskLine, TraceLine};
+
+pub type Traced = (Phase, Vec<TraceLine>);
+
+/// Panels one below the other, on one axis of time.
+#[derive(Debug)]
+pub struct Chart {
+    pub title: String,
+    pub subtitle: String,
+    /// Of whatever ends last.
+    pub end_ns: u64,
+    pub panels: Vec<Panel>,
+}
+
+/// One phase.
+#[derive(Debug)]
+pub struct Panel {
+    pub title: String,
+    pub average_ns: u64,
+    /// In the order of submission.
+    pub rows: Vec<Row>,
+}
+
+/// One task; times are since the start of its phase.
+#[derive(Debug)]
+pub struct Row {
+    pub name: String,
+    pub submit_ns: u64,
+    pub finish_ns: u64,
+    pub turnaround_ns: u64,
+    stays: Vec<Stay>,
+}
+
+/// How long a task was on a CPU between two moments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stay {
+    from_ns: u64,
+    to_ns: u64,
+    run_ns: u64,
+}
+
+/// PBG measures so that it can replay, and it is the replay that is shown.
+pub fn leave_out_measuring(all: &mut Vec<Traced>) {
+    let is_replayed = |i: usize| {
+        all.get(i + 1).is_some_and(|(next, _)| {
+            (&*all[i].0.run.phase, &*next.run.phase) == ("measure", "replay")
+        })
+    };
+    let replayed: Vec<bool> = (0..all.len()).map(is_replayed).collect();
+    let mut replayed = replayed.into_iter();
+    all.retain(|_| replayed.next() != Some(true));
+}
+
+impl Chart {
+    /// Of at least one phase; all are of one app and setting.
+    pub fn new(all: &[Traced]) -> Self {
+        let run = &all[0].0.run;
+        let panels: Vec<_> = all.iter().map(Panel::new).collect();
+        let rows = panels.iter().flat_map(|panel| &panel.rows);
+        Self {
+            title: format!("When each task had the CPU: {} on {}", run.app, run.arch),
+            subtitle: format!(
+                "{} CPU{}, {} time{}, scale {}; traced, which itself takes some time",
+                run.smp,
+                if run.smp == 1 { "" } else { "s" },
+                run.timing,
+                if run.timing == "icount" {
+                    " (1 ns is 1 instruction)"
+                } else {
+                    ""
+                },
+                run.scale,
+            ),
+            end_ns: rows.map(|row| row.finish_ns).max().unwrap_or(0),
+            panels,
+        }
+    }
+}
+
+impl Panel {
+    fn new((phase, traces): &Traced) -> Self {
+        Self {
+            title: title(&phase.run.sched, &phase.run.phase),
+            average_ns: phase.run.avg_turnaround_ns,
+            rows: phase.tasks.iter().zip(traces).map(Row::new).collect(),
+        }
+    }
+}
+
+impl Row {
+    fn new((task, trace): (&TaskLine, &TraceLine)) -> Self {
+        let stay = |(i, &run_ns): (usize, &u64)| {
+            let begin_ns = i as u64 * trace.bin_ns;
+            let end_ns = begin_ns.saturating_add(trace.bin_ns);
+            // It was on no CPU before its first run, nor after its end.
+            let (from_ns, to_ns) = (begin_ns.max(task.first_run_ns), end_ns.min(task.finish_ns));
+            let fits = from_ns < to_ns && to_ns - from_ns >= run_ns;
+            Stay {
+                from_ns: if fits { from_ns } else { begin_ns },
+                to_ns: if fits { to_ns } else { end_ns },
+                run_ns,
+            }
+        };
+        let bins = trace.run_ns.iter().enumerate();
+        Self {
+            name: task.task.clone(),
+            submit_ns: task.submit_ns,
+            finish_ns: task.finish_ns,
+            turnaround_ns: task.turnaround_ns,
+            stays: bins.filter(|(_, ns)| **ns > 0).map(stay).collect(),
+        }
+    }
+
+    /// How much of each of `count` columns of time, `column_ns` wide, the task had on
+    /// a CPU; 1 is all. Within a bin its time is taken to be spread evenly.
+    pub fn shares(&self, column_ns: f64, count: usize) -> Vec<f64> {
+        let mut shares = vec![0.0; count];
+        for stay in &self.stays {
+            let (from, to) = (
+                stay.from_ns as f64 / column_ns,
+                stay.to_ns as f64 / column_ns,
+            );
+            let density = stay.run_ns as f64 / (stay.to_ns - stay.from_ns) as f64;
+            let columns = from as usize..(to.ceil() as usize).min(count);
+            for column in columns {
+                let inside = to.min(column as f64 + 1.0) - from.max(column as f64);
+                shares[column] += inside * density;
+            }
+        }
+        shares
+    }
+}
+
+/// Neighbours of the same height together: from, to, height. A height of 0 is left out,
+/// and a share that is not nought is at least 1 high.
+pub fn blocks(shares: &[f64], full: i32) -> Vec<(i32, i32, i32)> {
+    let height = |share: f64| {
+        let least = i32::from(share > 0.0);
+        ((share * f64::from(full)).round() as i32).clamp(least, full)
+    };
+    let mut blocks: Vec<(i32, i32, i32)> = Vec::new();
+    for (column, &share) in (0..).zip(shares) {
+        match (blocks.last_mut(), height(share)) {
+            (_, 0) => {}
+            (Some((_, to, last)), now) if *to == column && *last == now => *to += 1,
+            (_, now) => blocks.push((column, column + 1, now)),
+        }
+    }
+    blocks
+}
+
+/// A policy's name in words, as far as they are known here, and its name.
+fn title(sched: &str, phase: &str) -> String {
+    let (stock, short) = match sched.strip_prefix("stock-") {
+        Some(short) => ("Stock axsched: ", short),
+        None => ("", sched),
+    };
+    let words = match (short, phase) {
+        ("fifo", _) => "First in, first out",
+        ("rr", _) => "Round robin",
+        ("cfs", _) => "Completely fair",
+        ("sjf", _) => "Shortest job first",
+        ("mlfq", _) => "Multi-level feedback queue",
+        ("pbg", "measure") => "PBG, measuring",
+        ("pbg", "replay") => "PBG, following its plan",
+        _ => return format!("{sched}, {phase}"),
+    };
+    let phase = if phase == "run" { "" } else { phase };
+    let comma = if phase.is_empty() { "" } else { ", " };
+    format!("{stock}{words} ({sched}{comma}{phase})")
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::record::{parse_traced, tests::traced_sample};
+
+    /// RR, and PBG in its two phases.
+    pub fn three_phases() -> Vec<Traced> {
+        [
+            ("rr", &[("run", 3_000_000)][..]),
+            ("pbg", &[("measure", 3_500_000), ("replay", 100_000)]),
+        ]
+        .into_iter()
+        .flat_map(|(sched, phases)| {
+            parse_traced(&traced_sample("realtime", sched, phases)).unwrap()
+        })
+        .collect()
+    }
+
+    fn row(first_run_ns: u64, finish_ns: u64, bin_ns: u64, run_ns: &[u64]) -> Row {
+        let (phase, traces) = &three_phases()[0];
+        let (mut task, mut trace) = (phase.tasks[0].clone(), traces[0].clone());
+        (task.first_run_ns, task.finish_ns) = (first_run_ns, finish_ns);
+        (trace.bin_ns, trace.run_ns) = (bin_ns, run_ns.into());
+        Row::new((&task, &trace))
+    }
+
+    #[test]
+    fn columns_of_any_width_hold_the_time_of_the_bins() {
+        let row = row(3, 67, 10, &[7, 0, 10, 1, 0, 5, 6]);
+        for column_ns in [1.0, 3.7, 10.0, 25.0, 80.0] {
+            let shares = row.shares(column_ns, (80.0f64 / column_ns).ceil() as usize);
+            let run: f64 = shares.iter().sum::<f64>() * column_ns;
+            assert!((run - 29.0).abs() < 1e-9, "{column_ns}: {run}");
+            assert!(shares.iter().all(|share| *share < 1.0 + 1e-9), "{shares:?}");
+        }
+        let percent = |share: f64| (share * 100.0).round();
+        let shares: Vec<_> = row.shares(20.0, 4).into_iter().map(percent).collect();
+        assert_eq!(shares, [35.0, 55.0, 25.0, 30.0]);
+    }
+
+    #[test]
+    fn a_bar_begins_and_ends_with_its_task_and_not_with_the_bin() {
+        let shares = row(3, 17, 10, &[7, 7]).shares(1.0, 20);
+        let full: Vec<_> = (0..20).filter(|&i| shares[i] > 0.99).collect();
+        assert_eq!(full, (3..17).collect::<Vec<_>>());
+        assert_eq!(shares.iter().filter(|&&share| share > 0.0).count(), 14);
+        // Times that were rounded on the way still are drawn.
+        assert_eq!(row(3, 9, 10, &[7]).shares(10.0, 1), [0.7]);
+    }
+
+    #[test]
+    fn blocks_are_as_long_as_can_be() {
+        let shares = [0.0, 1.0, 1.0, 0.001, 0.002, 0.0, 0.5, 1.2];
+        assert_eq!(
+            blocks(&shares, 20),
+            [(1, 3, 20), (3, 5, 1), (6, 7, 10), (7, 8, 20)]
+        );
+        assert_eq!(blocks(&[], 20), []);
+    }
+
+    #[test]
+    fn measuring_is_left_out_where_the_replay_follows() {
+        let phases = |all: &[Traced]| -> Vec<_> {
+            all.iter()
+                .map(|(phase, _)| phase.run.phase.clone())
+                .collect()
+        };
+        let mut all = three_phases();
+        all.extend(three_phases());
+        all.pop();
+        leave_out_measuring(&mut all);
+        assert_eq!(phases(&all), ["run", "replay", "run", "measure"]);
+    }
+
+    #[test]
+    fn a_chart_says_what_it_is_about() {
+        let chart = Chart::new(&three_phases());
+        assert_eq!(
+            chart.title,
+            "When each task had the CPU: realtime on x86_64"
+        );
+        assert_eq!(chart.end_ns, 7_000_000);
+        let titles: Vec<_> = chart.panels.iter().map(|p| p.title.as_str()).collect();
+        assert_eq!(
+            titles,
+            [
+                "Round robin (rr)",
+                "PBG, measuring (pbg, measure)",
+                "PBG, following its plan (pbg, replay)"
+            ]
+        );
+        assert_eq!(
+            title("stock-cfs", "run"),
+            "Stock axsched: Completely fair (stock-cfs)"
+        );
+        assert_eq!(title("lottery", "run"), "lottery, run");
+        assert_eq!(chart.panels[1].average_ns, 3_500_000);
+        assert_eq!(chart.panels[1].rows[0].turnaround_ns, 7_000_000);
+    }
+}

@@ -1,0 +1,102 @@
+//! Consoles of traced runs become a chart.
+
+mod common;
+
+use common::{Ended, Lab};
+
+/// A boot with one phase: `long` has the CPU for 4 bins, then `short` for half a one.
+fn console(app: &str, sched: &str, phase: &str) -> String {
+    let of =
+        format!(r#""app":"{app}","arch":"x86_64","smp":1,"sched":"{sched}","phase":"{phase}""#);
+    let task = |name: &str, first: u64, finish: u64, run: u64, bins: &str| {
+        format!(
+            r#"SCHED-TASK {{{of},"task":"{name}","submit_ns":0,"first_run_ns":{first},"finish_ns":{finish},"turnaround_ns":{finish},"run_ns":{run},"dispatches":1,"yields":1}}
+SCHED-TRACE {{{of},"task":"{name}","bin_ns":1000,"run_ns":{bins}}}
+"#
+        )
+    };
+    let long = task("long", 0, 4_000, 4_000, "[1000,1000,1000,1000]");
+    let short = task("short", 4_000, 4_500, 500, "[0,0,0,0,500]");
+    let run = format!(
+        r#"SCHED-RUN {{{of},"timing":"icount","scale":1,"tasks":2,"avg_turnaround_ns":4250,"max_turnaround_ns":4500,"makespan_ns":4500,"context_switches":2,"srpt_bound_ns":2500,"jain":1.0,"traced":true,"pass":true}}"#
+    );
+    format!(
+        "booting\r\n{}\r\n",
+        (long + &short + &run).replace('\n', "\r\n")
+    )
+}
+
+fn gantt(files: &[(&str, String)], out: &str) -> (Lab, Ended) {
+    let lab = Lab::new();
+    let mut words = vec!["gantt".to_owned()];
+    for (name, text) in files {
+        lab.write(name, text);
+        words.push(lab.path(name).display().to_string());
+    }
+    words.extend(["--out".to_owned(), lab.path(out).display().to_string()]);
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let end = lab.run(&words);
+    (lab, end)
+}
+
+#[test]
+fn the_phases_of_all_files_are_drawn() {
+    let files = [
+        ("rr.log", console("realtime", "rr", "run")),
+        (
+            "pbg.log",
+            console("realtime", "pbg", "measure") + &console("realtime", "pbg", "replay"),
+        ),
+    ];
+    let (lab, end) = gantt(&files, "charts/a.svg");
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert!(end.out.contains("2 panels"), "{end:?}");
+    assert!(lab.exists("charts/a.png"));
+    let svg = lab.read("charts/a.svg");
+    assert!(svg.contains("Round robin (rr)") && svg.contains("(pbg, replay)"));
+    assert!(!svg.contains("(pbg, measure)"));
+    let (lab, _) = gantt(&files, "charts/a.svg");
+    let again = lab.read("charts/a.svg");
+    assert_eq!(svg, again, "the same chart each time");
+}
+
+#[test]
+fn what_cannot_be_drawn_is_said_in_one_line() {
+    let good = console("realtime", "rr", "run");
+    let untraced: String = good
+        .lines()
+        .filter(|line| !line.starts_with("SCHED-TRACE"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    for (files, out, said) in [
+        (
+            vec![("a.log", untraced)],
+            "a.svg",
+            "a.log: 4: expected a SCHED-TRACE line for task `long`",
+        ),
+        (
+            vec![("a.log", String::new())],
+            "a.svg",
+            "a.log: 1: expected a SCHED-RUN line, found none",
+        ),
+        (
+            vec![
+                ("a.log", good.clone()),
+                ("b.log", console("yield", "rr", "run")),
+            ],
+            "a.svg",
+            "b.log: expected realtime on x86_64, SMP=1 TIMING=icount SCALE=1, as in the first file, found yield",
+        ),
+        (
+            vec![("a.log", good.clone())],
+            "a.jpg",
+            "expected a name that ends in .svg",
+        ),
+    ] {
+        let (lab, end) = gantt(&files, out);
+        assert_eq!(end.code, Some(2), "{end:?}");
+        assert!(end.err.contains(said), "{end:?}");
+        assert_eq!(end.err.lines().count(), 1, "{end:?}");
+        assert!(!lab.exists(out));
+    }
+}
