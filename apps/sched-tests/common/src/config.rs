@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `SCHED_SCALE` | divides a workload's counts; a whole number from 1 | 1 |
 //! | `SCHED_TIMING` | `icount` (virtual time) or `real` | `icount` |
+//! | `PBG_PROFILE` | a file with a profile to build in (`build.rs`) | none |
 //!
 //! Anything else is a compile error. Nothing here changes what the guest does
 //! with its clock: `SCHED_TIMING` is what the one who starts QEMU says.
@@ -23,6 +24,13 @@ pub const TIMING: &str = match option_env!("SCHED_TIMING") {
 /// Whether the image keeps when each task had its CPU: the feature `trace`, which
 /// also selects the code for it.
 pub const TRACED: bool = cfg!(feature = "trace");
+
+/// The profile that was built in, right or wrong.
+#[cfg(pbg_profile)]
+pub const PROFILE: Option<&[u8]> = Some(include_bytes!(concat!(env!("OUT_DIR"), "/profile.pbg")));
+/// The profile that was built in, right or wrong.
+#[cfg(not(pbg_profile))]
+pub const PROFILE: Option<&[u8]> = None;
 
 /// The architecture's name in result lines.
 pub const ARCH: &str = if cfg!(target_arch = "x86_64") {

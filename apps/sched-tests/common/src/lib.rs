@@ -5,6 +5,7 @@
 //! - [`results`]: the result lines, the table for people, the SRPT bound
 //! - [`trace`]: when a task had its CPU, if the image was built to say so
 //! - [`platform`]: ArceOS, or threads of the host for debugging, behind one API
+//! - [`kept`]: a profile beyond the boot: in the image, on a disk, on the console
 //! - [`config`]: what was decided when the image was built
 
 #![cfg_attr(target_os = "none", no_std)]
@@ -12,6 +13,7 @@
 extern crate alloc;
 
 pub mod config;
+pub mod kept;
 #[cfg_attr(target_os = "none", path = "platform/arceos.rs")]
 #[cfg_attr(not(target_os = "none"), path = "platform/host.rs")]
 pub mod platform;
@@ -22,6 +24,7 @@ pub mod work;
 
 #[cfg(target_os = "none")]
 mod meter;
+mod pbg;
 mod window;
 
 pub use runner::{App, Task, TaskCtx, run};

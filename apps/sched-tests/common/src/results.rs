@@ -3,9 +3,10 @@
 //! Pure functions; times are whole nanoseconds from the start of the phase.
 //!
 //! The lines are a contract with the programs that read them: one `SCHED-TASK`
-//! line for each task and phase, one `SCHED-RUN` line for each phase, and from the
-//! app `cost` one `SCHED-COST` line for each figure; JSON after the first blank.
-//! Keys may be added, never renamed.
+//! line for each task and phase, one `SCHED-RUN` line for each phase, one `SCHED-PBG`
+//! line for each replay and each profile that was refused, and from the app `cost` one
+//! `SCHED-COST` line for each figure; JSON after the first blank. Keys may be added,
+//! never renamed.
 //!
 //! An image built with `TRACE=y` prints a `SCHED-TRACE` line for each task and phase,
 //! too: `run_ns` is the time that the task had on a CPU in each bin of `bin_ns` since
@@ -362,6 +363,53 @@ pub fn cost_line(setting: &Setting, phase: &str, tasks: usize, ns_per_yield: f64
     )
 }
 
+/// What became of a profile.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Where it came from.
+    pub from: &'static str,
+    /// How it was followed, or why it was refused.
+    pub fate: Fate,
+}
+
+/// How a profile was followed, or why it was not.
+#[derive(Clone, Debug)]
+pub enum Fate {
+    /// A JSON object that says how.
+    Followed(String),
+    /// The reason.
+    Refused(String),
+}
+
+/// The `SCHED-PBG` line of a report.
+pub fn pbg_line(setting: &Setting, report: &Report) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        app: &'a str,
+        arch: &'a str,
+        from: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        refused: Option<&'a str>,
+    }
+    let (status, refused) = match &report.fate {
+        Fate::Followed(status) => (Some(status), None),
+        Fate::Refused(why) => (None, Some(&**why)),
+    };
+    let head = line(
+        "SCHED-PBG",
+        &Line {
+            app: setting.app,
+            arch: setting.arch,
+            from: report.from,
+            refused,
+        },
+    );
+    match status.and_then(|status| status.strip_prefix('{')) {
+        Some(keys) => format!("{},{keys}", head.trim_end_matches('}')),
+        None => head,
+    }
+}
+
 fn line(tag: &str, fields: &impl Serialize) -> String {
     // Strings, integers and finite floats under fixed keys: nothing can fail.
     let json = serde_json::to_string(fields).expect("result fields serialise");
@@ -380,6 +428,19 @@ mod tests {
         timing: "icount",
         scale: 1,
     };
+
+    #[test]
+    fn pbg_lines() {
+        let line = |fate| pbg_line(&SETTING, &Report { from: "disk", fate });
+        assert_eq!(
+            line(Fate::Followed(r#"{"planned":5,"why":"{}"}"#.into())),
+            r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","planned":5,"why":"{}"}"#
+        );
+        assert_eq!(
+            line(Fate::Refused("found `a\"b`".into())),
+            r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","refused":"found `a\"b`"}"#
+        );
+    }
 
     fn phase() -> Phase {
         let task = |name: &str, submit_ns, finish_ns, run_ns| TaskResult {

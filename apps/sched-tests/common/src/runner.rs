@@ -1,8 +1,9 @@
 //! Runs an application: submits its tasks, waits for them, judges, prints.
 //!
 //! All tasks but those that arrive later are submitted before any may start. Under
-//! PBG the workload runs twice in one boot, once recorded and once replayed. Only
-//! the main task prints, so no line is broken by another.
+//! PBG the workload runs twice in one boot, once recorded and once replayed, or only
+//! replayed if a profile was kept. Only the main task prints, so no line is broken by
+//! another.
 //!
 //! **Late arrivals.** The main task sleeps until one is due and spawns it, so that
 //! all tasks have one parent and are spawned in the same order in each phase, as
@@ -18,10 +19,10 @@ use core::{
     time::Duration,
 };
 
-use axsched_ext::{pbg::CONTROL, syscall};
-
 use crate::{
     config::{ARCH, SCALE, TRACED},
+    kept,
+    pbg::{self, Ran},
     platform::{self, Figures, Gate, println},
     results::{self, Phase, Question, Setting, TaskResult},
 };
@@ -131,13 +132,19 @@ impl TaskCtx {
 pub fn run(app: &App) {
     let setting = setting(app.name);
     print_heading(&setting);
-    let phases = match setting.sched {
-        "pbg" => measure_and_replay(app),
-        _ => [run_phase(app, "run")].into(),
+    let outcome = match setting.sched {
+        "pbg" => pbg::run(app),
+        _ => Ran::of([run_phase(app, "run")].into()),
     };
-    println!("{}", results::table(&setting, &phases));
-    print_lines(&setting, &phases);
-    platform::finish(phases.iter().all(|phase| phase.pass));
+    println!("{}", results::table(&setting, &outcome.phases));
+    print_lines(&setting, &outcome.phases);
+    for report in &outcome.reports {
+        println!("{}", results::pbg_line(&setting, report));
+    }
+    if let Some(profile) = &outcome.profile {
+        kept::print_frame(profile);
+    }
+    platform::finish(outcome.phases.iter().all(|phase| phase.pass));
 }
 
 /// What holds for every phase of the application called `app` in this build.
@@ -184,36 +191,6 @@ pub fn print_lines(setting: &Setting, phases: &[Phase]) {
     for phase in phases {
         println!("{}", results::run_line(setting, phase));
     }
-}
-
-fn measure_and_replay(app: &App) -> Vec<Phase> {
-    if let Err(error) = syscall::measure_start() {
-        println!("No measurement: {error}. One ordinary run instead.\n");
-        let mut run = run_phase(app, "run");
-        run.pass &= error == syscall::Error::NotSupported && platform::cpus() > 1;
-        return [run].into();
-    }
-    let mut measure = run_phase(app, "measure");
-    let recorded = syscall::measure_end();
-    // A plan for a part of the tasks could be followed to the letter.
-    measure.pass &= recorded.is_ok_and(|tasks| tasks == measure.tasks.len());
-    let planned = recorded.and_then(|_| syscall::start_pbg());
-    match (recorded, planned) {
-        (Ok(recorded), Ok(planned)) => {
-            println!("PBG recorded {recorded} tasks and planned {planned}.\n");
-        }
-        (Err(error), _) | (_, Err(error)) => {
-            println!("PBG has no plan: {error}. The replay runs without one and fails.\n");
-        }
-    }
-    let mut replay = run_phase(app, "replay");
-    let followed = |planned| {
-        CONTROL
-            .status()
-            .is_ok_and(|s| s.matched as usize == planned)
-    };
-    replay.pass &= planned.is_ok_and(followed);
-    [measure, replay].into()
 }
 
 /// Runs the workload once.

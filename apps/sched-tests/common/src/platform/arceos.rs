@@ -9,7 +9,7 @@ use core::{
 use axtask::{AxTaskExt, AxTaskRef, TaskInner, TaskState, WaitQueue, WeakAxTaskRef};
 use kernel_guard::NoPreempt;
 
-pub use axstd::println;
+pub use axstd::{print, println};
 pub use axtask::yield_now;
 
 use crate::meter::{Hook, Meter};
@@ -28,6 +28,12 @@ const STACK_BYTES: usize = 64 * 1024;
 /// The number of CPUs.
 pub fn cpus() -> usize {
     axhal::cpu_num()
+}
+
+/// The rate of the CPU's counter, in Hz. Where one counts for wall time and one
+/// for events, as on aarch64, both have it.
+pub fn counter_hz() -> u64 {
+    axhal::time::nanos_to_ticks(axhal::time::NANOS_PER_SEC)
 }
 
 /// Nanoseconds since boot.

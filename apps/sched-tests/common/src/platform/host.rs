@@ -13,8 +13,8 @@ use std::{
 
 use crate::{trace::Timeline, window::share_before};
 
-pub use std::println;
 pub use std::thread::{sleep, yield_now};
+pub use std::{print, println};
 
 /// The host's scheduler, whichever it is.
 pub const SCHED: &str = "host";
@@ -47,6 +47,11 @@ pub struct Figures {
 /// The number of CPUs.
 pub fn cpus() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The rate of the CPU's counter: unknown.
+pub fn counter_hz() -> u64 {
+    0
 }
 
 /// Nanoseconds since the program's first call of this function.

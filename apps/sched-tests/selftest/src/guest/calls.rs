@@ -8,7 +8,10 @@ use axsched_ext::{
     pbg::CONTROL,
     syscall::{self, Error},
 };
-use sched_tests_common::platform::{self, Gate, println, spawn};
+use sched_tests_common::{
+    kept,
+    platform::{self, Gate, println, spawn},
+};
 
 use super::verdict;
 
@@ -128,7 +131,8 @@ fn accepted(during: &str, call: Call, by: By, expected: i32) -> bool {
 
 /// All that a call may change.
 fn state() -> impl PartialEq {
-    (CONTROL.status(), CONTROL.plan())
+    let about = kept::about("selftest-calls");
+    (CONTROL.status(), CONTROL.profile(&about))
 }
 
 /// One row. Whether all of it is right.

@@ -4,6 +4,7 @@ mod calls;
 mod clock;
 mod endings;
 mod meter;
+mod rewrite;
 mod share;
 mod tasks;
 
@@ -15,12 +16,13 @@ use sched_tests_common::{
     runner::{print_heading, print_lines, setting},
 };
 
-const CASES: [(&str, fn()); 8] = [
+const CASES: [(&str, fn()); 9] = [
     ("clock", clock::run),
     ("meter", meter::run),
     ("tasks", tasks::run),
     ("calls", calls::run),
     ("share", share::run),
+    ("rewrite", rewrite::run),
     ("panic", endings::panic),
     ("hang", endings::hang),
     ("fail", endings::fail),

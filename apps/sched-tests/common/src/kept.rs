@@ -1,0 +1,194 @@
+//! A profile beyond the boot: whose it is, where it may come from, where it goes.
+//!
+//! | way | comes from | goes to |
+//! |---|---|---|
+//! | console | | lines of text, which `make run` makes a file of |
+//! | image | that file, built in ([`config::PROFILE`](crate::config::PROFILE)) | |
+//! | disk | a file on a FAT disk | the same file (feature `disk`) |
+//!
+//! A profile in the image is somebody's decision: if it is refused, nobody measures
+//! in its place. One on the disk is this program's own: if it is refused, or there
+//! is none, the program measures and replaces it.
+
+#[cfg_attr(all(feature = "disk", target_os = "none"), path = "kept/disk.rs")]
+#[cfg_attr(
+    not(all(feature = "disk", target_os = "none")),
+    path = "kept/no_disk.rs"
+)]
+mod disk;
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+
+use axsched_ext::{
+    pbg::{
+        About, CONTROL,
+        stored::{self, Program, ProgramName},
+    },
+    syscall,
+    units::TaskKey,
+};
+
+use crate::{
+    config::{PROFILE, SCALE},
+    platform::{self, print},
+};
+
+/// Where a profile was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nowhere: it was measured in this boot.
+    Boot,
+    /// In the image.
+    Image,
+    /// On the disk.
+    Disk,
+}
+
+impl Origin {
+    /// As `SCHED-PBG` lines have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Boot => "boot",
+            Self::Image => "image",
+            Self::Disk => "disk",
+        }
+    }
+}
+
+/// What a look at the places has shown.
+pub enum Found {
+    /// There is no profile.
+    Nothing,
+    /// There is one; its plan is followed from now on.
+    Started {
+        /// Where it was.
+        origin: Origin,
+        /// How many tasks are planned.
+        tasks: usize,
+    },
+    /// There is one that is of no use.
+    Refused {
+        /// Where it was.
+        origin: Origin,
+        /// Why.
+        why: String,
+    },
+}
+
+/// What the library is told of this program and machine.
+///
+/// The hash is of the name and the scale, not of code or counts: a program that
+/// has changed shall be able to follow its old profile, and the replay says how far
+/// it got. At another scale all times differ, and a plan would be wrong throughout.
+pub fn about(app: &str) -> About {
+    const UNNAMED: ProgramName = match ProgramName::new("unnamed") {
+        Ok(name) => name,
+        Err(_) => panic!("a name"),
+    };
+    About {
+        program: Program {
+            name: ProgramName::new(app).unwrap_or(UNNAMED),
+            hash: TaskKey::labelled(&format!("{app} SCALE={SCALE}")).to_bits(),
+        },
+        frequency_hz: platform::counter_hz(),
+        cpus: u16::try_from(platform::cpus()).unwrap_or(u16::MAX),
+    }
+}
+
+/// Follows the profile in the image or else on the disk, if there is a good one.
+pub fn start(about: &About) -> Found {
+    if let Some(bytes) = PROFILE {
+        return match start_with(bytes, about) {
+            Ok(tasks) => Found::Started {
+                origin: Origin::Image,
+                tasks,
+            },
+            Err(why) => Found::Refused {
+                origin: Origin::Image,
+                why,
+            },
+        };
+    }
+    match disk::find(|bytes| start_with(bytes, about)) {
+        None => Found::Nothing,
+        Some(Ok(tasks)) => Found::Started {
+            origin: Origin::Disk,
+            tasks,
+        },
+        Some(Err(why)) => Found::Refused {
+            origin: Origin::Disk,
+            why,
+        },
+    }
+}
+
+fn start_with(bytes: &[u8], about: &About) -> Result<usize, String> {
+    CONTROL.load(bytes, about).map_err(text)?;
+    syscall::start_pbg().map_err(text)
+}
+
+/// The present profile, measured or loaded, as bytes.
+///
+/// # Errors
+/// Why there is none.
+pub fn measured(about: &About) -> Result<Vec<u8>, String> {
+    match CONTROL.profile(about).map_err(text)? {
+        Some(profile) => stored::encode(&profile).map_err(text),
+        None => Err(text(syscall::Error::NoProfile)),
+    }
+}
+
+/// Puts a profile on the disk, in place of an older one. `None` if there is no disk.
+///
+/// At each moment, power may fail: then the next boot finds the older one, this
+/// one, or none.
+pub fn save(bytes: &[u8]) -> Option<Result<(), String>> {
+    disk::save(bytes)
+}
+
+/// Prints a profile as lines that a program can find in the console and check.
+pub fn print_frame(bytes: &[u8]) {
+    struct Console;
+    impl fmt::Write for Console {
+        fn write_str(&mut self, line: &str) -> fmt::Result {
+            print!("{line}");
+            Ok(())
+        }
+    }
+    // The console takes everything.
+    let _ = stored::write_frame(bytes, &mut Console);
+}
+
+fn text(error: impl fmt::Display) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_its_name_and_its_scale() {
+        let hash = |app| about(app).program.hash;
+        assert_eq!(hash("realtime"), hash("realtime"));
+        assert_ne!(hash("realtime"), hash("batch"));
+        // Profiles outlive a build: this number must not change.
+        assert_eq!(SCALE, 1);
+        assert_eq!(
+            hash("realtime"),
+            TaskKey::labelled("realtime SCALE=1").to_bits()
+        );
+    }
+
+    #[test]
+    fn a_name_that_does_not_fit_is_told_apart_all_the_same() {
+        let [a, b] = ["a", "b"].map(|end| about(&("long".repeat(20) + end)).program);
+        assert_eq!(a.name.as_str(), "unnamed");
+        assert_ne!(a.hash, b.hash);
+    }
+}
