@@ -24,7 +24,11 @@ MEM       ?= 128M
 SCALE     ?= 1
 TIMING    ?= $(if $(filter 1,$(SMP)),icount,real)
 ACCEL     ?= n
+BLK       ?= n
+DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH).img)
 QEMU_ARGS ?=
+PBG_PROFILE ?=
+PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH).pbg
 TIMEOUT   ?= 300
 TRACE     ?= n
 V         ?= 0
@@ -149,6 +153,12 @@ Variables           default      allowed
   TRACE=y           n            also print when each task had its CPU
   ACCEL=y           n            KVM; needs ARCH = the host's and TIMING=real
   QEMU_ARGS='...'                added to QEMU's command line
+  PROFILE_OUT=file               where run saves the profile that PBG measured;
+                                   default target/pbg/<app>-<arch>.pbg
+  PBG_PROFILE=file               a profile to build in: only replayed
+  BLK=y             n            a FAT32 disk, on which PBG keeps its profile
+  DISK=file                      that disk, made if it is not there;
+                                   default target/pbg/<app>-<arch>.img
   V=n               0            1: show commands; 2: cargo's, too
 
 Features of ArceOS, named as there

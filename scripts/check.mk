@@ -24,6 +24,7 @@ $(call one-of,MODE,release debug)
 $(call one-of,TIMING,icount real)
 $(call one-of,ACCEL,n y)
 $(call one-of,TRACE,n y)
+$(call one-of,BLK,n y)
 $(call one-of,V,0 1 2)
 $(call number,SCALE)
 $(call number,TIMEOUT)
@@ -34,6 +35,28 @@ ifneq ($(UNKNOWN_FEATURES),)
 endif
 ifneq ($(word 2,$(POLICY)),)
   $(error FEATURES=$(FEATURES): two policies: $(POLICY); allowed is at most one of: $(POLICIES))
+endif
+
+ifneq ($(strip $(PBG_PROFILE)),)
+  ifneq ($(words $(PBG_PROFILE))-$(wildcard $(PBG_PROFILE)),1-$(PBG_PROFILE))
+    $(error PBG_PROFILE=$(PBG_PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved, without blanks in its name)
+  endif
+  ifneq ($(POLICY),sched_pbg)
+    $(error PBG_PROFILE=$(PBG_PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed is FEATURES=sched_pbg)
+  endif
+  ifeq ($(BLK),y)
+    $(error PBG_PROFILE=$(PBG_PROFILE) BLK=y: two places for a profile; allowed is one of them)
+  endif
+endif
+ifneq ($(words $(PROFILE_OUT)),$(if $(PROFILE_OUT),1,0))
+  $(error PROFILE_OUT=$(PROFILE_OUT): allowed is one file, without blanks in its name)
+endif
+ifeq ($(BLK),y)
+  ifneq ($(words $(DISK)),1)
+    $(error DISK=$(DISK): allowed is one file, without blanks in its name)
+  endif
+else ifneq ($(strip $(DISK)),)
+  $(error DISK=$(DISK) BLK=$(BLK): a disk needs BLK=y; allowed is BLK=y or no DISK)
 endif
 
 ifneq ($(words $(MEM))$(call digits-left,$(patsubst %G,%,$(MEM:%M=%)))$(filter 0%,$(MEM))$(filter-out %M %G,$(MEM)),1)

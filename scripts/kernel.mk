@@ -1,6 +1,7 @@
 # How an app becomes a kernel image.
-# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V, and SELFTEST and
-#      SCHED_YIELDS from the environment; POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
+# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_PROFILE, and
+#      SELFTEST and SCHED_YIELDS from the environment;
+#      POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
 #      target/toolchain.mk
 # Out: APP          the app's package name
 #      IMAGE        the image, named after whatever is not a default
@@ -26,17 +27,24 @@ space := $(empty) $(empty)
 IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(TIMING:icount=) $(filter-out smp1,smp$(SMP)) $(MODE:release=) \
     $(filter-out log_warn,log_$(LOG)) $(filter-out 128M,$(MEM)) \
-    $(filter-out scale1,scale$(SCALE)) $(addprefix selftest_,$(SELFTEST)) \
-    $(addprefix yields_,$(SCHED_YIELDS)) $(patsubst y,trace,$(filter y,$(TRACE)))
+    $(filter-out scale1,scale$(SCALE)) $(filter blk,$(BLK:y=blk)) \
+    $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
+    $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
+    $(patsubst y,trace,$(filter y,$(TRACE)))
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
+# An app gets its disk by a feature, so that the lock file knows what that needs.
+BUILD_FEATURES := $(strip $(CARGO_FEATURES) $(if $(filter y,$(BLK)),disk) \
+    $(if $(filter y,$(TRACE)),sched-tests-common/trace))
+
 BUILD = CARGO='$(CARGO)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LINKER)' \
     OBJCOPY='$(OBJCOPY)' AXCONFIG_GEN='$(AXCONFIG_GEN)' HOST_RUSTC='$(HOST_RUSTC)' \
-    KERNEL_DIR='$(KERNEL_DIR)' IMAGE='$(IMAGE)' APP='$(APP)' CARGO_FEATURES='$(CARGO_FEATURES)$(if $(filter y,$(TRACE)), sched-tests-common/trace)' \
+    KERNEL_DIR='$(KERNEL_DIR)' IMAGE='$(IMAGE)' APP='$(APP)' CARGO_FEATURES='$(BUILD_FEATURES)' \
     SMP='$(SMP)' MEM='$(MEM)' V='$(V)' \
     AX_ARCH='$(ARCH)' AX_PLATFORM='$(PLATFORM_$(ARCH))' AX_TARGET='$(TRIPLE_$(ARCH))' \
     AX_MODE='$(MODE)' AX_LOG='$(LOG)' \
     SCHED_SCALE='$(SCALE)' SCHED_TIMING='$(TIMING)' $(if $(SELFTEST),SELFTEST='$(SELFTEST)') \
     $(if $(SCHED_YIELDS),SCHED_YIELDS='$(SCHED_YIELDS)') \
+    PBG_PROFILE='$(abspath $(PBG_PROFILE))' \
     scripts/build.sh

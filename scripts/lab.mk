@@ -34,10 +34,11 @@ endif
 given = $(if $(filter command environment,$(firstword $(origin $(1)))),$(2) '$($(1))')
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
-SCHEDLAB = MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --profile tool --package schedlab --
+# Whatever the cells measure, it is not the profile that the user has kept.
+SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --profile tool --package schedlab --
 
 # All cells are built and booted in make's own way otherwise.
-LAB_REFUSED := $(foreach v,MODE MEM LOG ACCEL QEMU_ARGS TRACE,$(if $(filter command%,$(origin $(v))),$(v)=$($(v))))
+LAB_REFUSED := $(foreach v,MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_PROFILE PROFILE_OUT,$(if $(filter command%,$(origin $(v))),$(v)=$($(v))))
 ifneq ($(filter matrix compare,$(MAKECMDGOALS)),)
   ifneq ($(strip $(LAB_REFUSED)),)
     $(error $(strip $(LAB_REFUSED)): not of a matrix; allowed are A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB)

@@ -2,7 +2,11 @@
 # Boots an image and judges the guest by what it prints, as QEMU's own exit
 # status says nothing about it. Called by make (scripts/qemu.mk).
 # In:  $1 image, $2 limit in seconds, then QEMU's command line
-# Out: the guest's console, here and in target/logs/<image>.log;
+#      environment: PROFILE_OUT, or nothing; PBG_SAVE, the command that takes a
+#      profile out of a console; REPLAY, the beginning of the one that replays it
+# Out: the guest's console, here and in target/logs/<image>.log; the lines of a
+#      profile only there;
+#      PROFILE_OUT, if the guest printed a profile;
 #      exit 0, or 1 and one line that says why
 set -euo pipefail
 image=$1 limit=$2
@@ -55,8 +59,13 @@ if command -v setpriv >/dev/null && setpriv --pdeathsig KILL true 2>/dev/null; t
 fi
 
 # tee -i -p: it must see the end of the log even when Ctrl-C or a closed
-# terminal (make run | head) reaches it first.
-exec 3> >(exec tee -ip -- "$log" 9>&-)
+# terminal (make run | head) reaches it first. grep ends with status 1 if nothing
+# is left, which is nobody's mistake.
+exec 3> >(
+    exec 9>&-
+    trap '' INT
+    tee -ip -- "$log" | LC_ALL=C grep -av --line-buffered '^PBG-PROFILE' || true
+)
 tee=$!
 "${guard[@]}" "$@" </dev/null >&3 2>&1 3>&- 9>&- &
 qemu=$!
@@ -103,3 +112,11 @@ esac
 ((status == 0)) || fail "$1 exited with status $status"
 [[ $verdict != none ]] || fail "the guest ended without a SCHED-RUN line"
 [[ -z $verdict ]] || fail "$verdict"
+
+# A profile that arrives damaged is a failed run, as it was meant to be kept.
+if [[ -n ${PROFILE_OUT:-} ]] && grep -q '^PBG-PROFILE-BEGIN' "$log"; then
+    # PBG_SAVE is several words.
+    # shellcheck disable=SC2086
+    saved=$($PBG_SAVE "$log" "$PROFILE_OUT") || fail "no profile saved: ${saved:-$PBG_SAVE failed}"
+    echo "profile: $saved; replay it: $REPLAY PBG_PROFILE=$PROFILE_OUT"
+fi

@@ -1,5 +1,6 @@
 # How an image boots.
-# In:  ARCH SMP MEM TIMING ACCEL QEMU_ARGS TIMEOUT; IMAGE IMAGE_NAME (kernel.mk)
+# In:  ARCH SMP MEM TIMING ACCEL QEMU_ARGS TIMEOUT BLK DISK PROFILE_OUT;
+#      IMAGE IMAGE_NAME (kernel.mk)
 # Out: RUN   the command that boots it and judges it
 
 # -display none -serial stdio rather than -nographic: the latter makes the PC's
@@ -18,7 +19,17 @@ ifeq ($(TIMING),icount)
   QEMU_ACCEL := -icount shift=0,sleep=off
 endif
 
-RUN = scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
+ifeq ($(BLK),y)
+  QEMU_DISK := -drive id=disk0,if=none,format=raw,file=$(DISK) -device virtio-blk-pci,drive=disk0
+  MAKE_DISK := scripts/disk.sh '$(DISK)' &&
+endif
+
+# What to type to replay a saved profile: what was typed, and the profile.
+REPLAY := make run $(strip $(foreach v,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG,\
+    $(if $(filter command environment,$(firstword $(origin $(v)))),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
+RUN = $(MAKE_DISK) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' \
+    PBG_SAVE='$(HOST_CARGO) run --locked --quiet --profile tool --package pbg-save --' \
+    RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
     $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \
     -display none -serial stdio -monitor none -nic none -no-reboot \
-    -kernel $(IMAGE) $(QEMU_ARGS)
+    -kernel $(IMAGE) $(QEMU_DISK) $(QEMU_ARGS)

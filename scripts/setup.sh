@@ -135,6 +135,8 @@ look() {
     # crt1.o: gcc without the C library's start files cannot link a program.
     if ! has cc || [[ $(cc -print-file-name=crt1.o) != */* ]]; then want "a C compiler (cc)" gcc libc6-dev; fi
     has make || want "make" make
+    if ! PATH=$PATH:/usr/sbin:/sbin has mkfs.fat; then want "mkfs.fat" dosfstools; fi
+    has mmd || want "mmd" mtools
     if has apt-get && [[ ! -e /etc/ssl/certs/ca-certificates.crt ]]; then
         want "CA certificates" ca-certificates
     fi
@@ -196,6 +198,7 @@ setup: please install, in whatever way this system has:
   - LLVM's ld.lld (not needed with rustup) and llvm-objcopy
   - QEMU: qemu-system-x86_64, qemu-system-riscv64 (with OpenSBI), qemu-system-aarch64
   - a C compiler (cc) and make
+  - mkfs.fat (dosfstools) and mmd (mtools)
 END
     exit 1
 }
