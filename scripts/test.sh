@@ -11,6 +11,8 @@ filter=${1:-}
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TRACE V T SELFTEST GANTT_OUT LAB
+unset BLK DISK PBG_PROFILE
+export PROFILE_OUT= # what the user has kept stays as it is
 
 readonly ARCHES=(x86_64 riscv64 aarch64)
 read -ra policies <<<"${POLICIES:?}"
@@ -106,7 +108,8 @@ help_text() { # whatever the variables say, and to be read at 80 columns
     local out v
     out=$(make ARCH=nonsense SMP=x)
     echo "$out"
-    for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT TRACE; do
+    for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT TRACE \
+        PROFILE_OUT PBG_PROFILE BLK DISK; do
         grep -q "^  $v=" <<<"$out"
     done
     for v in setup build run justrun matrix compare gantt cost experiment-cost experiment-turnaround test clippy fmt doc clean prepush "${policies[@]}"; do
@@ -283,6 +286,136 @@ traced() { # traced ARCH
     [[ $(head -c 8 "$gantt.png" | od -An -tx1) == ' 89 50 4e 47 0d 0a 1a 0a' ]]
 }
 
+# --- A kept profile ---------------------------------------------------------
+
+pbg() { make run A="apps/sched-tests/$1" FEATURES=sched_pbg "${@:2}"; }
+one_pbg_line() { [[ $(grep -c '^SCHED-PBG ' "$1") == 1 ]] && grep -q "^SCHED-PBG {.*$2.*}\$" "$1"; }
+
+# Recorded, saved, built in, booted: only replayed, and as near to the bound as this.
+built_in() { # built_in ARCH APP SCALE PERCENT
+    local profile=$logs/$1-$2.pbg out=$logs/built-in avg bound
+    pbg "$2" ARCH="$1" SCALE="$3" PROFILE_OUT="$profile" | show >"$out"
+    if grep PBG-PROFILE "$out"; then return 1; fi # the log has it, people do not need it
+    [[ $(tail -1 "$out") == "profile: $profile, "*" tasks, "*" PBG_PROFILE=$profile" ]]
+    one_pbg_line "$out" '"from":"boot","planned"'
+    PBG_PROFILE=$profile pbg "$2" ARCH="$1" SCALE="$3" | show >"$out"
+    [[ $(phases_passed "$out") == replay ]]
+    one_pbg_line "$out" '"from":"image","planned"'
+    avg=$(figure "$out" replay avg_turnaround_ns)
+    bound=$(figure "$out" replay srpt_bound_ns)
+    echo "$avg of $bound"
+    ((avg * 100 <= bound * $4))
+}
+
+# A profile that is of no use is refused with the reason; the program runs.
+built_in_refused() { # built_in_refused KIND REASON VARIABLES...
+    local out=$logs/refused good=$logs/x86_64-realtime.pbg bad=$logs/refused.pbg
+    [[ -f $good ]] || pbg realtime SCALE=100 PROFILE_OUT="$good"
+    damage "$1" "$good" >"$bad"
+    PBG_PROFILE=$bad pbg realtime SCALE=100 "${@:3}" | show >"$out"
+    [[ $(phases_passed "$out") == run ]]
+    one_pbg_line "$out" "\"from\":\"image\",\"refused\":\".*$2"
+}
+
+# The same image, booted again and again with one disk.
+disk_twice() { # disk_twice ARCH
+    local out=$logs/disk-out
+    local -a with=(ARCH="$1" SCALE=100 BLK=y DISK="$logs/$1.img")
+    pbg realtime "${with[@]}" | show >"$out"
+    [[ $(phases_passed "$out") == 'measure replay' ]]
+    one_pbg_line "$out" '"from":"boot","planned"'
+    make justrun A=apps/sched-tests/realtime FEATURES=sched_pbg "${with[@]}" | show >"$out"
+    [[ $(phases_passed "$out") == replay ]]
+    one_pbg_line "$out" '"from":"disk","planned"'
+}
+
+put() { # put BYTES OFFSET <in >out: the bytes, as printf has them, at that place
+    local tmp=$logs/put
+    cat >"$tmp"
+    # shellcheck disable=SC2059
+    printf "$1" | dd of="$tmp" bs=1 seek="$2" conv=notrunc status=none
+    cat "$tmp"
+}
+reseal() { # with a checksum that is right: gzip ends with the CRC-32 and the length
+    local tmp=$logs/reseal
+    head -c -4 >"$tmp"
+    cat "$tmp"
+    gzip -c "$tmp" | tail -c 8 | head -c 4
+}
+# Damaged profiles from a good one; the offsets are those of docs/profile-format.md.
+damage() { # damage KIND GOOD
+    case $1 in
+        truncated) head -c -10 "$2" ;;
+        flipped) put '\377' 60 <"$2" ;;
+        program) put '\0\1\2\3' 24 <"$2" | reseal ;;
+        architecture) put '\2' 32 <"$2" | reseal ;;
+        version) put '\2' 8 <"$2" | reseal ;;
+        counts) put '\377\377\377\377\17' 47 <"$2" | reseal ;;
+        noise) head -c 3000 /dev/urandom ;;
+        empty) ;;
+        none) cat "$2" ;;
+    esac
+}
+
+# On the disk, each is refused with the reason, the program runs, and a good profile
+# is there the next time.
+damaged() { # damaged KIND REASON
+    local out=$logs/damaged-out img=$logs/damaged.img good=$logs/good.pbg
+    local -a with=(SCALE=100 BLK=y DISK="$img")
+    rm -f "$img"
+    pbg realtime "${with[@]}" PROFILE_OUT="$good" >/dev/null
+    damage "$1" "$good" >"$logs/bad.pbg"
+    mcopy -o -i "$img" "$logs/bad.pbg" ::PROFILE1.PBG
+    pbg realtime "${with[@]}" | show >"$out"
+    [[ $(phases_passed "$out") == 'measure replay' ]]
+    [[ $(grep -c '^SCHED-PBG ' "$out") == 2 ]]
+    grep "^SCHED-PBG .*\"from\":\"disk\",\"refused\":\".*$2" "$out"
+    pbg realtime "${with[@]}" | show >"$out"
+    [[ $(phases_passed "$out") == replay ]]
+    fsck.fat -n "$img" || PATH=$PATH:/usr/sbin:/sbin fsck.fat -n "$img" || true # for the log
+}
+
+# QEMU is killed while the profile is replaced, at ten moments; each next boot says
+# what it finds (the one of the first write may be half of one), and goes on.
+killed() {
+    local img=$logs/killed.img out=$logs/killed-out n pid
+    local -a with=(A=apps/sched-tests/selftest FEATURES=sched_pbg BLK=y DISK="$img")
+    rm -f "$img"
+    SELFTEST=rewrite make build "${with[@]}"
+    for n in {1..10}; do
+        set -m
+        SELFTEST=rewrite make justrun "${with[@]}" >"$out" 2>&1 &
+        pid=$!
+        set +m
+        for _ in {1..600}; do
+            if grep -q 'REWRITE [12]\|^run: ' "$out"; then break; fi
+            sleep 0.1
+        done
+        sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
+        kill -KILL -- "-$pid"
+        wait "$pid" || true
+        echo "boot $n: $(grep '^REWRITE [fr]' "$out"), $(grep -c '^REWRITE [0-9]' "$out") times"
+        if grep panicked "$out"; then cat "$out"; return 1; fi
+        grep -q '"pass":true' "$out"
+        grep -q '^REWRITE 1' "$out"
+    done
+    SELFTEST=rewrite make justrun "${with[@]}" | show | grep '^REWRITE done'
+}
+
+damaged_console() { # one line, and the run fails
+    local log=$logs/damaged.console good=$logs/x86_64-realtime.log out rc=0
+    out=target/logs/realtime-x86_64-sched_pbg-scale100.log
+    [[ -f $out ]] || make run A=apps/sched-tests/realtime FEATURES=sched_pbg SCALE=100 >/dev/null
+    cp "$out" "$good"
+    sed 's/^\(PBG-PROFILE 2 ...\)./\1?/' "$good" >"$log"
+    : >"$logs/damaged-frame"
+    out=$(PROFILE_OUT=$logs/never.pbg REPLAY='' PBG_SAVE="$CARGO run --locked --quiet --profile tool --package pbg-save --" \
+        scripts/qemu-run.sh "$logs/damaged-frame" 10 cat "$log" 2>&1) || rc=$?
+    echo "$out" | tail -1
+    ((rc == 1))
+    [[ $(tail -1 <<<"$out") == "run: no profile saved: "*"the first missing is number 2"* && ! -e $logs/never.pbg ]]
+}
+
 # A guest's 3 s by the host's clock, to 1 %. A busy host can only be late, and
 # not always; a wrong clock is wrong each time: the best of three counts.
 real_clock() {
@@ -333,6 +466,11 @@ check 'make: refuses MEM=128' refused MEM=128 MEM=128
 check 'make: refuses TIMEOUT=-1' refused TIMEOUT=-1 TIMEOUT=-1
 check 'make: refuses TRACE=yes' refused 'n y' TRACE=yes
 check 'make: refuses ACCEL=y under icount' refused TIMING=real ACCEL=y
+check 'make: refuses an unknown BLK' refused BLK=x BLK=x
+check 'make: refuses a DISK without BLK=y' refused BLK=y DISK=disk.img
+check 'make: refuses a PBG_PROFILE that is not there' refused 'no such file' FEATURES=sched_pbg PBG_PROFILE=none.pbg
+check 'make: refuses a PBG_PROFILE for another policy' refused FEATURES=sched_pbg FEATURES=sched_rr PBG_PROFILE=README.md
+check 'make: refuses a PBG_PROFILE beside a disk' refused 'two places' FEATURES=sched_pbg PBG_PROFILE=README.md BLK=y
 check 'make: justrun without an image' no_image
 
 for arch in "${ARCHES[@]}"; do
@@ -348,6 +486,11 @@ for arch in "${ARCHES[@]}"; do
     check "qemu: unequal $arch sched_fifo, full scale, equal groups" shares "$arch" sched_fifo
     check "qemu: realtime $arch sched_pbg, full scale, 2 % of the bound" promise "$arch"
     check "qemu: realtime $arch sched_pbg, traced" traced "$arch"
+}
+
+    check "qemu: a profile is saved, built in and replayed, $arch, realtime, 1 % of the bound" \
+        built_in "$arch" realtime 100 101
+    check "qemu: a profile is kept on a disk, $arch" disk_twice "$arch"
     check "qemu: selftest tasks $arch sched_pbg" selftest tasks ARCH="$arch" FEATURES=sched_pbg
     check "qemu: selftest clock $arch icount" selftest clock ARCH="$arch"
     if [[ $arch == x86_64 ]]; then # no matter of the architecture
@@ -360,6 +503,19 @@ for arch in "${ARCHES[@]}"; do
         check 'qemu: selftest calls sched_rr' selftest calls FEATURES=sched_rr
         check 'qemu: selftest share sched_pbg' selftest share FEATURES=sched_pbg
         check 'qemu: selftest meter sched_pbg' selftest meter FEATURES=sched_pbg
+        check "qemu: a profile is saved, built in and replayed, $arch, batch-at-once, 5 % of the bound" \
+            built_in "$arch" batch-at-once 10 105
+        check 'qemu: a truncated profile is refused and replaced' damaged truncated 'truncated: expected'
+        check 'qemu: a damaged profile is refused and replaced' damaged flipped 'damaged: expected the checksum'
+        check "qemu: another program's profile is refused and replaced" damaged program 'of the program with hash'
+        check "qemu: another architecture's profile is refused and replaced" damaged architecture 'found one of riscv64'
+        check 'qemu: a profile of version 2 is refused and replaced' damaged version 'found version 2'
+        check 'qemu: a hostile profile is refused and replaced' damaged counts 'expected'
+        check 'qemu: noise on the disk is refused and replaced' damaged noise 'not a profile'
+        check 'qemu: an empty file on the disk is refused and replaced' damaged empty 'truncated'
+        check 'qemu: no profile is lost when QEMU is killed' killed
+        check 'qemu: a damaged profile in the image is refused' built_in_refused flipped 'damaged: expected the checksum'
+        check 'make: run fails if a profile arrives damaged' damaged_console
         check 'make: run fails if the guest panics' fails_with 'panicked at' selftest panic
         check 'make: run fails if a check fails' fails_with '"pass":false' selftest fail
         check 'make: run fails if the guest hangs' fails_with 'within 5 s; TIMEOUT=' selftest hang TIMEOUT=5
@@ -369,6 +525,8 @@ for arch in "${ARCHES[@]}"; do
         check "make: no QEMU left by Ctrl-C" leaves_nothing INT group
     fi
 done
+check "qemu: another architecture's profile in the image is refused" \
+    built_in_refused none 'expected a profile of riscv64, found one of x86_64' ARCH=riscv64
 for arch in "${ARCHES[@]}"; do
     check "qemu: selftest clock $arch real" real_clock "$arch"
 done

@@ -230,14 +230,9 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let phase = match self.phase {
-            Phase::Idle => "idle",
-            Phase::Measuring => "measuring",
-            Phase::Replaying => "replaying",
-        };
         write!(
             f,
-            r#"{{"phase":"{phase}","planned":{},"matched":{},"missing":{},"unplanned":{},"diverged":{},"demoted":{},"dropped":{},"turns":{},"late":{}"#,
+            r#"{{"planned":{},"matched":{},"missing":{},"unplanned":{},"diverged":{},"demoted":{},"dropped":{},"turns":{},"late":{}"#,
             self.planned,
             self.matched,
             self.missing(),
@@ -712,7 +707,7 @@ mod tests {
             }),
             ..Status::default()
         };
-        let expected = r#"{"phase":"replaying","planned":5,"matched":4,"missing":1,"unplanned":2,"diverged":3,"demoted":1,"dropped":false,"turns":9,"late":0,"why":"run time","task":"27f818c3c18b0cda","expected":10,"found":21}"#;
+        let expected = r#"{"planned":5,"matched":4,"missing":1,"unplanned":2,"diverged":3,"demoted":1,"dropped":false,"turns":9,"late":0,"why":"run time","task":"27f818c3c18b0cda","expected":10,"found":21}"#;
         assert_eq!(std::format!("{status}"), expected);
     }
 
