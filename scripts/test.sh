@@ -486,8 +486,6 @@ for arch in "${ARCHES[@]}"; do
     check "qemu: unequal $arch sched_fifo, full scale, equal groups" shares "$arch" sched_fifo
     check "qemu: realtime $arch sched_pbg, full scale, 2 % of the bound" promise "$arch"
     check "qemu: realtime $arch sched_pbg, traced" traced "$arch"
-}
-
     check "qemu: a profile is saved, built in and replayed, $arch, realtime, 1 % of the bound" \
         built_in "$arch" realtime 100 101
     check "qemu: a profile is kept on a disk, $arch" disk_twice "$arch"
