@@ -510,7 +510,7 @@ for arch in "${ARCHES[@]}"; do
         check 'qemu: a profile of version 2 is refused and replaced' damaged version 'found version 2'
         check 'qemu: a hostile profile is refused and replaced' damaged counts 'expected'
         check 'qemu: noise on the disk is refused and replaced' damaged noise 'not a profile'
-        check 'qemu: an empty file on the disk is refused and replaced' damaged empty 'truncated'
+        check 'qemu: an empty file on the disk is refused and replaced' damaged empty 'not a profile'
         check 'qemu: no profile is lost when QEMU is killed' killed
         check 'qemu: a damaged profile in the image is refused' built_in_refused flipped 'damaged: expected the checksum'
         check 'make: run fails if a profile arrives damaged' damaged_console
