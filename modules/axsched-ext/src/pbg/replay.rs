@@ -120,8 +120,8 @@ struct Entry {
     most_yields: u64,
     used: Counts,
     yields: u64,
-    /// The stretch that it is in, from one block to the next: how long it should be,
-    /// how much of it is done, and how many like it are to come.
+    /// The stretch that it is in: how long it should be, how much of it is done, and
+    /// how many like it are to come.
     stretch: Counts,
     done: Counts,
     like_it: u64,
@@ -135,6 +135,7 @@ struct Entry {
     /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
     overrun: u8,
     taken: bool,
+    serves: bool,
 }
 
 impl Entry {
@@ -172,7 +173,7 @@ impl Entry {
             .saturating_add(FREE_YIELDS)
     }
 
-    /// It blocked and was woken: the next stretch begins. The last is repeated.
+    /// The next stretch begins. The last is repeated.
     fn next_stretch(&mut self, steps: &[Step]) {
         self.done = Counts::ZERO;
         if self.like_it > 0 {
@@ -262,6 +263,7 @@ impl Table {
                 children: 0,
                 overrun: 0,
                 taken: false,
+                serves: task.serves,
             };
             entry.next_stretch(&steps);
             entry
@@ -390,7 +392,10 @@ impl<T> Replay<T> {
     /// It is ready after a block.
     pub fn ready_woken(&mut self, member: Member, task: Handle<T>) {
         let rank = member.rank();
-        self.table.entries[rank].next_stretch(&self.table.steps);
+        let entry = &mut self.table.entries[rank];
+        if entry.serves {
+            entry.next_stretch(&self.table.steps);
+        }
         let remains = self.table.entries[rank].remains(Counts::ZERO);
         let place = self.table.place(rank, remains);
         self.stand(rank, place, task, false);

@@ -438,27 +438,49 @@ fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
 }
 
 #[test]
-fn rule_5_a_task_that_blocks_is_ordered_by_its_next_burst() {
-    // In all 331, but never more than 300 before b's 100, and once 10 and 20.
+fn rule_5_a_server_is_ordered_by_its_next_burst() {
+    let bursts = [[10; 20], [300; 20]].concat();
+    let mut cpu = with_a_task_that_blocks(&bursts, 100);
+    cpu.spawn("a");
+    let b = cpu.spawn("b");
+    cpu.block();
+    for (i, burst) in bursts.iter().enumerate() {
+        let first = if *burst < 100 { "a" } else { "b" };
+        assert_eq!(cpu.name(), first, "burst {i}");
+        if first == "b" {
+            cpu.run(1);
+            cpu.block(); // for once, out of the way
+            cpu.run(*burst);
+            let a = cpu.block();
+            cpu.wake(&b);
+            cpu.pick();
+            cpu.wake(&a);
+        } else {
+            cpu.run(*burst);
+            let a = cpu.block();
+            assert_eq!(cpu.name(), "b");
+            cpu.wake(&a);
+        }
+        cpu.yield_now();
+    }
+}
+
+#[test]
+fn rule_5_a_job_is_ordered_by_all_that_remains_of_it_however_soon_it_waits() {
+    // 331 in all, though never more than 10 at first, against 100.
     let mut cpu = with_a_task_that_blocks(&[10, 300, 20], 100);
     cpu.spawn("a");
     cpu.spawn("b");
     cpu.block();
-    assert_eq!(cpu.name(), "a", "10 are less than 100");
-    cpu.run(10);
-    let a = cpu.block();
     assert_eq!(cpu.name(), "b");
-    cpu.wake(&a);
-    assert_eq!(cpu.yield_now(), "b", "300 are more");
-    cpu.run(100);
     let b = cpu.block();
     assert_eq!(cpu.name(), "a");
-    cpu.run(300);
+    cpu.run(240); // 91 remain, to be compared with 100
     let a = cpu.block();
     cpu.wake(&b);
-    cpu.pick();
+    assert_eq!(cpu.pick(), "b");
     cpu.wake(&a);
-    assert_eq!(cpu.yield_now(), "a", "20 are less");
+    assert_eq!(cpu.yield_now(), "a");
 }
 
 #[test]
@@ -820,7 +842,7 @@ fn rule_8_time_before_a_block_counts_too() {
 
 #[test]
 fn rule_8_a_task_that_no_tick_ever_meets_is_demoted_too() {
-    let mut cpu = replaying(&[("evades", 10), ("waits", 1000)]);
+    let mut cpu = replaying(&[("evades", 10), ("waits", 1_000_000_000)]);
     cpu.spawn("evades");
     cpu.spawn("waits");
     cpu.block();
