@@ -8,7 +8,7 @@
 # The one list of policies; a new policy is added here and nowhere else in the
 # scripts. stock_* is the registry's own crate, for comparison.
 POLICIES := sched_fifo sched_rr sched_cfs sched_sjf sched_mlfq sched_pbg \
-            stock_fifo stock_rr stock_cfs
+            sched_pbg_coop stock_fifo stock_rr stock_cfs
 
 # ArceOS features that make sense here: all of axstd's, without the schedulers
 # (ours replace them), the platform choices (ARCH= decides) and the drivers for

@@ -18,6 +18,12 @@ endif
 ifeq ($(TIMING),icount)
   QEMU_ACCEL := -icount shift=0,sleep=off
 endif
+# ArceOS asks the firmware to start each CPU and does not look at the answer. When
+# the host is late with one, it is not there yet, and the boot hangs or panics (7 of
+# 630 with 4 CPUs). With one thread of the host the CPUs come in their order.
+ifeq ($(ARCH)-$(filter 1,$(SMP)),riscv64-)
+  QEMU_ACCEL := -accel tcg,thread=single
+endif
 
 ifeq ($(BLK),y)
   QEMU_DISK := -drive id=disk0,if=none,format=raw,file=$(DISK) -device virtio-blk-pci,drive=disk0

@@ -18,7 +18,7 @@ readonly ARCHES=(x86_64 riscv64 aarch64)
 read -ra policies <<<"${POLICIES:?}"
 # What each policy calls itself in ArceOS's boot log.
 declare -rA NAMES=([sched_fifo]=FIFO [sched_rr]=RR [sched_cfs]=CFS [sched_sjf]=SJF [sched_mlfq]=MLFQ
-    [sched_pbg]=PBG [stock_fifo]=FIFO [stock_rr]='Round-robin' [stock_cfs]='Completely Fair')
+    [sched_pbg]=PBG [sched_pbg_coop]=PBG [stock_fifo]=FIFO [stock_rr]='Round-robin' [stock_cfs]='Completely Fair')
 
 logs=target/test
 rm -rf "$logs"
@@ -195,7 +195,7 @@ cells() { # cells ARCH APPS [SMP]
         for policy in "${policies[@]}"; do
             file=$lab/$1/$app/$policy.jsonl
             phases=run
-            if [[ $policy == sched_pbg && ${3-1} == 1 ]]; then phases='measure replay'; fi
+            if [[ $policy == sched_pbg* && ${3-1} == 1 ]]; then phases='measure replay'; fi
             if [[ $(phases_passed "$file") != "$phases" ]]; then
                 echo "$file: expected to have passed: $phases"
                 return 1
@@ -216,7 +216,7 @@ pbg_is_best() { # pbg_is_best ARCH APP
     local lab=$logs/lab/$1-smp1/$1/$2 policy best avg
     best=$(figure "$lab/sched_pbg.jsonl" replay avg_turnaround_ns)
     for policy in "${policies[@]}"; do
-        [[ $policy != sched_pbg ]] || continue
+        [[ $policy != sched_pbg* ]] || continue
         avg=$(figure "$lab/$policy.jsonl" run avg_turnaround_ns)
         echo "$policy $avg, sched_pbg $best"
         ((best < avg))

@@ -166,6 +166,12 @@ impl<T, S> Queue<T, S> {
         unsafe { &*last }.link.set(raw);
     }
 
+    /// The first task, which stays.
+    pub(crate) fn first(&self) -> Option<&Task<T, S>> {
+        // SAFETY: by CHAIN the head of a queue that is not empty is alive.
+        (!self.head.is_null()).then(|| unsafe { &*self.head })
+    }
+
     /// Takes the first task.
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<Arc<Task<T, S>>> {

@@ -200,8 +200,12 @@ fn every_allocation_may_fail() {
 fn a_plan_takes_what_is_stated_or_is_refused() {
     let mut profile = profile(1000, 16);
     for task in &mut profile.tasks {
-        // Stretches of their own, so that there are as many steps as can be.
-        (task.phases.list.iter_mut()).for_each(|phase| phase.ended = Ended::Block);
+        // Stretches of their own, so that there are as many steps as can be; and of a
+        // server, which has more stretches than a job.
+        (task.phases.list.iter_mut()).for_each(|phase| {
+            phase.ended = Ended::Block;
+            phase.bursts = 2;
+        });
     }
     let (plan, bytes) = peak(|| Plan::of(&profile));
     assert_eq!(plan.unwrap().steps().len(), 16_000);

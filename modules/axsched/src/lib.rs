@@ -13,7 +13,7 @@
 //! | `sched_cfs` | completely fair; needs `axtask/preempt` |
 //! | `sched_sjf` | shortest job first; needs `axtask/preempt` |
 //! | `sched_mlfq` | multi-level feedback queue; needs `axtask/preempt` |
-//! | `sched_pbg` | measured, then replayed; needs `axtask/preempt` |
+//! | `sched_pbg` | measured, then replayed; needs `axtask/preempt` unless every task yields or blocks |
 //! | `stock_fifo`, `stock_rr`, `stock_cfs` | the registry's `axsched` 0.3.1 as it is; the latter two need `axtask/sched-rr`, `axtask/sched-cfs` |
 
 #![no_std]

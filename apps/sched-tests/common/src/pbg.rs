@@ -46,6 +46,7 @@ pub fn run(app: &App) -> Ran {
                 "PBG follows the profile {}: {tasks} tasks.\n",
                 place(origin)
             );
+            name_late_tasks();
             // A changed program may differ from its profile: that is no failure.
             let replay = run_phase(app, "replay");
             let mut outcome = Ran::of([replay].into());
@@ -68,6 +69,22 @@ pub fn run(app: &App) -> Ran {
             outcome.reports.insert(0, report);
             outcome
         }
+    }
+}
+
+/// Says which tasks no order ends by their latest time.
+fn name_late_tasks() {
+    let Ok(Some(plan)) = CONTROL.plan() else {
+        return;
+    };
+    for late in plan.late() {
+        println!(
+            "PBG cannot end task {} in time: expected by {} counts, found {} in the plan.",
+            late.key, late.latest.0, late.end.0
+        );
+    }
+    if !plan.late().is_empty() {
+        println!();
     }
 }
 
@@ -108,6 +125,7 @@ fn measure_and_replay(app: &App, about: &About) -> Ran {
     match (recorded, planned) {
         (Ok(recorded), Ok(planned)) => {
             println!("PBG recorded {recorded} tasks and planned {planned}.\n");
+            name_late_tasks();
         }
         (Err(error), _) | (_, Err(error)) => {
             println!("PBG has no plan: {error}. The replay runs without one and fails.\n");

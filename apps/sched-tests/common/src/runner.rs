@@ -19,6 +19,8 @@ use core::{
     time::Duration,
 };
 
+use axsched_ext::syscall;
+
 use crate::{
     config::{ARCH, SCALE, TRACED},
     kept,
@@ -44,6 +46,7 @@ pub struct Task {
     arrival_ns: u64,
     yields: Option<u64>,
     saturated: bool,
+    labelled: bool,
     body: Box<dyn FnOnce(&TaskCtx) -> bool + Send>,
 }
 
@@ -58,6 +61,7 @@ impl Task {
             arrival_ns: 0,
             yields: None,
             saturated: false,
+            labelled: true,
             body: Box::new(body),
         }
     }
@@ -66,6 +70,14 @@ impl Task {
     /// not with the others. From then on its turnaround counts; see the module's docs.
     pub fn arriving_at(self, arrival_ns: u64) -> Self {
         Self { arrival_ns, ..self }
+    }
+
+    /// Has PBG know the task by its place among the spawns, and not by its name.
+    pub fn unlabelled(self) -> Self {
+        Self {
+            labelled: false,
+            ..self
+        }
     }
 
     /// Expects the task to yield exactly this often.
@@ -133,7 +145,7 @@ pub fn run(app: &App) {
     let setting = setting(app.name);
     print_heading(&setting);
     let outcome = match setting.sched {
-        "pbg" => pbg::run(app),
+        "pbg" | "pbg-coop" => pbg::run(app),
         _ => Ran::of([run_phase(app, "run")].into()),
     };
     println!("{}", results::table(&setting, &outcome.phases));
@@ -210,7 +222,8 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     });
     for task in late {
         sleep_until(start_ns + task.arrival_ns);
-        submitted.push(Submitted::spawn(task, &gate, start_ns, deadline_ns));
+        // By the gate again, so that nobody comes between a label and its spawn.
+        gate.submit(|| submitted.push(Submitted::spawn(task, &gate, start_ns, deadline_ns)));
     }
     let mut context_switches = 0;
     let tasks: Vec<_> = submitted
@@ -276,6 +289,10 @@ impl Submitted {
             0 => platform::now_ns() - start_ns,
             due_ns => due_ns,
         };
+        if task.labelled {
+            // Under PBG; and a name that is no label leaves the task its place.
+            let _ = syscall::label_next(&task.name);
+        }
         Self {
             handle: platform::spawn_until(start_ns, deadline_ns, &task.name, gate, entry),
             name: task.name,

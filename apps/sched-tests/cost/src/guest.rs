@@ -42,7 +42,7 @@ pub fn main() {
     let setting = setting("cost");
     print_heading(&setting);
     let phases = match setting.sched {
-        "pbg" => idle_measure_and_replay(),
+        "pbg" | "pbg-coop" => idle_measure_and_replay(),
         _ => [run_phase("run")].into(),
     };
     print_table(&setting, &phases);

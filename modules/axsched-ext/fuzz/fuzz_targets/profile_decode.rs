@@ -1,7 +1,8 @@
 //! Any bytes as a profile, as the contents of one, and as a console text: nothing
-//! panics, and what decodes is in its one form and holds together.
+//! panics, and what decodes is in its one form, holds together and has a plan.
 #![no_main]
 
+use axsched_ext::pbg::Plan;
 use axsched_ext::pbg::stored::{
     MAX_BYTES, decode, encode, has_frame, merge, read_frame, write_frame,
 };
@@ -32,6 +33,8 @@ fuzz_target!(|data: &[u8]| {
 fn decoded(bytes: &[u8]) {
     let Ok(profile) = decode(bytes) else { return };
     assert_eq!(encode(&profile).as_deref(), Ok(bytes));
+    let plan = Plan::of(&profile).expect("there is memory");
+    assert_eq!(plan.tasks().len(), profile.tasks.len());
     if let Ok(merged) = merge(&[profile.clone(), profile]) {
         assert_eq!(merged.validate(), Ok(()));
     }

@@ -45,14 +45,19 @@ pub const OVERRUN_TICKS: u8 = 2;
 pub const OVERRUN_HANDOVERS: u8 = 16;
 
 /// Yields that any task may make, however few were planned (rule 8): a lock that is
-/// contended for once more is no other behaviour.
-pub const FREE_YIELDS: u64 = 1024;
+/// contended for once more is no other behaviour. Not many, as one that yields until
+/// another has done its part would keep the CPU from that other.
+pub const FREE_YIELDS: u64 = 64;
 
 /// Of the last 64 ticks that hit the program, how many must have hit tasks off the
 /// plan for it to be dropped (rule 10). More than half: from then on the fallback
 /// policy says more about the program than the plan does. 64, as 0.64 s at 100 Hz
 /// is long against the hiccup of one task and short against a run.
 pub const DROP_TICKS: u32 = 33;
+
+/// A stretch that is longer than recorded by one in so many parts is as recorded, for
+/// the order of tasks (rule 5).
+const NOISE: u64 = 4;
 
 /// At one place stand the tasks of whose stretch more remains than of the place
 /// before. They are sorted by what remains, but for this many at most: so a return to
@@ -145,11 +150,20 @@ impl Entry {
     }
 
     /// What remains of its stretch after `burst` more. Beyond what was recorded
-    /// nobody knows; then it is taken to need as long again as it is beyond, so that
-    /// it gives way to more and more (rule 5).
+    /// nobody knows. Up to a quarter it is taken for noise, and the task to be about to
+    /// end; then to need as much again as it has had, as one doubles a guess that was too
+    /// low, so that it gives way to more and more (rule 5). (Four times that does better
+    /// where one task of several has grown, and far worse where all have doubled.)
     const fn remains(&self, burst: Counts) -> Counts {
         let done = self.done.saturating_add(burst);
-        Counts(self.stretch.0.abs_diff(done.0))
+        let noise = self.stretch.0.saturating_add(self.stretch.0 / NOISE);
+        if done.0 <= self.stretch.0 {
+            Counts(self.stretch.0 - done.0)
+        } else if done.0 <= noise {
+            Counts(noise - done.0)
+        } else {
+            done
+        }
     }
 
     /// Rule 8: `used` has been looked at, for so many `points`. Whether the task
@@ -543,7 +557,12 @@ impl<T> Replay<T> {
         }
         if let Some(first) = table.ready.first() {
             let remains = table.entries[rank].remains(burst);
-            if first < table.place(rank, remains) {
+            let place = table.place(rank, remains);
+            let is_less = |other: &Task<T, PbgState>| {
+                let other = &table.entries[other.state().member().rank()];
+                other.remains(Counts::ZERO) < remains
+            };
+            if first < place || first == place && self.places[first].first().is_some_and(is_less) {
                 tick = Tick::Reschedule; // rule 5
             }
         }

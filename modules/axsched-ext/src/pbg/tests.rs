@@ -341,7 +341,7 @@ fn rule_5_the_shortest_ready_task_runs_and_keeps_the_cpu() {
     cpu.spawn("middle");
     let main = cpu.block();
     assert_eq!(cpu.name(), "short");
-    for _ in 0..1000 {
+    for _ in 0..FREE_YIELDS {
         assert_eq!(cpu.yield_now(), "short", "kept across its own yields");
     }
     let blocked = cpu.block();
@@ -496,8 +496,8 @@ fn rule_5_beyond_its_record_a_task_gives_way_to_more_and_more() {
             cpu.tick() != "over"
         })
         .unwrap();
-    // Not at 12,000 beyond its 10,000, where rule 8 would have demoted it before.
-    assert_eq!((turn, cpu.status().demoted), (22, 1));
+    // A quarter is noise; and rule 8 is far.
+    assert_eq!((turn, cpu.status().demoted), (13, 0));
 }
 
 /// Edits the profile as a user would, and takes it over.
@@ -781,7 +781,7 @@ fn rule_7_a_moment_without_planned_tasks_is_no_turn() {
 
 #[test]
 fn rule_8_a_task_far_beyond_its_plan_is_demoted_and_the_rest_stands() {
-    let mut cpu = replaying(&[("runaway", 5_000), ("next", 6_000), ("last", 7_000)]);
+    let mut cpu = replaying(&[("runaway", 5_000), ("next", 60_000), ("last", 70_000)]);
     cpu.spawn("runaway");
     cpu.spawn("next");
     cpu.spawn("last");

@@ -118,7 +118,7 @@ fn per_task(table: &Table) -> Figure {
 fn group(table: &Table, column: usize, title: String) -> Group {
     let bar = |row: &super::table::Row| Bar {
         label: row.label.clone(),
-        kind: match (row.stock, row.label == "pbg") {
+        kind: match (row.stock, row.label.starts_with("pbg")) {
             (true, _) => Kind::Stock,
             (_, true) => Kind::Pbg,
             _ => Kind::Ours,

@@ -226,7 +226,7 @@ fn task_figure<'a>(app: &str, mut tasks: impl Iterator<Item = &'a TaskLine>) -> 
 fn shown<'a>(label: &str, outcome: &'a Outcome, long: bool) -> Vec<(String, &'a Phase, bool)> {
     let name = |phase: &Phase| match phase.run.phase.as_str() {
         // On several CPUs PBG's base policy runs alone, and that is not PBG's result.
-        "run" if label == "pbg" => (format!("{label} (not measured)"), false),
+        "run" if label.starts_with("pbg") => (format!("{label} (not measured)"), false),
         "run" | "replay" => (label.to_owned(), true),
         "measure" => (format!("{label} (measuring)"), false),
         other => (format!("{label} ({other})"), false),

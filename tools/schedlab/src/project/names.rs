@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// The order of rows: the report's, then what it does not have, then the
 /// registry's own schedulers.
-const ORDER: [&str; 6] = ["fifo", "rr", "cfs", "sjf", "mlfq", "pbg"];
+const ORDER: [&str; 7] = ["fifo", "rr", "cfs", "sjf", "mlfq", "pbg", "pbg-coop"];
 
 /// A policy's name in result lines: `rr` of `sched_rr`, `stock-rr` of `stock_rr`.
 pub fn short(policy: &str) -> String {

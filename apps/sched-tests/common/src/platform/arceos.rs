@@ -17,7 +17,11 @@ use crate::meter::{Hook, Meter};
 pub use crate::meter::Figures;
 
 /// The policy's name in result lines.
-pub const SCHED: &str = axsched::NAME;
+pub const SCHED: &str = if cfg!(feature = "sched_pbg_coop") {
+    "pbg-coop"
+} else {
+    axsched::NAME
+};
 
 /// What the clock counts.
 pub const TIMING: &str = crate::config::TIMING;

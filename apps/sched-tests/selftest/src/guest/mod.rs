@@ -1,6 +1,7 @@
 //! The cases, and the choice of one.
 
 mod calls;
+mod changed;
 mod clock;
 mod endings;
 mod meter;
@@ -16,13 +17,18 @@ use sched_tests_common::{
     runner::{print_heading, print_lines, setting},
 };
 
-const CASES: [(&str, fn()); 9] = [
+const CASES: [(&str, fn()); 14] = [
     ("clock", clock::run),
     ("meter", meter::run),
     ("tasks", tasks::run),
     ("calls", calls::run),
     ("share", share::run),
     ("rewrite", rewrite::run),
+    ("changed-loops", changed::loops),
+    ("changed-more", changed::more),
+    ("changed-less", changed::less),
+    ("changed-order", changed::order),
+    ("changed-order-labelled", changed::order_labelled),
     ("panic", endings::panic),
     ("hang", endings::hang),
     ("fail", endings::fail),
