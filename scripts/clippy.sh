@@ -19,6 +19,8 @@ for app in $apps; do
 done
 echo "clippy: the library and its tests"
 lint --package axsched-ext --features std --all-targets
+echo "clippy: the tools"
+lint --package schedlab --package pbg-save --all-targets
 for policy in $POLICIES; do
     echo "clippy: the shim and the apps on the host, $policy"
     lint "${packages[@]}" --all-targets --features "$policy"

@@ -259,6 +259,23 @@ cost_table() {
             END { exit !(n == 3 && 0 < four["replay"] && four["replay"] < four["idle"]) }'
 }
 
+# Without preemption, as stock FIFO is, a yield of a replay costs at most three quarters
+# of stock FIFO's, for 4 tasks and for 4,096.
+cheap_yields() { # cheap_yields ARCH
+    local policy n
+    for policy in stock_fifo sched_pbg_coop; do
+        make run A=apps/sched-tests/cost ARCH="$1" FEATURES="$policy" | show | grep '^SCHED-COST' >"$logs/$policy.cost"
+    done
+    for n in 4 4096; do
+        awk -v n="$n" '
+            /"phase":"(run|replay)"/ && $0 ~ "\"tasks\":" n "," {
+                sub(/.*instructions_per_yield":/, ""); cost[FNR == NR] = $0 + 0
+            }
+            END { print n, cost[0], "of", cost[1]; exit !(cost[0] > 0 && cost[0] * 4 <= cost[1] * 3) }
+        ' "$logs/stock_fifo.cost" "$logs/sched_pbg_coop.cost"
+    done
+}
+
 # A traced run: for each SCHED-TASK line one SCHED-TRACE line, whose bins add up to
 # the task's run_ns to the nanosecond; and a chart of it.
 traced() { # traced ARCH
@@ -489,6 +506,10 @@ for arch in "${ARCHES[@]}"; do
     check "qemu: a profile is saved, built in and replayed, $arch, realtime, 1 % of the bound" \
         built_in "$arch" realtime 100 101
     check "qemu: a profile is kept on a disk, $arch" disk_twice "$arch"
+    check "qemu: a replayed yield without preemption, $arch, 3/4 of stock FIFO" cheap_yields "$arch"
+    for case in loops more less order order-labelled; do
+        check "qemu: a changed program, $arch, $case" selftest "changed-$case" ARCH="$arch" FEATURES=sched_pbg
+    done
     check "qemu: selftest tasks $arch sched_pbg" selftest tasks ARCH="$arch" FEATURES=sched_pbg
     check "qemu: selftest clock $arch icount" selftest clock ARCH="$arch"
     if [[ $arch == x86_64 ]]; then # no matter of the architecture

@@ -46,7 +46,7 @@ impl Key {
     }
 }
 
-/// A policy's state `D` of a task that can stand in an [`Ordered`] queue.
+/// A policy's state `D` of a task that can stand in an `Ordered` queue.
 /// Relaxed: see LOCK in [`task`](crate::task).
 pub struct Keyed<D> {
     link: RBTreeAtomicLink,
@@ -83,7 +83,7 @@ impl<D: Fresh> Fresh for Keyed<D> {
     };
 }
 
-/// A task that can stand in an [`Ordered`] queue.
+/// A task that can stand in an `Ordered` queue.
 pub type KeyedTask<T, D> = Task<T, Keyed<D>>;
 
 intrusive_adapter!(Links<T, D> = Arc<KeyedTask<T, D>>: KeyedTask<T, D> { state.link => RBTreeAtomicLink });

@@ -375,7 +375,7 @@ impl Control {
     pub const fn new() -> Self {
         Self {
             stance: AtomicU8::new(Stance::Base as u8),
-            running: Recorded::NOWHERE,
+            running: Recorded::nowhere(),
             queues: AtomicU32::new(0),
             fifo: AtomicBool::new(false),
             next_label: NextLabel {

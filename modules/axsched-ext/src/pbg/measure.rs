@@ -151,7 +151,9 @@ pub struct Recorded(AtomicPtr<Record>);
 
 impl Recorded {
     /// To [`OUTSIDE`].
-    pub const NOWHERE: Self = Self(AtomicPtr::new((&raw const OUTSIDE).cast_mut()));
+    pub const fn nowhere() -> Self {
+        Self(AtomicPtr::new((&raw const OUTSIDE).cast_mut()))
+    }
 
     /// The record.
     #[inline(always)]

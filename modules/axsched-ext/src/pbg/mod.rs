@@ -172,7 +172,7 @@ impl Fresh for PbgState {
         slice: RrState::FRESH,
         epoch: AtomicU32::new(0),
         member: AtomicU32::new(Member::OUTSIDE.0),
-        record: Recorded::NOWHERE,
+        record: Recorded::nowhere(),
     };
 }
 

@@ -13,7 +13,7 @@
 //! | `changed-order` | the order of spawns, from last to first | place |
 //! | `changed-order-labelled` | the same | label: nothing diverges |
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 
 use axsched_ext::{pbg::CONTROL, syscall};
 use sched_tests_common::{
@@ -120,5 +120,5 @@ fn run(name: &'static str, original: usize, changed: usize) {
         && replay_ns * 10 <= alone_ns * 11
         && differs != (changed == 6)
         && (status.diverged() == 0 || status.first.is_some());
-    print_lines(&setting(name), &vec![alone, replay]);
+    print_lines(&setting(name), &[alone, replay]);
 }
