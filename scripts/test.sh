@@ -49,7 +49,8 @@ check() {
     fi
 }
 
-show() { tee -a /dev/stderr; } # also into the log; without -a it would begin anew
+# Also into the log (without -a it would begin anew), and without the guest's CR.
+show() { tr -d '\r' | tee -a /dev/stderr; }
 
 # --- Host -------------------------------------------------------------------
 
