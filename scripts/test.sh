@@ -401,6 +401,7 @@ killed() {
     rm -f "$img"
     SELFTEST=rewrite make build "${with[@]}"
     for n in {1..10}; do
+        : >"$out" # not the last boot's, when it is looked at before make begins
         set -m
         SELFTEST=rewrite make justrun "${with[@]}" >"$out" 2>&1 &
         pid=$!
@@ -412,6 +413,12 @@ killed() {
         sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
         kill -KILL -- "-$pid"
         wait "$pid" || true
+        # The others of its group are a moment later, and the image is theirs till then.
+        for _ in {1..50}; do
+            if [[ -z $(running "$img") ]]; then break; fi
+            sleep 0.1
+        done
+        sleep 0.5
         echo "boot $n: $(grep '^REWRITE [fr]' "$out"), $(grep -c '^REWRITE [0-9]' "$out") times"
         if grep panicked "$out"; then cat "$out"; return 1; fi
         grep -q '"pass":true' "$out"
@@ -508,7 +515,9 @@ for arch in "${ARCHES[@]}"; do
         built_in "$arch" realtime 100 101
     check "qemu: a profile is kept on a disk, $arch" disk_twice "$arch"
     check "qemu: a replayed yield without preemption, $arch, 3/4 of stock FIFO" cheap_yields "$arch"
-    for case in loops more less order order-labelled; do
+    cases=order
+    if [[ $arch == x86_64 ]]; then cases='loops more less order order-labelled'; fi
+    for case in $cases; do
         check "qemu: a changed program, $arch, $case" selftest "changed-$case" ARCH="$arch" FEATURES=sched_pbg
     done
     check "qemu: selftest tasks $arch sched_pbg" selftest tasks ARCH="$arch" FEATURES=sched_pbg
