@@ -37,7 +37,7 @@
 //! burst is what SJF and its kin go by, but a job is not over when it waits, and to let
 //! a long one go first because it waits soon costs all the others (the app `batch`,
 //! whose jobs wait up to seven times, has an average turnaround of 903 ms by next
-//! bursts and of 833 ms by jobs; x86_64, full scale). Rule 6 is Smith's backward rule, from the
+//! bursts and of 813 ms by jobs; x86_64, full scale). Rule 6 is Smith's backward rule, from the
 //! same paper: of the tasks that may be last, the longest is. It finds an order if
 //! there is one, that is, if the order of latest times is one (Jackson, Scheduling
 //! a production line to minimize maximum tardiness, 1955; today EDF). Rule 8 is
