@@ -23,9 +23,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
-use super::measure::{Recorded, Recorder};
+use super::measure::{LabelCell, Recorded, Recorder};
 use super::plan::Plan;
 use super::replay::Table;
+use super::reserved;
 use super::stored::{
     self, Architecture, Expected, Header, Label, Mismatch, PolicyName, Program, ProgramName,
     StoredProfile, StoredTask,
@@ -350,12 +351,6 @@ pub(super) fn count(counter: &AtomicU32) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
-/// The label for the next spawn, without a lock: `spawned` may interrupt a call.
-struct NextLabel {
-    len: AtomicU8,
-    bytes: [AtomicU64; 4],
-}
-
 /// One PBG: its calls and the mailbox to its schedulers. There is one for the
 /// system, [`CONTROL`]; tests make their own.
 pub struct Control {
@@ -365,7 +360,8 @@ pub struct Control {
     pub(super) running: Recorded,
     queues: AtomicU32,
     fifo: AtomicBool,
-    next_label: NextLabel,
+    /// For the next spawn. Without a lock: `spawned` may interrupt a call.
+    next_label: LabelCell,
     pub(super) tally: Tally,
     inner: SpinMutex<Inner>,
 }
@@ -378,10 +374,7 @@ impl Control {
             running: Recorded::nowhere(),
             queues: AtomicU32::new(0),
             fifo: AtomicBool::new(false),
-            next_label: NextLabel {
-                len: AtomicU8::new(0),
-                bytes: [const { AtomicU64::new(0) }; 4],
-            },
+            next_label: LabelCell::new(),
             tally: Tally::new(),
             inner: SpinMutex::new(Inner {
                 phase: Phase::Idle,
@@ -546,16 +539,13 @@ impl Control {
         };
         let mut copy = StoredProfile {
             header: profile.header,
-            tasks: Vec::new(),
+            tasks: reserved(profile.tasks.len())?,
         };
         if copy.header.frequency_hz == 0 {
             copy.header.program = about.program;
             copy.header.frequency_hz = about.frequency_hz;
             copy.header.cpus = about.cpus;
         }
-        copy.tasks
-            .try_reserve_exact(profile.tasks.len())
-            .map_err(|_| Error::NoMemory)?;
         for task in &profile.tasks {
             copy.tasks.push(copied(task)?);
         }
@@ -568,28 +558,15 @@ impl Control {
     /// See the table in [`syscall`](crate::syscall).
     pub fn label_next(&self, label: &str) -> Result<(), Error> {
         let label = Label::new(label).map_err(|_| Error::BadLabel)?;
-        let mut bytes = [0; 32];
-        let text = label.as_str().as_bytes();
-        bytes[..text.len()].copy_from_slice(text);
-        for (word, bytes) in self.next_label.bytes.iter().zip(bytes.as_chunks().0) {
-            word.store(u64::from_le_bytes(*bytes), Relaxed);
-        }
-        self.next_label.len.store(text.len() as u8, Release);
+        self.next_label.set(Some(&label));
         Ok(())
     }
 
     /// The label for the task that is being spawned, once.
     pub(super) fn take_label(&self) -> Option<Label> {
-        let len = self.next_label.len.load(Relaxed);
-        if len == 0 {
-            return None;
-        }
-        self.next_label.len.store(0, Relaxed);
-        let mut bytes = [0; 32];
-        for (word, bytes) in self.next_label.bytes.iter().zip(bytes.as_chunks_mut().0) {
-            *bytes = word.load(Relaxed).to_le_bytes();
-        }
-        Label::new(core::str::from_utf8(bytes.get(..len as usize)?).ok()?).ok()
+        let label = self.next_label.get()?;
+        self.next_label.set(None);
+        Some(label)
     }
 
     /// What PBG is doing, and how the replay has gone so far.
@@ -669,9 +646,7 @@ fn header(base: Base, unrecorded: u64) -> Header {
 }
 
 fn copied(task: &StoredTask) -> Result<StoredTask, Error> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(task.phases.list.len())
-        .map_err(|_| Error::NoMemory)?;
+    let mut list = reserved(task.phases.list.len())?;
     list.extend_from_slice(&task.phases.list);
     let phases = stored::Phases {
         order: task.phases.order,

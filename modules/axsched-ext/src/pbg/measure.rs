@@ -27,8 +27,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 
+use super::reserved;
 use super::stored::{
     Ended, Figure, Figures, Label, PhaseOrder, Phases, Place, StoredPhase, StoredTask,
 };
@@ -63,6 +64,48 @@ impl Word {
     #[inline(always)]
     fn add(&self, by: u64) {
         self.set(self.get().wrapping_add(by));
+    }
+}
+
+/// A label or none, with one writer at a time. The length is written last, so that an
+/// interrupt finds the whole label or none.
+pub struct LabelCell {
+    len: AtomicU64,
+    bytes: [Word; 4],
+}
+
+impl LabelCell {
+    /// None.
+    pub const fn new() -> Self {
+        Self {
+            len: AtomicU64::new(0),
+            bytes: [const { Word(AtomicU64::new(0)) }; 4],
+        }
+    }
+
+    /// From now on this one.
+    pub fn set(&self, label: Option<&Label>) {
+        let text = label.map_or(&[][..], |label| label.as_str().as_bytes());
+        let mut bytes = [0; 32];
+        bytes[..text.len()].copy_from_slice(text);
+        self.len.store(0, Release);
+        for (word, bytes) in self.bytes.iter().zip(bytes.as_chunks().0) {
+            word.set(u64::from_le_bytes(*bytes));
+        }
+        self.len.store(text.len() as u64, Release);
+    }
+
+    /// The label.
+    pub fn get(&self) -> Option<Label> {
+        let len = self.len.load(Relaxed) as usize;
+        if len == 0 {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (word, bytes) in self.bytes.iter().zip(bytes.as_chunks_mut().0) {
+            *bytes = word.get().to_le_bytes();
+        }
+        Label::new(core::str::from_utf8(bytes.get(..len)?).ok()?).ok()
     }
 }
 
@@ -109,7 +152,6 @@ impl Phase {
 
 /// What is known of one task. Aligned, so that the first line of the cache holds
 /// all that a context switch writes.
-#[derive(Default)]
 #[repr(align(64))]
 pub struct Record {
     /// BALANCE.
@@ -131,8 +173,7 @@ pub struct Record {
     children: Word,
     /// Index of this record.
     index: Word,
-    label: [Word; 4],
-    label_len: Word,
+    label: LabelCell,
     /// How many of `phases` there are, and whether they stand by ending.
     count: Word,
     by_ending: Word,
@@ -188,8 +229,7 @@ impl Record {
             ordinal: zero(),
             children: zero(),
             index: Word(AtomicU64::new(NOBODY)),
-            label: [const { zero() }; 4],
-            label_len: zero(),
+            label: LabelCell::new(),
             count: zero(),
             by_ending: zero(),
             phases: [const {
@@ -296,25 +336,6 @@ impl Record {
         (index != NOBODY).then_some(index as u32)
     }
 
-    fn set_label(&self, label: Option<&Label>) {
-        let text = label.map_or(&[][..], |label| label.as_str().as_bytes());
-        let mut bytes = [0; 32];
-        bytes[..text.len()].copy_from_slice(text);
-        for (word, bytes) in self.label.iter().zip(bytes.as_chunks().0) {
-            word.set(u64::from_le_bytes(*bytes));
-        }
-        self.label_len.set(text.len() as u64);
-    }
-
-    fn label(&self) -> Option<Label> {
-        let mut bytes = [0; 32];
-        for (word, bytes) in self.label.iter().zip(bytes.as_chunks_mut().0) {
-            *bytes = word.get().to_le_bytes();
-        }
-        let text = bytes.get(..self.label_len.get() as usize)?;
-        Label::new(core::str::from_utf8(text).ok()?).ok()
-    }
-
     /// What it says at `now`; `runs` is whether the task has the CPU.
     fn read(&self, now: Counts, runs: bool) -> Result<StoredTask, Error> {
         let spawned = Counts(self.spawned.get());
@@ -338,7 +359,7 @@ impl Record {
         };
         Ok(StoredTask {
             key: TaskKey::from_bits(self.key.get()),
-            label: self.label(),
+            label: self.label.get(),
             place: match self.parent.get() {
                 NOBODY => Place::Root {
                     ordinal: self.ordinal.get() as u32,
@@ -358,9 +379,7 @@ impl Record {
 
     /// The phases, with the last stretch, which ends with the record.
     fn read_phases(&self, run: u64) -> Result<Phases, Error> {
-        let mut list = Vec::new();
-        list.try_reserve_exact(MAX_PHASES + 2)
-            .map_err(|_| Error::NoMemory)?;
+        let mut list = reserved(MAX_PHASES + 2)?;
         list.extend(
             self.phases[..self.count.get() as usize]
                 .iter()
@@ -419,14 +438,10 @@ pub struct Recorder {
 impl Recorder {
     /// An empty table, for good: the scheduler may look at it at any time.
     pub fn leak() -> Result<&'static Self, Error> {
-        let mut records = Vec::new();
-        records
-            .try_reserve_exact(MAX_TASKS)
-            .map_err(|_| Error::NoMemory)?;
+        let mut records = reserved(MAX_TASKS)?;
         records.resize_with(MAX_TASKS, Record::new);
         // A vector of one, because `Box::new` aborts where memory is short.
-        let mut one = Vec::new();
-        one.try_reserve_exact(1).map_err(|_| Error::NoMemory)?;
+        let mut one = reserved(1)?;
         one.push(Self {
             records: records.into_boxed_slice(),
             root: Record::new(),
@@ -492,7 +507,7 @@ impl Recorder {
         record.parent.set(parent.index().map_or(NOBODY, u64::from));
         record.ordinal.set(ordinal);
         record.index.set(index as u64);
-        record.set_label(label);
+        record.label.set(label);
         self.len.store(index + 1, Relaxed);
         record
     }
@@ -537,12 +552,6 @@ impl Recorder {
         let left_out = (records.len() - tasks.len()) as u64;
         Ok((tasks, left_out))
     }
-}
-
-fn reserved<A>(len: usize) -> Result<Vec<A>, Error> {
-    let mut vec = Vec::new();
-    vec.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
-    Ok(vec)
 }
 
 #[cfg(test)]

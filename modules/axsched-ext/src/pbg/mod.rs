@@ -76,6 +76,7 @@ mod replay;
 pub mod stored;
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -95,11 +96,12 @@ use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Remember, Return, Tick};
 use crate::queue::{Queue, Slot};
 use crate::rr::{self, RrState};
+use crate::syscall::Error;
 use crate::task::{Fresh, Task};
 use crate::units::Counts;
 use control::{Order, Stance};
 use measure::{OUTSIDE, Recorded, Recorder};
-use replay::{Hit, Replay};
+use replay::Replay;
 
 /// Timer ticks in a slice of the base policy and of the fallback queue.
 pub const SLICE_TICKS: usize = 5;
@@ -181,6 +183,13 @@ impl AsRef<RrState<SLICE_TICKS>> for PbgState {
     fn as_ref(&self) -> &RrState<SLICE_TICKS> {
         &self.slice
     }
+}
+
+/// An empty vector with room for `len`: what the calls allocate may be refused.
+fn reserved<A>(len: usize) -> Result<Vec<A>, Error> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
+    Ok(vec)
 }
 
 /// Who made the last starting call.
@@ -562,13 +571,8 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
         let tally = &control.tally;
         let member = self.member;
         let follows = replay.follows(member);
-        let hit = match member {
-            _ if follows => Hit::Planned,
-            Member::OUTSIDE => Hit::Outside,
-            Member::ROOT => Hit::Root,
-            _ => Hit::OffPlan,
-        };
-        if replay.drifts(hit) {
+        let is_programs = !matches!(member, Member::OUTSIDE | Member::ROOT);
+        if is_programs && replay.drifts(!follows) {
             let queue = &mut self.queue;
             replay.drop_plan(|task| queue.push_back(task), tally); // rule 10
         }

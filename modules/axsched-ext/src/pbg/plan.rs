@@ -79,6 +79,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::reserved;
 use super::stored::{Ended, PhaseOrder, StoredProfile, StoredTask};
 use crate::syscall::Error;
 use crate::units::{Counts, TaskKey};
@@ -191,12 +192,6 @@ fn latest(task: &StoredTask) -> Option<Counts> {
 /// The most CPU time of a task: how long it is where promises are made.
 fn most(task: &StoredTask) -> Counts {
     Counts(task.figures.run.most)
-}
-
-fn reserved<A>(len: usize) -> Result<Vec<A>, Error> {
-    let mut vec = Vec::new();
-    vec.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
-    Ok(vec)
 }
 
 impl Plan {

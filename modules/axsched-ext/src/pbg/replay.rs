@@ -6,7 +6,6 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -14,7 +13,7 @@ use super::control::{Tally, Why, count};
 use super::measure::MAX_TASKS;
 use super::plan::{Plan, Step};
 use super::stored::Label;
-use super::{Member, PbgState};
+use super::{Member, PbgState, reserved};
 use crate::event::Tick;
 use crate::queue::Queue;
 use crate::syscall::Error;
@@ -242,9 +241,7 @@ pub const ENTRY_BYTES: usize = size_of::<Entry>()
     + size_of::<Queue<(), PbgState>>();
 
 fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
-    let mut vec = Vec::new();
-    vec.try_reserve_exact(items.len())
-        .map_err(|_| Error::NoMemory)?;
+    let mut vec = reserved(items.len())?;
     vec.extend(items);
     Ok(vec.into_boxed_slice())
 }
@@ -252,7 +249,6 @@ fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> 
 impl Table {
     pub fn new(plan: &Plan) -> Result<Self, Error> {
         let tasks = plan.tasks();
-        let ranked = || tasks.iter().zip(0u32..);
         let mut by_key = boxed(
             tasks
                 .iter()
@@ -283,18 +279,12 @@ impl Table {
             entry
         }))?;
         let mut first = 0;
-        for (task, rank) in ranked() {
-            if task.band != tasks[first as usize].band {
-                first = rank;
+        for band in tasks.chunk_by(|a, b| a.band == b.band) {
+            let end = first + band.len();
+            for entry in &mut entries[first..end] {
+                entry.band = first as u32..end as u32;
             }
-            let last = tasks
-                .get(rank as usize + 1)
-                .is_none_or(|next| next.band != task.band);
-            if last {
-                for entry in &mut entries[first as usize..=rank as usize] {
-                    entry.band = first..rank + 1;
-                }
-            }
+            first = end;
         }
         Ok(Self {
             entries,
@@ -324,19 +314,6 @@ impl Table {
         let at = band.partition_point(|&run| run < remains);
         start as usize + at.min(band.len() - 1)
     }
-}
-
-/// Who had the CPU when a tick came, as far as the plan goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hit {
-    /// A task that the plan knows, and that follows it.
-    Planned,
-    /// One of the program's that does not.
-    OffPlan,
-    /// The root.
-    Root,
-    /// None of the program's.
-    Outside,
 }
 
 /// A plan that is being followed by a scheduler of tasks `T`.
@@ -603,14 +580,10 @@ impl<T> Replay<T> {
         Tick::Reschedule
     }
 
-    /// Rule 10: whom a tick hit. Whether the plan is to be dropped.
-    pub fn drifts(&mut self, hit: Hit) -> bool {
-        let off = match hit {
-            Hit::Planned => 0,
-            Hit::OffPlan => 1,
-            Hit::Root | Hit::Outside => return false,
-        };
-        self.table.off_plan = self.table.off_plan << 1 | off;
+    /// Rule 10: a tick hit a task of the program, on or off the plan. Whether the plan is
+    /// to be dropped.
+    pub fn drifts(&mut self, off: bool) -> bool {
+        self.table.off_plan = self.table.off_plan << 1 | u64::from(off);
         !self.table.dropped && self.table.off_plan.count_ones() >= DROP_TICKS
     }
 
