@@ -79,8 +79,9 @@ pub trait Policy {
     /// Whether [`keep`](Policy::keep) and [`kept`](Policy::kept) are for it.
     const KEEPS: bool = false;
 
-    /// The running task yields; the policy may take it, to let it go on at once. A
-    /// short way for those who have one: what is refused goes the usual way.
+    /// The running task yields, and the policy may take it: into its queue, or to let
+    /// it go on at once. A short way for those who have one: what is refused goes the
+    /// usual way.
     ///
     /// # Errors
     /// The task, if it is not taken.
@@ -88,7 +89,7 @@ pub trait Policy {
     fn keep(&mut self, task: TaskRef<Self>) -> Result<(), TaskRef<Self>> {
         Err(task)
     }
-    /// The task that was taken, at the pick that follows.
+    /// The task that was taken to go on at once, at the pick that follows.
     #[inline]
     fn kept(&mut self) -> Option<TaskRef<Self>> {
         None

@@ -265,18 +265,20 @@ pub(super) enum Order {
     Replay(Table),
 }
 
-/// Which way the scheduler's calls go.
+/// Which way the scheduler's calls go. A number and not an `enum`: a pick compares
+/// the byte that it has loaded, and nothing has to be made of it first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Stance {
+pub(super) struct Stance(u8);
+
+impl Stance {
     /// The base policy.
-    Base = 0,
+    pub const BASE: Self = Self(0);
     /// The base policy, recorded.
-    Measure = 1,
+    pub const MEASURE: Self = Self(1);
     /// A plan.
-    Replay = 2,
+    pub const REPLAY: Self = Self(2);
     /// There is an order to be taken first.
-    Order = 3,
+    pub const ORDER: Self = Self(3);
 }
 
 struct Inner {
@@ -370,7 +372,7 @@ impl Control {
     /// Idle, without a profile.
     pub const fn new() -> Self {
         Self {
-            stance: AtomicU8::new(Stance::Base as u8),
+            stance: AtomicU8::new(Stance::BASE.0),
             running: Recorded::nowhere(),
             queues: AtomicU32::new(0),
             fifo: AtomicBool::new(false),
@@ -402,7 +404,7 @@ impl Control {
     fn publish(&self, mut inner: SpinMutexGuard<'_, Inner>, phase: Phase, order: Order) {
         inner.phase = phase;
         inner.order = Some(order);
-        self.set_stance(Stance::Order); // under the lock: see the module documentation
+        self.set_stance(Stance::ORDER); // under the lock: see the module documentation
     }
 
     /// See [`syscall::measure_start`](crate::syscall::measure_start).
@@ -591,16 +593,11 @@ impl Control {
 
     #[inline(always)]
     pub(super) fn stance(&self) -> Stance {
-        match self.stance.load(Relaxed) {
-            0 => Stance::Base,
-            1 => Stance::Measure,
-            2 => Stance::Replay,
-            _ => Stance::Order,
-        }
+        Stance(self.stance.load(Relaxed))
     }
 
     pub(super) fn set_stance(&self, stance: Stance) {
-        self.stance.store(stance as u8, Release);
+        self.stance.store(stance.0, Release);
     }
 
     /// Whether a tick preempts under the base policy.

@@ -192,6 +192,9 @@ fn reserved<A>(len: usize) -> Result<Vec<A>, Error> {
     Ok(vec)
 }
 
+/// `keeps` of a queue that follows no plan.
+const NO_PLAN: i64 = -1;
+
 /// Who made the last starting call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Root {
@@ -219,10 +222,11 @@ pub struct Pbg<T, C, M> {
     since: Counts,
     /// KEEP: how often the running task may yield and go on at once. Above 0 only if
     /// it follows the plan, and nothing has become ready and no tick has asked for
-    /// the CPU since it was dispatched: then nobody can be before it.
-    keeps: u64,
-    /// What `keeps` was at the dispatch.
-    granted: u64,
+    /// the CPU since it was dispatched: then nobody can be before it. Below 0
+    /// exactly if there is no `replay`: then a yield is the base policy's.
+    keeps: i64,
+    /// What `keeps` was at the dispatch, in a replay.
+    granted: i64,
     /// The running task, between its yield and the pick that gives it the CPU back.
     held: Slot<T, PbgState>,
     types: PhantomData<(C, M)>,
@@ -248,7 +252,7 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         };
         let Some(order) = order else {
             // Another queue has it.
-            return control.set_stance(Stance::Base);
+            return control.set_stance(Stance::BASE);
         };
         self.epoch += 1;
         self.root = match (running.is_null(), self.root) {
@@ -260,7 +264,7 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         let stance = match order {
             Order::Stop => {
                 self.recorder = None;
-                Stance::Base
+                Stance::BASE
             }
             Order::Measure(recorder) => {
                 // Here and not in the call: until now this queue may have written
@@ -268,13 +272,14 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
                 recorder.clear();
                 control.running.set(recorder.root());
                 self.recorder = Some(recorder);
-                Stance::Measure
+                Stance::MEASURE
             }
             Order::Replay(table) => {
                 self.replay = Some(Replay::new(table));
+                self.keeps = 0;
                 self.member = Member::ROOT;
                 self.since = C::now();
-                Stance::Replay
+                Stance::REPLAY
             }
         };
         self.queue.each(|task| {
@@ -326,30 +331,26 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         }
     }
 
-    /// A task comes back, and does not keep the CPU.
-    ///
-    /// Not inlined, so that `axtask` can inline the put with KEEP in it; and with
-    /// every call at its end, so that a yield saves no registers for the others.
+    /// A yield under the base policy. Not inlined, so that `axtask` can inline what
+    /// leads here: that is cheaper than to have this inlined where that is not.
     #[inline(never)]
-    fn come_back(&mut self, task: Arc<PbgTask<T>>, why: Return) {
-        if M::control().stance() == Stance::Replay {
-            self.come_back_planned(task, why);
-        } else if why == Return::Yielded {
-            rr::requeue(&mut self.queue, task, why);
-        } else {
-            self.come_back_noted(task, why);
-        }
+    fn yields(&mut self, task: Arc<PbgTask<T>>) {
+        rr::requeue(&mut self.queue, task, Return::Yielded);
     }
 
+    /// A task comes back, and neither keeps the CPU nor yields under the base policy.
+    ///
+    /// Not inlined, so that `axtask` can inline those two.
     #[inline(never)]
-    fn come_back_noted(&mut self, task: Arc<PbgTask<T>>, why: Return) {
-        if M::control().stance() == Stance::Measure {
-            if why == Return::Woken {
+    fn come_back(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        match M::control().stance() {
+            Stance::REPLAY => return self.come_back_planned(task, why),
+            Stance::MEASURE if why == Return::Woken => {
                 self.known(&task);
                 task.state().record.get().woken(C::now());
-            } else {
-                task.state().record.get().preempted();
             }
+            Stance::MEASURE => task.state().record.get().preempted(),
+            _ => {}
         }
         rr::requeue(&mut self.queue, task, why);
     }
@@ -380,7 +381,7 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         let now = C::now();
         replay.charge(self.member, now - self.since);
         self.since = now;
-        replay.yielded(self.member, self.granted - self.keeps, tally);
+        replay.yielded(self.member, (self.granted - self.keeps) as u64, tally);
         self.granted = 0;
         self.keeps = 0;
         if why == Return::Yielded {
@@ -397,7 +398,7 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
     fn stop_keeping(&mut self) {
         if let Some(replay) = &mut self.replay {
             let tally = &M::control().tally;
-            replay.yielded(self.member, self.granted - self.keeps, tally);
+            replay.yielded(self.member, (self.granted - self.keeps) as u64, tally);
         }
         self.granted = 0;
         self.keeps = 0;
@@ -407,33 +408,30 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         }
     }
 
-    #[cold]
-    fn dispatch_ordered(&mut self, running: *const ()) -> Option<Arc<PbgTask<T>>> {
-        self.take_order(running);
-        self.dispatch_as(M::control().stance())
-    }
-
     #[inline(always)]
-    fn dispatch_as(&mut self, stance: Stance) -> Option<Arc<PbgTask<T>>> {
-        match stance {
-            Stance::Measure => {
-                let running = &M::control().running;
-                let now = C::now();
-                running.get().ends(now);
-                let next = self.queue.pop_front();
-                let record = next
-                    .as_ref()
-                    .map_or(&OUTSIDE, |next| next.state().record.get());
-                record.begins(now);
-                running.set(record);
-                next
-            }
-            Stance::Replay => self.dispatch_planned(),
-            Stance::Base | Stance::Order => self.queue.pop_front(),
-        }
+    fn dispatch_measured(&mut self) -> Option<Arc<PbgTask<T>>> {
+        let running = &M::control().running;
+        let now = C::now();
+        running.get().ends(now);
+        let Some(next) = self.queue.pop_front() else {
+            running.set(&OUTSIDE);
+            return None;
+        };
+        let record = next.state().record.get();
+        record.begins(now);
+        running.set(record);
+        Some(next)
     }
 
-    #[inline(never)] // as above
+    /// Not inlined, and all in one, so that the ways that matter are short.
+    #[inline(never)]
+    fn dispatch_otherwise(&mut self, running: *const ()) -> Option<Arc<PbgTask<T>>> {
+        if M::control().stance() == Stance::ORDER {
+            self.take_order(running);
+        }
+        self.dispatch()
+    }
+
     fn dispatch_planned(&mut self) -> Option<Arc<PbgTask<T>>> {
         let Some(replay) = &mut self.replay else {
             return self.queue.pop_front(); // the plan is another queue's
@@ -454,7 +452,7 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         let now = C::now();
         replay.charge(self.member, now - self.since);
         // What it has yielded and was not told, if it has left by itself.
-        replay.yielded(self.member, self.granted - self.keeps, tally);
+        replay.yielded(self.member, (self.granted - self.keeps) as u64, tally);
         if member != self.member {
             replay.handed_over(self.member, tally);
         }
@@ -485,7 +483,7 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
         replay: None,
         member: Member::OUTSIDE,
         since: Counts::ZERO,
-        keeps: 0,
+        keeps: NO_PLAN,
         granted: 0,
         held: Slot::EMPTY,
         types: PhantomData,
@@ -493,11 +491,14 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
 
     #[inline(always)]
     fn keep(&mut self, task: Arc<PbgTask<T>>) -> Result<(), Arc<PbgTask<T>>> {
-        let Some(left) = self.keeps.checked_sub(1) else {
+        if self.keeps > 0 {
+            self.keeps -= 1;
+            self.held.put(task); // rule 5
+        } else if self.keeps < 0 {
+            self.yields(task);
+        } else {
             return Err(task);
-        };
-        self.keeps = left;
-        self.held.put(task); // rule 5
+        }
         Ok(())
     }
 
@@ -507,7 +508,7 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
     }
 
     fn spawned_beside(&mut self, task: Arc<PbgTask<T>>, memory: &mut Remember<false>) {
-        if M::control().stance() == Stance::Order {
+        if M::control().stance() == Stance::ORDER {
             self.take_order(memory.running());
             // The caller may be known by what it was in an earlier epoch.
             memory.forget();
@@ -525,10 +526,10 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
         let mut member = Member::OUTSIDE;
         let mut record = &OUTSIDE;
         match (control.stance(), self.recorder, &mut self.replay) {
-            (Stance::Measure, Some(recorder), _) => {
+            (Stance::MEASURE, Some(recorder), _) => {
                 record = recorder.spawned(control.running.get(), label.as_ref(), C::now());
             }
-            (Stance::Replay, _, Some(replay)) => {
+            (Stance::REPLAY, _, Some(replay)) => {
                 member = replay.spawned(self.member, label.as_ref(), &control.tally);
                 self.stop_keeping();
             }
@@ -548,14 +549,22 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
 
     #[inline]
     fn dispatch_after(&mut self, memory: &Remember<false>) -> Option<Arc<PbgTask<T>>> {
-        match M::control().stance() {
-            Stance::Order => self.dispatch_ordered(memory.running()),
-            stance => self.dispatch_as(stance),
+        let stance = M::control().stance();
+        if stance == Stance::BASE {
+            self.queue.pop_front()
+        } else if stance == Stance::MEASURE {
+            self.dispatch_measured()
+        } else {
+            self.dispatch_otherwise(memory.running())
         }
     }
 
     fn dispatch(&mut self) -> Option<Arc<PbgTask<T>>> {
-        self.dispatch_as(M::control().stance())
+        match M::control().stance() {
+            Stance::MEASURE => self.dispatch_measured(),
+            Stance::REPLAY => self.dispatch_planned(),
+            _ => self.queue.pop_front(), // or the order has to wait
+        }
     }
 
     fn ticked(&mut self, running: &Arc<PbgTask<T>>) -> Tick {

@@ -481,9 +481,10 @@ impl<T> Replay<T> {
 
     /// The yields that `member` may still make without being looked at.
     #[inline]
-    pub fn grant(&self, member: Member) -> u64 {
+    pub fn grant(&self, member: Member) -> i64 {
         let entry = &self.table.entries[member.rank()];
-        entry.may_yield().saturating_sub(entry.yields)
+        let left = entry.may_yield().saturating_sub(entry.yields);
+        left.min(i64::MAX as u64) as i64
     }
 
     /// `member` has yielded so often since it was looked at last (rule 8).
