@@ -27,6 +27,7 @@ ACCEL     ?= n
 BLK       ?= n
 DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH).img)
 QEMU_ARGS ?=
+PBG_BASE  ?= rr
 PBG_PROFILE ?=
 PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH).pbg
 TIMEOUT   ?= 300
@@ -156,6 +157,7 @@ Variables           default      allowed
   PROFILE_OUT=file               where run saves the profile that PBG measured;
                                    default target/pbg/<app>-<arch>.pbg
   PBG_PROFILE=file               a profile to build in: only replayed
+  PBG_BASE=name     rr           what PBG measures under: rr or fifo
   BLK=y             n            a FAT32 disk, on which PBG keeps its profile
   DISK=file                      that disk, made if it is not there;
                                    default target/pbg/<app>-<arch>.img

@@ -37,12 +37,21 @@ ifneq ($(word 2,$(POLICY)),)
   $(error FEATURES=$(FEATURES): two policies: $(POLICY); allowed is at most one of: $(POLICIES))
 endif
 
+$(call one-of,PBG_BASE,rr fifo)
+ifneq ($(PBG_BASE),rr)
+  ifeq ($(filter sched_pbg sched_pbg_coop,$(POLICY)),)
+    $(error PBG_BASE=$(PBG_BASE) FEATURES=$(FEATURES): only PBG measures; allowed are FEATURES=sched_pbg or sched_pbg_coop)
+  endif
+  ifneq ($(strip $(PBG_PROFILE)),)
+    $(error PBG_BASE=$(PBG_BASE) PBG_PROFILE=$(PBG_PROFILE): a profile that is built in is not measured; allowed is one of them)
+  endif
+endif
 ifneq ($(strip $(PBG_PROFILE)),)
   ifneq ($(words $(PBG_PROFILE))-$(wildcard $(PBG_PROFILE)),1-$(PBG_PROFILE))
     $(error PBG_PROFILE=$(PBG_PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved, without blanks in its name)
   endif
-  ifneq ($(POLICY),sched_pbg)
-    $(error PBG_PROFILE=$(PBG_PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed is FEATURES=sched_pbg)
+  ifeq ($(filter sched_pbg sched_pbg_coop,$(POLICY)),)
+    $(error PBG_PROFILE=$(PBG_PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed are FEATURES=sched_pbg or sched_pbg_coop)
   endif
   ifeq ($(BLK),y)
     $(error PBG_PROFILE=$(PBG_PROFILE) BLK=y: two places for a profile; allowed is one of them)

@@ -1,5 +1,5 @@
 # How an app becomes a kernel image.
-# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_PROFILE, and
+# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PBG_PROFILE, and
 #      SELFTEST and SCHED_YIELDS from the environment;
 #      POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
 #      target/toolchain.mk
@@ -28,6 +28,7 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(TIMING:icount=) $(filter-out smp1,smp$(SMP)) $(MODE:release=) \
     $(filter-out log_warn,log_$(LOG)) $(filter-out 128M,$(MEM)) \
     $(filter-out scale1,scale$(SCALE)) $(filter blk,$(BLK:y=blk)) \
+    $(patsubst fifo,under_fifo,$(filter fifo,$(PBG_BASE))) \
     $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
     $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
     $(patsubst y,trace,$(filter y,$(TRACE)))
@@ -46,5 +47,5 @@ BUILD = CARGO='$(CARGO)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LIN
     AX_MODE='$(MODE)' AX_LOG='$(LOG)' \
     SCHED_SCALE='$(SCALE)' SCHED_TIMING='$(TIMING)' $(if $(SELFTEST),SELFTEST='$(SELFTEST)') \
     $(if $(SCHED_YIELDS),SCHED_YIELDS='$(SCHED_YIELDS)') \
-    PBG_PROFILE='$(abspath $(PBG_PROFILE))' \
+    PBG_BASE='$(PBG_BASE)' PBG_PROFILE='$(abspath $(PBG_PROFILE))' \
     scripts/build.sh

@@ -38,7 +38,7 @@ LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURE
 SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --profile tool --package schedlab --
 
 # All cells are built and booted in make's own way otherwise.
-LAB_REFUSED := $(foreach v,MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_PROFILE PROFILE_OUT,$(if $(filter command%,$(origin $(v))),$(v)=$($(v))))
+LAB_REFUSED := $(foreach v,MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE PROFILE_OUT,$(if $(filter command%,$(origin $(v))),$(v)=$($(v))))
 ifneq ($(filter matrix compare,$(MAKECMDGOALS)),)
   ifneq ($(strip $(LAB_REFUSED)),)
     $(error $(strip $(LAB_REFUSED)): not of a matrix; allowed are A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB)

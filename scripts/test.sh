@@ -11,7 +11,7 @@ filter=${1:-}
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TRACE V T SELFTEST GANTT_OUT LAB
-unset BLK DISK PBG_PROFILE
+unset BLK DISK PBG_BASE PBG_PROFILE
 export PROFILE_OUT= # what the user has kept stays as it is
 
 readonly ARCHES=(x86_64 riscv64 aarch64)
@@ -110,7 +110,7 @@ help_text() { # whatever the variables say, and to be read at 80 columns
     out=$(make ARCH=nonsense SMP=x)
     echo "$out"
     for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT TRACE \
-        PROFILE_OUT PBG_PROFILE BLK DISK; do
+        PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK; do
         grep -q "^  $v=" <<<"$out"
     done
     for v in setup build run justrun matrix compare gantt cost experiment-cost experiment-turnaround test clippy fmt doc clean prepush "${policies[@]}"; do
@@ -325,6 +325,14 @@ built_in() { # built_in ARCH APP SCALE PERCENT
     ((avg * 100 <= bound * $4))
 }
 
+# What it was measured under is in the profile, and a plan can be made of it.
+under_fifo() {
+    local out=$logs/under-fifo
+    pbg realtime SCALE=100 PBG_BASE=fifo PROFILE_OUT="$out.pbg" | show >"$out"
+    [[ $(phases_passed "$out") == 'measure replay' ]]
+    grep -a fifo "$out.pbg" | wc -c
+}
+
 # A profile that is of no use is refused with the reason; the program runs.
 built_in_refused() { # built_in_refused KIND REASON VARIABLES...
     local out=$logs/refused good=$logs/x86_64-realtime.pbg bad=$logs/refused.pbg
@@ -493,6 +501,8 @@ check 'make: refuses TRACE=yes' refused 'n y' TRACE=yes
 check 'make: refuses ACCEL=y under icount' refused TIMING=real ACCEL=y
 check 'make: refuses an unknown BLK' refused BLK=x BLK=x
 check 'make: refuses a DISK without BLK=y' refused BLK=y DISK=disk.img
+check 'make: refuses PBG_BASE=cfs' refused 'rr fifo' FEATURES=sched_pbg PBG_BASE=cfs
+check 'make: refuses a PBG_BASE for another policy' refused 'only PBG' FEATURES=sched_rr PBG_BASE=fifo
 check 'make: refuses a PBG_PROFILE that is not there' refused 'no such file' FEATURES=sched_pbg PBG_PROFILE=none.pbg
 check 'make: refuses a PBG_PROFILE for another policy' refused FEATURES=sched_pbg FEATURES=sched_rr PBG_PROFILE=README.md
 check 'make: refuses a PBG_PROFILE beside a disk' refused 'two places' FEATURES=sched_pbg PBG_PROFILE=README.md BLK=y
@@ -528,6 +538,7 @@ for arch in "${ARCHES[@]}"; do
             check "qemu: boot log $policy" boot_log "$policy"
         done
         check 'qemu: make cost, sched_pbg' cost_table
+        check 'qemu: a profile is measured under FIFO' under_fifo
         check 'qemu: selftest calls sched_pbg' selftest calls FEATURES=sched_pbg
         check 'qemu: selftest calls sched_rr' selftest calls FEATURES=sched_rr
         check 'qemu: selftest share sched_pbg' selftest share FEATURES=sched_pbg

@@ -10,7 +10,7 @@
 //!
 //! | call | needs | takes |
 //! |---|---|---|
-//! | [`measure_start`] | neither measuring nor replaying | 1.75 MiB the first time, kept ([`RECORD_BYTES`](crate::pbg::RECORD_BYTES) a task) |
+//! | [`measure_start`], [`measure_start_under`] | neither measuring nor replaying | 1.75 MiB the first time, kept ([`RECORD_BYTES`](crate::pbg::RECORD_BYTES) a task) |
 //! | [`measure_end`] | measuring | 712 bytes a recorded task, kept, and 16 more for the call |
 //! | [`start_pbg`] | a profile; neither measuring nor replaying | 184 bytes a planned task ([`ENTRY_BYTES`](crate::pbg::ENTRY_BYTES)) and 16 a step, kept, and the plan for the call |
 //! | [`label_next`] | | nothing |
@@ -40,7 +40,7 @@
 //! spawned after that are unknown to the plan. Measuring is for one CPU:
 //! with several, who spawned a task cannot be told from what a queue sees.
 
-use crate::pbg::CONTROL;
+use crate::pbg::{Base, CONTROL};
 use crate::selected::HAS_PBG;
 
 /// Why a call was refused. Nothing has changed.
@@ -119,13 +119,22 @@ const fn built_in() -> Result<(), Error> {
     }
 }
 
-/// Starts measuring: from now on the caller's descendants are recorded.
+/// Starts measuring: from now on the caller's descendants are recorded, under round
+/// robin.
 ///
 /// # Errors
 /// See the [table](self).
 pub fn measure_start() -> Result<(), Error> {
+    measure_start_under(Base::RoundRobin)
+}
+
+/// The same under a base policy of choice.
+///
+/// # Errors
+/// See the [table](self).
+pub fn measure_start_under(base: Base) -> Result<(), Error> {
     built_in()?;
-    CONTROL.measure_start()
+    CONTROL.measure_start_under(base)
 }
 
 /// Ends measuring and makes a profile of it, in place of an earlier one.

@@ -4,10 +4,13 @@
 //! |---|---|---|
 //! | `SCHED_SCALE` | divides a workload's counts; a whole number from 1 | 1 |
 //! | `SCHED_TIMING` | `icount` (virtual time) or `real` | `icount` |
+//! | `PBG_BASE` | what PBG measures under: `rr` or `fifo` | `rr` |
 //! | `PBG_PROFILE` | a file with a profile to build in (`build.rs`) | none |
 //!
 //! Anything else is a compile error. Nothing here changes what the guest does
 //! with its clock: `SCHED_TIMING` is what the one who starts QEMU says.
+
+use axsched_ext::pbg::Base;
 
 /// What a workload's counts are divided by.
 pub const SCALE: u64 = match option_env!("SCHED_SCALE") {
@@ -19,6 +22,12 @@ pub const SCALE: u64 = match option_env!("SCHED_SCALE") {
 pub const TIMING: &str = match option_env!("SCHED_TIMING") {
     Some(text) => parse_timing(text),
     None => "icount",
+};
+
+/// What PBG measures under.
+pub const PBG_BASE: Base = match option_env!("PBG_BASE") {
+    Some(text) => parse_base(text),
+    None => Base::RoundRobin,
 };
 
 /// Whether the image keeps when each task had its CPU: the feature `trace`, which
@@ -60,6 +69,14 @@ const fn parse_timing(text: &str) -> &'static str {
     }
 }
 
+const fn parse_base(text: &str) -> Base {
+    match text.as_bytes() {
+        b"rr" => Base::RoundRobin,
+        b"fifo" => Base::Fifo,
+        _ => panic!("PBG_BASE must be `rr` or `fifo`"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +86,7 @@ mod tests {
         assert_eq!(parse_scale("1"), 1);
         assert_eq!(parse_scale("250"), 250);
         assert_eq!(parse_timing("real"), "real");
+        assert_eq!(parse_base("fifo"), Base::Fifo);
     }
 
     #[test]
@@ -81,5 +99,11 @@ mod tests {
     #[should_panic(expected = "SCHED_TIMING must be")]
     fn an_unknown_timing_is_refused() {
         parse_timing("kvm");
+    }
+
+    #[test]
+    #[should_panic(expected = "PBG_BASE must be")]
+    fn an_unknown_base_policy_is_refused() {
+        parse_base("cfs");
     }
 }

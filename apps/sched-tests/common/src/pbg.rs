@@ -9,6 +9,7 @@ use axsched_ext::{
 };
 
 use crate::{
+    config,
     kept::{self, Found, Origin},
     platform::{self, println},
     results::{Fate, Phase, Report},
@@ -107,7 +108,7 @@ fn followed(origin: Origin) -> Option<Report> {
 }
 
 fn measure_and_replay(app: &App, about: &About) -> Ran {
-    if let Err(error) = syscall::measure_start() {
+    if let Err(error) = syscall::measure_start_under(config::PBG_BASE) {
         println!("No measurement, no profile: {error}. One ordinary run instead.\n");
         let mut run = run_phase(app, "run");
         run.pass &= error == syscall::Error::NotSupported && platform::cpus() > 1;

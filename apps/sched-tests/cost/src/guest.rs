@@ -13,7 +13,7 @@ use axsched_ext::{
 use axtask::{WaitQueue, WeakAxTaskRef};
 use kernel_guard::NoPreempt;
 use sched_tests_common::{
-    config::SCALE,
+    config::{self, SCALE},
     platform::{self, now_ns, println},
     results::{Phase, Question, Setting, cost_line},
     runner::{print_heading, print_lines, setting},
@@ -58,7 +58,7 @@ pub fn main() {
 
 fn idle_measure_and_replay() -> Vec<(Phase, Vec<Cost>)> {
     let mut phases: Vec<_> = [run_phase("idle")].into();
-    if let Err(error) = syscall::measure_start() {
+    if let Err(error) = syscall::measure_start_under(config::PBG_BASE) {
         println!("No measurement: {error}.\n");
         phases[0].0.pass &= error == Error::NotSupported && platform::cpus() > 1;
         return phases;
