@@ -201,11 +201,6 @@ pub fn jain(values: impl Iterator<Item = u64> + Clone) -> f64 {
 pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
-        app: &'a str,
-        arch: &'a str,
-        smp: usize,
-        sched: &'a str,
-        phase: &'a str,
         task: &'a str,
         submit_ns: u64,
         first_run_ns: u64,
@@ -219,14 +214,11 @@ pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> String 
         #[serde(skip_serializing_if = "Option::is_none")]
         run_in_window_ns: Option<u64>,
     }
-    line(
+    phase_line(
         "SCHED-TASK",
+        setting,
+        phase.name,
         &Line {
-            app: setting.app,
-            arch: setting.arch,
-            smp: setting.smp,
-            sched: setting.sched,
-            phase: phase.name,
             task: &task.name,
             submit_ns: task.submit_ns,
             first_run_ns: task.first_run_ns,
@@ -245,25 +237,17 @@ pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> String 
 pub fn trace_lines(setting: &Setting, phase: &Phase) -> impl Iterator<Item = String> {
     #[derive(Serialize)]
     struct Line<'a> {
-        app: &'a str,
-        arch: &'a str,
-        smp: usize,
-        sched: &'a str,
-        phase: &'a str,
         task: &'a str,
         bin_ns: u64,
         run_ns: &'a [u64],
     }
     phase.tasks.iter().filter_map(move |task| {
         let timeline = task.timeline.as_ref()?;
-        Some(line(
+        Some(phase_line(
             "SCHED-TRACE",
+            setting,
+            phase.name,
             &Line {
-                app: setting.app,
-                arch: setting.arch,
-                smp: setting.smp,
-                sched: setting.sched,
-                phase: phase.name,
                 task: &task.name,
                 bin_ns: timeline.bin_ns,
                 run_ns: &timeline.run_ns,
@@ -276,11 +260,6 @@ pub fn trace_lines(setting: &Setting, phase: &Phase) -> impl Iterator<Item = Str
 pub fn run_line(setting: &Setting, phase: &Phase) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
-        app: &'a str,
-        arch: &'a str,
-        smp: usize,
-        sched: &'a str,
-        phase: &'a str,
         timing: &'a str,
         scale: u64,
         tasks: usize,
@@ -296,14 +275,11 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
         traced: Option<bool>,
         pass: bool,
     }
-    line(
+    phase_line(
         "SCHED-RUN",
+        setting,
+        phase.name,
         &Line {
-            app: setting.app,
-            arch: setting.arch,
-            smp: setting.smp,
-            sched: setting.sched,
-            phase: phase.name,
             timing: setting.timing,
             scale: setting.scale,
             tasks: phase.tasks.len(),
@@ -330,11 +306,6 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
 pub fn cost_line(setting: &Setting, phase: &str, tasks: usize, ns_per_yield: f64) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
-        app: &'a str,
-        arch: &'a str,
-        smp: usize,
-        sched: &'a str,
-        phase: &'a str,
         timing: &'a str,
         scale: u64,
         tasks: usize,
@@ -346,14 +317,11 @@ pub fn cost_line(setting: &Setting, phase: &str, tasks: usize, ns_per_yield: f64
     // `core` has no `round`; a cost is never negative.
     let cost = (ns_per_yield * 10.0 + 0.5) as u64 as f64 / 10.0;
     let counted = setting.timing == "icount";
-    line(
+    phase_line(
         "SCHED-COST",
+        setting,
+        phase,
         &Line {
-            app: setting.app,
-            arch: setting.arch,
-            smp: setting.smp,
-            sched: setting.sched,
-            phase,
             timing: setting.timing,
             scale: setting.scale,
             tasks,
@@ -408,6 +376,31 @@ pub fn pbg_line(setting: &Setting, report: &Report) -> String {
         Some(keys) => format!("{},{keys}", head.trim_end_matches('}')),
         None => head,
     }
+}
+
+/// A line of a phase: the keys that all of these begin with, then `fields`.
+fn phase_line(tag: &str, setting: &Setting, phase: &str, fields: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Line<'a, F> {
+        app: &'a str,
+        arch: &'a str,
+        smp: usize,
+        sched: &'a str,
+        phase: &'a str,
+        #[serde(flatten)]
+        fields: &'a F,
+    }
+    line(
+        tag,
+        &Line {
+            app: setting.app,
+            arch: setting.arch,
+            smp: setting.smp,
+            sched: setting.sched,
+            phase,
+            fields,
+        },
+    )
 }
 
 fn line(tag: &str, fields: &impl Serialize) -> String {
