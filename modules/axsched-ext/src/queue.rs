@@ -201,14 +201,22 @@ impl<T, S> Queue<T, S> {
     /// Takes `task` out if it is here. Linear: `axtask` never removes a task, and a
     /// search is sound for a task that is in another queue.
     pub(crate) fn remove(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
-        let wanted = Arc::as_ptr(task).cast_mut();
+        self.remove_first(|other| ptr::eq(other, Arc::as_ptr(task)))
+    }
+
+    /// Takes the first task out that is `wanted`. Linear.
+    pub(crate) fn remove_first(
+        &mut self,
+        wanted: impl Fn(&Task<T, S>) -> bool,
+    ) -> Option<Arc<Task<T, S>>> {
         let mut before: *mut Task<T, S> = ptr::null_mut();
         let mut at = self.head;
         while !at.is_null() {
             // SAFETY: by CHAIN `at` is a task of this queue, hence alive.
-            let link = unsafe { &(*at).link };
+            let task = unsafe { &*at };
+            let link = &task.link;
             let next = link.get();
-            if at == wanted {
+            if wanted(task) {
                 if before.is_null() {
                     self.head = next;
                 } else {
@@ -284,6 +292,10 @@ impl<T, S> Slot<T, S> {
         // SAFETY: it came from `Arc::into_raw` in `put`, and the handle that it owned
         // goes to the caller.
         Some(unsafe { Arc::from_raw(task) })
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.task.is_null()
     }
 
     pub(crate) fn holds(&self, task: &Arc<Task<T, S>>) -> bool {

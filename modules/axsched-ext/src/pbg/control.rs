@@ -66,7 +66,8 @@ std::thread_local! {
 
 #[cfg(feature = "std")]
 impl PerThread {
-    /// A new control for this thread, for good. Schedulers of before follow it, too.
+    /// A new control for this thread, for good. Schedulers of before follow it, too,
+    /// which only those may that are empty: their plan is the old one's.
     pub fn renew() -> &'static Control {
         let control = Box::leak(Box::default());
         OF_THREAD.set(Some(control));
@@ -609,11 +610,10 @@ impl Control {
         self.queues.fetch_add(1, Relaxed);
     }
 
-    /// The order that has been left, if nobody has taken it yet; `None` if a call is
-    /// under way.
-    pub(super) fn take_order(&self) -> Option<Option<Order>> {
-        let mut inner = self.inner.try_lock()?;
-        Some(inner.order.take())
+    /// The order that has been left, if nobody has taken it yet and no call is under
+    /// way.
+    pub(super) fn take_order(&self) -> Option<Order> {
+        self.inner.try_lock()?.order.take()
     }
 }
 

@@ -522,7 +522,8 @@ impl Recorder {
     ///
     /// Tasks that share a key are, since none of them could be told from the others:
     /// those with the same label, or (see [`TaskKey`] on how unlikely that is) whose
-    /// keys collide. Cost: n log n.
+    /// keys collide. And so are their children, but for those with a label of their
+    /// own: a replay has nothing to know them by. Cost: n log n.
     pub fn read(&self, now: Counts, running: &Record) -> Result<(Vec<StoredTask>, u64), Error> {
         let records = &self.records[..self.len.load(Relaxed)];
         let mut keys: Vec<u64> = reserved(records.len())?;
@@ -536,15 +537,18 @@ impl Recorder {
         // Where the tasks went, for their children.
         let mut places: Vec<Option<u32>> = reserved(records.len())?;
         for record in records {
-            if is_shared(record.key.get()) {
+            let mut task = record.read(now, ptr::eq(record, running))?;
+            let mut is_known = !is_shared(record.key.get());
+            if let Place::Child { parent, ordinal } = task.place {
+                let parent = places[parent as usize];
+                is_known &= parent.is_some() || task.label.is_some();
+                // A child without its parent is found by its label alone.
+                task.place =
+                    parent.map_or(Place::Several, |parent| Place::Child { parent, ordinal });
+            }
+            if !is_known {
                 places.push(None);
                 continue;
-            }
-            let mut task = record.read(now, ptr::eq(record, running))?;
-            if let Place::Child { parent, ordinal } = task.place {
-                // A child without its parent is found by its key alone.
-                task.place = places[parent as usize]
-                    .map_or(Place::Several, |parent| Place::Child { parent, ordinal });
             }
             places.push(Some(tasks.len() as u32));
             tasks.push(task);
@@ -649,21 +653,26 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_share_a_key_are_left_out_and_their_children_are_not() {
+    fn tasks_that_share_a_key_are_left_out_with_whom_they_spawned() {
         let recorder = Recorder::leak().unwrap();
         recorder.clear();
         let label = Label::new("twin").unwrap();
         let spawn = |parent, label| recorder.spawned(parent, label, Counts(1));
         let root = recorder.root();
-        let first = recorder.spawned(root, Some(&label), Counts(1));
-        spawn(first, None);
+        let by_itself = Label::new("by itself").unwrap();
+        let first = spawn(root, Some(&label));
+        let child = spawn(first, None);
+        spawn(child, None);
+        spawn(child, Some(&by_itself));
         spawn(root, None);
         spawn(root, Some(&label));
         let (tasks, left_out) = recorder.read(Counts(2), &OUTSIDE).unwrap();
         let keys: Vec<_> = tasks.iter().map(|task| task.key).collect();
-        let twin = TaskKey::labelled("twin");
-        assert_eq!(keys, [twin.child(0), TaskKey::ROOT.child(1)]);
+        assert_eq!(
+            keys,
+            [TaskKey::labelled("by itself"), TaskKey::ROOT.child(1)]
+        );
         assert_eq!(tasks[0].place, Place::Several);
-        assert_eq!(left_out, 2);
+        assert_eq!(left_out, 4);
     }
 }

@@ -10,8 +10,8 @@
 //! **Who is who**
 //!  1. The task that makes a starting call is the root. A task's key is its
 //!     parent's key and its place among its parent's spawns, so it is the same
-//!     on every run; or, if it was given a label, that, wherever it was spawned.
-//!     Only the root's descendants have keys; the root itself,
+//!     on every run; or, if it was given a label, that, whichever of the program's
+//!     tasks spawned it. Only the root's descendants have keys; the root itself,
 //!     `gc`, helpers, and tasks older than the call are outside. (A spawn from a
 //!     timer callback counts as one of the task that was interrupted.)
 //!
@@ -41,19 +41,20 @@
 //!     former gets a turn after every [`PLAN_TICKS`] ticks, until it gives way or
 //!     for a whole tick. So they have at least one tick in `PLAN_TICKS` + 1 if
 //!     they can use it, and one of n of them runs again within n × (`PLAN_TICKS`
-//!     + 1) ticks.
+//!     + 2) ticks: a turn that begins in the midst of a tick has all of the next.
 //!  8. A planned task found beyond [`OVERRUN_FACTOR`] times the most time that was
-//!     recorded of it, by
-//!     [`OVERRUN_TICKS`] ticks, or at [`OVERRUN_HANDOVERS`] handovers of the CPU,
+//!     recorded of it, by [`OVERRUN_TICKS`] ticks, or at [`OVERRUN_HANDOVERS`]
+//!     handovers of the CPU (its exit is one; a tick counts for eight of them),
 //!     or that has yielded [`FREE_YIELDS`] times more than that factor allows,
 //!     is demoted: it runs from the fallback queue from then on, and the rest of
 //!     the plan stands. So a planned task waits for its predecessors' planned
 //!     time twice, and for each for that many ticks or handovers; and for the
 //!     tenth of rule 7.
 //!  9. The root is outside the plan, but the program's next steps depend on it: when
-//!     it wakes it goes first, at the next yield or tick, until it gives way or
-//!     the next tick comes; once between two ticks that hit planned tasks, and
-//!     the turns of the others do not wait for that.
+//!     it wakes it goes first, at the next yield or tick, or when the turn of
+//!     rule 7 ends that somebody has, until it gives way or the next tick comes;
+//!     once between two ticks that hit planned tasks, and the turns of the others
+//!     do not wait for that.
 //! 10. When [`DROP_TICKS`] of the last 64 ticks that hit the program's tasks have hit
 //!     unknown or demoted ones, the plan is dropped: all that are ready go to the
 //!     fallback queue, by rank, and round robin runs.
@@ -62,8 +63,9 @@
 //! accesses. Following the plan, a
 //! yield that keeps the CPU moves one pointer aside and back and counts; other picks
 //! are a find-first-set over two words, and a return to the ready set is a binary
-//! search in the task's band. The counter is read only when the CPU
-//! may change hands.
+//! search in the task's band and, among those who stand at the same place, a walk past
+//! 64 at most. The counter is read only when the CPU may change hands. Once, when
+//! an order is taken, every ready task is looked at, and every place of the plan.
 //! Nothing allocates in pick, put or tick: the calls do.
 //!
 //! **Limits.** One CPU ([`syscall`](crate::syscall)). Ticks and preemption
@@ -246,13 +248,9 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
     fn take_order(&mut self, running: *const ()) {
         let control = M::control();
         // A call holds the lock at this moment: the stance is left as it is, to look
-        // again.
+        // again. Or another queue has the order: the stance is its affair.
         let Some(order) = control.take_order() else {
             return;
-        };
-        let Some(order) = order else {
-            // Another queue has it.
-            return control.set_stance(Stance::BASE);
         };
         self.epoch += 1;
         self.root = match (running.is_null(), self.root) {
@@ -275,6 +273,7 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
                 Stance::MEASURE
             }
             Order::Replay(table) => {
+                assert!(self.replay.is_none(), "a control replays once");
                 self.replay = Some(Replay::new(table));
                 self.keeps = 0;
                 self.member = Member::ROOT;
@@ -372,10 +371,15 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
             }
             // (It may be running: then it was forgotten, and has only given way.)
             let wakes = member == Member::ROOT && self.member != Member::ROOT;
-            if wakes && replay.root_woke() {
-                return self.queue.push_front(task); // rule 9
+            let rest = if wakes {
+                replay.root_woke(task) // rule 9
+            } else {
+                Some(task)
+            };
+            if let Some(task) = rest {
+                rr::requeue(&mut self.queue, task, why);
             }
-            return rr::requeue(&mut self.queue, task, why);
+            return;
         }
         // It had the CPU: it is `self.member`.
         let now = C::now();
@@ -438,8 +442,8 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         };
         let tally = &M::control().tally;
         let waiting = !self.queue.is_empty();
-        let next = if waiting && replay.take_root_turn() {
-            self.queue.pop_front() // rule 9
+        let next = if let Some(root) = replay.take_root() {
+            Some(root) // rule 9
         } else if let Some(task) = replay.take_first(waiting) {
             Some(task)
         } else {
@@ -453,8 +457,10 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         replay.charge(self.member, now - self.since);
         // What it has yielded and was not told, if it has left by itself.
         replay.yielded(self.member, (self.granted - self.keeps) as u64, tally);
-        if member != self.member {
-            replay.handed_over(self.member, tally);
+        if member != self.member
+            && let Some(demoted) = replay.handed_over(self.member, tally)
+        {
+            rr::requeue(&mut self.queue, demoted, Return::Yielded); // rule 8
         }
         self.member = member;
         self.since = now;
@@ -597,7 +603,12 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
             return tick;
         }
         if !replay.any_ready() {
-            return running.state().slice.tick();
+            let tick = running.state().slice.tick();
+            return if replay.root_due() {
+                Tick::Reschedule // rule 9
+            } else {
+                tick
+            };
         }
         let tick = replay.ticked_outside(tally);
         if tick == Tick::Reschedule {

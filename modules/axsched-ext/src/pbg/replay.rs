@@ -15,7 +15,7 @@ use super::plan::{Plan, Step};
 use super::stored::Label;
 use super::{Member, PbgState, reserved};
 use crate::event::Tick;
-use crate::queue::Queue;
+use crate::queue::{Queue, Slot};
 use crate::syscall::Error;
 use crate::task::Task;
 use crate::units::{Counts, TaskKey};
@@ -221,9 +221,7 @@ pub struct Table {
     /// The running task, which is outside the plan, has its turn of a whole tick: at
     /// the how-many-th tick from now it ends. 0 is no turn.
     turn_left: u8,
-    /// The root woke, and goes first (rule 9); it is at the front of the fallback queue.
-    root_due: bool,
-    /// It has the CPU for that.
+    /// The root has the CPU, as it woke and went first (rule 9).
     root_runs: bool,
     /// It had it since the last tick.
     root_ran: bool,
@@ -297,7 +295,6 @@ impl Table {
             plan_ticks: 0,
             turn_due: false,
             turn_left: 0,
-            root_due: false,
             root_runs: false,
             root_ran: false,
             root_may: true,
@@ -323,6 +320,8 @@ pub struct Replay<T> {
     ///
     /// PLACES: a queue is not empty exactly if its rank is in `ready`.
     places: Box<[Queue<T, PbgState>]>,
+    /// The root, if it woke and goes first (rule 9).
+    root: Slot<T, PbgState>,
 }
 
 impl<T> Replay<T> {
@@ -332,25 +331,30 @@ impl<T> Replay<T> {
         Self {
             table,
             places: Queue::typed(places), // establishes PLACES: all are empty
+            root: Slot::EMPTY,
         }
     }
 
     /// A task was spawned by `parent`; says which member it is (rules 1 and 6).
     pub fn spawned(&mut self, parent: Member, label: Option<&Label>, tally: &Tally) -> Member {
         let table = &mut self.table;
-        let (key, children) = match parent.index() {
+        let place = match parent.index() {
             Some(rank) => {
                 let entry = &mut table.entries[rank];
-                (entry.key, &mut entry.children)
+                Some((entry.key, &mut entry.children))
             }
-            None if parent == Member::ROOT => (TaskKey::ROOT, &mut table.root_children),
-            None => return parent, // nobody's, or unknown as its parent is
+            None if parent == Member::ROOT => Some((TaskKey::ROOT, &mut table.root_children)),
+            None => None,
         };
-        let ordinal = *children;
-        *children = children.wrapping_add(1);
-        let key = match label {
-            Some(label) => TaskKey::labelled(label.as_str()),
-            None => key.child(ordinal),
+        let place = place.map(|(key, children)| {
+            let ordinal = *children;
+            *children = children.wrapping_add(1);
+            key.child(ordinal)
+        });
+        let key = match (label, place) {
+            (Some(label), _) if parent != Member::OUTSIDE => TaskKey::labelled(label.as_str()),
+            (_, Some(place)) => place,
+            _ => return parent, // nobody's, or unknown as its parent is
         };
         if let Ok(found) = table.by_key.binary_search_by_key(&key, |&(key, _)| key) {
             let rank = table.by_key[found].1;
@@ -416,19 +420,28 @@ impl<T> Replay<T> {
         self.table.ready.insert(place);
     }
 
-    /// Whether the root goes first (rule 9).
+    /// Takes the root, if it goes first (rule 9).
     #[inline]
-    pub fn take_root_turn(&mut self) -> bool {
-        self.table.root_runs = core::mem::take(&mut self.table.root_due);
+    pub fn take_root(&mut self) -> Option<Handle<T>> {
+        let root = self.root.take();
+        self.table.root_runs = root.is_some();
         self.table.root_ran |= self.table.root_runs;
-        self.table.root_runs
+        root
     }
 
-    /// Whether the root, which has woken, may go first (rule 9); then it does.
-    pub fn root_woke(&mut self) -> bool {
-        let may = !self.table.dropped && core::mem::take(&mut self.table.root_may);
-        self.table.root_due |= may;
-        may
+    /// The root has woken. It is taken if it may go first (rule 9), else it comes back.
+    pub fn root_woke(&mut self, root: Handle<T>) -> Option<Handle<T>> {
+        if self.table.dropped || !core::mem::take(&mut self.table.root_may) {
+            return Some(root);
+        }
+        self.root.put(root);
+        None
+    }
+
+    /// Whether the root waits to go first.
+    #[inline]
+    pub const fn root_due(&self) -> bool {
+        !self.root.is_empty()
     }
 
     /// Takes the ready task that stands first, unless it is the fallback queue's turn
@@ -510,12 +523,18 @@ impl<T> Replay<T> {
         }
     }
 
-    /// The CPU goes over from `member` to another.
+    /// The CPU goes over from `member` to another. If that demotes it and it is ready,
+    /// it is given out: it has stood in its place since it came back.
     #[inline]
-    pub fn handed_over(&mut self, member: Member, tally: &Tally) {
-        if let Some(rank) = member.index() {
-            let entry = &mut self.table.entries[rank];
-            entry.watch(entry.used, 1, tally);
+    pub fn handed_over(&mut self, member: Member, tally: &Tally) -> Option<Handle<T>> {
+        let entry = &mut self.table.entries[member.index()?];
+        let stood = !entry.demoted();
+        entry.watch(entry.used, 1, tally);
+        if stood && entry.demoted() {
+            let place = entry.place as usize;
+            self.take_out(place, |task| task.state().member() == member)
+        } else {
+            None
         }
     }
 
@@ -526,7 +545,7 @@ impl<T> Replay<T> {
         let table = &mut self.table;
         table.root_may = true;
         table.root_ran = false;
-        let mut tick = Tick::reschedule_if(table.root_due); // rule 9
+        let mut tick = Tick::reschedule_if(!self.root.is_empty()); // rule 9
 
         let entry = &mut table.entries[rank];
         entry.watch(entry.used.saturating_add(burst), OVERRUN_TICK_POINTS, tally);
@@ -592,9 +611,11 @@ impl<T> Replay<T> {
     #[cold]
     pub fn drop_plan(&mut self, mut each: impl FnMut(Handle<T>), tally: &Tally) {
         self.table.dropped = true;
-        self.table.root_due = false;
         self.table.turn_due = false;
         tally.dropped.store(true, Relaxed);
+        if let Some(root) = self.root.take() {
+            each(root);
+        }
         while let Some(place) = self.table.ready.first() {
             each(self.take(place));
         }
@@ -602,9 +623,22 @@ impl<T> Replay<T> {
 
     /// Takes `task` out if it is ready by the plan.
     pub fn remove(&mut self, member: Member, task: &Handle<T>) -> Option<Handle<T>> {
-        let place = self.table.entries[member.index()?].place as usize;
+        if self.root.holds(task) {
+            return self.root.take();
+        }
+        // It may be of another scheduler, whose plan has more.
+        let place = self.table.entries.get(member.index()?)?.place as usize;
+        self.take_out(place, |other| core::ptr::eq(other, Arc::as_ptr(task)))
+    }
+
+    /// Takes the first task at `place` out that is `wanted`.
+    fn take_out(
+        &mut self,
+        place: usize,
+        wanted: impl Fn(&Task<T, PbgState>) -> bool,
+    ) -> Option<Handle<T>> {
         let queue = &mut self.places[place];
-        let task = queue.remove(task)?;
+        let task = queue.remove_first(wanted)?;
         if queue.is_empty() {
             self.table.ready.remove(place);
         }

@@ -604,6 +604,67 @@ fn rule_2_under_fifo_no_tick_preempts_while_measuring() {
     assert_eq!(cpu.tick(), "b", "the slice is long over");
 }
 
+/// `worker` has a label; the replay's program has another task to spawn it.
+#[test]
+fn rule_1_a_label_counts_under_an_unknown_parent() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("parent");
+    let main = cpu.block();
+    cpu.block(); // gc
+    cpu.control.label_next("worker").unwrap();
+    cpu.spawn("worker");
+    cpu.block();
+    cpu.run(10);
+    cpu.block();
+    cpu.wake(&main);
+    cpu.pick();
+    assert_eq!(cpu.measure_end(), Ok(2));
+    cpu.control.start_pbg().unwrap();
+    cpu.spawn("parent");
+    cpu.spawn("new");
+    cpu.block();
+    cpu.block(); // parent
+    assert_eq!(cpu.name(), "new");
+    cpu.control.label_next("worker").unwrap();
+    cpu.spawn("worker");
+    cpu.spawn("of an unknown");
+    let status = cpu.status();
+    assert_eq!((status.matched, status.unplanned), (2, 1));
+}
+
+/// Two tasks with one label; one of them spawns one with a label of its own.
+#[test]
+fn rule_1_what_twins_spawn_is_planned_only_by_its_label() {
+    let program = |cpu: &mut Cpu| {
+        for _ in 0..2 {
+            cpu.control.label_next("twin").unwrap();
+            cpu.spawn("twin");
+        }
+        let main = cpu.block();
+        while cpu.name() != "twin" {
+            cpu.block();
+        }
+        cpu.control.label_next("child").unwrap();
+        cpu.spawn("child");
+        cpu.spawn("another");
+        while cpu.name() != "idle" {
+            cpu.run(10);
+            cpu.block();
+        }
+        cpu.wake(&main);
+        cpu.pick();
+    };
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    program(&mut cpu);
+    assert_eq!(cpu.measure_end(), Ok(1));
+    cpu.control.start_pbg().unwrap();
+    program(&mut cpu);
+    let status = cpu.status();
+    assert_eq!((status.matched, status.missing()), (1, 0));
+}
+
 #[test]
 fn rule_6_unknown_tasks_and_second_comers_run_from_the_fallback_queue() {
     let mut cpu = replaying(&[("a", 10)]);
@@ -918,6 +979,76 @@ fn rule_8_yields_before_a_block_count_too() {
     }
 }
 
+/// Twenty others, and a root that wakes just before each of their turns.
+#[test]
+fn rule_7_one_of_many_runs_again_in_time() {
+    const OTHERS: usize = 20;
+    let mut cpu = replaying(&[("planned", 1 << 40)]);
+    cpu.spawn("planned");
+    let others: Vec<Handle> = (0..OTHERS).map(|_| cpu.spawn("other")).collect();
+    let main = cpu.block();
+    let (mut last, mut longest, mut planned_ticks) = ([0; OTHERS], 0, 0);
+    for tick in 1..3000 {
+        cpu.run(1000);
+        planned_ticks = if cpu.name() == "planned" {
+            planned_ticks + 1
+        } else {
+            0
+        };
+        if planned_ticks == PLAN_TICKS {
+            cpu.wake(&main);
+        }
+        cpu.tick();
+        if cpu.name() == "main" {
+            cpu.run(1);
+            cpu.block();
+        }
+        let current = cpu.current.as_ref();
+        let Some(i) = others
+            .iter()
+            .position(|other| current.is_some_and(|current| Arc::ptr_eq(current, other)))
+        else {
+            continue;
+        };
+        if last[i] > 0 {
+            longest = longest.max(tick - last[i]);
+        }
+        last[i] = tick;
+    }
+    assert!(last.iter().all(|&tick| tick > 0), "{last:?}");
+    let most = OTHERS as u32 * (PLAN_TICKS + 2);
+    assert!(longest <= most, "{longest} of {most}");
+    assert!(longest > most - PLAN_TICKS, "it is sharp: {longest}");
+}
+
+/// It runs off the plan for so long that the last handover, to the root, is too many.
+#[test]
+fn rule_8_a_task_demoted_while_it_is_ready_leaves_its_place() {
+    let mut cpu = replaying(&[("evades", 10)]);
+    cpu.spawn("evades");
+    cpu.spawn("outsider");
+    let main = cpu.block();
+    cpu.run(30);
+    for _ in 1..OVERRUN_HANDOVERS {
+        let evades = cpu.block();
+        cpu.wake(&evades);
+        while cpu.name() != "evades" {
+            cpu.yield_now();
+        }
+    }
+    assert_eq!(cpu.status().demoted, 0);
+    cpu.wake(&main);
+    assert_eq!(cpu.yield_now(), "main");
+    assert_eq!(cpu.status().demoted, 1);
+    cpu.block();
+    assert_eq!(
+        cpu.name(),
+        "outsider",
+        "who was in the fallback queue before"
+    );
+    assert_eq!(cpu.yield_now(), "evades");
+}
+
 #[test]
 fn rule_9_the_root_goes_first_when_it_wakes() {
     let mut cpu = replaying(&[("a", 1_000_000)]);
@@ -942,6 +1073,33 @@ fn rule_9_the_root_goes_first_when_it_wakes() {
     }
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main", "or at the next yield");
+}
+
+#[test]
+fn rule_9_the_root_goes_first_also_while_only_others_run() {
+    let mut cpu = replaying(&[("a", 1_000_000)]);
+    cpu.spawn("a");
+    cpu.spawn("unknown");
+    let main = cpu.block();
+    cpu.block(); // a
+    assert_eq!(cpu.name(), "unknown");
+    // A waker may ask for rescheduling, too.
+    cpu.scheduler.put_prev_task(main.clone(), true);
+    assert_eq!(cpu.tick(), "main");
+    cpu.block();
+    assert_eq!(cpu.name(), "unknown");
+}
+
+#[test]
+fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
+    let mut cpu = replaying(&[("a", 1_000_000)]);
+    cpu.spawn("a");
+    cpu.spawn("unknown");
+    let main = cpu.block();
+    cpu.wake(&main);
+    let removed = cpu.scheduler.remove_task(&main).expect("it is ready");
+    assert!(Arc::ptr_eq(&main, &removed));
+    assert_eq!(cpu.tick(), "a", "and the unknown has not got it");
 }
 
 /// It sleeps and wakes all the time; the others have their share.
