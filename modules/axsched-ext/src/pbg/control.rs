@@ -691,6 +691,7 @@ mod tests {
             assert_eq!(control.label_next(bad), Err(Error::BadLabel));
         }
         control.label_next("wörker").unwrap();
+        assert_eq!(control.label_next(""), Err(Error::BadLabel)); // changes nothing
         assert_eq!(control.take_label(), Label::new("wörker").ok());
         assert_eq!(control.take_label(), None);
     }

@@ -565,7 +565,10 @@ mod tests {
     /// Plays `(kind, counts)`: `r` runs and yields, `p` runs and is preempted, `b`
     /// runs and blocks for 100, `.` runs for its exit; a wait of 10 before each.
     fn played(steps: &[(char, u64)]) -> StoredTask {
-        let recorder = Recorder::leak().unwrap();
+        played_on(Recorder::leak().unwrap(), steps)
+    }
+
+    fn played_on(recorder: &'static Recorder, steps: &[(char, u64)]) -> StoredTask {
         recorder.clear();
         let mut now = 1000;
         let record = recorder.spawned(recorder.root(), None, Counts(now));
@@ -627,6 +630,70 @@ mod tests {
     }
 
     #[test]
+    fn rule_3_shorter_is_a_change_too() {
+        let mut steps = [('b', 500); 10].to_vec();
+        steps.extend([('b', 50); 100]);
+        steps.push(('.', 1));
+        let expected = [
+            (Ended::Block, 10, 5000, 1000),
+            (Ended::Block, 100, 5000, 10_000),
+            (Ended::Exit, 1, 1, 0),
+        ];
+        assert_eq!(phases(&played(&steps)), expected);
+    }
+
+    #[test]
+    fn rule_3_only_who_has_run_has_blocked_and_then_time_ready_goes_on() {
+        let recorder = Recorder::leak().unwrap();
+        recorder.clear();
+        let record = recorder.spawned(recorder.root(), None, Counts(1000));
+        record.woken(Counts(1005)); // it only changes queues
+        record.begins(Counts(1010));
+        record.ends(Counts(1015));
+        record.woken(Counts(1115));
+        record.woken(Counts(1130)); // and again
+        let (tasks, _) = recorder.read(Counts(1140), &OUTSIDE).unwrap();
+        let figures = tasks[0].figures.each().map(|figure| figure.total);
+        assert_eq!(figures, [5, 10, 100, 1, 0, 0, 1]);
+        assert_eq!(phases(&tasks[0]), [(Ended::Block, 1, 5, 100)]);
+    }
+
+    #[test]
+    fn rule_3_the_time_of_a_stretch_is_shared_without_overflow() {
+        let [yields, last] = split(Ended::Block, 1 << 62, 1024, 0, Counts::ZERO);
+        assert_eq!((yields.run.0, last.run.0), (1023 << 52, 1 << 52));
+    }
+
+    #[test]
+    fn rule_3_a_record_that_is_used_again_says_nothing_of_the_task_before() {
+        let recorder = Recorder::leak().unwrap();
+        let before: Vec<_> = (0..100)
+            .flat_map(|i| [('r', 1 << (i % 9)), ('p', 3), ('b', 1)])
+            .collect();
+        played_on(recorder, &before);
+        let again = &recorder.records[0];
+        recorder.spawned(again, None, Counts(1));
+        let steps = [('r', 6), ('p', 2), ('b', 6), ('.', 3)];
+        assert_eq!(played_on(recorder, &steps), played(&steps));
+        let child = recorder.spawned(again, None, Counts(1));
+        let key = TaskKey::ROOT.child(0).child(0);
+        assert_eq!(child.key.get(), key.to_bits());
+    }
+
+    #[test]
+    fn rule_4_a_table_that_was_full_is_empty_again() {
+        let recorder = Recorder::leak().unwrap();
+        for _ in 0..2 {
+            recorder.clear();
+            assert_eq!(recorder.unrecorded(), 0);
+            for _ in 0..MAX_TASKS + 2 {
+                recorder.spawned(recorder.root(), None, Counts(1));
+            }
+            assert_eq!(recorder.unrecorded(), 2);
+        }
+    }
+
+    #[test]
     fn rule_4_a_record_that_is_full_coarsens() {
         let steps: Vec<_> = (0..100)
             .flat_map(|i| [('r', 1 << (i % 9)), ('b', 1)])
@@ -664,15 +731,17 @@ mod tests {
         let child = spawn(first, None);
         spawn(child, None);
         spawn(child, Some(&by_itself));
-        spawn(root, None);
+        let other = spawn(root, None);
         spawn(root, Some(&label));
+        spawn(other, None);
         let (tasks, left_out) = recorder.read(Counts(2), &OUTSIDE).unwrap();
         let keys: Vec<_> = tasks.iter().map(|task| task.key).collect();
-        assert_eq!(
-            keys,
-            [TaskKey::labelled("by itself"), TaskKey::ROOT.child(1)]
-        );
+        let other = TaskKey::ROOT.child(1);
+        let expected = [TaskKey::labelled("by itself"), other, other.child(0)];
+        assert_eq!(keys, expected);
         assert_eq!(tasks[0].place, Place::Several);
+        let (parent, ordinal) = (1, 0);
+        assert_eq!(tasks[2].place, Place::Child { parent, ordinal });
         assert_eq!(left_out, 4);
     }
 }

@@ -197,6 +197,23 @@ fn rule_1_the_root_may_be_any_task() {
     assert_eq!(cpu.measure_end(), Ok(2));
 }
 
+/// Two measurements without a pick in between: its address is forgotten, it is not.
+#[test]
+fn rule_1_the_root_is_still_the_root_of_the_measurement_after() {
+    let mut cpu = Cpu::boot();
+    cpu.spawn("driver");
+    cpu.yield_now();
+    assert_eq!(cpu.yield_now(), "driver");
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("of the one before");
+    cpu.measure_end().unwrap();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("a");
+    while cpu.yield_now() != "driver" {}
+    cpu.spawn("b");
+    assert_eq!(cpu.measure_end(), Ok(2));
+}
+
 /// A tick may look at it, and so may an earlier measurement: it is still itself.
 #[test]
 fn rule_1_main_is_the_root_whatever_happened_before_its_first_pick() {
@@ -298,6 +315,19 @@ fn rule_3_a_second_measurement_starts_from_nothing() {
     cpu.pick();
     assert_eq!(cpu.measure_end(), Ok(1));
     assert_eq!(runs(&cpu.profile()), [7]);
+}
+
+#[test]
+fn rule_4_tasks_that_share_a_label_count_as_unrecorded() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    for _ in 0..2 {
+        cpu.control.label_next("twin").unwrap();
+        cpu.spawn("twin");
+    }
+    cpu.spawn("other");
+    assert_eq!(cpu.measure_end(), Ok(1));
+    assert_eq!(cpu.profile().header.unrecorded, 2);
 }
 
 #[test]
@@ -408,6 +438,71 @@ fn rule_5_a_preempted_task_stands_where_what_remains_of_it_belongs() {
     }
 }
 
+#[test]
+fn rule_5_of_equals_who_ran_goes_on_and_who_wakes_goes_last() {
+    let mut cpu = replaying(&[("a", 100), ("b", 100)]);
+    cpu.spawn("a");
+    cpu.spawn("b");
+    cpu.block();
+    assert_eq!(cpu.name(), "a");
+    let a = cpu.block();
+    assert_eq!(cpu.name(), "b");
+    cpu.wake(&a);
+    assert_eq!(cpu.yield_now(), "b");
+    let b = cpu.block();
+    let a = cpu.block();
+    assert_eq!(cpu.name(), "idle");
+    cpu.wake(&b);
+    cpu.wake(&a);
+    assert_eq!(cpu.pick(), "b");
+}
+
+#[test]
+fn rule_5_a_shorter_child_takes_over_at_the_next_yield() {
+    let mut cpu = Cpu::boot();
+    for replaying in [false, true] {
+        if replaying {
+            assert_eq!(cpu.control.start_pbg(), Ok(2));
+        } else {
+            cpu.control.measure_start().unwrap();
+        }
+        cpu.spawn("parent");
+        let main = cpu.block();
+        if cpu.name() == "gc" {
+            cpu.block();
+        }
+        assert_eq!(cpu.name(), "parent");
+        cpu.spawn("child");
+        if replaying {
+            assert_eq!(cpu.yield_now(), "child");
+            return;
+        }
+        cpu.run(100);
+        cpu.block();
+        cpu.run(1);
+        cpu.block();
+        cpu.wake(&main);
+        cpu.pick();
+        assert_eq!(cpu.measure_end(), Ok(2));
+    }
+}
+
+/// Somebody becomes ready between a yield and its pick.
+#[test]
+fn rule_5_who_has_yielded_and_waits_for_its_pick_may_still_lose_the_cpu() {
+    let mut cpu = replaying(&[("long", 100), ("short", 1)]);
+    cpu.spawn("long");
+    cpu.spawn("short");
+    cpu.block();
+    let short = cpu.block();
+    let long = cpu.current.take().unwrap();
+    cpu.scheduler.put_prev_task(long, false);
+    cpu.wake(&short);
+    assert_eq!(cpu.pick(), "short");
+    cpu.block();
+    assert_eq!(cpu.name(), "long");
+}
+
 /// Measures `a`, which blocks after each of `bursts`, and `b`, which runs for `run`.
 fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
     let mut cpu = Cpu::boot();
@@ -485,19 +580,21 @@ fn rule_5_a_job_is_ordered_by_all_that_remains_of_it_however_soon_it_waits() {
 
 #[test]
 fn rule_5_beyond_its_record_a_task_gives_way_to_more_and_more() {
-    let mut cpu = replaying(&[("over", 10_000), ("next", 12_000)]);
-    cpu.spawn("over");
-    cpu.spawn("next");
-    cpu.block();
-    assert_eq!(cpu.name(), "over");
-    let turn = (1..)
-        .find(|_| {
-            cpu.run(1000);
-            cpu.tick() != "over"
-        })
-        .unwrap();
     // A quarter is noise; and rule 8 is far.
-    assert_eq!((turn, cpu.status().demoted), (13, 0));
+    for (next, at) in [(10_500, 13), (12_000, 13), (17_000, 18)] {
+        let mut cpu = replaying(&[("over", 10_000), ("next", next)]);
+        cpu.spawn("over");
+        cpu.spawn("next");
+        cpu.block();
+        assert_eq!(cpu.name(), "over");
+        let turn = (1..)
+            .find(|_| {
+                cpu.run(1000);
+                cpu.tick() != "over"
+            })
+            .unwrap();
+        assert_eq!((turn, cpu.status().demoted), (at, 0), "{next}");
+    }
 }
 
 /// Edits the profile as a user would, and takes it over.
@@ -685,6 +782,35 @@ fn rule_6_unknown_tasks_and_second_comers_run_from_the_fallback_queue() {
 }
 
 #[test]
+fn rule_6_a_label_that_is_taken_is_unknown() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    cpu.control.label_next("twin").unwrap();
+    cpu.spawn("twin");
+    assert_eq!(cpu.measure_end(), Ok(1));
+    cpu.control.start_pbg().unwrap();
+    for unplanned in 0..2 {
+        cpu.control.label_next("twin").unwrap();
+        cpu.spawn("twin");
+        let status = cpu.status();
+        assert_eq!((status.matched, status.unplanned), (1, unplanned));
+    }
+}
+
+#[test]
+fn rule_6_nobody_counts_the_children_of_unknown_tasks() {
+    let mut cpu = replaying(&[("a", 10)]);
+    cpu.spawn("a");
+    cpu.spawn("unknown");
+    cpu.block();
+    cpu.block(); // a
+    assert_eq!(cpu.name(), "unknown");
+    cpu.spawn("child");
+    assert_eq!((cpu.status().matched, cpu.status().unplanned), (1, 1));
+    assert_eq!(cpu.yield_now(), "child");
+}
+
+#[test]
 fn rule_6_a_plan_that_never_matches_is_round_robin() {
     let mut cpu = replaying(&[("a", 10)]);
     cpu.block(); // the root spawns nothing
@@ -767,6 +893,68 @@ fn rule_7_a_turn_ends_when_its_task_gives_way() {
     assert_eq!(turns, 1000 / PLAN_TICKS as usize);
 }
 
+/// One that another has turned down is nobody's, and one that nobody waits for is none.
+#[test]
+fn rule_7_a_turn_that_was_given_back_is_over() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    cpu.block();
+    while cpu.tick() != "outsider" {}
+    assert_eq!(cpu.yield_now(), "planned");
+    let planned = cpu.block();
+    cpu.wake(&planned);
+    assert_eq!(cpu.tick(), "planned", "the first tick of the next period");
+    let more = (1..).find(|_| cpu.tick() == "outsider").unwrap();
+    assert_eq!(more, PLAN_TICKS - 1);
+}
+
+/// Ticks that preempt nobody: the task gives way as soon as it yields.
+#[test]
+fn rule_7_a_turn_that_is_due_begins_at_a_yield() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    cpu.block();
+    let planned = cpu.current.clone().unwrap();
+    for _ in 1..PLAN_TICKS {
+        assert!(!cpu.scheduler.task_tick(&planned));
+    }
+    assert_eq!(cpu.yield_now(), "planned");
+    assert!(cpu.scheduler.task_tick(&planned));
+    assert_eq!(cpu.yield_now(), "outsider");
+}
+
+#[test]
+fn rule_7_a_turn_of_one_who_is_gone_is_nobodys() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    let outsider = cpu.spawn("outsider");
+    cpu.block();
+    let planned = cpu.current.clone().unwrap();
+    for _ in 0..PLAN_TICKS {
+        cpu.scheduler.task_tick(&planned);
+    }
+    cpu.scheduler.remove_task(&outsider).unwrap();
+    cpu.tick();
+    cpu.spawn("another");
+    assert_eq!(cpu.yield_now(), "planned");
+}
+
+#[test]
+fn rule_7_where_no_planned_task_is_ready_a_turn_is_not_counted() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    cpu.block();
+    let planned = cpu.current.clone().unwrap();
+    for _ in 0..PLAN_TICKS {
+        cpu.scheduler.task_tick(&planned);
+    }
+    cpu.block();
+    assert_eq!((cpu.name(), cpu.status().turns), ("outsider", 0));
+}
+
 #[test]
 fn rule_7_an_empty_fallback_queue_saves_no_turns_up() {
     let mut cpu = replaying(&[("planned", 1_000_000_000)]);
@@ -783,9 +971,10 @@ fn rule_7_an_empty_fallback_queue_saves_no_turns_up() {
 #[test]
 fn rule_7_a_planned_task_that_blocks_before_every_tick_takes_no_more() {
     for run_before_block in [500, 900, 990] {
-        let mut cpu = replaying(&[("planned", 1_000_000_000)]);
+        let mut cpu = measured(&[("planned", 1_000_000_000)]);
+        cpu.spawn("outsider"); // and not of the program: rule 10 must not help
+        cpu.control.start_pbg().unwrap();
         cpu.spawn("planned");
-        cpu.spawn("outsider");
         cpu.block();
         let mut had = 0;
         let mut asleep = None;
@@ -810,6 +999,7 @@ fn rule_7_a_planned_task_that_blocks_before_every_tick_takes_no_more() {
             had >= 1_000_000 / u64::from(PLAN_TICKS + 1),
             "{had} of 1,000,000"
         );
+        assert!(!cpu.status().dropped);
     }
 }
 
@@ -959,6 +1149,27 @@ fn rule_8_a_task_that_yields_far_more_than_recorded_is_demoted() {
     assert_eq!(cpu.yield_now(), "next");
 }
 
+#[test]
+fn rule_8_recorded_yields_may_be_twice_as_many() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("yielder");
+    let main = cpu.block();
+    cpu.block(); // gc
+    (0..100).for_each(|_| assert_eq!(cpu.yield_now(), "yielder"));
+    cpu.block();
+    cpu.wake(&main);
+    cpu.pick();
+    assert_eq!(cpu.measure_end(), Ok(1));
+    cpu.control.start_pbg().unwrap();
+    cpu.spawn("yielder");
+    cpu.spawn("unknown");
+    cpu.block();
+    let may = OVERRUN_FACTOR * 100 + FREE_YIELDS;
+    (0..may).for_each(|_| assert_eq!(cpu.yield_now(), "yielder"));
+    assert_eq!(cpu.yield_now(), "unknown");
+}
+
 /// Yields are counted whether or not they keep the CPU, and across blocks.
 #[test]
 fn rule_8_yields_before_a_block_count_too() {
@@ -1050,6 +1261,55 @@ fn rule_8_a_task_demoted_while_it_is_ready_leaves_its_place() {
 }
 
 #[test]
+fn rule_8_yields_before_a_block_are_not_granted_again() {
+    let mut cpu = replaying(&[("yielder", 1_000_000), ("next", 2_000_000)]);
+    cpu.spawn("yielder");
+    cpu.spawn("next");
+    cpu.block();
+    (1..FREE_YIELDS).for_each(|_| assert_eq!(cpu.yield_now(), "yielder"));
+    let asleep = cpu.block();
+    cpu.wake(&asleep);
+    assert_eq!(cpu.yield_now(), "yielder");
+    assert_eq!(cpu.yield_now(), "yielder");
+    assert_eq!(cpu.yield_now(), "next");
+}
+
+#[test]
+fn rule_8_yields_before_somebody_wakes_count_too() {
+    let mut cpu = replaying(&[("yielder", 1_000_000), ("sleeper", 2_000_000)]);
+    cpu.spawn("yielder");
+    cpu.spawn("sleeper");
+    cpu.block();
+    let yielder = cpu.block();
+    let sleeper = cpu.block();
+    cpu.wake(&yielder);
+    cpu.pick();
+    for i in 0..FREE_YIELDS {
+        if i == FREE_YIELDS / 2 {
+            cpu.wake(&sleeper);
+        }
+        assert_eq!(cpu.yield_now(), "yielder");
+    }
+    assert_eq!(cpu.yield_now(), "sleeper");
+    assert_eq!(cpu.status().demoted, 1);
+}
+
+#[test]
+fn rule_8_the_first_who_went_its_own_way_is_told() {
+    let mut cpu = replaying(&[("a", 10)]);
+    cpu.spawn("a");
+    cpu.spawn("unknown");
+    cpu.block();
+    for _ in 0..=FREE_YIELDS {
+        cpu.yield_now();
+    }
+    assert_eq!((cpu.status().unplanned, cpu.status().demoted), (1, 1));
+    let first = cpu.status().first.unwrap();
+    let unknown = TaskKey::ROOT.child(1);
+    assert_eq!((first.why, first.task), (Why::Unknown, unknown));
+}
+
+#[test]
 fn rule_9_the_root_goes_first_when_it_wakes() {
     let mut cpu = replaying(&[("a", 1_000_000)]);
     cpu.spawn("a");
@@ -1100,6 +1360,39 @@ fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
     let removed = cpu.scheduler.remove_task(&main).expect("it is ready");
     assert!(Arc::ptr_eq(&main, &removed));
     assert_eq!(cpu.tick(), "a", "and the unknown has not got it");
+}
+
+#[test]
+fn rule_9_the_root_goes_first_once_between_two_ticks_that_hit_planned_tasks() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    let main = cpu.block();
+    cpu.wake(&main);
+    assert_eq!(cpu.yield_now(), "main");
+    let main = cpu.block();
+    let planned = cpu.block();
+    assert_eq!(cpu.name(), "outsider");
+    cpu.wake(&planned);
+    assert_eq!(cpu.tick(), "planned", "it has hit the outsider");
+    cpu.wake(&main);
+    assert_eq!(cpu.yield_now(), "planned");
+    cpu.scheduler.remove_task(&main).unwrap();
+    cpu.tick();
+    cpu.wake(&main);
+    assert_eq!(cpu.yield_now(), "main");
+}
+
+#[test]
+fn rule_9_the_turn_that_comes_while_the_root_goes_first_is_for_the_others() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    let main = cpu.block();
+    (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.tick(), "planned"));
+    cpu.wake(&main);
+    assert_eq!(cpu.yield_now(), "main");
+    assert_eq!(cpu.tick(), "outsider");
 }
 
 /// It sleeps and wakes all the time; the others have their share.
@@ -1170,6 +1463,45 @@ fn rule_10_a_program_that_keeps_to_the_plan_never_loses_it() {
 }
 
 #[test]
+fn rule_10_ticks_that_hit_outsiders_and_the_root_are_no_drift() {
+    let mut cpu = measured(&[("a", 1000)]);
+    cpu.spawn("older than the call");
+    cpu.control.start_pbg().unwrap();
+    cpu.spawn("a");
+    let main = cpu.block();
+    assert_eq!(cpu.name(), "a");
+    cpu.block();
+    (0..100).for_each(|_| assert_eq!(cpu.tick(), "older than the call"));
+    assert!(!cpu.status().dropped);
+    cpu.block();
+    cpu.wake(&main);
+    cpu.pick();
+    (0..100).for_each(|_| assert_eq!(cpu.tick(), "main"));
+    assert!(!cpu.status().dropped);
+}
+
+#[test]
+fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
+    let mut cpu = replaying(&[("c", 3000), ("a", 1000), ("b", 2000)]);
+    let [c, a, b] = ["c", "a", "b"].map(|name| cpu.spawn(name));
+    cpu.spawn("unknown");
+    cpu.spawn("unknown");
+    let main = cpu.block();
+    (0..3).for_each(|_| drop(cpu.block()));
+    (1..DROP_TICKS).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
+    [c, a, b].iter().for_each(|task| cpu.wake(task));
+    cpu.tick();
+    assert!(cpu.status().dropped);
+    cpu.wake(&main);
+    let mut order = Vec::new();
+    while cpu.name() != "idle" {
+        order.push(cpu.name());
+        cpu.block();
+    }
+    assert_eq!(order, ["unknown", "unknown", "a", "b", "c", "main"]);
+}
+
+#[test]
 fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
     let names: Vec<(&'static str, u64)> = (0..50).map(|i| ("planned", 1000 + i)).collect();
     let mut cpu = replaying(&names);
@@ -1225,6 +1557,37 @@ fn a_profile_that_is_refused_changes_nothing() {
     assert!(matches!(refused(&bytes, &about), LoadError::Decode(_)));
     assert_eq!(cpu.profile(), before);
     cpu.control.start_pbg().unwrap();
+}
+
+#[test]
+fn a_profile_of_another_architecture_or_while_measuring_is_refused() {
+    let cpu = measured(&[("a", 10)]);
+    let mut profile = cpu.profile();
+    let good = stored::encode(&profile).unwrap();
+    profile.header.architecture = stored::Architecture::Other;
+    let other = stored::encode(&profile).unwrap();
+    let found = cpu.control.load(&other, &cpu.about());
+    let is_architecture = |error| {
+        let LoadError::Mismatch(mismatch) = error else {
+            return false;
+        };
+        matches!(mismatch, stored::Mismatch::Architecture { .. })
+    };
+    assert!(found.is_err_and(is_architecture));
+    cpu.control.measure_start().unwrap();
+    let busy = Err(LoadError::Call(Error::Measuring));
+    assert_eq!(cpu.control.load(&good, &cpu.about()), busy);
+}
+
+#[test]
+fn a_loaded_profile_says_where_it_was_measured() {
+    let mut profile = measured(&[("a", 10)]).profile();
+    profile.header.frequency_hz = 62_500_000;
+    profile.header.program.name = ProgramName::new("as it was").unwrap();
+    let cpu = Cpu::boot();
+    let bytes = stored::encode(&profile).unwrap();
+    cpu.control.load(&bytes, &cpu.about()).unwrap();
+    assert_eq!(cpu.profile(), profile);
 }
 
 #[test]
@@ -1302,12 +1665,43 @@ fn several_queues_are_refused() {
 }
 
 #[test]
+fn several_queues_follow_no_plan_either() {
+    let cpu = measured(&[("a", 10)]);
+    let mut second: PbgScheduler<_, VirtualClock, PerThread> = Adapter::new();
+    second.add_task(task("gc 1"));
+    assert_eq!(cpu.control.start_pbg(), Err(Error::NotSupported));
+    assert_eq!(cpu.status().phase, Phase::Idle);
+}
+
+#[test]
 fn a_dropped_scheduler_releases_the_tasks_of_both_queues() {
     let mut cpu = replaying(&[("a", 1), ("b", 2)]);
     let tasks = ["a", "b", "outside"].map(|name| cpu.spawn(name));
     assert!(tasks.iter().all(|t| Arc::strong_count(t) == 2));
     drop(cpu);
     assert!(tasks.iter().all(|t| Arc::strong_count(t) == 1));
+}
+
+#[test]
+fn remove_finds_a_task_that_stands_elsewhere_than_by_its_rank() {
+    let mut cpu = replaying(&[("long", 100), ("short", 50)]);
+    let long = cpu.spawn("long");
+    cpu.block();
+    cpu.run(80);
+    cpu.block();
+    cpu.wake(&long); // 20 remain
+    assert!(cpu.scheduler.remove_task(&long).is_some());
+}
+
+#[test]
+fn remove_finds_a_task_between_its_yield_and_its_pick() {
+    let mut cpu = replaying(&[("a", 100)]);
+    let a = cpu.spawn("a");
+    cpu.block();
+    let current = cpu.current.take().unwrap();
+    cpu.scheduler.put_prev_task(current, false);
+    assert!(cpu.scheduler.remove_task(&a).is_some());
+    assert_eq!(cpu.pick(), "idle");
 }
 
 #[test]

@@ -554,6 +554,32 @@ fn what_is_not_in_its_one_form_is_refused() {
 }
 
 #[test]
+fn more_tasks_than_are_recorded_are_refused() {
+    let with = |tasks: usize| {
+        let mut bytes = opened(&of(Vec::new()));
+        bytes.pop(); // the count
+        let long = |number: usize| [number as u8 | 0x80, (number >> 7) as u8];
+        bytes.extend(long(tasks));
+        for ordinal in 0..tasks {
+            bytes.push(0);
+            match ordinal {
+                0..128 => bytes.push(ordinal as u8),
+                _ => bytes.extend(long(ordinal)),
+            }
+            bytes.extend([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        decode(&sealed(bytes)).map(|profile| profile.tasks.len())
+    };
+    assert_eq!(with(MAX_TASKS), Ok(MAX_TASKS));
+    let refused = DecodeError::Inconsistent {
+        offset: COUNT_AT,
+        rule: Rule::Tasks,
+        found: MAX_TASKS as u64 + 1,
+    };
+    assert_eq!(with(MAX_TASKS + 1), Err(refused));
+}
+
+#[test]
 fn a_figure_that_no_runs_can_have_given_is_refused() {
     let mut three = of(vec![child_of_root(0, 5)]);
     three.header.runs = 3;
@@ -772,6 +798,14 @@ fn phases_merge_step_by_step_or_by_ending() {
             ],
         }
     );
+    // The same steps, but in one of them nobody knows their order.
+    let ends = vec![phase(Ended::Yield, 5, 50, 0), phase(Ended::Exit, 1, 1, 0)];
+    let ordered = with(ends);
+    let mut coarse = ordered.clone();
+    coarse.tasks[0].phases.order = PhaseOrder::ByEnding;
+    let order = PhaseOrder::ByEnding;
+    assert_eq!(phases(&[&ordered, &coarse]).order, order);
+    assert_eq!(phases(&[&coarse, &ordered]).order, order);
     assert_eq!(
         phases(&[&a, &b, &c]),
         Phases {
@@ -880,6 +914,13 @@ fn profiles_that_do_not_belong_together_do_not_merge() {
         says(|p| p.tasks = (0..4096).map(|i| child_of_root(i + 9, 0)).collect()),
         "expected at most 4096 tasks together, found 4100"
     );
+    let many = |tasks: u32| of((0..tasks).map(|i| child_of_root(i, 0)).collect());
+    let more = |tasks| of(vec![child_of_root(tasks, 0)]);
+    assert!(merge(&[many(4095), more(4095)]).is_ok());
+    assert_eq!(
+        merge(&[many(4096), more(4096)]),
+        Err(MergeError::TooManyTasks { found: 4097 })
+    );
 }
 
 // --- Through a console ------------------------------------------------------
@@ -962,7 +1003,8 @@ fn a_frame_survives_a_console() {
     assert_eq!(read(&lines.join("\n")), Ok(bytes.clone()));
     // The last one counts, whatever stands before it.
     let cut = &text[..text.len() / 2];
-    assert_eq!(read(&format!("{cut}\n{text}{}", framed(&bytes))), Ok(bytes));
+    let older = framed(&encode(&of(Vec::new())).unwrap());
+    assert_eq!(read(&format!("{older}{cut}\n{text}")), Ok(bytes));
 }
 
 #[test]
@@ -1023,6 +1065,23 @@ fn a_damaged_frame_says_what_is_missing() {
         with(&|lines| lines[1] = foreign.to_string())
             .starts_with("damaged: expected the checksum ")
     );
+}
+
+#[test]
+fn a_frame_of_more_than_a_profile_can_have_is_refused() {
+    let begin = |bytes: usize| {
+        let lines = bytes.div_ceil(FRAME_BYTES_PER_LINE);
+        read(&format!(
+            "PBG-PROFILE-BEGIN v1 bytes={bytes} lines={lines} crc=00000000"
+        ))
+    };
+    assert!(matches!(
+        begin(MAX_BYTES),
+        Err(FrameError::Incomplete { .. })
+    ));
+    for bytes in [0, MAX_BYTES + 1] {
+        assert_eq!(begin(bytes), Err(FrameError::Begin { line: 1 }));
+    }
 }
 
 /// One character anywhere: what comes out is what went in, or an error.
