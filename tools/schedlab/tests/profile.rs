@@ -310,6 +310,13 @@ fn edit_sets_what_the_user_knows() {
     );
     assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
 
+    // A latest time, and none again.
+    for latest in ["5000counts", "none"] {
+        assert_eq!(edit(&["--task=0", "--latest", latest]).code, Some(0));
+        let set = read(&lab, "a.pbg").tasks[0].latest;
+        assert_eq!(set, (latest != "none").then_some(Counts(5000)));
+    }
+
     for (words, reason) in [
         (
             &["--task", "nobody", "--priority", "1"][..],
@@ -381,6 +388,24 @@ fn diff_names_what_changed() {
         profile(&lab, &["diff", "c.pbg", "a.pbg"])
             .out
             .starts_with("new: 2\n")
+    );
+
+    let end = profile(&lab, &["diff", "a.pbg", "c.pbg"]).out;
+    let counts = "3 and 2 tasks: 0 new, 1 gone, 0 changed, 2 alike within 5 %\n";
+    assert!(end.ends_with(counts), "{end}");
+
+    let mut other = realtime(19_001_000);
+    other.header.policy = PolicyName::new("fifo").expect("short");
+    fs::write(lab.path("d.pbg"), encode(&other).expect("valid")).expect("a file");
+    let end = profile(&lab, &["diff", "a.pbg", "d.pbg"]);
+    let title = |policy| format!("{}{policy}; 1 run, 3 tasks", TITLE.replace("rr", ""));
+    let alike = "3 and 3 tasks: 0 new, 0 gone, 0 changed, 3 alike within 5 %";
+    assert_eq!(
+        (end.code, end.out),
+        (
+            Some(1),
+            format!("{} -> {}\n{alike}\n", title("rr"), title("fifo"))
+        )
     );
 
     shorter.header.frequency_hz = 1;
