@@ -146,6 +146,9 @@ fn ten_thousand_corruptions_end_in_a_refusal_or_a_plan() {
                 planned += 1;
                 let plan = control.plan().unwrap().unwrap();
                 assert_eq!(plan.tasks().len(), tasks, "corruption {i}");
+                // What is taken is sound and has its one form, checksum and all.
+                let taken = decode(&bytes).unwrap();
+                assert_eq!(encode(&taken), Ok(bytes), "corruption {i}");
             }
             Err(LoadError::Decode(_)) => refused += 1,
             Err(LoadError::Mismatch(_)) => mismatched += 1,
