@@ -186,6 +186,13 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_is_its_counter_and_its_cpus() {
+        let about = about("realtime");
+        assert_eq!(usize::from(about.cpus), platform::cpus());
+        assert_eq!(about.frequency_hz, platform::counter_hz());
+    }
+
+    #[test]
     fn a_name_that_does_not_fit_is_told_apart_all_the_same() {
         let [a, b] = ["a", "b"].map(|end| about(&("long".repeat(20) + end)).program);
         assert_eq!(a.name.as_str(), "unnamed");
