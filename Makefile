@@ -25,20 +25,30 @@ SCALE     ?= 1
 TIMING    ?= $(if $(filter 1,$(SMP)),icount,real)
 ACCEL     ?= n
 BLK       ?= n
-DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH).img)
+DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH)$(SCALED).img)
 QEMU_ARGS ?=
 PBG_BASE  ?= rr
 PBG_PROFILE ?=
-PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH).pbg
+PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(patsubst y,-traced,$(filter y,$(TRACE))).pbg
 TIMEOUT   ?= 300
 TRACE     ?= n
 V         ?= 0
 T         ?=
 
+# In the names of what belongs to one scale.
+SCALED = $(addprefix -scale,$(filter-out 1,$(SCALE)))
+
 include scripts/features.mk
 
 # The apps of this tree; A= may name another.
 APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
+
+# A=realtime is short for the folder of that name; what is said of it is the folder.
+ifneq ($(filter build run justrun,$(MAKECMDGOALS)),)
+  ifeq ($(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),-1)
+    override A := $(filter %/$(A),$(APPS))
+  endif
+endif
 
 include scripts/lab.mk
 include scripts/experiments.mk
@@ -99,9 +109,15 @@ prepush:
 	$(Q)$(HOST_ENV) scripts/clippy.sh
 	$(Q)$(HOST_ENV) scripts/test.sh
 
-# Everything that was built; not the tools, which setup would build again.
+# Everything that was built or measured; not the tools, which setup would build again,
+# and not the profiles, which somebody may have edited.
 clean:
-	$(Q)find target -mindepth 1 -maxdepth 1 ! -name tools ! -name toolchain.mk -exec rm -rf {} + 2>/dev/null || true
+	$(Q)mkdir -p target
+	$(Q)find target -mindepth 1 -maxdepth 1 ! -name tools ! -name toolchain.mk ! -name pbg -exec rm -rf {} +
+
+# $(error), as that is one line.
+.DEFAULT:
+	$(error $@: no such target; allowed is one that make help lists)
 
 define HELP
 A scheduler kit for ArceOS: pick a policy, boot it, read the turnaround table.
@@ -125,16 +141,18 @@ Targets
   justrun   boot the image last built with the same variables
   matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
               change is not run again; LAB=--help tells more
-  compare   tables and figures of what matrix ran
+  compare   tables and figures of what matrix ran; LAB_OUT=folder gets them
   cost      instructions per yield of every policy, by the number of tasks;
               ARCH= and FEATURES= may be lists, as for matrix
   experiment-cost, experiment-turnaround
             the two experiments of the PBG report, tables and figures
+  profile   show the profile that PBG_PROFILE= names, or that run saved with the
+              same variables; LAB='edit FILE ...' changes it; LAB=--help
   gantt     run A with TRACE=y under the policies that FEATURES= names and draw
               when each task had its CPU, into target/gantt/; GANTT_OUT=file.svg
   test      all tests: library, make itself, QEMU; T=word runs some of them
   clippy    lint, warnings are errors         fmt   format the sources
-  doc       the library's documentation       clean remove what was built
+  doc       the library's documentation       clean remove all but profiles
   prepush   what CI runs: format check, clippy, test
 
 Variables           default      allowed
@@ -155,12 +173,13 @@ Variables           default      allowed
   ACCEL=y           n            KVM; needs ARCH = the host's and TIMING=real
   QEMU_ARGS='...'                added to QEMU's command line
   PROFILE_OUT=file               where run saves the profile that PBG measured;
-                                   default target/pbg/<app>-<arch>.pbg
+                                   default target/pbg/<app>-<arch>.pbg, and with
+                                   -scale<n>, -traced in it where that is so
   PBG_PROFILE=file               a profile to build in: only replayed
   PBG_BASE=name     rr           what PBG measures under: rr or fifo
   BLK=y             n            a FAT32 disk, on which PBG keeps its profile
   DISK=file                      that disk, made if it is not there;
-                                   default target/pbg/<app>-<arch>.img
+                                   default target/pbg/<app>-<arch>.img, likewise
   V=n               0            1: show commands; 2: cargo's, too
 
 Features of ArceOS, named as there

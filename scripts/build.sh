@@ -26,9 +26,9 @@ unset CARGO_ENCODED_RUSTFLAGS
 # and much the same in every folder: begin with a copy of one that nobody is
 # building in. Cargo checks each piece.
 if [[ ! -d $KERNEL_DIR/$AX_MODE ]]; then
-    rm -rf "$KERNEL_DIR/$AX_MODE.new"
     for other in "${KERNEL_DIR%/*}"/*/"$AX_MODE"; do
         [[ -d $other ]] || continue
+        rm -rf "$KERNEL_DIR/$AX_MODE.new"
         flock -n "${other%/*}/.lock" cp -a "$other" "$KERNEL_DIR/$AX_MODE.new" || continue
         mv "$KERNEL_DIR/$AX_MODE.new" "$KERNEL_DIR/$AX_MODE"
         break

@@ -10,6 +10,15 @@ digits-left = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,
 # $(call number,NAME): a whole number from 1 on
 number = $(if $(filter-out 1,$(words $($(1))))$(filter 0%,$($(1)))$(call digits-left,$($(1))),$(error $(1)=$($(1)): allowed is a whole number from 1 on))
 
+# $(call path,NAME): one file, whose name means nothing to make, the shell or QEMU
+open    := (
+close   := )
+hash    := \#
+special := $(comma) $(open) $(close) $(hash) ' " ` $$ \ ; & | < > * ? !
+path = $(if $(strip $(filter-out 1,$(words $($(1)))) $(foreach c,$(special),$(findstring $(c),$($(1))))),$(error $(1)=$($(1)): allowed is one file, without blanks and $(special) in its name))
+# $(call no-folder,NAME)
+no-folder = $(if $(filter %/,$($(1)))$(wildcard $($(1))/.),$(error $(1)=$($(1)): a folder; allowed is a file))
+
 ifneq ($(words $(A)),1)
   $(error A=$(A): allowed is one app folder, such as: $(APPS))
 endif
@@ -28,6 +37,9 @@ $(call one-of,BLK,n y)
 $(call one-of,V,0 1 2)
 $(call number,SCALE)
 $(call number,TIMEOUT)
+ifeq ($(shell test $(SCALE) -le 1000000000 2>/dev/null && echo y),)
+  $(error SCALE=$(SCALE): allowed is a whole number from 1 to 1000000000)
+endif
 
 UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES),$(FEATURE_LIST))
 ifneq ($(UNKNOWN_FEATURES),)
@@ -47,8 +59,10 @@ ifneq ($(PBG_BASE),rr)
   endif
 endif
 ifneq ($(strip $(PBG_PROFILE)),)
-  ifneq ($(words $(PBG_PROFILE))-$(wildcard $(PBG_PROFILE)),1-$(PBG_PROFILE))
-    $(error PBG_PROFILE=$(PBG_PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved, without blanks in its name)
+  $(call path,PBG_PROFILE)
+  $(call no-folder,PBG_PROFILE)
+  ifeq ($(wildcard $(PBG_PROFILE)),)
+    $(error PBG_PROFILE=$(PBG_PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved)
   endif
   ifeq ($(filter sched_pbg sched_pbg_coop,$(POLICY)),)
     $(error PBG_PROFILE=$(PBG_PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed are FEATURES=sched_pbg or sched_pbg_coop)
@@ -57,13 +71,13 @@ ifneq ($(strip $(PBG_PROFILE)),)
     $(error PBG_PROFILE=$(PBG_PROFILE) BLK=y: two places for a profile; allowed is one of them)
   endif
 endif
-ifneq ($(words $(PROFILE_OUT)),$(if $(PROFILE_OUT),1,0))
-  $(error PROFILE_OUT=$(PROFILE_OUT): allowed is one file, without blanks in its name)
+ifneq ($(PROFILE_OUT),)
+  $(call path,PROFILE_OUT)
+  $(call no-folder,PROFILE_OUT)
 endif
 ifeq ($(BLK),y)
-  ifneq ($(words $(DISK)),1)
-    $(error DISK=$(DISK): allowed is one file, without blanks in its name)
-  endif
+  $(call path,DISK)
+  $(call no-folder,DISK)
 else ifneq ($(strip $(DISK)),)
   $(error DISK=$(DISK) BLK=$(BLK): a disk needs BLK=y; allowed is BLK=y or no DISK)
 endif

@@ -9,16 +9,18 @@ PATH=$PATH:/usr/sbin:/sbin # mkfs is not on every user's
 fail() { echo "disk: $*" >&2; exit 1; }
 
 if [[ -e $disk ]]; then
+    [[ -f $disk ]] || fail "$disk is no file; allowed is a disk that make has made, or a name that is free"
     # ArceOS panics if there is no file system that it knows.
     [[ $(dd if="$disk" bs=1 skip=82 count=5 2>/dev/null | tr -d '\0') == FAT32 ]] ||
-        fail "$disk is no FAT32 disk; remove it, and it is made anew"
+        fail "$disk is no FAT32 disk; allowed is one that make has made, or a name that is free"
     exit 0
 fi
-mkdir -p "$(dirname "$disk")"
+unwritable="$disk cannot be made; allowed is a file in a folder that can be written to"
+mkdir -p "$(dirname "$disk")" 2>/dev/null || fail "$unwritable"
 # In place as a whole or not at all.
 new=$disk.$$
 trap 'rm -f "$new"' EXIT
-truncate -s 64M "$new"
+truncate -s 64M "$new" 2>/dev/null || fail "$unwritable"
 mkfs.fat -F 32 "$new" >/dev/null
 # ArceOS makes these folders when it mounts a disk, and panics over a half-made one:
 # with them, it writes nothing until the program does.

@@ -7,6 +7,7 @@
 # Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
 #                TIMING has a folder of its own: target/lab-scale1000 ...
 #      compare   tables; LAB_OUT gets them as files, with figures
+#      profile   what schedlab profile says of PBG_PROFILE or PROFILE_OUT
 #      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
 #      lab-list  the policies, apps and architectures; asked by schedlab
 #      lab-tools the versions that results depend on; asked by schedlab
@@ -17,16 +18,21 @@ LAB_OUT ?= target/lab-report
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
 GANTT_OTHERS   = $(filter-out $(POLICIES),$(FEATURE_LIST))
-GANTT_NAME     = $(notdir $(A:%/=%))-$(ARCH)$(addprefix -scale,$(filter-out 1,$(SCALE)))$(addprefix -smp,$(filter-out 1,$(SMP)))$(addprefix -,$(filter real,$(TIMING)))
+GANTT_NAME     = $(notdir $(A:%/=%))-$(ARCH)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(addprefix -,$(filter real,$(TIMING)))
 GANTT_OUT     ?= target/gantt/$(GANTT_NAME).svg
 # Not spelt out in the recipe, or a dry run would not be dry.
 GANTT_RUN      = $(MAKE) --no-print-directory run TRACE=y
+ifneq ($(filter gantt,$(MAKECMDGOALS)),)
+  ifeq ($(filter %.svg,$(GANTT_OUT)),)
+    $(error GANTT_OUT=$(GANTT_OUT): allowed is a file whose name ends in .svg)
+  endif
+endif
 
 # Each architecture has a target triple in kernel.mk, which cannot be included
 # for a matrix: it is about one app.
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
-ifneq ($(filter matrix compare gantt lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare profile gantt lab-tools,$(MAKECMDGOALS)),)
   include target/toolchain.mk
 endif
 
@@ -38,14 +44,17 @@ LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURE
 SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --profile tool --package schedlab --
 
 # All cells are built and booted in make's own way otherwise.
-LAB_REFUSED := $(foreach v,MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE PROFILE_OUT,$(if $(filter command%,$(origin $(v))),$(v)=$($(v))))
-ifneq ($(filter matrix compare,$(MAKECMDGOALS)),)
-  ifneq ($(strip $(LAB_REFUSED)),)
-    $(error $(strip $(LAB_REFUSED)): not of a matrix; allowed are A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB)
-  endif
-endif
+# $(call refuse,GOAL,VARIABLES,ALLOWED)
+refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2)),$(error $(call set-of,$(2)): not of make $(1); allowed are $(3))))
+set-of = $(strip $(foreach v,$(1),$(if $(filter command environment,$(firstword $(origin $(v)))),$(v)=$($(v)))))
+NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE
+$(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB)
+$(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB)
+$(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT)
+$(call refuse,experiment-cost,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT)
+$(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT)
 
-.PHONY: matrix compare gantt lab-list lab-tools
+.PHONY: matrix compare profile gantt lab-list lab-tools
 
 matrix:
 	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
@@ -53,10 +62,15 @@ matrix:
 compare:
 	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out $(LAB_OUT) $(LAB)
 
+# schedlab takes the name of an app's folder for the app's.
+profile: APP = $(notdir $(A:%/=%))
+profile:
+	$(Q)$(SCHEDLAB) profile $(or $(LAB),show '$(or $(PBG_PROFILE),$(PROFILE_OUT))')
+
 gantt:
 	$(Q)mkdir -p target/gantt
 	$(Q)for policy in $(GANTT_POLICIES); do \
-	    $(GANTT_RUN) FEATURES="$$policy $(GANTT_OTHERS)" | \
+	    PROFILE_OUT= $(GANTT_RUN) FEATURES="$$policy $(GANTT_OTHERS)" | \
 	        tee "target/gantt/$(GANTT_NAME)-$$policy.log" | sed '/^SCHED-TRACE /d'; \
 	done
 	$(Q)$(SCHEDLAB) gantt $(GANTT_POLICIES:%=target/gantt/$(GANTT_NAME)-%.log) --out '$(GANTT_OUT)' $(LAB)

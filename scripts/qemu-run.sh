@@ -114,7 +114,7 @@ esac
 [[ -z $verdict ]] || fail "$verdict"
 
 # A profile that arrives damaged is a failed run, as it was meant to be kept.
-if [[ -n ${PROFILE_OUT:-} ]] && grep -q '^PBG-PROFILE-BEGIN' "$log"; then
+if [[ -n ${PROFILE_OUT:-} ]] && grep -q 'PBG-PROFILE-BEGIN ' "$log"; then
     # PBG_SAVE is several words.
     # shellcheck disable=SC2086
     saved=$($PBG_SAVE "$log" "$PROFILE_OUT") || fail "no profile saved: ${saved:-$PBG_SAVE failed}"

@@ -32,7 +32,7 @@ endif
 
 # What to type to replay a saved profile: what was typed, and the profile.
 REPLAY := make run $(strip $(foreach v,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG,\
-    $(if $(filter command environment,$(firstword $(origin $(v)))),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
+    $(if $(filter command environment override,$(firstword $(origin $(v)))),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
 RUN = $(MAKE_DISK) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' \
     PBG_SAVE='$(HOST_CARGO) run --locked --quiet --profile tool --package pbg-save --' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \

@@ -97,13 +97,16 @@ END
 
 # --- Make's own manners -----------------------------------------------------
 
-refused() { # refused TEXT VARIABLES...: one line with TEXT, so nothing built
-    local want=$1 out
-    shift
-    if out=$(make run "$@" 2>&1); then echo "make accepted $*"; return 1; fi
+refused() { refused_by run "$@"; }
+refused_by() { # refused_by GOAL TEXT VARIABLES...: one line with TEXT, so nothing built
+    local goal=$1 want=$2 out
+    shift 2
+    if out=$(make "$goal" "$@" 2>&1); then echo "make accepted $*"; return 1; fi
     echo "$out"
     [[ $(wc -l <<<"$out") == 1 && $out == *"$want"* && $out == *allowed* ]]
 }
+
+refused_with_blk() { BLK=y refused_by "$@"; }
 
 help_text() { # whatever the variables say, and to be read at 80 columns
     local out v
@@ -113,7 +116,7 @@ help_text() { # whatever the variables say, and to be read at 80 columns
         PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK; do
         grep -q "^  $v=" <<<"$out"
     done
-    for v in setup build run justrun matrix compare gantt cost experiment-cost experiment-turnaround test clippy fmt doc clean prepush "${policies[@]}"; do
+    for v in setup build run justrun matrix compare profile gantt cost experiment-cost experiment-turnaround test clippy fmt doc clean prepush "${policies[@]}"; do
         grep -qw "$v" <<<"$out"
     done
     [[ -z $(awk 'length > 80' <<<"$out") ]]
@@ -506,6 +509,16 @@ check 'make: refuses a PBG_BASE for another policy' refused 'only PBG' FEATURES=
 check 'make: refuses a PBG_PROFILE that is not there' refused 'no such file' FEATURES=sched_pbg PBG_PROFILE=none.pbg
 check 'make: refuses a PBG_PROFILE for another policy' refused FEATURES=sched_pbg FEATURES=sched_rr PBG_PROFILE=README.md
 check 'make: refuses a PBG_PROFILE beside a disk' refused 'two places' FEATURES=sched_pbg PBG_PROFILE=README.md BLK=y
+check 'make: refuses a PBG_PROFILE that is a folder' refused 'a folder' FEATURES=sched_pbg PBG_PROFILE=docs
+check 'make: refuses a PROFILE_OUT that is a folder' refused 'a folder' PROFILE_OUT=target/
+check 'make: refuses a DISK that QEMU would not understand' refused DISK=a,b BLK=y DISK=a,b
+check 'make: refuses a name that the shell would not understand' refused PBG_PROFILE= FEATURES=sched_pbg "PBG_PROFILE=it's.pbg"
+check 'make: refuses a SCALE beyond all' refused 'to 1000000000' SCALE=99999999999999999999999
+check 'make: matrix refuses what would change its cells' refused_by matrix 'not of make matrix' TRACE=y
+check 'make: matrix refuses that from the environment, too' refused_with_blk matrix 'not of make matrix'
+check 'make: cost refuses another app' refused_by cost 'not of make cost' A=apps/sched-tests/yield
+check 'make: gantt refuses a file that is no .svg' refused_by gantt .svg GANTT_OUT=a.png
+check 'make: a word that is no target' refused_by rnu 'make help'
 check 'make: justrun without an image' no_image
 
 for arch in "${ARCHES[@]}"; do
@@ -571,5 +584,6 @@ for arch in "${ARCHES[@]}"; do
     check "qemu: selftest clock $arch real" real_clock "$arch"
 done
 
+((passed + failed > 0)) || echo "T=$filter: no check has that in its name; without T= all are listed as they run" >&2
 echo "$passed passed, $failed failed"
-((failed == 0))
+((passed > 0 && failed == 0))
