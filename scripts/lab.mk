@@ -41,7 +41,7 @@ given = $(if $(filter command environment,$(firstword $(origin $(1)))),$(2) '$($
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
 # Whatever the cells measure, it is not the profile that the user has kept.
-SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked --profile tool --package schedlab --
+SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked $(if $(wildcard target/tool/schedlab),--quiet) --profile tool --package schedlab --
 
 # All cells are built and booted in make's own way otherwise.
 # $(call refuse,GOAL,VARIABLES,ALLOWED)

@@ -560,7 +560,7 @@ for arch in "${ARCHES[@]}"; do
             built_in "$arch" batch-at-once 10 105
         check 'qemu: a truncated profile is refused and replaced' damaged truncated 'truncated: expected'
         check 'qemu: a damaged profile is refused and replaced' damaged flipped 'damaged: expected the checksum'
-        check "qemu: another program's profile is refused and replaced" damaged program 'of the program with hash'
+        check "qemu: another program's profile is refused and replaced" damaged program 'at SCALE=100, found one at another'
         check "qemu: another architecture's profile is refused and replaced" damaged architecture 'found one of riscv64'
         check 'qemu: a profile of version 2 is refused and replaced' damaged version 'found version 2'
         check 'qemu: a hostile profile is refused and replaced' damaged counts 'expected'

@@ -26,8 +26,8 @@ use core::fmt;
 
 use axsched_ext::{
     pbg::{
-        About, CONTROL,
-        stored::{self, Program, ProgramName},
+        About, CONTROL, LoadError,
+        stored::{self, Mismatch, Program, ProgramName},
     },
     syscall,
     units::TaskKey,
@@ -128,8 +128,28 @@ pub fn start(about: &About) -> Found {
 }
 
 fn start_with(bytes: &[u8], about: &About) -> Result<usize, String> {
-    CONTROL.load(bytes, about).map_err(text)?;
+    CONTROL
+        .load(bytes, about)
+        .map_err(|error| refusal(error, about))?;
     syscall::start_pbg().map_err(text)
+}
+
+/// Why a profile is of no use. What a hash was made of the library does not know.
+fn refusal(error: LoadError, about: &About) -> String {
+    match error {
+        LoadError::Mismatch(Mismatch::Program { found, .. }) => {
+            let app = about.program.name;
+            if found.name == app {
+                format!("expected a profile of `{app}` at SCALE={SCALE}, found one at another")
+            } else {
+                format!(
+                    "expected a profile of `{app}`, found one of `{}`",
+                    found.name
+                )
+            }
+        }
+        error => text(error),
+    }
 }
 
 /// The present profile, measured or loaded, as bytes.
@@ -182,6 +202,28 @@ mod tests {
         assert_eq!(
             hash("realtime"),
             TaskKey::labelled("realtime SCALE=1").to_bits()
+        );
+    }
+
+    #[test]
+    fn a_refusal_says_whose_profile_it_is() {
+        let about = about("realtime");
+        let refused = |name| {
+            let found = Program {
+                name: ProgramName::new(name).unwrap(),
+                hash: 1,
+            };
+            let expected = about.program.hash;
+            let error = LoadError::Mismatch(Mismatch::Program { expected, found });
+            refusal(error, &about)
+        };
+        assert_eq!(
+            refused("realtime"),
+            "expected a profile of `realtime` at SCALE=1, found one at another"
+        );
+        assert_eq!(
+            refused("batch"),
+            "expected a profile of `realtime`, found one of `batch`"
         );
     }
 

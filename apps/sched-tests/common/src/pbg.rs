@@ -6,6 +6,7 @@ use alloc::{string::ToString, vec::Vec};
 use axsched_ext::{
     pbg::{About, CONTROL},
     syscall,
+    units::Counts,
 };
 
 use crate::{
@@ -47,7 +48,7 @@ pub fn run(app: &App) -> Ran {
                 "PBG follows the profile {}: {tasks} tasks.\n",
                 place(origin)
             );
-            name_late_tasks();
+            name_late_tasks(&about);
             // A changed program may differ from its profile: that is no failure.
             let replay = run_phase(app, "replay");
             let mut outcome = Ran::of([replay].into());
@@ -74,17 +75,24 @@ pub fn run(app: &App) -> Ran {
 }
 
 /// Says which tasks no order ends by their latest time.
-fn name_late_tasks() {
+fn name_late_tasks(about: &About) {
     if !CONTROL.status().is_ok_and(|status| status.late > 0) {
         return; // hardly ever is there one: no second plan to find it so
     }
-    let Ok(Some(plan)) = CONTROL.plan() else {
+    let (Ok(Some(plan)), Ok(Some(profile))) = (CONTROL.plan(), CONTROL.profile(about)) else {
         return;
     };
+    let ms = |counts: Counts| counts.0 as f64 * 1e3 / profile.header.frequency_hz.max(1) as f64;
     for late in plan.late() {
+        let task = profile.tasks.iter().find(|task| task.key == late.key);
+        let name = match task.and_then(|task| task.label) {
+            Some(label) => label.as_str().to_string(),
+            None => late.key.to_string(),
+        };
         println!(
-            "PBG cannot end task {} in time: expected by {} counts, found {} in the plan.",
-            late.key, late.latest.0, late.end.0
+            "PBG cannot end task {name} in time: expected after {:.3} ms at the latest, found {:.3} in the plan.",
+            ms(late.latest),
+            ms(late.end)
         );
     }
     println!();
@@ -127,7 +135,7 @@ fn measure_and_replay(app: &App, about: &About) -> Ran {
     match (recorded, planned) {
         (Ok(recorded), Ok(planned)) => {
             println!("PBG recorded {recorded} tasks and planned {planned}.\n");
-            name_late_tasks();
+            name_late_tasks(about);
         }
         (Err(error), _) | (_, Err(error)) => {
             println!("PBG has no plan: {error}. The replay runs without one and fails.\n");

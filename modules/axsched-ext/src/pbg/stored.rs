@@ -428,19 +428,19 @@ pub struct Expected {
 /// Why a good profile is of no use here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// It is of another program, or of another version of it.
-    Program {
-        /// This program's hash.
-        expected: u64,
-        /// The profile's program.
-        found: Program,
-    },
     /// It was measured on another architecture, whose counts mean something else.
     Architecture {
         /// This machine's.
         expected: Architecture,
         /// The profile's.
         found: Architecture,
+    },
+    /// It is of another program, or of another version of it.
+    Program {
+        /// This program's hash.
+        expected: u64,
+        /// The profile's program.
+        found: Program,
     },
     /// It was measured on more or fewer CPUs.
     Cpus {
@@ -483,16 +483,16 @@ pub fn check(profile: &StoredProfile, expected: &Expected) -> Result<(), Mismatc
         cpus,
         ..
     } = profile.header;
-    if program.hash != expected.program_hash {
-        return Err(Mismatch::Program {
-            expected: expected.program_hash,
-            found: program,
-        });
-    }
     if architecture != expected.architecture {
         return Err(Mismatch::Architecture {
             expected: expected.architecture,
             found: architecture,
+        });
+    }
+    if program.hash != expected.program_hash {
+        return Err(Mismatch::Program {
+            expected: expected.program_hash,
+            found: program,
         });
     }
     if cpus != expected.cpus {
