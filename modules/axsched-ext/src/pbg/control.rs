@@ -203,8 +203,8 @@ pub struct Status {
     pub planned: u32,
     /// Tasks spawned that the plan knew.
     pub matched: u32,
-    /// Children of the root or of planned tasks that the plan did not know.
-    /// (Their own descendants are not counted: nobody knows them.)
+    /// Children of the root or of planned tasks that the plan did not know. (Of their
+    /// own descendants only those with a label are counted: nobody knows the others.)
     pub unplanned: u32,
     /// Planned tasks that ran far beyond their plan (rule 8).
     pub demoted: u32,

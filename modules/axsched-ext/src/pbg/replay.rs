@@ -528,9 +528,9 @@ impl<T> Replay<T> {
     #[inline]
     pub fn handed_over(&mut self, member: Member, tally: &Tally) -> Option<Handle<T>> {
         let entry = &mut self.table.entries[member.index()?];
-        let stood = !entry.demoted();
+        let followed = !entry.demoted();
         entry.watch(entry.used, 1, tally);
-        if stood && entry.demoted() {
+        if followed && entry.demoted() {
             let place = entry.place as usize;
             self.take_out(place, |task| task.state().member() == member)
         } else {
