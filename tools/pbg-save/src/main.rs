@@ -8,10 +8,11 @@ use std::{
     error::Error,
     fs,
     path::{Path, PathBuf},
-    process::{self, ExitCode},
+    process::ExitCode,
 };
 
 use axsched_ext::pbg::stored;
+use pbg_save::{destination, write};
 
 fn main() -> ExitCode {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(Into::into).collect();
@@ -33,22 +34,12 @@ fn main() -> ExitCode {
 
 fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     let at = |path: &Path, error| format!("{}: {error}", path.display());
+    // Before any work is done for nothing.
+    destination(file).map_err(|error| at(file, error))?;
     let text = fs::read(console).map_err(|error| at(console, error))?;
     let bytes = stored::read_frame(&text)?;
     let profile = stored::decode(&bytes)?;
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(|error| at(folder, error))?;
-    }
-    // Beside the file, so that the rename stays within one file system; of this
-    // process, since several may be here at once.
-    let mut new = file.as_os_str().to_owned();
-    new.push(format!(".{}", process::id()));
-    let new = PathBuf::from(new);
-    let written = fs::write(&new, &bytes).and_then(|()| fs::rename(&new, file));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&new);
-        return Err(at(file, error).into());
-    }
+    write(file, &bytes).map_err(|error| at(file, error))?;
     Ok(format!(
         "{} tasks, {} bytes",
         profile.tasks.len(),

@@ -166,15 +166,9 @@ fn names(folder: &Path) -> Result<Vec<String>> {
         .with_context(|| folder.display().to_string())
 }
 
-/// Writes a file whole or not at all, and its folder.
+/// Writes a file whole or not at all, and its folder; refuses what is no file.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
-    let write = || {
-        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        let new = path.with_extension("new");
-        fs::write(&new, contents)?;
-        fs::rename(new, path)
-    };
-    write().with_context(|| format!("{} cannot be written", path.display()))
+    pbg_save::write(path, contents).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 #[cfg(test)]

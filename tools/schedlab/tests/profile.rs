@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::fs;
+use std::{fs, num::NonZeroU8, os::unix::fs::symlink};
 
 use axsched_ext::{
     pbg::stored::{
@@ -256,6 +256,33 @@ fn merge_has_the_runs_of_all() {
         )
     );
     assert!(!lab.exists("none.pbg"));
+}
+
+#[test]
+fn a_file_is_written_beside_nothing_but_itself() {
+    let lab = lab();
+    let merge = |out: &str| profile(&lab, &["merge", "a.pbg", "b.pbg", "-o", out]);
+    // Both begin as `both.pbg` does.
+    lab.write("both.new", "the user's");
+    lab.write("both.pbg.new", "the user's");
+    assert_eq!(merge("both.pbg").code, Some(0));
+    assert_eq!(lab.read("both.new"), "the user's");
+    assert_eq!(lab.read("both.pbg.new"), "the user's");
+
+    let end = merge("/dev/null");
+    assert_eq!(
+        (end.code, end.err.as_str()),
+        (
+            Some(2),
+            "schedlab: /dev/null cannot be written: expected a regular file or nothing there, found a device\n"
+        )
+    );
+    // `edit` in place, through a link.
+    symlink("a.pbg", lab.path("link.pbg")).expect("a link");
+    let end = profile(&lab, &["edit", "link.pbg", "--task=0", "--priority=3"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert!(lab.path("link.pbg").is_symlink());
+    assert_eq!(read(&lab, "a.pbg").tasks[0].priority, NonZeroU8::new(3));
 }
 
 #[test]

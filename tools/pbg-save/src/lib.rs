@@ -1,0 +1,163 @@
+//! Files that are replaced as a whole: for `pbg-save`, and for schedlab.
+
+use std::{
+    fs::{self, File, FileType, Permissions},
+    io::{self, ErrorKind, Write},
+    os::unix::fs::FileTypeExt,
+    path::{Path, PathBuf},
+    process,
+};
+
+/// Writes a file whole or not at all, and its folder. What a symbolic link points
+/// to is written, and a file that was there keeps its mode.
+///
+/// # Errors
+/// Those of the file system, and [`destination`]'s. What was there is then there still.
+pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
+    let path = destination(path)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // Beside the file, so that the rename stays within one file system; of this
+    // process, since several may be here at once; and not a name of the user's.
+    let new = with_end(&path, &format!(".{}.new", process::id()));
+    let mode = fs::metadata(&path).ok().map(|found| found.permissions());
+    let written = fill(&new, contents.as_ref(), mode).and_then(|()| fs::rename(&new, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+fn fill(new: &Path, contents: &[u8], mode: Option<Permissions>) -> io::Result<()> {
+    let mut file = File::create(new)?;
+    // Before there is anything in it to be read.
+    if let Some(mode) = mode {
+        file.set_permissions(mode)?;
+    }
+    file.write_all(contents)
+}
+
+/// Where [`write`] would write: `path`, or what it points to.
+///
+/// # Errors
+/// There is something that is not a regular file: a rename would put one in the
+/// place of a device.
+pub fn destination(path: &Path) -> io::Result<PathBuf> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let found = kind(found.file_type());
+            return Err(io::Error::other(format!(
+                "expected a regular file or nothing there, found {found}"
+            )));
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Step by step, as a link may point to what is not there yet. It ends: links in a
+    // circle have been an error above.
+    let mut path = path.to_owned();
+    while let Ok(link) = fs::read_link(&path) {
+        path = path.parent().unwrap_or(Path::new("")).join(link);
+    }
+    Ok(path)
+}
+
+fn kind(found: FileType) -> &'static str {
+    if found.is_dir() {
+        "a folder"
+    } else if found.is_fifo() {
+        "a pipe"
+    } else if found.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+/// `a.pbg` and `.edited` to `a.pbg.edited`.
+pub fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn no_other_file_is_touched_and_none_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("a.new"), "the user's").unwrap();
+        write(&at("a.pbg"), "one").unwrap();
+        write(&at("a.pbg"), "two").unwrap();
+        assert_eq!(fs::read_to_string(at("a.pbg")).unwrap(), "two");
+        assert_eq!(fs::read_to_string(at("a.new")).unwrap(), "the user's");
+        write(&at("a.new"), "three").unwrap();
+        write(&at("of/its/own/a.pbg"), "four").unwrap();
+        assert_eq!(names(folder.path()), ["a.new", "a.pbg", "of"]);
+
+        // No file can be called so, which shows when the new one is to get its name.
+        assert!(write(Path::new(""), "five").is_err());
+        assert!(!Path::new(&format!(".{}.new", process::id())).exists());
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.pbg");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        write(&file, "new").unwrap();
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+    }
+
+    #[test]
+    fn a_link_stays_and_what_it_points_to_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("kept")).unwrap();
+        symlink("kept/a.pbg", at("first")).unwrap();
+        symlink(at("first"), at("second")).unwrap();
+        for text in ["not there before", "there before"] {
+            write(&at("second"), text).unwrap();
+            assert_eq!(fs::read_to_string(at("kept/a.pbg")).unwrap(), text);
+            assert!(at("first").is_symlink() && at("second").is_symlink());
+        }
+        assert_eq!(names(&at("kept")), ["a.pbg"]);
+        symlink("circle", at("circle")).unwrap();
+        assert!(write(&at("circle"), "").is_err());
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let null = folder.path().join("null");
+        symlink("/dev/null", &null).unwrap();
+        for (path, found) in [
+            (folder.path(), "a folder"),
+            (Path::new("/dev/null"), "a device"),
+            (&null, "a device"),
+        ] {
+            assert_eq!(
+                write(path, "").unwrap_err().to_string(),
+                format!("expected a regular file or nothing there, found {found}")
+            );
+        }
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

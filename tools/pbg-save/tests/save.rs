@@ -1,0 +1,126 @@
+//! Consoles become files, and nothing but files.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use axsched_ext::{
+    pbg::stored::{
+        Architecture, Figures, Header, Phases, Place, PolicyName, Program, ProgramName,
+        StoredProfile, StoredTask, encode, write_frame,
+    },
+    units::TaskKey,
+};
+
+fn profile() -> Vec<u8> {
+    let task = |ordinal| StoredTask {
+        key: TaskKey::ROOT.child(ordinal),
+        label: None,
+        place: Place::Root { ordinal },
+        runs: 1,
+        priority: None,
+        latest: None,
+        figures: Figures::default(),
+        phases: Phases::default(),
+    };
+    let profile = StoredProfile {
+        header: Header {
+            architecture: Architecture::X86_64,
+            frequency_hz: 1_000_000_000,
+            cpus: 1,
+            program: Program {
+                name: ProgramName::new("realtime").expect("short"),
+                hash: 0xfeed,
+            },
+            policy: PolicyName::new("rr").expect("short"),
+            runs: 1,
+            unrecorded: 0,
+        },
+        tasks: vec![task(0), task(1)],
+    };
+    encode(&profile).expect("it is valid")
+}
+
+/// A folder with `console.log`, in which `profile` is.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(profile: &[u8]) -> Self {
+        let folder = Self(tempfile::tempdir().expect("a folder for the test"));
+        let mut frame = String::new();
+        write_frame(profile, &mut frame).expect("a string");
+        fs::write(folder.at("console.log"), frame).expect("a file");
+        folder
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.at(name)).expect("a file")
+    }
+
+    /// Whether it succeeded, its output and its errors.
+    fn save(&self, file: &Path) -> (bool, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pbg-save"));
+        command.arg(self.at("console.log")).arg(file);
+        let output = command.output().expect("it starts");
+        let text = |bytes| String::from_utf8(bytes).expect("it prints text");
+        (
+            output.status.success(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    }
+}
+
+#[test]
+fn a_profile_is_saved_and_the_old_one_replaced() {
+    let new = profile();
+    let folder = Folder::new(&new);
+    let file = folder.at("pbg/a.pbg");
+    let said = format!("{}, 2 tasks, {} bytes\n", file.display(), new.len());
+    for old in [None, Some(new.clone()), Some(b"no profile".to_vec())] {
+        if let Some(old) = old {
+            fs::write(&file, old).expect("a file");
+        }
+        assert_eq!(folder.save(&file), (true, said.clone(), String::new()));
+        assert_eq!(folder.read("pbg/a.pbg"), new);
+        assert_eq!(fs::read_dir(folder.at("pbg")).expect("a folder").count(), 1);
+    }
+}
+
+#[test]
+fn a_link_stays_one() {
+    let new = profile();
+    let folder = Folder::new(&new);
+    fs::create_dir(folder.at("kept")).expect("a folder");
+    fs::write(folder.at("kept/a.pbg"), "the old one").expect("a file");
+    symlink("kept/a.pbg", folder.at("a.pbg")).expect("a link");
+    assert!(folder.save(&folder.at("a.pbg")).0);
+    assert!(folder.at("a.pbg").is_symlink());
+    assert_eq!(folder.read("kept/a.pbg"), new);
+}
+
+#[test]
+fn what_is_no_file_is_refused_in_one_line() {
+    let folder = Folder::new(&profile());
+    let pipe = folder.at("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo is there").success());
+    for (file, found) in [
+        (folder.0.path(), "a folder"),
+        (&pipe, "a pipe"),
+        (Path::new("/dev/null"), "a device"),
+    ] {
+        let said = format!(
+            "{}: expected a regular file or nothing there, found {found}\n",
+            file.display()
+        );
+        assert_eq!(folder.save(file), (false, said, String::new()));
+    }
+}
