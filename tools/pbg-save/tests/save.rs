@@ -1,7 +1,8 @@
-//! Consoles become files, and nothing but files.
+//! Consoles become files, and nothing of the user's is lost.
 
 use std::{
     fs,
+    num::NonZeroU8,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
@@ -12,10 +13,10 @@ use axsched_ext::{
         Architecture, Figures, Header, Phases, Place, PolicyName, Program, ProgramName,
         StoredProfile, StoredTask, encode, write_frame,
     },
-    units::TaskKey,
+    units::{Counts, TaskKey},
 };
 
-fn profile() -> Vec<u8> {
+fn profile(priority: Option<u8>, latest: Option<u64>) -> Vec<u8> {
     let task = |ordinal| StoredTask {
         key: TaskKey::ROOT.child(ordinal),
         label: None,
@@ -26,7 +27,7 @@ fn profile() -> Vec<u8> {
         figures: Figures::default(),
         phases: Phases::default(),
     };
-    let profile = StoredProfile {
+    let mut profile = StoredProfile {
         header: Header {
             architecture: Architecture::X86_64,
             frequency_hz: 1_000_000_000,
@@ -41,6 +42,8 @@ fn profile() -> Vec<u8> {
         },
         tasks: vec![task(0), task(1)],
     };
+    profile.tasks[1].priority = priority.and_then(NonZeroU8::new);
+    profile.tasks[1].latest = latest.map(Counts);
     encode(&profile).expect("it is valid")
 }
 
@@ -79,8 +82,8 @@ impl Folder {
 }
 
 #[test]
-fn a_profile_is_saved_and_the_old_one_replaced() {
-    let new = profile();
+fn a_profile_is_saved_and_an_unedited_one_replaced() {
+    let new = profile(None, None);
     let folder = Folder::new(&new);
     let file = folder.at("pbg/a.pbg");
     let said = format!("{}, 2 tasks, {} bytes\n", file.display(), new.len());
@@ -95,20 +98,49 @@ fn a_profile_is_saved_and_the_old_one_replaced() {
 }
 
 #[test]
+fn what_the_user_has_set_is_kept() {
+    let new = profile(None, None);
+    let folder = Folder::new(&new);
+    let file = folder.at("a.pbg");
+    // The second replaces the first.
+    for old in [profile(Some(1), None), profile(None, Some(5_000))] {
+        fs::write(&file, &old).expect("a file");
+        let (good, _, errors) = folder.save(&file);
+        let kept = format!("; the old one is kept as {}.edited\n", file.display());
+        assert!(good && errors.ends_with(&kept), "{errors}");
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+        assert_eq!(folder.read("a.pbg"), new);
+        assert_eq!(folder.read("a.pbg.edited"), old);
+    }
+    // It is not lost to one that is not edited.
+    let (good, _, errors) = folder.save(&file);
+    assert_eq!((good, errors.as_str()), (true, ""));
+    assert_eq!(folder.read("a.pbg.edited"), profile(None, Some(5_000)));
+
+    // Nor is there anything to lose if the new one has been given some, too.
+    let folder = Folder::new(&profile(Some(2), None));
+    fs::write(folder.at("a.pbg"), profile(Some(1), None)).expect("a file");
+    assert_eq!(folder.save(&folder.at("a.pbg")).2, "");
+    assert!(!folder.at("a.pbg.edited").exists());
+}
+
+#[test]
 fn a_link_stays_one() {
-    let new = profile();
+    let new = profile(None, None);
     let folder = Folder::new(&new);
     fs::create_dir(folder.at("kept")).expect("a folder");
-    fs::write(folder.at("kept/a.pbg"), "the old one").expect("a file");
+    let old = profile(Some(1), None);
+    fs::write(folder.at("kept/a.pbg"), &old).expect("a file");
     symlink("kept/a.pbg", folder.at("a.pbg")).expect("a link");
     assert!(folder.save(&folder.at("a.pbg")).0);
     assert!(folder.at("a.pbg").is_symlink());
     assert_eq!(folder.read("kept/a.pbg"), new);
+    assert_eq!(folder.read("kept/a.pbg.edited"), old);
 }
 
 #[test]
 fn what_is_no_file_is_refused_in_one_line() {
-    let folder = Folder::new(&profile());
+    let folder = Folder::new(&profile(None, None));
     let pipe = folder.at("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo is there").success());
