@@ -21,6 +21,7 @@ use crate::{
     Verdict,
     cli::{CompareArgs, Format, TreeArgs},
     draw::png,
+    output::{note, print, print_line},
     project::{App, Cell, Project},
     setting::Setting,
     store::{Store, write},
@@ -74,19 +75,19 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     let tables = table::tables(&all, &lists.policies, args.long);
 
     match args.format {
-        Format::Text => print!("{}", render::text(&tables)),
-        Format::Markdown => print!("{}", render::markdown(&tables, |_| None)),
-        Format::Csv => print!("{}", render::csv(&tables)?),
-    }
+        Format::Text => print(render::text(&tables)),
+        Format::Markdown => print(render::markdown(&tables, |_| None)),
+        Format::Csv => print(render::csv(&tables)?),
+    }?;
     if let Some(folder) = &args.out {
         write_report(folder, &tables)?;
     }
     let last = last_line(&missing, all.len());
     // What a program reads must not have a line for people in it.
     if args.format == Format::Csv {
-        eprintln!("{last}");
+        note(last);
     } else {
-        println!("{last}");
+        print_line(last)?;
     }
     Ok(if args.strict && !missing.is_empty() {
         Verdict::Bad
@@ -109,11 +110,11 @@ fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
         render::markdown(tables, of_table),
     )?;
     write(&folder.join("tables.csv"), render::csv(tables)?)?;
-    eprintln!(
+    note(format_args!(
         "written: tables.md, tables.csv and {} figures (SVG and PNG) in {}",
         figures.len(),
         folder.display()
-    );
+    ));
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use crate::{
     Verdict,
     cli::GanttArgs,
     draw::png,
+    output::print_line,
     record::{RunLine, parse_traced},
     store::write,
 };
@@ -40,11 +41,11 @@ pub fn gantt(args: &GanttArgs) -> Result<Verdict> {
     let svg = draw::svg(&chart)?;
     write(&args.out.with_extension("png"), png(&svg)?)?;
     write(&args.out, svg)?;
-    println!(
+    print_line(format_args!(
         "written: {} and, beside it, .png; {} panels",
         args.out.display(),
         chart.panels.len()
-    );
+    ))?;
     Ok(Verdict::Good)
 }
 

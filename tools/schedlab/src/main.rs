@@ -19,6 +19,7 @@
 //! | [`compare`] | tables, figures, differences |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`draw`] | what all figures have in common |
+//! | [`output`] | standard output and standard error |
 //! | [`profile`] | PBG's profiles |
 //!
 //! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a profile
@@ -29,6 +30,7 @@ mod compare;
 mod draw;
 mod gantt;
 mod matrix;
+mod output;
 mod profile;
 mod project;
 mod record;
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Bad) => ExitCode::from(1),
         Ok(Verdict::Interrupted) => ExitCode::from(130),
         Err(error) => {
-            eprintln!("schedlab: {error:#}");
+            output::note(format_args!("schedlab: {error:#}"));
             ExitCode::from(2)
         }
     }

@@ -22,6 +22,7 @@ use anyhow::Result;
 use crate::{
     Verdict,
     cli::{MatrixArgs, TreeArgs},
+    output::print_line,
     project::{Cell, Project},
     record::Outcome,
     setting::Setting,
@@ -88,9 +89,12 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     let kept = total - jobs.len();
     if args.dry_run {
         for job in &jobs {
-            println!("{}", job.origin.command);
+            print_line(&job.origin.command)?;
         }
-        println!("{} to run, {kept} up to date", count(jobs.len()));
+        print_line(format_args!(
+            "{} to run, {kept} up to date",
+            count(jobs.len())
+        ))?;
         return Ok(Verdict::Good);
     }
 
@@ -119,7 +123,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         drop(say);
         follow(&messages, &store, &mut progress).inspect_err(|_| children.stop())
     })?;
-    Ok(progress.finish(&store, children.stopped()))
+    progress.finish(&store, children.stopped())
 }
 
 /// Builds one image after the other and hands them over.
@@ -164,12 +168,12 @@ fn follow(messages: &Receiver<Message>, store: &Store, progress: &mut Progress) 
             Message::Begins(cell, what) => progress.begins(&cell, what),
             Message::Ends(job, Ok(good)) => {
                 store.write(&job.cell, &good.lines, &job.origin)?;
-                progress.good(&job.cell, &good.outcome);
+                progress.good(&job.cell, &good.outcome)?;
             }
             Message::Ends(job, Err(Failure::Stopped)) => progress.stopped(&job.cell),
             Message::Ends(job, Err(Failure::Bad { why, console })) => {
                 store.write_failed(&job.cell, &console)?;
-                progress.bad(&job.cell, &why, &console, &store.failed_log(&job.cell));
+                progress.bad(&job.cell, &why, &console, &store.failed_log(&job.cell))?;
             }
         }
     }

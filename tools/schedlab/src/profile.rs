@@ -20,6 +20,7 @@ use axsched_ext::pbg::stored::{
 use crate::{
     Verdict,
     cli::{MergeArgs, ProfileCommand, VerifyArgs},
+    output::print_line,
     store::write,
 };
 
@@ -115,7 +116,7 @@ fn verify(args: &VerifyArgs) -> Result<Verdict> {
     let source = match examine(&args.file)? {
         Ok(source) => source,
         Err(bad) => {
-            println!("{place}: bad: {bad}");
+            print_line(format_args!("{place}: bad: {bad}"))?;
             return Ok(Verdict::Bad);
         }
     };
@@ -127,7 +128,7 @@ fn verify(args: &VerifyArgs) -> Result<Verdict> {
         cpus: args.smp.unwrap_or(header.cpus),
     };
     if let Err(mismatch) = stored::check(&source.profile, &expected) {
-        println!("{place}: bad: {mismatch}");
+        print_line(format_args!("{place}: bad: {mismatch}"))?;
         return Ok(Verdict::Bad);
     }
     let console = if source.is_console {
@@ -135,12 +136,12 @@ fn verify(args: &VerifyArgs) -> Result<Verdict> {
     } else {
         ""
     };
-    println!(
+    print_line(format_args!(
         "{place}: good: {}; version {}, {} bytes{console}",
         title(&source.profile),
         stored::VERSION,
         source.bytes
-    );
+    ))?;
     Ok(Verdict::Good)
 }
 
@@ -160,7 +161,8 @@ fn merge(args: &MergeArgs) -> Result<Verdict> {
         None => anyhow!("{error}"),
     })?;
     let bytes = save(&args.out, &merged)?;
-    println!("{}: {}; {bytes} bytes", args.out.display(), title(&merged));
+    let (place, title) = (args.out.display(), title(&merged));
+    print_line(format_args!("{place}: {title}; {bytes} bytes"))?;
     Ok(Verdict::Good)
 }
 

@@ -2,7 +2,12 @@
 
 mod common;
 
-use std::{fs, num::NonZeroU8, os::unix::fs::symlink};
+use std::{
+    fs::{self, File},
+    io::pipe,
+    num::NonZeroU8,
+    os::unix::fs::symlink,
+};
 
 use axsched_ext::{
     pbg::stored::{
@@ -283,6 +288,49 @@ fn a_file_is_written_beside_nothing_but_itself() {
     assert_eq!(end.code, Some(0), "{end:?}");
     assert!(lab.path("link.pbg").is_symlink());
     assert_eq!(read(&lab, "a.pbg").tasks[0].priority, NonZeroU8::new(3));
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    let lab = lab();
+    let file = lab.path("a.pbg");
+    let file = file.to_str().expect("text");
+    for words in [
+        &["profile", "show", file, "--format", "json"][..],
+        &["profile", "show", file],
+        &["profile", "verify", file],
+        &["profile", "diff", file, file],
+        &["matrix"],
+        &["compare"],
+    ] {
+        let (reader, writer) = pipe().expect("a pipe");
+        drop(reader);
+        let mut command = lab.command(words);
+        command
+            .stdout(writer.try_clone().expect("a pipe"))
+            .stderr(writer);
+        let status = command.status().expect("it starts");
+        assert_eq!(status.code(), Some(0), "{words:?}");
+    }
+    // What was to be printed is not all that was to be done.
+    assert!(lab.exists("target/lab/x86_64/yield/sched_rr.jsonl"));
+
+    let full = File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device");
+    let end = lab
+        .command(&["profile", "show", file])
+        .stdout(full)
+        .output();
+    let end = Ended::from(end.expect("it starts"));
+    assert_eq!(
+        (end.code, end.err.as_str()),
+        (
+            Some(2),
+            "schedlab: standard output cannot be written: No space left on device (os error 28)\n"
+        )
+    );
 }
 
 #[test]

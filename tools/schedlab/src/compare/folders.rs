@@ -8,6 +8,7 @@ use super::{differences, present};
 use crate::{
     Verdict,
     cli::CompareArgs,
+    output::print,
     store::{Store, write},
 };
 
@@ -77,7 +78,7 @@ pub fn compare(a: &Store, b: &Store, args: &CompareArgs) -> Result<Verdict> {
         "{} cells: {same} identical, {differ} differ, {alone} only on one side",
         cells.len()
     )?;
-    print!("{out}");
+    print(&out)?;
     if let Some(folder) = &args.out {
         write(&folder.join("differences.txt"), &out)?;
     }

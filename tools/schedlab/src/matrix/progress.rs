@@ -3,10 +3,11 @@
 
 use std::{fmt::Write, path::Path, time::Duration};
 
+use anyhow::Result;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use super::count;
-use crate::{Verdict, project::Cell, record::Outcome, store::Store};
+use crate::{Verdict, output::print_line, project::Cell, record::Outcome, store::Store};
 
 /// How much of a failed guest's console is shown.
 const LAST_LINES: usize = 12;
@@ -52,23 +53,23 @@ impl Progress {
         self.show_busy();
     }
 
-    pub fn good(&mut self, cell: &Cell, outcome: &Outcome) {
+    pub fn good(&mut self, cell: &Cell, outcome: &Outcome) -> Result<()> {
         self.good += 1;
         let average = outcome.last().avg_turnaround_ns as f64 / 1e6;
-        self.ends(cell, "ok", &format!("average turnaround {average:.3} ms"));
+        self.ends(cell, "ok", &format!("average turnaround {average:.3} ms"))
     }
 
-    pub fn bad(&mut self, cell: &Cell, why: &str, console: &[String], log: &Path) {
+    pub fn bad(&mut self, cell: &Cell, why: &str, console: &[String], log: &Path) -> Result<()> {
         self.failed.push(cell.to_string());
-        self.ends(cell, "FAILED", why);
+        self.ends(cell, "FAILED", why)?;
         self.bar.suspend(|| {
             let noise = |line: &&String| !line.trim().is_empty() && !line.starts_with("make:");
             let lines: Vec<_> = console.iter().filter(noise).collect();
             for line in lines.iter().skip(lines.len().saturating_sub(LAST_LINES)) {
-                println!("        | {line}");
+                print_line(format_args!("        | {line}"))?;
             }
-            println!("        all of it: {}", log.display());
-        });
+            print_line(format_args!("        all of it: {}", log.display()))
+        })
     }
 
     pub fn stopped(&mut self, cell: &Cell) {
@@ -76,7 +77,7 @@ impl Progress {
     }
 
     /// The last word.
-    pub fn finish(self, store: &Store, interrupted: bool) -> Verdict {
+    pub fn finish(self, store: &Store, interrupted: bool) -> Result<Verdict> {
         self.bar.finish_and_clear();
         let Self {
             total,
@@ -94,35 +95,39 @@ impl Progress {
         if not_run > 0 {
             summary += &format!(", {not_run} not run");
         }
-        println!("{summary}; results in {}", store.root.display());
+        print_line(format_args!(
+            "{summary}; results in {}",
+            store.root.display()
+        ))?;
         if !failed.is_empty() {
-            println!("failed: {}", failed.join(" "));
+            print_line(format_args!("failed: {}", failed.join(" ")))?;
         }
         if interrupted {
-            println!("interrupted; finished cells are kept");
-            return Verdict::Interrupted;
+            print_line("interrupted; finished cells are kept")?;
+            return Ok(Verdict::Interrupted);
         }
-        if failed.is_empty() {
+        Ok(if failed.is_empty() {
             Verdict::Good
         } else {
             Verdict::Bad
-        }
+        })
     }
 
-    fn ends(&mut self, cell: &Cell, verdict: &str, what: &str) {
+    fn ends(&mut self, cell: &Cell, verdict: &str, what: &str) -> Result<()> {
         self.stopped(cell);
         self.bar.inc(1);
         let total = self.total.to_string();
         let done = self.good + self.failed.len();
         // Not the bar's own way of printing, which is silent without a terminal.
         self.bar.suspend(|| {
-            println!(
+            print_line(format_args!(
                 "{done:>width$}/{total} {verdict:<6} {cell:<34} {what}",
                 width = total.len(),
                 cell = cell.to_string()
-            )
-        });
+            ))
+        })?;
         self.show_busy();
+        Ok(())
     }
 
     fn show_busy(&self) {

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use axsched_ext::pbg::stored::{Figures, StoredProfile, StoredTask};
 
 use super::{edit, names::Names, quantity::Clock, read, show::mean, title};
-use crate::{Verdict, cli::DiffArgs};
+use crate::{Verdict, cli::DiffArgs, output::print_line};
 
 pub fn diff(args: &DiffArgs) -> Result<Verdict> {
     let (a, b) = (read(&args.first)?.profile, read(&args.second)?.profile);
@@ -21,9 +21,9 @@ pub fn diff(args: &DiffArgs) -> Result<Verdict> {
     }
     let found = differences(&a, &b, args.percent);
     for line in &found.lines {
-        println!("{line}");
+        print_line(line)?;
     }
-    println!(
+    print_line(format_args!(
         "{} and {} tasks: {} new, {} gone, {} changed, {} alike within {} %",
         a.tasks.len(),
         b.tasks.len(),
@@ -32,7 +32,7 @@ pub fn diff(args: &DiffArgs) -> Result<Verdict> {
         found.changed,
         a.tasks.len() - found.gone - found.changed,
         args.percent
-    );
+    ))?;
     Ok(if found.lines.is_empty() {
         Verdict::Good
     } else {

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use axsched_ext::{pbg::stored::StoredTask, units::Counts};
 
 use super::{names::Names, quantity::Clock, read, save};
-use crate::{Verdict, cli::EditArgs};
+use crate::{Verdict, cli::EditArgs, output::print_line};
 
 pub fn edit(args: &EditArgs) -> Result<Verdict> {
     let source = read(&args.file)?;
@@ -45,7 +45,7 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
     }
     save(out, &profile)?;
     for line in lines {
-        println!("{line}");
+        print_line(line)?;
     }
     Ok(Verdict::Good)
 }

@@ -13,6 +13,7 @@ use super::{names::Names, quantity::Clock, read, title};
 use crate::{
     Verdict,
     cli::{ProfileFormat, ShowArgs},
+    output::{print, print_line},
 };
 
 /// Characters of a bar.
@@ -21,10 +22,10 @@ const BAR: usize = 20;
 pub fn show(args: &ShowArgs) -> Result<Verdict> {
     let profile = read(&args.file)?.profile;
     match args.format {
-        ProfileFormat::Text => print!("{}", text(&profile)),
-        ProfileFormat::Csv => print!("{}", csv(&profile)?),
-        ProfileFormat::Json => println!("{}", json(&profile)?),
-    }
+        ProfileFormat::Text => print(text(&profile)),
+        ProfileFormat::Csv => print(csv(&profile)?),
+        ProfileFormat::Json => print_line(json(&profile)?),
+    }?;
     Ok(Verdict::Good)
 }
 

@@ -1,0 +1,27 @@
+//! What is said on standard output and standard error.
+
+use std::{
+    fmt::Display,
+    io::{self, ErrorKind, Write},
+};
+
+use anyhow::{Context, Result};
+
+/// Prints a text. Who reads it may close it early, as `head` does: the rest is then
+/// for nobody, and everything else is done as ever.
+pub fn print(text: impl Display) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match write!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        end => end.context("standard output cannot be written"),
+    }
+}
+
+pub fn print_line(line: impl Display) -> Result<()> {
+    print(format_args!("{line}\n"))
+}
+
+/// To standard error, or to nobody.
+pub fn note(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
