@@ -225,12 +225,12 @@ pub struct EditArgs {
     #[arg(long, value_name = "WHO", required = true)]
     pub task: Vec<String>,
     /// 1 goes strictly before 2, and so on to 255, and that before all without;
-    /// 0 is none
-    #[arg(long, value_name = "N")]
-    pub priority: Option<u8>,
+    /// none (or 0) takes it away
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub priority: Option<String>,
     /// Its latest tolerable end, from its spawn: as 50ms, 1.5s, 20us, 100ns,
     /// 5000counts, or none
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub latest: Option<String>,
     /// Where the changed profile goes [default: into FILE, if that is a profile]
     #[arg(long, short, value_name = "FILE")]

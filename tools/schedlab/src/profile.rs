@@ -8,13 +8,15 @@ mod quantity;
 mod show;
 
 use std::{
-    fmt, fs,
+    fmt,
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, anyhow, bail};
 use axsched_ext::pbg::stored::{
-    self, Architecture, DecodeError, Expected, FrameError, MAX_BYTES, StoredProfile,
+    self, Architecture, DecodeError, Expected, FrameError, MAX_BYTES, MergeError, StoredProfile,
 };
 
 use crate::{
@@ -33,6 +35,9 @@ pub fn profile(command: &ProfileCommand) -> Result<Verdict> {
         ProfileCommand::Diff(args) => diff::diff(args),
     }
 }
+
+/// Of a console log with a profile in it; a profile has far less.
+const MAX_FILE: u64 = 64 << 20;
 
 /// A profile, and what it was read from.
 struct Source {
@@ -62,20 +67,44 @@ impl std::error::Error for Bad {}
 
 /// A file that cannot be read is an error; what it says may be bad.
 fn examine(path: &Path) -> Result<Result<Source, Bad>> {
-    let file = fs::read(path).with_context(|| path.display().to_string())?;
-    let is_console = stored::has_frame(&file);
-    let decode = || {
-        let framed = match is_console {
-            true => stored::read_frame(&file).map_err(Bad::Console)?,
-            false => file,
-        };
+    let file = load(path)?;
+    let source = |bytes: &[u8], is_console| {
         Ok(Source {
-            profile: stored::decode(&framed).map_err(Bad::Bytes)?,
-            bytes: framed.len(),
+            profile: stored::decode(bytes).map_err(Bad::Bytes)?,
+            bytes: bytes.len(),
             is_console,
         })
     };
-    Ok(decode())
+    // In this order: a name in a profile may look like the beginning of one in a log.
+    Ok(match source(&file, false) {
+        Err(Bad::Bytes(DecodeError::NotAProfile { .. })) if stored::has_frame(&file) => {
+            let framed = stored::read_frame(&file).map_err(Bad::Console);
+            framed.and_then(|framed| source(&framed, true))
+        }
+        source => source,
+    })
+}
+
+/// A file that is not far too large, nor without an end.
+fn load(path: &Path) -> Result<Vec<u8>> {
+    let read = || {
+        let file = File::open(path)?;
+        let size = file.metadata()?.len();
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>((bytes, size))
+    };
+    let (bytes, size) = read().with_context(|| path.display().to_string())?;
+    let found = bytes.len() as u64;
+    if found > MAX_FILE {
+        bail!(
+            "{}: expected at most {MAX_FILE} bytes ({} MiB), found {}",
+            path.display(),
+            MAX_FILE >> 20,
+            found.max(size)
+        );
+    }
+    Ok(bytes)
 }
 
 fn read(path: &Path) -> Result<Source> {
@@ -156,14 +185,29 @@ fn architecture(name: &str) -> Result<Architecture> {
 fn merge(args: &MergeArgs) -> Result<Verdict> {
     let read = |path: &PathBuf| Ok(read(path)?.profile);
     let profiles: Vec<_> = args.files.iter().map(read).collect::<Result<_>>()?;
-    let merged = stored::merge(&profiles).map_err(|error| match error.profile() {
-        Some(index) => anyhow!("{}: {error}", args.files[index].display()),
-        None => anyhow!("{error}"),
-    })?;
+    let merged =
+        stored::merge(&profiles).map_err(|error| refused(error, &profiles, &args.files))?;
     let bytes = save(&args.out, &merged)?;
     let (place, title) = (args.out.display(), title(&merged));
     print_line(format_args!("{place}: {title}; {bytes} bytes"))?;
     Ok(Verdict::Good)
+}
+
+/// Files have names, which say more than the library's numbers.
+fn refused(error: MergeError, profiles: &[StoredProfile], files: &[PathBuf]) -> anyhow::Error {
+    let Some(index) = error.profile() else {
+        return error.into();
+    };
+    let what = match error {
+        MergeError::Name { found, .. } => format!(
+            "expected the name `{}`, found `{found}` for the same program",
+            profiles[0].header.program.name
+        ),
+        _ => error.to_string(),
+    };
+    let number = format!("profile {index}: ");
+    let what = what.strip_prefix(&number).unwrap_or(&what);
+    anyhow!("{}: {what}", files[index].display())
 }
 
 #[cfg(test)]

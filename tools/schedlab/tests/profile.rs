@@ -257,8 +257,16 @@ fn merge_has_the_runs_of_all() {
         (end.code, end.err.as_str()),
         (
             Some(2),
-            "schedlab: riscv.pbg: profile 1: expected the architecture x86_64, found riscv64\n"
+            "schedlab: riscv.pbg: expected the architecture x86_64, found riscv64\n"
         )
+    );
+    other = realtime(1);
+    other.header.program.name = ProgramName::new("batch").expect("short");
+    fs::write(lab.path("batch.pbg"), encode(&other).expect("valid")).expect("a file");
+    let end = profile(&lab, &["merge", "a.pbg", "batch.pbg", "--out", "none.pbg"]);
+    assert_eq!(
+        end.err,
+        "schedlab: batch.pbg: expected the name `realtime`, found `batch` for the same program\n"
     );
     assert!(!lab.exists("none.pbg"));
 }
@@ -334,6 +342,32 @@ fn a_reader_that_has_gone_is_no_error() {
 }
 
 #[test]
+fn a_name_may_look_like_a_frame_and_a_file_be_too_large() {
+    let lab = lab();
+    let mut other = realtime(1);
+    other.header.program.name = ProgramName::new("PBG-PROFILE-BEGIN v1").expect("short");
+    fs::write(lab.path("c.pbg"), encode(&other).expect("valid")).expect("a file");
+    let end = profile(&lab, &["verify", "c.pbg"]);
+    assert!(
+        end.out.starts_with("c.pbg: good: PBG-PROFILE-BEGIN v1 ("),
+        "{end:?}"
+    );
+
+    let large = File::create(lab.path("large.log")).expect("a file");
+    large.set_len(100 << 20).expect("a sparse file");
+    for (command, file, found) in [
+        ("show", "large.log", 100 << 20),
+        ("verify", "large.log", 100 << 20),
+        ("show", "/dev/zero", (64 << 20) + 1),
+    ] {
+        let end = profile(&lab, &[command, file]);
+        let said =
+            format!("schedlab: {file}: expected at most 67108864 bytes (64 MiB), found {found}\n");
+        assert_eq!((end.code, end.err), (Some(2), said));
+    }
+}
+
+#[test]
 fn edit_sets_what_the_user_knows() {
     let lab = lab();
     let edit = |words: &[&str]| profile(&lab, &[&["edit", "a.pbg"], words].concat());
@@ -380,9 +414,10 @@ fn edit_sets_what_the_user_knows() {
     };
     assert_eq!(priorities(&lab), [7, 0, 7]);
     assert_eq!(
-        edit(&["--task=0", "--task=2", "--priority=0", "--latest=none"]).code,
+        edit(&["--task=0", "--priority=0", "--latest=none"]).code,
         Some(0)
     );
+    assert_eq!(edit(&["--task=2", "--priority", "none"]).code, Some(0));
     assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
 
     // A latest time, and none again.
@@ -401,6 +436,18 @@ fn edit_sets_what_the_user_knows() {
             &["--task", "2", "--latest", "soon"],
             "schedlab: --latest: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `soon`\n",
         ),
+        (
+            &["--task", "2", "--latest", "-5ms"],
+            "schedlab: --latest: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `-5ms`\n",
+        ),
+        (
+            &["--task", "2", "--priority", "-1"],
+            "schedlab: --priority: expected a whole number from 1 to 255, or none, found `-1`\n",
+        ),
+        (
+            &["--task", "2", "--priority", "256"],
+            "schedlab: --priority: expected a whole number from 1 to 255, or none, found `256`\n",
+        ),
     ] {
         let end = edit(words);
         assert_eq!(
@@ -409,7 +456,6 @@ fn edit_sets_what_the_user_knows() {
         );
     }
     assert_eq!(edit(&["--task", "2"]).code, Some(2), "nothing to do");
-    assert_eq!(edit(&["--task", "2", "--priority", "256"]).code, Some(2));
     let end = profile(
         &lab,
         &["edit", "console.log", "--task", "2", "--priority", "1"],

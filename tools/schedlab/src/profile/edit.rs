@@ -20,6 +20,7 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
     };
     let mut profile = source.profile;
     let clock = Clock::new(profile.header.frequency_hz);
+    let priority = args.priority.as_deref().map(priority).transpose()?;
     let latest = match args.latest.as_deref() {
         Some("none") => Some(None),
         Some(text) => Some(Some(Counts(clock.counts(text)?))),
@@ -31,8 +32,8 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
         let index = names.find(who)?;
         let task = &mut profile.tasks[index];
         let before = shown(task, clock);
-        if let Some(priority) = args.priority {
-            task.priority = NonZeroU8::new(priority);
+        if let Some(priority) = priority {
+            task.priority = priority;
         }
         if let Some(latest) = latest {
             task.latest = latest;
@@ -48,6 +49,15 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
         print_line(line)?;
     }
     Ok(Verdict::Good)
+}
+
+/// `3`; or `0` and `none`, which are none.
+fn priority(text: &str) -> Result<Option<NonZeroU8>> {
+    match (text, text.parse()) {
+        ("none", _) => Ok(None),
+        (_, Ok(priority)) => Ok(NonZeroU8::new(priority)),
+        _ => bail!("--priority: expected a whole number from 1 to 255, or none, found `{text}`"),
+    }
 }
 
 /// `priority 3, latest 50.000 ms`.
