@@ -46,9 +46,14 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
             .join(Setting::new(&args.setting).folder())
     };
     let store = Store::new(args.first.clone().unwrap_or_else(folder));
+    // Of a folder that was named it is not known what it would have been made from.
+    let advice = match &args.first {
+        Some(_) => String::new(),
+        None => format!("; `{}` makes them", matrix_command(args)),
+    };
     if !store.root.is_dir() {
         bail!(
-            "{}: expected a folder of results, found none; `schedlab matrix` makes one",
+            "{}: expected a folder of results, found none{advice}",
             store.root.display()
         );
     }
@@ -67,7 +72,7 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     }
     if all.is_empty() {
         bail!(
-            "{}: expected results of {} cells, found none",
+            "{}: expected results of {} cells, found none{advice}",
             store.root.display(),
             missing.len()
         );
@@ -94,6 +99,23 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     } else {
         Verdict::Good
     })
+}
+
+/// What makes the results that were asked for, as people type it.
+fn matrix_command(args: &CompareArgs) -> String {
+    let mut words = vec!["make matrix".to_owned()];
+    let select = &args.select;
+    for (name, list) in [
+        ("A", &select.app),
+        ("ARCH", &select.arch),
+        ("FEATURES", &select.policy),
+    ] {
+        if !list.is_empty() {
+            words.push(format!("{name}={}", list.join(",")));
+        }
+    }
+    words.extend(Setting::new(&args.setting).not_default());
+    words.join(" ")
 }
 
 /// `tables.md`, `tables.csv` and every figure as SVG and PNG.

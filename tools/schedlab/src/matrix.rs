@@ -57,12 +57,13 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
     let setting = Setting::new(&args.setting);
     setting.check()?;
-    let lists = project.lists()?;
-    let cells: Vec<Cell> = lists.select(&args.select)?.cells().collect();
     let results = args
         .results
         .clone()
         .unwrap_or_else(|| project.root.join("target").join(setting.folder()));
+    let setting = setting.for_folder(&results);
+    let lists = project.lists()?;
+    let cells: Vec<Cell> = lists.select(&args.select)?.cells().collect();
     let store = Store::new(results);
     let fingerprints = Fingerprints::new(&project, &lists)?;
 

@@ -26,7 +26,7 @@ const MARK: &str = "scripts/lab.mk";
 /// What a `make` inside of `make` would inherit, and the project's own
 /// variables: a cell is what its command line says, whoever calls.
 const MAKES_OWN: [&str; 4] = ["MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL"];
-const PROJECTS: [&str; 16] = [
+const PROJECTS: [&str; 22] = [
     "A",
     "ARCH",
     "FEATURES",
@@ -42,7 +42,13 @@ const PROJECTS: [&str; 16] = [
     "V",
     "T",
     "LAB",
+    "TRACE",
+    "BLK",
+    "DISK",
+    "PBG_BASE",
+    "PBG_PROFILE",
     "SELFTEST",
+    "SCHED_YIELDS",
 ];
 
 /// The project's folder and its make.
@@ -89,6 +95,8 @@ impl Project {
         for name in MAKES_OWN.iter().chain(&PROJECTS) {
             command.env_remove(name);
         }
+        // What cells measure is not the profile that the user has kept.
+        command.env("PROFILE_OUT", "");
         without_cargo_run(&mut command);
         command
     }

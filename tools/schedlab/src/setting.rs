@@ -1,5 +1,7 @@
 //! What all cells of a matrix have in common, and what it is called.
 
+use std::{env, path::Path};
+
 use anyhow::{Result, bail};
 
 use crate::{
@@ -7,27 +9,40 @@ use crate::{
     record::RunLine,
 };
 
+/// How often the app `yield` yields, if its image is not the usual one: only
+/// `make experiment-cost` asks for that.
+const YIELDS: &str = "SCHED_YIELDS";
+
 /// Scale, CPUs and clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     scale: u64,
     smp: u32,
     timing: Timing,
+    /// Of the environment; only a folder of results that is named after it has it.
+    yields: Option<String>,
 }
 
 impl Setting {
-    /// One CPU counts instructions unless told otherwise, as in make.
     pub fn new(args: &SettingArgs) -> Self {
-        let usual = if args.smp == 1 {
-            Timing::Icount
-        } else {
-            Timing::Real
-        };
         Self {
             scale: args.scale,
             smp: args.smp,
-            timing: args.timing.unwrap_or(usual),
+            timing: args.timing.unwrap_or(usual(args.smp)),
+            yields: None,
         }
+    }
+
+    /// The setting of results that go there.
+    pub fn for_folder(self, results: &Path) -> Self {
+        let yields = env::var(YIELDS).ok();
+        self.with_yields(yields, results)
+    }
+
+    fn with_yields(mut self, yields: Option<String>, results: &Path) -> Self {
+        let name = results.file_name().unwrap_or_default().to_string_lossy();
+        self.yields = yields.filter(|yields| name.ends_with(&format!("-yields{yields}")));
+        self
     }
 
     /// Whether two runs must agree, and may disturb each other.
@@ -79,12 +94,31 @@ impl Setting {
     }
 
     /// Variables for make.
-    pub fn variables(&self) -> [String; 3] {
-        [
+    pub fn variables(&self) -> Vec<String> {
+        let mut variables = vec![
             format!("SMP={}", self.smp),
             format!("SCALE={}", self.scale),
             format!("TIMING={}", self.timing()),
-        ]
+        ];
+        variables.extend(
+            self.yields
+                .iter()
+                .map(|yields| format!("{YIELDS}={yields}")),
+        );
+        variables
+    }
+
+    /// Those of them that people type, as make has the others by itself.
+    pub fn not_default(&self) -> Vec<String> {
+        let usual = Self {
+            scale: 1,
+            smp: 1,
+            timing: usual(self.smp),
+            yields: None,
+        };
+        let mut variables = self.variables();
+        variables.retain(|variable| !usual.variables().contains(variable));
+        variables
     }
 
     /// The folder of results under `target/`. Named after whatever is not a
@@ -100,6 +134,15 @@ impl Setting {
             name += "-real";
         }
         name
+    }
+}
+
+/// One CPU counts instructions unless told otherwise, as in make.
+const fn usual(smp: u32) -> Timing {
+    if smp == 1 {
+        Timing::Icount
+    } else {
+        Timing::Real
     }
 }
 
@@ -120,6 +163,33 @@ mod tests {
             setting(5, 2, None).variables(),
             ["SMP=2", "SCALE=5", "TIMING=real"]
         );
+    }
+
+    #[test]
+    fn what_is_typed_is_what_make_does_not_have_by_itself() {
+        let typed = |setting: Setting| setting.not_default().join(" ");
+        assert_eq!(typed(setting(1, 1, None)), "");
+        assert_eq!(typed(setting(5, 2, Some(Timing::Real))), "SMP=2 SCALE=5");
+        assert_eq!(typed(setting(1, 1, Some(Timing::Real))), "TIMING=real");
+    }
+
+    #[test]
+    fn yields_are_set_only_where_the_folder_says_so() {
+        let of = |folder: &str| {
+            let yields = Some("400000".to_owned());
+            let setting = setting(1, 1, None).with_yields(yields, Path::new(folder));
+            setting.variables().pop()
+        };
+        let set = Some("SCHED_YIELDS=400000".to_owned());
+        assert_eq!(of("target/lab-yields400000"), set);
+        for other in [
+            "target/lab",
+            "target/lab-yields4000000",
+            "..",
+            "target/lab-yields100000",
+        ] {
+            assert_eq!(of(other).as_deref(), Some("TIMING=icount"), "{other}");
+        }
     }
 
     #[test]

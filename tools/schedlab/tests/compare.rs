@@ -171,9 +171,35 @@ fn a_file_that_is_wrong_is_named_with_its_line() {
 #[test]
 fn without_results_there_is_one_line() {
     let lab = Lab::new();
-    let end = lab.run(&["compare", "--scale", "5"]);
-    assert_eq!(end.code, Some(2));
-    assert!(end.err.ends_with("target/lab-scale5: expected a folder of results, found none; `schedlab matrix` makes one\n"), "{}", end.err);
+    let says = |words: &[&str], text: &str| {
+        let end = lab.run(&[&["compare"], words].concat());
+        assert_eq!(end.code, Some(2));
+        assert!(end.err.ends_with(text), "{}", end.err);
+        assert_eq!(end.err.lines().count(), 1, "{}", end.err);
+    };
+    says(
+        &[],
+        "target/lab: expected a folder of results, found none; `make matrix` makes them\n",
+    );
+    says(
+        &[
+            "--scale",
+            "5",
+            "--smp=2",
+            "--app=yield,realtime",
+            "--policy=rr",
+        ],
+        "target/lab-scale5-smp2: expected a folder of results, found none; `make matrix A=yield,realtime FEATURES=rr SMP=2 SCALE=5` makes them\n",
+    );
+    says(
+        &["/no/such"],
+        "/no/such: expected a folder of results, found none\n",
+    );
+    lab.write("target/lab/x86_64/none", "");
+    says(
+        &["--arch", "x86_64"],
+        "target/lab: expected results of 6 cells, found none; `make matrix ARCH=x86_64` makes them\n",
+    );
 }
 
 #[test]

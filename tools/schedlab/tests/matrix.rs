@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{Ended, Lab};
+use common::{Ended, Lab, PROJECTS};
 
 #[test]
 fn a_matrix_fills_every_cell_and_then_has_nothing_to_do() {
@@ -242,6 +242,36 @@ fn wrong_questions_get_one_line() {
         Ended::from(nowhere)
             .err
             .starts_with("schedlab: no scripts/lab.mk in this folder or above it")
+    );
+}
+
+#[test]
+fn the_users_environment_does_not_reach_the_cells() {
+    let lab = Lab::new();
+    assert_eq!(lab.run(&["matrix", "--app=yield"]).code, Some(0));
+    let environment = lab.read("environment");
+    assert!(
+        environment.lines().any(|line| line == "PROFILE_OUT="),
+        "{environment}"
+    );
+    for name in PROJECTS.iter().chain(&["SCALE", "MAKEFLAGS"]) {
+        let found = environment
+            .lines()
+            .find(|line| line.starts_with(&format!("{name}=")));
+        assert_eq!(found, None);
+    }
+    let origin = |folder: &str| lab.read(&format!("{folder}/x86_64/yield/sched_rr.cell.json"));
+    assert!(!origin("target/lab").contains("SCHED_YIELDS"));
+
+    // As `make experiment-cost` has it.
+    let results = lab.path("target/lab-yields77");
+    let results = results.to_str().expect("text");
+    let end = lab.run(&["matrix", "--app=yield", "--results", results]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let origin = origin("target/lab-yields77");
+    assert!(
+        origin.contains("TIMING=icount SCHED_YIELDS=77\""),
+        "{origin}"
     );
 }
 

@@ -9,6 +9,19 @@ use std::{
     process::{Command, Output},
 };
 
+/// Variables that change what an image is or how it boots.
+pub const PROJECTS: [&str; 9] = [
+    "BLK",
+    "DISK",
+    "LOG",
+    "PBG_BASE",
+    "PBG_PROFILE",
+    "QEMU_ARGS",
+    "SCHED_YIELDS",
+    "SELFTEST",
+    "TRACE",
+];
+
 pub struct Lab {
     folder: tempfile::TempDir,
 }
@@ -83,6 +96,9 @@ impl Lab {
         command
             .env("SCALE", "77")
             .env("MAKEFLAGS", "j --jobserver-auth=3,4");
+        for name in PROJECTS {
+            command.env(name, "77");
+        }
         command
     }
 
