@@ -478,7 +478,7 @@ check 'host: axsched-ext' host_tests axsched-ext
 check 'host: axsched-ext with sched_pbg' host_tests axsched-ext --features sched_pbg --test c_abi
 check 'host: sched-tests-common' host_tests sched-tests-common
 check 'host: batch' host_tests batch
-check 'host: schedlab' host_tests schedlab --profile tool
+check 'host: schedlab, pbg-save' host_tests schedlab --package pbg-save --profile tool
 check 'host: two policies do not compile' two_policies
 check 'host: axtask uses the local axsched' local_shim
 check 'host: an ArceOS tree adopts it' adopted
