@@ -46,7 +46,7 @@ SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run -
 # All cells are built and booted in make's own way otherwise.
 # $(call refuse,GOAL,VARIABLES,ALLOWED)
 refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2)),$(error $(call set-of,$(2)): not of make $(1); allowed are $(3))))
-set-of = $(strip $(foreach v,$(1),$(if $(filter command environment,$(firstword $(origin $(v)))),$(v)=$($(v)))))
+set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter command environment,$(firstword $(origin $(v)))),$(v)=$($(v))))))
 NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE
 $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB)
 $(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB)
