@@ -29,7 +29,7 @@ DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH)$(SCALED).img)
 QEMU_ARGS ?=
 PBG_BASE  ?= rr
 PBG_PROFILE ?=
-PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(patsubst y,-traced,$(filter y,$(TRACE))).pbg
+PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(patsubst y,-traced,$(filter y,$(TRACE))).pbg
 TIMEOUT   ?= 300
 TRACE     ?= n
 V         ?= 0
@@ -45,7 +45,7 @@ APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 # A=realtime is short for the folder of that name; what is said of it is the folder.
 ifneq ($(filter build run justrun,$(MAKECMDGOALS)),)
-  ifeq ($(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),-1)
+  ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
 endif
@@ -115,9 +115,11 @@ clean:
 	$(Q)mkdir -p target
 	$(Q)find target -mindepth 1 -maxdepth 1 ! -name tools ! -name toolchain.mk ! -name pbg -exec rm -rf {} +
 
-# $(error), as that is one line.
+# $(error), as that is one line. The makefiles are no targets, either, but make -B
+# asks for them.
 .DEFAULT:
 	$(error $@: no such target; allowed is one that make help lists)
+$(filter-out target/%,$(MAKEFILE_LIST)): ;
 
 define HELP
 A scheduler kit for ArceOS: pick a policy, boot it, read the turnaround table.
@@ -174,7 +176,8 @@ Variables           default      allowed
   QEMU_ARGS='...'                added to QEMU's command line
   PROFILE_OUT=file               where run saves the profile that PBG measured;
                                    default target/pbg/<app>-<arch>.pbg, and with
-                                   -scale<n>, -traced in it where that is so
+                                   -scale<n>, -fifo, -traced where that is so; one
+                                   that somebody has edited becomes <file>.old
   PBG_PROFILE=file               a profile to build in: only replayed
   PBG_BASE=name     rr           what PBG measures under: rr or fifo
   BLK=y             n            a FAT32 disk, on which PBG keeps its profile

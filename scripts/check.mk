@@ -14,7 +14,7 @@ number = $(if $(filter-out 1,$(words $($(1))))$(filter 0%,$($(1)))$(call digits-
 open    := (
 close   := )
 hash    := \#
-special := $(comma) $(open) $(close) $(hash) ' " ` $$ \ ; & | < > * ? !
+special := $(comma) $(open) $(close) [ ] $(hash) ' " ` $$ \ ; : & | < > * ? ! ~
 path = $(if $(strip $(filter-out 1,$(words $($(1)))) $(foreach c,$(special),$(findstring $(c),$($(1))))),$(error $(1)=$($(1)): allowed is one file, without blanks and $(special) in its name))
 # $(call no-folder,NAME)
 no-folder = $(if $(filter %/,$($(1)))$(wildcard $($(1))/.),$(error $(1)=$($(1)): a folder; allowed is a file))

@@ -37,22 +37,26 @@ ifneq ($(filter matrix compare profile gantt lab-tools,$(MAKECMDGOALS)),)
 endif
 
 # $(call given,NAME,OPTION): the option, if the user gave the variable.
-given = $(if $(filter command environment,$(firstword $(origin $(1)))),$(2) '$($(1))')
+given = $(if $(filter command environment override,$(firstword $(origin $(1)))),$(2) '$($(1))')
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
 # Whatever the cells measure, it is not the profile that the user has kept.
 SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked $(if $(wildcard target/tool/schedlab),--quiet) --profile tool --package schedlab --
 
 # All cells are built and booted in make's own way otherwise.
-# $(call refuse,GOAL,VARIABLES,ALLOWED)
-refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2)),$(error $(call set-of,$(2)): not of make $(1); allowed are $(3))))
-set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter command environment,$(firstword $(origin $(v)))),$(v)=$($(v))))))
+# $(call refuse,GOAL,VARIABLES,ALLOWED,WHENCE)
+refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2),$(4)),$(error $(call set-of,$(2),$(4)): not of make $(1); allowed are $(3))))
+set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter $(2),$(firstword $(origin $(v)))),$(v)=$($(v))))))
+ANYWHERE := command environment override
 NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE
-$(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB)
-$(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB)
-$(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT)
-$(call refuse,experiment-cost,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT)
-$(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT)
+$(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB,$(ANYWHERE))
+$(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB LAB_OUT,command) # it runs nothing
+$(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))
+$(call refuse,experiment-cost,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
+$(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
+ifneq ($(filter-out sched_pbg sched_pbg_coop,$(GANTT_POLICIES)),)
+  $(call refuse,gantt,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE))
+endif
 
 .PHONY: matrix compare profile gantt lab-list lab-tools
 
@@ -70,7 +74,7 @@ profile:
 gantt:
 	$(Q)mkdir -p target/gantt
 	$(Q)for policy in $(GANTT_POLICIES); do \
-	    PROFILE_OUT= $(GANTT_RUN) FEATURES="$$policy $(GANTT_OTHERS)" | \
+	    $(GANTT_RUN) PROFILE_OUT= FEATURES="$$policy $(GANTT_OTHERS)" | \
 	        tee "target/gantt/$(GANTT_NAME)-$$policy.log" | sed '/^SCHED-TRACE /d'; \
 	done
 	$(Q)$(SCHEDLAB) gantt $(GANTT_POLICIES:%=target/gantt/$(GANTT_NAME)-%.log) --out '$(GANTT_OUT)' $(LAB)

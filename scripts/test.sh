@@ -101,7 +101,7 @@ refused() { refused_by run "$@"; }
 refused_by() { # refused_by GOAL TEXT VARIABLES...: one line with TEXT, so nothing built
     local goal=$1 want=$2 out
     shift 2
-    if out=$(make "$goal" "$@" 2>&1); then echo "make accepted $*"; return 1; fi
+    if out=$(make -n "$goal" "$@" 2>&1); then echo "make accepted $*"; return 1; fi
     echo "$out"
     [[ $(wc -l <<<"$out") == 1 && $out == *"$want"* && $out == *allowed* ]]
 }
@@ -509,10 +509,11 @@ check 'make: refuses a PBG_BASE for another policy' refused 'only PBG' FEATURES=
 check 'make: refuses a PBG_PROFILE that is not there' refused 'no such file' FEATURES=sched_pbg PBG_PROFILE=none.pbg
 check 'make: refuses a PBG_PROFILE for another policy' refused FEATURES=sched_pbg FEATURES=sched_rr PBG_PROFILE=README.md
 check 'make: refuses a PBG_PROFILE beside a disk' refused 'two places' FEATURES=sched_pbg PBG_PROFILE=README.md BLK=y
+check 'make: refuses two apps' refused 'one app folder' A='realtime yield'
 check 'make: refuses a PBG_PROFILE that is a folder' refused 'a folder' FEATURES=sched_pbg PBG_PROFILE=docs
 check 'make: refuses a PROFILE_OUT that is a folder' refused 'a folder' PROFILE_OUT=target/
 check 'make: refuses a DISK that QEMU would not understand' refused DISK=a,b BLK=y DISK=a,b
-check 'make: refuses a name that the shell would not understand' refused PBG_PROFILE= FEATURES=sched_pbg "PBG_PROFILE=it's.pbg"
+check 'make: refuses a name that the shell would not understand' refused 'without blanks and' FEATURES=sched_pbg "PBG_PROFILE=it's.pbg"
 check 'make: refuses a SCALE beyond all' refused 'to 1000000000' SCALE=99999999999999999999999
 check 'make: matrix refuses what would change its cells' refused_by matrix 'not of make matrix' TRACE=y
 check 'make: matrix refuses that from the environment, too' refused_with_blk matrix 'not of make matrix'

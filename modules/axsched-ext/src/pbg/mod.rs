@@ -65,7 +65,8 @@
 //! are a find-first-set over two words, and a return to the ready set is a binary
 //! search in the task's band and, among those who stand at the same place, a walk past
 //! 64 at most. The counter is read only when the CPU may change hands. Once, when
-//! an order is taken, every ready task is looked at, and every place of the plan.
+//! an order is taken, every ready task is looked at, and every place of the plan; once,
+//! when a task is demoted, those who stand where it stands.
 //! Nothing allocates in pick, put or tick: the calls do.
 //!
 //! **Limits.** One CPU ([`syscall`](crate::syscall)). Ticks and preemption

@@ -420,9 +420,11 @@ impl<T> Replay<T> {
         self.table.ready.insert(place);
     }
 
-    /// Takes the root, if it goes first (rule 9).
+    /// A dispatch begins, which ends whoever's turn it was. Takes the root, if it goes
+    /// first (rule 9).
     #[inline]
     pub fn take_root(&mut self) -> Option<Handle<T>> {
+        self.table.turn_left = 0;
         let root = self.root.take();
         self.table.root_runs = root.is_some();
         self.table.root_ran |= self.table.root_runs;
@@ -452,7 +454,6 @@ impl<T> Replay<T> {
             return None;
         }
         let place = self.table.ready.first()?;
-        self.table.turn_left = 0;
         Some(self.take(place))
     }
 

@@ -1351,6 +1351,22 @@ fn rule_9_the_root_goes_first_also_while_only_others_run() {
 }
 
 #[test]
+fn rule_9_a_turn_that_somebody_gave_up_is_not_the_roots() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    let main = cpu.block();
+    (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.tick(), "planned"));
+    cpu.wake(&main);
+    assert_eq!(cpu.tick(), "main");
+    let main = cpu.block();
+    assert_eq!(cpu.name(), "outsider");
+    cpu.wake(&main);
+    assert_eq!(cpu.yield_now(), "main");
+    assert_ne!(cpu.tick(), "main");
+}
+
+#[test]
 fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
     let mut cpu = replaying(&[("a", 1_000_000)]);
     cpu.spawn("a");
@@ -1520,6 +1536,23 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
     }
     assert_eq!(ended, 50);
     assert!(all.iter().all(|task| Arc::strong_count(task) == 1));
+}
+
+#[test]
+fn rule_10_a_root_that_waits_to_go_first_is_not_lost_either() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("unknown");
+    let main = cpu.block();
+    cpu.block(); // planned
+    (1..DROP_TICKS).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
+    cpu.wake(&main);
+    cpu.tick();
+    assert!(cpu.status().dropped);
+    if cpu.name() == "unknown" {
+        cpu.block();
+    }
+    assert_eq!(cpu.name(), "main");
 }
 
 #[test]
