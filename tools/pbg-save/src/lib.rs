@@ -75,7 +75,7 @@ fn kind(found: FileType) -> &'static str {
     }
 }
 
-/// `a.pbg` and `.edited` to `a.pbg.edited`.
+/// `a.pbg` and `.old` to `a.pbg.old`.
 pub fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
@@ -143,6 +143,7 @@ mod tests {
         assert!(write(&at("circle"), "").is_err());
     }
 
+    /// Devices are only looked at: a test must not put a file in the place of one.
     #[test]
     fn what_is_no_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
@@ -154,10 +155,10 @@ mod tests {
             (&null, "a device"),
         ] {
             assert_eq!(
-                write(path, "").unwrap_err().to_string(),
+                destination(path).unwrap_err().to_string(),
                 format!("expected a regular file or nothing there, found {found}")
             );
         }
-        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        assert!(write(folder.path(), "").is_err());
     }
 }

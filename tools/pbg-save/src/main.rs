@@ -2,17 +2,22 @@
 //! writes it to a file: `pbg-save CONSOLE FILE`. Called by scripts/qemu-run.sh.
 //!
 //! Prints `FILE, N tasks, M bytes`; or one line that says what is wrong, and exits
-//! with 1. The file is replaced as a whole or not at all; one that the user has
-//! edited is kept as FILE.edited.
+//! with 1. The file is replaced as a whole or not at all. What a measurement would not
+//! bring back is kept as FILE.old, FILE.old.2 and so on: a profile in which somebody has
+//! set priorities or latest times, and whatever is no profile.
 
 use std::{
     error::Error,
     fs,
+    num::NonZeroU8,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use axsched_ext::pbg::stored::{self, StoredProfile, StoredTask};
+use axsched_ext::{
+    pbg::stored::{self, StoredProfile},
+    units::{Counts, TaskKey},
+};
 use pbg_save::{destination, with_end, write};
 
 fn main() -> ExitCode {
@@ -40,13 +45,11 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     let text = fs::read(console).map_err(|error| at(console, error))?;
     let bytes = stored::read_frame(&text)?;
     let profile = stored::decode(&bytes)?;
-    if let Some(edited) = edited(&old)
-        && !is_edited(&profile)
-    {
-        let kept = with_end(&old, ".edited");
-        write(&kept, edited).map_err(|error| at(&kept, error))?;
+    if let Some((why, bytes)) = loss(&old, &profile) {
+        let kept = free(&old, &bytes);
+        write(&kept, bytes).map_err(|error| at(&kept, error))?;
         eprintln!(
-            "pbg-save: {} has priorities or latest times, the new profile has none; the old one is kept as {}",
+            "pbg-save: {} {why}; it is kept as {}",
             file.display(),
             kept.display()
         );
@@ -59,13 +62,36 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// A profile in which the user has set something, which no measurement brings back.
-fn edited(file: &Path) -> Option<Vec<u8>> {
-    let bytes = fs::read(file).ok()?;
-    is_edited(&stored::decode(&bytes).ok()?).then_some(bytes)
+/// What is in the old file that the new profile has not got, and why.
+fn loss(old: &Path, new: &StoredProfile) -> Option<(&'static str, Vec<u8>)> {
+    let bytes = fs::read(old).ok().filter(|bytes| !bytes.is_empty())?;
+    match stored::decode(&bytes) {
+        Err(_) => Some(("was no profile that can be read", bytes)),
+        Ok(old) => {
+            let edits = edits(&old);
+            (!edits.is_empty() && edits != self::edits(new))
+                .then_some(("had priorities or latest times of its own", bytes))
+        }
+    }
 }
 
-fn is_edited(profile: &StoredProfile) -> bool {
-    let set = |task: &StoredTask| task.priority.is_some() || task.latest.is_some();
-    profile.tasks.iter().any(set)
+/// What somebody has set, by task.
+fn edits(profile: &StoredProfile) -> Vec<(TaskKey, Option<NonZeroU8>, Option<Counts>)> {
+    let tasks = profile.tasks.iter();
+    tasks
+        .map(|task| (task.key, task.priority, task.latest))
+        .filter(|(_, priority, latest)| priority.is_some() || latest.is_some())
+        .collect()
+}
+
+/// The first name for what was in `file` that is free, or has the same in it.
+fn free(file: &Path, bytes: &[u8]) -> PathBuf {
+    let ends = (1..).map(|n| match n {
+        1 => ".old".to_owned(),
+        n => format!(".old.{n}"),
+    });
+    let is_free = |path: &PathBuf| !path.exists() || fs::read(path).is_ok_and(|has| has == bytes);
+    ends.map(|end| with_end(file, &end))
+        .find(is_free)
+        .expect("numbers do not end")
 }
