@@ -282,13 +282,13 @@ fn a_file_is_written_beside_nothing_but_itself() {
     assert_eq!(lab.read("both.new"), "the user's");
     assert_eq!(lab.read("both.pbg.new"), "the user's");
 
-    fs::create_dir(lab.path("folder")).expect("a folder");
-    let end = merge("folder");
+    fs::create_dir(lab.path("folder.pbg")).expect("a folder");
+    let end = merge("folder.pbg");
     assert_eq!(
         (end.code, end.err.as_str()),
         (
             Some(2),
-            "schedlab: folder cannot be written: expected a regular file or nothing there, found a folder\n"
+            "schedlab: folder.pbg cannot be written: expected a regular file or nothing there, found a folder\n"
         )
     );
     // `edit` in place, through a link.
