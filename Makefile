@@ -175,9 +175,9 @@ Variables           default      allowed
   ACCEL=y           n            KVM; needs ARCH = the host's and TIMING=real
   QEMU_ARGS='...'                added to QEMU's command line
   PROFILE_OUT=file               where run saves the profile that PBG measured;
-                                   default target/pbg/<app>-<arch>.pbg, and with
-                                   -scale<n>, -fifo, -traced where that is so; one
-                                   that somebody has edited becomes <file>.old
+                                   default target/pbg/<app>-<arch>.pbg, with
+                                   -scale<n>, -fifo, -traced where that is so;
+                                   an edited one there becomes <file>.old
   PBG_PROFILE=file               a profile to build in: only replayed
   PBG_BASE=name     rr           what PBG measures under: rr or fifo
   BLK=y             n            a FAT32 disk, on which PBG keeps its profile
