@@ -141,6 +141,16 @@ fn replaying(runs: &[(&'static str, u64)]) -> Cpu {
     cpu
 }
 
+/// A plan of one task is followed, which has the CPU; one that it does not know is
+/// ready, and `main`, the root, has blocked.
+fn replaying_beside(name: &'static str, run: u64, unknown: &'static str) -> (Cpu, Handle) {
+    let mut cpu = replaying(&[(name, run)]);
+    cpu.spawn(name);
+    cpu.spawn(unknown);
+    let main = cpu.block();
+    (cpu, main)
+}
+
 fn runs(profile: &StoredProfile) -> Vec<u64> {
     let run = |task: &StoredTask| task.figures.run.total;
     profile.tasks.iter().map(run).collect()
@@ -1235,10 +1245,7 @@ fn rule_7_one_of_many_runs_again_in_time() {
 /// It runs off the plan for so long that the last handover, to the root, is too many.
 #[test]
 fn rule_8_a_task_demoted_while_it_is_ready_leaves_its_place() {
-    let mut cpu = replaying(&[("evades", 10)]);
-    cpu.spawn("evades");
-    cpu.spawn("outsider");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("evades", 10, "outsider");
     cpu.run(30);
     for _ in 1..OVERRUN_HANDOVERS {
         let evades = cpu.block();
@@ -1311,10 +1318,7 @@ fn rule_8_the_first_who_went_its_own_way_is_told() {
 
 #[test]
 fn rule_9_the_root_goes_first_when_it_wakes() {
-    let mut cpu = replaying(&[("a", 1_000_000)]);
-    cpu.spawn("a");
-    cpu.spawn("unknown");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("a", 1_000_000, "unknown");
     cpu.wake(&main);
     assert_eq!(cpu.name(), "a");
     assert_eq!(
@@ -1337,10 +1341,7 @@ fn rule_9_the_root_goes_first_when_it_wakes() {
 
 #[test]
 fn rule_9_the_root_goes_first_also_while_only_others_run() {
-    let mut cpu = replaying(&[("a", 1_000_000)]);
-    cpu.spawn("a");
-    cpu.spawn("unknown");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("a", 1_000_000, "unknown");
     cpu.block(); // a
     assert_eq!(cpu.name(), "unknown");
     // A waker may ask for rescheduling, too.
@@ -1352,10 +1353,7 @@ fn rule_9_the_root_goes_first_also_while_only_others_run() {
 
 #[test]
 fn rule_9_a_turn_that_somebody_gave_up_is_not_the_roots() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
     (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.tick(), "planned"));
     cpu.wake(&main);
     assert_eq!(cpu.tick(), "main");
@@ -1368,10 +1366,7 @@ fn rule_9_a_turn_that_somebody_gave_up_is_not_the_roots() {
 
 #[test]
 fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
-    let mut cpu = replaying(&[("a", 1_000_000)]);
-    cpu.spawn("a");
-    cpu.spawn("unknown");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("a", 1_000_000, "unknown");
     cpu.wake(&main);
     let removed = cpu.scheduler.remove_task(&main).expect("it is ready");
     assert!(Arc::ptr_eq(&main, &removed));
@@ -1380,10 +1375,7 @@ fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
 
 #[test]
 fn rule_9_the_root_goes_first_once_between_two_ticks_that_hit_planned_tasks() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main");
     let main = cpu.block();
@@ -1401,10 +1393,7 @@ fn rule_9_the_root_goes_first_once_between_two_ticks_that_hit_planned_tasks() {
 
 #[test]
 fn rule_9_the_turn_that_comes_while_the_root_goes_first_is_for_the_others() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
     (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.tick(), "planned"));
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main");
@@ -1414,10 +1403,7 @@ fn rule_9_the_turn_that_comes_while_the_root_goes_first_is_for_the_others() {
 /// It sleeps and wakes all the time; the others have their share.
 #[test]
 fn rule_9_a_root_that_wakes_all_the_time_takes_nobodys_turn() {
-    let mut cpu = replaying(&[("planned", 1_000_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("planned", 1_000_000_000, "outsider");
     let mut asleep = Some(main);
     let mut had = std::collections::BTreeMap::new();
     for _ in 0..1000 {
@@ -1540,10 +1526,7 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
 
 #[test]
 fn rule_10_a_root_that_waits_to_go_first_is_not_lost_either() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("unknown");
-    let main = cpu.block();
+    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "unknown");
     cpu.block(); // planned
     (1..DROP_TICKS).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
     cpu.wake(&main);
