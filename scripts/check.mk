@@ -51,8 +51,8 @@ endif
 
 $(call one-of,PBG_BASE,rr fifo)
 ifneq ($(PBG_BASE),rr)
-  ifeq ($(filter sched_pbg sched_pbg_coop,$(POLICY)),)
-    $(error PBG_BASE=$(PBG_BASE) FEATURES=$(FEATURES): only PBG measures; allowed are FEATURES=sched_pbg or sched_pbg_coop)
+  ifeq ($(filter $(PBG_POLICIES),$(POLICY)),)
+    $(error PBG_BASE=$(PBG_BASE) FEATURES=$(FEATURES): only PBG measures; allowed are $(addprefix FEATURES=,$(PBG_POLICIES)))
   endif
   ifneq ($(strip $(PBG_PROFILE)),)
     $(error PBG_BASE=$(PBG_BASE) PBG_PROFILE=$(PBG_PROFILE): a profile that is built in is not measured; allowed is one of them)
@@ -64,8 +64,8 @@ ifneq ($(strip $(PBG_PROFILE)),)
   ifeq ($(wildcard $(PBG_PROFILE)),)
     $(error PBG_PROFILE=$(PBG_PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved)
   endif
-  ifeq ($(filter sched_pbg sched_pbg_coop,$(POLICY)),)
-    $(error PBG_PROFILE=$(PBG_PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed are FEATURES=sched_pbg or sched_pbg_coop)
+  ifeq ($(filter $(PBG_POLICIES),$(POLICY)),)
+    $(error PBG_PROFILE=$(PBG_PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed are $(addprefix FEATURES=,$(PBG_POLICIES)))
   endif
   ifeq ($(BLK),y)
     $(error PBG_PROFILE=$(PBG_PROFILE) BLK=y: two places for a profile; allowed is one of them)

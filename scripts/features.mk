@@ -1,6 +1,7 @@
 # What FEATURES= may name, and what becomes of it.
 # In:  FEATURES SMP
 # Out: POLICIES UPSTREAM_FEATURES   the two lists of allowed names
+#      PBG_POLICIES                 the part of POLICIES that is PBG
 #      FEATURE_LIST                 FEATURES as words
 #      POLICY                       the scheduling policy among them, or nothing
 #      CARGO_FEATURES               what cargo is told
@@ -9,6 +10,8 @@
 # scripts. stock_* is the registry's own crate, for comparison.
 POLICIES := sched_fifo sched_rr sched_cfs sched_sjf sched_mlfq sched_pbg \
             sched_pbg_coop stock_fifo stock_rr stock_cfs
+# Those that measure and replay: their names begin so.
+PBG_POLICIES := $(filter sched_pbg%,$(POLICIES))
 
 # ArceOS features that make sense here: all of axstd's, without the schedulers
 # (ours replace them), the platform choices (ARCH= decides) and the drivers for
