@@ -31,6 +31,7 @@ PBG_BASE  ?= rr
 PBG_PROFILE ?=
 PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(patsubst y,-traced,$(filter y,$(TRACE))).pbg
 TIMEOUT   ?= 300
+TICK_PHASE ?= 0
 TRACE     ?= n
 V         ?= 0
 T         ?=
@@ -171,6 +172,9 @@ Variables           default      allowed
   MODE=name         release      release debug
   MEM=size          128M         the guest's memory, in M or G
   TIMEOUT=n         300          seconds until a guest counts as hung
+  TICK_PHASE=n      0            at which phase of the timer tick the program
+                                   starts, in thousandths: 0 to 999; of the
+                                   same image; with TIMING=icount
   TRACE=y           n            also print when each task had its CPU
   ACCEL=y           n            KVM; needs ARCH = the host's and TIMING=real
   QEMU_ARGS='...'                added to QEMU's command line

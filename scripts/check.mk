@@ -41,6 +41,17 @@ ifeq ($(shell test $(SCALE) -le 1000000000 2>/dev/null && echo y),)
   $(error SCALE=$(SCALE): allowed is a whole number from 1 to 1000000000)
 endif
 
+# Three digits are written into the image.
+TICK_PHASE_OK := $(if $(filter 1,$(words $(TICK_PHASE))$(call digits-left,$(TICK_PHASE))),$(shell [[ '$(TICK_PHASE)' =~ ^(0|[1-9][0-9]?[0-9]?)$$ ]] && echo y))
+ifneq ($(TICK_PHASE_OK),y)
+  $(error TICK_PHASE=$(TICK_PHASE): allowed is a whole number from 0 to 999)
+endif
+ifneq ($(TICK_PHASE)-$(TIMING),0-$(TIMING))
+  ifneq ($(TIMING),icount)
+    $(error TICK_PHASE=$(TICK_PHASE) TIMING=$(TIMING): real time cannot be told its phase; allowed are TICK_PHASE=0 or TIMING=icount)
+  endif
+endif
+
 UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES),$(FEATURE_LIST))
 ifneq ($(UNKNOWN_FEATURES),)
   $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES))

@@ -3,7 +3,9 @@
 # status says nothing about it. Called by make (scripts/qemu.mk).
 # In:  $1 image, $2 limit in seconds, then QEMU's command line
 #      environment: PROFILE_OUT, or nothing; PBG_SAVE, the command that takes a
-#      profile out of a console; REPLAY, the beginning of the one that replays it
+#      profile out of a console; REPLAY, the beginning of the one that replays it;
+#      TICK_PHASE, or nothing: where the image says at which phase of the timer tick it
+#      starts, a copy of it says so, which has QEMU's command line in place of the image
 # Out: the guest's console, here and in target/logs/<image>.log; the lines of a
 #      profile only there;
 #      PROFILE_OUT, if the guest printed a profile;
@@ -11,7 +13,9 @@
 set -euo pipefail
 image=$1 limit=$2
 shift 2
-log=target/logs/${image##*/}.log
+boot=$image
+if [[ ${TICK_PHASE:-0} != 0 ]]; then boot=$image-phase$TICK_PHASE; fi
+log=target/logs/${boot##*/}.log
 fail() { echo "run: $* (log: $log)" >&2; exit 1; }
 
 if [[ ! -f $image ]]; then
@@ -22,6 +26,15 @@ mkdir -p target/logs
 # Two runs of one image would write over each other's log, which is judged.
 exec 9>"$log.lock"
 flock -n 9 || fail "this image is running already"
+
+if [[ $boot != "$image" ]]; then
+    # Bytes for bytes, whatever the others are. The text is that of config.rs.
+    text=SCHED-TICK-PHASE=
+    [[ $(LC_ALL=C grep -aoF "$text" "$image" | wc -l) == 1 ]] || fail "TICK_PHASE=$TICK_PHASE: this image has no place for it"
+    trap 'rm -f "$boot"' EXIT
+    LC_ALL=C sed "s/$text[0-9][0-9][0-9]/$text$(printf %03d "$TICK_PHASE")/" "$image" >"$boot"
+    set -- "${@/#"$image"/$boot}"
+fi
 
 # No QEMU may outlive this script. Signals that can be caught are passed on;
 # for those that cannot, the kernel is asked to do it.

@@ -1,5 +1,5 @@
 # How an image boots.
-# In:  ARCH SMP MEM TIMING ACCEL QEMU_ARGS TIMEOUT BLK DISK PROFILE_OUT;
+# In:  ARCH SMP MEM TIMING ACCEL QEMU_ARGS TIMEOUT BLK DISK PROFILE_OUT TICK_PHASE;
 #      IMAGE IMAGE_NAME (kernel.mk)
 # Out: RUN   the command that boots it and judges it
 
@@ -33,7 +33,7 @@ endif
 # What to type to replay a saved profile: what was typed, and the profile.
 REPLAY := make run $(strip $(foreach v,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG,\
     $(if $(filter command environment override,$(firstword $(origin $(v)))),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
-RUN = $(MAKE_DISK) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' \
+RUN = $(MAKE_DISK) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' TICK_PHASE='$(TICK_PHASE)' \
     PBG_SAVE='$(HOST_CARGO) run --locked --quiet --profile tool --package pbg-save --' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
     $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \

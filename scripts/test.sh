@@ -10,7 +10,7 @@ filter=${1:-}
 
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
-unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TRACE V T SELFTEST GANTT_OUT LAB
+unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT LAB
 unset BLK DISK PBG_BASE PBG_PROFILE
 export PROFILE_OUT= # what the user has kept stays as it is
 
@@ -112,7 +112,7 @@ help_text() { # whatever the variables say, and to be read at 80 columns
     local out v
     out=$(make ARCH=nonsense SMP=x)
     echo "$out"
-    for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT TRACE \
+    for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT TICK_PHASE TRACE \
         PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK; do
         grep -q "^  $v=" <<<"$out"
     done
@@ -500,6 +500,9 @@ check 'make: refuses SCALE=0' refused SCALE=0 SCALE=0
 check 'make: refuses SCALE=1k' refused SCALE=1k SCALE=1k
 check 'make: refuses MEM=128' refused MEM=128 MEM=128
 check 'make: refuses TIMEOUT=-1' refused TIMEOUT=-1 TIMEOUT=-1
+check 'make: refuses TICK_PHASE=1000' refused 'from 0 to 999' TICK_PHASE=1000
+check 'make: refuses TICK_PHASE=05' refused 'from 0 to 999' TICK_PHASE=05
+check 'make: refuses a TICK_PHASE of real time' refused TIMING=icount TICK_PHASE=5 TIMING=real
 check 'make: refuses TRACE=yes' refused 'n y' TRACE=yes
 check 'make: refuses ACCEL=y under icount' refused TIMING=real ACCEL=y
 check 'make: refuses an unknown BLK' refused BLK=x BLK=x

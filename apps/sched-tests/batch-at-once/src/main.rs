@@ -15,5 +15,6 @@ fn main() {
         name: "batch-at-once",
         question: Question::Ends,
         tasks: batch::tasks_at_once,
+        holds_handles: false,
     });
 }

@@ -182,6 +182,7 @@ mod tests {
                 name: "test",
                 question: Question::Ends,
                 tasks,
+                holds_handles: false,
             },
             "run",
         );

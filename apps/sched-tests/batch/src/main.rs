@@ -14,5 +14,6 @@ fn main() {
         name: "batch",
         question: Question::Ends,
         tasks: batch::tasks,
+        holds_handles: false,
     });
 }

@@ -7,7 +7,8 @@
 //! | `PBG_BASE` | what PBG measures under: `rr` or `fifo` | `rr` |
 //! | `PBG_PROFILE` | a file with a profile to build in (`build.rs`) | none |
 //!
-//! Anything else is a compile error. Nothing here changes what the guest does
+//! Anything else is a compile error. [`tick_phase`] is decided later, when the image
+//! boots: `make TICK_PHASE=` writes it into a copy of the image. Nothing here changes what the guest does
 //! with its clock: `SCHED_TIMING` is what the one who starts QEMU says.
 
 use axsched_ext::pbg::Base;
@@ -33,6 +34,24 @@ pub const PBG_BASE: Base = match option_env!("PBG_BASE") {
 /// Whether the image keeps when each task had its CPU: the feature `trace`, which
 /// also selects the code for it.
 pub const TRACED: bool = cfg!(feature = "trace");
+
+/// Where `make` writes the phase: three digits after a text that no other part of an
+/// image has. `scripts/qemu-run.sh` looks for it.
+static TICK_PHASE: [u8; 20] = *b"SCHED-TICK-PHASE=000";
+
+/// At which phase of the timer tick a run of the workload starts, in thousandths of the
+/// tick's period; the same image has another one in another boot.
+pub fn tick_phase() -> u64 {
+    // SAFETY: a reference to a plain value. Volatile, as the compiler must not take the
+    // value for the one that stands here: the bytes change after it is done.
+    let text = unsafe { core::ptr::read_volatile(&TICK_PHASE) };
+    digits(&text[17..])
+}
+
+fn digits(text: &[u8]) -> u64 {
+    text.iter()
+        .fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+}
 
 /// The profile that was built in, right or wrong.
 #[cfg(pbg_profile)]
@@ -87,6 +106,13 @@ mod tests {
         assert_eq!(parse_scale("250"), 250);
         assert_eq!(parse_timing("real"), "real");
         assert_eq!(parse_base("fifo"), Base::Fifo);
+    }
+
+    #[test]
+    fn an_image_begins_at_the_tick_and_can_be_told_otherwise() {
+        assert_eq!(tick_phase(), 0);
+        assert_eq!(digits(b"000"), 0);
+        assert_eq!(digits(b"875"), 875);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub mod trace;
 pub mod work;
 
 #[cfg(target_os = "none")]
+mod ledger;
+#[cfg(target_os = "none")]
 mod meter;
 mod pbg;
 mod window;

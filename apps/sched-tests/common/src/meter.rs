@@ -6,6 +6,11 @@
 //! `on_leave` of the task that goes, then `on_enter` of the one that comes, and
 //! moves the current-task pointer only after both.
 //!
+//! **A stay on the CPU** begins where the one before it ended: an enter after a metered
+//! task takes over the time of that one's leave, and what lies between two metered stays
+//! is in the [ledger](crate::ledger). So no instruction is in no account; of a switch, what
+//! comes before the hook is the one's, and what comes after it the other's.
+//!
 //! **Context switches** are those with a task of the workload at either end, each
 //! counted once: a leave counts always; an enter counts only when the task that
 //! goes carries no meter (main, gc, idle) and therefore did not count itself. A
@@ -30,11 +35,11 @@
 //!
 //! **Order.** Only the CPU that runs a task writes its meter, with interrupts
 //! off; between two CPUs the task itself is handed over through a run queue's
-//! lock. So everything is `Relaxed`, except `on_cpu`: it is released by the last
-//! leave and acquired by whoever reads the figures.
+//! lock. So everything is `Relaxed`; whoever reads the figures has waited for the end of
+//! the task's work at a [latch](crate::platform::Latch), which orders them.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use axhal::time::{current_ticks, nanos_to_ticks, ticks_to_nanos};
 use axtask::TaskExt;
@@ -42,6 +47,7 @@ use extern_trait::extern_trait;
 use kernel_guard::NoPreemptIrqSave;
 
 use crate::{
+    ledger,
     trace::{BIN_NS, Recorder, Timeline},
     window::time_after,
 };
@@ -56,11 +62,12 @@ pub struct Meter {
     entered_ticks: AtomicU64,
     first_run_ticks: AtomicU64,
     run_ticks: AtomicU64,
+    /// What it had before it was let in.
+    waited_ticks: AtomicU64,
     /// What of `run_ticks` lies after the deadline.
     late_ticks: AtomicU64,
     dispatches: AtomicU64,
     switches: AtomicU64,
-    on_cpu: AtomicBool,
     end: End,
     trace: Recorder,
 }
@@ -92,6 +99,9 @@ pub struct Figures {
     pub switches: u64,
     /// How often its work ended; anything but 1 is a scheduler's bug.
     pub ends: u64,
+    /// How long the task was on a CPU so far beyond `run_ns`: what it needs to end, and
+    /// before it was let in.
+    pub beside_ns: u64,
     /// When it was on a CPU, if that was traced; since the start of its phase.
     pub timeline: Option<Timeline>,
 }
@@ -113,6 +123,9 @@ impl Meter {
     pub fn restart(&self) {
         let _guard = NoPreemptIrqSave::new();
         let now = current_ticks();
+        let open = now.wrapping_sub(self.entered_ticks.load(Relaxed));
+        let waited = self.waited_ticks.load(Relaxed) + self.run_ticks.load(Relaxed) + open;
+        self.waited_ticks.store(waited, Relaxed);
         self.entered_ticks.store(now, Relaxed);
         self.first_run_ticks.store(now, Relaxed);
         self.run_ticks.store(0, Relaxed);
@@ -148,16 +161,14 @@ impl Meter {
         self.trace.close();
     }
 
-    /// Whether the task still is on a CPU. False, once it has exited, means that
-    /// its last context switch is in the figures.
-    pub fn on_cpu(&self) -> bool {
-        self.on_cpu.load(Acquire)
-    }
-
-    /// The figures. Complete once the task has exited and is off its CPU.
+    /// The figures. Complete once its [`finish`](Self::finish) has happened before; but
+    /// `switches` and `beside_ns` go on until the task is off its CPU for the last time.
     pub fn figures(&self) -> Figures {
         let run_ticks = self.end.run_ticks.load(Relaxed);
         let late_ticks = self.end.late_ticks.load(Relaxed);
+        // All of its stays that are over; the last one may be open still.
+        let beside_ticks = (self.run_ticks.load(Relaxed).saturating_sub(run_ticks))
+            + self.waited_ticks.load(Relaxed);
         Figures {
             first_run_ns: ticks_to_nanos(self.first_run_ticks.load(Relaxed)),
             finish_ns: ticks_to_nanos(self.end.at_ticks.load(Relaxed)),
@@ -166,6 +177,7 @@ impl Meter {
             dispatches: self.end.dispatches.load(Relaxed),
             switches: self.switches.load(Relaxed),
             ends: self.end.times.load(Relaxed),
+            beside_ns: ticks_to_nanos(beside_ticks),
             timeline: self.trace.timeline(ticks_to_nanos),
         }
     }
@@ -178,22 +190,21 @@ pub struct Hook(pub Arc<Meter>);
 impl TaskExt for Hook {
     fn on_enter(&self) {
         let meter = &*self.0;
-        let now = current_ticks();
+        let entry = ledger::metered_enters();
         if meter.dispatches.load(Relaxed) == 0 {
-            meter.first_run_ticks.store(now, Relaxed);
+            meter.first_run_ticks.store(entry.ticks, Relaxed);
         }
-        meter.entered_ticks.store(now, Relaxed);
+        meter.entered_ticks.store(entry.ticks, Relaxed);
         add(&meter.dispatches, 1);
-        // Still the task that goes; see the module's docs.
-        if axtask::current().task_ext().is_none() {
+        if !entry.after_metered {
             add(&meter.switches, 1);
         }
-        meter.on_cpu.store(true, Relaxed);
     }
 
     fn on_leave(&self) {
         let meter = &*self.0;
         let (entered, now) = (meter.entered_ticks.load(Relaxed), current_ticks());
+        ledger::metered_leaves(now);
         add(&meter.run_ticks, now.wrapping_sub(entered));
         if now > meter.deadline_ticks {
             let late = time_after(meter.deadline_ticks, entered, now);
@@ -201,7 +212,6 @@ impl TaskExt for Hook {
         }
         meter.trace.stay(entered, now);
         add(&meter.switches, 1);
-        meter.on_cpu.store(false, Release);
     }
 }
 

@@ -13,6 +13,7 @@
 //! the start of the phase, a list that ends with the last bin that has any; its sum
 //! is the task's `run_ns`. Its `SCHED-RUN` lines have `"traced":true`.
 
+mod account;
 mod srpt;
 mod table;
 
@@ -20,6 +21,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use serde::Serialize;
 
+pub use account::Account;
 pub use srpt::srpt_average_ns;
 pub use table::table;
 
@@ -119,8 +121,31 @@ pub struct Phase {
     pub context_switches: u64,
     /// What the application asks.
     pub question: Question,
+    /// At which phase of the timer tick it started, in thousandths of the tick's period,
+    /// if that was chosen.
+    pub tick_phase: Option<u64>,
+    /// Where the CPU time went, if it is known.
+    pub account: Option<Account>,
+    /// Main held handles of tasks that had ended.
+    pub holds_handles: bool,
     /// The verdict of the one who ran it.
     pub pass: bool,
+}
+
+impl Default for Phase {
+    /// A phase without tasks, figures and a verdict.
+    fn default() -> Self {
+        Self {
+            name: "run",
+            tasks: Vec::new(),
+            context_switches: 0,
+            question: Question::Ends,
+            tick_phase: None,
+            account: None,
+            holds_handles: false,
+            pass: false,
+        }
+    }
 }
 
 impl Phase {
@@ -272,9 +297,30 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
         #[serde(skip_serializing_if = "Option::is_none")]
         ns_per_yield: Option<f64>,
         #[serde(skip_serializing_if = "Option::is_none")]
+        tick_phase: Option<u64>,
+        #[serde(flatten)]
+        account: Option<Parts>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        holds_handles: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         traced: Option<bool>,
         pass: bool,
     }
+    #[derive(Serialize)]
+    struct Parts {
+        tasks_run_ns: u64,
+        main_run_ns: u64,
+        gc_run_ns: u64,
+        rest_run_ns: u64,
+        idle_ns: u64,
+    }
+    let parts = |account: Account| Parts {
+        tasks_run_ns: account.tasks_run_ns,
+        main_run_ns: account.main_run_ns,
+        gc_run_ns: account.gc_run_ns,
+        rest_run_ns: account.rest_run_ns,
+        idle_ns: account.idle_ns,
+    };
     phase_line(
         "SCHED-RUN",
         setting,
@@ -290,6 +336,9 @@ pub fn run_line(setting: &Setting, phase: &Phase) -> String {
             srpt_bound_ns: phase.srpt_bound_ns(setting.smp),
             jain: phase.jain(),
             ns_per_yield: phase.ns_per_yield(setting),
+            tick_phase: phase.tick_phase,
+            account: phase.account.map(parts),
+            holds_handles: phase.holds_handles.then_some(true),
             traced: phase
                 .tasks
                 .iter()
@@ -457,8 +506,8 @@ mod tests {
             ]
             .into(),
             context_switches: 9,
-            question: Question::Ends,
             pass: true,
+            ..Phase::default()
         }
     }
 
@@ -478,6 +527,24 @@ mod tests {
             run_line(&SETTING, &phase()),
             r#"SCHED-RUN {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","timing":"icount","scale":1,"tasks":2,"avg_turnaround_ns":1995,"max_turnaround_ns":3000,"makespan_ns":3000,"context_switches":9,"srpt_bound_ns":1500,"jain":0.8,"pass":true}"#
         );
+    }
+
+    #[test]
+    fn the_account_stands_in_the_run_line() {
+        let mut phase = phase();
+        phase.tick_phase = Some(125);
+        phase.holds_handles = true;
+        phase.account = Some(Account {
+            tasks_run_ns: 2_500,
+            main_run_ns: 1,
+            gc_run_ns: 2,
+            rest_run_ns: 3,
+            idle_ns: 494,
+            available_ns: 3_000,
+        });
+        let line = run_line(&SETTING, &phase);
+        let end = r#","tick_phase":125,"tasks_run_ns":2500,"main_run_ns":1,"gc_run_ns":2,"rest_run_ns":3,"idle_ns":494,"holds_handles":true,"pass":true}"#;
+        assert!(line.ends_with(end), "{line}");
     }
 
     #[test]

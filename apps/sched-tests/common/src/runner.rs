@@ -25,8 +25,8 @@ use crate::{
     config::{ARCH, SCALE, TRACED},
     kept,
     pbg::{self, Ran},
-    platform::{self, Figures, Gate, println},
-    results::{self, Phase, Question, Setting, TaskResult},
+    platform::{self, Figures, Gate, Terms, Watch, println},
+    results::{self, Account, Phase, Question, Setting, TaskResult},
 };
 
 /// An application: a name and how to make its tasks.
@@ -38,6 +38,9 @@ pub struct App {
     /// Makes the tasks of one phase from the scale. They are submitted in this
     /// order, those that arrive later after the others, by the time they are due.
     pub tasks: fn(scale: u64) -> Vec<Task>,
+    /// Main holds a handle of each task until all are done, as a program does that joins
+    /// its threads in order; else nobody keeps a task that has ended.
+    pub holds_handles: bool,
 }
 
 /// One task of a workload.
@@ -212,35 +215,72 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     let late = tasks.split_off(tasks.partition_point(|task| task.arrival_ns == 0));
     let gate = Gate::new();
     let mut submitted = Vec::with_capacity(tasks.len() + late.len());
-    let start_ns = platform::now_ns();
+    let tick_phase = platform::await_tick_phase();
+    let clock = platform::Clock::start();
+    let start_ns = clock.start_ns();
     let window_ns = app.question.window_ns();
     let deadline_ns = window_ns.map(|window_ns| start_ns + window_ns);
-    gate.submit(|| {
-        for task in tasks {
-            submitted.push(Submitted::spawn(task, &gate, start_ns, deadline_ns));
-        }
-    });
+    let terms = Terms::new(submitted.capacity(), start_ns, deadline_ns);
+    let submit = |task| Submitted::spawn(task, &terms, &gate, app.holds_handles);
+    gate.submit(|| submitted.extend(tasks.into_iter().map(submit)));
     for task in late {
         sleep_until(start_ns + task.arrival_ns);
         // By the gate again, so that nobody comes between a label and its spawn.
-        gate.submit(|| submitted.push(Submitted::spawn(task, &gate, start_ns, deadline_ns)));
+        gate.submit(|| submitted.push(submit(task)));
     }
-    let mut context_switches = 0;
+    terms.wait_for_all();
+    let time = clock.stop();
+    let (mut context_switches, mut beside_ns) = (0, 0);
+    let mut watches = Vec::with_capacity(submitted.len());
     let tasks: Vec<_> = submitted
         .into_iter()
         .map(|task| {
-            let (result, switches) = task.join(start_ns);
-            context_switches += switches;
+            watches.push(task.handle.watch());
+            let (result, figures) = task.join(start_ns, window_ns.is_some());
+            context_switches += figures.switches;
+            beside_ns += figures.beside_ns;
             result
         })
         .collect();
-    Phase {
+    let mut phase = Phase {
         name,
-        pass: !tasks.is_empty() && tasks.iter().all(|task| task.ok) && fits(&tasks, window_ns),
         tasks,
         context_switches,
         question: app.question,
+        tick_phase,
+        holds_handles: app.holds_handles,
+        ..Phase::default()
+    };
+    phase.account = time.map(|(_, unmetered)| Account {
+        tasks_run_ns: Account::tasks_run_ns(&phase.tasks),
+        main_run_ns: unmetered.main_ns,
+        gc_run_ns: unmetered.gc_ns,
+        rest_run_ns: unmetered.other_ns + beside_ns,
+        idle_ns: unmetered.idle_ns,
+        available_ns: phase.makespan_ns() * platform::cpus() as u64,
+    });
+    phase.pass = !phase.tasks.is_empty()
+        && phase.tasks.iter().all(|task| task.ok)
+        && fits(&phase.tasks, window_ns)
+        && phase.account.is_none_or(|account| account.closes())
+        && all_reclaimed(&watches);
+    phase
+}
+
+/// How long gc may take to reclaim all tasks of a phase, in waits of a tick.
+const PATIENCE_TICKS: u32 = 1_000;
+
+/// Waits until no task of the phase is left; false if somebody keeps one. Then `gc` had to
+/// look for it again and again, at the cost of those that were still at work.
+fn all_reclaimed(watches: &[Watch]) -> bool {
+    for _ in 0..PATIENCE_TICKS {
+        if watches.iter().all(Watch::is_reclaimed) {
+            return true;
+        }
+        platform::sleep(Duration::from_millis(1)); // until the next tick
     }
+    println!("Somebody holds a handle of a task that has ended: gc cannot reclaim it.\n");
+    false
 }
 
 /// Sleeps until `time_ns`, a time since boot; not at all if it is past.
@@ -248,7 +288,7 @@ fn sleep_until(time_ns: u64) {
     loop {
         match time_ns.saturating_sub(platform::now_ns()) {
             0 => return,
-            left_ns => platform::sleep(Duration::from_nanos(left_ns)),
+            left_ns => platform::main_sleeps(Duration::from_nanos(left_ns)),
         }
     }
 }
@@ -265,16 +305,18 @@ struct Submitted {
     name: String,
     expected_yields: Option<u64>,
     saturated: bool,
-    in_window: bool,
     submit_ns: u64,
     outcome: Arc<Outcome>,
     handle: platform::Handle,
+    /// Until the figures are taken.
+    held: Option<platform::Held>,
 }
 
 impl Submitted {
-    fn spawn(task: Task, gate: &Arc<Gate>, start_ns: u64, deadline_ns: Option<u64>) -> Self {
+    fn spawn(task: Task, terms: &Terms, gate: &Arc<Gate>, hold: bool) -> Self {
         let outcome = Arc::new(Outcome::default());
         let (body, theirs) = (task.body, outcome.clone());
+        let (start_ns, deadline_ns) = (terms.start_ns(), terms.deadline_ns());
         let entry = move || {
             let ctx = TaskCtx {
                 yields: Cell::default(),
@@ -293,19 +335,21 @@ impl Submitted {
             // Under PBG; and a name that is no label leaves the task its place.
             let _ = syscall::label_next(&task.name);
         }
+        let handle = platform::spawn_in(terms, &task.name, gate, entry);
         Self {
-            handle: platform::spawn_until(start_ns, deadline_ns, &task.name, gate, entry),
+            held: if hold { handle.hold() } else { None },
+            handle,
             name: task.name,
             expected_yields: task.yields,
             saturated: task.saturated,
-            in_window: deadline_ns.is_some(),
             submit_ns,
             outcome,
         }
     }
 
-    /// The task's result and its context switches.
-    fn join(self, start_ns: u64) -> (TaskResult, u64) {
+    /// The task's result, and all its figures. The work of all is done.
+    fn join(self, start_ns: u64, in_window: bool) -> (TaskResult, Figures) {
+        drop(self.held);
         // Joining orders the outcome's stores before these loads.
         let figures = self.handle.join();
         let yields = self.outcome.yields.load(Relaxed);
@@ -316,7 +360,7 @@ impl Submitted {
             first_run_ns: figures.first_run_ns.saturating_sub(start_ns),
             finish_ns: figures.finish_ns.saturating_sub(start_ns),
             run_ns: figures.run_ns,
-            run_in_window_ns: self.in_window.then_some(figures.run_in_window_ns),
+            run_in_window_ns: in_window.then_some(figures.run_in_window_ns),
             dispatches: figures.dispatches,
             yields,
             groups: self.saturated.then_some(groups),
@@ -327,7 +371,7 @@ impl Submitted {
             .expected_yields
             .is_none_or(|expected| yields == expected)
             && is_consistent(&result, &figures);
-        (result, figures.switches)
+        (result, figures)
     }
 }
 
@@ -376,6 +420,7 @@ mod tests {
             name: "test",
             question,
             tasks,
+            holds_handles: false,
         };
         run_phase(&app, "run")
     }

@@ -15,7 +15,7 @@ use kernel_guard::NoPreempt;
 use sched_tests_common::{
     config::{self, SCALE},
     platform::{self, now_ns, println},
-    results::{Phase, Question, Setting, cost_line},
+    results::{Phase, Setting, cost_line},
     runner::{print_heading, print_lines, setting},
 };
 
@@ -170,10 +170,8 @@ fn run_phase(name: &'static str) -> (Phase, Vec<Cost>) {
     }
     let phase = Phase {
         name,
-        tasks: [].into(),
-        context_switches: 0,
-        question: Question::Ends,
         pass: reclaimed && yields_done == yields_expected,
+        ..Phase::default()
     };
     (phase, costs)
 }

@@ -25,6 +25,7 @@ fn main() {
         name: "equal",
         question: Question::Ends,
         tasks,
+        holds_handles: false,
     });
 }
 

@@ -35,6 +35,7 @@ fn main() {
         name: "occupy",
         question: Question::EndOf("long"),
         tasks,
+        holds_handles: false,
     });
 }
 

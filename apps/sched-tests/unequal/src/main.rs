@@ -39,6 +39,7 @@ fn main() {
         name: "unequal",
         question: Question::Shares { window_ns },
         tasks,
+        holds_handles: false,
     });
 }
 

@@ -34,6 +34,7 @@ fn main() {
         name: "yield",
         question: Question::YieldCost { rounds: ROUNDS },
         tasks,
+        holds_handles: false,
     });
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use core::{
-    sync::atomic::{AtomicBool, Ordering::*},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*},
     time::Duration,
 };
 
@@ -12,9 +12,12 @@ use kernel_guard::NoPreempt;
 pub use axstd::{print, println};
 pub use axtask::yield_now;
 
-use crate::meter::{Hook, Meter};
+use crate::{
+    config, ledger,
+    meter::{Hook, Meter},
+};
 
-pub use crate::meter::Figures;
+pub use crate::{ledger::Unmetered, meter::Figures};
 
 /// The policy's name in result lines.
 pub const SCHED: &str = if cfg!(feature = "sched_pbg_coop") {
@@ -24,7 +27,7 @@ pub const SCHED: &str = if cfg!(feature = "sched_pbg_coop") {
 };
 
 /// What the clock counts.
-pub const TIMING: &str = crate::config::TIMING;
+pub const TIMING: &str = config::TIMING;
 
 /// Enough for a workload; the default of 256 KiB would limit the task count.
 const STACK_BYTES: usize = 64 * 1024;
@@ -48,6 +51,11 @@ pub fn now_ns() -> u64 {
 /// Blocks the calling task for at least `duration`: ArceOS wakes it at a timer tick.
 pub fn sleep(duration: Duration) {
     axtask::sleep(duration);
+}
+
+/// The same for main, in whose account nothing else keeps such a time apart.
+pub fn main_sleeps(duration: Duration) {
+    ledger::main_waits(|| axtask::sleep(duration));
 }
 
 /// Keeps tasks from starting until all of them are submitted.
@@ -97,84 +105,156 @@ impl Gate {
     }
 }
 
-/// How long a join waits before it looks again: until the next tick.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
+/// Lets one wait until so many have come: a count-down latch.
+///
+/// For main, which must not hold a handle of a task that has ended (`gc` spins while
+/// anybody does), must not spin itself, and must not miss an end. `axtask`'s own `join`
+/// needs the handle, and looks at the state before it leaves its waker, without a second
+/// look. Here the task's last act counts down, and who brings the count to 0 wakes main; the
+/// queue looks at the count again after it has taken main in.
+pub struct Latch {
+    missing: AtomicUsize,
+    opened: WaitQueue,
+}
+
+/// How long a wait at a latch lasts at most before it looks again, where time is real:
+/// on a crowded host one wake in some thousands is lost with several CPUs, under stock
+/// schedulers, too.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+impl Latch {
+    /// A latch that opens when `count` have come.
+    pub fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self {
+            missing: AtomicUsize::new(count),
+            opened: WaitQueue::new(),
+        })
+    }
+
+    /// One has come. Never more than the count: they would open it again.
+    pub fn count_down(&self) {
+        if self.missing.fetch_sub(1, AcqRel) == 1 {
+            self.opened.notify_all(false);
+        }
+    }
+
+    /// Whether all have come. What they did before is visible then.
+    pub fn is_open(&self) -> bool {
+        self.missing.load(Acquire) == 0
+    }
+
+    /// Waits until all have come.
+    pub fn wait(&self) {
+        if TIMING == "icount" {
+            self.opened.wait_until(|| self.is_open());
+        } else {
+            while self
+                .opened
+                .wait_timeout_until(LOOK_AGAIN, || self.is_open())
+            {}
+        }
+    }
+}
 
 /// Spawns a metered task behind `gate`.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
-    spawn_until(now_ns(), None, name, gate, body)
+    spawn_in(&Terms::new(1, now_ns(), None), name, gate, body)
 }
 
-/// Spawns a metered task behind `gate`, of a phase that started at `start_ns`; its CPU
-/// time before `deadline_ns` is kept apart. Both are times since boot. The deadline
-/// does not end the task.
-pub fn spawn_until(
+/// What the tasks of a phase have in common.
+pub struct Terms {
     start_ns: u64,
     deadline_ns: Option<u64>,
+    /// Counts down when a task's work is done.
+    done: Arc<Latch>,
+}
+
+impl Terms {
+    /// For so many tasks, of a phase that started at `start_ns`; the CPU time of each
+    /// before `deadline_ns` is kept apart. Both are times since boot. The deadline ends
+    /// no task.
+    pub fn new(tasks: usize, start_ns: u64, deadline_ns: Option<u64>) -> Self {
+        Self {
+            start_ns,
+            deadline_ns,
+            done: Latch::new(tasks),
+        }
+    }
+
+    /// When the phase started, since boot.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Until when a task's CPU time counts for the window, since boot, if there is one.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        self.deadline_ns
+    }
+
+    /// Has main wait until the work of all is done.
+    pub fn wait_for_all(&self) {
+        ledger::main_waits(|| self.done.wait());
+    }
+}
+
+/// Spawns a metered task of a phase behind `gate`.
+pub fn spawn_in(
+    terms: &Terms,
     name: &str,
     gate: &Arc<Gate>,
     body: impl FnOnce() + Send + 'static,
 ) -> Handle {
-    let deadline_ticks = deadline_ns.map_or(u64::MAX, axhal::time::nanos_to_ticks);
-    let meter = Arc::new(Meter::new(start_ns, deadline_ticks));
+    let deadline_ticks = (terms.deadline_ns).map_or(u64::MAX, axhal::time::nanos_to_ticks);
+    let meter = Arc::new(Meter::new(terms.start_ns, deadline_ticks));
     let hook = Hook(meter.clone());
-    let (gate, own) = (gate.clone(), meter.clone());
+    let (gate, own, done) = (gate.clone(), meter.clone(), terms.done.clone());
     let entry = move || {
         gate.pass(&own);
         body();
         own.finish();
+        done.count_down();
     };
     let mut task = TaskInner::new(entry, name.into(), STACK_BYTES);
     *task.task_ext_mut() = Some(AxTaskExt::from_impl(hook));
     Handle {
-        task: axtask::spawn_task(task),
-        meter,
+        watch: Watch {
+            task: Arc::downgrade(&axtask::spawn_task(task)),
+            meter,
+        },
+        done: terms.done.clone(),
     }
 }
 
-/// A task to be joined. While it is held, gc cannot reclaim the task and spins.
+/// A task to be joined. Does not keep the task, so that gc can reclaim it.
 pub struct Handle {
-    task: AxTaskRef,
-    meter: Arc<Meter>,
+    watch: Watch,
+    done: Arc<Latch>,
 }
 
 impl Handle {
-    /// Keeps an eye on the task without keeping it.
+    /// Looks at the task from elsewhere.
     pub fn watch(&self) -> Watch {
-        Watch {
-            task: Arc::downgrade(&self.task),
-            meter: self.meter.clone(),
-        }
+        self.watch.clone()
     }
 
-    /// Waits for the end of the task and returns its figures.
-    ///
-    /// `axtask`'s own `join` looks whether the task has exited and then leaves its
-    /// waker, without looking again: an exit in between, on another CPU or after a
-    /// preemption, wakes nobody. Counted time cannot come between other than it did
-    /// the last time; elsewhere the task is looked at every tick. With several CPUs
-    /// not even that is safe: on a busy host one sleeper in some thousands is never
-    /// woken, under stock schedulers, too. So there the joiner yields until it is time.
+    /// Waits until the work of the task, and of all others of its [`Terms`], is done,
+    /// and returns its figures.
     pub fn join(self) -> Figures {
-        if TIMING == "icount" {
-            self.task.join();
-        }
-        while self.task.state() != TaskState::Exited {
-            if cpus() > 1 {
-                yield_now();
-            } else {
-                axtask::sleep(LOOK_AGAIN);
-            }
-        }
-        // On another CPU it may still be in its last context switch.
-        while self.meter.on_cpu() {
-            yield_now();
-        }
-        self.meter.figures()
+        self.done.wait();
+        self.watch.figures()
+    }
+
+    /// Keeps the task, as axtask's own join handles do. `None` once gc has reclaimed it.
+    pub fn hold(&self) -> Option<Held> {
+        self.watch.task.upgrade().map(Held)
     }
 }
 
+/// Keeps a task: while anybody does after its end, gc looks for it again and again.
+pub struct Held(#[expect(dead_code, reason = "its drop is what matters")] AxTaskRef);
+
 /// A view of a task that does not hinder gc.
+#[derive(Clone)]
 pub struct Watch {
     task: WeakAxTaskRef,
     meter: Arc<Meter>,
@@ -186,9 +266,88 @@ impl Watch {
         self.task.upgrade().map(|task| task.state())
     }
 
+    /// Whether gc has reclaimed it.
+    pub fn is_reclaimed(&self) -> bool {
+        self.task.strong_count() == 0
+    }
+
     /// The figures so far.
     pub fn figures(&self) -> Figures {
         self.meter.figures()
+    }
+}
+
+// --- The time of a phase -------------------------------------------------------
+
+/// When the last two ticks of the first CPU came, in ticks of the hardware counter.
+static LAST_TICKS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Has each timer tick of this CPU, main's first, seen by the instrument. Once.
+fn watch_ticks() {
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if !WATCHED.swap(true, Relaxed) {
+        axtask::register_timer_callback(|_| {
+            let now = axhal::time::current_ticks();
+            let [before, last] = &LAST_TICKS;
+            before.store(last.load(Relaxed), Relaxed);
+            last.store(now, Relaxed);
+            ledger::ticked(now);
+        });
+    }
+}
+
+/// Waits until the timer tick has the phase that the image was told ([`tick_phase`]), so
+/// that how long the boot took is nothing that a phase of the workload depends on. `None`
+/// where time is real: there the host comes in between anyway.
+///
+/// Main sleeps until a tick, whatever its policy thought of it before, has the next one
+/// hit it, and goes on from there.
+///
+/// [`tick_phase`]: crate::config::tick_phase
+pub fn await_tick_phase() -> Option<u64> {
+    watch_ticks();
+    if TIMING != "icount" {
+        return None;
+    }
+    let phase = config::tick_phase();
+    axtask::sleep(Duration::from_millis(1));
+    let [before, last] = &LAST_TICKS;
+    let slept_until = last.load(Relaxed);
+    while last.load(Relaxed) == slept_until {
+        core::hint::spin_loop();
+    }
+    let tick = last.load(Relaxed);
+    let period = tick - before.load(Relaxed);
+    while axhal::time::current_ticks() - tick < period * phase / 1_000 {
+        core::hint::spin_loop();
+    }
+    Some(phase)
+}
+
+/// The account of all CPU time, from its making on.
+pub struct Clock {
+    start_ticks: u64,
+}
+
+impl Clock {
+    /// Starts to count.
+    pub fn start() -> Self {
+        Self {
+            start_ticks: ledger::open(),
+        }
+    }
+
+    /// When that was, since boot.
+    pub fn start_ns(&self) -> u64 {
+        axhal::time::ticks_to_nanos(self.start_ticks)
+    }
+
+    /// Ends it, when no metered task works any more: how long it was, and what it says of
+    /// those without a meter.
+    pub fn stop(self) -> Option<(u64, Unmetered)> {
+        let (end_ticks, unmetered) = ledger::close();
+        let span_ns = axhal::time::ticks_to_nanos(end_ticks - self.start_ticks);
+        Some((span_ns, unmetered))
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 
 use crate::{trace::Timeline, window::share_before};
 
-pub use std::thread::{sleep, yield_now};
+pub use std::thread::{sleep, sleep as main_sleeps, yield_now};
 pub use std::{print, println};
 
 /// The host's scheduler, whichever it is.
@@ -40,6 +40,8 @@ pub struct Figures {
     pub switches: u64,
     /// How often its work ended.
     pub ends: u64,
+    /// Nothing: the host does not say what a thread needs to begin and end.
+    pub beside_ns: u64,
     /// Never: the host does not say when a thread was on a CPU.
     pub timeline: Option<Timeline>,
 }
@@ -87,20 +89,49 @@ impl Gate {
     }
 }
 
-/// Spawns a thread behind `gate`.
-pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
-    spawn_until(now_ns(), None, name, gate, body)
+/// What the threads of a phase have in common.
+pub struct Terms {
+    start_ns: u64,
+    deadline_ns: Option<u64>,
 }
 
-/// Spawns a thread behind `gate`, whose CPU time before `deadline_ns`, a time since
-/// the program's start, is kept apart. The deadline does not end the thread.
-pub fn spawn_until(
-    _start_ns: u64,
-    deadline_ns: Option<u64>,
+impl Terms {
+    /// For so many threads; the CPU time of each before `deadline_ns`, a time since the
+    /// program's start, is kept apart. The deadline ends no thread.
+    pub fn new(_threads: usize, start_ns: u64, deadline_ns: Option<u64>) -> Self {
+        Self {
+            start_ns,
+            deadline_ns,
+        }
+    }
+
+    /// When the phase started, since the program's start.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Until when a thread's CPU time counts for the window, if there is one.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        self.deadline_ns
+    }
+
+    /// A join waits here.
+    pub fn wait_for_all(&self) {}
+}
+
+/// Spawns a thread behind `gate`.
+pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
+    spawn_in(&Terms::new(1, 0, None), name, gate, body)
+}
+
+/// Spawns a thread of a phase behind `gate`.
+pub fn spawn_in(
+    terms: &Terms,
     name: &str,
     gate: &Arc<Gate>,
     body: impl FnOnce() + Send + 'static,
 ) -> Handle {
+    let deadline_ns = terms.deadline_ns;
     let gate = gate.clone();
     let entry = move || {
         gate.pass();
@@ -120,6 +151,7 @@ pub fn spawn_until(
             dispatches,
             switches: dispatches,
             ends: 1,
+            beside_ns: 0,
             timeline: None,
         }
     };
@@ -143,6 +175,69 @@ impl Handle {
     /// Waits for the end of the thread and returns its figures.
     pub fn join(self) -> Figures {
         self.0.join().expect("a task of the workload panicked")
+    }
+
+    /// Nobody looks for it after its end.
+    pub fn watch(&self) -> Watch {
+        Watch
+    }
+
+    /// The host's kernel keeps what it needs.
+    pub fn hold(&self) -> Option<Held> {
+        Some(Held)
+    }
+}
+
+/// Keeps a thread, which changes nothing here.
+pub struct Held;
+
+/// A view of a thread.
+pub struct Watch;
+
+impl Watch {
+    /// The host's kernel does so by itself.
+    pub fn is_reclaimed(&self) -> bool {
+        true
+    }
+}
+
+/// `None`: the host's timer is its own.
+pub fn await_tick_phase() -> Option<u64> {
+    None
+}
+
+/// The CPU time of a phase that is in no row: the host does not say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unmetered {
+    /// The main thread's.
+    pub main_ns: u64,
+    /// Threads that reclaim others: there are none.
+    pub gc_ns: u64,
+    /// Nobody's.
+    pub idle_ns: u64,
+    /// Anybody else's.
+    pub other_ns: u64,
+}
+
+/// The time of a phase.
+pub struct Clock {
+    start_ns: u64,
+}
+
+impl Clock {
+    /// Starts to count.
+    pub fn start() -> Self {
+        Self { start_ns: now_ns() }
+    }
+
+    /// When that was, since the program's start.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// `None`: there is no account of other threads.
+    pub fn stop(self) -> Option<(u64, Unmetered)> {
+        None
     }
 }
 

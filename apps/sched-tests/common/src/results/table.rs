@@ -44,6 +44,49 @@ pub fn table(setting: &Setting, phases: &[Phase]) -> String {
             answer(setting, phase),
         );
     }
+    out + &accounts(phases)
+}
+
+/// Where the CPU time went, and a word where much of it went to nobody's work.
+fn accounts(phases: &[Phase]) -> String {
+    let known = || {
+        phases
+            .iter()
+            .filter_map(|phase| Some((phase, phase.account?)))
+    };
+    if known().next().is_none() {
+        return "".into();
+    }
+    let mut out = format!(
+        "\n{:NAME_WIDTH$}{:>12}{:>12}{:>12}{:>12}{:>12}{:>15}\n",
+        "CPU time, ms", "tasks", "main", "gc", "rest", "idle", "sum/makespan",
+    );
+    for (phase, account) in known() {
+        out += &format!(
+            "{:NAME_WIDTH$}{:>12}{:>12}{:>12}{:>12}{:>12}{:>15}{}\n",
+            phase.name,
+            ms(account.tasks_run_ns),
+            ms(account.main_run_ns),
+            ms(account.gc_run_ns),
+            ms(account.rest_run_ns),
+            ms(account.idle_ns),
+            ratio(account.sum_ns(), account.available_ns),
+            mark(account.closes()),
+        );
+    }
+    for (phase, account) in known().filter(|(_, account)| account.is_noted()) {
+        out += &format!(
+            "{}: {:.1} % of the CPU time was no task's (gc {:.1} %){}.\n",
+            phase.name,
+            account.percent(account.outside_ns()),
+            account.percent(account.gc_run_ns),
+            if phase.holds_handles {
+                ": main held handles of ended tasks"
+            } else {
+                ""
+            },
+        );
+    }
     out
 }
 
@@ -185,7 +228,7 @@ fn ratio(of: u64, to: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Account, *};
 
     const SETTING: Setting = Setting {
         app: "realtime",
@@ -218,8 +261,8 @@ mod tests {
             ]
             .into(),
             context_switches: 850_023 * factor,
-            question: Question::Ends,
             pass: true,
+            ..Phase::default()
         }
     }
 
@@ -243,6 +286,37 @@ total, ms        average         max    makespan  SRPT bound   avg/bound  switch
 run             1949.499    3398.999    3398.999    1799.000      1.0837    850023
 ";
         assert_eq!(table(&SETTING, &[phase("run", 1)]), expected);
+    }
+
+    #[test]
+    fn the_cpu_time_is_accounted_for_and_what_is_much_is_said() {
+        let mut phase = phase("run", 1);
+        let account = Account {
+            tasks_run_ns: 3_399_000_000,
+            main_run_ns: 100_000,
+            gc_run_ns: 51_000_000,
+            rest_run_ns: 2_000_000,
+            idle_ns: 47_900_000,
+            available_ns: 3_500_000_000,
+        };
+        phase.account = Some(account);
+        let expected = "
+CPU time, ms       tasks        main          gc        rest        idle   sum/makespan
+run             3399.000       0.100      51.000       2.000      47.900         1.0000
+";
+        assert!(table(&SETTING, &[phase.clone()]).ends_with(expected));
+        phase.account = Some(Account {
+            gc_run_ns: 301_000_000,
+            ..account
+        });
+        let expected = "301.000       2.000      47.900         1.0714  WRONG
+run: 8.7 % of the CPU time was no task's (gc 8.6 %).
+";
+        assert!(table(&SETTING, &[phase.clone()]).ends_with(expected));
+        phase.holds_handles = true;
+        let text = table(&SETTING, &[phase]);
+        let words = text.lines().last().unwrap();
+        assert!(words.len() <= 100 && text.ends_with("%): main held handles of ended tasks.\n"));
     }
 
     /// [`phase`], asked about shares, with four tasks of `work` × their number.

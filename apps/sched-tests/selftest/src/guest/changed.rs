@@ -95,6 +95,7 @@ fn run(name: &'static str, original: usize, changed: usize) {
         name,
         question: Question::Ends,
         tasks: WORKLOADS[which],
+        holds_handles: false,
     };
     let alone = run_phase(&app(changed), "run");
     let planned = syscall::measure_start().and_then(|()| {

@@ -13,7 +13,7 @@ use alloc::{format, vec::Vec};
 
 use sched_tests_common::{
     platform::println,
-    results::{Phase, Question, TaskResult},
+    results::{Phase, TaskResult},
     runner::{print_heading, print_lines, setting},
 };
 
@@ -74,8 +74,8 @@ fn verdict_on(tasks: Vec<TaskResult>, context_switches: u64, phase: &'static str
         name: phase,
         tasks,
         context_switches,
-        question: Question::Ends,
         pass,
+        ..Phase::default()
     };
     print_lines(&setting(&app), &[phase]);
 }
