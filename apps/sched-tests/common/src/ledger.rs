@@ -18,8 +18,9 @@
 //! way back out of a wait. A `gc` that spins does so until there is nothing to reclaim,
 //! so no CPU is idle then.
 //!
-//! **Order.** A CPU's ledger is written by that CPU only, with interrupts off; it is
-//! opened and closed by main while no metered task is on any. All is `Relaxed`.
+//! **Order.** A CPU's ledger is written by that CPU only, with interrupts off; but it is
+//! opened by main before there is any metered task, and closed by the last of them, when the
+//! others are at most on their way out. All is `Relaxed`.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -32,6 +33,9 @@ use kernel_guard::NoPreemptIrqSave;
 
 /// The most CPUs that `SMP=` allows.
 const MAX_CPUS: usize = 8;
+
+/// Later than any time: nothing is booked meanwhile.
+const METERED: u64 = u64::MAX;
 
 /// Who has the CPU when no metered task has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +51,7 @@ enum Who {
 #[derive(Default)]
 #[repr(align(64))]
 struct Ledger {
-    /// Until when all is booked.
+    /// Until when all is booked; [`METERED`] while a metered task has the CPU.
     until: AtomicU64,
     /// By [`Who`].
     booked: [AtomicU64; 4],
@@ -84,7 +88,7 @@ pub struct Unmetered {
 impl Ledger {
     #[inline]
     fn of_this_cpu() -> &'static Self {
-        &LEDGERS[this_cpu_id()]
+        &LEDGERS[this_cpu_id() % MAX_CPUS] // the remainder saves a check
     }
 
     /// Books the time from `until` to `now`.
@@ -94,6 +98,14 @@ impl Ledger {
         let piece = now.saturating_sub(self.until.load(Relaxed));
         booked.store(booked.load(Relaxed) + piece, Relaxed);
         self.until.store(now, Relaxed);
+    }
+
+    /// Books the time until now to `task`. Not inlined, so that the way from one metered task
+    /// to the next is short.
+    #[cold]
+    #[inline(never)]
+    fn book_until_now(&self, task: &TaskInner) {
+        self.book(self.who(task), current_ticks());
     }
 
     fn who(&self, task: &TaskInner) -> Who {
@@ -131,17 +143,15 @@ pub(crate) fn metered_leaves(now: u64) {
 pub(crate) fn metered_enters() -> Entry {
     let ledger = Ledger::of_this_cpu();
     let before = axtask::current();
-    if before.task_ext().is_some() {
-        return Entry {
-            ticks: ledger.until.load(Relaxed),
-            after_metered: true,
-        };
+    let after_metered = before.task_ext().is_some();
+    if !after_metered {
+        ledger.book_until_now(&before);
     }
-    let now = current_ticks();
-    ledger.book(ledger.who(&before), now);
+    let ticks = ledger.until.load(Relaxed);
+    ledger.until.store(METERED, Relaxed);
     Entry {
-        ticks: now,
-        after_metered: false,
+        ticks,
+        after_metered,
     }
 }
 
@@ -188,28 +198,30 @@ pub(crate) fn open() -> u64 {
     now
 }
 
-/// Ends it, by main, when no metered task works any more. Returns when that was, in
-/// ticks, and the account.
-pub(crate) fn close() -> (u64, Unmetered) {
+/// Ends it, by the last metered task, as its work is done.
+pub(crate) fn close() {
     let _guard = NoPreemptIrqSave::new();
     let now = current_ticks();
-    let cpus = axhal::cpu_num();
-    let here = this_cpu_id();
-    LEDGERS[here].book(Who::Main, now);
-    for (cpu, ledger) in LEDGERS[..cpus].iter().enumerate() {
-        if cpu != here {
-            ledger.book(Who::Idle, now); // all have ended
-        }
+    for ledger in &LEDGERS[..axhal::cpu_num()] {
+        ledger.book(Who::Idle, now); // or a metered task has it
     }
-    let sum = |who: Who| {
+    for who in [Who::Main, Who::Gc, Who::Idle, Who::Other] {
         let of = |ledger: &Ledger| ledger.booked[who as usize].load(Relaxed);
-        ticks_to_nanos(LEDGERS[..cpus].iter().map(of).sum())
-    };
-    let unmetered = Unmetered {
-        main_ns: sum(Who::Main),
-        gc_ns: sum(Who::Gc),
-        idle_ns: sum(Who::Idle),
-        other_ns: sum(Who::Other),
-    };
-    (now, unmetered)
+        CLOSED[who as usize].store(LEDGERS.iter().map(of).sum(), Relaxed);
+    }
+}
+
+/// What the ledgers said when they were closed last, by [`Who`].
+static CLOSED: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+/// The account that was closed last.
+pub(crate) fn closed() -> Unmetered {
+    let [main_ns, gc_ns, idle_ns, other_ns] = [Who::Main, Who::Gc, Who::Idle, Who::Other]
+        .map(|who| ticks_to_nanos(CLOSED[who as usize].load(Relaxed)));
+    Unmetered {
+        main_ns,
+        gc_ns,
+        idle_ns,
+        other_ns,
+    }
 }

@@ -216,8 +216,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     let gate = Gate::new();
     let mut submitted = Vec::with_capacity(tasks.len() + late.len());
     let tick_phase = platform::await_tick_phase();
-    let clock = platform::Clock::start();
-    let start_ns = clock.start_ns();
+    let start_ns = platform::open_account();
     let window_ns = app.question.window_ns();
     let deadline_ns = window_ns.map(|window_ns| start_ns + window_ns);
     let terms = Terms::new(submitted.capacity(), start_ns, deadline_ns);
@@ -229,7 +228,6 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
         gate.submit(|| submitted.push(submit(task)));
     }
     terms.wait_for_all();
-    let time = clock.stop();
     let (mut context_switches, mut beside_ns) = (0, 0);
     let mut watches = Vec::with_capacity(submitted.len());
     let tasks: Vec<_> = submitted
@@ -251,7 +249,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
         holds_handles: app.holds_handles,
         ..Phase::default()
     };
-    phase.account = time.map(|(_, unmetered)| Account {
+    phase.account = platform::unmetered().map(|unmetered| Account {
         tasks_run_ns: Account::tasks_run_ns(&phase.tasks),
         main_run_ns: unmetered.main_ns,
         gc_run_ns: unmetered.gc_ns,
@@ -309,7 +307,7 @@ struct Submitted {
     outcome: Arc<Outcome>,
     handle: platform::Handle,
     /// Until the figures are taken.
-    held: Option<platform::Held>,
+    _held: Option<platform::Held>,
 }
 
 impl Submitted {
@@ -337,7 +335,7 @@ impl Submitted {
         }
         let handle = platform::spawn_in(terms, &task.name, gate, entry);
         Self {
-            held: if hold { handle.hold() } else { None },
+            _held: if hold { handle.hold() } else { None },
             handle,
             name: task.name,
             expected_yields: task.yields,
@@ -349,7 +347,6 @@ impl Submitted {
 
     /// The task's result, and all its figures. The work of all is done.
     fn join(self, start_ns: u64, in_window: bool) -> (TaskResult, Figures) {
-        drop(self.held);
         // Joining orders the outcome's stores before these loads.
         let figures = self.handle.join();
         let yields = self.outcome.yields.load(Relaxed);

@@ -112,8 +112,9 @@ impl Gate {
 /// needs the handle, and looks at the state before it leaves its waker, without a second
 /// look. Here the task's last act counts down, and who brings the count to 0 wakes main; the
 /// queue looks at the count again after it has taken main in.
-pub struct Latch {
+struct Latch {
     missing: AtomicUsize,
+    is_open: AtomicBool,
     opened: WaitQueue,
 }
 
@@ -123,35 +124,31 @@ pub struct Latch {
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Latch {
-    /// A latch that opens when `count` have come.
-    pub fn new(count: usize) -> Arc<Self> {
+    /// A latch that waits for `count` to come.
+    fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             missing: AtomicUsize::new(count),
+            is_open: AtomicBool::new(false),
             opened: WaitQueue::new(),
         })
     }
 
-    /// One has come. Never more than the count: they would open it again.
-    pub fn count_down(&self) {
+    /// One has come. The last one does `at_last`, and opens the latch.
+    fn count_down(&self, at_last: impl FnOnce()) {
         if self.missing.fetch_sub(1, AcqRel) == 1 {
+            at_last();
+            self.is_open.store(true, Release);
             self.opened.notify_all(false);
         }
     }
 
-    /// Whether all have come. What they did before is visible then.
-    pub fn is_open(&self) -> bool {
-        self.missing.load(Acquire) == 0
-    }
-
-    /// Waits until all have come.
-    pub fn wait(&self) {
+    /// Waits until it is open. What was done before is visible then.
+    fn wait(&self) {
+        let is_open = || self.is_open.load(Acquire);
         if TIMING == "icount" {
-            self.opened.wait_until(|| self.is_open());
+            self.opened.wait_until(is_open);
         } else {
-            while self
-                .opened
-                .wait_timeout_until(LOOK_AGAIN, || self.is_open())
-            {}
+            while self.opened.wait_timeout_until(LOOK_AGAIN, is_open) {}
         }
     }
 }
@@ -212,7 +209,7 @@ pub fn spawn_in(
         gate.pass(&own);
         body();
         own.finish();
-        done.count_down();
+        done.count_down(ledger::close);
     };
     let mut task = TaskInner::new(entry, name.into(), STACK_BYTES);
     *task.task_ext_mut() = Some(AxTaskExt::from_impl(hook));
@@ -324,31 +321,15 @@ pub fn await_tick_phase() -> Option<u64> {
     Some(phase)
 }
 
-/// The account of all CPU time, from its making on.
-pub struct Clock {
-    start_ticks: u64,
+/// Begins the account of all CPU time, and returns when that was, since boot. It ends when
+/// the work of the last task of the phase is done.
+pub fn open_account() -> u64 {
+    axhal::time::ticks_to_nanos(ledger::open())
 }
 
-impl Clock {
-    /// Starts to count.
-    pub fn start() -> Self {
-        Self {
-            start_ticks: ledger::open(),
-        }
-    }
-
-    /// When that was, since boot.
-    pub fn start_ns(&self) -> u64 {
-        axhal::time::ticks_to_nanos(self.start_ticks)
-    }
-
-    /// Ends it, when no metered task works any more: how long it was, and what it says of
-    /// those without a meter.
-    pub fn stop(self) -> Option<(u64, Unmetered)> {
-        let (end_ticks, unmetered) = ledger::close();
-        let span_ns = axhal::time::ticks_to_nanos(end_ticks - self.start_ticks);
-        Some((span_ns, unmetered))
-    }
+/// What the account says of those without a meter. All tasks are done.
+pub fn unmetered() -> Option<Unmetered> {
+    Some(ledger::closed())
 }
 
 /// Ends the application. The verdict is in the result lines; a guest has no exit status.

@@ -2,7 +2,8 @@
 
 use super::TaskResult;
 
-/// The CPU time of a phase, from its start until main went on, of all CPUs together.
+/// The CPU time of a phase, from its start until the work of the last task was done, of all
+/// CPUs together.
 ///
 /// The parts are measured one by one, so that their sum says whether the instrument
 /// missed something: [`closes`](Self::closes).
@@ -25,8 +26,9 @@ pub struct Account {
 /// An account that is off by more than one part in so many is wrong.
 const CLOSES_WITHIN: u64 = 100;
 
-/// By so much it may be off in any case: the makespan ends with the last task's work, and
-/// the account some instructions later, when that task is gone and main goes on.
+/// By so much it may be off in any case: the makespan begins with the first spawn and ends
+/// with the last task's work, the account begins a little earlier, and knows what that task
+/// needs to end.
 const CLOSES_WITHIN_NS: u64 = 20_000;
 
 /// From one part in so many on, CPU time that no task has is worth a word.
