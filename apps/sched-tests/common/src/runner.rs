@@ -266,7 +266,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
 }
 
 /// How long gc may take to reclaim all tasks of a phase, in waits of a tick.
-const PATIENCE_TICKS: u32 = 1_000;
+const PATIENCE_TICKS: u32 = 100;
 
 /// Waits until no task of the phase is left; false if somebody keeps one. Then `gc` had to
 /// look for it again and again, at the cost of those that were still at work.

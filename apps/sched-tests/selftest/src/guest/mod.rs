@@ -4,6 +4,7 @@ mod calls;
 mod changed;
 mod clock;
 mod endings;
+mod handle;
 mod meter;
 mod rewrite;
 mod share;
@@ -17,12 +18,13 @@ use sched_tests_common::{
     runner::{print_heading, print_lines, setting},
 };
 
-const CASES: [(&str, fn()); 14] = [
+const CASES: [(&str, fn()); 15] = [
     ("clock", clock::run),
     ("meter", meter::run),
     ("tasks", tasks::run),
     ("calls", calls::run),
     ("share", share::run),
+    ("handle", handle::run),
     ("rewrite", rewrite::run),
     ("changed-loops", changed::loops),
     ("changed-more", changed::more),
