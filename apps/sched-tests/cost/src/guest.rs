@@ -97,7 +97,11 @@ impl Group {
     const END: u64 = u64::MAX;
 
     /// Has `tasks` tasks yield `yields_each` times each; how long that took.
+    ///
+    /// From a given phase of the timer tick on: a policy that charges whole ticks to whoever
+    /// is hit has a tree of another shape at another phase.
     fn round(&self, tasks: usize, yields_each: u64) -> u64 {
+        platform::await_tick_phase();
         let begin_ns = now_ns();
         self.absent.store(tasks as u64, Relaxed);
         self.yields_each.store(yields_each, Relaxed);
