@@ -23,11 +23,11 @@
 //!
 //! **The trace.** An image built with `TRACE=y` keeps each stay by when it was, too
 //! ([`trace`](crate::trace)). That costs every leave some instructions, after the
-//! counter was read: they are in no task's time, but in the time of all.
+//! counter was read: they are in the time of the task that comes.
 //!
 //! **What it costs**, in instructions for a context switch from one metered task
-//! to another, under any policy: 30 on x86_64, 33 on riscv64, 34 on aarch64, where
-//! the whole switch under FIFO takes 190, 262 and 210. Measured by
+//! to another, under any policy: 41 on x86_64, 46 on riscv64, 44 on aarch64, where
+//! the whole switch under FIFO takes 181, 254 and 206. Measured by
 //!
 //! ```text
 //! SELFTEST=meter make A=apps/sched-tests/selftest FEATURES=sched_fifo run
