@@ -1,7 +1,8 @@
 # The matrix of policies, apps and architectures, and its comparison:
 # tools/schedlab, which knows none of them and calls back into make.
 # In:  POLICIES (features.mk); APPS; target/toolchain.mk
-#      LAB   more options; `make matrix LAB=--help` lists them
+#      LAB   more options, as --phases 8 and --repeat 2; `make matrix LAB=--help`
+#            lists them
 #      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, where they were given: the part
 #      of the matrix that is meant; A ARCH FEATURES may be lists with commas
 # Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
@@ -48,7 +49,7 @@ SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run -
 refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2),$(4)),$(error $(call set-of,$(2),$(4)): not of make $(1); allowed are $(3))))
 set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter $(2),$(firstword $(origin $(v)))),$(v)=$($(v))))))
 ANYWHERE := command environment override
-NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE
+NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE TICK_PHASE
 $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB,$(ANYWHERE))
 $(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB LAB_OUT,command) # it runs nothing
 $(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))

@@ -96,6 +96,9 @@ pub struct MatrixArgs {
     /// Run each cell N times; counted time must give the same lines each time
     #[arg(long, value_name = "N", default_value = "1")]
     pub repeat: NonZeroUsize,
+    /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub phases: u16,
     /// Seconds until a guest counts as hung [default: what make says]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,

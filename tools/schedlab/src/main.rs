@@ -14,6 +14,8 @@
 //! | [`project`] | where the project is, what it has, how its `make` is called |
 //! | [`setting`] | what all cells of a matrix have in common |
 //! | [`record`] | result lines: text to figures |
+//! | [`account`] | who had the CPUs, and how much may be nobody's |
+//! | [`spread`] | a figure over several phases of the timer tick |
 //! | [`store`] | the folder of results |
 //! | [`matrix`] | running what has to be run |
 //! | [`compare`] | tables, figures, differences |
@@ -25,6 +27,7 @@
 //! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a profile
 //! is bad or differs; 2 the question or a file was wrong; 130 interrupted.
 
+mod account;
 mod cli;
 mod compare;
 mod draw;
@@ -35,6 +38,7 @@ mod profile;
 mod project;
 mod record;
 mod setting;
+mod spread;
 mod store;
 
 use std::process::ExitCode;
