@@ -10,11 +10,16 @@
 #      compare   tables; LAB_OUT gets them as files, with figures
 #      profile   what schedlab profile says of PBG_PROFILE or PROFILE_OUT
 #      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
+#      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that
+#                they name: written, or compared
 #      lab-list  the policies, apps and architectures; asked by schedlab
 #      lab-tools the versions that results depend on; asked by schedlab
 
 LAB     ?=
 LAB_OUT ?= target/lab-report
+
+# Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
+DOCS_PAGES = README.md docs/results.md docs/experiments.md docs/pbg.md
 
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
@@ -33,7 +38,7 @@ endif
 # for a matrix: it is about one app.
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
-ifneq ($(filter matrix compare profile gantt lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare profile gantt docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
   include target/toolchain.mk
 endif
 
@@ -59,7 +64,7 @@ ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
   $(call refuse,gantt,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE))
 endif
 
-.PHONY: matrix compare profile gantt lab-list lab-tools
+.PHONY: matrix compare profile gantt docs-tables docs-check lab-list lab-tools
 
 matrix:
 	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
@@ -79,6 +84,12 @@ gantt:
 	        tee "target/gantt/$(GANTT_NAME)-$$policy.log" | sed '/^SCHED-TRACE /d'; \
 	done
 	$(Q)$(SCHEDLAB) gantt $(GANTT_POLICIES:%=target/gantt/$(GANTT_NAME)-%.log) --out '$(GANTT_OUT)' $(LAB)
+
+docs-tables:
+	$(Q)$(SCHEDLAB) docs $(DOCS_PAGES)
+
+docs-check:
+	$(Q)$(SCHEDLAB) docs --check $(DOCS_PAGES)
 
 # An app that tests the instruments has no row to fill, and one without any has no
 # turnaround to fill it with.

@@ -4,6 +4,7 @@
 //! - `schedlab matrix` builds and runs, and keeps what the guests printed
 //! - `schedlab compare` reads that and prints the tables, or holds two folders
 //!   of results against each other
+//! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
@@ -19,6 +20,7 @@
 //! | [`store`] | the folder of results |
 //! | [`matrix`] | running what has to be run |
 //! | [`compare`] | tables, figures, differences |
+//! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`draw`] | what all figures have in common |
 //! | [`output`] | standard output and standard error |
@@ -30,6 +32,7 @@
 mod account;
 mod cli;
 mod compare;
+mod docs;
 mod draw;
 mod gantt;
 mod matrix;
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
     let verdict = match &cli.command {
         Command::Matrix(options) => matrix::matrix(&cli.tree, options),
         Command::Compare(options) => compare::compare(&cli.tree, options),
+        Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(options),
         Command::Profile(command) => profile::profile(command),
     };
