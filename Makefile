@@ -153,6 +153,10 @@ Targets
               same variables; LAB='edit FILE ...' changes it; LAB=--help
   gantt     run A with TRACE=y under the policies that FEATURES= names and draw
               when each task had its CPU, into target/gantt/; GANTT_OUT=file.svg
+  docs-tables, docs-check
+            write the tables of README.md and docs/ from docs/results/*.csv, or
+              say where they differ; compare and cost make those files, with
+              LAB_OUT=docs/results and COST_OUT=docs/results/cost.csv
   test      all tests: library, make itself, QEMU; T=word runs some of them
   clippy    lint, warnings are errors         fmt   format the sources
   doc       the library's documentation       clean remove all but profiles

@@ -2,9 +2,10 @@
 # What a yield costs under every policy: runs apps/sched-tests/cost and makes one
 # table of its figures for each architecture. Called by make (scripts/experiments.mk).
 # In:  $1 architectures, $2 policies: lists with blanks or commas
-#      environment: SCALE SMP TIMING TIMEOUT, MAKE
-# Out: the tables on standard output, and as Markdown in target/cost/table.md;
-#      the result lines in target/cost/<arch>-<policy>.txt; exit 1 if a run failed
+#      environment: SCALE SMP TIMING TIMEOUT, MAKE; COST_OUT
+# Out: the tables on standard output, as Markdown in target/cost/table.md, and as CSV,
+#      a line for each figure, in COST_OUT; the result lines in
+#      target/cost/<arch>-<policy>.txt; exit 1 if a run failed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra arches <<<"${1//,/ }"
@@ -12,7 +13,7 @@ read -ra policies <<<"${2//,/ }"
 
 # What the caller gave to `make cost` must not reach the makes run in here twice.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL A ARCH FEATURES
-unset MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE SELFTEST SCHED_YIELDS
+unset MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE SELFTEST SCHED_YIELDS TICK_PHASE
 export PROFILE_OUT= # no profile of this is to be kept
 
 out=target/cost
@@ -36,13 +37,15 @@ done
 
 # The lines hold no quotes nor commas within their values.
 # shellcheck disable=SC2016
-table='
+value='
     function value(key,    v) {
         if (!match($0, "\"" key "\":[^,}]*")) return ""
         v = substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3)
         gsub(/"/, "", v)
         return v
-    }
+    }'
+# shellcheck disable=SC2016
+table='
     function row(label, cell,    i, line) {
         line = markdown ? "| " label : sprintf("%-18s", label)
         for (i = 1; i <= sizes; i++) line = line (markdown ? " | " cell[i] : sprintf("%12s", cell[i]))
@@ -70,7 +73,20 @@ table='
             }
         }
     }'
-awk -v markdown=1 "$table" "${files[@]}" >"$out/table.md"
-awk -v markdown=0 "$table" "${files[@]}"
+# shellcheck disable=SC2016
+csv='
+    BEGIN { print "arch,smp,timing,scale,scheduler,tasks,unit,value" }
+    /^SCHED-COST / {
+        phase = value("phase")
+        label = value("sched") (phase == "run" ? "" : " " phase)
+        unit = value("timing") == "icount" ? "instructions" : "ns"
+        cost = value("instructions_per_yield") value("ns_per_yield")
+        print value("arch") "," value("smp") "," value("timing") "," value("scale") "," \
+            label "," value("tasks") "," unit "," cost
+    }'
+awk -v markdown=1 "$value $table" "${files[@]}" >"$out/table.md"
+awk -v markdown=0 "$value $table" "${files[@]}"
+mkdir -p "$(dirname "$COST_OUT")"
+awk "$value $csv" "${files[@]}" >"$COST_OUT"
 echo
-echo "cost: as Markdown in $out/table.md"
+echo "cost: as Markdown in $out/table.md, as CSV in $COST_OUT"

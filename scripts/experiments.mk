@@ -4,8 +4,9 @@
 # In:  SCHEDLAB given (lab.mk); POLICIES (features.mk); target/toolchain.mk
 #      ARCH FEATURES, where they were given, maybe lists with commas; cost runs on
 #      all architectures otherwise, the experiments on x86_64
-#      SCALE SMP TIMING TIMEOUT for cost; TIMEOUT for the experiments
-# Out: cost                   target/cost/*.txt (result lines), table.md
+#      SCALE SMP TIMING TIMEOUT COST_OUT for cost; TIMEOUT for the experiments
+# Out: cost                   target/cost/*.txt (result lines), table.md; COST_OUT
+#                             (CSV)
 #      experiment-cost        target/experiments/cost/: tables and figures
 #      experiment-turnaround  target/experiments/turnaround/: the same
 
@@ -21,10 +22,12 @@ $(SCHEDLAB) matrix --app $(1) $(strip $(EXPERIMENT_CELLS) $(call given,TIMEOUT,-
 $(SCHEDLAB) compare --app $(1) $(strip $(EXPERIMENT_CELLS)) --long --out target/experiments/$(3) $(2)
 endef
 
+COST_OUT ?= target/cost/cost.csv
+
 # Not in the recipe: a line of one that names the make program is run even by a
 # dry run.
 COST = SCALE='$(SCALE)' SMP='$(SMP)' TIMING='$(TIMING)' TIMEOUT='$(TIMEOUT)' MAKE='$(MAKE)' \
-    scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
+    COST_OUT='$(COST_OUT)' scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
 
 ifneq ($(filter cost experiment-cost experiment-turnaround,$(MAKECMDGOALS)),)
   include target/toolchain.mk

@@ -1,7 +1,8 @@
 # The matrix of policies, apps and architectures, and its comparison:
 # tools/schedlab, which knows none of them and calls back into make.
 # In:  POLICIES (features.mk); APPS; target/toolchain.mk
-#      LAB   more options; `make matrix LAB=--help` lists them
+#      LAB   more options, as --phases 8 and --repeat 2; `make matrix LAB=--help`
+#            lists them
 #      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, where they were given: the part
 #      of the matrix that is meant; A ARCH FEATURES may be lists with commas
 # Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
@@ -9,11 +10,16 @@
 #      compare   tables; LAB_OUT gets them as files, with figures
 #      profile   what schedlab profile says of PBG_PROFILE or PROFILE_OUT
 #      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
+#      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that
+#                they name: written, or compared
 #      lab-list  the policies, apps and architectures; asked by schedlab
 #      lab-tools the versions that results depend on; asked by schedlab
 
 LAB     ?=
 LAB_OUT ?= target/lab-report
+
+# Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
+DOCS_PAGES = README.md docs/results.md docs/experiments.md docs/pbg.md
 
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
@@ -32,7 +38,7 @@ endif
 # for a matrix: it is about one app.
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
-ifneq ($(filter matrix compare profile gantt lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare profile gantt docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
   include target/toolchain.mk
 endif
 
@@ -48,7 +54,7 @@ SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run -
 refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2),$(4)),$(error $(call set-of,$(2),$(4)): not of make $(1); allowed are $(3))))
 set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter $(2),$(firstword $(origin $(v)))),$(v)=$($(v))))))
 ANYWHERE := command environment override
-NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE
+NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE TICK_PHASE
 $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB,$(ANYWHERE))
 $(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB LAB_OUT,command) # it runs nothing
 $(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))
@@ -58,7 +64,7 @@ ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
   $(call refuse,gantt,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE))
 endif
 
-.PHONY: matrix compare profile gantt lab-list lab-tools
+.PHONY: matrix compare profile gantt docs-tables docs-check lab-list lab-tools
 
 matrix:
 	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
@@ -78,6 +84,12 @@ gantt:
 	        tee "target/gantt/$(GANTT_NAME)-$$policy.log" | sed '/^SCHED-TRACE /d'; \
 	done
 	$(Q)$(SCHEDLAB) gantt $(GANTT_POLICIES:%=target/gantt/$(GANTT_NAME)-%.log) --out '$(GANTT_OUT)' $(LAB)
+
+docs-tables:
+	$(Q)$(SCHEDLAB) docs $(DOCS_PAGES)
+
+docs-check:
+	$(Q)$(SCHEDLAB) docs --check $(DOCS_PAGES)
 
 # An app that tests the instruments has no row to fill, and one without any has no
 # turnaround to fill it with.

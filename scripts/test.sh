@@ -10,7 +10,7 @@ filter=${1:-}
 
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
-unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT LAB
+unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT LAB
 unset BLK DISK PBG_BASE PBG_PROFILE
 export PROFILE_OUT= # what the user has kept stays as it is
 
@@ -116,7 +116,7 @@ help_text() { # whatever the variables say, and to be read at 80 columns
         PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK; do
         grep -q "^  $v=" <<<"$out"
     done
-    for v in setup build run justrun matrix compare profile gantt cost experiment-cost experiment-turnaround test clippy fmt doc clean prepush "${policies[@]}"; do
+    for v in setup build run justrun matrix compare profile gantt cost experiment-cost experiment-turnaround docs-tables docs-check test clippy fmt doc clean prepush "${policies[@]}"; do
         grep -qw "$v" <<<"$out"
     done
     [[ -z $(awk 'length > 80' <<<"$out") ]]
@@ -499,6 +499,7 @@ check 'host: axsched-ext with sched_pbg' host_tests axsched-ext --features sched
 check 'host: sched-tests-common' host_tests sched-tests-common
 check 'host: batch' host_tests batch
 check 'host: schedlab, pbg-save' host_tests schedlab --package pbg-save --profile tool
+check 'host: the tables of the docs are those of their CSV files' make docs-check
 check 'host: two policies do not compile' two_policies
 check 'host: axtask uses the local axsched' local_shim
 check 'host: an ArceOS tree adopts it' adopted

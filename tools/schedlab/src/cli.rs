@@ -22,6 +22,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
+    /// Write the figures of Markdown pages from the CSV files that they name
+    Docs(DocsArgs),
     /// Look at what PBG has recorded of a program, check it, merge it, change it
     #[command(subcommand)]
     Profile(ProfileCommand),
@@ -96,6 +98,9 @@ pub struct MatrixArgs {
     /// Run each cell N times; counted time must give the same lines each time
     #[arg(long, value_name = "N", default_value = "1")]
     pub repeat: NonZeroUsize,
+    /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub phases: u16,
     /// Seconds until a guest counts as hung [default: what make says]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
@@ -155,6 +160,16 @@ pub struct GanttArgs {
     /// A panel for PBG while it measures, too
     #[arg(long)]
     pub long: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct DocsArgs {
+    /// Pages with marked tables and figures
+    #[arg(value_name = "PAGE.md", required = true)]
+    pub pages: Vec<PathBuf>,
+    /// Write nothing; a line that is not as its CSV file has it is an error
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// A FILE is a profile, or a console log with a profile in it (the last one counts).

@@ -62,10 +62,10 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     let mut missing = Vec::new();
     for cell in lists.cells() {
         match store.read(&cell)? {
-            Some(outcome) => all.push(Results {
+            Some(outcomes) => all.push(Results {
                 sources: store.origin(&cell).map(|o| o.sources),
                 cell,
-                outcome,
+                outcomes,
             }),
             None => missing.push(cell),
         }

@@ -4,6 +4,7 @@
 //! - `schedlab matrix` builds and runs, and keeps what the guests printed
 //! - `schedlab compare` reads that and prints the tables, or holds two folders
 //!   of results against each other
+//! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
@@ -14,9 +15,12 @@
 //! | [`project`] | where the project is, what it has, how its `make` is called |
 //! | [`setting`] | what all cells of a matrix have in common |
 //! | [`record`] | result lines: text to figures |
+//! | [`account`] | who had the CPUs, and how much may be nobody's |
+//! | [`spread`] | a figure over several phases of the timer tick |
 //! | [`store`] | the folder of results |
 //! | [`matrix`] | running what has to be run |
 //! | [`compare`] | tables, figures, differences |
+//! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`draw`] | what all figures have in common |
 //! | [`output`] | standard output and standard error |
@@ -25,8 +29,10 @@
 //! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a profile
 //! is bad or differs; 2 the question or a file was wrong; 130 interrupted.
 
+mod account;
 mod cli;
 mod compare;
+mod docs;
 mod draw;
 mod gantt;
 mod matrix;
@@ -35,6 +41,7 @@ mod profile;
 mod project;
 mod record;
 mod setting;
+mod spread;
 mod store;
 
 use std::process::ExitCode;
@@ -59,6 +66,7 @@ fn main() -> ExitCode {
     let verdict = match &cli.command {
         Command::Matrix(options) => matrix::matrix(&cli.tree, options),
         Command::Compare(options) => compare::compare(&cli.tree, options),
+        Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(options),
         Command::Profile(command) => profile::profile(command),
     };

@@ -47,16 +47,17 @@ enum Message {
     Ends(Job, Result<Good, Failure>),
 }
 
-/// What came out of a cell.
+/// What came out of a cell: one of each for every boot.
 struct Good {
-    lines: Vec<String>,
-    outcome: Outcome,
+    lines: Vec<Vec<String>>,
+    outcomes: Vec<Outcome>,
 }
 
 pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
     let setting = Setting::new(&args.setting);
     setting.check()?;
+    let tick_phases = setting.tick_phases(args.phases)?;
     let results = args
         .results
         .clone()
@@ -74,23 +75,27 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         let sources = fingerprints.sources(&cell.app);
         let fingerprint = fingerprint::of(&sources, &variables);
         variables.insert(0, "make run".into());
-        let command = variables.join(" ");
-        if args.force || !store.is_fresh(&cell, &fingerprint, args.repeat.get()) {
-            jobs.push(Job {
-                cell,
-                origin: Origin {
-                    fingerprint,
-                    sources,
-                    command,
-                    runs: args.repeat.get(),
-                },
-            });
+        let origin = Origin {
+            fingerprint,
+            sources,
+            command: variables.join(" "),
+            runs: args.repeat.get(),
+            tick_phases: tick_phases.clone(),
+        };
+        if args.force || !store.is_fresh(&cell, &origin) {
+            jobs.push(Job { cell, origin });
         }
     }
     let kept = total - jobs.len();
     if args.dry_run {
+        // To be typed as it stands: the shell takes the rest for a comment.
+        let words: Vec<_> = tick_phases.iter().map(ToString::to_string).collect();
+        let at = match words.len() {
+            0 | 1 => String::new(),
+            _ => format!(" # and with TICK_PHASE= {}", words[1..].join(" ")),
+        };
         for job in &jobs {
-            print_line(&job.origin.command)?;
+            print_line(format_args!("{}{at}", job.origin.command))?;
         }
         print_line(format_args!(
             "{} to run, {kept} up to date",
@@ -157,7 +162,7 @@ fn boot(runner: &Runner, built: &Mutex<Receiver<Job>>, say: &Sender<Message>) {
             return;
         }
         let _ = say.send(Message::Begins(job.cell.clone(), "run"));
-        let result = runner.run(&job.cell);
+        let result = runner.run(&job.cell, &job.origin.tick_phases);
         let _ = say.send(Message::Ends(job, result));
     }
 }
@@ -169,7 +174,7 @@ fn follow(messages: &Receiver<Message>, store: &Store, progress: &mut Progress) 
             Message::Begins(cell, what) => progress.begins(&cell, what),
             Message::Ends(job, Ok(good)) => {
                 store.write(&job.cell, &good.lines, &job.origin)?;
-                progress.good(&job.cell, &good.outcome)?;
+                progress.good(&job.cell, &good.outcomes)?;
             }
             Message::Ends(job, Err(Failure::Stopped)) => progress.stopped(&job.cell),
             Message::Ends(job, Err(Failure::Bad { why, console })) => {

@@ -4,14 +4,55 @@
 //! phase; if it was traced, one `SCHED-TRACE` line for each task and phase, which is
 //! no figure and belongs to no cell. JSON after the first blank; times in nanoseconds. Keys may be added,
 //! so unknown ones are let through.
+//!
+//! A cell may have been booted at several phases of the timer tick. The lines of one
+//! boot follow those of another after an empty line, in the order of their tick phases.
 
 use std::{collections::HashSet, fmt};
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 const TASK: &str = "SCHED-TASK ";
 const RUN: &str = "SCHED-RUN ";
 const TRACE: &str = "SCHED-TRACE ";
+
+/// Where in a timer tick a phase of the workload started, in thousandths of the tick.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(try_from = "u16", into = "u16")]
+pub struct TickPhase(u16);
+
+impl TickPhase {
+    const PER_TICK: u16 = 1000;
+
+    /// So many, evenly over a tick, from 0 on.
+    pub fn evenly(count: u16) -> impl Iterator<Item = Self> {
+        let thousandth = move |i| u32::from(Self::PER_TICK) * u32::from(i) / u32::from(count);
+        (0..count).map(move |i| Self(thousandth(i) as u16))
+    }
+}
+
+impl TryFrom<u16> for TickPhase {
+    type Error = String;
+
+    fn try_from(thousandths: u16) -> Result<Self, String> {
+        if thousandths < Self::PER_TICK {
+            return Ok(Self(thousandths));
+        }
+        Err(format!("a tick phase is 0 to 999, not {thousandths}"))
+    }
+}
+
+impl From<TickPhase> for u16 {
+    fn from(phase: TickPhase) -> Self {
+        phase.0
+    }
+}
+
+impl fmt::Display for TickPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// One task in one phase: the keys that tables are made from. The others are
 /// required to be there, as the lines are a contract.
@@ -56,6 +97,17 @@ pub struct RunLine {
     pub pass: bool,
     /// The cost of a yield, where an app knows it better than the makespan does.
     pub ns_per_yield: Option<f64>,
+    /// Where time is counted.
+    pub tick_phase: Option<TickPhase>,
+    // Who had the CPUs (src/account.rs). Lines of before there was an account lack it.
+    pub tasks_run_ns: Option<u64>,
+    pub main_run_ns: Option<u64>,
+    pub gc_run_ns: Option<u64>,
+    pub rest_run_ns: Option<u64>,
+    pub idle_ns: Option<u64>,
+    /// The program keeps the handles of ended tasks on purpose.
+    #[serde(default)]
+    pub holds_handles: bool,
 }
 
 /// When one task had its CPU in one phase.
@@ -95,6 +147,11 @@ impl Outcome {
             .expect("parse() refuses an outcome without phases")
             .run
     }
+
+    /// Where in a tick its phases started, if that was set.
+    pub fn tick_phase(&self) -> Option<TickPhase> {
+        self.last().tick_phase
+    }
 }
 
 /// What was wrong, where.
@@ -133,14 +190,68 @@ pub fn split(line: &str) -> Option<(&'static str, &str)> {
 
 /// Reads the lines of one boot and checks that they belong together.
 pub fn parse(text: &str) -> Result<Outcome, ParseError> {
+    parse_boot(&numbered(text))
+}
+
+/// Reads a cell: the lines of each boot, at least one. All boots are of the same cell
+/// and have the same phases, and each has a tick phase of its own.
+pub fn parse_boots(text: &str) -> Result<Vec<Outcome>, ParseError> {
+    let lines = numbered(text);
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for lines in lines
+        .split(|(_, text)| text.trim().is_empty())
+        .filter(|lines| !lines.is_empty())
+    {
+        let next = parse_boot(lines)?;
+        if let (Some(first), Some(before)) = (outcomes.first(), outcomes.last()) {
+            follows(lines[0].0, first, before, &next)?;
+        }
+        outcomes.push(next);
+    }
+    if outcomes.is_empty() {
+        outcomes.push(parse_boot(&lines)?); // which says that there is nothing
+    }
+    Ok(outcomes)
+}
+
+/// Whether a boot can stand after another in a cell.
+fn follows(
+    line: usize,
+    first: &Outcome,
+    before: &Outcome,
+    next: &Outcome,
+) -> Result<(), ParseError> {
+    same_cell(line, first.last(), next.last())?;
+    let phases = |outcome: &Outcome| {
+        let names = outcome.phases.iter().map(|phase| phase.run.phase.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    same(line, "phases", &phases(first), &phases(next))?;
+    match (before.tick_phase(), next.tick_phase()) {
+        (Some(before), Some(next)) if before < next => Ok(()),
+        (Some(before), next) => Err(error(
+            line,
+            &format!("a tick_phase beyond {before}"),
+            next.map_or("none".into(), |next| next.to_string()),
+        )),
+        (None, _) => Err(error(
+            line,
+            "one boot, as it has no tick_phase",
+            "another".into(),
+        )),
+    }
+}
+
+fn numbered(text: &str) -> Vec<(usize, &str)> {
+    (1..).zip(text.lines()).collect()
+}
+
+fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome, ParseError> {
     let mut tasks: Vec<(usize, TaskLine)> = Vec::new();
     let mut phases: Vec<Phase> = Vec::new();
     let mut runs: Vec<(usize, RunLine)> = Vec::new();
     let mut last = 1;
-    for (line, text) in (1..)
-        .zip(text.lines())
-        .filter(|(_, text)| !text.trim().is_empty())
-    {
+    for &(line, text) in lines.iter().filter(|(_, text)| !text.trim().is_empty()) {
         last = line;
         match split(text) {
             Some(("SCHED-TASK", text)) => tasks.push((line, json(line, text)?)),
@@ -157,12 +268,9 @@ pub fn parse(text: &str) -> Result<Outcome, ParseError> {
             ));
         }
         let first = phases.first().map_or(&run, |p| &p.run);
-        same(line, "app", &first.app, &run.app)?;
-        same(line, "arch", &first.arch, &run.arch)?;
-        same(line, "sched", &first.sched, &run.sched)?;
-        same(line, "smp", &first.smp, &run.smp)?;
-        same(line, "timing", &first.timing, &run.timing)?;
-        same(line, "scale", &first.scale, &run.scale)?;
+        same_cell(line, first, &run)?;
+        let tick_phase = |run: &RunLine| run.tick_phase.map_or("none".into(), |p| p.to_string());
+        same(line, "tick_phase", &tick_phase(first), &tick_phase(&run))?;
         let (own, others) = tasks.into_iter().partition(|(_, t)| t.phase == run.phase);
         tasks = others;
         phases.push(phase(line, run, own)?);
@@ -293,6 +401,16 @@ fn json<T: DeserializeOwned>(line: usize, text: &str) -> Result<T, ParseError> {
     })
 }
 
+/// Whether two phases are of the same cell in the same setting.
+fn same_cell(line: usize, first: &RunLine, run: &RunLine) -> Result<(), ParseError> {
+    same(line, "app", &first.app, &run.app)?;
+    same(line, "arch", &first.arch, &run.arch)?;
+    same(line, "sched", &first.sched, &run.sched)?;
+    same(line, "smp", &first.smp, &run.smp)?;
+    same(line, "timing", &first.timing, &run.timing)?;
+    same(line, "scale", &first.scale, &run.scale)
+}
+
 fn same<T: PartialEq + fmt::Display>(
     line: usize,
     key: &str,
@@ -351,6 +469,87 @@ pub mod tests {
             text += "\n";
         }
         text
+    }
+
+    /// One boot of a cell at a tick phase, with an account that closes: 1 % is main's.
+    pub fn sample_at(tick_phase: u16, app: &str, sched: &str, phases: &[(&str, u64)]) -> String {
+        let mut text = sample(app, sched, phases);
+        for (phase, avg) in phases {
+            let makespan = format!(r#""makespan_ns":{avg},"#);
+            let main = avg / 100;
+            let account = format!(
+                r#""tick_phase":{tick_phase},"tasks_run_ns":{},"main_run_ns":{main},"gc_run_ns":0,"rest_run_ns":0,"idle_ns":0,"#,
+                avg - main
+            );
+            let run = text
+                .lines()
+                .position(|line| {
+                    line.starts_with(RUN) && line.contains(&format!(r#""phase":"{phase}""#))
+                })
+                .unwrap();
+            let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            lines[run] = lines[run].replace(&makespan, &format!("{makespan}{account}"));
+            text = lines.join("\n") + "\n";
+        }
+        text
+    }
+
+    #[test]
+    fn tick_phases_are_even_and_begin_at_nought() {
+        let evenly = |count| TickPhase::evenly(count).map(u16::from).collect::<Vec<_>>();
+        assert_eq!(evenly(1), [0]);
+        assert_eq!(evenly(3), [0, 333, 666]);
+        assert_eq!(evenly(8), [0, 125, 250, 375, 500, 625, 750, 875]);
+        let all = evenly(64);
+        assert_eq!(all.len(), 64);
+        assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
+    }
+
+    #[test]
+    fn boots_at_several_tick_phases_are_one_cell() {
+        let boots = |texts: &[String]| parse_boots(&texts.join("\n"));
+        let at = |tick_phase, avg| sample_at(tick_phase, "realtime", "rr", &[("run", avg)]);
+        let cell = boots(&[at(0, 100), at(125, 300)]).unwrap();
+        let found: Vec<_> = cell
+            .iter()
+            .map(|boot| (boot.tick_phase().map(u16::from), boot.last().makespan_ns))
+            .collect();
+        assert_eq!(found, [(Some(0), 100), (Some(125), 300)]);
+        assert_eq!(cell[1].last().main_run_ns, Some(3));
+
+        let fails = |texts: &[String]| boots(texts).unwrap_err().to_string();
+        assert_eq!(
+            fails(&[at(125, 100), at(125, 100)]),
+            "5: expected a tick_phase beyond 125, found 125"
+        );
+        assert_eq!(
+            fails(&[at(0, 100), sample("realtime", "rr", &[("run", 100)])]),
+            "5: expected a tick_phase beyond 0, found none"
+        );
+        let old = sample("realtime", "rr", &[("run", 100)]);
+        assert_eq!(
+            fails(&[old.clone(), old]),
+            "5: expected one boot, as it has no tick_phase, found another"
+        );
+        assert_eq!(
+            fails(&[at(0, 100), sample_at(9, "yield", "rr", &[("run", 100)])]),
+            "5: expected app `realtime`, found `yield`"
+        );
+        assert_eq!(
+            fails(&[
+                at(0, 100),
+                sample_at(9, "realtime", "rr", &[("replay", 100)])
+            ]),
+            "5: expected phases `run`, found `replay`"
+        );
+        assert_eq!(fails(&[]), "1: expected a SCHED-RUN line, found none");
+        // A place in the file, not in the boot.
+        let bad = at(125, 100).replace("SCHED-RUN", "SCHED-RAN");
+        assert!(fails(&[at(0, 100), bad]).starts_with("7: expected SCHED-TASK"));
+        assert!(
+            fails(&[at(0, 100).replace(r#""tick_phase":0"#, r#""tick_phase":1000"#)])
+                .contains("a tick phase is 0 to 999, not 1000")
+        );
     }
 
     /// The same, traced, as a console has it: `long` is on the CPU all the time.

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::{
     cli::{SettingArgs, Timing},
-    record::RunLine,
+    record::{RunLine, TickPhase},
 };
 
 /// How often the app `yield` yields, if its image is not the usual one: only
@@ -61,20 +61,43 @@ impl Setting {
         Ok(())
     }
 
-    /// Whether these figures were made in this setting: a guest may have booted
-    /// with fewer CPUs than it was given.
-    pub fn made(&self, run: &RunLine) -> Result<()> {
-        let found = [
+    /// The tick phases to boot at; none where time is not counted, as a tick then
+    /// comes when the host has it.
+    pub fn tick_phases(&self, count: u16) -> Result<Vec<TickPhase>> {
+        match (self.is_exact(), count) {
+            (true, _) => Ok(TickPhase::evenly(count).collect()),
+            (false, 1) => Ok(Vec::new()),
+            (false, _) => bail!(
+                "--phases {count} --smp {} --timing {}: only counted time starts at a phase of the tick; allowed are --phases 1 or --smp 1 --timing icount",
+                self.smp,
+                self.timing()
+            ),
+        }
+    }
+
+    /// Whether these figures were made in this setting and at this tick phase: a guest
+    /// may have booted with fewer CPUs than it was given.
+    pub fn made(&self, run: &RunLine, tick_phase: Option<TickPhase>) -> Result<()> {
+        let or_none = |phase: Option<TickPhase>| phase.map_or("none".into(), |p| p.to_string());
+        let mut found = vec![
             run.smp.to_string(),
             run.scale.to_string(),
             run.timing.clone(),
         ];
-        let expected = [
+        let mut expected = vec![
             self.smp.to_string(),
             self.scale.to_string(),
             self.timing().into(),
         ];
-        for (i, key) in ["smp", "scale", "timing"].into_iter().enumerate() {
+        if tick_phase.is_some() {
+            found.push(or_none(run.tick_phase));
+            expected.push(or_none(tick_phase));
+        }
+        for (i, key) in ["smp", "scale", "timing", "tick_phase"]
+            .into_iter()
+            .take(expected.len())
+            .enumerate()
+        {
             if expected[i] != found[i] {
                 bail!(
                     "expected results with {key} `{}`, found `{}`",
@@ -204,14 +227,35 @@ mod tests {
         let text = crate::record::tests::sample("realtime", "rr", &[("run", 100)]);
         let outcome = crate::record::parse(&text).unwrap();
         let run = outcome.last();
-        assert!(setting(1, 1, None).made(run).is_ok());
+        assert!(setting(1, 1, None).made(run, None).is_ok());
         for other in [
             setting(2, 1, None),
             setting(1, 4, None),
             setting(1, 1, Some(Timing::Real)),
         ] {
-            assert!(other.made(run).is_err(), "{other:?}");
+            assert!(other.made(run, None).is_err(), "{other:?}");
         }
+        let text = crate::record::tests::sample_at(125, "realtime", "rr", &[("run", 100)]);
+        let outcome = crate::record::parse(&text).unwrap();
+        let phases = setting(1, 1, None).tick_phases(8).unwrap();
+        let made = |i: usize| setting(1, 1, None).made(outcome.last(), Some(phases[i]));
+        assert!(made(1).is_ok());
+        let refused = made(2).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "expected results with tick_phase `250`, found `125`"
+        );
+    }
+
+    #[test]
+    fn only_counted_time_has_tick_phases() {
+        assert_eq!(setting(1, 1, None).tick_phases(8).unwrap().len(), 8);
+        assert_eq!(setting(1, 2, None).tick_phases(1).unwrap(), []);
+        let refused = setting(1, 2, None).tick_phases(8).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "--phases 8 --smp 2 --timing real: only counted time starts at a phase of the tick; allowed are --phases 1 or --smp 1 --timing icount"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The folder of results: `<arch>/<app>/<policy>.jsonl` holds the result lines
-//! as they were printed, `<policy>.cell.json` what they were made from. No dates
-//! and no places in either, so that equal results are equal files.
+//! as they were printed, boot after boot (one for each tick phase) with an empty line
+//! between, `<policy>.cell.json` what they were made from. No dates and no places in
+//! either, so that equal results are equal files.
 
 use std::{
     fs,
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     project::{Cell, short},
-    record::{Outcome, parse},
+    record::{Outcome, TickPhase, parse_boots},
 };
 
 /// What a cell's results were made from.
@@ -27,6 +28,20 @@ pub struct Origin {
     pub command: String,
     /// How many runs gave these lines.
     pub runs: usize,
+    /// A boot for each; none where time is not counted, as a tick then has no phase.
+    /// The command makes the first, and with TICK_PHASE= any.
+    pub tick_phases: Vec<TickPhase>,
+}
+
+impl Origin {
+    /// Whether results of this origin hold all that those of another would.
+    fn answers(&self, wanted: &Self) -> bool {
+        let all_there = wanted
+            .tick_phases
+            .iter()
+            .all(|phase| self.tick_phases.contains(phase));
+        self.fingerprint == wanted.fingerprint && self.runs >= wanted.runs && all_there
+    }
 }
 
 /// A folder of results; it need not exist yet.
@@ -52,9 +67,10 @@ impl Store {
         self.file(cell, "failed.log")
     }
 
-    /// Whether the cell is here, made from the same and run as often.
-    pub fn is_fresh(&self, cell: &Cell, fingerprint: &str, runs: usize) -> bool {
-        let fresh = |origin: Origin| origin.fingerprint == fingerprint && origin.runs >= runs;
+    /// Whether the cell is here, made from the same, run as often and at these tick
+    /// phases. Of an older schedlab, which knew no tick phases, no cell is.
+    pub fn is_fresh(&self, cell: &Cell, wanted: &Origin) -> bool {
+        let fresh = |origin: Origin| origin.answers(wanted);
         self.file(cell, "jsonl").is_file() && self.origin(cell).is_some_and(fresh)
     }
 
@@ -73,25 +89,28 @@ impl Store {
         }
     }
 
-    /// The cell's figures, or `None` if it is not here. An error names file,
-    /// line, what was expected and what was found.
-    pub fn read(&self, cell: &Cell) -> Result<Option<Outcome>> {
+    /// The cell's figures, boot by boot, or `None` if it is not here. An error names
+    /// file, line, what was expected and what was found.
+    pub fn read(&self, cell: &Cell) -> Result<Option<Vec<Outcome>>> {
         let Some(text) = self.lines(cell)? else {
             return Ok(None);
         };
         let place = self.file(cell, "jsonl");
-        let outcome = parse(&text).map_err(|e| anyhow!("{}:{e}", place.display()))?;
-        belongs(&outcome, cell).map_err(|e| anyhow!("{}: {e}", place.display()))?;
-        Ok(Some(outcome))
+        let boots = parse_boots(&text).map_err(|e| anyhow!("{}:{e}", place.display()))?;
+        for boot in &boots {
+            belongs(boot, cell).map_err(|e| anyhow!("{}: {e}", place.display()))?;
+        }
+        Ok(Some(boots))
     }
 
-    /// Keeps a cell. What it was made from is written last: a cell that was
+    /// Keeps a cell, the lines of each of its boots. What it was made from is written last: a cell that was
     /// interrupted half-way is not taken for a finished one.
-    pub fn write(&self, cell: &Cell, lines: &[String], origin: &Origin) -> Result<()> {
+    pub fn write(&self, cell: &Cell, boots: &[Vec<String>], origin: &Origin) -> Result<()> {
         self.forget(cell)?;
         let mut json = serde_json::to_string_pretty(origin)?;
         json.push('\n');
-        write(&self.file(cell, "jsonl"), &(lines.join("\n") + "\n"))?;
+        let boots: Vec<_> = boots.iter().map(|lines| lines.join("\n") + "\n").collect();
+        write(&self.file(cell, "jsonl"), boots.join("\n"))?;
         write(&self.file(cell, "cell.json"), &json)
     }
 
@@ -193,6 +212,7 @@ mod tests {
             sources: "s".into(),
             command: "make run".into(),
             runs: 2,
+            tick_phases: TickPhase::evenly(1).collect(),
         }
     }
 
@@ -209,14 +229,23 @@ mod tests {
             .collect()
     }
 
+    fn wanted(fingerprint: &str, runs: usize, phases: u16) -> Origin {
+        Origin {
+            fingerprint: fingerprint.into(),
+            runs,
+            tick_phases: TickPhase::evenly(phases).collect(),
+            ..origin()
+        }
+    }
+
     #[test]
     fn a_cell_is_fresh_only_with_its_fingerprint_and_enough_runs() {
         let (_folder, store) = store();
-        assert!(!store.is_fresh(&cell(), "f", 1));
-        store.write(&cell(), &lines("rr"), &origin()).unwrap();
-        assert!(store.is_fresh(&cell(), "f", 2));
-        assert!(!store.is_fresh(&cell(), "f", 3));
-        assert!(!store.is_fresh(&cell(), "g", 1));
+        assert!(!store.is_fresh(&cell(), &wanted("f", 1, 1)));
+        store.write(&cell(), &[lines("rr")], &origin()).unwrap();
+        assert!(store.is_fresh(&cell(), &wanted("f", 2, 1)));
+        assert!(!store.is_fresh(&cell(), &wanted("f", 3, 1)));
+        assert!(!store.is_fresh(&cell(), &wanted("g", 1, 1)));
         assert_eq!(store.origin(&cell()), Some(origin()));
         let found = [["x86_64", "realtime", "sched_rr"].map(String::from)];
         assert_eq!(store.contents().unwrap(), found);
@@ -227,17 +256,51 @@ mod tests {
     }
 
     #[test]
+    fn more_tick_phases_answer_for_fewer_and_not_the_reverse() {
+        let (_folder, store) = store();
+        let keep = |phases| {
+            let origin = wanted("f", 1, phases);
+            store.write(&cell(), &[lines("rr")], &origin).unwrap();
+        };
+        keep(8);
+        for phases in [1, 2, 4, 8] {
+            assert!(store.is_fresh(&cell(), &wanted("f", 1, phases)), "{phases}");
+        }
+        for phases in [3, 16] {
+            assert!(
+                !store.is_fresh(&cell(), &wanted("f", 1, phases)),
+                "{phases}"
+            );
+        }
+        keep(1);
+        assert!(!store.is_fresh(&cell(), &wanted("f", 1, 8)));
+    }
+
+    #[test]
+    fn a_cell_of_before_there_were_tick_phases_is_not_up_to_date() {
+        let (_folder, store) = store();
+        store.write(&cell(), &[lines("rr")], &origin()).unwrap();
+        let path = store.file(&cell(), "cell.json");
+        let old = fs::read_to_string(&path).unwrap();
+        let mut old: serde_json::Value = serde_json::from_str(&old).unwrap();
+        old.as_object_mut().unwrap().remove("tick_phases");
+        fs::write(&path, old.to_string()).unwrap();
+        assert!(!store.is_fresh(&cell(), &wanted("f", 1, 1)));
+        assert!(store.read(&cell()).unwrap().is_some());
+    }
+
+    #[test]
     fn a_failure_leaves_its_log_and_no_figures() {
         let (_folder, store) = store();
-        store.write(&cell(), &lines("rr"), &origin()).unwrap();
+        store.write(&cell(), &[lines("rr")], &origin()).unwrap();
         store.write_failed(&cell(), &["panic".into()]).unwrap();
         assert!(store.read(&cell()).unwrap().is_none());
-        assert!(!store.is_fresh(&cell(), "f", 1));
+        assert!(!store.is_fresh(&cell(), &wanted("f", 1, 1)));
         assert_eq!(
             fs::read_to_string(store.failed_log(&cell())).unwrap(),
             "panic\n"
         );
-        store.write(&cell(), &lines("rr"), &origin()).unwrap();
+        store.write(&cell(), &[lines("rr")], &origin()).unwrap();
         assert!(!store.failed_log(&cell()).exists());
     }
 
@@ -246,7 +309,7 @@ mod tests {
         let (folder, store) = store();
         let mut bad = lines("rr");
         bad.insert(1, "noise".into());
-        store.write(&cell(), &bad, &origin()).unwrap();
+        store.write(&cell(), &[bad], &origin()).unwrap();
         let place = folder.path().join("lab/x86_64/realtime/sched_rr.jsonl");
         assert_eq!(
             store.read(&cell()).unwrap_err().to_string(),
@@ -255,7 +318,7 @@ mod tests {
                 place.display()
             )
         );
-        store.write(&cell(), &lines("fifo"), &origin()).unwrap();
+        store.write(&cell(), &[lines("fifo")], &origin()).unwrap();
         assert_eq!(
             store.read(&cell()).unwrap_err().to_string(),
             format!(

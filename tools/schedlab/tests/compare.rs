@@ -26,7 +26,7 @@ fn tables_of_a_full_matrix() {
     let expected = "\
 realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1)
 
-  scheduler         long  short  average  makespan  switches      Jain  avg/SRPT
+  scheduler         long  short  average  makespan  switches      Jain  avg/SRPT  outside
 ";
     assert!(end.out.starts_with(expected), "{}", end.out);
     let row = |label: &str| {
@@ -39,7 +39,7 @@ realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1)
     assert_eq!(
         words("pbg  ").expect("a row"),
         [
-            "pbg", "2.000*", "0.000", "1.000*", "1.000*", "7", "0.500000", "1.0000*"
+            "pbg", "2.000*", "0.000", "1.000*", "1.000*", "7", "0.500000", "1.0000*", "1.00"
         ]
     );
     assert!(
@@ -73,7 +73,7 @@ fn missing_cells_are_shown_and_counted() {
         end.out
             .lines()
             .any(|line| line.split_whitespace().collect::<Vec<_>>()
-                == ["rr", "-", "-", "-", "-", "-", "-", "-"]),
+                == ["rr", "-", "-", "-", "-", "-", "-", "-", "-"]),
         "{}",
         end.out
     );
@@ -99,12 +99,12 @@ fn other_formats_are_for_programs_and_documents() {
     assert_eq!(csv.code, Some(0), "{csv:?}");
     assert!(
         csv.out
-            .contains("riscv64,yield,1,icount,1,pbg,total,ns/yield+loop,ns,10000.0\n"),
+            .contains("riscv64,yield,1,icount,1,pbg,total,ns/yield+loop,ns,10000.0,10000.0,10000.0,10000.0,1\n"),
         "{}",
         csv.out
     );
     assert!(
-        csv.out.lines().all(|line| line.matches(',').count() == 9),
+        csv.out.lines().all(|line| line.matches(',').count() == 13),
         "{}",
         csv.out
     );
@@ -149,7 +149,7 @@ fn a_report_has_tables_and_figures() {
     }
     assert_eq!(
         lab.read("report/tables.csv").lines().count(),
-        1 + 6 * 7 + 6 * 8
+        1 + 6 * 8 + 6 * 9
     );
 }
 
@@ -233,4 +233,48 @@ fn two_folders_are_compared_cell_by_cell() {
         )
     );
     assert_eq!(lab.run(&["compare", a, "/no/such"]).code, Some(2));
+}
+
+#[test]
+fn over_several_tick_phases_tables_have_ranges_and_charts_whiskers() {
+    let lab = Lab::new();
+    lab.behave("x86_64-realtime-sched_rr", "wide");
+    let cells = ["--arch=x86_64", "--app=realtime"];
+    let end = lab.run(&[&["matrix", "--phases=4"], &cells[..]].concat());
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let out = lab.path("report");
+    let out = ["--out", out.to_str().expect("text")];
+    let end = lab.run(&[&["compare"], &cells[..], &out[..]].concat());
+    assert_eq!(end.code, Some(0), "{end:?}");
+    // 2.000, 2.250, 2.500 and 2.750 ms; stock's 2 ms is within.
+    for row in [
+        "realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1, 4 tick phases)",
+        "  rr         4.750  0.000    2.375  15.79  a ",
+        "  pbg        2.000* 0.000    1.000*  0.00  ",
+        "  stock-rr   4.000  0.000    2.000   0.00  a ",
+    ] {
+        assert!(end.out.contains(row), "{row}: {}", end.out);
+    }
+    let csv = lab.read("report/tables.csv");
+    let row = "x86_64,realtime,1,icount,1,rr,total,average,ms,2.000,2.000,2.375,2.750,4\n";
+    assert!(csv.contains(row), "{csv}");
+    let svg = lab.read("report/average-turnaround-x86_64.svg");
+    assert!(svg.contains("2.375 ±15.79 %"), "{svg}");
+    let again = lab.run(&[&["compare"], &cells[..]].concat());
+    assert_eq!(again.out, end.out, "it says the same each time");
+}
+
+#[test]
+fn results_of_before_there_was_an_account_are_shown_and_said_to_have_none() {
+    let lab = filled();
+    let text = lab.read(CELL);
+    let (before, after) = text.split_once("\"tick_phase\"").expect("it is there");
+    let (_, after) = after.split_once("\"pass\"").expect("it is there");
+    lab.write(CELL, &format!("{before}\"pass\"{after}"));
+    let end = lab.run(&["compare", "--arch=x86_64", "--app=realtime"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let note = "note: no account of the CPU time in the results of rr; run the matrix again\n";
+    assert!(end.out.contains(note), "{}", end.out);
+    let rr = end.out.lines().find(|line| line.starts_with("  rr "));
+    assert!(rr.is_some_and(|row| row.ends_with(" -")), "{}", end.out);
 }

@@ -172,6 +172,22 @@ fn what_a_guest_says_is_not_believed_blindly() {
             "other-policy",
             "expected results with sched `rr`, found `other`",
         ),
+        (
+            "open-account",
+            "phase `run`: the account of the CPU time does not close: tasks 1.600 + main 0.010 + gc 0.010 + rest 0.000 + idle 0.010 = 1.630 ms, expected 1 x 2.000 ms within 1 %",
+        ),
+        (
+            "no-account",
+            "phase `run`: expected an account of the CPU time, found no tasks_run_ns",
+        ),
+        (
+            "gc-spins",
+            "phase `run`: gc had the CPU: 14.00 % of the time is outside the tasks (gc 13.50 %, main 0.50 %, rest 0.00 %), allowed are 2 %",
+        ),
+        (
+            "four-percent",
+            "phase `run`: gc had the CPU: 4.00 % of the time is outside the tasks (gc 2.00 %, main 1.00 %, rest 1.00 %), allowed are 2 %",
+        ),
     ] {
         let lab = Lab::new();
         lab.behave("x86_64-realtime-sched_rr", what);
@@ -228,11 +244,20 @@ fn wrong_questions_get_one_line() {
             &["matrix", "--project", "/"],
             "schedlab: --project /: expected a folder with scripts/lab.mk, found none there\n",
         ),
+        (
+            &["matrix", "--phases=8", "--timing=real"],
+            "schedlab: --phases 8 --smp 1 --timing real: only counted time starts at a phase of the tick; allowed are --phases 1 or --smp 1 --timing icount\n",
+        ),
     ] {
         let end = lab.run(arguments);
         assert_eq!((end.code, end.err.as_str()), (Some(2), expected));
     }
     assert_eq!(lab.run(&["matrix", "--scale", "0"]).code, Some(2));
+    for phases in ["0", "65", "two"] {
+        let end = lab.run(&["matrix", "--phases", phases]);
+        assert_eq!((end.code, lab.calls("build")), (Some(2), 0), "{end:?}");
+        assert!(end.err.contains("1..=64") || phases == "two", "{}", end.err);
+    }
     let nowhere = lab
         .command(&["matrix"])
         .current_dir("/")
@@ -273,6 +298,100 @@ fn the_users_environment_does_not_reach_the_cells() {
         origin.contains("TIMING=icount SCHED_YIELDS=77\""),
         "{origin}"
     );
+}
+
+const RR: [&str; 3] = ["--arch=x86_64", "--app=realtime", "--policy=rr"];
+
+#[test]
+fn a_program_may_hold_handles_and_several_cpus_may_have_more_outside() {
+    for (what, more, code) in [
+        ("held", "--smp=1", 0),
+        ("four-percent", "--smp=1", 1),
+        ("four-percent", "--smp=2", 0),
+        ("gc-spins", "--smp=2", 1),
+    ] {
+        let lab = Lab::new();
+        lab.behave("x86_64-realtime-sched_rr", what);
+        let end = lab.run(&[&["matrix", more], &RR[..]].concat());
+        assert_eq!(end.code, Some(code), "{what} {more}: {end:?}");
+    }
+}
+
+#[test]
+fn a_cell_is_built_once_and_booted_at_every_tick_phase() {
+    let lab = Lab::new();
+    lab.behave("x86_64-realtime-sched_rr", "wide");
+    let matrix = |more: &[&str]| lab.run(&[&["matrix"], &RR[..], more].concat());
+    let dry = matrix(&["--phases=3", "--dry-run"]);
+    let command = "FEATURES=sched_rr SMP=1 SCALE=1 TIMING=icount # and with TICK_PHASE= 333 666\n";
+    assert!(dry.out.contains(command), "{}", dry.out);
+    let end = matrix(&["--phases=4", "--repeat=2"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let ok = "x86_64/realtime/sched_rr           average turnaround 2.375 ms ±15.79 % over 4 tick phases\n";
+    assert!(end.out.contains(ok), "{}", end.out);
+    let calls = lab.read("calls");
+    let calls: Vec<_> = calls
+        .lines()
+        .filter_map(|line| line.split_once(" x86_64-realtime-sched_rr 1 1 icount "))
+        .collect();
+    let (build, boots) = calls.split_first().expect("it was built");
+    assert_eq!(*build, ("build", ""));
+    let at: Vec<_> = boots.iter().map(|(_, at)| at.trim()).collect();
+    let expected = [
+        "at 0", "at 0", "at 250", "at 250", "at 500", "at 500", "at 750", "at 750",
+    ];
+    assert_eq!(at, expected);
+
+    let lines = lab.read("target/lab/x86_64/realtime/sched_rr.jsonl");
+    let boots: Vec<_> = lines.split("\n\n").collect();
+    assert_eq!(boots.len(), 4, "{lines}");
+    assert!(
+        boots[2].contains("\"avg_turnaround_ns\":2500000,"),
+        "{lines}"
+    );
+    let origin = lab.read("target/lab/x86_64/realtime/sched_rr.cell.json");
+    let words: String = origin.split_whitespace().collect();
+    assert!(
+        words.contains("\"tick_phases\":[0,250,500,750]"),
+        "{origin}"
+    );
+}
+
+#[test]
+fn several_tick_phases_answer_for_one_and_not_the_reverse() {
+    let lab = Lab::new();
+    let fresh = |phases: &str| {
+        let end = lab.run(&[&["matrix", "--phases", phases], &RR[..]].concat());
+        assert_eq!(end.code, Some(0), "{end:?}");
+        end.out.contains("0 run, 1 up to date")
+    };
+    assert!(!fresh("1"));
+    assert!(!fresh("8"), "one boot is not eight");
+    assert!(fresh("1") && fresh("4") && fresh("8"));
+    assert!(!fresh("3"), "none of the eight is at 333");
+    assert!(!fresh("8"));
+}
+
+#[test]
+fn what_fails_at_one_tick_phase_fails_the_cell_and_says_where() {
+    for (what, expected) in [
+        (
+            "gc-spins-later",
+            "tick phase 500: phase `run`: gc had the CPU: 14.00 %",
+        ),
+        (
+            "deaf-to-phase",
+            "tick phase 250: expected results with tick_phase `250`, found `0`",
+        ),
+        ("drift", "tick phase 0: run 2 differs from run 1: "),
+    ] {
+        let lab = Lab::new();
+        lab.behave("x86_64-realtime-sched_rr", what);
+        let end = lab.run(&[&["matrix", "--phases=4", "--repeat=2"], &RR[..]].concat());
+        assert_eq!(end.code, Some(1), "{end:?}");
+        assert!(end.out.contains(expected), "{what}: {}", end.out);
+        assert!(!lab.exists("target/lab/x86_64/realtime/sched_rr.jsonl"));
+    }
 }
 
 /// Starts a matrix of two cells of which one hangs, and waits until it does.

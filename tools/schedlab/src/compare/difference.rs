@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde_json::{Map, Value};
 
-use crate::record::{ParseError, parse, split};
+use crate::record::{Outcome, ParseError, parse_boots, split};
 
 /// One figure that is not the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,26 +51,75 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Compares the lines of one cell, figure by figure, in the order of `a`.
+/// Compares the lines of one cell, boot by boot and figure by figure, in the order of
+/// `a`. A boot that only one side has is one difference.
 pub fn differences(a: &str, b: &str) -> Result<Vec<Difference>, ParseError> {
-    parse(a)?;
-    parse(b)?;
-    let (a, mut b) = (places(a), places(b).into_iter().collect::<BTreeMap<_, _>>());
+    let (a, mut b) = (boots(a)?, boots(b)?.into_iter().collect::<BTreeMap<_, _>>());
+    // Where each side has one, they are compared as there is no other.
+    if let ([(of_a, _)], 1) = (&a[..], b.len())
+        && let Some((_, only)) = b.pop_first()
+    {
+        b.insert(of_a.clone(), only);
+    }
+    let alone = |boot: &str, a: Option<usize>, b: Option<usize>| Difference {
+        place: match boot.strip_suffix(", ") {
+            Some(boot) => boot.to_owned(),
+            None => "tick phase 0".to_owned(),
+        },
+        key: "result lines".to_owned(),
+        a: a.map(Value::from),
+        b: b.map(Value::from),
+    };
+    let mut found = Vec::new();
+    for (boot, a) in a {
+        match b.remove(&boot) {
+            Some(b) => found.extend(of_boots(&boot, a, b)),
+            None => found.push(alone(&boot, Some(a.len()), None)),
+        }
+    }
+    for (boot, b) in b {
+        found.push(alone(&boot, None, Some(b.len())));
+    }
+    Ok(found)
+}
+
+/// A line's figures, under the name of what they are about.
+type Places = Vec<(String, Map<String, Value>)>;
+
+fn of_boots(boot: &str, a: Places, b: Places) -> Vec<Difference> {
+    let mut b = b.into_iter().collect::<BTreeMap<_, _>>();
     let mut found = Vec::new();
     for (place, a) in a {
         let b = b.remove(&place).unwrap_or_default();
+        let place = format!("{boot}{place}");
         let added = b.keys().filter(|key| !a.contains_key(*key));
         for key in a.keys().chain(added) {
             found.extend(difference(&place, key, a.get(key), b.get(key)));
         }
     }
     for (place, b) in b {
+        let place = format!("{boot}{place}");
         found.extend(
             b.iter()
                 .filter_map(|(key, value)| difference(&place, key, None, Some(value))),
         );
     }
-    Ok(found)
+    found
+}
+
+/// The boots of a cell, each under the words that say at which tick phase it was; 0 is
+/// the usual one and has none.
+fn boots(text: &str) -> Result<Vec<(String, Places)>, ParseError> {
+    let name = |outcome: &Outcome| match outcome.tick_phase().map(u16::from) {
+        None | Some(0) => String::new(),
+        Some(phase) => format!("tick phase {phase:03}, "),
+    };
+    let names = parse_boots(text)?.iter().map(name).collect::<Vec<_>>();
+    let lines: Vec<_> = text.lines().collect();
+    let boots = lines
+        .split(|line| line.trim().is_empty())
+        .filter(|lines| !lines.is_empty());
+    Ok(names.into_iter().zip(boots.map(places)).collect())
 }
 
 fn difference(place: &str, key: &str, a: Option<&Value>, b: Option<&Value>) -> Option<Difference> {
@@ -83,8 +132,7 @@ fn difference(place: &str, key: &str, a: Option<&Value>, b: Option<&Value>) -> O
     (a != b).then(new)
 }
 
-/// Each line's figures under the name of what they are about.
-fn places(text: &str) -> Vec<(String, Map<String, Value>)> {
+fn places(lines: &[&str]) -> Places {
     let place = |line: &str| {
         let (_, json) = split(line)?;
         let figures: Map<String, Value> = serde_json::from_str(json).ok()?;
@@ -96,13 +144,13 @@ fn places(text: &str) -> Vec<(String, Map<String, Value>)> {
             figures,
         ))
     };
-    text.lines().filter_map(place).collect()
+    lines.iter().copied().filter_map(place).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::sample;
+    use crate::record::tests::{sample, sample_at};
 
     fn shown(a: &str, b: &str) -> Vec<String> {
         differences(a, b)
@@ -144,5 +192,21 @@ mod tests {
         let b = a.replace(r#""pass""#, r#""new":1,"pass""#);
         assert_eq!(shown(&a, &b), ["run: new nothing -> 1"]);
         assert_eq!(shown(&b, &a), ["run: new 1 -> nothing"]);
+    }
+
+    #[test]
+    fn boots_are_compared_with_those_of_the_same_tick_phase() {
+        let at = |phase, avg| sample_at(phase, "realtime", "rr", &[("run", avg)]);
+        let both = format!("{}\n{}", at(0, 100), at(125, 200));
+        assert!(shown(&both, &both).is_empty());
+        let other = both.replace(r#""makespan_ns":200"#, r#""makespan_ns":210"#);
+        assert_eq!(
+            shown(&both, &other),
+            ["tick phase 125, run: makespan_ns 200 -> 210 (+10, +5.0000 %)"]
+        );
+        assert_eq!(
+            shown(&both, &at(0, 100)),
+            ["tick phase 125: result lines 3 -> nothing"]
+        );
     }
 }

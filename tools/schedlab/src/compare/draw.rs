@@ -1,16 +1,22 @@
-//! Bars that lie, as names and values are then read without turning the head.
+//! Bars that lie, as names and values are then read without turning the head. Over
+//! several tick phases a bar is the mean, and a whisker on it the range.
 
 use anyhow::Result;
 
 use super::figure::{Bar, Figure, Group, Kind};
-use crate::draw::{
-    self, AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, LEGEND, MARGIN,
-    ORANGE, RGBColor, TEXT, WHITE, WIDTH, width,
+use crate::{
+    draw::{
+        self, AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, LEGEND, MARGIN,
+        ORANGE, RGBColor, TEXT, WHITE, WIDTH, width,
+    },
+    spread::deviation,
 };
 
 /// A bar and the space around it.
 const BAR: i32 = 20;
 const BAR_SPACE: i32 = 3;
+/// Half of the mark at a whisker's end.
+const WHISKER: i32 = 4;
 const GROUP_TITLE: i32 = 28;
 const GROUP_GAP: i32 = 8;
 
@@ -55,7 +61,8 @@ fn draw(canvas: &Canvas, figure: &Figure) -> Drawn {
             .max()
             .unwrap_or(0)
         - 8;
-    let axis = Axis::new(bars().filter_map(|bar| bar.value).fold(0.0, f64::max));
+    let longest = bars().filter_map(|bar| Some(bar.value?.most));
+    let axis = Axis::new(longest.fold(0.0, f64::max));
     let x = |value| axis.place(value, (left, right));
     let bottom = height(figure) - AXIS - LEGEND;
     canvas.axis(&axis, &figure.axis, (left, right), bottom)?;
@@ -73,7 +80,7 @@ fn draw(canvas: &Canvas, figure: &Figure) -> Drawn {
         }
         y += title_height(group);
         for bar in &group.bars {
-            bar_of(canvas, figure, bar, left, bar.value.map(x), y)?;
+            bar_of(canvas, figure, bar, left, x, y)?;
             y += BAR;
         }
         y += GROUP_GAP;
@@ -82,13 +89,13 @@ fn draw(canvas: &Canvas, figure: &Figure) -> Drawn {
     legend(canvas, figure, height(figure) - LEGEND / 2)
 }
 
-/// A name, a bar from `left` to `end`, and its value in words.
+/// A name, a bar from `left` to where `x` has its value, and that in words.
 fn bar_of(
     canvas: &Canvas,
     figure: &Figure,
     bar: &Bar,
     left: i32,
-    end: Option<i32>,
+    x: impl Fn(f64) -> i32,
     y: i32,
 ) -> Drawn {
     let middle = y + BAR / 2;
@@ -100,25 +107,36 @@ fn bar_of(
         INK,
         HPos::Right,
     )?;
-    // A value that is not nought is not to look like nought.
-    let least = if bar.value.is_some_and(|value| value > 0.0) {
-        left + 2
-    } else {
-        left
+    let (mean, most) = match bar.value {
+        // A value that is not nought is not to look like nought.
+        Some(value) if value.mean > 0.0 => (x(value.mean).max(left + 2), x(value.most)),
+        _ => (left, left),
     };
-    let end = end.unwrap_or(left).max(least);
-    canvas.rectangle((left, above), (end, below), colour(bar.kind))?;
+    canvas.rectangle((left, above), (mean, below), colour(bar.kind))?;
     let text = value(figure, bar);
     let ink = if bar.value.is_some() { INK } else { FAINT };
     // On a ground of its own, as the grid would run through it.
-    canvas.rectangle((end + 3, above), (end + 7 + width(&text), below), WHITE)?;
+    let end = mean.max(most) + 3;
+    canvas.rectangle((end, above), (end + 4 + width(&text), below), WHITE)?;
+    if let Some(value) = bar.value.filter(|value| value.count > 1) {
+        whisker(canvas, (x(value.least), most), middle)?;
+    }
     canvas.text(
         &text,
-        (end + 6, middle),
+        (end + 3, middle),
         (TEXT, FontStyle::Normal),
         ink,
         HPos::Left,
     )
+}
+
+/// A line from the least to the most, with a mark at either end.
+fn whisker(canvas: &Canvas, (least, most): (i32, i32), y: i32) -> Drawn {
+    canvas.line((least, y), (most, y), INK)?;
+    for end in [least, most] {
+        canvas.line((end, y - WHISKER), (end, y + WHISKER), INK)?;
+    }
+    Ok(())
 }
 
 /// The colours that occur.
@@ -148,7 +166,12 @@ fn legend(canvas: &Canvas, figure: &Figure, y: i32) -> Drawn {
 fn value(figure: &Figure, bar: &Bar) -> String {
     bar.value.map_or_else(
         || "no result".to_owned(),
-        |value| format!("{value:.*}", figure.decimals),
+        |value| {
+            let mean = format!("{:.*}", figure.decimals, value.mean);
+            format!("{mean} {}", deviation(&value))
+                .trim_end()
+                .to_owned()
+        },
     )
 }
 
@@ -166,8 +189,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        compare::{figure::figures, table::tests::realtime},
-        draw::png,
+        compare::{
+            figure::figures,
+            table::tests::{over_tick_phases, realtime},
+        },
+        draw::{png, tests::assert_legible},
     };
 
     #[test]
@@ -194,6 +220,43 @@ mod tests {
         }
         let tasks = svg(&figures[1]).unwrap();
         assert!(tasks.contains("long") && tasks.contains("short") && tasks.contains("6.200"));
+    }
+
+    #[test]
+    fn over_several_tick_phases_bars_have_whiskers() {
+        let figure = &figures(&over_tick_phases())[0];
+        let average = svg(figure).unwrap();
+        for text in [
+            "4 tick phases; mean and range; less is better",
+            "205.000 ±2.44 %",
+            "400.000 ±0.25 %",
+        ] {
+            assert!(average.contains(text), "{text}");
+        }
+        assert_legible(&average);
+        // Of each whisker the line along the bar; those of the axis and the grid stand.
+        let ink = format!("#{:02X}{:02X}{:02X}", INK.0, INK.1, INK.2);
+        let whiskers: Vec<(i32, i32)> = average
+            .lines()
+            .filter(|line| line.contains("<polyline") && line.contains(&ink))
+            .filter_map(|line| {
+                let points = line.split("points=\"").nth(1)?.split('"').next()?;
+                let point: Vec<i32> = points
+                    .split([' ', ','])
+                    .filter_map(|number| number.parse().ok())
+                    .collect();
+                (point[1] == point[3]).then_some((point[0], point[2]))
+            })
+            .collect();
+        let [rr, cfs, sjf, mlfq] = whiskers[..] else {
+            panic!("{whiskers:?}")
+        };
+        // Longer where the range is wider; overlapping where it overlaps.
+        assert!(cfs.1 - cfs.0 > rr.1 - rr.0, "{whiskers:?}");
+        assert!(
+            sjf.0 < cfs.1 && cfs.1 < mlfq.0 && mlfq.1 < rr.0,
+            "{whiskers:?}"
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What is drawn: which bars, in which groups, under which words.
 
+use crate::spread::Spread;
+
 use super::table::{AVERAGE, PER_YIELD, PER_YIELD_AND_LOOP, Table, TaskFigure};
 
 /// Whose bar it is; each kind has its colour.
@@ -14,7 +16,8 @@ pub enum Kind {
 pub struct Bar {
     pub label: String,
     pub kind: Kind,
-    pub value: Option<f64>,
+    /// Its mean is the bar's length; its range, if it has one, is drawn as a whisker.
+    pub value: Option<Spread>,
 }
 
 #[derive(Clone, Debug)]
@@ -149,5 +152,10 @@ fn subtitle(table: &Table, reading: &str) -> String {
     let setting = table
         .setting()
         .replace("icount time", "icount time (1 ns is 1 instruction)");
-    format!("{setting}; {reading}")
+    let bars = if table.has_ranges() {
+        "; mean and range"
+    } else {
+        ""
+    };
+    format!("{setting}{bars}; {reading}")
 }

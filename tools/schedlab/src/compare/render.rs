@@ -5,9 +5,11 @@ use std::fmt::Write;
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table as Grid, TableComponent, presets};
 
+use crate::spread::Spread;
+
 use super::{
     figure::Figure,
-    table::{Row, Table},
+    table::{AVERAGE, Row, Table},
 };
 
 /// What stands where there is no result.
@@ -16,10 +18,97 @@ const MISSING: &str = "-";
 const LEGEND: &str = "\
 Turnaround is from a task's submission to its end.
 Average and makespan are in ms. Jain's index: 1 is even. avg/SRPT is the average
-turnaround over the least that any scheduler could reach at no cost.";
+turnaround over the least that any scheduler could reach at no cost. outside: CPU time
+that is no task's (main, gc, the rest), in % of CPUs x makespan; idle time is not in it.";
+
+const RANGES: &str = "\
+Each cell was run at several phases of the timer tick: figures are means over them.
+± %: how far the average of any of them is from the mean at most. ~: rows that share a
+letter have ranges of the average that overlap, so there is no order between them.";
 
 const STALE: &str =
     "note: not all of these cells were made from the same sources; run the matrix again";
+
+/// What is said below a table that people should know of it.
+fn notes(table: &Table) -> Vec<String> {
+    let mut notes = Vec::new();
+    if table.mixed {
+        notes.push(STALE.to_owned());
+    }
+    let (fewest, most) = (table.tick_phases.start(), table.tick_phases.end());
+    if fewest < most {
+        notes.push(format!(
+            "note: rows were run at {fewest} to {most} tick phases; with fewer a range is too narrow"
+        ));
+    }
+    let without = table.without_account();
+    if !without.is_empty() {
+        notes.push(format!(
+            "note: no account of the CPU time in the results of {}; run the matrix again",
+            without.join(", ")
+        ));
+    }
+    notes
+}
+
+/// A cell of a printed table.
+struct Shown {
+    text: String,
+    best: bool,
+}
+
+impl Shown {
+    fn plain(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            best: false,
+        }
+    }
+}
+
+/// The titles of all columns but the first. Where there are ranges, the average has
+/// two columns more.
+fn titles(table: &Table) -> Vec<String> {
+    let mut titles = Vec::new();
+    for column in &table.columns {
+        titles.push(column.title.clone());
+        if column.title == AVERAGE && table.has_ranges() {
+            titles.extend(["± %".into(), "~".into()]);
+        }
+    }
+    titles
+}
+
+/// The cells of all rows, below their [`titles`].
+fn cells(table: &Table) -> Vec<Vec<Shown>> {
+    let letters = table.letters();
+    let cells_of = |(row, letters): (&Row, String)| {
+        let mut cells = Vec::new();
+        for (i, column) in table.columns.iter().enumerate() {
+            cells.push(Shown {
+                text: value(table, row, i),
+                best: table.is_best(row, i),
+            });
+            if column.title == AVERAGE && table.has_ranges() {
+                let percent = row.values[i].and_then(|value| value.deviation_percent());
+                let percent = percent.map(|percent| format!("{percent:.2}"));
+                cells.push(Shown::plain(percent.unwrap_or_else(|| MISSING.into())));
+                cells.push(Shown::plain(letters.clone()));
+            }
+        }
+        cells
+    };
+    table.rows.iter().zip(letters).map(cells_of).collect()
+}
+
+/// The legend of all tables.
+fn legend(tables: &[Table]) -> String {
+    if tables.iter().any(Table::has_ranges) {
+        format!("{LEGEND}\n{RANGES}")
+    } else {
+        LEGEND.to_owned()
+    }
+}
 
 /// Aligned columns; `*` marks the best of a column.
 pub fn text(tables: &[Table]) -> String {
@@ -37,14 +126,10 @@ pub fn text(tables: &[Table]) -> String {
             .set_style(TableComponent::HeaderLines, '-');
         grid.set_style(TableComponent::MiddleHeaderIntersections, '-');
         let mark = |text: String, best: bool| text + if best { "*" } else { " " };
-        let titles = table
-            .columns
-            .iter()
-            .map(|column| mark(column.title.clone(), false));
+        let titles = titles(table).into_iter().map(|title| mark(title, false));
         grid.set_header(std::iter::once("scheduler".to_owned()).chain(titles));
-        for row in &table.rows {
-            let values =
-                (0..table.columns.len()).map(|i| mark(value(table, row, i), table.is_best(row, i)));
+        for (row, cells) in table.rows.iter().zip(cells(table)) {
+            let values = cells.into_iter().map(|cell| mark(cell.text, cell.best));
             grid.add_row(std::iter::once(row.label.clone()).chain(values));
         }
         for column in grid.column_iter_mut().skip(1) {
@@ -54,12 +139,12 @@ pub fn text(tables: &[Table]) -> String {
         for line in grid.to_string().lines() {
             let _ = writeln!(out, " {}", line.trim_end());
         }
-        if table.mixed {
-            let _ = writeln!(out, "{STALE}");
+        for note in notes(table) {
+            let _ = writeln!(out, "{note}");
         }
         out.push('\n');
     }
-    let _ = writeln!(out, "* the best of its column. {LEGEND}\n");
+    let _ = writeln!(out, "* the best of its column. {}\n", legend(tables));
     out
 }
 
@@ -68,10 +153,9 @@ pub fn text(tables: &[Table]) -> String {
 pub fn markdown(tables: &[Table], figures: impl Fn(&Table) -> Option<Vec<Figure>>) -> String {
     let mut out = format!(
         "Bold: the best of its column. {}\n\n",
-        LEGEND.replace('\n', " ")
+        legend(tables).replace('\n', " ")
     );
     for table in tables {
-        let columns = 0..table.columns.len();
         let _ = writeln!(out, "## {} on {}\n", table.app, table.arch);
         let _ = writeln!(
             out,
@@ -79,24 +163,20 @@ pub fn markdown(tables: &[Table], figures: impl Fn(&Table) -> Option<Vec<Figure>
             table.task_title(),
             table.setting()
         );
-        let titles: Vec<_> = table
-            .columns
-            .iter()
-            .map(|column| column.title.as_str())
-            .collect();
+        let titles = titles(table);
         let _ = writeln!(out, "| scheduler | {} |", titles.join(" | "));
-        let _ = writeln!(out, "|---|{}", "---:|".repeat(table.columns.len()));
-        for row in &table.rows {
-            let cell = |i| match value(table, row, i) {
-                text if table.is_best(row, i) => format!("**{text}**"),
-                text => text,
+        let _ = writeln!(out, "|---|{}", "---:|".repeat(titles.len()));
+        for (row, cells) in table.rows.iter().zip(cells(table)) {
+            let bold = |cell: Shown| match cell.best {
+                true => format!("**{}**", cell.text),
+                false => cell.text,
             };
-            let cells: Vec<_> = columns.clone().map(cell).collect();
+            let cells: Vec<_> = cells.into_iter().map(bold).collect();
             let _ = writeln!(out, "| {} | {} |", row.label, cells.join(" | "));
         }
         out.push('\n');
-        if table.mixed {
-            let _ = writeln!(out, "{STALE}\n");
+        for note in notes(table) {
+            let _ = writeln!(out, "{note}\n");
         }
         for figure in figures(table).into_iter().flatten() {
             let _ = writeln!(
@@ -110,7 +190,8 @@ pub fn markdown(tables: &[Table], figures: impl Fn(&Table) -> Option<Vec<Figure>
 }
 
 /// One line for each value, so that apps with other tasks need no other columns.
-/// A missing value is empty.
+/// `value` is what the first tick phase, 0, gave, as `make run` prints it; the others
+/// are over all. A missing value is empty.
 pub fn csv(tables: &[Table]) -> Result<String> {
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_record([
@@ -124,14 +205,22 @@ pub fn csv(tables: &[Table]) -> Result<String> {
         "figure",
         "unit",
         "value",
+        "min",
+        "mean",
+        "max",
+        "phases",
     ])?;
     for table in tables {
         for row in &table.rows {
             for (i, column) in table.columns.iter().enumerate() {
                 let kind = if i < table.tasks { "task" } else { "total" };
-                let value = row.values[i]
-                    .map(|value| format!("{value:.*}", column.decimals))
-                    .unwrap_or_default();
+                let text = |of: fn(&Spread) -> f64| {
+                    let value = row.values[i].as_ref().map(of);
+                    value.map_or(String::new(), |value| {
+                        format!("{value:.*}", column.decimals)
+                    })
+                };
+                let phases = row.values[i].map_or(String::new(), |v| v.count.to_string());
                 out.write_record([
                     &table.arch,
                     &table.app,
@@ -142,7 +231,11 @@ pub fn csv(tables: &[Table]) -> Result<String> {
                     kind,
                     &column.title,
                     column.unit,
-                    &value,
+                    &text(|v| v.first),
+                    &text(|v| v.least),
+                    &text(|v| v.mean),
+                    &text(|v| v.most),
+                    &phases,
                 ])?;
             }
         }
@@ -153,14 +246,14 @@ pub fn csv(tables: &[Table]) -> Result<String> {
 fn value(table: &Table, row: &Row, column: usize) -> String {
     row.values[column].map_or_else(
         || MISSING.to_owned(),
-        |value| format!("{value:.*}", table.columns[column].decimals),
+        |value| format!("{:.*}", table.columns[column].decimals, value.mean),
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::table::tests::realtime;
+    use crate::compare::table::tests::{over_tick_phases, realtime};
 
     #[test]
     fn text_is_aligned_and_marks_the_best() {
@@ -168,13 +261,14 @@ mod tests {
         let expected = "\
 realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1)
 
-  scheduler         long  short  average  makespan  switches      Jain  avg/SRPT
- --------------------------------------------------------------------------------
-  rr               6.000  0.000    3.000     3.000         7  0.500000    2.0000
-  cfs                  -      -        -         -         -         -         -
-  pbg              4.000* 0.000    2.000*    2.000*        7  0.500000    2.0000
-  pbg (measuring)  5.000  0.000    2.500     2.500         7  0.500000    2.0000
-  stock-rr         6.200  0.000    3.100     3.100         7  0.500000    2.0000
+  scheduler         long  short  average  makespan  switches      Jain  avg/SRPT  outside
+ -----------------------------------------------------------------------------------------
+  rr               6.000  0.000    3.000     3.000         7  0.500000    2.0000        -
+  cfs                  -      -        -         -         -         -         -        -
+  pbg              4.000* 0.000    2.000*    2.000*        7  0.500000    2.0000        -
+  pbg (measuring)  5.000  0.000    2.500     2.500         7  0.500000    2.0000        -
+  stock-rr         6.200  0.000    3.100     3.100         7  0.500000    2.0000        -
+note: no account of the CPU time in the results of rr, pbg, pbg (measuring), stock-rr; run the matrix again
 
 * the best of its column. ";
         assert!(text.starts_with(expected), "{text}");
@@ -193,12 +287,12 @@ realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1)
     fn markdown_is_a_table_with_right_aligned_figures() {
         let text = markdown(&[realtime(false)], |_| None);
         let rows = "
-| scheduler | long | short | average | makespan | switches | Jain | avg/SRPT |
-|---|---:|---:|---:|---:|---:|---:|---:|
-| rr | 6.000 | 0.000 | 3.000 | 3.000 | 7 | 0.500000 | 2.0000 |
-| cfs | - | - | - | - | - | - | - |
-| pbg | **4.000** | 0.000 | **2.000** | **2.000** | 7 | 0.500000 | 2.0000 |
-| stock-rr | 6.200 | 0.000 | 3.100 | 3.100 | 7 | 0.500000 | 2.0000 |
+| scheduler | long | short | average | makespan | switches | Jain | avg/SRPT | outside |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| rr | 6.000 | 0.000 | 3.000 | 3.000 | 7 | 0.500000 | 2.0000 | - |
+| cfs | - | - | - | - | - | - | - | - |
+| pbg | **4.000** | 0.000 | **2.000** | **2.000** | 7 | 0.500000 | 2.0000 | - |
+| stock-rr | 6.200 | 0.000 | 3.100 | 3.100 | 7 | 0.500000 | 2.0000 | - |
 ";
         assert!(text.contains(rows), "{text}");
         assert!(text.contains("## realtime on x86_64\n"), "{text}");
@@ -208,16 +302,66 @@ realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1)
     fn csv_has_a_line_per_value() {
         let text = csv(&[realtime(false)]).unwrap();
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 1 + 4 * 7);
-        assert_eq!(lines[1], "x86_64,realtime,1,icount,1,rr,task,long,ms,6.000");
-        assert_eq!(lines[8], "x86_64,realtime,1,icount,1,cfs,task,long,ms,");
+        assert_eq!(lines.len(), 1 + 4 * 8);
+        let long = ",task,long,ms";
+        let one = "x86_64,realtime,1,icount,1";
         assert_eq!(
-            lines[15],
-            "x86_64,realtime,1,icount,1,pbg,task,long,ms,4.000"
+            lines[1],
+            format!("{one},rr{long},6.000,6.000,6.000,6.000,1")
         );
+        assert_eq!(lines[9], format!("{one},cfs{long},,,,,"));
         assert_eq!(
-            lines[19],
-            "x86_64,realtime,1,icount,1,pbg,total,switches,,7"
+            lines[17],
+            format!("{one},pbg{long},4.000,4.000,4.000,4.000,1")
         );
+        assert_eq!(lines[21], format!("{one},pbg,total,switches,,7,7,7,7,1"));
+    }
+
+    #[test]
+    fn over_several_tick_phases_the_average_has_its_range_and_letters() {
+        let table = over_tick_phases();
+        let all = text(std::slice::from_ref(&table));
+        let expected = "\
+realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1, 4 tick phases)
+
+  scheduler     long  short  average   ± %  ~  makespan  switches      Jain  avg/SRPT  outside
+ ----------------------------------------------------------------------------------------------
+  rr         800.000  0.000  400.000  0.25      400.000         7  0.500000    2.0000     1.00
+  cfs        410.000* 0.000  205.000* 2.44  a   205.000*        7  0.500000    2.0000     1.00
+  sjf        420.000* 0.000  210.000* 0.95  a   210.000*        7  0.500000    2.0000     1.00
+  mlfq       600.000  0.000  300.000  1.00      300.000         7  0.500000    2.0000     1.00
+
+* the best of its column. ";
+        assert!(all.starts_with(expected), "{all}");
+        assert!(
+            all.contains("~: rows that share a\nletter have ranges"),
+            "{all}"
+        );
+        let all = markdown(std::slice::from_ref(&table), |_| None);
+        for row in [
+            "| scheduler | long | short | average | ± % | ~ | makespan |",
+            "| sjf | **420.000** | 0.000 | **210.000** | 0.95 | a | **210.000** |",
+        ] {
+            assert!(all.contains(row), "{all}");
+        }
+        let all = csv(&[table]).unwrap();
+        let row =
+            "x86_64,realtime,1,icount,1,sjf,total,average,ms,208.000,208.000,210.000,212.000,4\n";
+        assert!(all.contains(row), "{all}");
+    }
+
+    #[test]
+    fn one_tick_phase_has_no_range_to_show() {
+        let all = text(&[realtime(false)]);
+        assert!(!all.contains('±') && !all.contains('~'), "{all}");
+    }
+
+    #[test]
+    fn rows_of_fewer_tick_phases_are_noted() {
+        let mut table = over_tick_phases();
+        table.tick_phases = 1..=4;
+        let note = "note: rows were run at 1 to 4 tick phases; with fewer a range is too narrow\n";
+        assert!(text(std::slice::from_ref(&table)).contains(note));
+        assert!(markdown(&[table], |_| None).contains(note));
     }
 }

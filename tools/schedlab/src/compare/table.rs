@@ -1,15 +1,20 @@
 //! Results of one app on one architecture as a table: rows are schedulers,
 //! columns are tasks and totals. What is printed or drawn comes from here.
 
+use std::ops::RangeInclusive;
+
 use crate::{
+    account::Account,
     project::{Cell, short},
     record::{Outcome, Phase, TaskLine},
+    spread::{Spread, letters},
 };
 
 /// A cell that has results.
 pub struct Results {
     pub cell: Cell,
-    pub outcome: Outcome,
+    /// One for each boot, at least one.
+    pub outcomes: Vec<Outcome>,
     /// What it was made from, where that is known.
     pub sources: Option<String>,
 }
@@ -49,8 +54,8 @@ pub struct Row {
     pub stock: bool,
     /// A phase that is not the scheduler's result does not compete for the best.
     pub competes: bool,
-    /// One for each column.
-    pub values: Vec<Option<f64>>,
+    /// One for each column, over the tick phases of its cell.
+    pub values: Vec<Option<Spread>>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,10 +72,13 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Its cells were not all made from the same sources.
     pub mixed: bool,
+    /// The fewest and the most tick phases that a row was run at.
+    pub tick_phases: RangeInclusive<usize>,
 }
 
 /// The titles of totals, by which figures find them.
 pub const AVERAGE: &str = "average";
+pub const OUTSIDE: &str = "outside";
 pub const PER_YIELD: &str = "ns/yield";
 pub const PER_YIELD_AND_LOOP: &str = "ns/yield+loop";
 
@@ -84,13 +92,42 @@ enum YieldCost {
 }
 
 impl Table {
-    /// `1 CPU, icount time, scale 1`.
+    /// `1 CPU, icount time, scale 1`, and the tick phases if there are several.
     pub fn setting(&self) -> String {
         let cpus = if self.smp == 1 { "" } else { "s" };
+        let phases = match (self.tick_phases.start(), self.tick_phases.end()) {
+            (_, 1) => String::new(),
+            (fewest, most) if fewest == most => format!(", {most} tick phases"),
+            (fewest, most) => format!(", {fewest} to {most} tick phases"),
+        };
         format!(
-            "{} CPU{cpus}, {} time, scale {}",
+            "{} CPU{cpus}, {} time, scale {}{phases}",
             self.smp, self.timing, self.scale
         )
+    }
+
+    /// Whether figures have a range.
+    pub fn has_ranges(&self) -> bool {
+        *self.tick_phases.end() > 1
+    }
+
+    /// For each row the letters that it shares with those whose average turnaround
+    /// has a range that overlaps with its own.
+    pub fn letters(&self) -> Vec<String> {
+        let average = self.columns.iter().position(|c| c.title == AVERAGE);
+        let ranges: Vec<_> = self.rows.iter().map(|row| row.values[average?]).collect();
+        letters(&ranges)
+    }
+
+    /// The rows that have results and no account of the CPU time.
+    pub fn without_account(&self) -> Vec<&str> {
+        let outside = self.columns.iter().position(|c| c.title == OUTSIDE);
+        let lacks = |row: &&Row| {
+            row.values.iter().any(Option::is_some)
+                && outside.is_some_and(|column| row.values[column].is_none())
+        };
+        let rows = self.rows.iter().filter(lacks);
+        rows.map(|row| row.label.as_str()).collect()
     }
 
     /// What the columns of tasks are, with their unit.
@@ -102,26 +139,35 @@ impl Table {
         }
     }
 
-    /// The best value of a column, unless all rows are as good.
-    pub fn best(&self, column: usize) -> Option<f64> {
+    /// The best value of a column by its mean, unless all rows are as good.
+    pub fn best(&self, column: usize) -> Option<Spread> {
         let values = || {
             self.rows
                 .iter()
                 .filter(|row| row.competes)
                 .filter_map(|row| row.values[column])
         };
-        let lowest = values().min_by(f64::total_cmp)?;
-        let highest = values().max_by(f64::total_cmp)?;
+        let by_mean = |a: &Spread, b: &Spread| a.mean.total_cmp(&b.mean);
+        let lowest = values().min_by(by_mean)?;
+        let highest = values().max_by(by_mean)?;
+        if values().all(|value| value.overlaps(&lowest)) {
+            return None;
+        }
         match self.columns[column].best {
-            Best::Lowest if lowest < highest => Some(lowest),
-            Best::Highest if lowest < highest => Some(highest),
-            _ => None,
+            Best::Lowest => Some(lowest),
+            Best::Highest => Some(highest),
+            Best::None => None,
         }
     }
 
-    /// Whether this row's value in the column is the best.
+    /// Whether this row's value in the column is the best, or cannot be told from it
+    /// as their ranges overlap.
     pub fn is_best(&self, row: &Row, column: usize) -> bool {
-        row.competes && row.values[column].is_some() && row.values[column] == self.best(column)
+        let best = self.best(column);
+        row.competes
+            && row.values[column]
+                .zip(best)
+                .is_some_and(|(value, best)| value.overlaps(&best))
     }
 }
 
@@ -130,7 +176,7 @@ impl Table {
 /// for each policy, with results or without.
 pub fn tables(all: &[Results], policies: &[String], long: bool) -> Vec<Table> {
     let key = |r: &Results| {
-        let run = r.outcome.last();
+        let run = r.outcomes[0].last();
         (
             run.arch.clone(),
             run.app.clone(),
@@ -152,8 +198,9 @@ pub fn tables(all: &[Results], policies: &[String], long: bool) -> Vec<Table> {
 }
 
 fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
-    let first = cells[0].outcome.last();
-    let phases = || cells.iter().flat_map(|cell| &cell.outcome.phases);
+    let first = cells[0].outcomes[0].last();
+    let boots = || cells.iter().flat_map(|cell| &cell.outcomes);
+    let phases = || boots().flat_map(|boot| &boot.phases);
     let mut tasks: Vec<&str> = Vec::new();
     for task in phases().flat_map(|phase| &phase.tasks) {
         if !tasks.contains(&task.task.as_str()) {
@@ -181,13 +228,18 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
                 values: Vec::new(),
             }),
             Some(cell) => {
-                for (label, phase, competes) in shown(&label, &cell.outcome, long) {
-                    let values = values(phase, &tasks, task_figure, yields);
+                for (label, phase, competes) in shown(&label, &cell.outcomes[0], long) {
+                    let of_boot = |boot: &Outcome| {
+                        let same = |other: &&Phase| other.run.phase == phase.run.phase;
+                        let phase = boot.phases.iter().find(same)?;
+                        Some(values(phase, &tasks, task_figure, yields))
+                    };
+                    let boots: Vec<_> = cell.outcomes.iter().filter_map(of_boot).collect();
                     rows.push(Row {
                         label,
                         stock,
                         competes,
-                        values,
+                        values: spreads(&boots),
                     });
                 }
             }
@@ -197,6 +249,7 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
     for row in &mut rows {
         row.values.resize(columns.len(), None);
     }
+    let counts = || cells.iter().map(|cell| cell.outcomes.len());
     let sources = |cell: &&&Results| cell.sources != cells[0].sources;
     Table {
         app: first.app.clone(),
@@ -209,7 +262,18 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
         columns,
         rows,
         mixed: cells.iter().find(sources).is_some(),
+        tick_phases: counts().min().unwrap_or(1)..=counts().max().unwrap_or(1),
     }
+}
+
+/// Column by column over the boots; a value that some boot lacks is missing.
+fn spreads(boots: &[Vec<Option<f64>>]) -> Vec<Option<Spread>> {
+    let columns = boots.first().map_or(0, Vec::len);
+    let column = |i: usize| {
+        let values: Option<Vec<f64>> = boots.iter().map(|boot| boot[i]).collect();
+        Spread::of(&values?)
+    };
+    (0..columns).map(column).collect()
 }
 
 /// In `unequal` all tasks end when the time is up: what tells them apart is how
@@ -270,6 +334,7 @@ fn columns(tasks: &[&str], figure: TaskFigure, yields: Option<YieldCost>) -> Vec
         column("switches", "", 0, Best::Lowest),
         column("Jain", "", 6, Best::Highest),
         column("avg/SRPT", "", 4, early),
+        column(OUTSIDE, "%", 2, Best::None),
     ]);
     columns.extend(yields.map(|cost| match cost {
         YieldCost::Alone => column(PER_YIELD, "ns", 1, Best::Lowest),
@@ -304,6 +369,9 @@ fn values(
         Some(run.context_switches as f64),
         Some(run.jain),
         ratio(run.avg_turnaround_ns as f64, run.srpt_bound_ns),
+        Account::of(run)
+            .ok()
+            .map(|account| account.outside_percent()),
     ]);
     values.extend(yields.map(|cost| match cost {
         YieldCost::Alone => run.ns_per_yield,
@@ -324,11 +392,27 @@ pub mod tests {
     use super::*;
     use crate::{
         project::App,
-        record::{parse, tests::sample},
+        record::{
+            TickPhase, parse, parse_boots,
+            tests::{sample, sample_at},
+        },
     };
 
     pub fn results(app: &str, policy: &str, phases: &[(&str, u64)]) -> Results {
-        let outcome = parse(&sample(app, &short(policy), phases)).unwrap();
+        results_of(app, policy, &[sample(app, &short(policy), phases)])
+    }
+
+    /// Of boots at so many tick phases: the phase `run` with these averages.
+    pub fn results_at(app: &str, policy: &str, averages: &[u64]) -> Results {
+        let boots: Vec<_> = TickPhase::evenly(averages.len() as u16)
+            .zip(averages)
+            .map(|(at, avg)| sample_at(at.into(), app, &short(policy), &[("run", *avg)]))
+            .collect();
+        results_of(app, policy, &boots)
+    }
+
+    fn results_of(app: &str, policy: &str, boots: &[String]) -> Results {
+        let outcomes = parse_boots(&boots.join("\n")).unwrap();
         let app = App {
             name: app.into(),
             folder: app.into(),
@@ -339,7 +423,7 @@ pub mod tests {
                 app,
                 policy: policy.into(),
             },
-            outcome,
+            outcomes,
             sources: Some("s".into()),
         }
     }
@@ -393,14 +477,18 @@ pub mod tests {
         assert_eq!(
             titles,
             [
-                "long", "short", "average", "makespan", "switches", "Jain", "avg/SRPT"
+                "long", "short", "average", "makespan", "switches", "Jain", "avg/SRPT", "outside"
             ]
         );
-        assert_eq!(
-            table.rows[2].values,
-            [4.0, 0.0, 2.0, 2.0, 7.0, 0.5, 2.0].map(Some)
-        );
-        assert_eq!(table.rows[1].values, [None; 7]);
+        let means = |row: usize| {
+            let values = table.rows[row].values.iter();
+            values.map(|v| v.map(|v| v.mean)).collect::<Vec<_>>()
+        };
+        let pbg = [4.0, 0.0, 2.0, 2.0, 7.0, 0.5, 2.0];
+        assert_eq!(means(2)[..7], pbg.map(Some));
+        assert_eq!(means(2)[7..], [None], "there is no account");
+        assert_eq!(means(1), [None; 8]);
+        assert_eq!(table.without_account(), ["rr", "pbg", "stock-rr"]);
         assert!(table.rows[3].stock && !table.rows[0].stock);
     }
 
@@ -411,14 +499,14 @@ pub mod tests {
             labels(&table),
             ["rr", "cfs", "pbg", "pbg (measuring)", "stock-rr"]
         );
-        assert_eq!(table.rows[3].values[2], Some(2.5));
+        assert_eq!(table.rows[3].values[2], Spread::of(&[2.5]));
         assert!(!table.rows[3].competes);
     }
 
     #[test]
     fn the_best_of_a_column_is_marked_unless_all_are_the_same() {
         let table = realtime(true);
-        assert_eq!(table.best(0), Some(4.0));
+        assert_eq!(table.best(0), Spread::of(&[4.0]));
         assert!(table.is_best(&table.rows[2], 0));
         assert!(!table.is_best(&table.rows[0], 0));
         assert_eq!(table.best(4), None, "all switch seven times");
@@ -426,6 +514,54 @@ pub mod tests {
             !table.is_best(&table.rows[1], 4),
             "a missing value is not the best"
         );
+    }
+
+    /// Over four tick phases: CFS and SJF overlap, RR and MLFQ stand apart.
+    pub fn over_tick_phases() -> Table {
+        let ms = |averages: [u64; 4]| averages.map(|ms| ms * 1_000_000);
+        let all = [
+            results_at("realtime", "sched_rr", &ms([400, 401, 399, 400])),
+            results_at("realtime", "sched_cfs", &ms([200, 210, 205, 205])),
+            results_at("realtime", "sched_sjf", &ms([208, 212, 210, 210])),
+            results_at("realtime", "sched_mlfq", &ms([300, 303, 297, 300])),
+        ];
+        let policies = policies(&["sched_rr", "sched_cfs", "sched_sjf", "sched_mlfq"]);
+        tables(&all, &policies, false).remove(0)
+    }
+
+    #[test]
+    fn a_value_is_the_mean_over_the_tick_phases_with_its_range() {
+        let table = over_tick_phases();
+        assert_eq!(
+            table.setting(),
+            "1 CPU, icount time, scale 1, 4 tick phases"
+        );
+        let cfs = table.rows[1].values[2].unwrap();
+        assert_eq!(
+            (cfs.first, cfs.least, cfs.mean, cfs.most, cfs.count),
+            (200.0, 200.0, 205.0, 210.0, 4)
+        );
+        assert_eq!(table.rows[0].values[7].unwrap().mean, 1.0, "1 % is main's");
+        assert_eq!(table.without_account(), [""; 0]);
+    }
+
+    #[test]
+    fn rows_whose_ranges_overlap_share_a_letter_and_the_best_place() {
+        let table = over_tick_phases();
+        assert_eq!(table.letters(), ["", "a", "a", ""]);
+        let best: Vec<_> = table.rows.iter().map(|row| table.is_best(row, 2)).collect();
+        assert_eq!(best, [false, true, true, false]);
+    }
+
+    #[test]
+    fn rows_of_fewer_tick_phases_are_told() {
+        let all = [
+            results_at("realtime", "sched_rr", &[100]),
+            results_at("realtime", "sched_cfs", &[100, 200]),
+        ];
+        let table = tables(&all, &policies(&["sched_rr", "sched_cfs"]), false).remove(0);
+        assert!(table.setting().ends_with(", 1 to 2 tick phases"));
+        assert!(table.has_ranges());
     }
 
     #[test]
@@ -436,7 +572,7 @@ pub mod tests {
             let values: Vec<_> = table
                 .rows
                 .iter()
-                .map(|row| *row.values.last().unwrap())
+                .map(|row| row.values.last().unwrap().map(|value| value.mean))
                 .collect();
             (table.columns.last().unwrap().title.clone(), values)
         };
@@ -449,7 +585,7 @@ pub mod tests {
             column(&all),
             (PER_YIELD_AND_LOOP.into(), vec![Some(200.0), Some(100.0)])
         );
-        all[0].outcome.phases[0].run.ns_per_yield = Some(162.5);
+        all[0].outcomes[0].phases[0].run.ns_per_yield = Some(162.5);
         assert_eq!(column(&all), (PER_YIELD.into(), vec![Some(162.5), None]));
     }
 
@@ -459,13 +595,14 @@ pub mod tests {
         let mut rr = results("unequal", "sched_rr", &[("run", 2_000_000)]);
         let table = tables(std::slice::from_ref(&rr), &policies, false).remove(0);
         assert_eq!(table.task_figure, TaskFigure::RunTime);
-        assert_eq!(table.rows[0].values[0], Some(4.0));
-        for (groups, task) in (7..).zip(&mut rr.outcome.phases[0].tasks) {
+        assert_eq!(table.rows[0].values[0], Spread::of(&[4.0]));
+        for (groups, task) in (7..).zip(&mut rr.outcomes[0].phases[0].tasks) {
             task.groups = Some(groups);
         }
         let table = tables(&[rr], &policies, false).remove(0);
         assert_eq!(table.task_figure, TaskFigure::Groups);
-        assert_eq!(table.rows[0].values[..2], [Some(7.0), Some(8.0)]);
+        let groups = [Spread::of(&[7.0]), Spread::of(&[8.0])];
+        assert_eq!(table.rows[0].values[..2], groups);
         let judged: Vec<_> = table
             .columns
             .iter()
@@ -479,7 +616,7 @@ pub mod tests {
     fn another_setting_or_app_is_another_table_and_other_sources_are_noticed() {
         let policies = policies(&["sched_rr", "sched_fifo"]);
         let mut scaled = results("realtime", "sched_fifo", &[("run", 1_000)]);
-        scaled.outcome.phases[0].run.scale = 10;
+        scaled.outcomes[0].phases[0].run.scale = 10;
         let mut other = results("yield", "sched_fifo", &[("run", 1_000)]);
         other.sources = Some("t".into());
         let all = [

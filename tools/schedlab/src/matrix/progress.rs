@@ -7,7 +7,14 @@ use anyhow::Result;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use super::count;
-use crate::{Verdict, output::print_line, project::Cell, record::Outcome, store::Store};
+use crate::{
+    Verdict,
+    output::print_line,
+    project::Cell,
+    record::Outcome,
+    spread::{Spread, deviation},
+    store::Store,
+};
 
 /// How much of a failed guest's console is shown.
 const LAST_LINES: usize = 12;
@@ -53,10 +60,16 @@ impl Progress {
         self.show_busy();
     }
 
-    pub fn good(&mut self, cell: &Cell, outcome: &Outcome) -> Result<()> {
+    pub fn good(&mut self, cell: &Cell, outcomes: &[Outcome]) -> Result<()> {
         self.good += 1;
-        let average = outcome.last().avg_turnaround_ns as f64 / 1e6;
-        self.ends(cell, "ok", &format!("average turnaround {average:.3} ms"))
+        let average = |outcome: &Outcome| outcome.last().avg_turnaround_ns as f64 / 1e6;
+        let averages: Vec<_> = outcomes.iter().map(average).collect();
+        let spread = Spread::of(&averages).expect("a good cell was booted");
+        let mut what = format!("average turnaround {:.3} ms", spread.mean);
+        if spread.count > 1 {
+            what += &format!(" {} over {} tick phases", deviation(&spread), spread.count);
+        }
+        self.ends(cell, "ok", &what)
     }
 
     pub fn bad(&mut self, cell: &Cell, why: &str, console: &[String], log: &Path) -> Result<()> {

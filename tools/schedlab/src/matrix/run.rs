@@ -4,9 +4,10 @@ use anyhow::Result;
 
 use super::{Good, children::Children, variables};
 use crate::{
+    account::Account,
     compare::differences,
     project::{Cell, Project},
-    record::{parse, result_lines},
+    record::{Outcome, TickPhase, parse, result_lines},
     setting::Setting,
     store::belongs,
 };
@@ -19,6 +20,12 @@ pub struct Runner<'a> {
     pub timeout: Option<u64>,
 }
 
+/// What came out of a boot.
+struct Boot {
+    lines: Vec<String>,
+    outcome: Outcome,
+}
+
 /// Why there are no figures.
 pub enum Failure {
     /// Somebody wanted it so.
@@ -29,15 +36,45 @@ pub enum Failure {
 
 impl Runner<'_> {
     pub fn build(&self, cell: &Cell) -> Result<(), Failure> {
-        self.make("build", cell).map(drop)
+        self.make("build", cell, None).map(drop)
     }
 
-    /// Boots the cell's image as often as was asked. The first run's lines count.
-    pub fn run(&self, cell: &Cell) -> Result<Good, Failure> {
-        let mut good: Option<Good> = None;
+    /// Boots the cell's image at each tick phase as often as was asked; once, if there
+    /// are none. The first run's lines count.
+    pub fn run(&self, cell: &Cell, tick_phases: &[TickPhase]) -> Result<Good, Failure> {
+        let several = tick_phases.len() > 1;
+        let boots: Vec<_> = match tick_phases {
+            [] => vec![None],
+            phases => phases.iter().copied().map(Some).collect(),
+        };
+        let (mut lines, mut outcomes) = (Vec::new(), Vec::new());
+        for tick_phase in boots {
+            let at = match tick_phase {
+                Some(phase) if several => format!("tick phase {phase}: "),
+                _ => String::new(),
+            };
+            let boot = self
+                .boots(cell, tick_phase)
+                .map_err(|failure| match failure {
+                    Failure::Bad { why, console } => Failure::Bad {
+                        why: at + &why,
+                        console,
+                    },
+                    Failure::Stopped => Failure::Stopped,
+                })?;
+            lines.push(boot.lines);
+            outcomes.push(boot.outcome);
+        }
+        Ok(Good { lines, outcomes })
+    }
+
+    /// Boots the cell's image as often as was asked.
+    fn boots(&self, cell: &Cell, tick_phase: Option<TickPhase>) -> Result<Boot, Failure> {
+        let variable = tick_phase.map(|phase| format!("TICK_PHASE={phase}"));
+        let mut good: Option<Boot> = None;
         for number in 1..=self.repeat {
-            let console = self.make("justrun", cell)?;
-            let next = match judge(cell, self.setting, &console) {
+            let console = self.make("justrun", cell, variable.as_ref())?;
+            let next = match judge(cell, self.setting, tick_phase, &console) {
                 Ok(next) => next,
                 Err(why) => return Err(Failure::Bad { why, console }),
             };
@@ -55,9 +92,15 @@ impl Runner<'_> {
     }
 
     /// What a make target printed, if it succeeded.
-    fn make(&self, target: &str, cell: &Cell) -> Result<Vec<String>, Failure> {
+    fn make(
+        &self,
+        target: &str,
+        cell: &Cell,
+        variable: Option<&String>,
+    ) -> Result<Vec<String>, Failure> {
         let mut arguments = vec!["-s".to_owned(), target.to_owned()];
         arguments.extend(variables(cell, self.setting));
+        arguments.extend(variable.cloned());
         arguments.extend(self.timeout.map(|seconds| format!("TIMEOUT={seconds}")));
         let (console, status) = match self.children.run(self.project.make(&arguments)) {
             Ok(end) => end,
@@ -85,15 +128,24 @@ impl Runner<'_> {
 }
 
 /// The figures of a boot that make was content with.
-fn judge(cell: &Cell, setting: &Setting, console: &[String]) -> Result<Good, String> {
+fn judge(
+    cell: &Cell,
+    setting: &Setting,
+    tick_phase: Option<TickPhase>,
+    console: &[String],
+) -> Result<Boot, String> {
     let lines = result_lines(console);
     let outcome = parse(&lines.join("\n")).map_err(|e| format!("result line {e}"))?;
     belongs(&outcome, cell).map_err(|e| e.to_string())?;
-    setting.made(outcome.last()).map_err(|e| e.to_string())?;
-    if let Some(phase) = outcome.phases.iter().find(|phase| !phase.run.pass) {
-        return Err(format!("\"pass\":false in phase `{}`", phase.run.phase));
+    let made = setting.made(outcome.last(), tick_phase);
+    made.map_err(|e| e.to_string())?;
+    for phase in outcome.phases.iter().map(|phase| &phase.run) {
+        if !phase.pass {
+            return Err(format!("\"pass\":false in phase `{}`", phase.phase));
+        }
+        Account::check(phase).map_err(|why| format!("phase `{}`: {why}", phase.phase))?;
     }
-    Ok(Good { lines, outcome })
+    Ok(Boot { lines, outcome })
 }
 
 fn first_difference(a: &[String], b: &[String]) -> String {

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Variables that change what an image is or how it boots.
-pub const PROJECTS: [&str; 9] = [
+pub const PROJECTS: [&str; 10] = [
     "BLK",
     "DISK",
     "LOG",
@@ -19,6 +19,7 @@ pub const PROJECTS: [&str; 9] = [
     "QEMU_ARGS",
     "SCHED_YIELDS",
     "SELFTEST",
+    "TICK_PHASE",
     "TRACE",
 ];
 

@@ -1,0 +1,206 @@
+//! The account of a phase's CPU time: every nanosecond of every CPU between the
+//! first submission and the last end belongs to somebody.
+//!
+//! 1. It closes: tasks + main + gc + rest + idle = CPUs × makespan, within
+//!    [`TOLERANCE_PERCENT`].
+//! 2. What runs and is no task of the workload (main, gc, the rest) makes turnarounds
+//!    longer than the policy has them: at most [`LIMIT_ONE_CPU_PERCENT`] of CPUs ×
+//!    makespan on one CPU, [`LIMIT_MORE_CPUS_PERCENT`] on several. A program that
+//!    holds the handles of ended tasks, on purpose, is let through. An idle CPU is in
+//!    nobody's way and does not count.
+
+use crate::record::RunLine;
+
+/// How far the parts may be from CPUs × makespan, in % of it.
+pub const TOLERANCE_PERCENT: u64 = 1;
+/// How much may be outside the tasks, in % of CPUs × makespan.
+pub const LIMIT_ONE_CPU_PERCENT: u64 = 2;
+pub const LIMIT_MORE_CPUS_PERCENT: u64 = 5;
+
+/// Who had the CPUs of one phase, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    cpus: u32,
+    makespan_ns: u64,
+    tasks_ns: u64,
+    main_ns: u64,
+    gc_ns: u64,
+    rest_ns: u64,
+    idle_ns: u64,
+}
+
+impl Account {
+    /// Of a phase; older result lines have none, and the error names what is not there.
+    pub fn of(run: &RunLine) -> Result<Self, String> {
+        let key = |name: &str, value: Option<u64>| {
+            value.ok_or_else(|| format!("expected an account of the CPU time, found no {name}"))
+        };
+        Ok(Self {
+            cpus: run.smp,
+            makespan_ns: run.makespan_ns,
+            tasks_ns: key("tasks_run_ns", run.tasks_run_ns)?,
+            main_ns: key("main_run_ns", run.main_run_ns)?,
+            gc_ns: key("gc_run_ns", run.gc_run_ns)?,
+            rest_ns: key("rest_run_ns", run.rest_run_ns)?,
+            idle_ns: key("idle_ns", run.idle_ns)?,
+        })
+    }
+
+    /// Rules 1 and 2, of this phase.
+    pub fn check(run: &RunLine) -> Result<(), String> {
+        let account = Self::of(run)?;
+        account.closes()?;
+        if run.holds_handles {
+            return Ok(());
+        }
+        account.is_the_tasks_own()
+    }
+
+    /// CPUs × makespan.
+    fn capacity_ns(&self) -> u128 {
+        u128::from(self.cpus) * u128::from(self.makespan_ns)
+    }
+
+    fn outside_ns(&self) -> u128 {
+        [self.main_ns, self.gc_ns, self.rest_ns]
+            .into_iter()
+            .map(u128::from)
+            .sum()
+    }
+
+    /// Time outside the tasks, in % of CPUs × makespan.
+    pub fn outside_percent(&self) -> f64 {
+        self.percent(self.outside_ns())
+    }
+
+    fn percent(&self, ns: u128) -> f64 {
+        match self.capacity_ns() {
+            0 => 0.0,
+            capacity => ns as f64 / capacity as f64 * 100.0,
+        }
+    }
+
+    /// Rule 1.
+    fn closes(&self) -> Result<(), String> {
+        let sum = self.outside_ns() + u128::from(self.tasks_ns) + u128::from(self.idle_ns);
+        let capacity = self.capacity_ns();
+        if sum.abs_diff(capacity) * 100 <= capacity * u128::from(TOLERANCE_PERCENT) {
+            return Ok(());
+        }
+        let ms = |ns: u64| ns as f64 / 1e6;
+        Err(format!(
+            "the account of the CPU time does not close: tasks {:.3} + main {:.3} + gc {:.3} + rest {:.3} + idle {:.3} = {:.3} ms, expected {} x {:.3} ms within {TOLERANCE_PERCENT} %",
+            ms(self.tasks_ns),
+            ms(self.main_ns),
+            ms(self.gc_ns),
+            ms(self.rest_ns),
+            ms(self.idle_ns),
+            sum as f64 / 1e6,
+            self.cpus,
+            ms(self.makespan_ns),
+        ))
+    }
+
+    /// Rule 2.
+    fn is_the_tasks_own(&self) -> Result<(), String> {
+        let limit = if self.cpus == 1 {
+            LIMIT_ONE_CPU_PERCENT
+        } else {
+            LIMIT_MORE_CPUS_PERCENT
+        };
+        if self.outside_ns() * 100 <= self.capacity_ns() * u128::from(limit) {
+            return Ok(());
+        }
+        let mut parts = [
+            ("main", self.main_ns),
+            ("gc", self.gc_ns),
+            ("rest", self.rest_ns),
+        ];
+        parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        let [most, ..] = parts.map(|(name, _)| name);
+        let shares = parts.map(|(name, ns)| format!("{name} {:.2} %", self.percent(ns.into())));
+        Err(format!(
+            "{most} had the CPU: {:.2} % of the time is outside the tasks ({}), allowed are {limit} %",
+            self.outside_percent(),
+            shares.join(", ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{parse, tests::sample};
+
+    /// A phase of 10 ms with so many microseconds for each: tasks, main, gc, rest, idle.
+    fn run(cpus: u32, [tasks, main, gc, rest, idle]: [u64; 5]) -> RunLine {
+        let mut run = parse(&sample("realtime", "rr", &[("run", 10_000_000)]))
+            .unwrap()
+            .last()
+            .clone();
+        run.smp = cpus;
+        run.tasks_run_ns = Some(tasks * 1000);
+        run.main_run_ns = Some(main * 1000);
+        run.gc_run_ns = Some(gc * 1000);
+        run.rest_run_ns = Some(rest * 1000);
+        run.idle_ns = Some(idle * 1000);
+        run
+    }
+
+    fn fails(run: &RunLine) -> String {
+        Account::check(run).unwrap_err()
+    }
+
+    #[test]
+    fn the_account_closes_within_one_percent() {
+        for (cpus, parts) in [
+            (1, [9_900, 50, 30, 20, 0]),
+            (1, [9_900, 0, 0, 0, 0]),
+            (1, [10_100, 0, 0, 0, 0]),
+            (2, [12_000, 500, 300, 200, 7_000]),
+        ] {
+            assert_eq!(Account::check(&run(cpus, parts)), Ok(()), "{parts:?}");
+        }
+        assert_eq!(
+            fails(&run(1, [8_000, 100, 50, 1, 0])),
+            "the account of the CPU time does not close: tasks 8.000 + main 0.100 + gc 0.050 + rest 0.001 + idle 0.000 = 8.151 ms, expected 1 x 10.000 ms within 1 %"
+        );
+        assert!(fails(&run(1, [10_101, 0, 0, 0, 0])).contains("does not close"));
+        assert!(fails(&run(2, [10_000, 0, 0, 0, 9_799])).contains("expected 2 x 10.000 ms"));
+    }
+
+    #[test]
+    fn time_outside_the_tasks_is_limited_and_said_whose_it_is() {
+        assert_eq!(Account::check(&run(1, [9_800, 50, 100, 50, 0])), Ok(()));
+        assert_eq!(
+            fails(&run(1, [9_799, 50, 101, 50, 0])),
+            "gc had the CPU: 2.01 % of the time is outside the tasks (gc 1.01 %, main 0.50 %, rest 0.50 %), allowed are 2 %"
+        );
+        assert!(fails(&run(1, [9_700, 0, 0, 300, 0])).starts_with("rest had the CPU"));
+        // Of two CPUs, as a share of both.
+        assert_eq!(Account::check(&run(2, [19_000, 1_000, 0, 0, 0])), Ok(()));
+        assert!(fails(&run(2, [18_999, 1_001, 0, 0, 0])).ends_with("allowed are 5 %"));
+        // An idle CPU is in nobody's way.
+        assert_eq!(Account::check(&run(1, [5_000, 0, 0, 0, 5_000])), Ok(()));
+    }
+
+    #[test]
+    fn a_program_that_holds_handles_is_let_through_and_its_account_must_close() {
+        let mut held = run(1, [5_000, 0, 5_000, 0, 0]);
+        held.holds_handles = true;
+        assert_eq!(Account::check(&held), Ok(()));
+        assert_eq!(Account::of(&held).unwrap().outside_percent(), 50.0);
+        held.gc_run_ns = Some(0);
+        assert!(fails(&held).contains("does not close"));
+    }
+
+    #[test]
+    fn a_line_without_an_account_says_so() {
+        let mut old = run(1, [10_000, 0, 0, 0, 0]);
+        old.gc_run_ns = None;
+        assert_eq!(
+            fails(&old),
+            "expected an account of the CPU time, found no gc_run_ns"
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! The CSV files that pages name: one figure in a line, found by what stands in the
+//! other columns.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::spread::Spread;
+
+/// Column and what must stand in it.
+pub type Filter = BTreeMap<String, String>;
+
+/// Files, each read once.
+#[derive(Default)]
+pub struct Files {
+    read: BTreeMap<PathBuf, Data>,
+}
+
+impl Files {
+    pub fn get(&mut self, path: &Path) -> Result<&Data> {
+        if !self.read.contains_key(path) {
+            let data = Data::read(path).with_context(|| path.display().to_string())?;
+            self.read.insert(path.to_owned(), data);
+        }
+        Ok(&self.read[path])
+    }
+}
+
+pub struct Data {
+    columns: Vec<String>,
+    lines: Vec<Vec<String>>,
+}
+
+/// One figure, and with how many decimals the file has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    pub spread: Spread,
+    pub decimals: usize,
+}
+
+impl Data {
+    fn read(path: &Path) -> Result<Self> {
+        let mut reader = csv::Reader::from_path(path)?;
+        let words = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
+        let columns = words(reader.headers()?);
+        let lines = reader
+            .records()
+            .map(|record| Ok(words(&record?)))
+            .collect::<Result<_>>()?;
+        Ok(Self { columns, lines })
+    }
+
+    fn column(&self, name: &str) -> Result<usize> {
+        match self.columns.iter().position(|column| column == name) {
+            Some(column) => Ok(column),
+            None => bail!(
+                "expected some of {}, found `{name}`",
+                self.columns.join(" ")
+            ),
+        }
+    }
+
+    fn lines<'a>(&'a self, filter: &Filter) -> Result<Vec<&'a [String]>> {
+        let wanted: Vec<(usize, &String)> = filter
+            .iter()
+            .map(|(name, word)| Ok((self.column(name)?, word)))
+            .collect::<Result<_>>()?;
+        let all = |line: &&Vec<String>| wanted.iter().all(|(column, word)| line[*column] == **word);
+        Ok(self.lines.iter().filter(all).map(Vec::as_slice).collect())
+    }
+
+    /// The filter of words that each stand in one column only.
+    pub fn filter(&self, words: &[String]) -> Result<Filter> {
+        let column_of = |word: &String| {
+            let has = |column: &usize| self.lines.iter().any(|line| line[*column] == *word);
+            let columns: Vec<usize> = (0..self.columns.len()).filter(has).collect();
+            let [column] = columns[..] else {
+                bail!(
+                    "expected `{word}` in one column, found it in {}",
+                    columns.len()
+                );
+            };
+            Ok((self.columns[column].clone(), word.clone()))
+        };
+        words.iter().map(column_of).collect()
+    }
+
+    /// What stands in a column of the lines that fit, each word once, in their order.
+    pub fn words(&self, column: &str, filter: &Filter) -> Result<Vec<String>> {
+        let column = self.column(column)?;
+        let mut words: Vec<String> = Vec::new();
+        for line in self.lines(filter)? {
+            if !words.contains(&line[column]) {
+                words.push(line[column].clone());
+            }
+        }
+        if words.is_empty() {
+            bail!("expected lines with {}, found none", show(filter));
+        }
+        Ok(words)
+    }
+
+    /// The one line that fits; nothing if its value is empty. A file without ranges
+    /// has figures of one tick phase.
+    pub fn figure(&self, filter: &Filter) -> Result<Option<Figure>> {
+        let lines = self.lines(filter)?;
+        let [line] = lines[..] else {
+            bail!(
+                "expected one line with {}, found {}",
+                show(filter),
+                lines.len()
+            );
+        };
+        let value = &line[self.column("value")?];
+        if value.is_empty() {
+            return Ok(None);
+        }
+        let number = |text: &str| -> Result<f64> {
+            text.parse().with_context(|| {
+                format!("expected a number where {}, found `{text}`", show(filter))
+            })
+        };
+        let or_value = |name: &str| match self.column(name) {
+            Ok(column) => number(&line[column]),
+            Err(_) => number(value),
+        };
+        let count = match self.column("phases") {
+            Ok(column) => number(&line[column])? as usize,
+            Err(_) => 1,
+        };
+        let spread = Spread {
+            first: number(value)?,
+            least: or_value("min")?,
+            mean: or_value("mean")?,
+            most: or_value("max")?,
+            count,
+        };
+        let decimals = value.split_once('.').map_or(0, |(_, digits)| digits.len());
+        Ok(Some(Figure { spread, decimals }))
+    }
+}
+
+/// `app realtime, arch x86_64`.
+fn show(filter: &Filter) -> String {
+    let words: Vec<_> = filter
+        .iter()
+        .map(|(name, word)| format!("{name} {word}"))
+        .collect();
+    words.join(", ")
+}

@@ -1,0 +1,299 @@
+//! The words of a mark, and the text that they stand for.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::data::{Data, Figure, Files, Filter};
+use crate::spread::{Spread, deviation, letters};
+
+/// What stands where the CSV file has an empty value.
+const MISSING: &str = "-";
+
+/// Which of a figure's values is shown.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Show {
+    /// The mean over the tick phases.
+    Mean,
+    /// That, and ± how far any tick phase is from it if there are several.
+    Range,
+    /// What the first tick phase gave, as `make run` prints it.
+    Value,
+}
+
+/// Which cells of a table compete: those in a column with each other, or in a row.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Compare {
+    Rows,
+    Columns,
+}
+
+/// Rows or columns.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Axis {
+    /// One for each word in this column of the file.
+    Of(String),
+    /// These.
+    These(Vec<Line>),
+}
+
+/// A row or a column.
+#[derive(Clone, Debug, Deserialize)]
+struct Line {
+    title: String,
+    decimals: Option<usize>,
+    show: Option<Show>,
+    #[serde(flatten)]
+    filter: Filter,
+}
+
+/// `<!-- table {…} -->`.
+#[derive(Debug, Deserialize)]
+pub struct Table {
+    csv: String,
+    /// Above the titles of the rows.
+    title: String,
+    rows: Axis,
+    columns: Axis,
+    /// As the file has them if neither this nor the row or column says.
+    decimals: Option<usize>,
+    /// Titles of rows and columns in bold.
+    #[serde(default)]
+    bold: Vec<String>,
+    show: Option<Show>,
+    /// Cells whose ranges overlap share a letter.
+    compare: Option<Compare>,
+    #[serde(flatten)]
+    filter: Filter,
+}
+
+/// `<!-- figure {…} -->`: the mean, unless `show` says otherwise.
+#[derive(Debug, Deserialize)]
+pub struct Inline {
+    csv: String,
+    decimals: Option<usize>,
+    show: Option<Show>,
+    /// What stands in the file's columns, whichever they are.
+    #[serde(default)]
+    words: Vec<String>,
+    /// The figure is its ratio to the one with these words instead.
+    #[serde(default)]
+    over: Vec<String>,
+    #[serde(flatten)]
+    filter: Filter,
+}
+
+/// The short form of a figure's words: `x86_64 stock-cfs / cfs .2` is the ratio of
+/// stock-cfs to cfs on x86_64 with two decimals.
+pub fn short(words: &str) -> Map<String, Value> {
+    let mut found = Map::new();
+    let mut key = "words";
+    let mut lists: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for word in words.split_whitespace() {
+        let decimals = word.strip_prefix('.').map(str::parse::<usize>);
+        match (word, decimals) {
+            ("/", _) => key = "over",
+            ("mean" | "range", _) => drop(found.insert("show".into(), word.into())),
+            (_, Some(Ok(decimals))) => drop(found.insert("decimals".into(), decimals.into())),
+            _ => lists.entry(key).or_default().push(word.into()),
+        }
+    }
+    found.extend(
+        lists
+            .into_iter()
+            .map(|(key, list)| (key.to_owned(), list.into())),
+    );
+    found
+}
+
+impl Inline {
+    /// What stands between the marks.
+    pub fn text(&self, folder: &Path, files: &mut Files) -> Result<String> {
+        let data = files.get(&folder.join(&self.csv))?;
+        let filter = joined(&self.filter, &data.filter(&self.words)?);
+        let Some(figure) = data.figure(&filter)? else {
+            return Ok(MISSING.to_owned());
+        };
+        let show = self.show.unwrap_or(Show::Mean);
+        if self.over.is_empty() {
+            return Ok(number(&figure, self.decimals, show));
+        }
+        let of = |figure: &Figure| match show {
+            Show::Value => figure.spread.first,
+            Show::Mean | Show::Range => figure.spread.mean,
+        };
+        let below = data
+            .figure(&joined(&filter, &data.filter(&self.over)?))?
+            .context("expected a figure to divide by, found an empty value")?;
+        let ratio = of(&figure) / of(&below);
+        Ok(grouped(ratio, self.decimals.unwrap_or(2)))
+    }
+}
+
+impl Table {
+    /// The lines of the table.
+    pub fn lines(&self, folder: &Path, files: &mut Files) -> Result<Vec<String>> {
+        let data = files.get(&folder.join(&self.csv))?;
+        let rows = self.axis(&self.rows, data)?;
+        let columns = self.axis(&self.columns, data)?;
+        let mut cells = Vec::new();
+        for row in &rows {
+            let mut of_row = Vec::new();
+            for column in &columns {
+                let filter = joined(&joined(&self.filter, &row.filter), &column.filter);
+                of_row.push(data.figure(&filter)?);
+            }
+            cells.push(of_row);
+        }
+        let letters = self.letters(&cells);
+        let bold = |line: &Line| self.bold.contains(&line.title);
+        let mark = |text: String, bold: bool| match bold {
+            true => format!("**{text}**"),
+            false => text,
+        };
+        let titles: Vec<_> = columns
+            .iter()
+            .map(|column| mark(column.title.clone(), bold(column)))
+            .collect();
+        let mut lines = vec![
+            format!("| {} | {} |", self.title, titles.join(" | ")),
+            format!("|---|{}", "--:|".repeat(columns.len())),
+        ];
+        for (i, row) in rows.iter().enumerate() {
+            let cell = |(j, column): (usize, &Line)| {
+                let Some(figure) = cells[i][j] else {
+                    return MISSING.to_owned();
+                };
+                let decimals = row.decimals.or(column.decimals).or(self.decimals);
+                let show = row.show.or(column.show).or(self.show);
+                let show = show.unwrap_or(Show::Range);
+                let text = number(&figure, decimals, show);
+                let text = mark(text, bold(row) || bold(column));
+                match letters[i][j].as_str() {
+                    "" => text,
+                    letters => format!("{text} <sup>{letters}</sup>"),
+                }
+            };
+            let of_row: Vec<_> = columns.iter().enumerate().map(cell).collect();
+            lines.push(format!(
+                "| {} | {} |",
+                mark(row.title.clone(), bold(row)),
+                of_row.join(" | ")
+            ));
+        }
+        Ok(lines)
+    }
+
+    fn axis(&self, axis: &Axis, data: &Data) -> Result<Vec<Line>> {
+        match axis {
+            Axis::These(lines) => Ok(lines.clone()),
+            Axis::Of(column) => {
+                let line = |word: String| Line {
+                    title: word.clone(),
+                    decimals: None,
+                    show: None,
+                    filter: [(column.clone(), word)].into(),
+                };
+                let words = data.words(column, &self.filter)?;
+                Ok(words.into_iter().map(line).collect())
+            }
+        }
+    }
+
+    /// For each cell the letters that it shares with the ones it overlaps with. One
+    /// tick phase tells nothing of a range, so there are none of it.
+    fn letters(&self, cells: &[Vec<Option<Figure>>]) -> Vec<Vec<String>> {
+        let of = |i: usize, j: usize| cells[i][j].map(|figure| figure.spread);
+        let (rows, columns) = (cells.len(), cells.first().map_or(0, Vec::len));
+        let mut found = vec![vec![String::new(); columns]; rows];
+        let ranges = |line: Vec<Option<Spread>>| match line.iter().flatten().any(|s| s.count > 1) {
+            true => letters(&line),
+            false => vec![String::new(); line.len()],
+        };
+        match self.compare {
+            None => {}
+            Some(Compare::Columns) => {
+                for (i, row) in found.iter_mut().enumerate() {
+                    *row = ranges((0..columns).map(|j| of(i, j)).collect());
+                }
+            }
+            Some(Compare::Rows) => {
+                for j in 0..columns {
+                    let words = ranges((0..rows).map(|i| of(i, j)).collect());
+                    for (row, word) in found.iter_mut().zip(words) {
+                        row[j] = word;
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The words of `a`, where `b` has none for the same column.
+fn joined(a: &Filter, b: &Filter) -> Filter {
+    let mut joined = a.clone();
+    joined.extend(b.clone());
+    joined
+}
+
+fn number(figure: &Figure, decimals: Option<usize>, show: Show) -> String {
+    let decimals = decimals.unwrap_or(figure.decimals);
+    let spread = &figure.spread;
+    match show {
+        Show::Value => grouped(spread.first, decimals),
+        Show::Mean => grouped(spread.mean, decimals),
+        Show::Range => {
+            let text = format!("{} {}", grouped(spread.mean, decimals), deviation(spread));
+            text.trim_end().to_owned()
+        }
+    }
+}
+
+/// `1,683.9`. What ends in a 5 that is dropped goes up, as people round the file's text.
+fn grouped(value: f64, decimals: usize) -> String {
+    // Binary fractions are a little below or above what the text says.
+    const TIE: f64 = 1e-12;
+    let value = value * (1.0 + TIE);
+    let text = format!("{value:.decimals$}");
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.as_str()),
+    };
+    let (whole, fraction) = match digits.split_once('.') {
+        Some((whole, fraction)) => (whole, format!(".{fraction}")),
+        None => (digits, String::new()),
+    };
+    let mut groups = String::new();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 {
+            groups.push(',');
+        }
+        groups.push(digit);
+    }
+    format!("{sign}{groups}{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let of = |value, decimals| grouped(value, decimals);
+        assert_eq!(of(1683.86, 1), "1,683.9");
+        assert_eq!(of(550056.0, 0), "550,056");
+        assert_eq!(of(999.96, 1), "1,000.0");
+        assert_eq!(of(392.012, 3), "392.012");
+        assert_eq!(
+            [of(808.5, 0), of(1722.35, 1), of(0.9675, 3)],
+            ["809", "1,722.4", "0.968"]
+        );
+        assert_eq!(of(-1234567.5, 1), "-1,234,567.5");
+    }
+}
