@@ -8,6 +8,7 @@ mod meter;
 mod rewrite;
 mod share;
 mod tasks;
+mod yielders;
 
 use alloc::{format, vec::Vec};
 
@@ -17,12 +18,13 @@ use sched_tests_common::{
     runner::{print_heading, print_lines, setting},
 };
 
-const CASES: [(&str, fn()); 14] = [
+const CASES: [(&str, fn()); 15] = [
     ("clock", clock::run),
     ("meter", meter::run),
     ("tasks", tasks::run),
     ("calls", calls::run),
     ("share", share::run),
+    ("yielders", yielders::run),
     ("rewrite", rewrite::run),
     ("changed-loops", changed::loops),
     ("changed-more", changed::more),
