@@ -4,7 +4,7 @@
 
 use axsched_ext::conformance::{Beside, Load};
 use axsched_ext::model::{Config, CpuMask, MaxWait, Op, Program};
-use axsched_ext::{BaseScheduler, cfs, sjf};
+use axsched_ext::{BaseScheduler, cfs, pbg, sjf};
 use proptest::prelude::*;
 
 /// A scheduler of the registry's `axsched`, whose trait is ours by another name.
@@ -112,6 +112,14 @@ pub fn fifo_beside(beside: &Beside) -> Option<u64> {
 pub fn rr_beside(beside: &Beside) -> Option<u64> {
     let turns = beside.job_ticks.div_ceil(4);
     Some(beside.job_ticks + (turns + 1) * beside.round_ticks())
+}
+
+/// PBG with a plan of so many tasks, all of them far shorter: each is demoted within
+/// [`OVERRUN_TICKS`](pbg::OVERRUN_TICKS) whole ticks of its own, and then round robin
+/// runs.
+pub fn planned_beside<const PLANNED: u64>(beside: &Beside) -> Option<u64> {
+    let followed = PLANNED * (u64::from(pbg::OVERRUN_TICKS) + 1);
+    Some(rr_beside(beside)? + followed)
 }
 
 /// CFS: an equal share, and the longest wait.

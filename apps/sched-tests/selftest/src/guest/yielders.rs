@@ -12,9 +12,8 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 use axtask::WaitQueue;
-use kernel_guard::NoPreempt;
 use sched_tests_common::{
-    platform::{now_ns, println, yield_now},
+    platform::{Gate, now_ns, println, yield_now},
     work,
 };
 
@@ -35,11 +34,11 @@ pub fn run() {
     let ended = axtask::spawn(|| {});
     ended.join();
 
-    let guard = NoPreempt::new();
     let start_ns = now_ns();
-    axtask::spawn(job);
-    axtask::spawn(yielder);
-    drop(guard);
+    Gate::new().submit(|| {
+        axtask::spawn(job);
+        axtask::spawn(yielder);
+    });
     DONE.wait_until(|| IS_DONE.load(Acquire));
     drop(ended);
 
