@@ -1077,6 +1077,15 @@ where
     W: Deref<Target = ModelTask>,
 {
     let mut rng = Rng(s.promises.seed ^ 26);
+    // Long ticks: the sleepers are to stay in step.
+    let config = Config {
+        tick_period: 1_000,
+        ..s.config()
+    };
+    let crowd = crowd(config.tick_period);
+    if (s.promises.max_wait)(&Load::of(&crowd, &config)) != MaxWait::default() {
+        s.run_everywhere(config, crowd)?;
+    }
     for _ in 0..s.promises.random_programs / 10 {
         let config = Config {
             tick_period: 15 + rng.below(20),
@@ -1089,6 +1098,16 @@ where
         }
     }
     Ok(())
+}
+
+/// Many hogs and half as many sleepers in step, which on several CPUs change queues at
+/// each wake.
+fn crowd(tick: u64) -> Program {
+    let hog = Program::new("hog", [Op::Run(60 * tick)]);
+    let sleeper = [Op::Run(tick + tick / 2), Op::Sleep(tick + tick / 2)];
+    let sleeper = Program::repeat("sleeper", 200, &sleeper);
+    let hogs = std::iter::repeat_n(hog, 32);
+    family(hogs.chain(std::iter::repeat_n(sleeper, 16)))
 }
 
 /// Two to seven tasks that are ready most of the time, some of them late.

@@ -221,6 +221,17 @@ fn rule_5_a_shorter_arrival_preempts_at_the_next_tick() {
 }
 
 #[test]
+fn rule_5_one_that_is_overdue_gives_way_to_others_that_are() {
+    let (mut bench, [long, other]) = taught([("long", 100 * TICK), ("other", 10)]);
+    bench.wake(&long);
+    bench.run(1000 * TICK);
+    bench.wake(&other);
+    assert_eq!(bench.pick(), "long", "due for 200 ticks");
+    bench.tick();
+    assert_eq!(bench.tick(), "other");
+}
+
+#[test]
 fn rule_5_whoever_is_dispatched_has_a_whole_tick() {
     let (mut bench, [long, short]) = taught([("long", 100 * TICK), ("short", 10)]);
     bench.wake(&long);
