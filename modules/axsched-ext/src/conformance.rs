@@ -41,7 +41,12 @@
 //!     preemption.
 //! 23. `migrants_arrive`: also when their helper is preempted.
 //! 24. `a_wake_may_ask_for_rescheduling`: see [`Config::wake_resched`].
-//! 25. `random_programs`: all of it mixed, on machines of all kinds.
+//! 25. `a_job_gets_done_beside_yielders`: 1, 2, 3, 10 and 100 tasks that do nothing but
+//!     yield, and a `gc` that spins over a held handle, delay it by no more than the
+//!     policy [promises](Promises::done_beside).
+//! 26. `nobody_waits_for_longer_than_promised`: hogs, workers, yielders, sleepers and
+//!     late tasks beside each other for hundreds of ticks.
+//! 27. `random_programs`: all of it mixed, on machines of all kinds.
 //!
 //! A scheduler that follows another crate's copy of the trait needs a newtype
 //! that forwards the seven calls.
@@ -99,6 +104,8 @@ pub struct Load<'a> {
     pub longest_guarded: u64,
     /// [`Program::serial_time`] of it all.
     pub serial_time: u64,
+    /// Whether a task [sets a priority](Program::sets_priorities).
+    pub sets_priorities: bool,
     /// The machine.
     pub config: &'a Config,
 }
@@ -110,8 +117,28 @@ impl<'a> Load<'a> {
             tasks: (main.tasks() + config.cpus) as u64,
             longest_guarded: main.longest_guarded(),
             serial_time: main.serial_time(config),
+            sets_priorities: main.sets_priorities(),
             config,
         }
+    }
+}
+
+/// A job beside tasks that do nothing but yield, on one CPU; all are ready when it
+/// begins. What a bound on its end may depend on.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside {
+    /// The CPU time of the job, in ticks, rounded up.
+    pub job_ticks: u64,
+    /// The yielders, `gc` included.
+    pub yielders: u64,
+    /// How many of them a tick has room for.
+    pub yields_per_tick: u64,
+}
+
+impl Beside {
+    /// The time in which each of the yielders runs once, in ticks, rounded up.
+    pub fn round_ticks(&self) -> u64 {
+        self.yielders.div_ceil(self.yields_per_tick)
     }
 }
 
@@ -121,6 +148,9 @@ pub struct Promises {
     /// The longest wait of a ready task; no bound by default, and none is
     /// applied in rule 24, where a waker can take the CPU as often as it likes.
     pub max_wait: fn(&Load<'_>) -> MaxWait,
+    /// After how many ticks a job is done beside yielders; `None`, the default, is no
+    /// bound, and rule 25 is not tried.
+    pub done_beside: fn(&Beside) -> Option<u64>,
     /// The policy picks a task again that yielded, although others are ready.
     /// Only for a plan that says so.
     pub repick_after_yield: bool,
@@ -130,7 +160,7 @@ pub struct Promises {
     pub max_cpus: usize,
     /// See [`Config::on_time`].
     pub on_time: fn(u64),
-    /// How many programs rules 3 and 25 make up.
+    /// How many programs rules 3, 26 and 27 make up.
     pub random_programs: u32,
     /// Where they start from. Same seed, same programs.
     pub seed: u64,
@@ -140,6 +170,7 @@ impl Default for Promises {
     fn default() -> Self {
         Self {
             max_wait: |_| MaxWait::default(),
+            done_beside: |_| None,
             repick_after_yield: false,
             max_gc_streak: 4,
             max_cpus: 4,
@@ -281,7 +312,7 @@ macro_rules! named {
     ($($rule:ident),* $(,)?) => { [$((stringify!($rule), $rule)),*] };
 }
 
-fn rules<S, W>() -> [Rule<S, W>; 25]
+fn rules<S, W>() -> [Rule<S, W>; 27]
 where
     S: BaseScheduler<SchedItem = Arc<W>>,
     W: Deref<Target = ModelTask>,
@@ -311,6 +342,8 @@ where
         the_preempted_stay_ready,
         migrants_arrive,
         a_wake_may_ask_for_rescheduling,
+        a_job_gets_done_beside_yielders,
+        nobody_waits_for_longer_than_promised,
         random_programs,
     ]
 }
@@ -788,7 +821,7 @@ where
 }
 
 // ---------------------------------------------------------------------------
-// Rules 14 to 25: programs in the model
+// Rules 14 to 27: programs in the model
 // ---------------------------------------------------------------------------
 
 /// A `main` that spawns all of `children` and joins them in order.
@@ -979,6 +1012,130 @@ where
         s.run_unbounded(config, program)?;
     }
     Ok(())
+}
+
+/// In rule 25, where a yield costs a call and a switch.
+const YIELDS_PER_TICK: u64 = 16;
+
+fn a_job_gets_done_beside_yielders<S, W>(s: &mut Subject<'_, S, W>) -> Holds
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    for yielders in [1, 2, 3, 10, 100] {
+        for job_ticks in [1_u64, 20, 100] {
+            let config = s.config();
+            let yield_cost = config.call_cost + config.switch_cost;
+            let beside = Beside {
+                // Its switches are its time, too: one a tick at most.
+                job_ticks: job_ticks + job_ticks.div_ceil(YIELDS_PER_TICK - 1) + 1,
+                yielders: yielders + 1,
+                yields_per_tick: YIELDS_PER_TICK,
+            };
+            let Some(bound) = (s.promises.done_beside)(&beside) else {
+                return Ok(());
+            };
+            let tick_period = YIELDS_PER_TICK * yield_cost;
+            let config = Config {
+                tick_period,
+                // The bound is what ends it, or finds it too late.
+                time_limit: Some((2 * bound + 100) * tick_period),
+                ..config
+            };
+            let report = s.run(config, beside_yielders(job_ticks * tick_period, yielders))?;
+            let took = report.task("job").and_then(|job| job.turnaround());
+            let took = took.map_or(u64::MAX, |units| units.div_ceil(tick_period));
+            let call = format!("a job of {job_ticks} ticks beside {yielders} yielders and gc");
+            expect(
+                &call,
+                format!("its end after {bound} ticks at most"),
+                took,
+                took <= bound,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The job notifies when it is done, which the yielders wait for; `main` holds a dead
+/// task's handle meanwhile, over which `gc` spins.
+fn beside_yielders(job_units: u64, yielders: u64) -> Program {
+    const DONE: u8 = 0;
+    let (queue, resched) = (DONE, false);
+    let job = [Op::Run(job_units), Op::Notify { queue, resched }];
+    let yielder = Program::new("yielder", [Op::YieldUntil { queue }]);
+    let mut ops = vec![Op::Spawn(Program::new("dead", [])), Op::Join(0)];
+    ops.extend([Op::PreemptOff, Op::Spawn(Program::new("job", job))]);
+    ops.extend((0..yielders).map(|_| Op::Spawn(yielder.clone())));
+    ops.extend([Op::PreemptOn, Op::Join(1)]);
+    Program::new("main", ops)
+}
+
+fn nobody_waits_for_longer_than_promised<S, W>(s: &mut Subject<'_, S, W>) -> Holds
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    let mut rng = Rng(s.promises.seed ^ 26);
+    // Long ticks: the sleepers are to stay in step.
+    let config = Config {
+        tick_period: 1_000,
+        ..s.config()
+    };
+    let crowd = crowd(config.tick_period);
+    if (s.promises.max_wait)(&Load::of(&crowd, &config)) != MaxWait::default() {
+        s.run_everywhere(config, crowd)?;
+    }
+    for _ in 0..s.promises.random_programs / 10 {
+        let config = Config {
+            tick_period: 15 + rng.below(20),
+            switch_cost: rng.below(4),
+            ..s.config()
+        };
+        let program = busy_program(&mut rng, config.tick_period);
+        if (s.promises.max_wait)(&Load::of(&program, &config)) != MaxWait::default() {
+            s.run_everywhere(config, program)?;
+        }
+    }
+    Ok(())
+}
+
+/// Many hogs and half as many sleepers in step, which on several CPUs change queues at
+/// each wake.
+fn crowd(tick: u64) -> Program {
+    let hog = Program::new("hog", [Op::Run(60 * tick)]);
+    let sleeper = [Op::Run(tick + tick / 2), Op::Sleep(tick + tick / 2)];
+    let sleeper = Program::repeat("sleeper", 200, &sleeper);
+    let hogs = std::iter::repeat_n(hog, 32);
+    family(hogs.chain(std::iter::repeat_n(sleeper, 16)))
+}
+
+/// Two to seven tasks that are ready most of the time, some of them late.
+fn busy_program(rng: &mut Rng, tick: u64) -> Program {
+    const DONE: u8 = 0;
+    let (queue, resched) = (DONE, false);
+    let (mut ops, mut ending) = (Vec::new(), Vec::new());
+    for child in 0..2 + rng.below(6) as usize {
+        if rng.one_in(3) {
+            ops.push(Op::Sleep((10 + rng.below(200)) * tick));
+        }
+        let kind = rng.below(5);
+        let mut up_to = |ticks: u64| 1 + rng.below(ticks * tick);
+        let task = match kind {
+            0 => Program::new("hog", [Op::Run(up_to(600))]),
+            1 => Program::repeat("worker", 60, &[Op::Run(up_to(5)), Op::Yield]),
+            2 => Program::repeat("sleeper", 10, &[Op::Run(up_to(3)), Op::Sleep(up_to(60))]),
+            3 => Program::new("late hog", [Op::Sleep(up_to(400)), Op::Run(up_to(300))]),
+            _ => Program::new("yielder", [Op::YieldUntil { queue }]),
+        };
+        if &*task.name != "yielder" {
+            ending.push(Op::Join(child));
+        }
+        ops.push(Op::Spawn(task));
+    }
+    ops.extend(ending);
+    ops.push(Op::Notify { queue, resched });
+    Program::new("main", ops)
 }
 
 fn random_programs<S, W>(s: &mut Subject<'_, S, W>) -> Holds

@@ -190,6 +190,11 @@ pub enum Op {
         /// Yield afterwards, as `notify_one(true)` does.
         resched: bool,
     },
+    /// Yields until the wait queue has a permit, and leaves it there: a busy wait.
+    YieldUntil {
+        /// Which wait queue.
+        queue: u8,
+    },
     /// `spawn()`; keeps the handle under the next number, from 0.
     Spawn(Program),
     /// Waits for the n-th task this task spawned, and keeps the handle. Nothing
@@ -270,6 +275,39 @@ impl Program {
         longest
     }
 
+    /// The longest time that this program itself has the CPU between two points at
+    /// which it surely gives it away, with what its calls and switches cost.
+    pub fn longest_burst(&self, config: &Config) -> u64 {
+        let call = 2 * (config.call_cost + config.switch_cost);
+        let (mut burst, mut longest) = (0, 0);
+        for op in &self.ops {
+            burst += match op {
+                Op::Run(units) => units + (1 + units / config.tick_period) * call,
+                _ => call,
+            };
+            longest = longest.max(burst);
+            let gives_away = match op {
+                Op::Yield | Op::YieldUntil { .. } => true,
+                Op::Sleep(units) => *units > 0,
+                Op::Notify { resched, .. } => *resched,
+                _ => false,
+            };
+            if gives_away {
+                burst = 0;
+            }
+        }
+        longest.max(call)
+    }
+
+    /// Whether this program, or any that it spawns, sets a priority.
+    pub fn sets_priorities(&self) -> bool {
+        self.ops.iter().any(|op| match op {
+            Op::SetPriority(_) => true,
+            Op::Spawn(child) => child.sets_priorities(),
+            _ => false,
+        })
+    }
+
     /// The time this program and all it spawns would take one after another,
     /// each step with every latency it can meet.
     pub fn serial_time(&self, config: &Config) -> u64 {
@@ -302,6 +340,9 @@ pub struct MaxWait {
     pub dispatches: Option<u64>,
     /// In time units.
     pub time: Option<u64>,
+    /// What is added to [`time`](Self::time) for each task: so many times the
+    /// [longest burst](Program::longest_burst) of its own program.
+    pub own_bursts: u64,
 }
 
 /// The machine, its costs, and what the policy under test promises.
@@ -916,6 +957,8 @@ struct Record<W> {
     /// The next step of its program, and how much of that step is done.
     pc: usize,
     done: u64,
+    /// [`Program::longest_burst`]; of gc and the helpers, that of an empty one.
+    longest_burst: u64,
     block: Option<BlockOn<W>>,
     handles: Vec<Option<Arc<W>>>,
     /// How many of others' `handles` hold this task.
@@ -1170,6 +1213,12 @@ where
     fn new_task(&mut self, name: &str, kind: Kind<W>, mask: CpuMask) -> Arc<W> {
         let inner = ModelTask::new(self.tasks.len(), name);
         let label = inner.label.clone();
+        let longest_burst = match &kind {
+            Kind::Program(program) => program.longest_burst(self.config),
+            Kind::Idle | Kind::Gc | Kind::Helper(_) => {
+                Program::new(name, []).longest_burst(self.config)
+            }
+        };
         let task = Arc::new((self.wrap)(inner));
         self.tasks.push(Record {
             kind,
@@ -1184,6 +1233,7 @@ where
             preempt_off: 0,
             pc: 0,
             done: 0,
+            longest_burst,
             block: None,
             handles: Vec::new(),
             held: 0,
@@ -1414,7 +1464,8 @@ where
         task.report.max_wait_dispatches = task.report.max_wait_dispatches.max(dispatches);
         let bound = self.config.max_wait;
         let within = |found: u64, limit: Option<u64>| limit.is_none_or(|limit| found <= limit);
-        if within(dispatches, bound.dispatches) && within(time, bound.time) {
+        let own = bound.own_bursts * task.longest_burst;
+        if within(dispatches, bound.dispatches) && within(time, bound.time.map(|time| time + own)) {
             return Ok(());
         }
         Err(Violation::Starved {
@@ -1734,6 +1785,12 @@ where
             Op::Yield => {
                 task.pc += 1;
                 return self.yield_current(c);
+            }
+            Op::YieldUntil { queue } => {
+                if self.wait_queues.get(&queue).is_none_or(|w| w.permits == 0) {
+                    return self.yield_current(c);
+                }
+                task.pc += 1;
             }
             Op::Sleep(units) => {
                 let deadline = now + units;

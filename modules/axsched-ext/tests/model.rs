@@ -5,24 +5,29 @@
 mod common;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use axsched_ext::cfs::CfsScheduler;
-use axsched_ext::clock::VirtualClock;
+use axsched_ext::clock::{Clock, VirtualClock};
 use axsched_ext::conformance::{Coverage, Load, Promises, check};
 use axsched_ext::event::Adapter;
 use axsched_ext::mlfq::MlfqScheduler;
 use axsched_ext::model::{
-    Config, CpuMask, Failure, MaxWait, ModelTask, Op, Program, Report, State, Violation, run,
+    Config, CpuMask, Failure, Label, MaxWait, ModelTask, Op, Program, Report, State, TaskId,
+    Violation, What, run,
 };
 use axsched_ext::pbg::{Mailbox, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Phase};
-use axsched_ext::sjf::SjfScheduler;
+use axsched_ext::sjf::{self, SjfScheduler};
 use axsched_ext::{
     BaseScheduler, CfsTask, FifoScheduler, FifoTask, MlfqTask, RrScheduler, RrTask, SjfTask,
 };
-use common::{Stock, a_slice_each, each_other_once, machine, program};
+use common::{
+    RESET, Stock, a_slice_each, cfs_beside, cfs_waits, each_other_once, fifo_beside, machine,
+    mlfq_beside, mlfq_waits, planned_beside, program, rr_beside, sjf_beside, sjf_waits,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed, TestError, TestRunner};
 
@@ -611,7 +616,7 @@ fn a_wait_beyond_the_bound_is_starvation() {
         repick_after_yield: true,
         max_wait: MaxWait {
             dispatches: Some(10),
-            time: None,
+            ..MaxWait::default()
         },
         ..Config::default()
     };
@@ -626,8 +631,8 @@ fn a_wait_beyond_the_bound_is_starvation() {
     let main = Program::new("main", [long, Op::Yield]);
     let time = Config {
         max_wait: MaxWait {
-            dispatches: None,
             time: Some(300),
+            ..MaxWait::default()
         },
         ..Config::default()
     };
@@ -827,6 +832,113 @@ fn the_suite_names_the_rule_that_each_fault_breaks() {
     }
 }
 
+/// SJF as it was: the due time of a preempted task is computed anew, at each
+/// preemption, from all that its burst has had. For one queue.
+#[derive(Default)]
+struct DueAnew {
+    /// By due time, then by arrival.
+    ready: BTreeMap<(u64, u64), Task>,
+    arrivals: u64,
+    yielder: Option<Task>,
+    /// Who has the CPU, and since when it has not been charged.
+    running: Option<(TaskId, u64)>,
+    ticked: bool,
+    /// Each task's expected burst, and what the present one has had.
+    known: BTreeMap<TaskId, (u64, u64)>,
+}
+
+impl DueAnew {
+    const PATIENCE: u64 = 16;
+
+    fn due(&self, task: TaskId) -> u64 {
+        let &(expected, used) = self.known.get(&task).unwrap_or(&(0, 0));
+        VirtualClock::now().0 + Self::PATIENCE * expected.max(used)
+    }
+
+    fn charge(&mut self) {
+        if let Some((task, since)) = &mut self.running {
+            let now = VirtualClock::now().0;
+            self.known.entry(*task).or_default().1 += now - *since;
+            *since = now;
+        }
+    }
+
+    fn learn(&mut self, task: TaskId) {
+        let (expected, used) = self.known.entry(task).or_default();
+        *expected -= *expected / sjf::AVERAGE_WEIGHT;
+        *expected += *used / sjf::AVERAGE_WEIGHT;
+        *used = 0;
+    }
+}
+
+impl BaseScheduler for DueAnew {
+    type SchedItem = Task;
+
+    fn init(&mut self) {}
+    fn add_task(&mut self, task: Task) {
+        self.arrivals += 1;
+        let key = (self.due(task.id()), self.arrivals);
+        self.ready.insert(key, task);
+    }
+    fn remove_task(&mut self, task: &Task) -> Option<Task> {
+        let aside = self.yielder.take_if(|aside| Arc::ptr_eq(aside, task));
+        let key = self.ready.iter().find(|(_, t)| Arc::ptr_eq(t, task));
+        let key = key.map(|(key, _)| *key);
+        aside.or_else(|| self.ready.remove(&key?))
+    }
+    fn pick_next_task(&mut self) -> Option<Task> {
+        self.charge();
+        if let Some((left, _)) = self.running.take() {
+            self.learn(left);
+        }
+        let first = self.ready.pop_first().map(|(_, task)| task);
+        let next = match (first, self.yielder.take()) {
+            (Some(first), Some(yielder)) => {
+                self.add_task(yielder);
+                first
+            }
+            (first, yielder) => first.or(yielder)?,
+        };
+        self.running = Some((next.id(), VirtualClock::now().0));
+        self.ticked = false;
+        Some(next)
+    }
+    fn put_prev_task(&mut self, task: Task, preempt: bool) {
+        let ran = self.running.is_some_and(|(id, _)| id == task.id());
+        if ran {
+            self.charge();
+            self.running = None;
+        }
+        if ran && !preempt {
+            self.learn(task.id());
+            self.yielder = Some(task);
+        } else {
+            self.add_task(task);
+        }
+    }
+    fn task_tick(&mut self, current: &Task) -> bool {
+        self.charge();
+        let whole = std::mem::replace(&mut self.ticked, true);
+        let first = self.ready.first_key_value();
+        whole && first.is_some_and(|(&(due, _), _)| due < self.due(current.id()))
+    }
+    fn set_priority(&mut self, _: &Task, _: isize) -> bool {
+        false
+    }
+}
+
+/// By every rule before it is all right, that on the streaks of `gc` included.
+#[test]
+fn the_suite_finds_yielders_that_lock_out_a_job() {
+    let promises = Promises {
+        done_beside: sjf_beside,
+        max_cpus: 1,
+        ..clocked()
+    };
+    let found = check(&promises, |_| DueAnew::default(), FifoTask::new).unwrap_err();
+    assert_eq!(found.name, "a_job_gets_done_beside_yielders");
+}
+
 #[test]
 fn the_suite_finds_queues_that_are_not_independent() {
     let mut queue: Weak<RefCell<VecDeque<Task>>> = Weak::new();
@@ -852,9 +964,9 @@ fn the_suite_finds_queues_that_are_not_independent() {
 
 /// What a check must have gone through to count.
 fn assert_thorough(coverage: &Coverage, tasks: u64, cpus: usize) {
-    assert_eq!(coverage.rules, 25);
+    assert_eq!(coverage.rules, 27);
     let enough = coverage.tasks > tasks && coverage.yields > 3 * tasks;
-    assert!(enough && coverage.preemptions > 0, "{coverage:?}");
+    assert!(enough, "{coverage:?}");
     assert_eq!(coverage.wake_spins > 0, cpus > 1, "{coverage:?}");
 }
 
@@ -862,6 +974,7 @@ fn assert_thorough(coverage: &Coverage, tasks: u64, cpus: usize) {
 fn fifo_conforms() {
     let promises = Promises {
         max_wait: each_other_once,
+        done_beside: fifo_beside,
         ..Promises::default()
     };
     let coverage = check(&promises, |_| FifoScheduler::new(), FifoTask::new).unwrap();
@@ -872,6 +985,7 @@ fn fifo_conforms() {
 fn rr_conforms() {
     let promises = Promises {
         max_wait: a_slice_each,
+        done_beside: rr_beside,
         ..Promises::default()
     };
     let made = |_| RrScheduler::<_, 5>::new();
@@ -890,23 +1004,165 @@ fn clocked() -> Promises {
 
 #[test]
 fn cfs_conforms() {
+    let promises = Promises {
+        max_wait: cfs_waits,
+        done_beside: cfs_beside,
+        ..clocked()
+    };
     let made = |_| CfsScheduler::<_, VirtualClock>::new();
-    let coverage = check(&clocked(), made, CfsTask::new).unwrap();
+    let coverage = check(&promises, made, CfsTask::new).unwrap();
     assert_thorough(&coverage, 2_000, 4);
 }
 
 #[test]
 fn sjf_conforms() {
+    let promises = Promises {
+        max_wait: sjf_waits,
+        done_beside: sjf_beside,
+        ..clocked()
+    };
     let made = |_| SjfScheduler::<_, VirtualClock>::new();
-    let coverage = check(&clocked(), made, SjfTask::new).unwrap();
+    let coverage = check(&promises, made, SjfTask::new).unwrap();
     assert_thorough(&coverage, 2_000, 4);
 }
 
 #[test]
 fn mlfq_conforms() {
-    let made = |_| MlfqScheduler::<_, VirtualClock, 20>::new();
-    let coverage = check(&clocked(), made, MlfqTask::new).unwrap();
+    let promises = Promises {
+        max_wait: mlfq_waits,
+        done_beside: mlfq_beside,
+        ..clocked()
+    };
+    let made = |_| MlfqScheduler::<_, VirtualClock, RESET>::new();
+    let coverage = check(&promises, made, MlfqTask::new).unwrap();
     assert_thorough(&coverage, 2_000, 4);
+}
+
+/// Who has the CPU for how many ticks, turn by turn, while two long tasks want it and
+/// a short one comes after 40 ticks. `main` and gc are left out.
+fn turns<S, W>(made: impl FnMut(usize) -> S, wrap: impl FnMut(ModelTask) -> W) -> String
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    let config = Config {
+        tick_period: 1_000,
+        on_time: VirtualClock::set,
+        trace_events: usize::MAX,
+        ..Config::default()
+    };
+    let long = |name| Op::Spawn(Program::new(name, [Op::Run(30_500)]));
+    let short = Op::Spawn(Program::new("s", [Op::Run(2_500)]));
+    let ops = [Op::PreemptOff, long("a"), long("b"), Op::PreemptOn];
+    let main = ops.into_iter().chain([Op::Sleep(40_000), short]);
+    let report = run(&config, &Program::new("main", main), made, wrap).unwrap();
+    let mut turns: Vec<(Label, u64)> = Vec::new();
+    for event in report.trace.events {
+        match event.what {
+            What::Dispatched => turns.push((event.task, 0)),
+            What::Ticked(_) => turns.last_mut().unwrap().1 += 1,
+            _ => {}
+        }
+    }
+    turns.retain(|(task, _)| task.name.len() == 1);
+    turns.dedup_by(|next, turn| {
+        next.0 == turn.0 && {
+            turn.1 += next.1;
+            true
+        }
+    });
+    let turns = turns
+        .iter()
+        .map(|(task, ticks)| format!("{}{ticks}", task.name));
+    turns.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_policy_preempts_when_its_rules_say_so() {
+    let slices = "a5 b5 a5 b5 a5 b5 a5 b5 a5 b5 a5 b5 s2 a1 b0";
+    let fifo = turns(|_| FifoScheduler::new(), FifoTask::new);
+    assert_eq!(fifo, "a30 b31 s2");
+    let rr = turns(|_| RrScheduler::<_, 5>::new(), RrTask::new);
+    assert_eq!(rr, slices);
+    let pbg = turns(pbg_machine, PbgTask::new);
+    assert_eq!(pbg, slices, "without a plan");
+    // From two ticks behind to two ahead; the late one starts two ahead.
+    let cfs = turns(|_| CfsScheduler::<_, VirtualClock>::new(), CfsTask::new);
+    assert_eq!(
+        cfs,
+        "a1 b3 a4 b4 a4 b4 a4 b4 a4 b4 a4 b2 a2 b2 s2 a3 b4 a4 b3 a1"
+    );
+    // Nothing is expected of either: each turn makes the other one due first. One
+    // that is new, and so as short, has the CPU at the next tick.
+    let sjf = turns(|_| SjfScheduler::<_, VirtualClock>::new(), SjfTask::new);
+    assert_eq!(
+        sjf,
+        "a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 s2 b4 \
+         a2 b2 a2 b2 a2 b2 a2 b1 a0"
+    );
+    // Twice the turn level by level, and anew after 20 ticks.
+    let mlfq = turns(
+        |_| MlfqScheduler::<_, VirtualClock, RESET>::new(),
+        MlfqTask::new,
+    );
+    assert_eq!(
+        mlfq,
+        "a2 b1 a2 b2 a4 b4 a6 b1 a2 b2 a4 b4 a7 b1 s1 a2 b2 s1 a2 b13"
+    );
+}
+
+/// The average turnaround, in ticks, of a long task with bursts of 20 ticks and four
+/// that yield all the time, as in `realtime`; and of a long task with bursts of two
+/// ticks beside two with bursts of two fifths of one, as in `occupy`.
+fn turnarounds<S, W>(made: impl Fn(usize) -> S, wrap: impl Fn(ModelTask) -> W) -> (u64, u64)
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    const TICK: u64 = 1_000;
+    let config = Config {
+        tick_period: TICK,
+        on_time: VirtualClock::set,
+        ..Config::default()
+    };
+    let average = |tasks: Vec<Program>, of: &[&str]| {
+        let mut ops = vec![Op::PreemptOff];
+        ops.extend(tasks.iter().cloned().map(Op::Spawn));
+        ops.extend((0..tasks.len()).map(Op::DropHandle));
+        ops.push(Op::PreemptOn);
+        let report = run(&config, &Program::new("main", ops), &made, &wrap).unwrap();
+        let ended = |name: &&str| report.task(name).unwrap().turnaround().unwrap();
+        of.iter().map(ended).sum::<u64>() / of.len() as u64 / TICK
+    };
+    let bursts = |name, n, units| Program::repeat(name, n, &[Op::Run(units), Op::Yield]);
+    let names = ["long", "short1", "short2", "short3", "short4"];
+    let realtime = vec![
+        bursts("long", 8, 20 * TICK),
+        bursts("short1", 500, 6),
+        bursts("short2", 1_000, 3),
+        bursts("short3", 2_000, 2),
+        bursts("short4", 5_000, 1),
+    ];
+    let occupy = vec![
+        bursts("long", 80, 2 * TICK),
+        bursts("short1", 4_000, 2 * TICK / 5),
+        bursts("short2", 4_000, 2 * TICK / 5),
+    ];
+    (average(realtime, &names), average(occupy, &["long"]))
+}
+
+#[test]
+fn short_bursts_overtake_under_sjf_and_a_long_task_gets_on() {
+    let sjf = turnarounds(|_| SjfScheduler::<_, VirtualClock>::new(), SjfTask::new);
+    let due_anew = turnarounds(|_| DueAnew::default(), FifoTask::new);
+    let cfs = turnarounds(|_| CfsScheduler::<_, VirtualClock>::new(), CfsTask::new);
+    let rr = turnarounds(|_| RrScheduler::<_, 5>::new(), RrTask::new);
+    let all = format!("{sjf:?} {due_anew:?} {cfs:?} {rr:?}");
+    assert!(
+        sjf.0 <= due_anew.0 && sjf.0 < cfs.0 && cfs.0 < rr.0,
+        "{all}"
+    );
+    assert!(3 * sjf.1 < due_anew.1, "{all}");
 }
 
 type PbgUnderTest = PbgScheduler<ModelTask, VirtualClock, PerThread>;
@@ -1008,6 +1264,7 @@ fn measuring(cpu: usize) -> Called {
 fn pbg_conforms_while_idle() {
     let promises = Promises {
         max_wait: a_slice_each,
+        done_beside: rr_beside,
         on_time: VirtualClock::set,
         ..Promises::default()
     };
@@ -1019,6 +1276,7 @@ fn pbg_conforms_while_idle() {
 fn pbg_conforms_while_measuring() {
     let promises = Promises {
         max_wait: a_slice_each,
+        done_beside: rr_beside,
         on_time: VirtualClock::set,
         max_cpus: 1,
         // Each machine leaks a record.
@@ -1032,6 +1290,7 @@ fn pbg_conforms_while_measuring() {
 #[test]
 fn pbg_conforms_while_following_a_plan() {
     let promises = Promises {
+        done_beside: planned_beside::<12>,
         on_time: VirtualClock::set,
         max_cpus: 1,
         repick_after_yield: true,
@@ -1206,6 +1465,7 @@ proptest! {
     #[test]
     fn cfs_runs_any_program(config in machine(), main in program()) {
         let config = Config { on_time: VirtualClock::set, ..config };
+        let config = bounded(config, &main, cfs_waits);
         let made = |_| CfsScheduler::<_, VirtualClock>::new();
         passes(run(&config, &main, made, CfsTask::new))?;
     }
@@ -1213,6 +1473,7 @@ proptest! {
     #[test]
     fn sjf_runs_any_program(config in machine(), main in program()) {
         let config = Config { on_time: VirtualClock::set, ..config };
+        let config = bounded(config, &main, sjf_waits);
         let made = |_| SjfScheduler::<_, VirtualClock>::new();
         passes(run(&config, &main, made, SjfTask::new))?;
     }
@@ -1220,7 +1481,8 @@ proptest! {
     #[test]
     fn mlfq_runs_any_program(config in machine(), main in program()) {
         let config = Config { on_time: VirtualClock::set, ..config };
-        let made = |_| MlfqScheduler::<_, VirtualClock, 20>::new();
+        let config = bounded(config, &main, mlfq_waits);
+        let made = |_| MlfqScheduler::<_, VirtualClock, RESET>::new();
         passes(run(&config, &main, made, MlfqTask::new))?;
     }
 

@@ -21,7 +21,7 @@ fn stock_fifo_conforms() {
     };
     let made = |_| Stock(FifoScheduler::new());
     let coverage = check(&promises, made, FifoTask::new).unwrap();
-    assert_eq!(coverage.rules, 25);
+    assert_eq!(coverage.rules, 27);
     assert!(coverage.wake_spins > 0, "{coverage:?}");
 }
 
@@ -33,7 +33,7 @@ fn stock_rr_conforms() {
     };
     let made = |_| Stock(RRScheduler::<_, 5>::new());
     let coverage = check(&promises, made, RRTask::new).unwrap();
-    assert_eq!(coverage.rules, 25);
+    assert_eq!(coverage.rules, 27);
     assert!(coverage.preemptions > 100, "{coverage:?}");
 }
 
@@ -52,7 +52,7 @@ fn stock_cfs_cannot_remove_what_was_added_again() {
         ..Promises::default()
     };
     let ours = |_| CfsScheduler::<_, VirtualClock>::new();
-    assert_eq!(check(&promises, ours, CfsTask::new).unwrap().rules, 25);
+    assert_eq!(check(&promises, ours, CfsTask::new).unwrap().rules, 27);
 }
 
 /// Runs a program under a scheduler that is to let nobody wait for longer than so
@@ -77,7 +77,7 @@ where
     };
     let max_wait = MaxWait {
         time: Some(ticks * config.tick_period),
-        dispatches: None,
+        ..MaxWait::default()
     };
     let config = Config { max_wait, ..config };
     run(&config, program, made, wrap)

@@ -8,6 +8,7 @@
 //! | `tasks` | sleeping, joining, waiting and late tasks: none is lost |
 //! | `calls` | the PBG calls in every wrong order: the right errno, no effect |
 //! | `share` | an unplanned task gets its share of a CPU that follows a plan |
+//! | `yielders` | a job gets done beside a task that yields all the time and a `gc` that spins |
 //! | `rewrite` | a profile that is replaced on the disk (`BLK=y`) again and again, to be killed |
 //! | `panic`, `hang`, `fail` | nothing: they end as they are called |
 //!

@@ -90,6 +90,26 @@ fn rule_3_whose_allotment_a_tick_ends_goes_to_the_end_however_late_the_put_is() 
 }
 
 #[test]
+fn rule_3_a_tick_is_no_longer_where_the_cpu_is_mostly_idle() {
+    let mut bench = running::<100_000>(&["a", "b"]);
+    let [a, b] = [0, 1].map(|_| bench.block());
+    for _ in 0..20 {
+        bench.run(49 * TICK - TICK / 2); // idle, so no ticks
+        bench.wake(&a);
+        bench.pick();
+        bench.tick();
+        bench.run(TICK / 2);
+        bench.block();
+    }
+    // What a learned of ticks is what b, which is new, has in its first turn.
+    bench.wake(&b);
+    bench.wake(&a);
+    assert_eq!(bench.pick(), "b");
+    bench.tick();
+    assert_eq!(level(&bench, &b), 1);
+}
+
+#[test]
 fn rule_4_yielding_just_before_each_tick_does_not_help() {
     let mut bench = running::<100_000>(&["gamer"]);
     let gamer = bench.current.clone().unwrap();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::bench::{self, Handle, TICK};
 use crate::clock::VirtualClock;
+use proptest::prelude::*;
 
 type P = Sjf<&'static str, VirtualClock>;
 type Bench = bench::Bench<P>;
@@ -125,6 +126,89 @@ fn rule_4_and_5_a_tick_takes_the_cpu_from_a_burst_that_outgrows_the_first_in_lin
 }
 
 #[test]
+fn rule_4_a_preempted_task_keeps_its_due_time() {
+    let (mut bench, [long, short]) = taught([("long", 10 * TICK), ("short", TICK / 2)]);
+    bench.wake(&long);
+    bench.pick();
+    let due = long.state().key();
+    bench.tick();
+    bench.wake(&short);
+    assert_eq!(bench.tick(), "short");
+    assert_eq!(
+        long.state().key(),
+        due,
+        "2 of the 10 ticks that are expected"
+    );
+    while bench.name() == "short" {
+        bench.tick();
+    }
+    // And is not due before its return, whatever it has saved up by then.
+    bench.block();
+    bench.run(1000 * TICK);
+    bench.wake(&long);
+    bench.run(1000 * TICK);
+    bench.pick();
+    bench.preempt();
+    assert_eq!(long.state().key(), Key(VirtualClock::now().0));
+}
+
+#[test]
+fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
+    let (mut bench, [long, spins]) = taught([("long", 2 * TICK), ("spins", 16)]);
+    bench.wake(&long);
+    bench.pick();
+    bench.wake(&spins);
+    for turn in 1..100 {
+        assert_eq!(bench.name(), "long");
+        let due = long.state().key();
+        bench.run(2 * TICK);
+        bench.preempt();
+        let over = if turn == 1 {
+            2 * TICK - expected(&long)
+        } else {
+            2 * TICK
+        };
+        let later = due.later(PATIENCE * over).max(Key(VirtualClock::now().0));
+        assert_eq!(long.state().key(), later, "turn {turn}");
+        while bench.name() != "long" {
+            bench.run(16);
+            bench.yield_now();
+        }
+    }
+}
+
+#[test]
+fn rule_4_time_alone_costs_nothing() {
+    let mut bench = Bench::running(&["alone"]);
+    let alone = bench.current.clone().unwrap();
+    bench.shares(1000);
+    let began = VirtualClock::now().0;
+    assert_eq!(alone.state().key(), Key(began));
+    let spins = ["spins", "spins too"].map(|name| bench.spawn(name));
+    bench.tick();
+    while bench.name() != "alone" {
+        bench.run(16);
+        bench.yield_now();
+    }
+    // It has been charged for the one tick beside them.
+    let passed = VirtualClock::now().0 - began;
+    assert!(passed <= (2 + PATIENCE) * TICK, "{passed}");
+    drop(spins);
+}
+
+#[test]
+fn rule_4_a_task_that_migrates_takes_its_due_time_along() {
+    let (mut old, mut new) = (Bench::running(&["moves", "stays"]), Bench::running(&[]));
+    old.shares(1);
+    let moves = old.current.take().unwrap();
+    let due = moves.state().key();
+    old.run(TICK);
+    new.wake(&moves); // by the helper, on the old CPU
+    assert_eq!(moves.state().key(), due.later(PATIENCE * TICK));
+    assert_eq!(expected(&moves), 0, "the burst goes on");
+}
+
+#[test]
 fn rule_5_a_shorter_arrival_preempts_at_the_next_tick() {
     let (mut bench, [long, short]) = taught([("long", 100 * TICK), ("short", 10)]);
     bench.wake(&long);
@@ -134,6 +218,17 @@ fn rule_5_a_shorter_arrival_preempts_at_the_next_tick() {
     bench.wake(&short);
     assert_eq!(bench.name(), "long");
     assert_eq!(bench.tick(), "short");
+}
+
+#[test]
+fn rule_5_one_that_is_overdue_gives_way_to_others_that_are() {
+    let (mut bench, [long, other]) = taught([("long", 100 * TICK), ("other", 10)]);
+    bench.wake(&long);
+    bench.run(1000 * TICK);
+    bench.wake(&other);
+    assert_eq!(bench.pick(), "long", "due for 200 ticks");
+    bench.tick();
+    assert_eq!(bench.tick(), "other");
 }
 
 #[test]
@@ -204,6 +299,72 @@ fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time()
         dispatched.len() == 4 && dispatched.values().all(|&n| n > 10),
         "{dispatched:?}"
     );
+}
+
+/// How many ticks a job of so many takes beside yielders with these bursts in turn.
+fn done_beside(yielders: usize, bursts: &[u64], ticks: u64) -> u64 {
+    let mut bench = Bench::new();
+    let job = bench.spawn("job");
+    (0..yielders).for_each(|_| drop(bench.spawn("yielder")));
+    bench.block();
+    let mut bursts = bursts.iter().cycle();
+    let (began, mut left) = (VirtualClock::now().0, ticks * TICK);
+    // A tick comes at each multiple of it, and the job's work and the yielders'
+    // bursts are played in between.
+    while left > 0 {
+        let now = VirtualClock::now().0;
+        let to_tick = TICK - (now - began) % TICK;
+        let current = bench.current.clone().unwrap();
+        let run = if Arc::ptr_eq(&current, &job) {
+            left
+        } else {
+            *bursts.next().unwrap()
+        };
+        let part = run.min(to_tick);
+        bench.run(part);
+        if Arc::ptr_eq(&current, &job) {
+            left -= part;
+        }
+        if part == to_tick {
+            bench.interrupt();
+        }
+        let stays = bench
+            .current
+            .as_ref()
+            .is_some_and(|now| Arc::ptr_eq(now, &current));
+        if part == run && stays && left > 0 && !Arc::ptr_eq(&current, &job) {
+            bench.yield_now();
+        }
+    }
+    (VirtualClock::now().0 - began).div_ceil(TICK)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn bound_a_burst_is_done_in_time_linear_in_its_length_and_the_tasks_beside_it(
+        yielders in prop_oneof![1..4usize, Just(10), Just(100)],
+        bursts in prop::collection::vec(prop_oneof![10..50u64, 1..3 * TICK], 1..12),
+        ticks in 1..60u64,
+    ) {
+        let n = yielders as u64 + 1;
+        let took = done_beside(yielders, &bursts, ticks);
+        let bound = PATIENCE * ticks + (ticks + 1) * (2 * n + 1);
+        prop_assert!(took <= bound, "{took} of {bound} ticks");
+    }
+
+    #[test]
+    fn bound_beside_busy_yielders_it_is_patience_times_its_length(
+        yielders in prop_oneof![2..4usize, Just(10), Just(100)],
+        burst in 10..40u64,
+        ticks in 1..100u64,
+    ) {
+        let took = done_beside(yielders, &[burst], ticks);
+        // A round of the yielders takes four ticks at most.
+        let bound = PATIENCE * ticks + 4;
+        prop_assert!(took <= bound, "{took} of {bound} ticks");
+    }
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! random programs that shrink, and the bounds that the policies promise.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use axsched_ext::BaseScheduler;
-use axsched_ext::conformance::Load;
+use axsched_ext::conformance::{Beside, Load};
 use axsched_ext::model::{Config, CpuMask, MaxWait, Op, Program};
+use axsched_ext::{BaseScheduler, cfs, pbg, sjf};
 use proptest::prelude::*;
 
 /// A scheduler of the registry's `axsched`, whose trait is ours by another name.
@@ -36,25 +36,108 @@ impl<S: axsched_upstream::BaseScheduler> BaseScheduler for Stock<S> {
     }
 }
 
-/// One queue in order of arrival: whoever is ready waits for each other task
+/// FIFO. One queue in order of arrival: whoever is ready waits for each other task
 /// once at most.
 pub fn each_other_once(load: &Load<'_>) -> MaxWait {
     MaxWait {
         dispatches: Some(load.tasks),
-        time: None,
+        ..MaxWait::default()
     }
 }
 
-/// The same, and with preemption nobody keeps the CPU for longer than a slice of
-/// 5 ticks, the first of which may come late, and what it computes under a guard.
-pub fn a_slice_each(load: &Load<'_>) -> MaxWait {
+/// Time for so many ticks, of which the last may come late: after what each task
+/// computes under a guard, and its switches.
+fn late_ticks(load: &Load<'_>, ticks: u64) -> u64 {
     let config = load.config;
     let calls = 4 * (config.call_cost + config.switch_cost);
-    let turn = 6 * config.tick_period + load.longest_guarded + calls;
+    ticks * config.tick_period + load.tasks * (load.longest_guarded + calls)
+}
+
+/// RR. The same, and with preemption nobody keeps the CPU for longer than a slice of
+/// 5 ticks, the first of which may come late, and what it computes under a guard.
+pub fn a_slice_each(load: &Load<'_>) -> MaxWait {
     MaxWait {
-        dispatches: Some(load.tasks),
-        time: config.preempt.then_some(load.tasks * turn),
+        time: load
+            .config
+            .preempt
+            .then(|| late_ticks(load, load.tasks * 6)),
+        ..each_other_once(load)
     }
+}
+
+/// Whether CFS keeps its bound where tasks change queues.
+const CFS_ON_SEVERAL_QUEUES: bool = false;
+
+/// CFS among tasks of equal weight.
+pub fn cfs_waits(load: &Load<'_>) -> MaxWait {
+    let ticks = (load.tasks - 1) * (2 * cfs::GRANULARITY_TICKS + cfs::SLEEPER_CREDIT_TICKS + 1);
+    let promised = load.config.preempt
+        && !load.sets_priorities
+        && (load.config.cpus == 1 || CFS_ON_SEVERAL_QUEUES);
+    MaxWait {
+        time: promised.then(|| late_ticks(load, ticks)),
+        ..MaxWait::default()
+    }
+}
+
+/// SJF.
+pub fn sjf_waits(load: &Load<'_>) -> MaxWait {
+    let bound = || late_ticks(load, 2 * load.tasks);
+    MaxWait {
+        time: load.config.preempt.then(bound),
+        own_bursts: sjf::PATIENCE,
+        ..MaxWait::default()
+    }
+}
+
+/// The reset period of the MLFQ under test, in ticks.
+pub const RESET: u32 = 20;
+
+/// MLFQ.
+pub fn mlfq_waits(load: &Load<'_>) -> MaxWait {
+    let bound = || late_ticks(load, u64::from(RESET) + 2 * load.tasks);
+    MaxWait {
+        time: load.config.preempt.then(bound),
+        ..MaxWait::default()
+    }
+}
+
+/// FIFO: the job has the CPU to its end, after a round of the others.
+pub fn fifo_beside(beside: &Beside) -> Option<u64> {
+    Some(beside.job_ticks + beside.round_ticks())
+}
+
+/// RR: a round of the others after each slice of 5 ticks, the first of which may be
+/// short.
+pub fn rr_beside(beside: &Beside) -> Option<u64> {
+    let turns = beside.job_ticks.div_ceil(4);
+    Some(beside.job_ticks + (turns + 1) * beside.round_ticks())
+}
+
+/// PBG with a plan of so many tasks, all of them far shorter: each is demoted within
+/// [`OVERRUN_TICKS`](pbg::OVERRUN_TICKS) whole ticks of its own, and then round robin
+/// runs.
+pub fn planned_beside<const PLANNED: u64>(beside: &Beside) -> Option<u64> {
+    let followed = PLANNED * (u64::from(pbg::OVERRUN_TICKS) + 1);
+    Some(rr_beside(beside)? + followed)
+}
+
+/// CFS: an equal share, and the longest wait.
+pub fn cfs_beside(beside: &Beside) -> Option<u64> {
+    let wait = 2 * cfs::GRANULARITY_TICKS + cfs::SLEEPER_CREDIT_TICKS + 1;
+    Some(beside.job_ticks * (beside.yielders + 1) + wait * beside.yielders)
+}
+
+/// SJF: a round of the others past each due time.
+pub fn sjf_beside(beside: &Beside) -> Option<u64> {
+    let past_due = (beside.job_ticks + 1) * (beside.round_ticks() + 1);
+    Some(sjf::PATIENCE * beside.job_ticks + past_due)
+}
+
+/// MLFQ: an equal share of each level, and the longest wait.
+pub fn mlfq_beside(beside: &Beside) -> Option<u64> {
+    let tasks = beside.yielders + 1;
+    Some(beside.job_ticks * tasks + u64::from(RESET) + 2 * tasks)
 }
 
 /// Any steps that end under a correct scheduler: waiting is only for own

@@ -9,6 +9,7 @@ mod meter;
 mod rewrite;
 mod share;
 mod tasks;
+mod yielders;
 
 use alloc::{format, vec::Vec};
 
@@ -18,13 +19,14 @@ use sched_tests_common::{
     runner::{print_heading, print_lines, setting},
 };
 
-const CASES: [(&str, fn()); 15] = [
+const CASES: [(&str, fn()); 16] = [
     ("clock", clock::run),
     ("meter", meter::run),
     ("tasks", tasks::run),
     ("calls", calls::run),
     ("share", share::run),
     ("handle", handle::run),
+    ("yielders", yielders::run),
     ("rewrite", rewrite::run),
     ("changed-loops", changed::loops),
     ("changed-more", changed::more),
