@@ -29,11 +29,10 @@
 //!
 //! **Following the plan**
 //!  5. Tasks run in the order of the [plan]: band by band, and within a band the
-//!     ready task first that has the least before it, to its end or, if it blocks
-//!     often, to its next block; the plan knows how much that is, and the replay
-//!     what is done already. A task
-//!     keeps the CPU across its own yields, without a
-//!     context switch, and one that becomes ready and has less before it takes over
+//!     ready task first that has the least before it: all that remains of it, or, the
+//!     more it is blocked, only up to its next block; the plan knows how much that is,
+//!     and the replay what is done already. A task keeps the CPU across its own yields,
+//!     without a context switch, and one that becomes ready and has less before it takes over
 //!     at the next yield or tick. A blocked task is simply not ready.
 //!  6. A task whose key is not in the plan, or is taken already, runs from the
 //!     fallback queue, round robin, whenever no planned task is ready.
@@ -89,7 +88,7 @@ pub use control::{
     About, Base, CONTROL, Control, Divergence, LoadError, Mailbox, Phase, Status, System, Why,
 };
 pub use measure::{MAX_PHASES, MAX_TASKS, RECORD_BYTES};
-pub use plan::{EQUAL_WITHIN, JOB_STRETCHES, Late, Plan, PlannedTask, Step};
+pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};
 pub use replay::{
     DROP_TICKS, ENTRY_BYTES, FREE_YIELDS, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS,
     PLAN_TICKS,

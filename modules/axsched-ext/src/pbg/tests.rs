@@ -513,8 +513,9 @@ fn rule_5_who_has_yielded_and_waits_for_its_pick_may_still_lose_the_cpu() {
     assert_eq!(cpu.name(), "long");
 }
 
-/// Measures `a`, which blocks after each of `bursts`, and `b`, which runs for `run`.
-fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
+/// Measures `a`, which blocks for `asleep` after each of `bursts` and then runs for 1,
+/// and `b`, which runs for `run`.
+fn with_a_task_that_blocks(bursts: &[u64], asleep: u64, run: u64) -> Cpu {
     let mut cpu = Cpu::boot();
     cpu.control.measure_start().unwrap();
     cpu.spawn("a");
@@ -529,7 +530,7 @@ fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
             cpu.run(run);
             cpu.block();
         }
-        cpu.run(1000);
+        cpu.run(asleep);
         cpu.wake(&a);
         assert_eq!(cpu.pick(), "a");
     }
@@ -545,7 +546,7 @@ fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
 #[test]
 fn rule_5_a_server_is_ordered_by_its_next_burst() {
     let bursts = [[10; 20], [300; 20]].concat();
-    let mut cpu = with_a_task_that_blocks(&bursts, 100);
+    let mut cpu = with_a_task_that_blocks(&bursts, 1_000_000, 100);
     cpu.spawn("a");
     let b = cpu.spawn("b");
     cpu.block();
@@ -570,10 +571,57 @@ fn rule_5_a_server_is_ordered_by_its_next_burst() {
     }
 }
 
+/// Whose weight is next to a half: before it are 248, 199, 150, 100 and 1.
+fn with_a_task_between_job_and_server() -> (Cpu, Handle) {
+    let mut cpu = with_a_task_that_blocks(&[100; 4], 1604, 180);
+    cpu.spawn("a");
+    let b = cpu.spawn("b");
+    cpu.block();
+    (cpu, b)
+}
+
+#[test]
+fn rule_5_between_job_and_server_a_part_of_what_follows_counts() {
+    let (mut cpu, b) = with_a_task_between_job_and_server();
+    for i in 0..4 {
+        // b has 180 before it, less 1 each time that it is first.
+        let first = if i < 2 { "b" } else { "a" };
+        assert_eq!(cpu.name(), first, "stretch {i}");
+        if first == "b" {
+            cpu.run(1);
+            cpu.block();
+        }
+        assert_eq!(cpu.name(), "a");
+        cpu.run(100);
+        let a = cpu.block();
+        if first == "b" {
+            cpu.wake(&b);
+            cpu.pick();
+        }
+        cpu.wake(&a);
+        cpu.yield_now();
+    }
+}
+
+/// Of the stretch nobody knows how much remains, and as long again is guessed; of the
+/// task it is known.
+#[test]
+fn rule_5_beyond_its_stretch_a_task_still_has_what_follows() {
+    for (done, takes_over) in [(99, false), (110, false), (140, true), (150, true)] {
+        let (mut cpu, b) = with_a_task_between_job_and_server();
+        cpu.block(); // b
+        assert_eq!(cpu.name(), "a");
+        cpu.run(done);
+        cpu.wake(&b);
+        let expected = if takes_over { "b" } else { "a" };
+        assert_eq!(cpu.tick(), expected, "after {done}");
+    }
+}
+
 #[test]
 fn rule_5_a_job_is_ordered_by_all_that_remains_of_it_however_soon_it_waits() {
     // 331 in all, though never more than 10 at first, against 100.
-    let mut cpu = with_a_task_that_blocks(&[10, 300, 20], 100);
+    let mut cpu = with_a_task_that_blocks(&[10, 300, 20], 10, 100);
     cpu.spawn("a");
     cpu.spawn("b");
     cpu.block();
