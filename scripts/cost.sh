@@ -12,7 +12,7 @@ read -ra policies <<<"${2//,/ }"
 
 # What the caller gave to `make cost` must not reach the makes run in here twice.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL A ARCH FEATURES
-unset MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE SELFTEST SCHED_YIELDS
+unset MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE SELFTEST SCHED_YIELDS SCHED_WAITS
 export PROFILE_OUT= # no profile of this is to be kept
 
 out=target/cost

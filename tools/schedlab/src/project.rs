@@ -49,6 +49,7 @@ const PROJECTS: [&str; 22] = [
     "PBG_PROFILE",
     "SELFTEST",
     "SCHED_YIELDS",
+    "SCHED_WAITS",
 ];
 
 /// The project's folder and its make.
