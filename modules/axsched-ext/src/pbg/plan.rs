@@ -77,8 +77,9 @@
 //! A replay of n tasks with latest times is one of n bands.
 //!
 //! **Limits.** What the plan does not know is not in its promises: tasks outside the
-//! plan, which have their share of the CPU; the tick that it may take until a task
-//! takes over from one of higher rank; and blocked time that depends on the order, as
+//! plan, which have their share of the CPU; the tick that it may take, each time that a
+//! task or one of lower rank becomes ready, until the CPU is taken from one of higher
+//! rank; and blocked time that depends on the order, as
 //! that of a task that waits for another. Leave room for it. Within a class with
 //! latest times a task that arrives late does not take over by what remains of it,
 //! as that could break a promise. The largest latest time, 2^64 − 1, is none.
