@@ -48,12 +48,6 @@ pub const OVERRUN_HANDOVERS: u8 = 16;
 /// another has done its part would keep the CPU from that other.
 pub const FREE_YIELDS: u64 = 64;
 
-/// Of the last 64 ticks that hit the program, how many must have hit tasks off the
-/// plan for it to be dropped (rule 10). More than half: from then on the fallback
-/// policy says more about the program than the plan does. 64, as 0.64 s at 100 Hz
-/// is long against the hiccup of one task and short against a run.
-pub const DROP_TICKS: u32 = 33;
-
 /// What is longer than recorded by one in so many parts is as recorded, for the order of
 /// tasks (rule 5).
 const NOISE: u64 = 4;
@@ -253,8 +247,6 @@ pub struct Table {
     root_ran: bool,
     /// A tick has hit a planned task since it had it last.
     root_may: bool,
-    /// Of the last 64 ticks that hit the program, those that hit tasks off the plan.
-    off_plan: u64,
     dropped: bool,
 }
 
@@ -327,7 +319,6 @@ impl Table {
             root_runs: false,
             root_ran: false,
             root_may: true,
-            off_plan: 0,
             dropped: false,
         })
     }
@@ -630,11 +621,11 @@ impl<T> Replay<T> {
         Tick::Reschedule
     }
 
-    /// Rule 10: a tick hit a task of the program, on or off the plan. Whether the plan is
-    /// to be dropped.
-    pub fn drifts(&mut self, off: bool) -> bool {
-        self.table.off_plan = self.table.off_plan << 1 | u64::from(off);
-        !self.table.dropped && self.table.off_plan.count_ones() >= DROP_TICKS
+    /// Rule 10: whether the plan is followed and is to be dropped, as it is wrong about
+    /// more than half of its tasks.
+    pub fn is_refuted(&self, tally: &Tally) -> bool {
+        let demoted = tally.demoted.load(Relaxed) as usize;
+        !self.table.dropped && 2 * demoted > self.table.entries.len()
     }
 
     /// Gives the plan up; `each` gets the ready tasks by rank. Once, and linear.

@@ -1475,30 +1475,58 @@ fn rule_9_a_root_that_wakes_all_the_time_takes_nobodys_turn() {
     assert!(had["planned"] > 0, "{had:?}");
 }
 
-#[test]
-fn rule_10_the_plan_is_dropped_when_most_ticks_hit_tasks_off_it() {
-    let mut cpu = replaying(&[("a", 10), ("b", 1_000_000_000)]);
-    cpu.spawn("a");
-    let b = cpu.spawn("b");
-    cpu.spawn("unknown");
-    cpu.block();
-    cpu.block(); // a
-    let b_asleep = cpu.block();
-    assert!(Arc::ptr_eq(&b, &b_asleep));
-    assert_eq!(cpu.name(), "unknown");
-    for tick in 1..DROP_TICKS {
-        cpu.tick();
-        assert!(!cpu.status().dropped, "{tick}");
+/// The running task yields until it is demoted (rule 8).
+fn demote(cpu: &mut Cpu) {
+    let before = cpu.status().demoted;
+    for _ in 0..=FREE_YIELDS {
+        cpu.yield_now();
     }
-    cpu.wake(&b);
+    assert_eq!(cpu.status().demoted, before + 1);
+}
+
+#[test]
+fn rule_10_the_plan_is_dropped_when_most_of_its_tasks_are_demoted() {
+    let mut cpu = replaying(&[("a", 1), ("b", 2), ("c", 1 << 40), ("d", 1 << 41)]);
+    for name in ["a", "b", "c", "d"] {
+        cpu.spawn(name);
+    }
+    cpu.block();
+    for name in ["a", "b"] {
+        assert_eq!(cpu.name(), name);
+        demote(&mut cpu);
+    }
+    // Half of them is not most; these have their tenth.
+    let had = shares(&mut cpu, 1000);
+    assert_eq!((had["a"], had["b"], had["c"]), (50, 50, 900));
+    while cpu.name() != "c" {
+        cpu.tick();
+    }
+    demote(&mut cpu);
+    assert_eq!((cpu.name(), cpu.status().dropped), ("d", false));
     cpu.tick();
     let status = cpu.status();
     assert!(status.dropped);
-    assert_eq!(status.first.unwrap().why, Why::Unknown);
-    // Round robin from now on, with whole slices and both tasks.
+    assert_eq!(status.first.unwrap().why, Why::Yields);
+    // Round robin from now on, with whole slices and all tasks.
     let had = shares(&mut cpu, 100);
-    assert_eq!((had["b"], had["unknown"]), (50, 50));
-    assert_eq!(cpu.status().demoted, 0);
+    assert!(had.values().all(|&ticks| ticks == 25), "{had:?}");
+    assert_eq!(cpu.status().demoted, 3);
+}
+
+#[test]
+fn rule_10_an_unknown_task_that_runs_while_the_others_sleep_drops_nothing() {
+    let (mut cpu, main) = replaying_beside("planned", 1 << 40, "unknown");
+    for _ in 1..PLAN_TICKS {
+        let planned = cpu.block();
+        (0..100).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
+        cpu.wake(&planned);
+        assert_eq!(cpu.tick(), "planned", "at once, every time");
+    }
+    cpu.block();
+    cpu.spawn("and what it spawns");
+    shares(&mut cpu, 1000);
+    assert!(!cpu.status().dropped);
+    drop(main);
 }
 
 #[test]
@@ -1513,7 +1541,7 @@ fn rule_10_a_program_that_keeps_to_the_plan_never_loses_it() {
 }
 
 #[test]
-fn rule_10_ticks_that_hit_outsiders_and_the_root_are_no_drift() {
+fn rule_10_neither_outsiders_nor_the_root_drop_it() {
     let mut cpu = measured(&[("a", 1000)]);
     cpu.spawn("older than the call");
     cpu.control.start_pbg().unwrap();
@@ -1530,16 +1558,28 @@ fn rule_10_ticks_that_hit_outsiders_and_the_root_are_no_drift() {
     assert!(!cpu.status().dropped);
 }
 
+/// A plan of seven tasks, of which the first four are demoted; the fifth, `a`, runs, and
+/// `b` and `c` are ready behind it, spawned in another order. The next tick drops it.
+fn about_to_drop_its_plan() -> (Cpu, Handle) {
+    let wrong = [("w1", 1), ("w2", 2), ("w3", 3), ("w4", 4)];
+    let right = [("c", 3000), ("a", 1000), ("b", 2000)];
+    let all = [&wrong[..], &right].concat();
+    let mut cpu = replaying(&all);
+    for (name, _) in all {
+        cpu.spawn(name);
+    }
+    let main = cpu.block();
+    for (name, _) in wrong {
+        assert_eq!(cpu.name(), name);
+        demote(&mut cpu);
+    }
+    assert_eq!(cpu.name(), "a");
+    (cpu, main)
+}
+
 #[test]
 fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
-    let mut cpu = replaying(&[("c", 3000), ("a", 1000), ("b", 2000)]);
-    let [c, a, b] = ["c", "a", "b"].map(|name| cpu.spawn(name));
-    cpu.spawn("unknown");
-    cpu.spawn("unknown");
-    let main = cpu.block();
-    (0..3).for_each(|_| drop(cpu.block()));
-    (1..DROP_TICKS).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
-    [c, a, b].iter().for_each(|task| cpu.wake(task));
+    let (mut cpu, main) = about_to_drop_its_plan();
     cpu.tick();
     assert!(cpu.status().dropped);
     cpu.wake(&main);
@@ -1548,7 +1588,18 @@ fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
         order.push(cpu.name());
         cpu.block();
     }
-    assert_eq!(order, ["unknown", "unknown", "a", "b", "c", "main"]);
+    let expected = ["a", "w1", "w2", "w3", "w4", "b", "c", "main"];
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn rule_10_who_has_the_cpu_when_the_plan_is_dropped_keeps_it_across_no_yield() {
+    let (mut cpu, _main) = about_to_drop_its_plan();
+    assert_eq!(cpu.yield_now(), "a");
+    assert_eq!(cpu.tick(), "a", "its slice is not over");
+    for expected in ["w1", "w2", "w3", "w4", "b", "c", "a", "w1"] {
+        assert_eq!(cpu.yield_now(), expected);
+    }
 }
 
 #[test]
@@ -1575,15 +1626,17 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
 #[test]
 fn rule_10_a_root_that_waits_to_go_first_is_not_lost_either() {
     let (mut cpu, main) = replaying_beside("planned", 1_000_000, "unknown");
-    cpu.block(); // planned
-    (1..DROP_TICKS).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
+    demote(&mut cpu);
+    assert_eq!(cpu.name(), "unknown");
     cpu.wake(&main);
     cpu.tick();
     assert!(cpu.status().dropped);
-    if cpu.name() == "unknown" {
-        cpu.block();
+    for expected in ["unknown", "planned", "main", "idle"] {
+        assert_eq!(cpu.name(), expected);
+        if expected != "idle" {
+            cpu.block();
+        }
     }
-    assert_eq!(cpu.name(), "main");
 }
 
 #[test]
