@@ -255,6 +255,8 @@ pub const ENTRY_BYTES: usize = size_of::<Entry>()
     + size_of::<(TaskKey, u32)>()
     + size_of::<Counts>()
     + size_of::<Queue<(), PbgState>>();
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(ENTRY_BYTES == 216);
 
 fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
     let mut vec = reserved(items.len())?;
