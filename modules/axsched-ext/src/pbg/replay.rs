@@ -256,7 +256,7 @@ pub const ENTRY_BYTES: usize = size_of::<Entry>()
     + size_of::<Counts>()
     + size_of::<Queue<(), PbgState>>();
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(ENTRY_BYTES == 216);
+const _: () = assert!(ENTRY_BYTES == 160);
 
 fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
     let mut vec = reserved(items.len())?;
