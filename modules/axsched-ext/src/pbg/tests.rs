@@ -1603,6 +1603,15 @@ fn rule_10_who_has_the_cpu_when_the_plan_is_dropped_keeps_it_across_no_yield() {
 }
 
 #[test]
+fn rule_10_the_tick_that_drops_the_plan_is_the_first_of_a_slice() {
+    let (mut cpu, _main) = about_to_drop_its_plan();
+    for _ in 1..SLICE_TICKS {
+        assert_eq!(cpu.tick(), "a");
+    }
+    assert_eq!(cpu.tick(), "w1");
+}
+
+#[test]
 fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
     let names: Vec<(&'static str, u64)> = (0..50).map(|i| ("planned", 1000 + i)).collect();
     let mut cpu = replaying(&names);
