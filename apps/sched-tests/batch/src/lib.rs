@@ -92,10 +92,14 @@ impl Job {
         }
     }
 
-    /// Whether it waits after `done` of `units`, when it has `waited` so often.
-    const fn waits_after(&self, done: u64, units: u64, waited: u64) -> bool {
-        let next = (units * (waited + 1)).div_ceil(self.waits + 1);
-        done >= next && done < units && waited < self.waits
+    /// After how many of `units` it waits again, when it has `waited` so often; after
+    /// all if it does not.
+    const fn next_wait(&self, units: u64, waited: u64) -> u64 {
+        if waited < self.waits {
+            (units * (waited + 1)).div_ceil(self.waits + 1)
+        } else {
+            units
+        }
     }
 }
 
@@ -172,13 +176,16 @@ fn task(name: &str, seed: u64, job: Job, scale: u64) -> Task {
         let mut work = job.kind.begin(seed);
         let mut right = true;
         let mut waited = 0;
+        let mut next_wait = job.next_wait(units, waited);
         for done in 1..=units {
             right &= work.unit();
             if done % job.chunk == 0 {
                 ctx.yield_now();
             }
-            if job.waits_after(done, units, waited) {
+            // Or later, if there are more waits than units.
+            if done >= next_wait && done < units {
                 waited += 1;
+                next_wait = job.next_wait(units, waited);
                 ctx.wait_io(wait);
             }
         }
@@ -238,23 +245,17 @@ mod tests {
                 waits,
                 ..job(Hash, units, 1)
             };
-            let mut places = Vec::new();
-            for done in 1..=units {
-                if job.waits_after(done, units, places.len() as u64) {
-                    places.push(done);
-                }
-            }
-            places
+            (0..=waits)
+                .map(|waited| job.next_wait(units, waited))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(places(100, 4), [20, 40, 60, 80]);
-        assert_eq!(places(59, 4), [12, 24, 36, 48]);
-        assert!(places(100, 0).is_empty());
-        assert_eq!(places(4, 64), [1, 2, 3], "but one after a unit");
-        assert!(places(1, 64).is_empty());
+        assert_eq!(places(100, 4), [20, 40, 60, 80, 100]);
+        assert_eq!(places(59, 4), [12, 24, 36, 48, 59]);
+        assert_eq!(places(100, 0), [100]);
         for units in [59, 67, 100, 780] {
             for waits in 0..59 {
                 let places = places(units, waits);
-                assert_eq!(places.len() as u64, waits, "{units}");
+                assert_eq!(places.len() as u64, waits + 1);
                 let lengths = places.windows(2).map(|pair| pair[1] - pair[0]);
                 let even = units / (waits + 1);
                 assert!(lengths.into_iter().all(|n| (even..=even + 1).contains(&n)));

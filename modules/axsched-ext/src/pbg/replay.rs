@@ -634,7 +634,6 @@ impl<T> Replay<T> {
     #[cold]
     pub fn drop_plan(&mut self, mut each: impl FnMut(Handle<T>), tally: &Tally) {
         self.table.dropped = true;
-        self.table.turn_due = false;
         tally.dropped.store(true, Relaxed);
         if let Some(root) = self.root.take() {
             each(root);
