@@ -448,6 +448,30 @@ fn rule_5_a_preempted_task_stands_where_what_remains_of_it_belongs() {
     }
 }
 
+/// Between the same two lengths of the plan, so that both stand at one place.
+#[test]
+fn rule_5_at_one_place_too_the_one_with_the_least_before_it_has_the_cpu() {
+    for (done, has_the_cpu) in [(120, "b"), (150, "a"), (200, "a")] {
+        let mut cpu = replaying(&[("short", 10), ("b", 900), ("a", 1000)]);
+        cpu.spawn("short");
+        let b = cpu.spawn("b");
+        cpu.spawn("a");
+        cpu.block();
+        assert_eq!(cpu.name(), "short");
+        cpu.block();
+        assert_eq!(cpu.name(), "b");
+        cpu.run(50); // 850 remain
+        cpu.block();
+        assert_eq!(cpu.name(), "a");
+        cpu.run(done);
+        cpu.wake(&b);
+        let running = cpu.current.clone().unwrap();
+        let asks = cpu.scheduler.task_tick(&running);
+        assert_eq!(asks, has_the_cpu == "b", "not without need, after {done}");
+        assert_eq!(cpu.preempt(), has_the_cpu, "after {done}");
+    }
+}
+
 #[test]
 fn rule_5_of_equals_who_ran_goes_on_and_who_wakes_goes_last() {
     let mut cpu = replaying(&[("a", 100), ("b", 100)]);
