@@ -1224,8 +1224,8 @@ fn pbg_replay_of_a_program_that_has_trebled_is_within_a_tenth_of_round_robin() {
     };
     let [planned, unplanned] = planned_and_unplanned(&jobs(1), &jobs(3));
     let status = PerThread::control().status().unwrap();
-    assert_eq!((status.demoted, status.dropped), (6, true));
-    // 2,353 and 2,552 ms on average; were it kept, 2,992.
+    assert_eq!((status.demoted, status.dropped), (7, true));
+    // 2,484 and 2,552 ms on average; were it kept, 2,992.
     let [planned, unplanned]: [u64; 2] = [planned, unplanned].map(|all| all.iter().sum());
     assert!(planned * 10 <= unplanned * 11, "{planned}, {unplanned}");
 }

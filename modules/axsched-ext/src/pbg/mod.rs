@@ -54,8 +54,8 @@
 //!     rule 7 ends that somebody has, until it gives way or the next tick comes;
 //!     once between two ticks that hit planned tasks, and the turns of the others
 //!     do not wait for that.
-//! 10. When more than half of the plan's tasks have been demoted, the plan is dropped at
-//!     the next tick: all that are ready go to the fallback queue, by rank, and round
+//! 10. When more than two thirds of the plan's tasks have been demoted, the plan is dropped
+//!     at the next tick: all that are ready go to the fallback queue, by rank, and round
 //!     robin runs. Tasks outside the plan, however many and however long they run,
 //!     say nothing about what is in it.
 //!

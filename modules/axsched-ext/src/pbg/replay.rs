@@ -624,10 +624,10 @@ impl<T> Replay<T> {
     }
 
     /// Rule 10: whether the plan is followed and is to be dropped, as it is wrong about
-    /// more than half of its tasks.
+    /// more than two thirds of its tasks.
     pub fn is_refuted(&self, tally: &Tally) -> bool {
         let demoted = tally.demoted.load(Relaxed) as usize;
-        !self.table.dropped && 2 * demoted > self.table.entries.len()
+        !self.table.dropped && 3 * demoted > 2 * self.table.entries.len()
     }
 
     /// Gives the plan up; `each` gets the ready tasks by rank. Once, and linear.

@@ -1519,7 +1519,7 @@ fn rule_10_the_plan_is_dropped_when_most_of_its_tasks_are_demoted() {
         assert_eq!(cpu.name(), name);
         demote(&mut cpu);
     }
-    // Half of them is not most; these have their tenth.
+    // Two of four is not most; these have their tenth.
     let had = shares(&mut cpu, 1000);
     assert_eq!((had["a"], had["b"], had["c"]), (50, 50, 900));
     while cpu.name() != "c" {
@@ -1535,6 +1535,20 @@ fn rule_10_the_plan_is_dropped_when_most_of_its_tasks_are_demoted() {
     let had = shares(&mut cpu, 100);
     assert!(had.values().all(|&ticks| ticks == 25), "{had:?}");
     assert_eq!(cpu.status().demoted, 3);
+}
+
+/// What is left of a plan may be all that matters: two of three is not enough.
+#[test]
+fn rule_10_two_thirds_are_not_most() {
+    let mut cpu = replaying(&[("a", 1), ("b", 2), ("c", 1 << 40)]);
+    for name in ["a", "b", "c"] {
+        cpu.spawn(name);
+    }
+    cpu.block();
+    demote(&mut cpu);
+    demote(&mut cpu);
+    assert_eq!(shares(&mut cpu, 1000)["c"], 900);
+    assert!(!cpu.status().dropped);
 }
 
 #[test]
@@ -1582,10 +1596,12 @@ fn rule_10_neither_outsiders_nor_the_root_drop_it() {
     assert!(!cpu.status().dropped);
 }
 
-/// A plan of seven tasks, of which the first four are demoted; the fifth, `a`, runs, and
+const WRONG: [&str; 7] = ["w1", "w2", "w3", "w4", "w5", "w6", "w7"];
+
+/// A plan of ten tasks, of which the first seven are demoted; the next, `a`, runs, and
 /// `b` and `c` are ready behind it, spawned in another order. The next tick drops it.
 fn about_to_drop_its_plan() -> (Cpu, Handle) {
-    let wrong = [("w1", 1), ("w2", 2), ("w3", 3), ("w4", 4)];
+    let wrong = WRONG.map(|name| (name, 1));
     let right = [("c", 3000), ("a", 1000), ("b", 2000)];
     let all = [&wrong[..], &right].concat();
     let mut cpu = replaying(&all);
@@ -1612,7 +1628,7 @@ fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
         order.push(cpu.name());
         cpu.block();
     }
-    let expected = ["a", "w1", "w2", "w3", "w4", "b", "c", "main"];
+    let expected = [&["a"], &WRONG[..], &["b", "c", "main"]].concat();
     assert_eq!(order, expected);
 }
 
@@ -1621,7 +1637,7 @@ fn rule_10_who_has_the_cpu_when_the_plan_is_dropped_keeps_it_across_no_yield() {
     let (mut cpu, _main) = about_to_drop_its_plan();
     assert_eq!(cpu.yield_now(), "a");
     assert_eq!(cpu.tick(), "a", "its slice is not over");
-    for expected in ["w1", "w2", "w3", "w4", "b", "c", "a", "w1"] {
+    for expected in [&WRONG[..], &["b", "c", "a", "w1"]].concat() {
         assert_eq!(cpu.yield_now(), expected);
     }
 }
