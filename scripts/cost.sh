@@ -13,7 +13,7 @@ read -ra policies <<<"${2//,/ }"
 
 # What the caller gave to `make cost` must not reach the makes run in here twice.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL A ARCH FEATURES
-unset MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE SELFTEST SCHED_YIELDS TICK_PHASE
+unset MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE SELFTEST SCHED_YIELDS SCHED_WAITS TICK_PHASE
 export PROFILE_OUT= # no profile of this is to be kept
 
 out=target/cost

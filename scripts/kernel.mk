@@ -1,6 +1,6 @@
 # How an app becomes a kernel image.
 # In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PBG_PROFILE, and
-#      SELFTEST and SCHED_YIELDS from the environment;
+#      SELFTEST, SCHED_YIELDS and SCHED_WAITS from the environment;
 #      POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
 #      target/toolchain.mk
 # Out: APP          the app's package name
@@ -31,6 +31,7 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(patsubst fifo,under_fifo,$(filter fifo,$(PBG_BASE))) \
     $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
     $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
+    $(addprefix waits_,$(SCHED_WAITS)) \
     $(patsubst y,trace,$(filter y,$(TRACE)))
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
@@ -47,5 +48,6 @@ BUILD = CARGO='$(CARGO)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LIN
     AX_MODE='$(MODE)' AX_LOG='$(LOG)' \
     SCHED_SCALE='$(SCALE)' SCHED_TIMING='$(TIMING)' $(if $(SELFTEST),SELFTEST='$(SELFTEST)') \
     $(if $(SCHED_YIELDS),SCHED_YIELDS='$(SCHED_YIELDS)') \
+    $(if $(SCHED_WAITS),SCHED_WAITS='$(SCHED_WAITS)') \
     PBG_BASE='$(PBG_BASE)' PBG_PROFILE='$(abspath $(PBG_PROFILE))' \
     scripts/build.sh

@@ -200,8 +200,9 @@ fn every_allocation_may_fail() {
 fn a_plan_takes_what_is_stated_or_is_refused() {
     let mut profile = profile(1000, 16);
     for task in &mut profile.tasks {
-        // Stretches of their own, so that there are as many steps as can be; and of a
-        // server, which has more stretches than a job.
+        // Stretches of their own, and blocked in between, so that there are as many steps
+        // as can be.
+        task.figures.blocked = Figure::once(1_000_000);
         (task.phases.list.iter_mut()).for_each(|phase| {
             phase.ended = Ended::Block;
             phase.bursts = 2;
@@ -212,6 +213,7 @@ fn a_plan_takes_what_is_stated_or_is_refused() {
     assert_eq!(bytes, 1000 * (56 + 16 * 16 + 40));
     for (ordinal, task) in profile.tasks.iter_mut().enumerate() {
         task.figures.run = Figure::once(1 + ordinal as u64);
+        task.figures.blocked = Figure::default();
         task.latest = Some(Counts(1)); // one may have that
     }
     let (plan, bytes) = peak(|| Plan::of(&profile));

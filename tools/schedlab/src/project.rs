@@ -26,7 +26,7 @@ const MARK: &str = "scripts/lab.mk";
 /// What a `make` inside of `make` would inherit, and the project's own
 /// variables: a cell is what its command line says, whoever calls.
 const MAKES_OWN: [&str; 4] = ["MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL"];
-const PROJECTS: [&str; 23] = [
+const PROJECTS: [&str; 24] = [
     "A",
     "ARCH",
     "FEATURES",
@@ -49,6 +49,7 @@ const PROJECTS: [&str; 23] = [
     "PBG_PROFILE",
     "SELFTEST",
     "SCHED_YIELDS",
+    "SCHED_WAITS",
     "TICK_PHASE",
 ];
 

@@ -22,7 +22,8 @@
 //!   not at all if they are shorter.
 //! - **Late arrivals.** Every fourth job; one is due every 200 ms from the start.
 //! - **Waits.** Every fourth job waits four times for 20 ms, as for a device, at
-//!   even distances.
+//!   even distances; or as often as `SCHED_WAITS` says, a whole number from 0 to 64 in
+//!   the environment when the image is built, but at most once after a unit.
 //!
 //! `batch-at-once` has the same jobs without the last two, since the SRPT bound
 //! knows of no waits: a task that waits makes it a bound that nobody can reach.
@@ -45,8 +46,18 @@ use sched_tests_common::Task;
 use jobs::Kind::{self, *};
 
 /// How often a job waits that does so, and for how long.
-const WAITS: u64 = 4;
+const WAITS: u64 = match option_env!("SCHED_WAITS") {
+    Some(text) => parse_waits(text),
+    None => 4,
+};
 const WAIT_NS: u64 = 20_000_000;
+
+const fn parse_waits(text: &str) -> u64 {
+    match u64::from_str_radix(text, 10) {
+        Ok(waits) if waits <= 64 => waits,
+        _ => panic!("SCHED_WAITS must be a whole number from 0 to 64"),
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Job {
@@ -78,6 +89,16 @@ impl Job {
         Self {
             waits: WAITS,
             ..self
+        }
+    }
+
+    /// After how many of `units` it waits again, when it has `waited` so often; after
+    /// all if it does not.
+    const fn next_wait(&self, units: u64, waited: u64) -> u64 {
+        if waited < self.waits {
+            (units * (waited + 1)).div_ceil(self.waits + 1)
+        } else {
+            units
         }
     }
 }
@@ -150,17 +171,21 @@ fn tasks_of(jobs: [Job; JOBS.len()], scale: u64) -> Vec<Task> {
 
 fn task(name: &str, seed: u64, job: Job, scale: u64) -> Task {
     let units = (job.units / scale).max(1);
-    let until_wait = units.div_ceil(job.waits + 1);
     let wait = Duration::from_nanos(WAIT_NS / scale);
     Task::new(name, move |ctx| {
         let mut work = job.kind.begin(seed);
         let mut right = true;
+        let mut waited = 0;
+        let mut next_wait = job.next_wait(units, waited);
         for done in 1..=units {
             right &= work.unit();
             if done % job.chunk == 0 {
                 ctx.yield_now();
             }
-            if done % until_wait == 0 && done < units {
+            // Or later, if there are more waits than units.
+            if done >= next_wait && done < units {
+                waited += 1;
+                next_wait = job.next_wait(units, waited);
                 ctx.wait_io(wait);
             }
         }
@@ -210,7 +235,44 @@ mod tests {
             .collect();
         assert_eq!(late.len(), 8);
         assert!(late.is_sorted());
-        assert_eq!(JOBS.iter().filter(|job| job.waits > 0).count(), 8);
+        let waiting = JOBS.iter().filter(|job| job.waits > 0).count();
+        assert_eq!(waiting, if WAITS > 0 { 8 } else { 0 });
+    }
+
+    #[test]
+    fn waits_are_as_many_as_asked_for_and_at_even_distances() {
+        let places = |units: u64, waits: u64| {
+            let job = Job {
+                waits,
+                ..job(Hash, units, 1)
+            };
+            (0..=waits)
+                .map(|waited| job.next_wait(units, waited))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(places(100, 4), [20, 40, 60, 80, 100]);
+        assert_eq!(places(59, 4), [12, 24, 36, 48, 59]);
+        assert_eq!(places(100, 0), [100]);
+        for units in [59, 67, 100, 780] {
+            for waits in 0..59 {
+                let places = places(units, waits);
+                assert_eq!(places.len() as u64, waits + 1);
+                let lengths = places.windows(2).map(|pair| pair[1] - pair[0]);
+                let even = units / (waits + 1);
+                assert!(lengths.into_iter().all(|n| (even..=even + 1).contains(&n)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_of_waits_is_parsed() {
+        assert_eq!([parse_waits("0"), parse_waits("64")], [0, 64]);
+    }
+
+    #[test]
+    #[should_panic(expected = "SCHED_WAITS must be")]
+    fn too_many_waits_are_refused() {
+        parse_waits("65");
     }
 
     #[test]

@@ -29,11 +29,10 @@
 //!
 //! **Following the plan**
 //!  5. Tasks run in the order of the [plan]: band by band, and within a band the
-//!     ready task first that has the least before it, to its end or, if it blocks
-//!     often, to its next block; the plan knows how much that is, and the replay
-//!     what is done already. A task
-//!     keeps the CPU across its own yields, without a
-//!     context switch, and one that becomes ready and has less before it takes over
+//!     ready task first that has the least before it: all that remains of it, or, the
+//!     more it is blocked, only up to its next block; the plan knows how much that is,
+//!     and the replay what is done already. A task keeps the CPU across its own yields,
+//!     without a context switch, and one that becomes ready and has less before it takes over
 //!     at the next yield or tick. A blocked task is simply not ready.
 //!  6. A task whose key is not in the plan, or is taken already, runs from the
 //!     fallback queue, round robin, whenever no planned task is ready.
@@ -55,9 +54,10 @@
 //!     rule 7 ends that somebody has, until it gives way or the next tick comes;
 //!     once between two ticks that hit planned tasks, and the turns of the others
 //!     do not wait for that.
-//! 10. When [`DROP_TICKS`] of the last 64 ticks that hit the program's tasks have hit
-//!     unknown or demoted ones, the plan is dropped: all that are ready go to the
-//!     fallback queue, by rank, and round robin runs.
+//! 10. When more than two thirds of the plan's tasks have been demoted, the plan is dropped
+//!     at the next tick: all that are ready go to the fallback queue, by rank, and round
+//!     robin runs. Tasks outside the plan, however many and however long they run,
+//!     say nothing about what is in it.
 //!
 //! **Cost.** Measuring adds to a switch one counter read and six memory
 //! accesses. Following the plan, a
@@ -89,10 +89,9 @@ pub use control::{
     About, Base, CONTROL, Control, Divergence, LoadError, Mailbox, Phase, Status, System, Why,
 };
 pub use measure::{MAX_PHASES, MAX_TASKS, RECORD_BYTES};
-pub use plan::{EQUAL_WITHIN, JOB_STRETCHES, Late, Plan, PlannedTask, Step};
+pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};
 pub use replay::{
-    DROP_TICKS, ENTRY_BYTES, FREE_YIELDS, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS,
-    PLAN_TICKS,
+    ENTRY_BYTES, FREE_YIELDS, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS, PLAN_TICKS,
 };
 
 use crate::clock::{Clock, CpuCounter};
@@ -399,6 +398,17 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         }
     }
 
+    /// Rule 10: from this tick on, round robin runs.
+    #[cold]
+    fn drop_plan(&mut self, running: &PbgTask<T>) -> Tick {
+        self.stop_keeping();
+        if let Some(replay) = &mut self.replay {
+            let queue = &mut self.queue;
+            replay.drop_plan(|task| queue.push_back(task), &M::control().tally);
+        }
+        running.state().slice.tick()
+    }
+
     /// KEEP ends: somebody has become ready, or a tick wants the CPU.
     fn stop_keeping(&mut self) {
         if let Some(replay) = &mut self.replay {
@@ -586,13 +596,10 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
         };
         let tally = &control.tally;
         let member = self.member;
-        let follows = replay.follows(member);
-        let is_programs = !matches!(member, Member::OUTSIDE | Member::ROOT);
-        if is_programs && replay.drifts(!follows) {
-            let queue = &mut self.queue;
-            replay.drop_plan(|task| queue.push_back(task), tally); // rule 10
+        if replay.is_refuted(tally) {
+            return self.drop_plan(running); // rule 10
         }
-        if follows {
+        if replay.follows(member) {
             let burst = C::now() - self.since;
             let tick = replay.ticked(member, burst, !self.queue.is_empty(), tally);
             if !replay.follows(member) {

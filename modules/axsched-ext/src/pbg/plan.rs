@@ -15,9 +15,12 @@
 //!     order of the phases is not known, the task has one step, of equal stretches.
 //!  4. **Shortest first.** A class in which no task has a latest time is one band:
 //!     its tasks are ranked by what is before them, and a replay orders them by what
-//!     remains of it. Before a *job* is all its CPU time; before a *server*, a task
-//!     of more than [`JOB_STRETCHES`] stretches, only the stretch that it is in.
-//!     So a job is one step of one stretch, however often it blocks.
+//!     remains of it. Before a task is the stretch that it is in, and of its CPU time
+//!     after that a part, the task's weight: R / (R + Z × n / [`BLOCKS_IN_FULL`]),
+//!     where R is all its CPU time, Z the time that it is blocked, and n how often. So
+//!     it is all of it for a task that is never blocked for long (a job), which is
+//!     planned as one step of one stretch; and next to nothing for one that is
+//!     blocked again and again, and for longer than it runs (a server).
 //!  5. **Equal is by arrival.** Of tasks in a band who have before them what differs by
 //!     at most 1/[`EQUAL_WITHIN`] of the least, the first spawned goes first.
 //!  6. **Latest times.** In a class in which some task has a latest time, every task
@@ -33,11 +36,16 @@
 //! **Sources.** Rule 4: for tasks that never block, shortest first has the least
 //! average turnaround (Smith, Various optimizers for single-stage production, 1956),
 //! with late arrivals if what remains is compared (Schrage, 1968). For tasks that
-//! block it is a good custom and no more: for those that block all the time the next
-//! burst is what SJF and its kin go by, but a job is not over when it waits, and to let
-//! a long one go first because it waits soon costs all the others (the app `batch`,
-//! whose jobs wait up to seven times, has an average turnaround of 903 ms by next
-//! bursts and of 813 ms by jobs; x86_64, full scale). Rule 6 is Smith's backward rule, from the
+//! block there is no such theorem, but the same argument of exchange: who goes first
+//! costs the others the CPU time that it uses before they end, and what a sleeper uses
+//! later than that costs them nothing. R / (R + Z) is the share of its own time in which
+//! it uses the CPU. That Z counts by the number of blocks is a weighing of many programs
+//! (`docs/adr/0013-weighed-by-blocked-time.md`): a task of few stretches is over after
+//! those, and to let a long one go first because it waits soon costs all the others (by
+//! next bursts, as SJF and its kin go, the app `batch`, of whose jobs a quarter waits
+//! four times, has an average turnaround of 903 ms, and of 813 ms by all that remains;
+//! x86_64, full scale); of many, each answer may be what somebody waits for. Rule 6 is
+//! Smith's backward rule, from the
 //! same paper: of the tasks that may be last, the longest is. It finds an order if
 //! there is one, that is, if the order of latest times is one (Jackson, Scheduling
 //! a production line to minimize maximum tardiness, 1955; today EDF). Rule 8 is
@@ -69,8 +77,9 @@
 //! A replay of n tasks with latest times is one of n bands.
 //!
 //! **Limits.** What the plan does not know is not in its promises: tasks outside the
-//! plan, which have their share of the CPU; the tick that it may take until a task
-//! takes over from one of higher rank; and blocked time that depends on the order, as
+//! plan, which have their share of the CPU; the tick that it may take, each time that a
+//! task or one of lower rank becomes ready, until the CPU is taken from one of higher
+//! rank; and blocked time that depends on the order, as
 //! that of a task that waits for another. Leave room for it. Within a class with
 //! latest times a task that arrives late does not take over by what remains of it,
 //! as that could break a promise. The largest latest time, 2^64 − 1, is none.
@@ -80,7 +89,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::reserved;
-use super::stored::{Ended, PhaseOrder, StoredProfile, StoredTask};
+use super::stored::{Ended, Figure, PhaseOrder, StoredProfile, StoredTask};
 use crate::syscall::Error;
 use crate::units::{Counts, TaskKey};
 
@@ -94,9 +103,44 @@ use crate::units::{Counts, TaskKey};
 /// least sum of turnarounds is above n²/2 × s.
 pub const EQUAL_WITHIN: u64 = 64;
 
-/// A task of at most so many stretches is a job, one of more a server (rule 4). As
-/// many as a profile has phases: what blocks more often does the same again and again.
-pub const JOB_STRETCHES: u64 = super::stored::MAX_PHASES as u64;
+/// After so many blocks the time blocked counts in full, before that in proportion, and
+/// beyond that several times (rule 4). So the weight has no limit where it would change
+/// at once, and a task that goes on for ever is weighed by `BLOCKS_IN_FULL` × r² / z,
+/// where r is a stretch and z the time blocked after it. Of 16, 32, 64 and 128 the one
+/// with the least turnaround over random programs, but for 128, where servers wait longer
+/// for nearly the same.
+pub const BLOCKS_IN_FULL: u64 = 64;
+
+/// The part of a task's CPU time after its stretch that is before it (rule 4): from
+/// nothing to all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Weight(u32);
+
+impl Weight {
+    /// All of it.
+    pub const WHOLE: Self = Self(1 << 16);
+
+    /// Of a task that uses the CPU for `run` in all and is blocked `blocks` times, for
+    /// `blocked` in all. Rounded down, but the whole is exact.
+    pub const fn of(run: Counts, blocked: Counts, blocks: u64) -> Self {
+        let asleep = blocked.0 as u128 * blocks as u128 / BLOCKS_IN_FULL as u128;
+        if asleep == 0 {
+            return Self::WHOLE;
+        }
+        let whole = Self::WHOLE.0 as u128;
+        Self((run.0 as u128 * whole / (run.0 as u128 + asleep)) as u32)
+    }
+
+    /// What is before a task in whose stretch `stretch` remains, and in all `rest`: it
+    /// is between the two. Cost: two multiplications.
+    #[inline]
+    pub const fn before(self, stretch: Counts, rest: Counts) -> Counts {
+        let other = Self::WHOLE.0 - self.0;
+        let sum = rest.0 as u128 * self.0 as u128 + stretch.0 as u128 * other as u128;
+        Counts((sum >> Self::WHOLE.0.trailing_zeros()) as u64)
+    }
+}
 
 /// One task of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,8 +151,8 @@ pub struct PlannedTask {
     /// one band stand together and are ordered among themselves by what remains of
     /// their stretch. Counted from 0 without gaps.
     pub band: u32,
-    /// Where in its band it stands: its first step's `run`, or that of the shortest task
-    /// that counts as equal. Within a band it never decreases from rank to rank, so
+    /// Where in its band it stands: what is before it at first, or before the shortest
+    /// task that counts as equal. Within a band it never decreases from rank to rank, so
     /// the place of any remaining time is found by binary search.
     pub key_run: Counts,
     /// The time on the CPU that it is expected to use in all: the mean of its runs.
@@ -117,8 +161,9 @@ pub struct PlannedTask {
     pub most: Counts,
     /// How often it yielded in the run in which it yielded most.
     pub yields: u64,
-    /// Whether it is a server (rule 4): then each block ends a stretch of its steps.
-    pub serves: bool,
+    /// What part of its time after a stretch is before it (rule 4). If it is not all of
+    /// it, each block ends a stretch of its steps.
+    pub weight: Weight,
     /// Which of [`Plan::steps`] are its own, in the order in which they run; at
     /// least one.
     pub steps: Range<u32>,
@@ -160,7 +205,7 @@ struct Candidate {
     /// Its place among the profile's tasks: its arrival.
     place: u32,
     key_run: Counts,
-    serves: bool,
+    weight: Weight,
     steps: Range<u32>,
     /// When its CPU time must be over, counted from the start of the plan, or
     /// [`NO_DUE`]: its latest time less the most that it was blocked.
@@ -218,19 +263,18 @@ impl Plan {
         for (place, task) in stored.iter().enumerate() {
             let first = steps.len();
             push_steps(task, &mut steps);
-            let stretches = |sum: u64, step: &Step| sum.saturating_add(step.times);
-            let serves = steps[first..].iter().fold(0, stretches) > JOB_STRETCHES;
-            if !serves {
+            let run = Counts(task.figures.run.mean(task.runs));
+            let weight = weight_of(task, &steps[first..]);
+            if weight == Weight::WHOLE {
                 steps.truncate(first);
-                let run = Counts(task.figures.run.mean(task.runs));
                 steps.push(Step { times: 1, run });
             }
             let due = latest(task).map(|latest| latest.0.checked_sub(task.figures.blocked.most));
             order.push(Candidate {
                 class: task.priority.map_or(NO_PRIORITY, |p| p.get().into()),
                 place: place as u32,
-                key_run: steps[first].run,
-                serves,
+                key_run: weight.before(steps[first].run, run),
+                weight,
                 steps: first as u32..steps.len() as u32,
                 due: due.flatten().unwrap_or(NO_DUE),
                 late: due == Some(None), // blocked for longer than it may take
@@ -273,7 +317,7 @@ impl Plan {
                     run: Counts(figures.run.mean(task.runs)),
                     most: most(task),
                     yields: figures.yields.most,
-                    serves: candidate.serves,
+                    weight: candidate.weight,
                     steps: candidate.steps.clone(),
                 });
                 band += strict as u32;
@@ -353,6 +397,15 @@ fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
         let run = Counts(since.0 / runs);
         steps.push(Step { times: 1, run });
     }
+}
+
+/// Rule 4: the weight of `task`, which does `steps`.
+fn weight_of(task: &StoredTask, steps: &[Step]) -> Weight {
+    let times = |sum: u64, step: &Step| sum.saturating_add(step.times);
+    let stretches = steps.iter().fold(0, times);
+    let mean = |figure: Figure| Counts(figure.mean(task.runs));
+    let [run, blocked] = [task.figures.run, task.figures.blocked].map(mean);
+    Weight::of(run, blocked, stretches - 1)
 }
 
 fn ends_stretch(ended: Ended) -> bool {
@@ -448,7 +501,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::stored::tests::{child_of_root, of, phase, profile as any_profile};
-    use super::super::stored::{Figure, MAX_PHASES, PhaseOrder, Phases};
+    use super::super::stored::{MAX_PHASES, PhaseOrder, Phases};
     use super::*;
 
     const MAX: u64 = u64::MAX;
@@ -531,20 +584,18 @@ mod tests {
         push_steps(&profile.tasks[0], &mut steps);
         let plan = Plan::of(&profile).unwrap();
         let planned = &plan.tasks()[0];
-        let stretches = |sum: u64, step: &Step| sum.saturating_add(step.times);
-        let stretches = steps.iter().fold(0, stretches);
-        assert_eq!(planned.serves, stretches > JOB_STRETCHES);
-        if planned.serves {
-            assert_eq!(plan.steps(), steps);
-        } else {
+        if planned.weight == Weight::WHOLE {
             let job = Step {
                 times: 1,
                 run: planned.run,
             };
             assert_eq!(plan.steps(), [job]);
+        } else {
+            assert_eq!(plan.steps(), steps);
         }
         assert_eq!(planned.steps, 0..plan.steps().len() as u32);
-        assert_eq!(planned.key_run, plan.steps()[0].run);
+        let first = planned.weight.before(plan.steps()[0].run, planned.run);
+        assert_eq!(planned.key_run, first);
         steps.iter().map(|s| (s.times, s.run.0)).collect()
     }
 
@@ -627,25 +678,84 @@ mod tests {
         assert_eq!(no_phases(MAX, MAX), [(MAX, 0)]);
     }
 
+    /// A change to a task of 1,000 that blocks `blocks` times for 100 each, in equal
+    /// stretches.
+    fn blocking(blocks: u64) -> impl Fn(&mut StoredTask) {
+        move |task| {
+            let run = 1000 * blocks / (blocks + 1);
+            task.figures.blocked = Figure::once(blocks * 100);
+            task.phases.list = vec![
+                phase(Ended::Block, blocks, run, blocks * 100),
+                phase(Ended::Exit, 1, 1000 - run, 0),
+            ];
+        }
+    }
+
     #[test]
-    fn rule_4_shortest_first_by_all_of_a_job_and_a_stretch_of_a_server() {
+    fn rule_4_shortest_first_by_a_stretch_and_a_part_of_what_follows() {
         let mut profile = changed(&[900, 300, 500, 300, 0], |_, _| {});
         let plan = Plan::of(&profile).unwrap();
         assert_eq!(places(&plan, &profile), [4, 1, 3, 2, 0]);
         assert_eq!(column(&plan, |t| t.band), [0; 5]);
-        // The longest of all blocks a few times, and then once more.
-        for (blocks, order, keys) in [
-            (JOB_STRETCHES - 1, [4, 1, 3, 2, 0], [0, 300, 300, 500, 900]),
-            (JOB_STRETCHES, [4, 0, 1, 3, 2], [0, 50, 300, 300, 500]),
+        assert_eq!(column(&plan, |t| t.weight), [Weight::WHOLE; 5]);
+        // The longest of all blocks: it has 1000, in stretches of 50.
+        profile.tasks[0] = changed(&[1000], |_, task| blocking(19)(task))
+            .tasks
+            .remove(0);
+        for (blocked, order, key) in [
+            (0, [4, 1, 3, 2, 0], 1000),    // a job, however often it blocks
+            (1000, [4, 1, 3, 2, 0], 783),  // 1000/1296 of the 950 that follow, and 50
+            (9_000, [4, 1, 3, 0, 2], 308), // 1000/3671
+            (64_000, [4, 0, 1, 3, 2], 97), // 1/20
+            (MAX, [4, 0, 1, 3, 2], 50),    // nothing
         ] {
-            profile.tasks[0].phases.list = vec![
-                phase(Ended::Block, blocks, blocks * 50, 9999),
-                phase(Ended::Exit, 1, 100, 0),
-            ];
+            profile.tasks[0].figures.blocked = Figure::once(blocked);
             let plan = Plan::of(&profile).unwrap();
-            assert_eq!(places(&plan, &profile), order);
-            assert_eq!(column(&plan, |t| t.key_run.0), keys);
+            assert_eq!(places(&plan, &profile), order, "{blocked}");
+            let place = order.iter().position(|&place| place == 0).unwrap();
+            assert_eq!(plan.tasks()[place].key_run, Counts(key), "{blocked}");
         }
+    }
+
+    /// From one number of blocks to the next nothing changes by much, nor in the wrong
+    /// direction.
+    #[test]
+    fn rule_4_has_no_cliff() {
+        let before = |blocks: u64| {
+            let profile = changed(&[1_000_000], |_, task| {
+                blocking(blocks)(task);
+                task.figures.blocked.total *= 1000;
+                task.figures.run.total = 1_000_000;
+                task.phases
+                    .list
+                    .iter_mut()
+                    .for_each(|phase| phase.run.0 *= 1000);
+            });
+            Plan::of(&profile).unwrap().tasks()[0].key_run.0
+        };
+        assert_eq!(before(0), 1_000_000);
+        for blocks in 1..1000 {
+            let (fewer, more) = (before(blocks - 1), before(blocks));
+            assert!(more <= fewer, "{blocks}: {fewer}, then {more}");
+            assert!(fewer - more <= fewer / 16, "{blocks}: {fewer}, then {more}");
+        }
+    }
+
+    #[test]
+    fn rule_4_a_weight_is_a_part_at_any_size() {
+        let of = |run, blocked, blocks| Weight::of(Counts(run), Counts(blocked), blocks);
+        for whole in [of(0, 0, 0), of(7, 1000, 0), of(7, 0, 1000), of(7, 63, 1)] {
+            assert_eq!(whole, Weight::WHOLE);
+        }
+        assert_eq!(of(1000, 1000, BLOCKS_IN_FULL), Weight(1 << 15));
+        assert_eq!(of(0, MAX, MAX), Weight(0));
+        assert_eq!(of(MAX, MAX, BLOCKS_IN_FULL), Weight(1 << 15));
+        for weight in [Weight(0), Weight(1 << 15), Weight::WHOLE] {
+            assert_eq!(weight.before(Counts(MAX), Counts(MAX)), Counts(MAX));
+        }
+        assert_eq!(Weight(0).before(Counts(3), Counts(99)), Counts(3));
+        assert_eq!(Weight::WHOLE.before(Counts(3), Counts(99)), Counts(99));
+        assert_eq!(Weight(1 << 14).before(Counts(8), Counts(40)), Counts(16));
     }
 
     #[test]
@@ -796,7 +906,8 @@ mod tests {
                 let steps = task.steps.start as usize..task.steps.end as usize;
                 prop_assert!((1..=MAX_PHASES).contains(&steps.len()));
                 prop_assert!(plan.steps()[steps.clone()].iter().all(|step| step.times > 0));
-                let first = plan.steps()[steps][0].run;
+                let first = task.weight.before(plan.steps()[steps][0].run, task.run);
+                prop_assert!(task.weight <= Weight::WHOLE);
                 prop_assert!(task.key_run <= first);
                 prop_assert!(first.0 - task.key_run.0 <= task.key_run.0 / EQUAL_WITHIN);
                 prop_assert!(task.run <= task.most);

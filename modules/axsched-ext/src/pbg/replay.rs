@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::control::{Tally, Why, count};
 use super::measure::MAX_TASKS;
-use super::plan::{Plan, Step};
+use super::plan::{Plan, Step, Weight};
 use super::stored::Label;
 use super::{Member, PbgState, reserved};
 use crate::event::Tick;
@@ -48,18 +48,12 @@ pub const OVERRUN_HANDOVERS: u8 = 16;
 /// another has done its part would keep the CPU from that other.
 pub const FREE_YIELDS: u64 = 64;
 
-/// Of the last 64 ticks that hit the program, how many must have hit tasks off the
-/// plan for it to be dropped (rule 10). More than half: from then on the fallback
-/// policy says more about the program than the plan does. 64, as 0.64 s at 100 Hz
-/// is long against the hiccup of one task and short against a run.
-pub const DROP_TICKS: u32 = 33;
-
-/// A stretch that is longer than recorded by one in so many parts is as recorded, for
-/// the order of tasks (rule 5).
+/// What is longer than recorded by one in so many parts is as recorded, for the order of
+/// tasks (rule 5).
 const NOISE: u64 = 4;
 
-/// At one place stand the tasks of whose stretch more remains than of the place
-/// before. They are sorted by what remains, but for this many at most: so a return to
+/// At one place stand the tasks that have more before them than the place before. They
+/// are sorted by what that is, but for this many at most: so a return to
 /// the ready set takes no longer, and what is lost is the order among those behind.
 const MOST_PASSED: usize = 64;
 
@@ -124,11 +118,17 @@ struct Entry {
     most_yields: u64,
     used: Counts,
     yields: u64,
+    /// What was before it when its stretch began. While no more than `sure` of the stretch
+    /// is done, both it and the task are within their record, and that much less is.
+    ahead: Counts,
+    sure: Counts,
     /// The stretch that it is in: how long it should be, how much of it is done, and
     /// how many like it are to come.
     stretch: Counts,
     done: Counts,
     like_it: u64,
+    /// What it should use in all.
+    run: Counts,
     /// Of the table's steps, those to come after these.
     steps: Range<u32>,
     /// The ranks of its band.
@@ -139,7 +139,23 @@ struct Entry {
     /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
     overrun: u8,
     taken: bool,
-    serves: bool,
+    weight: Weight,
+}
+
+/// What remains of something that was recorded to take `recorded`, when `done` of it
+/// is. Beyond what was recorded nobody knows. Up to a quarter it is taken for noise, and
+/// the end to be near; then to need as much again as it has had, as one doubles a guess
+/// that was too low, so that a task gives way to more and more (rule 5). (Four times that
+/// does better where one task of several has grown, and far worse where all have doubled.)
+const fn remains_of(recorded: Counts, done: Counts) -> Counts {
+    let noise = recorded.0.saturating_add(recorded.0 / NOISE);
+    if done.0 <= recorded.0 {
+        Counts(recorded.0 - done.0)
+    } else if done.0 <= noise {
+        Counts(noise - done.0)
+    } else {
+        done
+    }
 }
 
 impl Entry {
@@ -148,21 +164,22 @@ impl Entry {
         self.overrun >= OVERRUN_HANDOVERS
     }
 
-    /// What remains of its stretch after `burst` more. Beyond what was recorded
-    /// nobody knows. Up to a quarter it is taken for noise, and the task to be about to
-    /// end; then to need as much again as it has had, as one doubles a guess that was too
-    /// low, so that it gives way to more and more (rule 5). (Four times that does better
-    /// where one task of several has grown, and far worse where all have doubled.)
+    /// What is before it after `burst` more.
+    #[inline]
     const fn remains(&self, burst: Counts) -> Counts {
         let done = self.done.saturating_add(burst);
-        let noise = self.stretch.0.saturating_add(self.stretch.0 / NOISE);
-        if done.0 <= self.stretch.0 {
-            Counts(self.stretch.0 - done.0)
-        } else if done.0 <= noise {
-            Counts(noise - done.0)
+        if done.0 <= self.sure.0 {
+            Counts(self.ahead.0 - done.0)
         } else {
-            done
+            self.remains_beyond(burst)
         }
+    }
+
+    /// The same, whatever has been done.
+    const fn remains_beyond(&self, burst: Counts) -> Counts {
+        let stretch = remains_of(self.stretch, self.done.saturating_add(burst));
+        let rest = remains_of(self.run, self.used.saturating_add(burst));
+        self.weight.before(stretch, rest)
     }
 
     /// Rule 8: `used` has been looked at, for so many `points`. Whether the task
@@ -196,6 +213,9 @@ impl Entry {
             self.like_it = times - 1;
             self.stretch = run;
         }
+        self.ahead = self.remains_beyond(Counts::ZERO);
+        let rest = self.run.0.saturating_sub(self.used.0);
+        self.sure = Counts(rest).min(self.stretch);
     }
 }
 
@@ -227,8 +247,6 @@ pub struct Table {
     root_ran: bool,
     /// A tick has hit a planned task since it had it last.
     root_may: bool,
-    /// Of the last 64 ticks that hit the program, those that hit tasks off the plan.
-    off_plan: u64,
     dropped: bool,
 }
 
@@ -237,6 +255,8 @@ pub const ENTRY_BYTES: usize = size_of::<Entry>()
     + size_of::<(TaskKey, u32)>()
     + size_of::<Counts>()
     + size_of::<Queue<(), PbgState>>();
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(ENTRY_BYTES == 160);
 
 fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
     let mut vec = reserved(items.len())?;
@@ -262,16 +282,19 @@ impl Table {
                 most_yields: task.yields,
                 used: Counts::ZERO,
                 yields: 0,
+                ahead: Counts::ZERO,
+                sure: Counts::ZERO,
                 stretch: Counts::ZERO,
                 done: Counts::ZERO,
                 like_it: 0,
+                run: task.run,
                 steps: task.steps.clone(),
                 band: 0..0,
                 place: 0,
                 children: 0,
                 overrun: 0,
                 taken: false,
-                serves: task.serves,
+                weight: task.weight,
             };
             entry.next_stretch(&steps);
             entry
@@ -298,12 +321,11 @@ impl Table {
             root_runs: false,
             root_ran: false,
             root_may: true,
-            off_plan: 0,
             dropped: false,
         })
     }
 
-    /// The place of a task of rank `rank` of whose stretch so much remains: before
+    /// The place of a task of rank `rank` that has so much before it: before
     /// the first of its band who has at least as much before him.
     fn place(&self, rank: usize, remains: Counts) -> usize {
         let Range { start, end } = self.entries[rank].band.clone();
@@ -388,7 +410,7 @@ impl<T> Replay<T> {
     pub fn ready_woken(&mut self, member: Member, task: Handle<T>) {
         let rank = member.rank();
         let entry = &mut self.table.entries[rank];
-        if entry.serves {
+        if entry.weight != Weight::WHOLE {
             entry.next_stretch(&self.table.steps);
         }
         let remains = self.table.entries[rank].remains(Counts::ZERO);
@@ -601,18 +623,17 @@ impl<T> Replay<T> {
         Tick::Reschedule
     }
 
-    /// Rule 10: a tick hit a task of the program, on or off the plan. Whether the plan is
-    /// to be dropped.
-    pub fn drifts(&mut self, off: bool) -> bool {
-        self.table.off_plan = self.table.off_plan << 1 | u64::from(off);
-        !self.table.dropped && self.table.off_plan.count_ones() >= DROP_TICKS
+    /// Rule 10: whether the plan is followed and is to be dropped, as it is wrong about
+    /// more than two thirds of its tasks.
+    pub fn is_refuted(&self, tally: &Tally) -> bool {
+        let demoted = tally.demoted.load(Relaxed) as usize;
+        !self.table.dropped && 3 * demoted > 2 * self.table.entries.len()
     }
 
     /// Gives the plan up; `each` gets the ready tasks by rank. Once, and linear.
     #[cold]
     pub fn drop_plan(&mut self, mut each: impl FnMut(Handle<T>), tally: &Tally) {
         self.table.dropped = true;
-        self.table.turn_due = false;
         tally.dropped.store(true, Relaxed);
         if let Some(root) = self.root.take() {
             each(root);

@@ -448,6 +448,30 @@ fn rule_5_a_preempted_task_stands_where_what_remains_of_it_belongs() {
     }
 }
 
+/// Between the same two lengths of the plan, so that both stand at one place.
+#[test]
+fn rule_5_at_one_place_too_the_one_with_the_least_before_it_has_the_cpu() {
+    for (done, has_the_cpu) in [(120, "b"), (150, "a"), (200, "a")] {
+        let mut cpu = replaying(&[("short", 10), ("b", 900), ("a", 1000)]);
+        cpu.spawn("short");
+        let b = cpu.spawn("b");
+        cpu.spawn("a");
+        cpu.block();
+        assert_eq!(cpu.name(), "short");
+        cpu.block();
+        assert_eq!(cpu.name(), "b");
+        cpu.run(50); // 850 remain
+        cpu.block();
+        assert_eq!(cpu.name(), "a");
+        cpu.run(done);
+        cpu.wake(&b);
+        let running = cpu.current.clone().unwrap();
+        let asks = cpu.scheduler.task_tick(&running);
+        assert_eq!(asks, has_the_cpu == "b", "not without need, after {done}");
+        assert_eq!(cpu.preempt(), has_the_cpu, "after {done}");
+    }
+}
+
 #[test]
 fn rule_5_of_equals_who_ran_goes_on_and_who_wakes_goes_last() {
     let mut cpu = replaying(&[("a", 100), ("b", 100)]);
@@ -513,8 +537,9 @@ fn rule_5_who_has_yielded_and_waits_for_its_pick_may_still_lose_the_cpu() {
     assert_eq!(cpu.name(), "long");
 }
 
-/// Measures `a`, which blocks after each of `bursts`, and `b`, which runs for `run`.
-fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
+/// Measures `a`, which blocks for `asleep` after each of `bursts` and then runs for 1,
+/// and `b`, which runs for `run`.
+fn with_a_task_that_blocks(bursts: &[u64], asleep: u64, run: u64) -> Cpu {
     let mut cpu = Cpu::boot();
     cpu.control.measure_start().unwrap();
     cpu.spawn("a");
@@ -529,7 +554,7 @@ fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
             cpu.run(run);
             cpu.block();
         }
-        cpu.run(1000);
+        cpu.run(asleep);
         cpu.wake(&a);
         assert_eq!(cpu.pick(), "a");
     }
@@ -545,7 +570,7 @@ fn with_a_task_that_blocks(bursts: &[u64], run: u64) -> Cpu {
 #[test]
 fn rule_5_a_server_is_ordered_by_its_next_burst() {
     let bursts = [[10; 20], [300; 20]].concat();
-    let mut cpu = with_a_task_that_blocks(&bursts, 100);
+    let mut cpu = with_a_task_that_blocks(&bursts, 1_000_000, 100);
     cpu.spawn("a");
     let b = cpu.spawn("b");
     cpu.block();
@@ -570,10 +595,57 @@ fn rule_5_a_server_is_ordered_by_its_next_burst() {
     }
 }
 
+/// Whose weight is next to a half: before it are 248, 199, 150, 100 and 1.
+fn with_a_task_between_job_and_server() -> (Cpu, Handle) {
+    let mut cpu = with_a_task_that_blocks(&[100; 4], 1604, 180);
+    cpu.spawn("a");
+    let b = cpu.spawn("b");
+    cpu.block();
+    (cpu, b)
+}
+
+#[test]
+fn rule_5_between_job_and_server_a_part_of_what_follows_counts() {
+    let (mut cpu, b) = with_a_task_between_job_and_server();
+    for i in 0..4 {
+        // b has 180 before it, less 1 each time that it is first.
+        let first = if i < 2 { "b" } else { "a" };
+        assert_eq!(cpu.name(), first, "stretch {i}");
+        if first == "b" {
+            cpu.run(1);
+            cpu.block();
+        }
+        assert_eq!(cpu.name(), "a");
+        cpu.run(100);
+        let a = cpu.block();
+        if first == "b" {
+            cpu.wake(&b);
+            cpu.pick();
+        }
+        cpu.wake(&a);
+        cpu.yield_now();
+    }
+}
+
+/// Of the stretch nobody knows how much remains, and as long again is guessed; of the
+/// task it is known.
+#[test]
+fn rule_5_beyond_its_stretch_a_task_still_has_what_follows() {
+    for (done, takes_over) in [(99, false), (110, false), (140, true), (150, true)] {
+        let (mut cpu, b) = with_a_task_between_job_and_server();
+        cpu.block(); // b
+        assert_eq!(cpu.name(), "a");
+        cpu.run(done);
+        cpu.wake(&b);
+        let expected = if takes_over { "b" } else { "a" };
+        assert_eq!(cpu.tick(), expected, "after {done}");
+    }
+}
+
 #[test]
 fn rule_5_a_job_is_ordered_by_all_that_remains_of_it_however_soon_it_waits() {
     // 331 in all, though never more than 10 at first, against 100.
-    let mut cpu = with_a_task_that_blocks(&[10, 300, 20], 100);
+    let mut cpu = with_a_task_that_blocks(&[10, 300, 20], 10, 100);
     cpu.spawn("a");
     cpu.spawn("b");
     cpu.block();
@@ -1427,30 +1499,72 @@ fn rule_9_a_root_that_wakes_all_the_time_takes_nobodys_turn() {
     assert!(had["planned"] > 0, "{had:?}");
 }
 
-#[test]
-fn rule_10_the_plan_is_dropped_when_most_ticks_hit_tasks_off_it() {
-    let mut cpu = replaying(&[("a", 10), ("b", 1_000_000_000)]);
-    cpu.spawn("a");
-    let b = cpu.spawn("b");
-    cpu.spawn("unknown");
-    cpu.block();
-    cpu.block(); // a
-    let b_asleep = cpu.block();
-    assert!(Arc::ptr_eq(&b, &b_asleep));
-    assert_eq!(cpu.name(), "unknown");
-    for tick in 1..DROP_TICKS {
-        cpu.tick();
-        assert!(!cpu.status().dropped, "{tick}");
+/// The running task yields until it is demoted (rule 8).
+fn demote(cpu: &mut Cpu) {
+    let before = cpu.status().demoted;
+    for _ in 0..=FREE_YIELDS {
+        cpu.yield_now();
     }
-    cpu.wake(&b);
+    assert_eq!(cpu.status().demoted, before + 1);
+}
+
+#[test]
+fn rule_10_the_plan_is_dropped_when_most_of_its_tasks_are_demoted() {
+    let mut cpu = replaying(&[("a", 1), ("b", 2), ("c", 1 << 40), ("d", 1 << 41)]);
+    for name in ["a", "b", "c", "d"] {
+        cpu.spawn(name);
+    }
+    cpu.block();
+    for name in ["a", "b"] {
+        assert_eq!(cpu.name(), name);
+        demote(&mut cpu);
+    }
+    // Two of four is not most; these have their tenth.
+    let had = shares(&mut cpu, 1000);
+    assert_eq!((had["a"], had["b"], had["c"]), (50, 50, 900));
+    while cpu.name() != "c" {
+        cpu.tick();
+    }
+    demote(&mut cpu);
+    assert_eq!((cpu.name(), cpu.status().dropped), ("d", false));
     cpu.tick();
     let status = cpu.status();
     assert!(status.dropped);
-    assert_eq!(status.first.unwrap().why, Why::Unknown);
-    // Round robin from now on, with whole slices and both tasks.
+    assert_eq!(status.first.unwrap().why, Why::Yields);
+    // Round robin from now on, with whole slices and all tasks.
     let had = shares(&mut cpu, 100);
-    assert_eq!((had["b"], had["unknown"]), (50, 50));
-    assert_eq!(cpu.status().demoted, 0);
+    assert!(had.values().all(|&ticks| ticks == 25), "{had:?}");
+    assert_eq!(cpu.status().demoted, 3);
+}
+
+/// What is left of a plan may be all that matters: two of three is not enough.
+#[test]
+fn rule_10_two_thirds_are_not_most() {
+    let mut cpu = replaying(&[("a", 1), ("b", 2), ("c", 1 << 40)]);
+    for name in ["a", "b", "c"] {
+        cpu.spawn(name);
+    }
+    cpu.block();
+    demote(&mut cpu);
+    demote(&mut cpu);
+    assert_eq!(shares(&mut cpu, 1000)["c"], 900);
+    assert!(!cpu.status().dropped);
+}
+
+#[test]
+fn rule_10_an_unknown_task_that_runs_while_the_others_sleep_drops_nothing() {
+    let (mut cpu, main) = replaying_beside("planned", 1 << 40, "unknown");
+    for _ in 1..PLAN_TICKS {
+        let planned = cpu.block();
+        (0..100).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
+        cpu.wake(&planned);
+        assert_eq!(cpu.tick(), "planned", "at once, every time");
+    }
+    cpu.block();
+    cpu.spawn("and what it spawns");
+    shares(&mut cpu, 1000);
+    assert!(!cpu.status().dropped);
+    drop(main);
 }
 
 #[test]
@@ -1465,7 +1579,7 @@ fn rule_10_a_program_that_keeps_to_the_plan_never_loses_it() {
 }
 
 #[test]
-fn rule_10_ticks_that_hit_outsiders_and_the_root_are_no_drift() {
+fn rule_10_neither_outsiders_nor_the_root_drop_it() {
     let mut cpu = measured(&[("a", 1000)]);
     cpu.spawn("older than the call");
     cpu.control.start_pbg().unwrap();
@@ -1482,16 +1596,30 @@ fn rule_10_ticks_that_hit_outsiders_and_the_root_are_no_drift() {
     assert!(!cpu.status().dropped);
 }
 
+const WRONG: [&str; 7] = ["w1", "w2", "w3", "w4", "w5", "w6", "w7"];
+
+/// A plan of ten tasks, of which the first seven are demoted; the next, `a`, runs, and
+/// `b` and `c` are ready behind it, spawned in another order. The next tick drops it.
+fn about_to_drop_its_plan() -> (Cpu, Handle) {
+    let wrong = WRONG.map(|name| (name, 1));
+    let right = [("c", 3000), ("a", 1000), ("b", 2000)];
+    let all = [&wrong[..], &right].concat();
+    let mut cpu = replaying(&all);
+    for (name, _) in all {
+        cpu.spawn(name);
+    }
+    let main = cpu.block();
+    for (name, _) in wrong {
+        assert_eq!(cpu.name(), name);
+        demote(&mut cpu);
+    }
+    assert_eq!(cpu.name(), "a");
+    (cpu, main)
+}
+
 #[test]
 fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
-    let mut cpu = replaying(&[("c", 3000), ("a", 1000), ("b", 2000)]);
-    let [c, a, b] = ["c", "a", "b"].map(|name| cpu.spawn(name));
-    cpu.spawn("unknown");
-    cpu.spawn("unknown");
-    let main = cpu.block();
-    (0..3).for_each(|_| drop(cpu.block()));
-    (1..DROP_TICKS).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
-    [c, a, b].iter().for_each(|task| cpu.wake(task));
+    let (mut cpu, main) = about_to_drop_its_plan();
     cpu.tick();
     assert!(cpu.status().dropped);
     cpu.wake(&main);
@@ -1500,7 +1628,27 @@ fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
         order.push(cpu.name());
         cpu.block();
     }
-    assert_eq!(order, ["unknown", "unknown", "a", "b", "c", "main"]);
+    let expected = [&["a"], &WRONG[..], &["b", "c", "main"]].concat();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn rule_10_who_has_the_cpu_when_the_plan_is_dropped_keeps_it_across_no_yield() {
+    let (mut cpu, _main) = about_to_drop_its_plan();
+    assert_eq!(cpu.yield_now(), "a");
+    assert_eq!(cpu.tick(), "a", "its slice is not over");
+    for expected in [&WRONG[..], &["b", "c", "a", "w1"]].concat() {
+        assert_eq!(cpu.yield_now(), expected);
+    }
+}
+
+#[test]
+fn rule_10_the_tick_that_drops_the_plan_is_the_first_of_a_slice() {
+    let (mut cpu, _main) = about_to_drop_its_plan();
+    for _ in 1..SLICE_TICKS {
+        assert_eq!(cpu.tick(), "a");
+    }
+    assert_eq!(cpu.tick(), "w1");
 }
 
 #[test]
@@ -1511,10 +1659,12 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
     cpu.spawn("unknown");
     cpu.block();
     // Off the plan by the other way: every one of them runs for ever.
-    while !cpu.status().dropped {
+    let dropped = (0..10_000).any(|_| {
         cpu.run(1000);
         cpu.tick();
-    }
+        cpu.status().dropped
+    });
+    assert!(dropped);
     let mut ended = 0;
     while cpu.name() != "idle" {
         ended += u64::from(cpu.name() == "planned");
@@ -1527,15 +1677,17 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
 #[test]
 fn rule_10_a_root_that_waits_to_go_first_is_not_lost_either() {
     let (mut cpu, main) = replaying_beside("planned", 1_000_000, "unknown");
-    cpu.block(); // planned
-    (1..DROP_TICKS).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
+    demote(&mut cpu);
+    assert_eq!(cpu.name(), "unknown");
     cpu.wake(&main);
     cpu.tick();
     assert!(cpu.status().dropped);
-    if cpu.name() == "unknown" {
-        cpu.block();
+    for expected in ["unknown", "planned", "main", "idle"] {
+        assert_eq!(cpu.name(), expected);
+        if expected != "idle" {
+            cpu.block();
+        }
     }
-    assert_eq!(cpu.name(), "main");
 }
 
 #[test]

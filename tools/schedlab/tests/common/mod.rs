@@ -17,6 +17,7 @@ pub const PROJECTS: [&str; 10] = [
     "PBG_BASE",
     "PBG_PROFILE",
     "QEMU_ARGS",
+    "SCHED_WAITS",
     "SCHED_YIELDS",
     "SELFTEST",
     "TICK_PHASE",
