@@ -12,20 +12,29 @@
 //!     `min_vruntime`, however long it slept.
 //!  6. A task that yields goes behind the first in line: its vruntime is raised to
 //!     that one's.
-//!  7. A task that changes queues keeps its distance from `min_vruntime`, not its
-//!     vruntime: the queues' lines of time have nothing to do with each other. What
-//!     it is ahead shrinks by the time since it ran, as it would have at the old one.
+//!  7. A task that changes queues keeps its lag: as far as its vruntime is ahead of the
+//!     old queue's virtual time as of now, or behind it, so far is it from the new one's.
+//!     The virtual time moves by the service over the weight of all who are ready or run;
+//!     it is at most [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and
+//!     [`GRANULARITY_TICKS`] ahead.
 //!  8. `set_priority` takes nice values from −20 to 19. The time until then is
 //!     charged by the old weight, and nothing that was charged is forgotten.
 //!  9. A tick preempts the running task if it is, to the nearest tick of its own
 //!     weight, at least [`GRANULARITY_TICKS`] ahead of the first in line. A waker
 //!     preempts nobody: the next tick does.
 //! 10. A preempted task keeps its vruntime.
+//! 11. Who comes from another queue starts no earlier than this queue's entry line. It
+//!     moves half as fast as the virtual time, and is at most [`GRANULARITY_TICKS`] +
+//!     [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and [`ENTRY_TICKS`] ahead.
 //!
 //! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of
 //! one nice value is a tenth of the CPU, more or less. Stock axsched 0.3.1 differs
-//! in rules 1 (ticks), 3 (moves only in add and remove), 5, 7, 8 and 9. Rule 4 is
-//! Linux's `START_DEBIT`.
+//! in rules 1 (ticks), 3 (moves only in add and remove), 5, 7, 8, 9 and 11. Rule 4 is
+//! Linux's `START_DEBIT`. Rule 7 is Linux's with another virtual time: generalised
+//! processor sharing's in place of `min_vruntime`, which stands still for a round and
+//! then jumps. Rule 11 is ours: a mover's debt is worked off where it is, at whatever
+//! speed that queue has, so a slow queue's own tasks need somebody who keeps the door
+//! (`docs/adr/0010-lag-by-virtual-time.md`).
 //!
 //! **Bounds.** vruntime is 64 bits wide and wraps, on every architecture: it is
 //! compared by difference, and one that is older than [`MEMORY`] not at all. Among n
@@ -37,7 +46,7 @@
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicI64, AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::burst::{Account, Accounted, Bursts, TickLength};
 use crate::clock::{Clock, CpuCounter};
@@ -45,6 +54,10 @@ use crate::event::{Adapter, Policy, Remember, Return, Tick};
 use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
 use crate::task::Fresh;
 use crate::units::Counts;
+
+use line::{Line, OwnLine};
+
+mod line;
 
 /// A task under [`CfsScheduler`].
 pub type CfsTask<T> = KeyedTask<T, CfsState>;
@@ -59,6 +72,10 @@ pub const GRANULARITY_TICKS: u64 = 2;
 /// How far behind `min_vruntime` a task may wake, in ticks. One: it is first in
 /// line, and cannot keep the CPU for longer than a tick on the strength of it.
 pub const SLEEPER_CREDIT_TICKS: u64 = 1;
+
+/// How far ahead of `min_vruntime` movers may be made to start, in ticks (rule 11).
+/// One: with less, those who come would hold `min_vruntime` where it is.
+pub const ENTRY_TICKS: u64 = 1;
 
 /// For how long a task that is away is remembered, in counts: 2.4 hours at 1 GHz.
 /// Whoever comes back later is treated as having nothing and owing nothing: no debt
@@ -103,15 +120,12 @@ pub struct CfsState {
     account: Account,
     /// Nice value + 20.
     nice: AtomicU8,
-    /// vruntime − `min_vruntime`, as of the last dispatch or charge (rule 7).
-    lag: AtomicI64,
 }
 
 impl Fresh for CfsState {
     const FRESH: Self = Self {
         account: Account::FRESH,
         nice: AtomicU8::new(NICE_0),
-        lag: AtomicI64::new(0),
     };
 }
 
@@ -121,11 +135,20 @@ impl Accounted for Keyed<CfsState> {
     }
 }
 
-/// Rule 1. What a year without a tick would charge is cut off at half the line.
+/// Rule 1. What runs for more than [`MEMORY`] without a tick is charged for that.
 #[inline]
 fn weighted(run: Counts, nice: u8) -> u64 {
-    let product = (u128::from(run.0) * u128::from(FACTORS[nice as usize])) >> 32;
-    product.min(1 << 62) as u64
+    let run = u128::from(run.0.min(MEMORY.0));
+    ((run * u128::from(FACTORS[nice as usize])) >> 32) as u64
+}
+
+#[inline]
+fn nice<T>(task: &CfsTask<T>) -> u8 {
+    task.state().data().nice.load(Relaxed)
+}
+
+fn weight<T>(task: &CfsTask<T>) -> u64 {
+    u64::from(WEIGHTS[nice(task) as usize])
 }
 
 /// See the [module documentation](self).
@@ -133,6 +156,12 @@ pub struct Cfs<T, C> {
     ready: Ordered<T, CfsState>,
     bursts: Bursts<T, Keyed<CfsState>>,
     min_vruntime: Key,
+    /// The queue's virtual time (rule 7).
+    line: OwnLine,
+    /// What has been charged since that was last moved; it is moved at every tick.
+    served: Counts,
+    /// Rule 11.
+    entry: Key,
     tick: TickLength,
     clock: PhantomData<fn() -> C>,
 }
@@ -144,12 +173,23 @@ impl<T, C: Clock> Cfs<T, C> {
         weighted(self.tick.length().saturating_mul(ticks), nice)
     }
 
+    /// So many ticks before `min_vruntime`.
+    fn before_min(&self, ticks: u64) -> Key {
+        let ticks = self.ticks(ticks, NICE_0);
+        self.min_vruntime.later(ticks.wrapping_neg())
+    }
+
+    /// So many ticks after `min_vruntime`.
+    fn after_min(&self, ticks: u64) -> Key {
+        self.min_vruntime.later(self.ticks(ticks, NICE_0))
+    }
+
     /// Charges a running or just returned task (rule 1).
     #[inline]
     fn charge(&mut self, task: &CfsTask<T>, run: Counts) {
         let state = task.state();
-        let nice = state.data().nice.load(Relaxed);
-        state.set_key(state.key().later(weighted(run, nice)));
+        state.set_key(state.key().later(weighted(run, nice(task))));
+        self.served.0 = self.served.0.wrapping_add(run.0);
     }
 
     /// Rule 3; `also` is the vruntime of a task that is on its way in or out.
@@ -167,9 +207,57 @@ impl<T, C: Clock> Cfs<T, C> {
         }
     }
 
-    fn note_lag(&self, task: &CfsTask<T>) {
-        let lag = task.state().key().after(self.min_vruntime);
-        task.state().data().lag.store(lag, Relaxed);
+    fn line(&mut self) -> &'static Line {
+        self.line.of(self.bursts.id())
+    }
+
+    /// What has been charged moves the lines of rules 7 and 11.
+    fn move_lines(&mut self, now: Counts) {
+        let served = core::mem::replace(&mut self.served, Counts::ZERO);
+        let within = self.before_min(SLEEPER_CREDIT_TICKS)..=self.after_min(GRANULARITY_TICKS);
+        let by = self.line().moves(now, served, within);
+        let entry = self.entry.later(by / 2);
+        let last = self.after_min(ENTRY_TICKS);
+        let first = self.before_min(GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS);
+        self.entry = entry.max(first).min(last);
+    }
+
+    /// Who is ready is about to change: up to now, those share who were.
+    fn catch_up(&mut self, now: Counts) {
+        if let Some(running) = self.bursts.running().cloned()
+            && let Some(burst) = Bursts::so_far(&running, now)
+        {
+            self.charge(&running, burst);
+            self.move_min(running.state().key());
+        }
+        self.move_lines(now);
+    }
+
+    /// A task that was away is ready here; it is not in the queue yet.
+    #[cold]
+    fn arrived(&mut self, task: &Arc<CfsTask<T>>, why: Return, now: Counts) {
+        let came = self.bursts.returned(task, why, now);
+        let mut floor = self.before_min(SLEEPER_CREDIT_TICKS); // rule 5
+        self.catch_up(now);
+        let line = self.line();
+        let state = task.state();
+        if came.moved {
+            let old = Line::find(came.from);
+            let lag = old.map_or(0, |old| state.key().after(old.at(now))) as u64;
+            let run = weighted(came.burst, nice(task));
+            state.set_key(line.at(now).later(lag).later(run)); // rule 7
+            floor = floor.max(self.entry); // rule 11
+            if came.ran
+                && let Some(old) = old
+            {
+                old.leave(weight(task)); // MIGRATION: its old queue will not see it leave
+            }
+        }
+        if came.age >= MEMORY {
+            state.set_key(self.min_vruntime);
+        }
+        state.set_key(state.key().max(floor));
+        line.join(weight(task));
     }
 }
 
@@ -182,53 +270,48 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         ready: Ordered::new(),
         bursts: Bursts::new(),
         min_vruntime: Key(0),
+        line: OwnLine::NEW,
+        served: Counts::ZERO,
+        entry: Key(0),
         tick: TickLength::new(),
         clock: PhantomData,
     };
 
     fn spawned(&mut self, task: Arc<CfsTask<T>>) {
         self.bursts.adopt(&task);
-        let debit = self.ticks(GRANULARITY_TICKS, NICE_0);
-        task.state().set_key(self.min_vruntime.later(debit)); // rule 4
+        let start = self.after_min(GRANULARITY_TICKS); // rule 4
+        self.catch_up(C::now());
+        self.line().join(weight(&task));
+        task.state().set_key(start);
         self.ready.insert(task);
     }
 
     #[inline]
     fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
+        let now = C::now();
         let state = task.state();
-        let came = self.bursts.returned(&task, why, C::now());
-        if came.age >= MEMORY {
-            state.set_key(self.min_vruntime);
-        } else if came.moved {
-            let away = weighted(came.age - came.burst, NICE_0) as i64;
-            let lag = state.data().lag.load(Relaxed);
-            let lag = if lag > 0 { (lag - away).max(0) } else { lag };
-            state.set_key(self.min_vruntime.later(lag as u64)); // rule 7
+        if why == Return::Woken || Bursts::home(&task) != self.bursts.id() {
+            self.arrived(&task, why, now);
+        } else {
+            let burst = self.bursts.returned(&task, why, now).burst;
+            self.charge(&task, burst); // rule 10: and no more
         }
-        self.charge(&task, came.burst);
-        match why {
-            Return::Preempted => {} // rule 10
-            Return::Yielded => {
-                if let Some(first) = self.ready.first_key() {
-                    state.set_key(state.key().max(first)); // rule 6
-                }
-            }
-            Return::Woken => {
-                let credit = self.ticks(SLEEPER_CREDIT_TICKS, NICE_0);
-                let floor = self.min_vruntime.later(credit.wrapping_neg());
-                state.set_key(state.key().max(floor)); // rule 5
-            }
+        if why == Return::Yielded
+            && let Some(first) = self.ready.first_key()
+        {
+            state.set_key(state.key().max(first)); // rule 6
         }
         self.move_min(state.key());
-        self.note_lag(&task);
         self.ready.insert(task);
     }
 
     fn left(&mut self) {
-        if let Some((task, burst)) = self.bursts.left(C::now()) {
+        let now = C::now();
+        if let Some((task, burst)) = self.bursts.left(now) {
             self.charge(&task, burst);
             self.move_min(task.state().key());
-            self.note_lag(&task);
+            self.move_lines(now);
+            self.line().leave(weight(&task));
         }
     }
 
@@ -240,7 +323,6 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         };
         self.bursts.begin(&next, C::now());
         self.move_min(next.state().key());
-        self.note_lag(&next);
         Some(next)
     }
 
@@ -254,8 +336,8 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         self.charge(running, burst);
         let vruntime = running.state().key();
         self.move_min(vruntime);
-        self.note_lag(running);
-        let nice = running.state().data().nice.load(Relaxed);
+        self.move_lines(now);
+        let nice = nice(running);
         let ticks = self.ticks(GRANULARITY_TICKS, nice);
         let granularity = ticks - weighted(self.tick.half(), nice);
         let is_ahead = |first| vruntime.after(first) >= granularity.max(1) as i64;
@@ -263,20 +345,32 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     }
 
     fn remove(&mut self, task: &Arc<CfsTask<T>>) -> Option<Arc<CfsTask<T>>> {
-        self.ready.remove(task)
+        let removed = self.ready.remove(task)?;
+        self.catch_up(C::now());
+        self.line().leave(weight(&removed));
+        Some(removed)
     }
 
     fn set_priority(&mut self, task: &Arc<CfsTask<T>>, nice: isize) -> bool {
         if !(-20..=19).contains(&nice) {
             return false;
         }
-        if let Some(burst) = Bursts::so_far(task, C::now()) {
+        let now = C::now();
+        let burst = Bursts::so_far(task, now);
+        if let Some(burst) = burst {
             self.charge(task, burst); // rule 8
             self.move_min(task.state().key());
-            self.note_lag(task);
         }
+        self.catch_up(now);
+        let old = weight(task);
         let place = (nice + NICE_0 as isize) as u8;
         task.state().data().nice.store(place, Relaxed);
+        if (burst.is_some() || task.state().is_queued())
+            && let Some(line) = Line::find(Bursts::home(task))
+        {
+            line.leave(old);
+            line.join(weight(task));
+        }
         true
     }
 }

@@ -68,6 +68,11 @@ impl<D> Keyed<D> {
         self.key.store(key.0, Relaxed);
     }
 
+    /// Whether the task stands in a queue.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.link.is_linked()
+    }
+
     /// The policy's own.
     #[inline]
     pub(crate) const fn data(&self) -> &D {
