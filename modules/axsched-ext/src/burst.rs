@@ -151,6 +151,16 @@ impl<T, S: Accounted> Bursts<T, S> {
         Some((task, burst))
     }
 
+    /// The part of a task's burst that has not been accounted for, which it is not now
+    /// either. Zero if the task does not run.
+    pub(crate) fn uncharged(task: &Arc<Task<T, S>>, now: Counts) -> Counts {
+        let account = task.state().account();
+        if !account.running.load(Relaxed) {
+            return Counts::ZERO;
+        }
+        now - Counts(account.since.load(Relaxed))
+    }
+
     /// The part of a running task's burst that has not been accounted for, which
     /// it is now. `None` if the task does not run, and for `main` before its first
     /// pick, whose burst nobody saw begin.

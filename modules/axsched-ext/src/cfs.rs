@@ -158,8 +158,9 @@ pub struct Cfs<T, C> {
     min_vruntime: Key,
     /// The queue's virtual time (rule 7).
     line: OwnLine,
-    /// What has been charged since that was last moved; it is moved at every tick.
-    served: Counts,
+    /// What has been charged since that was last moved, in counts, less what had been
+    /// counted then and was not charged. It is moved at every tick.
+    served: i64,
     /// Rule 11.
     entry: Key,
     tick: TickLength,
@@ -189,7 +190,7 @@ impl<T, C: Clock> Cfs<T, C> {
     fn charge(&mut self, task: &CfsTask<T>, run: Counts) {
         let state = task.state();
         state.set_key(state.key().later(weighted(run, nice(task))));
-        self.served.0 = self.served.0.wrapping_add(run.0);
+        self.served = self.served.wrapping_add(run.0 as i64);
     }
 
     /// Rule 3; `also` is the vruntime of a task that is on its way in or out.
@@ -211,26 +212,27 @@ impl<T, C: Clock> Cfs<T, C> {
         self.line.of(self.bursts.id())
     }
 
-    /// What has been charged moves the lines of rules 7 and 11.
-    fn move_lines(&mut self, now: Counts) {
-        let served = core::mem::replace(&mut self.served, Counts::ZERO);
+    /// What has been charged moves the lines of rules 7 and 11, and so does what runs
+    /// and is not charged yet; it is taken off when it is.
+    fn move_lines(&mut self, now: Counts, uncharged: Counts) {
+        let served = self.served.wrapping_add(uncharged.0 as i64);
+        self.served = (uncharged.0 as i64).wrapping_neg();
         let within = self.before_min(SLEEPER_CREDIT_TICKS)..=self.after_min(GRANULARITY_TICKS);
-        let by = self.line().moves(now, served, within);
+        // Negative where the counters of two CPUs disagree.
+        let by = self.line().moves(now, Counts(served.max(0) as u64), within);
         let entry = self.entry.later(by / 2);
         let last = self.after_min(ENTRY_TICKS);
         let first = self.before_min(GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS);
         self.entry = entry.max(first).min(last);
     }
 
-    /// Who is ready is about to change: up to now, those share who were.
+    /// Who is ready is about to change: up to now, those share who were. The running
+    /// task is not charged: this may be another CPU than its own, on which it may be
+    /// migrating, and then it stands in another queue (KEY).
     fn catch_up(&mut self, now: Counts) {
-        if let Some(running) = self.bursts.running().cloned()
-            && let Some(burst) = Bursts::so_far(&running, now)
-        {
-            self.charge(&running, burst);
-            self.move_min(running.state().key());
-        }
-        self.move_lines(now);
+        let running = self.bursts.running();
+        let uncharged = running.map_or(Counts::ZERO, |task| Bursts::uncharged(task, now));
+        self.move_lines(now, uncharged);
     }
 
     /// A task that was away is ready here; it is not in the queue yet.
@@ -271,7 +273,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         bursts: Bursts::new(),
         min_vruntime: Key(0),
         line: OwnLine::NEW,
-        served: Counts::ZERO,
+        served: 0,
         entry: Key(0),
         tick: TickLength::new(),
         clock: PhantomData,
@@ -307,12 +309,14 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
 
     fn left(&mut self) {
         let now = C::now();
-        if let Some((task, burst)) = self.bursts.left(now) {
-            self.charge(&task, burst);
-            self.move_min(task.state().key());
-            self.move_lines(now);
-            self.line().leave(weight(&task));
-        }
+        let Some((task, burst)) = self.bursts.left(now) else {
+            self.served = 0; // MIGRATION: it has been charged elsewhere
+            return;
+        };
+        self.charge(&task, burst);
+        self.move_min(task.state().key());
+        self.move_lines(now, Counts::ZERO);
+        self.line().leave(weight(&task));
     }
 
     #[inline]
@@ -336,7 +340,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         self.charge(running, burst);
         let vruntime = running.state().key();
         self.move_min(vruntime);
-        self.move_lines(now);
+        self.move_lines(now, Counts::ZERO);
         let nice = nice(running);
         let ticks = self.ticks(GRANULARITY_TICKS, nice);
         let granularity = ticks - weighted(self.tick.half(), nice);

@@ -268,6 +268,7 @@ fn rule_7_a_task_that_changes_queues_keeps_its_lag() {
         old.run(ticks * TICK);
         let moves = old.block();
         let before = lag(&moves);
+        new.interrupt(); // as on a machine, where each has its ticks
         new.wake(&moves);
         assert!(
             about(lag(&moves), before),
@@ -284,6 +285,7 @@ fn rule_7_a_task_that_changes_queues_keeps_its_lag() {
         new.tick();
         let moves = new.block();
         old.shares(1000);
+        old.interrupt();
         old.wake(&moves);
         let had = old.shares(100);
         assert!(had["stays"].abs_diff(had["moves"]) <= 6, "{had:?}");
@@ -317,6 +319,7 @@ fn rule_7_a_debt_is_worked_off_at_the_old_queues_speed() {
             "{hogs} hogs: {worked_off}"
         );
         assert!(left > 0, "{hogs} hogs: {left}");
+        new.interrupt();
         new.wake(&moves);
         assert!(
             about(lag(&moves), left),
@@ -387,6 +390,7 @@ fn rule_7_the_distance_is_that_of_now() {
     }
     let moves = old.current.take().unwrap();
     assert_eq!(moves.state().key().after(min(&old)), 0);
+    new.interrupt();
     new.wake(&moves);
     assert!(moves.state().key() <= min(&new));
 }
@@ -401,6 +405,7 @@ fn rule_8_a_charge_by_set_priority_moves_along() {
     old.set_priority(0);
     let moves = old.current.take().unwrap();
     let lag = moves.state().key().after(min(&old));
+    new.interrupt();
     new.wake(&moves);
     assert_eq!(moves.state().key().after(min(&new)), lag);
 }
