@@ -2,8 +2,8 @@
 //!
 //! A leaner machine than the model's, for long runs: queues, ticks, and tasks that run
 //! and sleep; calls and switches take no time. As in `axtask`, spawns and wakes go to
-//! the queues in turn, a sleeper wakes at a tick of the CPU that it went to sleep on,
-//! CPUs tick one after the other, and an idle CPU looks for work at its own tick only.
+//! the queues in turn, CPUs tick one after the other, and an idle CPU looks for work at
+//! its own tick only.
 //!
 //! **Fair share**, of the whole machine and of a whole run, without regard to any policy:
 //! what a task wants is what it would get alone. *Max-min*: the shares are equal, but for
@@ -38,6 +38,15 @@ enum Work {
     Hog,
     /// Runs and sleeps in turn, for so many counts on average.
     Sleeper { on: u64, off: u64, periods: Periods },
+}
+
+/// When a sleeper wakes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wakes {
+    /// By a timer: at the next tick of the CPU that it went to sleep on.
+    AtTicks,
+    /// By somebody else, on whatever CPU: at once.
+    AtOnce,
 }
 
 /// How long a task runs and sleeps, in turn: whatever it gets, the same.
@@ -95,6 +104,7 @@ struct Task {
 }
 
 struct Machine {
+    wakes: Wakes,
     now: u64,
     /// Whose turn it is to be given a task.
     turn: usize,
@@ -111,8 +121,15 @@ struct Cpu {
     wheel: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Wake,
+    Sleep,
+    Tick,
+}
+
 impl Machine {
-    fn new(cpus: usize, scene: &Scene) -> Self {
+    fn new(cpus: usize, wakes: Wakes, scene: &Scene) -> Self {
         VirtualClock::set(0);
         let cpu = |c| Cpu {
             queue: CfsScheduler::new(),
@@ -121,6 +138,7 @@ impl Machine {
             wheel: BinaryHeap::new(),
         };
         let mut machine = Self {
+            wakes,
             now: 0,
             turn: 0,
             tasks: Vec::new(),
@@ -167,17 +185,33 @@ impl Machine {
 
     fn run(&mut self, ticks: u64) {
         while self.now < ticks * TICK {
-            let end = |cpu: &Cpu| Some(self.now + self.tasks[cpu.current?].left?);
-            let cpus = self.cpus.iter().enumerate();
-            let next = cpus.map(|(c, cpu)| match end(cpu) {
-                Some(end) if end < cpu.next_tick => (end, c, false),
-                _ => (cpu.next_tick, c, true),
-            });
-            let (at, c, is_tick) = next.min().expect("there is a CPU");
+            let (at, what, c) = (0..self.cpus.len())
+                .map(|c| self.next(c))
+                .min()
+                .expect("there is a CPU");
             self.advance(at);
-            if is_tick { self.tick(c) } else { self.sleep(c) }
+            match what {
+                Next::Wake => self.wake(c),
+                Next::Sleep => self.sleep(c),
+                Next::Tick => self.tick(c),
+            }
         }
         (0..self.tasks.len()).for_each(|id| self.waited(id));
+    }
+
+    /// What happens next on a CPU.
+    fn next(&self, c: usize) -> (u64, Next, usize) {
+        let cpu = &self.cpus[c];
+        let mut next = (cpu.next_tick, Next::Tick, c);
+        if let Some(left) = cpu.current.and_then(|id| self.tasks[id].left) {
+            next = next.min((self.now + left, Next::Sleep, c));
+        }
+        if let Some(Reverse((at, _))) = cpu.wheel.peek()
+            && self.wakes == Wakes::AtOnce
+        {
+            next = next.min((*at, Next::Wake, c));
+        }
+        next
     }
 
     fn advance(&mut self, to: u64) {
@@ -190,8 +224,8 @@ impl Machine {
         VirtualClock::set(to);
     }
 
-    fn tick(&mut self, c: usize) {
-        self.cpus[c].next_tick += TICK;
+    /// Wakes those who went to sleep here and whose time has come.
+    fn wake(&mut self, c: usize) {
         while let Some(&Reverse((at, id))) = self.cpus[c].wheel.peek()
             && at <= self.now
         {
@@ -200,6 +234,11 @@ impl Machine {
             task.left = task.plan.run();
             self.put(id, None);
         }
+    }
+
+    fn tick(&mut self, c: usize) {
+        self.cpus[c].next_tick += TICK;
+        self.wake(c);
         match self.cpus[c].current {
             None => self.pick(c),
             Some(id) => {
@@ -229,7 +268,7 @@ impl Machine {
 }
 
 /// What each task has of a CPU in so many ticks, as a fluid.
-fn fluid(cpus: usize, works: &[Work], ticks: u64) -> Vec<f64> {
+fn fluid(cpus: usize, wakes: Wakes, works: &[Work], ticks: u64) -> Vec<f64> {
     struct Flow {
         plan: Plan,
         /// What is left of its run, or the time at which it wakes.
@@ -252,7 +291,7 @@ fn fluid(cpus: usize, works: &[Work], ticks: u64) -> Vec<f64> {
         let rate = (cpus as f64 / ready as f64).min(1.0);
         let event = |flow: &Flow| match flow.left {
             Ok(left) => now + left / rate,
-            Err(wakes) => wakes,
+            Err(at) => at,
         };
         let next = flows.iter().map(event).fold(end, f64::min);
         for flow in &mut flows {
@@ -263,11 +302,14 @@ fn fluid(cpus: usize, works: &[Work], ticks: u64) -> Vec<f64> {
                     if left - part > 1e-6 {
                         Ok(left - part)
                     } else {
-                        let wakes = next + flow.plan.sleep() as f64;
-                        Err((wakes / tick).ceil() * tick)
+                        let at = next + flow.plan.sleep() as f64;
+                        match wakes {
+                            Wakes::AtOnce => Err(at),
+                            Wakes::AtTicks => Err((at / tick).ceil() * tick),
+                        }
                     }
                 }
-                Err(wakes) if wakes > next => Err(wakes),
+                Err(at) if at > next => Err(at),
                 Err(_) => Ok(flow.plan.run().map_or(f64::INFINITY, |run| run as f64)),
             };
         }
@@ -300,13 +342,16 @@ fn the_references_are_what_they_say() {
     };
     let close = |a: f64, b: f64| (a - b).abs() < 0.001;
     // Alone it sleeps one and a half ticks, and runs as long.
-    assert!(close(fluid(1, &[sleeper], 20_000)[0], 0.5));
+    assert!(close(fluid(1, Wakes::AtTicks, &[sleeper], 20_000)[0], 0.5));
     // Beside two hogs its run takes 4.5 ticks, and it wakes at the sixth.
     assert!(close(
-        fluid(1, &[Work::Hog, Work::Hog, sleeper], 20_000)[2],
+        fluid(1, Wakes::AtTicks, &[Work::Hog, Work::Hog, sleeper], 20_000)[2],
         0.25
     ));
-    assert!(close(fluid(2, &[Work::Hog; 3], 100)[1], 2.0 / 3.0));
+    assert!(close(
+        fluid(2, Wakes::AtTicks, &[Work::Hog; 3], 100)[1],
+        2.0 / 3.0
+    ));
 }
 
 const TICKS: u64 = 20_000;
@@ -321,17 +366,24 @@ enum Owed {
 
 /// Plays a scene of equally loaded queues; returns what the last task has of its
 /// max-min share. Nobody waits for longer than on one queue with all the sleepers.
-fn even(cpus: usize, hogs_a_queue: usize, sleepers: usize, sleeper: Work, owed: Owed) -> f64 {
+fn even(
+    cpus: usize,
+    wakes: Wakes,
+    hogs_a_queue: usize,
+    sleepers: usize,
+    sleeper: Work,
+    owed: Owed,
+) -> f64 {
     let mut scene = vec![(Work::Hog, None); hogs_a_queue * cpus];
     scene.extend(vec![(sleeper, None); sleepers]);
     let works: Vec<_> = scene.iter().map(|&(work, _)| work).collect();
-    let wants = works.iter().map(|&work| fluid(1, &[work], TICKS)[0]);
+    let wants = works.iter().map(|&work| fluid(1, wakes, &[work], TICKS)[0]);
     let max_min = max_min(cpus, &wants.collect::<Vec<_>>());
     let owed = match owed {
         Owed::MaxMin => max_min.clone(),
-        Owed::Between => fluid(cpus, &works, TICKS),
+        Owed::Between => fluid(cpus, wakes, &works, TICKS),
     };
-    let mut machine = Machine::new(cpus, &scene);
+    let mut machine = Machine::new(cpus, wakes, &scene);
     machine.run(TICKS);
     let n = (hogs_a_queue + sleepers) as u64;
     let mut last = 0.0;
@@ -339,7 +391,7 @@ fn even(cpus: usize, hogs_a_queue: usize, sleepers: usize, sleeper: Work, owed: 
         let share = task.had as f64 / (TICKS * TICK) as f64;
         let (least, most) = (owed[id].min(max_min[id]), owed[id].max(max_min[id]));
         let who = format!(
-            "{cpus} queues, {hogs_a_queue} hogs on each, {sleepers} times {sleeper:?}: {:?}",
+            "{cpus} queues, woken {wakes:?}, {hogs_a_queue} hogs on each, {sleepers} times {sleeper:?}: {:?}",
             works[id]
         );
         assert!(
@@ -354,16 +406,18 @@ fn even(cpus: usize, hogs_a_queue: usize, sleepers: usize, sleeper: Work, owed: 
     last
 }
 
-/// With the sleepers of each scene that there are for so many queues.
+/// A scene on 1, 2 and 4 queues: so many hogs on each, and `sleepers` of their number.
 fn on_1_2_and_4_queues(hogs: usize, sleepers: fn(usize) -> usize, sleeper: Work, owed: Owed) {
-    let play = |cpus| even(cpus, hogs, sleepers(cpus), sleeper, owed);
-    let alone = play(1);
-    for cpus in [2, 4] {
-        let moving = play(cpus);
-        assert!(
-            (alone / 1.1..alone * 1.1).contains(&moving),
-            "{hogs} hogs, {sleeper:?}: on one queue {alone:.2} of its max-min share, on {cpus} {moving:.2}"
-        );
+    for wakes in [Wakes::AtTicks, Wakes::AtOnce] {
+        let play = |cpus| even(cpus, wakes, hogs, sleepers(cpus), sleeper, owed);
+        let alone = play(1);
+        for cpus in [2, 4] {
+            let moving = play(cpus);
+            assert!(
+                (alone / 1.1..alone * 1.1).contains(&moving),
+                "{hogs} hogs, {sleeper:?}, {wakes:?}: on one queue {alone:.2} of its max-min share, on {cpus} {moving:.2}"
+            );
+        }
     }
 }
 
@@ -405,7 +459,7 @@ fn shares_are_fair_with_random_periods() {
 #[test]
 fn nobody_starves_where_movers_come_from_faster_queues() {
     let mut worst = 0.0_f64;
-    for cpus in [2, 4] {
+    for (cpus, wakes) in [(2, Wakes::AtTicks), (2, Wakes::AtOnce), (4, Wakes::AtOnce)] {
         for (elsewhere, here, movers) in [(0, 1, 8), (0, 1, 16), (0, 3, 16), (1, 1, 16), (1, 8, 8)]
         {
             for (on, off) in [
@@ -419,7 +473,7 @@ fn nobody_starves_where_movers_come_from_faster_queues() {
                 let mut scene = vec![(Work::Hog, Some(cpus - 1)); here];
                 scene.extend(vec![(Work::Hog, Some(0)); elsewhere]);
                 scene.extend(vec![(Work::Sleeper { on, off, periods }, None); movers]);
-                let mut machine = Machine::new(cpus, &scene);
+                let mut machine = Machine::new(cpus, wakes, &scene);
                 machine.run(4000);
                 let n = (here + movers) as u64;
                 for (task, (work, _)) in machine.tasks.iter().zip(&scene) {
@@ -427,7 +481,7 @@ fn nobody_starves_where_movers_come_from_faster_queues() {
                     let bound = n * if matches!(work, Work::Hog) { 27 } else { 48 };
                     assert!(
                         waited <= bound,
-                        "{cpus} queues, {here} hogs, {elsewhere} elsewhere, {movers} movers of {on} and {off}: \
+                        "{cpus} queues, woken {wakes:?}, {here} hogs, {elsewhere} elsewhere, {movers} movers of {on} and {off}: \
                          {work:?} waits for {waited} of {bound} ticks"
                     );
                     worst = worst.max(waited as f64 / n as f64);
