@@ -149,6 +149,14 @@ impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
     }
 }
 
+/// A tick's time passes on several CPUs, and the tick comes to each.
+pub fn all_tick<P: Policy<Inner = &'static str, State: Fresh>>(benches: &mut [Bench<P>]) {
+    VirtualClock::advance(TICK);
+    for bench in benches {
+        bench.interrupt();
+    }
+}
+
 pub fn task<P: Policy<Inner = &'static str, State: Fresh>>(name: &'static str) -> Handle<P> {
     Arc::new(Task::new(name))
 }

@@ -11,7 +11,7 @@
 //!  5. A task that wakes is at most [`SLEEPER_CREDIT_TICKS`] behind
 //!     `min_vruntime`, however long it slept.
 //!  6. A task that yields goes behind the first in line: its vruntime is raised to
-//!     that one's.
+//!     that one's. It is never lowered: what the task is ahead, it stays.
 //!  7. A task that changes queues keeps its lag: as far as its vruntime is ahead of the
 //!     old queue's virtual time as of now, or behind it, so far is it from the new one's.
 //!     The virtual time moves by the service over the weight of all who are ready or run;
@@ -260,6 +260,21 @@ impl<T, C: Clock> Cfs<T, C> {
         }
         state.set_key(state.key().max(floor));
         line.join(weight(task));
+    }
+}
+
+#[cfg(test)]
+impl<T, C: Clock> Cfs<T, C> {
+    /// The line has the weights of who is ready or runs here, and of nobody else.
+    fn assert_valid(&mut self) {
+        let id = self.bursts.id();
+        let running = self.bursts.running().into_iter();
+        let running = running.filter(|task| Bursts::home(task) == id); // MIGRATION
+        let running: u64 = running.map(|task| weight(task)).sum();
+        let ready: u64 = self.ready.iter().map(weight).sum();
+        assert_eq!(self.line().weight(), ready + running);
+        let ahead = self.entry.after(self.after_min(ENTRY_TICKS));
+        assert!(ahead <= 0, "rule 11: {ahead}");
     }
 }
 

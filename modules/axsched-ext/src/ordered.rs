@@ -141,6 +141,11 @@ impl<T, D> Ordered<T, D> {
         self.first
     }
 
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &KeyedTask<T, D>> {
+        self.tree.iter()
+    }
+
     /// Takes the task with the smallest key.
     #[inline]
     pub(crate) fn pop_first(&mut self) -> Option<Arc<KeyedTask<T, D>>> {

@@ -125,6 +125,11 @@ impl Line {
         by
     }
 
+    #[cfg(test)]
+    pub(super) fn weight(&self) -> u64 {
+        self.state.lock().weight
+    }
+
     /// A task of this weight is ready here now.
     pub(super) fn join(&self, weight: u64) {
         self.state.lock().weight += weight;
@@ -154,5 +159,75 @@ impl Drop for OwnLine {
         if let Some(line) = self.0 {
             line.owner.store(QueueId::NONE.0, Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_queue_has_a_line_of_its_own_until_it_is_dropped() {
+        // Names that no queue of another test has.
+        let names = || (0..200).map(|i| QueueId(u32::MAX - i));
+        let own = |name| {
+            let mut own = OwnLine::NEW;
+            own.of(name).join(u64::from(name.0));
+            own
+        };
+        let lines: Vec<_> = names().map(own).collect();
+        for name in names() {
+            let line = Line::find(name).expect("it is held");
+            assert_eq!(line.weight(), u64::from(name.0));
+        }
+        drop(lines);
+        for name in names() {
+            assert!(Line::find(name).is_none());
+            let mut again = OwnLine::NEW;
+            let line = again.of(name);
+            assert_eq!(
+                (line.weight(), line.at(Counts(1))),
+                (0, Key(0)),
+                "from the start"
+            );
+        }
+        assert!(Line::find(QueueId::NONE).is_none());
+    }
+
+    #[test]
+    fn virtual_time_is_service_over_weight() {
+        let unit = 1 << FRACTION_BITS;
+        let mut own = OwnLine::NEW;
+        let line = own.of(QueueId(u32::MAX - 1000));
+        let all = Key(0)..=Key(1 << 62);
+        assert_eq!(
+            line.moves(Counts(10), Counts(10), all.clone()),
+            0,
+            "nobody is there"
+        );
+        line.join(NORMAL_WEIGHT);
+        assert_eq!(line.moves(Counts(30), Counts(20), all.clone()), 20 * unit);
+        line.join(3 * NORMAL_WEIGHT);
+        assert_eq!(line.at(Counts(70)), Key(30 * unit), "and a quarter of 40");
+        assert_eq!(
+            line.at(Counts(20)),
+            Key(20 * unit),
+            "another CPU's counter is behind"
+        );
+        line.leave(2 * NORMAL_WEIGHT);
+        let within = Key(21 * unit)..=Key(22 * unit);
+        assert_eq!(
+            line.moves(Counts(70), Counts(40), within.clone()),
+            20 * unit
+        );
+        assert_eq!(line.at(Counts(70)), Key(22 * unit));
+        assert_eq!(line.moves(Counts(71), Counts(0), all), 0);
+        let later = Key(25 * unit)..=Key(30 * unit);
+        line.moves(Counts(71), Counts(0), later);
+        assert_eq!(line.at(Counts(71)), Key(25 * unit));
+        assert!(
+            line.moves(Counts(72), Counts(u64::MAX), within) > 0,
+            "ages do not overflow"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! CFS rule by rule.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::BaseScheduler;
 use crate::bench::{self, TICK};
@@ -8,6 +10,12 @@ use crate::clock::VirtualClock;
 type Policy = Cfs<&'static str, VirtualClock>;
 type Bench = bench::Bench<Policy>;
 type Handle = bench::Handle<Policy>;
+
+impl Bench {
+    fn assert_valid(&mut self) {
+        self.scheduler.policy_mut().assert_valid();
+    }
+}
 
 /// A count, as vruntime.
 const ONE: u64 = 1 << FRACTION_BITS;
@@ -123,6 +131,23 @@ fn rule_3_min_vruntime_moves_on_every_call_and_never_back() {
         bench.tick();
         assert_eq!(min(&bench), Key(tick * TICK * ONE));
     }
+}
+
+#[test]
+fn rule_3_min_vruntime_waits_for_the_running_task() {
+    let mut bench = Bench::running(&["a", "b", "c"]);
+    bench.run(100);
+    let a = bench.block();
+    bench.run(10);
+    assert_eq!(bench.preempt(), "c");
+    bench.run(20);
+    assert_eq!(bench.preempt(), "b");
+    // b runs with 10, c is the first in line with 20, and a comes with 100.
+    bench.wake(&a);
+    assert_eq!(min(&bench), Key(10 * ONE));
+    bench.run(5);
+    bench.interrupt();
+    assert_eq!(min(&bench), Key(15 * ONE));
 }
 
 #[test]
@@ -242,6 +267,33 @@ fn rule_6_a_yield_goes_behind_the_first_in_line() {
     bench.run(10_000);
     assert_eq!(bench.preempt(), "yields", "9,990 behind");
     assert_eq!(bench.yield_now(), "waits", "all the same");
+}
+
+#[test]
+fn rule_6_a_yield_forgives_no_debt() {
+    let mut bench = Bench::running(&["yields", "waits"]);
+    bench.shares(20);
+    for ticks in [1, 3, 10, 50] {
+        while bench.name() != "yields" {
+            bench.tick();
+        }
+        let yields = bench.current.clone().unwrap();
+        bench.run(ticks * TICK); // with interrupts off, say
+        let charged = yields.state().key().later(ticks * TICK * ONE);
+        let first = bench.scheduler.policy().ready.first_key().unwrap();
+        assert_eq!(bench.yield_now(), "waits");
+        assert_eq!(yields.state().key(), charged.max(first));
+        let mut ran = 0;
+        while bench.name() == "waits" {
+            bench.tick();
+            ran += 1;
+        }
+        let debt = charged.after(first) / (TICK * ONE) as i64;
+        assert!(
+            ran >= debt,
+            "{ticks} ticks: {debt} of debt, the other ran for {ran}"
+        );
+    }
 }
 
 /// How far a task is ahead of its queue's virtual time.
@@ -368,6 +420,35 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
             virtual_time(bench).after(start),
             (TICK * ONE / ready) as i64
         );
+    }
+}
+
+/// A chain of moves: from queue to queue with nothing run in between, a task neither
+/// gains nor loses.
+#[test]
+fn rule_7_moves_add_up() {
+    let mut queues: Vec<_> = [2, 5, 9]
+        .map(|hogs| Bench::running(&["hog"; 9][..hogs]))
+        .into();
+    for _ in 0..200 {
+        bench::all_tick(&mut queues);
+    }
+    let traveller = queues[0].block();
+    for debt_ticks in [6, 3] {
+        let key = traveller.state().key();
+        let to = (debt_ticks * (TICK * ONE) as i64 - lag(&traveller)) as u64;
+        traveller.state().set_key(key.later(to));
+        let start = lag(&traveller);
+        for to in [1, 2, 0, 2, 1, 0] {
+            queues[to].wake(&traveller);
+            assert!(
+                about(lag(&traveller), start),
+                "{start}, {}",
+                lag(&traveller)
+            );
+            let moved = queues[to].scheduler.remove_task(&traveller);
+            assert!(moved.is_some(), "it has not run, and goes on from here");
+        }
     }
 }
 
@@ -514,6 +595,94 @@ fn rule_9_a_waker_preempts_at_the_next_tick_and_not_before() {
         "sleeper",
         "a tick of credit and a tick of run"
     );
+}
+
+#[test]
+fn rule_11_a_mover_starts_no_earlier_than_the_entry_line() {
+    let mut queues = vec![
+        Bench::running(&["mover", "hog"]),
+        Bench::running(&["hog"; 16]),
+    ];
+    for _ in 0..200 {
+        bench::all_tick(&mut queues);
+    }
+    while queues[0].name() != "mover" {
+        bench::all_tick(&mut queues);
+    }
+    let mover = queues[0].block();
+    let width = (GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS) * TICK * ONE;
+    let (mut entry, mut virtual_time, mut checked) = (Key(0), Key(0), 0);
+    for _ in 0..200 {
+        bench::all_tick(&mut queues);
+        let policy = queues[1].scheduler.policy();
+        let hog = queues[1].current.as_ref().unwrap();
+        let now = Line::find(Bursts::home(hog))
+            .unwrap()
+            .at(VirtualClock::now());
+        let behind = min(&queues[1]).after(policy.entry);
+        assert!(behind <= width as i64 && -behind <= (ENTRY_TICKS * TICK * ONE) as i64);
+        let (by, half) = (policy.entry.after(entry), now.after(virtual_time) / 2);
+        if about(now.after(virtual_time), (TICK * ONE / 16) as i64) && behind < width as i64 {
+            assert!(
+                about(by, half),
+                "{by} where the virtual time moves by twice {half}"
+            );
+            checked += 1;
+        }
+        (entry, virtual_time) = (policy.entry, now);
+        // From an age behind, it starts there.
+        mover.state().set_key(
+            mover
+                .state()
+                .key()
+                .later((1000 * TICK * ONE).wrapping_neg()),
+        );
+        let floor = min(&queues[1]).later((SLEEPER_CREDIT_TICKS * TICK * ONE).wrapping_neg());
+        queues[1].wake(&mover);
+        assert_eq!(mover.state().key(), entry.max(floor));
+        queues[1].scheduler.remove_task(&mover);
+        queues[0].wake(&mover);
+        queues[0].scheduler.remove_task(&mover);
+    }
+    assert!(checked > 50, "{checked}");
+}
+
+proptest! {
+    /// Whatever happens, each queue's virtual time is that of those who are there.
+    #[test]
+    fn rule_7_a_task_counts_where_it_is_ready(ops in prop::collection::vec((0..7u8, 0..3usize, 0..40usize), 0..300)) {
+        let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
+        let mut asleep = Vec::new();
+        for (op, at, which) in ops {
+            VirtualClock::advance(which as u64 * 100);
+            let queue = &mut queues[at];
+            match op {
+                _ if queue.current.is_none() => _ = queue.pick(),
+                0 => _ = queue.yield_now(),
+                1 => _ = queue.interrupt(),
+                2 => asleep.push(queue.block()),
+                3 => _ = queue.set_priority(which as isize - 20),
+                4 => {
+                    let migrates = queue.current.take().unwrap();
+                    queues[which % 3].wake(&migrates);
+                    queues[at].assert_valid();
+                    queues[at].pick();
+                }
+                5 => {
+                    let task = queue.spawn("new");
+                    if which % 2 == 0 {
+                        queue.scheduler.remove_task(&task);
+                    }
+                }
+                _ => {}
+            }
+            if op == 6 && !asleep.is_empty() {
+                let task = asleep.swap_remove(which % asleep.len());
+                queues[at].wake(&task);
+            }
+            queues.iter_mut().for_each(Bench::assert_valid);
+        }
+    }
 }
 
 #[test]
