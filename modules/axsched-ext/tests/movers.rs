@@ -407,8 +407,14 @@ fn even(
 }
 
 /// A scene on 1, 2 and 4 queues: so many hogs on each, and `sleepers` of their number.
-fn on_1_2_and_4_queues(hogs: usize, sleepers: fn(usize) -> usize, sleeper: Work, owed: Owed) {
-    for wakes in [Wakes::AtTicks, Wakes::AtOnce] {
+fn on_1_2_and_4_queues(
+    wakes: &[Wakes],
+    hogs: usize,
+    sleepers: fn(usize) -> usize,
+    sleeper: Work,
+    owed: Owed,
+) {
+    for &wakes in wakes {
         let play = |cpus| even(cpus, wakes, hogs, sleepers(cpus), sleeper, owed);
         let alone = play(1);
         for cpus in [2, 4] {
@@ -430,13 +436,15 @@ fn fair_shares(periods: Periods) {
         Periods::Random => Owed::Between,
         _ => Owed::MaxMin,
     };
-    on_1_2_and_4_queues(32, |_| 1, half, Owed::MaxMin);
-    on_1_2_and_4_queues(16, |cpus| 8 * cpus, half, Owed::MaxMin);
-    on_1_2_and_4_queues(2, |cpus| cpus, half, beside_few);
-    on_1_2_and_4_queues(1, |cpus| 2 * cpus, half, beside_few);
-    on_1_2_and_4_queues(4, |cpus| 2 * cpus, sleeper(15_000, 15_000), Owed::Between);
-    on_1_2_and_4_queues(4, |cpus| 2 * cpus, sleeper(300, 700), Owed::Between);
-    on_1_2_and_4_queues(4, |cpus| 2 * cpus, sleeper(1500, 30_000), Owed::Between);
+    let wakes = &[Wakes::AtTicks, Wakes::AtOnce];
+    on_1_2_and_4_queues(wakes, 32, |_| 1, half, Owed::MaxMin);
+    on_1_2_and_4_queues(wakes, 16, |cpus| 8 * cpus, half, Owed::MaxMin);
+    on_1_2_and_4_queues(wakes, 2, |cpus| cpus, half, beside_few);
+    on_1_2_and_4_queues(wakes, 1, |cpus| 2 * cpus, half, beside_few);
+    for (on, off) in [(15_000, 15_000), (300, 700), (1500, 30_000)] {
+        let sleepers = |cpus| 2 * cpus;
+        on_1_2_and_4_queues(&wakes[..1], 4, sleepers, sleeper(on, off), Owed::Between);
+    }
 }
 
 #[test]
