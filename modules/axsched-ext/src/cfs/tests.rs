@@ -403,6 +403,42 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
     }
 }
 
+/// Where the queue of this task is.
+fn virtual_time(task: &Handle) -> Key {
+    let line = Line::find(Bursts::home(task)).expect("it has been on a queue");
+    line.at(VirtualClock::now())
+}
+
+#[test]
+fn rule_7_virtual_time_is_shared_by_who_is_ready_at_each_moment() {
+    for migrates in [false, true] {
+        let mut old = Bench::running(&["hog", "sleeper", "stays"]);
+        old.shares(20);
+        old.tick_until("sleeper");
+        let sleeper = old.block();
+        old.tick();
+        old.tick_until("hog");
+        let start = virtual_time(&sleeper);
+        old.run(500);
+        old.wake(&sleeper);
+        let at_wake = virtual_time(&sleeper).after(start);
+        assert!(about(at_wake, 250 * ONE as i64), "{at_wake} for two");
+        if migrates {
+            let hog = old.current.take().unwrap();
+            Bench::running(&["local"]).wake(&hog);
+            old.pick();
+        }
+        old.run(500);
+        old.interrupt();
+        let ready = if migrates { 2 } else { 3 };
+        let more = virtual_time(&sleeper).after(start) - at_wake;
+        assert!(
+            about(more, (500 * ONE / ready) as i64),
+            "{more} for {ready}"
+        );
+    }
+}
+
 /// A chain of moves: from queue to queue with nothing run in between, a task neither
 /// gains nor loses.
 #[test]
