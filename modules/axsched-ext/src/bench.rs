@@ -97,8 +97,27 @@ impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
         self.interrupt()
     }
 
-    /// The same on a machine, where a scheduler call comes a while after what causes
-    /// it: [`LATE`] from the tick to the put, and from the put to the pick.
+    /// Ticks until `name` runs, if it does not.
+    pub fn tick_until(&mut self, name: &str) {
+        self.tick_as_long_as(|running| running != name);
+    }
+
+    /// Ticks until `name` does not run any more, if it does.
+    pub fn tick_while(&mut self, name: &str) {
+        self.tick_as_long_as(|running| running == name);
+    }
+
+    fn tick_as_long_as(&mut self, goes_on: impl Fn(&str) -> bool) {
+        let mut ticks = 0;
+        while goes_on(self.name()) {
+            assert!(ticks < 10_000, "{} still runs", self.name());
+            self.tick();
+            ticks += 1;
+        }
+    }
+
+    /// [`tick`](Self::tick) as on a machine, where a scheduler call comes a while after
+    /// what causes it: [`LATE`] from the tick to the put, and from the put to the pick.
     pub fn late_tick(&mut self) -> &'static str {
         self.run(TICK - 2 * LATE);
         let current = self.current.clone();
@@ -146,6 +165,14 @@ impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
             self.tick();
         }
         had
+    }
+}
+
+/// A tick's time passes on several CPUs, and the tick comes to each.
+pub fn all_tick<P: Policy<Inner = &'static str, State: Fresh>>(benches: &mut [Bench<P>]) {
+    VirtualClock::advance(TICK);
+    for bench in benches {
+        bench.interrupt();
     }
 }
 

@@ -40,13 +40,25 @@ pub trait Accounted {
     fn account(&self) -> &Account;
 }
 
+/// Names a queue, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueueId(pub u32);
+
+impl QueueId {
+    pub(crate) const NONE: Self = Self(0);
+}
+
 /// What a queue learns when a task comes back.
 pub(crate) struct Returned {
     /// The length of the burst that ended with the return or before; zero if
     /// none is unaccounted for.
     pub burst: Counts,
+    /// Whether that burst ended with the return: the task ran until now.
+    pub ran: bool,
     /// Whether the task comes from another queue.
     pub moved: bool,
+    /// The queue that the task was on before.
+    pub from: QueueId,
     /// How long ago it was dispatched, or was last charged while it ran; ages for a
     /// task that never was. At least the time that it was away.
     pub age: Counts,
@@ -54,25 +66,33 @@ pub(crate) struct Returned {
 
 /// The queue's side: who runs here.
 pub(crate) struct Bursts<T, S> {
-    /// Names this queue; 0 until it has had a task.
-    id: u32,
+    /// None until the queue has had a task.
+    id: QueueId,
     running: Option<Arc<Task<T, S>>>,
 }
 
 impl<T, S: Accounted> Bursts<T, S> {
     pub(crate) const fn new() -> Self {
         Self {
-            id: 0,
+            id: QueueId::NONE,
             running: None,
         }
     }
 
-    fn id(&mut self) -> u32 {
+    /// The name of this queue.
+    #[inline]
+    pub(crate) fn id(&mut self) -> QueueId {
         static LAST: AtomicU32 = AtomicU32::new(0);
-        if self.id == 0 {
-            self.id = LAST.fetch_add(1, Relaxed) + 1;
+        if self.id == QueueId::NONE {
+            self.id = QueueId(LAST.fetch_add(1, Relaxed) + 1);
         }
         self.id
+    }
+
+    /// The queue that `task` is or was last on.
+    #[inline]
+    pub(crate) fn home(task: &Arc<Task<T, S>>) -> QueueId {
+        QueueId(task.state().account().home.load(Relaxed))
     }
 
     /// The task that has the CPU. `main` has no account before its first pick.
@@ -83,7 +103,7 @@ impl<T, S: Accounted> Bursts<T, S> {
 
     /// A new task belongs here.
     pub(crate) fn adopt(&mut self, task: &Arc<Task<T, S>>) {
-        task.state().account().home.store(self.id(), Relaxed);
+        task.state().account().home.store(self.id().0, Relaxed);
     }
 
     /// `task` has the CPU from `now` on.
@@ -108,11 +128,13 @@ impl<T, S: Accounted> Bursts<T, S> {
         }
         let account = task.state().account();
         let id = self.id();
-        let moved = account.home.load(Relaxed) != id;
-        account.home.store(id, Relaxed);
+        let from = Self::home(task);
+        account.home.store(id.0, Relaxed);
         Returned {
+            ran: account.running.load(Relaxed),
             burst: end(account, now),
-            moved,
+            moved: from != id,
+            from,
             age: now - Counts(account.since.load(Relaxed)),
         }
     }
@@ -122,11 +144,21 @@ impl<T, S: Accounted> Bursts<T, S> {
     pub(crate) fn left(&mut self, now: Counts) -> Option<(Arc<Task<T, S>>, Counts)> {
         let task = self.running.take()?;
         let account = task.state().account();
-        if account.home.load(Relaxed) != self.id {
+        if Self::home(&task) != self.id {
             return None; // MIGRATION
         }
         let burst = end(account, now);
         Some((task, burst))
+    }
+
+    /// The part of a task's burst that has not been accounted for, which it is not now
+    /// either. Zero if the task does not run.
+    pub(crate) fn uncharged(task: &Arc<Task<T, S>>, now: Counts) -> Counts {
+        let account = task.state().account();
+        if !account.running.load(Relaxed) {
+            return Counts::ZERO;
+        }
+        now - Counts(account.since.load(Relaxed))
     }
 
     /// The part of a running task's burst that has not been accounted for, which

@@ -273,6 +273,11 @@ impl<P: Policy> Adapter<P> {
         P::NAME
     }
 
+    #[cfg(test)]
+    pub(crate) const fn policy_mut(&mut self) -> &mut P {
+        &mut self.policy
+    }
+
     /// The policy inside, for tests and statistics.
     pub const fn policy(&self) -> &P {
         &self.policy

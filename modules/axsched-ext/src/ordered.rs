@@ -68,6 +68,11 @@ impl<D> Keyed<D> {
         self.key.store(key.0, Relaxed);
     }
 
+    /// Whether the task stands in a queue.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.link.is_linked()
+    }
+
     /// The policy's own.
     #[inline]
     pub(crate) const fn data(&self) -> &D {
@@ -134,6 +139,11 @@ impl<T, D> Ordered<T, D> {
     #[inline]
     pub(crate) const fn first_key(&self) -> Option<Key> {
         self.first
+    }
+
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &KeyedTask<T, D>> {
+        self.tree.iter()
     }
 
     /// Takes the task with the smallest key.

@@ -1,11 +1,21 @@
 //! CFS rule by rule.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::BaseScheduler;
 use crate::bench::{self, TICK};
 use crate::clock::VirtualClock;
 
-type Bench = bench::Bench<Cfs<&'static str, VirtualClock>>;
+type Policy = Cfs<&'static str, VirtualClock>;
+type Bench = bench::Bench<Policy>;
+type Handle = bench::Handle<Policy>;
+
+impl Bench {
+    fn assert_valid(&mut self) {
+        self.scheduler.policy_mut().assert_valid();
+    }
+}
 
 /// A count, as vruntime.
 const ONE: u64 = 1 << FRACTION_BITS;
@@ -51,15 +61,18 @@ fn rule_1_shares_follow_the_weights() {
 #[test]
 fn rule_1_a_year_without_a_tick_does_not_overflow() {
     let year_at_4_ghz = Counts(4_000_000_000 * 86_400 * 366);
+    assert!(year_at_4_ghz > MEMORY);
     for nice in 0..40 {
         let charge = weighted(year_at_4_ghz, nice);
-        let exact = u128::from(year_at_4_ghz.0) * 1024 * u128::from(ONE)
-            / u128::from(WEIGHTS[nice as usize]);
-        let exact = exact.min(1 << 62) as f64;
+        let exact = MEMORY.0 as f64 * 1024.0 * ONE as f64 / f64::from(WEIGHTS[nice as usize]);
         assert!(
             (charge as f64 / exact - 1.0).abs() < 1e-6,
             "nice {}",
             nice as i32 - 20
+        );
+        assert!(
+            charge < 1 << 62,
+            "half-way round at most with what is there"
         );
     }
 }
@@ -80,7 +93,7 @@ fn rule_2_the_smallest_vruntime_runs_ties_by_arrival() {
 
 #[test]
 fn rule_2_vruntime_may_wrap() {
-    let mut policy = <Cfs<_, _> as Policy>::NEW;
+    let mut policy = <Policy as crate::event::Policy>::NEW;
     policy.min_vruntime = Key(u64::MAX - 2 * TICK * ONE);
     let mut bench = Bench::with(Adapter::with_policy(policy));
     let _both = ["a", "b"].map(|name| bench.spawn(name));
@@ -121,6 +134,23 @@ fn rule_3_min_vruntime_moves_on_every_call_and_never_back() {
 }
 
 #[test]
+fn rule_3_min_vruntime_waits_for_the_running_task() {
+    let mut bench = Bench::running(&["a", "b", "c"]);
+    bench.run(100);
+    let a = bench.block();
+    bench.run(10);
+    assert_eq!(bench.preempt(), "c");
+    bench.run(20);
+    assert_eq!(bench.preempt(), "b");
+    // b runs with 10, c is the first in line with 20, and a comes with 100.
+    bench.wake(&a);
+    assert_eq!(min(&bench), Key(10 * ONE));
+    bench.run(5);
+    bench.interrupt();
+    assert_eq!(min(&bench), Key(15 * ONE));
+}
+
+#[test]
 fn rule_4_a_late_task_has_just_had_a_turn_and_no_more() {
     let mut bench = Bench::running(&["early"]);
     bench.shares(5000);
@@ -136,12 +166,8 @@ fn rule_4_a_late_task_has_just_had_a_turn_and_no_more() {
 fn rule_4_a_chain_of_spawns_starves_nobody() {
     for (chains, work) in [(1, 10), (1, 900), (2, 900), (2, 2500)] {
         let mut bench = Bench::running(&["victim", "first"]);
-        while bench.name() != "victim" {
-            bench.tick();
-        }
-        while bench.name() == "victim" {
-            bench.tick(); // it has had its turn, and is ahead
-        }
+        bench.tick_until("victim");
+        bench.tick_while("victim"); // it has had its turn, and is ahead
         for _ in 1..chains {
             bench.spawn("link");
         }
@@ -168,12 +194,8 @@ fn rule_4_a_chain_of_spawns_starves_nobody() {
 fn rule_5_a_sleeper_gets_a_tick_of_credit_however_long_it_slept() {
     let mut bench = Bench::running(&["sleeper", "worker"]);
     bench.tick();
-    let sleeper = loop {
-        if bench.name() == "sleeper" {
-            break bench.block();
-        }
-        bench.tick();
-    };
+    bench.tick_until("sleeper");
+    let sleeper = bench.block();
     bench.shares(5000);
     bench.wake(&sleeper);
     assert_eq!(
@@ -191,9 +213,7 @@ fn rule_5_however_long_means_for_years() {
     for (nice, days) in [(0, 1), (0, 27), (0, 400), (19, 1), (19, 30)] {
         let mut bench = Bench::running(&["sleeper", "worker"]);
         bench.shares(20);
-        while bench.name() != "sleeper" {
-            bench.tick();
-        }
+        bench.tick_until("sleeper");
         let sleeper = bench.block();
         bench.set_priority(nice);
         for _ in 0..days * 24 {
@@ -240,51 +260,212 @@ fn rule_6_a_yield_goes_behind_the_first_in_line() {
 }
 
 #[test]
-fn rule_7_a_task_that_changes_queues_keeps_its_distance_only() {
-    let (mut old, mut new) = (
-        Bench::running(&["moves", "stays"]),
-        Bench::running(&["local"]),
-    );
+fn rule_6_a_yield_forgives_no_debt() {
+    let mut bench = Bench::running(&["yields", "waits"]);
+    bench.shares(20);
+    for ticks in [1, 3, 10, 50] {
+        bench.tick_until("yields");
+        let yields = bench.current.clone().unwrap();
+        bench.run(ticks * TICK); // with interrupts off, say
+        let charged = yields.state().key().later(ticks * TICK * ONE);
+        let first = bench.scheduler.policy().ready.first_key().unwrap();
+        assert_eq!(bench.yield_now(), "waits");
+        assert_eq!(yields.state().key(), charged.max(first));
+        let mut ran = 0;
+        while bench.name() == "waits" && ran < 1000 {
+            bench.tick();
+            ran += 1;
+        }
+        let debt = charged.after(first) / (TICK * ONE) as i64;
+        assert!(
+            (debt..1000).contains(&ran),
+            "{ticks} ticks: {debt} of debt, the other ran for {ran}"
+        );
+    }
+}
+
+/// How far a task is ahead of its queue's virtual time.
+fn lag(task: &Handle) -> i64 {
+    let line = Line::find(Bursts::home(task)).expect("it has been on a queue");
+    task.state().key().after(line.at(VirtualClock::now()))
+}
+
+/// `a` and `b` by a thousandth of a tick or less apart.
+fn about(a: i64, b: i64) -> bool {
+    a.abs_diff(b) <= TICK * ONE / 1000
+}
+
+#[test]
+fn rule_7_a_task_that_changes_queues_keeps_its_lag() {
+    let mut old = Bench::running(&["moves", "stays"]);
     old.shares(10_000);
-    while old.name() != "moves" {
-        old.tick();
-    }
-    old.run(3 * TICK);
-    let moves = old.block();
-    let lag = moves.state().key().after(min(&old));
-    assert!(lag > 0, "it has just run");
-    new.shares(3); // charges the local task for the time that has passed
-    new.wake(&moves);
-    // Three ticks have passed since it ran, and are taken off.
-    let left = (lag - (3 * TICK * ONE) as i64).max(0);
-    assert_eq!(moves.state().key().after(min(&new)), left);
-    let had = new.shares(100);
-    assert!(had["local"].abs_diff(had["moves"]) <= 6, "{had:?}");
-    // And back, where time has gone on meanwhile.
-    while new.name() != "moves" {
+    let mut new = Bench::running(&["local"]);
+    new.shares(3);
+    for ticks in [0, 1, 3, 7] {
+        old.tick_until("moves");
+        old.run(ticks * TICK);
+        let moves = old.block();
+        let before = lag(&moves);
+        new.interrupt(); // as on a machine, where each has its ticks
+        new.wake(&moves);
+        assert!(
+            about(lag(&moves), before),
+            "{ticks}: {before}, {}",
+            lag(&moves)
+        );
+        assert!(ticks < 2 || before > 0, "it has just run");
+        let had = new.shares(100);
+        assert!(had["local"].abs_diff(had["moves"]) <= 6, "{had:?}");
+        // And back, where time has gone on meanwhile.
+        new.tick_until("moves");
         new.tick();
+        let moves = new.block();
+        old.shares(1000);
+        old.interrupt();
+        old.wake(&moves);
+        let had = old.shares(100);
+        assert!(had["stays"].abs_diff(had["moves"]) <= 6, "{had:?}");
     }
-    let moves = new.block();
-    old.shares(1000);
-    old.wake(&moves);
-    let had = old.shares(100);
-    assert!(had["stays"].abs_diff(had["moves"]) <= 6, "{had:?}");
+}
+
+/// Not by the time since, and not by that of the queue it comes to.
+#[test]
+fn rule_7_a_debt_is_worked_off_at_the_old_queues_speed() {
+    for hogs in [1, 4, 16] {
+        let mut old = Bench::running(&["moves"]);
+        let mut new = Bench::running(&["local", "local"]);
+        new.shares(20);
+        for _ in 0..hogs {
+            old.spawn("hog");
+        }
+        old.shares(20 * hogs as usize);
+        old.tick_until("moves");
+        old.run(30 * TICK);
+        let moves = old.block();
+        let debt = lag(&moves);
+        old.shares(8 * hogs as usize);
+        // Eight rounds, give or take what the virtual time may differ from the hogs'.
+        let left = lag(&moves);
+        let width = GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS;
+        let worked_off = debt - left - (8 * TICK * ONE) as i64;
+        assert!(
+            worked_off.unsigned_abs() <= width * TICK * ONE,
+            "{hogs} hogs: {worked_off}"
+        );
+        assert!(left > 0, "{hogs} hogs: {left}");
+        new.interrupt();
+        new.wake(&moves);
+        assert!(
+            about(lag(&moves), left),
+            "{hogs} hogs: {left}, {}",
+            lag(&moves)
+        );
+    }
 }
 
 #[test]
 fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
-    let (mut old, mut new) = (
-        Bench::running(&["moves", "stays"]),
-        Bench::running(&["local"]),
-    );
+    let mut old = Bench::running(&["moves", "stays"]);
+    let mut new = Bench::running(&["local"]);
+    new.shares(20);
+    old.shares(20);
+    old.tick_until("moves");
+    let moves = old.current.clone().unwrap();
+    let before = lag(&moves);
     old.run(500);
-    let moves = old.current.take().unwrap();
+    old.current = None;
     new.wake(&moves); // by the helper, on the old CPU
+    // Of the 500, the virtual time of two tasks has had 250.
+    assert!(
+        about(lag(&moves), before + 250 * ONE as i64),
+        "{before}, {}",
+        lag(&moves)
+    );
     let charged = moves.state().key();
-    assert_eq!(charged, Key(500 * ONE));
     old.run(100);
     old.pick(); // the helper exits; the old queue sees that somebody has left
     assert_eq!((old.name(), moves.state().key()), ("stays", charged));
+    let virtual_time = |bench: &Bench| {
+        let current = bench.current.as_ref().unwrap();
+        Line::find(Bursts::home(current))
+            .unwrap()
+            .at(VirtualClock::now())
+    };
+    // It counts there no more, and here it does.
+    for (bench, ready) in [(&mut old, 1), (&mut new, 2)] {
+        bench.tick();
+        let start = virtual_time(bench);
+        bench.run(TICK);
+        assert_eq!(
+            virtual_time(bench).after(start),
+            (TICK * ONE / ready) as i64
+        );
+    }
+}
+
+/// Where the queue of this task is.
+fn virtual_time(task: &Handle) -> Key {
+    let line = Line::find(Bursts::home(task)).expect("it has been on a queue");
+    line.at(VirtualClock::now())
+}
+
+#[test]
+fn rule_7_virtual_time_is_shared_by_who_is_ready_at_each_moment() {
+    for migrates in [false, true] {
+        let mut old = Bench::running(&["hog", "sleeper", "stays"]);
+        old.shares(20);
+        old.tick_until("sleeper");
+        let sleeper = old.block();
+        old.tick();
+        old.tick_until("hog");
+        let start = virtual_time(&sleeper);
+        old.run(500);
+        old.wake(&sleeper);
+        let at_wake = virtual_time(&sleeper).after(start);
+        assert!(about(at_wake, 250 * ONE as i64), "{at_wake} for two");
+        if migrates {
+            let hog = old.current.take().unwrap();
+            Bench::running(&["local"]).wake(&hog);
+            old.pick();
+        }
+        old.run(500);
+        old.interrupt();
+        let ready = if migrates { 2 } else { 3 };
+        let more = virtual_time(&sleeper).after(start) - at_wake;
+        assert!(
+            about(more, (500 * ONE / ready) as i64),
+            "{more} for {ready}"
+        );
+    }
+}
+
+/// A chain of moves: from queue to queue with nothing run in between, a task neither
+/// gains nor loses.
+#[test]
+fn rule_7_moves_add_up() {
+    let mut queues: Vec<_> = [2, 5, 9]
+        .map(|hogs| Bench::running(&["hog"; 9][..hogs]))
+        .into();
+    for _ in 0..200 {
+        bench::all_tick(&mut queues);
+    }
+    let traveller = queues[0].block();
+    for debt_ticks in [6, 3] {
+        let key = traveller.state().key();
+        let to = (debt_ticks * (TICK * ONE) as i64 - lag(&traveller)) as u64;
+        traveller.state().set_key(key.later(to));
+        let start = lag(&traveller);
+        for to in [1, 2, 0, 2, 1, 0] {
+            queues[to].wake(&traveller);
+            assert!(
+                about(lag(&traveller), start),
+                "{start}, {}",
+                lag(&traveller)
+            );
+            let moved = queues[to].scheduler.remove_task(&traveller);
+            assert!(moved.is_some(), "it has not run, and goes on from here");
+        }
+    }
 }
 
 /// Its debt is worked off by waiting: it does not pay again elsewhere.
@@ -294,21 +475,15 @@ fn rule_7_the_distance_is_that_of_now() {
     let mut new = Bench::running(&["local"]);
     old.shares(20);
     new.shares(20);
-    while old.name() != "moves" {
-        old.tick();
-    }
+    old.tick_until("moves");
     assert!(old.set_priority(19));
-    while old.name() == "moves" {
-        old.tick();
-    }
-    while old.name() != "moves" {
-        old.tick();
-    }
+    old.tick_while("moves");
+    old.tick_until("moves");
     let moves = old.current.take().unwrap();
-    let lag = moves.state().key().after(min(&old));
-    assert_eq!(lag, 0);
+    assert_eq!(moves.state().key().after(min(&old)), 0);
+    new.interrupt();
     new.wake(&moves);
-    assert_eq!(moves.state().key(), min(&new));
+    assert!(moves.state().key() <= min(&new));
 }
 
 #[test]
@@ -321,6 +496,7 @@ fn rule_8_a_charge_by_set_priority_moves_along() {
     old.set_priority(0);
     let moves = old.current.take().unwrap();
     let lag = moves.state().key().after(min(&old));
+    new.interrupt();
     new.wake(&moves);
     assert_eq!(moves.state().key().after(min(&new)), lag);
 }
@@ -402,12 +578,12 @@ fn rule_9_a_tick_preempts_with_a_granularity() {
 fn rule_9_the_granularity_is_in_ticks_of_the_runners_weight() {
     let mut bench = Bench::running(&["light", "normal"]);
     bench.shares(20);
-    while bench.name() != "light" {
-        bench.tick();
-    }
+    bench.tick_until("light");
     assert!(bench.set_priority(10)); // a tenth of the weight
-    while bench.tick() == "light" {}
-    while bench.tick() != "light" {}
+    bench.tick();
+    bench.tick_while("light");
+    bench.tick();
+    bench.tick_until("light");
     // One tick makes it nine of the other's ahead, and is one of its own.
     assert_eq!(bench.tick(), "light");
 }
@@ -417,9 +593,7 @@ fn rule_9_a_waker_preempts_at_the_next_tick_and_not_before() {
     let mut bench = Bench::running(&["sleeper", "worker"]);
     bench.tick();
     bench.tick();
-    while bench.name() != "sleeper" {
-        bench.tick();
-    }
+    bench.tick_until("sleeper");
     let sleeper = bench.block();
     bench.shares(20);
     bench.wake(&sleeper);
@@ -429,6 +603,93 @@ fn rule_9_a_waker_preempts_at_the_next_tick_and_not_before() {
         "sleeper",
         "a tick of credit and a tick of run"
     );
+}
+
+#[test]
+fn rule_11_a_mover_starts_no_earlier_than_the_entry_line() {
+    let mut queues = vec![
+        Bench::running(&["mover", "hog"]),
+        Bench::running(&["hog"; 16]),
+    ];
+    for _ in 0..200 {
+        bench::all_tick(&mut queues);
+    }
+    queues[0].tick_until("mover");
+    queues[1].interrupt();
+    let mover = queues[0].block();
+    let width = (GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS) * TICK * ONE;
+    let (mut entry, mut virtual_time, mut checked) = (Key(0), Key(0), 0);
+    for _ in 0..200 {
+        bench::all_tick(&mut queues);
+        let policy = queues[1].scheduler.policy();
+        let hog = queues[1].current.as_ref().unwrap();
+        let now = Line::find(Bursts::home(hog))
+            .unwrap()
+            .at(VirtualClock::now());
+        let behind = min(&queues[1]).after(policy.entry);
+        assert!(behind <= width as i64 && -behind <= (ENTRY_TICKS * TICK * ONE) as i64);
+        let (by, half) = (policy.entry.after(entry), now.after(virtual_time) / 2);
+        if about(now.after(virtual_time), (TICK * ONE / 16) as i64) && behind < width as i64 {
+            assert!(
+                about(by, half),
+                "{by} where the virtual time moves by twice {half}"
+            );
+            checked += 1;
+        }
+        (entry, virtual_time) = (policy.entry, now);
+        // From an age behind, it starts there.
+        mover.state().set_key(
+            mover
+                .state()
+                .key()
+                .later((1000 * TICK * ONE).wrapping_neg()),
+        );
+        let floor = min(&queues[1]).later((SLEEPER_CREDIT_TICKS * TICK * ONE).wrapping_neg());
+        queues[1].wake(&mover);
+        assert_eq!(mover.state().key(), entry.max(floor));
+        queues[1].scheduler.remove_task(&mover);
+        queues[0].wake(&mover);
+        queues[0].scheduler.remove_task(&mover);
+    }
+    assert!(checked > 50, "{checked}");
+}
+
+proptest! {
+    /// Whatever happens, each queue's virtual time is that of those who are there.
+    #[test]
+    fn rule_7_a_task_counts_where_it_is_ready(ops in prop::collection::vec((0..7u8, 0..3usize, 0..40usize), 0..300)) {
+        let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
+        let mut asleep = Vec::new();
+        for (op, at, which) in ops {
+            VirtualClock::advance(which as u64 * 100);
+            let queue = &mut queues[at];
+            match op {
+                _ if queue.current.is_none() => _ = queue.pick(),
+                0 => _ = queue.yield_now(),
+                1 => _ = queue.interrupt(),
+                2 => asleep.push(queue.block()),
+                3 => _ = queue.set_priority(which as isize - 20),
+                4 => {
+                    let migrates = queue.current.take().unwrap();
+                    queues[which % 3].wake(&migrates);
+                    queues[at].assert_valid();
+                    queues[at].pick();
+                }
+                5 => {
+                    let task = queue.spawn("new");
+                    if which % 2 == 0 {
+                        queue.scheduler.remove_task(&task);
+                    }
+                }
+                _ => {}
+            }
+            if op == 6 && !asleep.is_empty() {
+                let task = asleep.swap_remove(which % asleep.len());
+                queues[at].wake(&task);
+            }
+            queues.iter_mut().for_each(Bench::assert_valid);
+        }
+    }
 }
 
 #[test]

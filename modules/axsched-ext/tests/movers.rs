@@ -1,0 +1,501 @@
+//! CFS on several queues, where sleepers change queues at every wake.
+//!
+//! A leaner machine than the model's, for long runs: queues, ticks, and tasks that run
+//! and sleep; calls and switches take no time. As in `axtask`, spawns and wakes go to
+//! the queues in turn, CPUs tick one after the other, and an idle CPU looks for work at
+//! its own tick only.
+//!
+//! **Fair share**, of the whole machine and of a whole run, without regard to any policy:
+//! what a task wants is what it would get alone. *Max-min*: the shares are equal, but for
+//! those who want less and get that. *Fluid*: at each moment all who are ready have equal
+//! shares of the CPUs, at most one each (generalised processor sharing). They differ for
+//! a sleeper: max-min makes up for all the time that it was away, fluid for none. Each
+//! task is owed what lies between, hogs and sleepers alike.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::{BaseScheduler, CfsScheduler, CfsTask};
+
+/// A tick, in counts.
+const TICK: u64 = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Periods {
+    /// All alike, and all at once.
+    InStep,
+    /// Within a quarter of the mean.
+    Jittered,
+    /// From nothing to twice the mean.
+    Random,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// Always ready; stays on its queue.
+    Hog,
+    /// Runs and sleeps in turn, for so many counts on average.
+    Sleeper { on: u64, off: u64, periods: Periods },
+}
+
+/// When a sleeper wakes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wakes {
+    /// By a timer: at the next tick of the CPU that it went to sleep on.
+    AtTicks,
+    /// By somebody else, on whatever CPU: at once.
+    AtOnce,
+}
+
+/// How long a task runs and sleeps, in turn: whatever it gets, the same.
+struct Plan {
+    work: Work,
+    random: u64,
+}
+
+impl Plan {
+    fn new(task: usize, work: Work) -> Self {
+        let random = task as u64 * 7919 + 1;
+        Self { work, random }
+    }
+
+    fn draw(&mut self, mean: u64, periods: Periods) -> u64 {
+        self.random = self
+            .random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        let random = self.random >> 33;
+        match periods {
+            Periods::InStep => mean,
+            Periods::Jittered => mean * 3 / 4 + random % (mean / 2),
+            Periods::Random => 1 + random % (2 * mean),
+        }
+    }
+
+    /// The next run; `None` is without an end.
+    fn run(&mut self) -> Option<u64> {
+        match self.work {
+            Work::Hog => None,
+            Work::Sleeper { on, periods, .. } => Some(self.draw(on, periods)),
+        }
+    }
+
+    fn sleep(&mut self) -> u64 {
+        match self.work {
+            Work::Hog => unreachable!("a hog's run has no end"),
+            Work::Sleeper { off, periods, .. } => self.draw(off, periods),
+        }
+    }
+}
+
+/// What a scene consists of: tasks, and the queue that each starts on if not in turn.
+type Scene = Vec<(Work, Option<usize>)>;
+
+struct Task {
+    plan: Plan,
+    /// What is left of its run.
+    left: Option<u64>,
+    /// Since when it waits, if it does.
+    ready_since: Option<u64>,
+    had: u64,
+    longest_wait: u64,
+}
+
+struct Machine {
+    wakes: Wakes,
+    now: u64,
+    /// Whose turn it is to be given a task.
+    turn: usize,
+    tasks: Vec<Task>,
+    handles: Vec<Arc<CfsTask<usize>>>,
+    cpus: Vec<Cpu>,
+}
+
+struct Cpu {
+    queue: CfsScheduler<usize, VirtualClock>,
+    current: Option<usize>,
+    next_tick: u64,
+    /// Who went to sleep here, by the time to wake.
+    wheel: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Wake,
+    Sleep,
+    Tick,
+}
+
+impl Machine {
+    fn new(cpus: usize, wakes: Wakes, scene: &Scene) -> Self {
+        VirtualClock::set(0);
+        let cpu = |c| Cpu {
+            queue: CfsScheduler::new(),
+            current: None,
+            next_tick: TICK + TICK * c as u64 / cpus as u64,
+            wheel: BinaryHeap::new(),
+        };
+        let mut machine = Self {
+            wakes,
+            now: 0,
+            turn: 0,
+            tasks: Vec::new(),
+            handles: Vec::new(),
+            cpus: (0..cpus).map(cpu).collect(),
+        };
+        for (id, &(work, on)) in scene.iter().enumerate() {
+            let mut plan = Plan::new(id, work);
+            machine.tasks.push(Task {
+                left: plan.run(),
+                plan,
+                ready_since: Some(0),
+                had: 0,
+                longest_wait: 0,
+            });
+            machine.handles.push(Arc::new(CfsTask::new(id)));
+            let on = on.unwrap_or_else(|| machine.next_queue());
+            let handle = machine.handles[id].clone();
+            machine.cpus[on].queue.add_task(handle);
+        }
+        (0..cpus).for_each(|c| machine.pick(c));
+        machine
+    }
+
+    fn next_queue(&mut self) -> usize {
+        self.turn += 1;
+        self.turn % self.cpus.len()
+    }
+
+    fn pick(&mut self, c: usize) {
+        let cpu = &mut self.cpus[c];
+        cpu.current = cpu.queue.pick_next_task().map(|task| *task.inner());
+        if let Some(id) = cpu.current {
+            self.waited(id);
+        }
+    }
+
+    fn waited(&mut self, id: usize) {
+        let task = &mut self.tasks[id];
+        if let Some(since) = task.ready_since.take() {
+            task.longest_wait = task.longest_wait.max(self.now - since);
+        }
+    }
+
+    fn run(&mut self, ticks: u64) {
+        while self.now < ticks * TICK {
+            let (at, what, c) = (0..self.cpus.len())
+                .map(|c| self.next(c))
+                .min()
+                .expect("there is a CPU");
+            self.advance(at);
+            match what {
+                Next::Wake => self.wake(c),
+                Next::Sleep => self.sleep(c),
+                Next::Tick => self.tick(c),
+            }
+        }
+        (0..self.tasks.len()).for_each(|id| self.waited(id));
+    }
+
+    /// What happens next on a CPU.
+    fn next(&self, c: usize) -> (u64, Next, usize) {
+        let cpu = &self.cpus[c];
+        let mut next = (cpu.next_tick, Next::Tick, c);
+        if let Some(left) = cpu.current.and_then(|id| self.tasks[id].left) {
+            next = next.min((self.now + left, Next::Sleep, c));
+        }
+        if let Some(Reverse((at, _))) = cpu.wheel.peek()
+            && self.wakes == Wakes::AtOnce
+        {
+            next = next.min((*at, Next::Wake, c));
+        }
+        next
+    }
+
+    fn advance(&mut self, to: u64) {
+        for id in self.cpus.iter().filter_map(|cpu| cpu.current) {
+            let task = &mut self.tasks[id];
+            task.had += to - self.now;
+            task.left = task.left.map(|left| left - (to - self.now));
+        }
+        self.now = to;
+        VirtualClock::set(to);
+    }
+
+    /// Wakes those who went to sleep here and whose time has come.
+    fn wake(&mut self, c: usize) {
+        while let Some(&Reverse((at, id))) = self.cpus[c].wheel.peek()
+            && at <= self.now
+        {
+            self.cpus[c].wheel.pop();
+            let task = &mut self.tasks[id];
+            task.left = task.plan.run();
+            self.put(id, None);
+        }
+    }
+
+    fn tick(&mut self, c: usize) {
+        self.cpus[c].next_tick += TICK;
+        self.wake(c);
+        match self.cpus[c].current {
+            None => self.pick(c),
+            Some(id) => {
+                if self.cpus[c].queue.task_tick(&self.handles[id]) {
+                    self.put(id, Some(c));
+                    self.pick(c);
+                }
+            }
+        }
+    }
+
+    /// Wakes a task, on the queue whose turn it is; or preempts it on this one.
+    fn put(&mut self, id: usize, preempted_on: Option<usize>) {
+        let on = preempted_on.unwrap_or_else(|| self.next_queue());
+        self.tasks[id].ready_since = Some(self.now);
+        let handle = self.handles[id].clone();
+        let queue = &mut self.cpus[on].queue;
+        queue.put_prev_task(handle, preempted_on.is_some());
+    }
+
+    fn sleep(&mut self, c: usize) {
+        let id = self.cpus[c].current.expect("somebody's run has ended");
+        let until = self.now + self.tasks[id].plan.sleep();
+        self.cpus[c].wheel.push(Reverse((until, id)));
+        self.pick(c);
+    }
+}
+
+/// What each task has of a CPU in so many ticks, as a fluid.
+fn fluid(cpus: usize, wakes: Wakes, works: &[Work], ticks: u64) -> Vec<f64> {
+    struct Flow {
+        plan: Plan,
+        /// What is left of its run, or the time at which it wakes.
+        left: Result<f64, f64>,
+        had: f64,
+    }
+    let flow = |(task, &work)| {
+        let mut plan = Plan::new(task, work);
+        let left = Ok(plan.run().map_or(f64::INFINITY, |run| run as f64));
+        Flow {
+            plan,
+            left,
+            had: 0.0,
+        }
+    };
+    let mut flows: Vec<_> = works.iter().enumerate().map(flow).collect();
+    let (mut now, end, tick) = (0.0, (ticks * TICK) as f64, TICK as f64);
+    while now < end {
+        let ready = flows.iter().filter(|flow| flow.left.is_ok()).count();
+        let rate = (cpus as f64 / ready as f64).min(1.0);
+        let event = |flow: &Flow| match flow.left {
+            Ok(left) => now + left / rate,
+            Err(at) => at,
+        };
+        let next = flows.iter().map(event).fold(end, f64::min);
+        for flow in &mut flows {
+            flow.left = match flow.left {
+                Ok(left) => {
+                    let part = (next - now) * rate;
+                    flow.had += part;
+                    if left - part > 1e-6 {
+                        Ok(left - part)
+                    } else {
+                        let at = next + flow.plan.sleep() as f64;
+                        match wakes {
+                            Wakes::AtOnce => Err(at),
+                            Wakes::AtTicks => Err((at / tick).ceil() * tick),
+                        }
+                    }
+                }
+                Err(at) if at > next => Err(at),
+                Err(_) => Ok(flow.plan.run().map_or(f64::INFINITY, |run| run as f64)),
+            };
+        }
+        now = next;
+    }
+    flows.iter().map(|flow| flow.had / end).collect()
+}
+
+/// The most equal shares of so many CPUs that give nobody more than it wants.
+fn max_min(cpus: usize, wants: &[f64]) -> Vec<f64> {
+    let mut order: Vec<_> = (0..wants.len()).collect();
+    order.sort_by(|&a, &b| wants[a].total_cmp(&wants[b]));
+    let (mut shares, mut left) = (vec![0.0; wants.len()], cpus as f64);
+    for (place, &task) in order.iter().enumerate() {
+        shares[task] = wants[task].min(left / (wants.len() - place) as f64);
+        left -= shares[task];
+    }
+    shares
+}
+
+#[test]
+fn the_references_are_what_they_say() {
+    assert_eq!(max_min(1, &[1.0, 0.1, 1.0]), [0.45, 0.1, 0.45]);
+    assert_eq!(max_min(2, &[1.0, 1.0, 0.5, 1.0]), [0.5; 4]);
+    assert_eq!(max_min(2, &[1.0, 0.5]), [1.0, 0.5]);
+    let sleeper = Work::Sleeper {
+        on: 1500,
+        off: 1500,
+        periods: Periods::InStep,
+    };
+    let close = |a: f64, b: f64| (a - b).abs() < 0.001;
+    // Alone it sleeps one and a half ticks, and runs as long.
+    assert!(close(fluid(1, Wakes::AtTicks, &[sleeper], 20_000)[0], 0.5));
+    // Beside two hogs its run takes 4.5 ticks, and it wakes at the sixth.
+    assert!(close(
+        fluid(1, Wakes::AtTicks, &[Work::Hog, Work::Hog, sleeper], 20_000)[2],
+        0.25
+    ));
+    assert!(close(
+        fluid(2, Wakes::AtTicks, &[Work::Hog; 3], 100)[1],
+        2.0 / 3.0
+    ));
+}
+
+const TICKS: u64 = 20_000;
+
+/// What a scene's tasks are owed, within a tenth.
+#[derive(Clone, Copy)]
+enum Owed {
+    MaxMin,
+    /// What lies between fluid and max-min.
+    Between,
+}
+
+/// Plays a scene of equally loaded queues; returns what the last task has of its
+/// max-min share. Nobody waits for longer than on one queue with all the sleepers.
+fn even(
+    cpus: usize,
+    wakes: Wakes,
+    hogs_a_queue: usize,
+    sleepers: usize,
+    sleeper: Work,
+    owed: Owed,
+) -> f64 {
+    let mut scene = vec![(Work::Hog, None); hogs_a_queue * cpus];
+    scene.extend(vec![(sleeper, None); sleepers]);
+    let works: Vec<_> = scene.iter().map(|&(work, _)| work).collect();
+    let wants = works.iter().map(|&work| fluid(1, wakes, &[work], TICKS)[0]);
+    let max_min = max_min(cpus, &wants.collect::<Vec<_>>());
+    let owed = match owed {
+        Owed::MaxMin => max_min.clone(),
+        Owed::Between => fluid(cpus, wakes, &works, TICKS),
+    };
+    let mut machine = Machine::new(cpus, wakes, &scene);
+    machine.run(TICKS);
+    let n = (hogs_a_queue + sleepers) as u64;
+    let mut last = 0.0;
+    for (id, task) in machine.tasks.iter().enumerate() {
+        let share = task.had as f64 / (TICKS * TICK) as f64;
+        let (least, most) = (owed[id].min(max_min[id]), owed[id].max(max_min[id]));
+        let who = format!(
+            "{cpus} queues, woken {wakes:?}, {hogs_a_queue} hogs on each, {sleepers} times {sleeper:?}: {:?}",
+            works[id]
+        );
+        assert!(
+            (least / 1.1..most * 1.1).contains(&share),
+            "{who} has {share:.4}, owed {least:.4} to {most:.4}"
+        );
+        let waited = task.longest_wait / TICK;
+        let bound = 6 * (n - 1);
+        assert!(waited <= bound, "{who} waits for {waited} of {bound} ticks");
+        last = share / max_min[id];
+    }
+    last
+}
+
+/// A scene on 1, 2 and 4 queues: so many hogs on each, and `sleepers` of their number.
+fn on_1_2_and_4_queues(
+    wakes: &[Wakes],
+    hogs: usize,
+    sleepers: fn(usize) -> usize,
+    sleeper: Work,
+    owed: Owed,
+) {
+    for &wakes in wakes {
+        let play = |cpus| even(cpus, wakes, hogs, sleepers(cpus), sleeper, owed);
+        let alone = play(1);
+        for cpus in [2, 4] {
+            let moving = play(cpus);
+            assert!(
+                (alone / 1.1..alone * 1.1).contains(&moving),
+                "{hogs} hogs, {sleeper:?}, {wakes:?}: on one queue {alone:.2} of its max-min share, on {cpus} {moving:.2}"
+            );
+        }
+    }
+}
+
+fn fair_shares(periods: Periods) {
+    let sleeper = |on, off| Work::Sleeper { on, off, periods };
+    let half = sleeper(1500, 1500);
+    // With random periods some of those beside few hogs sleep for so long that they
+    // lose more than their credit.
+    let beside_few = match periods {
+        Periods::Random => Owed::Between,
+        _ => Owed::MaxMin,
+    };
+    let wakes = &[Wakes::AtTicks, Wakes::AtOnce];
+    on_1_2_and_4_queues(wakes, 32, |_| 1, half, Owed::MaxMin);
+    on_1_2_and_4_queues(wakes, 16, |cpus| 8 * cpus, half, Owed::MaxMin);
+    on_1_2_and_4_queues(wakes, 2, |cpus| cpus, half, beside_few);
+    on_1_2_and_4_queues(wakes, 1, |cpus| 2 * cpus, half, beside_few);
+    for (on, off) in [(15_000, 15_000), (300, 700), (1500, 30_000)] {
+        let sleepers = |cpus| 2 * cpus;
+        on_1_2_and_4_queues(&wakes[..1], 4, sleepers, sleeper(on, off), Owed::Between);
+    }
+}
+
+#[test]
+fn shares_are_fair_with_periods_in_step() {
+    fair_shares(Periods::InStep);
+}
+
+#[test]
+fn shares_are_fair_with_jittered_periods() {
+    fair_shares(Periods::Jittered);
+}
+
+#[test]
+fn shares_are_fair_with_random_periods() {
+    fair_shares(Periods::Random);
+}
+
+/// Hogs on the last queue only, or many there and one on the first: what the movers
+/// owe here is worked off on queues where time goes faster.
+#[test]
+fn nobody_starves_where_movers_come_from_faster_queues() {
+    let mut worst = 0.0_f64;
+    for (cpus, wakes) in [(2, Wakes::AtTicks), (2, Wakes::AtOnce), (4, Wakes::AtOnce)] {
+        for (elsewhere, here, movers) in [(0, 1, 8), (0, 1, 16), (0, 3, 16), (1, 1, 16), (1, 8, 8)]
+        {
+            for (on, off) in [
+                (300, 700),
+                (600, 1500),
+                (1500, 300),
+                (1500, 1500),
+                (1500, 4000),
+            ] {
+                let periods = Periods::InStep;
+                let mut scene = vec![(Work::Hog, Some(cpus - 1)); here];
+                scene.extend(vec![(Work::Hog, Some(0)); elsewhere]);
+                scene.extend(vec![(Work::Sleeper { on, off, periods }, None); movers]);
+                let mut machine = Machine::new(cpus, wakes, &scene);
+                machine.run(4000);
+                let n = (here + movers) as u64;
+                for (task, (work, _)) in machine.tasks.iter().zip(&scene) {
+                    let waited = task.longest_wait / TICK;
+                    let bound = n * if matches!(work, Work::Hog) { 27 } else { 48 };
+                    assert!(
+                        waited <= bound,
+                        "{cpus} queues, woken {wakes:?}, {here} hogs, {elsewhere} elsewhere, {movers} movers of {on} and {off}: \
+                         {work:?} waits for {waited} of {bound} ticks"
+                    );
+                    worst = worst.max(waited as f64 / n as f64);
+                }
+            }
+        }
+    }
+    assert!(worst > 4.0, "these scenes are too easy: {worst}");
+}
