@@ -34,7 +34,7 @@
 //! processor sharing's in place of `min_vruntime`, which stands still for a round and
 //! then jumps. Rule 11 is ours: what a mover owes on a slow queue it works off on a fast
 //! one, and could come back first in line every time; those who stay would starve
-//! (`docs/adr/0010-lag-by-virtual-time.md`).
+//! (`docs/adr/0015-lag-by-virtual-time.md`).
 //!
 //! **Bounds.** vruntime is 64 bits wide and wraps, on every architecture: it is
 //! compared by difference, and one that is older than [`MEMORY`] not at all. Below, all

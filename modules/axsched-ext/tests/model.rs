@@ -1090,7 +1090,7 @@ fn each_policy_preempts_when_its_rules_say_so() {
     let cfs = turns(|_| CfsScheduler::<_, VirtualClock>::new(), CfsTask::new);
     assert_eq!(
         cfs,
-        "a1 b3 a4 b4 a4 b4 a4 b4 a4 b4 a4 b2 a2 b2 s2 a3 b4 a4 b3 a1"
+        "a1 b3 a4 b4 a4 b4 a4 b4 a4 b4 a4 b3 a3 b2 s2 a3 b4 a4 b2 a0"
     );
     // Nothing is expected of either: each turn makes the other one due first. One
     // that is new, and so as short, has the CPU at the next tick.

@@ -65,15 +65,13 @@ pub fn a_slice_each(load: &Load<'_>) -> MaxWait {
     }
 }
 
-/// Whether CFS keeps its bound where tasks change queues.
-const CFS_ON_SEVERAL_QUEUES: bool = false;
-
 /// CFS among tasks of equal weight.
 pub fn cfs_waits(load: &Load<'_>) -> MaxWait {
-    let ticks = (load.tasks - 1) * (2 * cfs::GRANULARITY_TICKS + cfs::SLEEPER_CREDIT_TICKS + 1);
-    let promised = load.config.preempt
-        && !load.sets_priorities
-        && (load.config.cpus == 1 || CFS_ON_SEVERAL_QUEUES);
+    let ticks = match load.config.cpus {
+        1 => (load.tasks - 1) * (2 * cfs::GRANULARITY_TICKS + cfs::SLEEPER_CREDIT_TICKS + 1),
+        _ => 48 * load.tasks, // queues whose loads differ, and movers among them
+    };
+    let promised = load.config.preempt && !load.sets_priorities;
     MaxWait {
         time: promised.then(|| late_ticks(load, ticks)),
         ..MaxWait::default()
