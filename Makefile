@@ -35,6 +35,7 @@ TICK_PHASE ?= 0
 TRACE     ?= n
 V         ?= 0
 T         ?=
+MINUTES   ?= 60
 
 # In the names of what belongs to one scale.
 SCALED = $(addprefix -scale,$(filter-out 1,$(SCALE)))
@@ -64,7 +65,7 @@ endif
 
 # setup writes down where the tools are. Make reads that file, and starts over
 # by itself when it has changed. A dry run (make -n) installs nothing.
-ifneq ($(filter build run justrun test clippy fmt doc prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun test mutants clippy fmt doc prepush,$(MAKECMDGOALS)),)
   include target/toolchain.mk
 endif
 target/toolchain.mk: FORCE
@@ -72,7 +73,7 @@ target/toolchain.mk: FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun test clippy fmt doc clean prepush FORCE
+.PHONY: help setup build run justrun test mutants clippy fmt doc clean prepush FORCE
 FORCE:
 
 setup:
@@ -92,6 +93,9 @@ HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' POLICIES='$(strip $(POLIC
 
 test:
 	$(Q)$(HOST_ENV) scripts/test.sh '$(T)'
+
+mutants:
+	$(Q)$(HOST_ENV) MINUTES='$(MINUTES)' scripts/mutants.sh '$(T)'
 
 clippy:
 	$(Q)$(HOST_ENV) scripts/clippy.sh
@@ -158,6 +162,8 @@ Targets
               say where they differ; compare and cost make those files, with
               LAB_OUT=docs/results and COST_OUT=docs/results/cost.csv
   test      all tests: library, make itself, QEMU; T=word runs some of them
+  mutants   break the policies line by line and see whether a test notices;
+              T=word some of them; MINUTES=60 the limit, then go on later
   clippy    lint, warnings are errors         fmt   format the sources
   doc       the library's documentation       clean remove all but profiles
   prepush   what CI runs: format check, clippy, test

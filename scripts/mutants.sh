@@ -3,7 +3,7 @@
 # Called by make (`make mutants`). Goes on where the last run stopped: what was caught is
 # not tried again, until MUTANTS=again.
 # In:  $1 (optional) a regular expression: only mutants whose name contains it
-#      environment: CARGO RUSTC (the host's), MINUTES (the limit, 60), MUTANTS
+#      environment: CARGO RUSTC (the host's), MINUTES (the limit), MUTANTS
 #      scripts/mutants-survivors.txt   those that change nothing that can be seen
 # Out: target/mutants.out/  what cargo-mutants says
 #      one line for each survivor that is not listed, then the totals;
@@ -28,14 +28,12 @@ for file in fifo rr cfs sjf mlfq burst ordered queue event; do args+=(--file "$S
 for file in mod plan replay measure control; do args+=(--file "$SRC/pbg/$file.rs"); done
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi
 if [[ ${MUTANTS:-} == again ]]; then rm -rf "$OUT" "$OUT.old"; else args+=(--iterate); fi
-# What the tests print is of no use here, and the long ones are property tests whose
-# failures a hundredth of their cases shows.
 status=0
-CARGO=$CARGO RUSTC=$RUSTC CARGO_ENCODED_RUSTFLAGS='' timeout --signal INT "${MINUTES:-60}m" \
+CARGO=$CARGO RUSTC=$RUSTC CARGO_ENCODED_RUSTFLAGS='' timeout --signal INT "${MINUTES:?}m" \
     "$tool" "${args[@]}" -- --locked || status=$?
 case $status in
     0 | 2 | 3) ;; # all caught; some missed; some timed out, which is caught, too
-    124 | 130) echo "mutants: stopped after ${MINUTES:-60} minutes; the same command goes on from here" ;;
+    124 | 130) echo "mutants: stopped after ${MINUTES:?} minutes; the same command goes on from here" ;;
     *) echo "mutants: cargo-mutants failed with status $status" >&2; exit 1 ;;
 esac
 
