@@ -549,7 +549,7 @@ check 'make: justrun without an image' no_image
 for arch in "${ARCHES[@]}"; do
     apps=realtime,yield
     # Not batch-at-once, which is batch without its waits: a profile of it is replayed below.
-    if [[ $arch == x86_64 ]]; then apps=equal,unequal,yield,realtime,occupy,batch; fi
+    if [[ $arch == x86_64 ]]; then apps=equal,unequal,yield,realtime,held,occupy,batch; fi
     check "qemu: every policy, $arch, $apps" cells "$arch" "$apps"
     for app in realtime yield; do
         check "qemu: PBG has the lowest average turnaround of all, $arch, $app" pbg_is_best "$arch" "$app"
@@ -581,6 +581,10 @@ for arch in "${ARCHES[@]}"; do
         check 'qemu: selftest calls sched_pbg' selftest calls FEATURES=sched_pbg
         check 'qemu: selftest calls sched_rr' selftest calls FEATURES=sched_rr
         check 'qemu: selftest share sched_pbg' selftest share FEATURES=sched_pbg
+        for policy in sched_cfs sched_sjf sched_mlfq; do
+            check "qemu: a job gets done beside a task that yields and a gc that spins, $policy" \
+                selftest yielders FEATURES=$policy
+        done
         for policy in sched_rr sched_mlfq stock_cfs; do
             check "qemu: a handle of an ended task is noticed and refused, $policy" \
                 fails_with '"pass":false' selftest handle FEATURES=$policy
