@@ -150,7 +150,8 @@ Targets
               change is not run again; LAB=--help tells more
   compare   tables and figures of what matrix ran; LAB_OUT=folder gets them
   cost      instructions per yield of every policy, by the number of tasks;
-              ARCH= and FEATURES= may be lists, as for matrix
+              ARCH= and FEATURES= may be lists, as for matrix; PHASES=8: the
+              mean over so many phases of the timer tick
   experiment-cost, experiment-turnaround
             the two experiments of the PBG report, tables and figures
   profile   show the profile that PBG_PROFILE= names, or that run saved with the

@@ -4,7 +4,7 @@
 # In:  SCHEDLAB given (lab.mk); POLICIES (features.mk); target/toolchain.mk
 #      ARCH FEATURES, where they were given, maybe lists with commas; cost runs on
 #      all architectures otherwise, the experiments on x86_64
-#      SCALE SMP TIMING TIMEOUT COST_OUT for cost; TIMEOUT for the experiments
+#      SCALE SMP TIMING TIMEOUT COST_OUT PHASES for cost; TIMEOUT for the experiments
 # Out: cost                   target/cost/*.txt (result lines), table.md; COST_OUT
 #                             (CSV)
 #      experiment-cost        target/experiments/cost/: tables and figures
@@ -23,11 +23,23 @@ $(SCHEDLAB) compare --app $(1) $(strip $(EXPERIMENT_CELLS)) --long --out target/
 endef
 
 COST_OUT ?= target/cost/cost.csv
+# At so many phases of the timer tick; in real time there is one.
+PHASES   ?= 1
+ifneq ($(filter cost,$(MAKECMDGOALS)),)
+  ifneq ($(filter-out 1 2 4 8 16,$(PHASES))$(filter-out 1,$(words $(PHASES))),)
+    $(error PHASES=$(PHASES): allowed is one of: 1 2 4 8 16)
+  endif
+  ifneq ($(filter-out 1,$(PHASES))-$(TIMING),-$(TIMING))
+    ifneq ($(TIMING),icount)
+      $(error PHASES=$(PHASES) TIMING=$(TIMING): only counted time starts at a phase of the tick; allowed are PHASES=1 or TIMING=icount)
+    endif
+  endif
+endif
 
 # Not in the recipe: a line of one that names the make program is run even by a
 # dry run.
 COST = SCALE='$(SCALE)' SMP='$(SMP)' TIMING='$(TIMING)' TIMEOUT='$(TIMEOUT)' MAKE='$(MAKE)' \
-    COST_OUT='$(COST_OUT)' scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
+    COST_OUT='$(COST_OUT)' PHASES='$(PHASES)' scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
 
 ifneq ($(filter cost experiment-cost experiment-turnaround,$(MAKECMDGOALS)),)
   include target/toolchain.mk

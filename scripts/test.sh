@@ -10,7 +10,7 @@ filter=${1:-}
 
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
-unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT LAB
+unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT PHASES LAB
 unset BLK DISK PBG_BASE PBG_PROFILE
 export PROFILE_OUT= # what the user has kept stays as it is
 
@@ -542,6 +542,8 @@ check 'make: refuses a SCALE beyond all' refused 'to 1000000000' SCALE=999999999
 check 'make: matrix refuses what would change its cells' refused_by matrix 'not of make matrix' TRACE=y
 check 'make: matrix refuses that from the environment, too' refused_with_blk matrix 'not of make matrix'
 check 'make: cost refuses another app' refused_by cost 'not of make cost' A=apps/sched-tests/yield
+check 'make: cost refuses phases of real time' refused_by cost PHASES=1 PHASES=8 TIMING=real
+check 'make: cost refuses PHASES=3' refused_by cost '1 2 4 8 16' PHASES=3
 check 'make: gantt refuses a file that is no .svg' refused_by gantt .svg GANTT_OUT=a.png
 check 'make: a word that is no target' refused_by rnu 'make help'
 check 'make: justrun without an image' no_image
