@@ -236,8 +236,7 @@ impl<T, C: Clock> Cfs<T, C> {
         let served = self.served.wrapping_add(uncharged.0 as i64);
         self.served = (uncharged.0 as i64).wrapping_neg();
         let within = self.before_min(SLEEPER_CREDIT_TICKS)..=self.after_min(GRANULARITY_TICKS);
-        // Negative where the counters of two CPUs disagree.
-        let by = self.line().moves(now, Counts(served.max(0) as u64), within);
+        let by = self.line().moves(now, served, within);
         let entry = self.entry.later(by / 2);
         let last = self.after_min(ENTRY_TICKS);
         let first = self.before_min(GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS);
@@ -270,7 +269,8 @@ impl<T, C: Clock> Cfs<T, C> {
             if came.ran
                 && let Some(old) = old
             {
-                old.leave(weight(task)); // MIGRATION: its old queue will not see it leave
+                // MIGRATION: its old queue will not see it leave
+                old.leave_running(weight(task), came.burst);
             }
         }
         if came.age >= MEMORY {
@@ -343,8 +343,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn left(&mut self) {
         let now = C::now();
         let Some((task, burst)) = self.bursts.left(now) else {
-            self.served = 0; // MIGRATION: it has been charged elsewhere
-            return;
+            return; // MIGRATION: what it had here stands in the line
         };
         self.charge(&task, burst);
         self.move_min(task.state().key());

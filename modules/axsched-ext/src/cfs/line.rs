@@ -35,6 +35,8 @@ struct State {
     since: Counts,
     /// The sum of those who are ready or run.
     weight: u64,
+    /// What those had who migrated while they ran, and the owner does not know of.
+    taken_along: Counts,
 }
 
 impl State {
@@ -42,6 +44,7 @@ impl State {
         time: Key(0),
         since: Counts::ZERO,
         weight: 0,
+        taken_along: Counts::ZERO,
     };
 
     /// How far so much service moves the virtual time.
@@ -116,9 +119,12 @@ impl Line {
 
     /// The owner has charged so much, which moves the virtual time as far as it stays
     /// `within`. Returns how far it would have moved.
-    pub(super) fn moves(&self, now: Counts, served: Counts, within: RangeInclusive<Key>) -> u64 {
+    pub(super) fn moves(&self, now: Counts, served: i64, within: RangeInclusive<Key>) -> u64 {
         let mut state = self.state.lock();
-        let by = state.moved_by(served);
+        let taken_along = core::mem::take(&mut state.taken_along);
+        // Negative where the counters of two CPUs disagree.
+        let served = served.wrapping_add(taken_along.0 as i64).max(0) as u64;
+        let by = state.moved_by(Counts(served));
         let time = state.time.later(by);
         state.time = time.max(*within.start()).min(*within.end());
         state.since = now;
@@ -137,7 +143,14 @@ impl Line {
 
     /// A task of this weight was ready here, or ran, and is gone.
     pub(super) fn leave(&self, weight: u64) {
+        self.leave_running(weight, Counts::ZERO);
+    }
+
+    /// It has migrated while it ran, after so much that is charged elsewhere. That counts
+    /// when this line is moved next, as if it had been shared by those who are left.
+    pub(super) fn leave_running(&self, weight: u64, had: Counts) {
         let mut state = self.state.lock();
+        state.taken_along += had;
         debug_assert!(state.weight >= weight, "more leave than have joined");
         state.weight = state.weight.saturating_sub(weight);
     }
@@ -201,12 +214,12 @@ mod tests {
         let line = own.of(QueueId(u32::MAX - 1000));
         let all = Key(0)..=Key(1 << 62);
         assert_eq!(
-            line.moves(Counts(10), Counts(10), all.clone()),
+            line.moves(Counts(10), 10, all.clone()),
             0,
             "nobody is there"
         );
         line.join(NORMAL_WEIGHT);
-        assert_eq!(line.moves(Counts(30), Counts(20), all.clone()), 20 * unit);
+        assert_eq!(line.moves(Counts(30), 20, all.clone()), 20 * unit);
         line.join(3 * NORMAL_WEIGHT);
         assert_eq!(line.at(Counts(70)), Key(30 * unit), "and a quarter of 40");
         assert_eq!(
@@ -216,17 +229,14 @@ mod tests {
         );
         line.leave(2 * NORMAL_WEIGHT);
         let within = Key(21 * unit)..=Key(22 * unit);
-        assert_eq!(
-            line.moves(Counts(70), Counts(40), within.clone()),
-            20 * unit
-        );
+        assert_eq!(line.moves(Counts(70), 40, within.clone()), 20 * unit);
         assert_eq!(line.at(Counts(70)), Key(22 * unit));
-        assert_eq!(line.moves(Counts(71), Counts(0), all), 0);
+        assert_eq!(line.moves(Counts(71), 0, all), 0);
         let later = Key(25 * unit)..=Key(30 * unit);
-        line.moves(Counts(71), Counts(0), later);
+        line.moves(Counts(71), 0, later);
         assert_eq!(line.at(Counts(71)), Key(25 * unit));
         assert!(
-            line.moves(Counts(72), Counts(u64::MAX), within) > 0,
+            line.moves(Counts(72), i64::MAX, within) > 0,
             "ages do not overflow"
         );
     }
