@@ -403,27 +403,6 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
     }
 }
 
-#[test]
-fn rule_7_what_a_migrant_had_moves_the_virtual_time_it_leaves() {
-    let mut old = Bench::running(&["moves", "stays"]);
-    let mut new = Bench::running(&["local"]);
-    new.shares(20);
-    old.shares(20);
-    old.tick_until("moves");
-    let moves = old.current.clone().unwrap();
-    let start = virtual_time(&moves);
-    old.run(800);
-    old.current = None;
-    new.wake(&moves);
-    assert_eq!(old.pick(), "stays");
-    old.run(200);
-    old.interrupt();
-    // At least all of the tick, and not only what "stays" had: it is alone by then.
-    let stays = old.current.clone().unwrap();
-    let moved = virtual_time(&stays).after(start);
-    assert!(moved >= (TICK * ONE) as i64, "{moved}");
-}
-
 /// Where the queue of this task is.
 fn virtual_time(task: &Handle) -> Key {
     let line = Line::find(Bursts::home(task)).expect("it has been on a queue");
