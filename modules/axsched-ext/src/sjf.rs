@@ -111,6 +111,14 @@ fn patience(length: u64) -> u64 {
     length.saturating_mul(PATIENCE).min(1 << 62)
 }
 
+/// A burst is ready from `now` on (rule 3).
+#[inline]
+fn set_due<T>(task: &SjfTask<T>, now: Counts) {
+    let state = task.state();
+    let expected = state.data().expected.load(Relaxed);
+    state.set_key(Key(now.0).later(patience(expected)));
+}
+
 /// Charges a task in the midst of a burst, which stands in no queue (rule 4).
 fn charge<T>(task: &SjfTask<T>, time: Counts) {
     let (state, data) = (task.state(), task.state().data());
@@ -136,9 +144,7 @@ impl<T, C: Clock> Sjf<T, C> {
     /// A burst begins to wait (rule 3).
     #[inline]
     fn begin(&mut self, task: Arc<SjfTask<T>>, now: Counts) {
-        let state = task.state();
-        let expected = state.data().expected.load(Relaxed);
-        state.set_key(Key(now.0).later(patience(expected)));
+        set_due(&task, now);
         self.ready.insert(task);
     }
 
@@ -209,7 +215,11 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
                 self.begin(yielder, now);
                 first
             }
-            (first, yielder) => first.or(yielder)?,
+            (first, None) => first?,
+            (None, Some(yielder)) => {
+                set_due(&yielder, now);
+                yielder
+            }
         };
         self.bursts.begin(&next, now);
         self.ticked = false;

@@ -9,7 +9,7 @@
 //! | seen | by | booked to |
 //! |---|---|---|
 //! | a metered task enters after one without a meter | the hook, which still finds that one current | that one |
-//! | a timer tick hits one without a meter | a timer callback, on the first CPU | that one |
+//! | a timer tick hits one without a meter | a timer callback, on each CPU that has had a metered task | that one |
 //! | main is about to wait, or back from it | [`main_waits`] | main; idle |
 //! | a metered task enters after a metered one | the hook | nobody: there is no piece, the one's stay begins where the other's ended |
 //!
@@ -32,7 +32,7 @@ use axtask::TaskInner;
 use kernel_guard::NoPreemptIrqSave;
 
 /// The most CPUs that `SMP=` allows.
-const MAX_CPUS: usize = 8;
+pub(crate) const MAX_CPUS: usize = 8;
 
 /// Later than any time: nothing is booked meanwhile.
 const METERED: u64 = u64::MAX;
@@ -198,10 +198,9 @@ pub(crate) fn open() -> u64 {
     now
 }
 
-/// Ends it, by the last metered task, as its work is done.
-pub(crate) fn close() {
+/// Ends it, by the last metered task, whose work was done at `now`.
+pub(crate) fn close(now: u64) {
     let _guard = NoPreemptIrqSave::new();
-    let now = current_ticks();
     for ledger in &LEDGERS[..axhal::cpu_num()] {
         ledger.book(Who::Idle, now); // or a metered task has it
     }

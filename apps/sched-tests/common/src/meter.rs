@@ -135,12 +135,12 @@ impl Meter {
         self.trace.clear();
     }
 
-    /// Notes that the work is done. What the task does afterwards, such as being
+    /// Notes that the work is done, and returns when, in ticks. What the task does afterwards, such as being
     /// preempted on its way out, changes only the number of switches.
     ///
     /// Called by the running task itself; interrupts are off, so that the parts
     /// belong to the same moment.
-    pub fn finish(&self) {
+    pub fn finish(&self) -> u64 {
         let _guard = NoPreemptIrqSave::new();
         let now = current_ticks();
         let entered = self.entered_ticks.load(Relaxed);
@@ -159,6 +159,7 @@ impl Meter {
             .store(self.dispatches.load(Relaxed), Relaxed);
         self.trace.stay(entered, now);
         self.trace.close();
+        now
     }
 
     /// The figures. Complete once its [`finish`](Self::finish) has happened before; but

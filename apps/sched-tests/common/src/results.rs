@@ -541,6 +541,7 @@ mod tests {
             rest_run_ns: 3,
             idle_ns: 494,
             available_ns: 3_000,
+            cpus: 1,
         });
         let line = run_line(&SETTING, &phase);
         let end = r#","tick_phase":125,"tasks_run_ns":2500,"main_run_ns":1,"gc_run_ns":2,"rest_run_ns":3,"idle_ns":494,"holds_handles":true,"pass":true}"#;

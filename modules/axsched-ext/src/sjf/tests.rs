@@ -371,3 +371,23 @@ proptest! {
 fn priorities_are_refused() {
     assert!(!Bench::running(&["a"]).set_priority(0));
 }
+
+#[test]
+fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
+    let (mut bench, [job, short]) = taught([("job", TICK), ("short", 10)]);
+    bench.wake(&job);
+    bench.pick();
+    // A long burst, at each tick of which somebody waits, and is charged for it.
+    for _ in 0..50 {
+        bench.wake(&short);
+        while bench.name() == "job" {
+            bench.tick();
+        }
+        bench.run(10);
+        bench.block();
+    }
+    bench.yield_now();
+    assert_eq!(bench.name(), "job", "alone");
+    let due = VirtualClock::now().0 + PATIENCE * expected(&job);
+    assert_eq!(job.state().key(), Key(due));
+}

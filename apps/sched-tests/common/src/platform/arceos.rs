@@ -13,7 +13,8 @@ pub use axstd::{print, println};
 pub use axtask::yield_now;
 
 use crate::{
-    config, ledger,
+    config,
+    ledger::{self, MAX_CPUS},
     meter::{Hook, Meter},
 };
 
@@ -206,10 +207,11 @@ pub fn spawn_in(
     let hook = Hook(meter.clone());
     let (gate, own, done) = (gate.clone(), meter.clone(), terms.done.clone());
     let entry = move || {
+        watch_ticks();
         gate.pass(&own);
         body();
-        own.finish();
-        done.count_down(ledger::close);
+        let finished = own.finish();
+        done.count_down(|| ledger::close(finished));
     };
     let mut task = TaskInner::new(entry, name.into(), STACK_BYTES);
     *task.task_ext_mut() = Some(AxTaskExt::from_impl(hook));
@@ -276,13 +278,16 @@ impl Watch {
 
 // --- The time of a phase -------------------------------------------------------
 
-/// When the last two ticks of the first CPU came, in ticks of the hardware counter.
+/// When the last two timer ticks came, in ticks of the hardware counter. On one CPU: on
+/// several nobody asks.
 static LAST_TICKS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Has each timer tick of this CPU, main's first, seen by the instrument. Once.
+/// Has each timer tick of this CPU seen by the instrument. Called by main, and by each task
+/// as it begins: there is no other way onto the further CPUs.
 fn watch_ticks() {
-    static WATCHED: AtomicBool = AtomicBool::new(false);
-    if !WATCHED.swap(true, Relaxed) {
+    static WATCHED: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
+    let _guard = NoPreempt::new();
+    if !WATCHED[axhal::percpu::this_cpu_id()].swap(true, Relaxed) {
         axtask::register_timer_callback(|_| {
             let now = axhal::time::current_ticks();
             let [before, last] = &LAST_TICKS;

@@ -298,6 +298,7 @@ run             1949.499    3398.999    3398.999    1799.000      1.0837    8500
             rest_run_ns: 2_000_000,
             idle_ns: 47_900_000,
             available_ns: 3_500_000_000,
+            cpus: 1,
         };
         phase.account = Some(account);
         let expected = "
