@@ -20,7 +20,8 @@
 //!
 //! **Order.** A CPU's ledger is written by that CPU only, with interrupts off; but it is
 //! opened by main before there is any metered task, and closed by the last of them, when the
-//! others are at most on their way out. All is `Relaxed`.
+//! others are at most on their way out. All is `Relaxed`; a tick that hits another CPU in
+//! that moment may be booked twice or not at all, a piece of a tick at most.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -198,7 +199,7 @@ pub(crate) fn open() -> u64 {
     now
 }
 
-/// Ends it, by the last metered task, whose work was done at `now`.
+/// Ends it, by the last metered task to end; the work of all was done at `now`.
 pub(crate) fn close(now: u64) {
     let _guard = NoPreemptIrqSave::new();
     for ledger in &LEDGERS[..axhal::cpu_num()] {

@@ -214,12 +214,13 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     tasks.sort_by_key(|task| task.arrival_ns); // stable
     let late = tasks.split_off(tasks.partition_point(|task| task.arrival_ns == 0));
     let gate = Gate::new();
-    let mut submitted = Vec::with_capacity(tasks.len() + late.len());
+    let count = tasks.len() + late.len();
+    let mut submitted = Vec::with_capacity(count);
     let tick_phase = platform::await_tick_phase();
     let start_ns = platform::open_account();
     let window_ns = app.question.window_ns();
     let deadline_ns = window_ns.map(|window_ns| start_ns + window_ns);
-    let terms = Terms::new(submitted.capacity(), start_ns, deadline_ns);
+    let terms = Terms::new(count, start_ns, deadline_ns);
     let submit = |task| Submitted::spawn(task, &terms, &gate, app.holds_handles);
     gate.submit(|| submitted.extend(tasks.into_iter().map(submit)));
     for task in late {

@@ -148,8 +148,8 @@ pub struct PlannedTask {
     /// Who it is.
     pub key: TaskKey,
     /// Bands are strict: no task runs while one of a lower band is ready. Tasks of
-    /// one band stand together and are ordered among themselves by what remains of
-    /// their stretch. Counted from 0 without gaps.
+    /// one band stand together and are ordered among themselves by what is before
+    /// them (rule 4). Counted from 0 without gaps.
     pub band: u32,
     /// Where in its band it stands: what is before it at first, or before the shortest
     /// task that counts as equal. Within a band it never decreases from rank to rank, so

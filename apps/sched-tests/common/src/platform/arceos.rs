@@ -115,6 +115,8 @@ impl Gate {
 /// queue looks at the count again after it has taken main in.
 struct Latch {
     missing: AtomicUsize,
+    /// The latest time at which one of those was done who have come, in ticks.
+    latest: AtomicU64,
     is_open: AtomicBool,
     opened: WaitQueue,
 }
@@ -129,15 +131,18 @@ impl Latch {
     fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             missing: AtomicUsize::new(count),
-            is_open: AtomicBool::new(false),
+            latest: AtomicU64::new(0),
+            is_open: AtomicBool::new(count == 0),
             opened: WaitQueue::new(),
         })
     }
 
-    /// One has come. The last one does `at_last`, and opens the latch.
-    fn count_down(&self, at_last: impl FnOnce()) {
+    /// One has come, who was done at `done`. The last to come, who need not be the last who
+    /// was done, calls `at_last` with the latest of these times, and opens the latch.
+    fn count_down(&self, done: u64, at_last: impl FnOnce(u64)) {
+        self.latest.fetch_max(done, Relaxed);
         if self.missing.fetch_sub(1, AcqRel) == 1 {
-            at_last();
+            at_last(self.latest.load(Relaxed));
             self.is_open.store(true, Release);
             self.opened.notify_all(false);
         }
@@ -210,8 +215,7 @@ pub fn spawn_in(
         watch_ticks();
         gate.pass(&own);
         body();
-        let finished = own.finish();
-        done.count_down(|| ledger::close(finished));
+        done.count_down(own.finish(), ledger::close);
     };
     let mut task = TaskInner::new(entry, name.into(), STACK_BYTES);
     *task.task_ext_mut() = Some(AxTaskExt::from_impl(hook));
