@@ -499,3 +499,75 @@ fn nobody_starves_where_movers_come_from_faster_queues() {
     }
     assert!(worst > 4.0, "these scenes are too easy: {worst}");
 }
+
+/// A hog on one of two queues, beside movers that do not block there: they wake on it in
+/// turn, two a tick, run between two ticks or around one, migrate while they run, and sleep
+/// on the other, where a hog yields all the time. The longest wait of the first, in ticks.
+fn wait_beside_migrants(movers: usize, ticks: u64) -> u64 {
+    const HOG: usize = usize::MAX;
+    const YIELDER: usize = usize::MAX - 1;
+    type Handle = Arc<CfsTask<usize>>;
+    VirtualClock::set(0);
+    let task = |id| Arc::new(CfsTask::new(id));
+    let [mut here, mut there] = [(); 2].map(|()| CfsScheduler::<usize, VirtualClock>::new());
+    here.add_task(task(HOG));
+    there.add_task(task(YIELDER));
+    (0..movers).for_each(|id| there.add_task(task(id)));
+    let mut on = here.pick_next_task();
+    let mut other = there.pick_next_task();
+    let mut asleep: std::collections::VecDeque<Handle> = [].into();
+    let (mut waits_since, mut longest) = (None, 0);
+    for tick in 0..ticks {
+        for phase in [0, 1, 2, TICK / 2, TICK - 2] {
+            let now = tick * TICK + phase;
+            VirtualClock::set(now);
+            if phase == 0 {
+                for (queue, current) in [(&mut here, &mut on), (&mut there, &mut other)] {
+                    if let Some(running) = current.take_if(|running| queue.task_tick(running)) {
+                        queue.put_prev_task(running, true);
+                    }
+                    *current = current.take().or_else(|| queue.pick_next_task());
+                }
+            }
+            if phase == 1 {
+                let woken = asleep.drain(..asleep.len().min(2));
+                woken.for_each(|mover| here.put_prev_task(mover, false));
+            }
+            if phase == 2 || phase == TICK - 2 {
+                if let Some(mover) = on.take_if(|running| *running.inner() < movers) {
+                    there.put_prev_task(mover, false); // by the helper, which then exits
+                    on = here.pick_next_task();
+                }
+            }
+            loop {
+                let Some(running) = other.take() else { break };
+                let yields = *running.inner() == YIELDER;
+                if yields {
+                    there.put_prev_task(running, false);
+                } else {
+                    asleep.push_back(running);
+                }
+                other = there.pick_next_task();
+                if yields && other.as_ref().is_some_and(|next| *next.inner() == YIELDER) {
+                    break;
+                }
+            }
+            if on.as_ref().is_some_and(|running| *running.inner() == HOG) {
+                waits_since = None;
+            } else {
+                longest = longest.max(now - *waits_since.get_or_insert(now));
+            }
+        }
+    }
+    longest / TICK
+}
+
+#[test]
+fn nobody_starves_where_movers_leave_by_migrating_while_they_run() {
+    for movers in [3, 4, 6, 8, 12] {
+        let wait = wait_beside_migrants(movers, 3_000);
+        let bound = 27 * (movers as u64 + 1);
+        println!("{movers} migrants: a hog waits for {wait} ticks of {bound}");
+        assert!(wait <= bound, "{movers} migrants: {wait} of {bound}");
+    }
+}
