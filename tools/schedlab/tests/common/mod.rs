@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Variables that change what an image is or how it boots.
-pub const PROJECTS: [&str; 10] = [
+pub const PROJECTS: [&str; 11] = [
     "BLK",
     "DISK",
     "LOG",
