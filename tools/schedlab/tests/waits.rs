@@ -4,8 +4,8 @@ mod common;
 
 use common::{Ended, Lab};
 
-/// The result lines of a cell with a phase for each average in ns.
-fn lines(sched: &str, phases: &[(&str, u64)]) -> String {
+/// The result lines of a boot at a tick phase, with a phase for each average in ns.
+fn lines(sched: &str, tick_phase: usize, phases: &[(&str, u64)]) -> String {
     let keys = |phase: &str| {
         format!(r#""app":"batch","arch":"x86_64","smp":1,"sched":"{sched}","phase":"{phase}""#)
     };
@@ -13,7 +13,7 @@ fn lines(sched: &str, phases: &[(&str, u64)]) -> String {
         let keys = keys(phase);
         format!(
             r#"SCHED-TASK {{{keys},"task":"hash1","submit_ns":0,"first_run_ns":0,"finish_ns":{ns},"turnaround_ns":{ns},"run_ns":{ns},"dispatches":3,"yields":50}}
-SCHED-RUN {{{keys},"timing":"icount","scale":1,"tasks":1,"avg_turnaround_ns":{ns},"max_turnaround_ns":{ns},"makespan_ns":{ns},"context_switches":7,"srpt_bound_ns":700000000,"jain":0.5,"tick_phase":0,"pass":true}}
+SCHED-RUN {{{keys},"timing":"icount","scale":1,"tasks":1,"avg_turnaround_ns":{ns},"max_turnaround_ns":{ns},"makespan_ns":{ns},"context_switches":7,"srpt_bound_ns":700000000,"jain":0.5,"tick_phase":{tick_phase},"pass":true}}
 "#
         )
     };
@@ -24,7 +24,8 @@ struct Point {
     folder: String,
     /// What `SCHED_WAITS` was when it was made.
     built: u32,
-    pbg_ms: u64,
+    /// PBG's average in each boot, of which every one is at a tick phase of its own.
+    pbg_ms: Vec<u64>,
     sources: &'static str,
 }
 
@@ -32,20 +33,20 @@ fn point(waits: u32, pbg_ms: u64) -> Point {
     Point {
         folder: format!("target/lab-waits{waits}"),
         built: waits,
-        pbg_ms,
+        pbg_ms: vec![pbg_ms],
         sources: "s",
     }
 }
 
 fn write(lab: &Lab, point: &Point) {
-    let pbg_ns = point.pbg_ms * 1_000_000;
-    let cells = [
-        ("sched_sjf", lines("sjf", &[("run", pbg_ns * 2)])),
-        (
-            "sched_pbg",
-            lines("pbg", &[("measure", pbg_ns * 3), ("replay", pbg_ns)]),
-        ),
-    ];
+    let boots = |of: fn(usize, u64) -> String| {
+        let boots = point.pbg_ms.iter().enumerate();
+        let boots: Vec<_> = boots.map(|(i, ms)| of(i, ms * 1_000_000)).collect();
+        boots.join("\n")
+    };
+    let sjf = boots(|i, ns| lines("sjf", i, &[("run", ns * 2)]));
+    let pbg = boots(|i, ns| lines("pbg", i, &[("measure", ns * 3), ("replay", ns)]));
+    let cells = [("sched_sjf", sjf), ("sched_pbg", pbg)];
     for (policy, lines) in cells {
         let cell = format!("{}/x86_64/batch/{policy}", point.folder);
         lab.write(&format!("{cell}.jsonl"), &lines);
@@ -127,6 +128,36 @@ fn a_cliff_fails_with_what_was_found_and_what_is_allowed() {
 }
 
 #[test]
+fn over_several_tick_phases_the_mean_is_judged() {
+    let lab = Lab::new();
+    // At the first tick phase nothing changes.
+    for (waits, other_ms) in [(1, 800), (2, 860)] {
+        let mut point = point(waits, 800);
+        point.pbg_ms.push(other_ms);
+        write(&lab, &point);
+    }
+    let end = waits(&lab, &["target/lab-waits1", "target/lab-waits2"]);
+    assert_eq!(end.code, Some(1), "{end:?}");
+    for text in [
+        "scale 1, mean over 2 tick phases)\n",
+        "found 3.75 % a wait, from 1 to 2 waits (800.000 and 830.000 ms)\n",
+    ] {
+        assert!(end.out.contains(text), "{}", end.out);
+    }
+    let csv = lab.read("out/waits.csv");
+    let pbg = "x86_64,1,icount,1,2,pbg,average,ms,800.000,800.000,830.000,860.000,2\n";
+    assert!(csv.contains(pbg), "{csv}");
+    // One with fewer is of another sweep.
+    write(&lab, &point(2, 800));
+    let end = waits(&lab, &["target/lab-waits1", "target/lab-waits2"]);
+    assert_eq!(end.code, Some(2), "{end:?}");
+    assert!(
+        end.err
+            .contains("found some of x86_64, SMP=1 TIMING=icount SCALE=1, tick phases: 1")
+    );
+}
+
+#[test]
 fn a_page_is_checked_against_the_file() {
     let (lab, _) = sweep(&[(1, 800), (2, 820)]);
     let page = "\
@@ -173,7 +204,7 @@ fn what_makes_no_curve_is_refused_in_a_line() {
         ),
         (
             second(|other| other.sources = "other"),
-            "SCALE=1, 1 tick phase(s), sources s, as in ",
+            "SCALE=1, tick phases: 1, sources s, as in ",
         ),
         (
             second(|other| other.folder = "target/lab".into()),

@@ -55,7 +55,7 @@ impl fmt::Display for Common {
         let sources: String = sources.chars().take(8).collect();
         write!(
             f,
-            "{arch}, SMP={smp} TIMING={timing} SCALE={scale}, {tick_phases} tick phase(s), sources {sources}"
+            "{arch}, SMP={smp} TIMING={timing} SCALE={scale}, tick phases: {tick_phases}, sources {sources}"
         )
     }
 }
