@@ -154,6 +154,10 @@ Targets
               mean over so many phases of the timer tick
   experiment-cost, experiment-turnaround
             the two experiments of the PBG report, tables and figures
+  experiment-waits
+            what becomes of batch if its jobs wait 1 to 64 times: SJF, PBG and
+              the bound, as CSV and a chart in WAITS_OUT=folder; WAITS=1,2,4
+              some of them; PBG may change by 3 % a wait at most
   profile   show the profile that PBG_PROFILE= names, or that run saved with the
               same variables; LAB='edit FILE ...' changes it; LAB=--help
   gantt     run A with TRACE=y under the policies that FEATURES= names and draw

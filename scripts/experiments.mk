@@ -1,14 +1,17 @@
 # Measurements with a table of their own: what a yield costs without any
-# instrument, and the two experiments of the PBG report. docs/experiments.md shows
-# what they print.
-# In:  SCHEDLAB given (lab.mk); POLICIES (features.mk); target/toolchain.mk
+# instrument, the two experiments of the PBG report, and a program that waits ever
+# more often. docs/experiments.md shows what they print.
+# In:  SCHEDLAB given (lab.mk); POLICIES comma (features.mk); target/toolchain.mk
 #      ARCH FEATURES, where they were given, maybe lists with commas; cost runs on
 #      all architectures otherwise, the experiments on x86_64
 #      SCALE SMP TIMING TIMEOUT COST_OUT PHASES for cost; TIMEOUT for the experiments
+#      ARCH (one) SCALE TIMEOUT WAITS WAITS_OUT LAB for experiment-waits
 # Out: cost                   target/cost/*.txt (result lines), table.md; COST_OUT
 #                             (CSV)
 #      experiment-cost        target/experiments/cost/: tables and figures
 #      experiment-turnaround  target/experiments/turnaround/: the same
+#      experiment-waits       WAITS_OUT: waits.csv, and a chart; a folder of results
+#                             for each number of waits: target/lab-waits1 ...
 
 # Groups of work of each task in the report's experiment on scheduling cost; its
 # yield test, and our app by itself, has a quarter of that.
@@ -21,6 +24,23 @@ define experiment
 $(SCHEDLAB) matrix --app $(1) $(strip $(EXPERIMENT_CELLS) $(call given,TIMEOUT,--timeout)) --results $(2)
 $(SCHEDLAB) compare --app $(1) $(strip $(EXPERIMENT_CELLS)) --long --out target/experiments/$(3) $(2)
 endef
+
+# How often a job of batch waits: the numbers of the sweep, as a list with commas.
+ALL_WAITS  = $(shell seq 64)
+WAITS     ?= $(ALL_WAITS)
+WAITS_OUT ?= target/experiments/waits$(SCALED)
+WAITS_LIST = $(filter $(subst $(comma), ,$(WAITS)),$(ALL_WAITS))
+WAITS_LAB  = target/lab$(SCALED)-waits
+WAITS_CELLS = --app batch --arch $(ARCH) --policy sched_sjf,sched_pbg \
+    $(call given,SCALE,--scale) $(call given,TIMEOUT,--timeout)
+ifneq ($(filter experiment-waits,$(MAKECMDGOALS)),)
+  ifneq ($(filter-out $(ALL_WAITS),$(subst $(comma), ,$(WAITS)))$(if $(word 2,$(WAITS_LIST)),,few),)
+    $(error WAITS=$(WAITS): allowed are two numbers or more from 1 to 64, as a list with commas)
+  endif
+  ifneq ($(filter-out $(ARCHES),$(ARCH))$(word 2,$(ARCH)),)
+    $(error ARCH=$(ARCH): not of make experiment-waits; allowed is one of $(ARCHES))
+  endif
+endif
 
 COST_OUT ?= target/cost/cost.csv
 # At so many phases of the timer tick; in real time there is one.
@@ -41,11 +61,11 @@ endif
 COST = SCALE='$(SCALE)' SMP='$(SMP)' TIMING='$(TIMING)' TIMEOUT='$(TIMEOUT)' MAKE='$(MAKE)' \
     COST_OUT='$(COST_OUT)' PHASES='$(PHASES)' scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
 
-ifneq ($(filter cost experiment-cost experiment-turnaround,$(MAKECMDGOALS)),)
+ifneq ($(filter cost experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
   include target/toolchain.mk
 endif
 
-.PHONY: cost experiment-cost experiment-turnaround
+.PHONY: cost experiment-cost experiment-turnaround experiment-waits
 
 cost:
 	$(Q)$(COST)
@@ -56,3 +76,11 @@ experiment-cost:
 
 experiment-turnaround:
 	$(Q)$(call experiment,realtime,target/lab,turnaround)
+
+# As many images as there are numbers of waits, each for itself and its results in a
+# folder of its own: what was not finished goes on where it was.
+experiment-waits:
+	$(Q)for n in $(WAITS_LIST); do \
+	    SCHED_WAITS=$$n $(SCHEDLAB) matrix $(strip $(WAITS_CELLS)) --results $(WAITS_LAB)$$n $(LAB); \
+	done
+	$(Q)$(SCHEDLAB) waits --arch $(ARCH) --out '$(WAITS_OUT)' $(WAITS_LIST:%=$(WAITS_LAB)%)

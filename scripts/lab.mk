@@ -60,6 +60,7 @@ $(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LA
 $(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))
 $(call refuse,experiment-cost,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
 $(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
+$(call refuse,experiment-waits,$(NO_CELL) A FEATURES SMP TIMING,ARCH SCALE TIMEOUT WAITS WAITS_OUT LAB,$(ANYWHERE))
 ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
   $(call refuse,gantt,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE))
 endif

@@ -10,7 +10,7 @@ filter=${1:-}
 
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
-unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT PHASES LAB
+unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT PHASES WAITS WAITS_OUT LAB
 unset BLK DISK PBG_BASE PBG_PROFILE
 export PROFILE_OUT= # what the user has kept stays as it is
 
@@ -116,7 +116,7 @@ help_text() { # whatever the variables say, and to be read at 80 columns
         PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK; do
         grep -q "^  $v=" <<<"$out"
     done
-    for v in setup build run justrun matrix compare profile gantt cost experiment-cost experiment-turnaround docs-tables docs-check test clippy fmt doc clean prepush "${policies[@]}"; do
+    for v in setup build run justrun matrix compare profile gantt cost experiment-cost experiment-turnaround experiment-waits docs-tables docs-check test clippy fmt doc clean prepush "${policies[@]}"; do
         grep -qw "$v" <<<"$out"
     done
     [[ -z $(awk 'length > 80' <<<"$out") ]]
@@ -544,6 +544,10 @@ check 'make: matrix refuses that from the environment, too' refused_with_blk mat
 check 'make: cost refuses another app' refused_by cost 'not of make cost' A=apps/sched-tests/yield
 check 'make: cost refuses phases of real time' refused_by cost PHASES=1 PHASES=8 TIMING=real
 check 'make: cost refuses PHASES=3' refused_by cost '1 2 4 8 16' PHASES=3
+check 'make: experiment-waits refuses another policy' refused_by experiment-waits 'not of make experiment-waits' FEATURES=sched_rr
+check 'make: experiment-waits refuses more waits than can be built' refused_by experiment-waits WAITS=64,65 WAITS=64,65
+check 'make: experiment-waits refuses a curve of one point' refused_by experiment-waits 'two numbers' WAITS=4
+check 'make: experiment-waits refuses two architectures' refused_by experiment-waits ARCH=x86_64 ARCH=x86_64,riscv64
 check 'make: gantt refuses a file that is no .svg' refused_by gantt .svg GANTT_OUT=a.png
 check 'make: a word that is no target' refused_by rnu 'make help'
 check 'make: justrun without an image' no_image

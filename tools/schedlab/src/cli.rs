@@ -20,6 +20,8 @@ pub enum Command {
     Matrix(MatrixArgs),
     /// Print the tables of a matrix and draw its figures, or compare two
     Compare(CompareArgs),
+    /// Hold against each other what `make experiment-waits` ran
+    Waits(WaitsArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
     /// Write the figures of Markdown pages from the CSV files that they name
@@ -160,6 +162,20 @@ pub struct GanttArgs {
     /// A panel for PBG while it measures, too
     #[arg(long)]
     pub long: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct WaitsArgs {
+    /// Folders of results of the app batch, made with SCHED_WAITS=n, whose names end in
+    /// -waitsN
+    #[arg(value_name = "DIR-waitsN", required = true)]
+    pub folders: Vec<PathBuf>,
+    /// The architecture
+    #[arg(long, default_value = "x86_64")]
+    pub arch: String,
+    /// Where waits.csv, waits.svg and waits.png go
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock, Once};
 use anyhow::{Context, Result, anyhow};
 use plotters::{
     coord::Shift,
+    element::DashedPathElement,
     prelude::*,
     style::{
         register_font,
@@ -133,10 +134,21 @@ impl Canvas<'_> {
     }
 
     /// The lines of an axis from `HEADER` down, what they stand for, and its name.
-    pub fn axis(&self, axis: &Axis, name: &str, (left, right): (i32, i32), bottom: i32) -> Drawn {
+    pub fn axis(&self, axis: &Axis, name: &str, sides: (i32, i32), bottom: i32) -> Drawn {
+        self.axis_below(axis, name, sides, (HEADER, bottom))
+    }
+
+    /// The lines of an axis from `top` to `bottom`, what they stand for, and its name.
+    pub fn axis_below(
+        &self,
+        axis: &Axis,
+        name: &str,
+        (left, right): (i32, i32),
+        (top, bottom): (i32, i32),
+    ) -> Drawn {
         for tick in axis.ticks() {
             let x = axis.place(tick, (left, right));
-            self.line((x, HEADER), (x, bottom + 4), GRID)?;
+            self.line((x, top), (x, bottom + 4), GRID)?;
             let label = format!("{tick:.*}", axis.decimals);
             self.text(
                 &label,
@@ -148,6 +160,26 @@ impl Canvas<'_> {
         }
         let middle = ((left + right) / 2, bottom + 36);
         self.text(name, middle, (TEXT, FontStyle::Normal), INK, HPos::Center)
+    }
+
+    /// The lines of an axis that goes up, from `left` to `right`, and what they stand for;
+    /// its name above them, from the left margin on.
+    pub fn axis_beside(
+        &self,
+        axis: &Axis,
+        name: &str,
+        (left, right): (i32, i32),
+        (top, bottom): (i32, i32),
+    ) -> Drawn {
+        for tick in axis.ticks() {
+            let y = axis.place(tick, (bottom, top));
+            self.line((left - 4, y), (right, y), GRID)?;
+            let label = format!("{tick:.*}", axis.decimals);
+            let font = (SMALL, FontStyle::Normal);
+            self.text(&label, (left - 8, y), font, FAINT, HPos::Right)?;
+        }
+        let above = (MARGIN, top - 16);
+        self.text(name, above, (TEXT, FontStyle::Normal), INK, HPos::Left)
     }
 
     /// `place` is the text's middle line, and the side of it that `to` says.
@@ -174,9 +206,35 @@ impl Canvas<'_> {
         self.area.draw(&PathElement::new([from, to], colour))
     }
 
+    /// A line from point to point, dashed or not.
+    pub fn path(&self, points: &[(i32, i32)], colour: RGBColor, stroke: Stroke) -> Drawn {
+        let style = colour.stroke_width(stroke.width);
+        let points = points.iter().copied();
+        match stroke.dash {
+            None => self
+                .area
+                .draw(&PathElement::new(points.collect::<Vec<_>>(), style)),
+            Some((dash, gap)) => self
+                .area
+                .draw(&DashedPathElement::new(points, dash, gap, style)),
+        }
+    }
+
+    pub fn dot(&self, place: (i32, i32), radius: i32, colour: RGBColor) -> Drawn {
+        self.area.draw(&Circle::new(place, radius, colour.filled()))
+    }
+
     pub fn rectangle(&self, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn {
         self.area.draw(&Rectangle::new([from, to], colour.filled()))
     }
+}
+
+/// How a line looks without its colour.
+#[derive(Clone, Copy, Debug)]
+pub struct Stroke {
+    pub width: u32,
+    /// How long a dash is, and the gap after it.
+    pub dash: Option<(u32, u32)>,
 }
 
 /// Of an ordinary text.

@@ -4,6 +4,7 @@
 //! - `schedlab matrix` builds and runs, and keeps what the guests printed
 //! - `schedlab compare` reads that and prints the tables, or holds two folders
 //!   of results against each other
+//! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
@@ -20,6 +21,7 @@
 //! | [`store`] | the folder of results |
 //! | [`matrix`] | running what has to be run |
 //! | [`compare`] | tables, figures, differences |
+//! | [`waits`] | a program that waits ever more often |
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`draw`] | what all figures have in common |
@@ -43,6 +45,7 @@ mod record;
 mod setting;
 mod spread;
 mod store;
+mod waits;
 
 use std::process::ExitCode;
 
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
     let verdict = match &cli.command {
         Command::Matrix(options) => matrix::matrix(&cli.tree, options),
         Command::Compare(options) => compare::compare(&cli.tree, options),
+        Command::Waits(options) => waits::waits(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(options),
         Command::Profile(command) => profile::profile(command),

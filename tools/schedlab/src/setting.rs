@@ -9,9 +9,24 @@ use crate::{
     record::{RunLine, TickPhase},
 };
 
-/// How often the app `yield` yields, if its image is not the usual one: only
-/// `make experiment-cost` asks for that.
-const YIELDS: &str = "SCHED_YIELDS";
+/// A number that is built into an app whose image is not the usual one.
+pub struct BuiltIn {
+    pub variable: &'static str,
+    /// How the name of the folder of its results ends, before the number.
+    pub folder: &'static str,
+}
+
+/// How often the app `yield` yields: for `make experiment-cost`.
+const YIELDS: BuiltIn = BuiltIn {
+    variable: "SCHED_YIELDS",
+    folder: "-yields",
+};
+
+/// How often the jobs of the app `batch` wait: for `make experiment-waits`.
+pub const WAITS: BuiltIn = BuiltIn {
+    variable: "SCHED_WAITS",
+    folder: "-waits",
+};
 
 /// Scale, CPUs and clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +34,9 @@ pub struct Setting {
     scale: u64,
     smp: u32,
     timing: Timing,
-    /// Of the environment; only a folder of results that is named after it has it.
-    yields: Option<String>,
+    /// A variable of the environment and its value; only a folder of results that is
+    /// named after it has it.
+    built_in: Option<(&'static str, String)>,
 }
 
 impl Setting {
@@ -29,19 +45,22 @@ impl Setting {
             scale: args.scale,
             smp: args.smp,
             timing: args.timing.unwrap_or(usual(args.smp)),
-            yields: None,
+            built_in: None,
         }
     }
 
     /// The setting of results that go there.
     pub fn for_folder(self, results: &Path) -> Self {
-        let yields = env::var(YIELDS).ok();
-        self.with_yields(yields, results)
+        self.with_built_in(|name| env::var(name).ok(), results)
     }
 
-    fn with_yields(mut self, yields: Option<String>, results: &Path) -> Self {
-        let name = results.file_name().unwrap_or_default().to_string_lossy();
-        self.yields = yields.filter(|yields| name.ends_with(&format!("-yields{yields}")));
+    fn with_built_in(mut self, of: impl Fn(&str) -> Option<String>, results: &Path) -> Self {
+        let folder = results.file_name().unwrap_or_default().to_string_lossy();
+        self.built_in = [YIELDS, WAITS].into_iter().find_map(|built_in| {
+            let value = of(built_in.variable)?;
+            let end = format!("{}{value}", built_in.folder);
+            folder.ends_with(&end).then_some((built_in.variable, value))
+        });
         self
     }
 
@@ -123,11 +142,8 @@ impl Setting {
             format!("SCALE={}", self.scale),
             format!("TIMING={}", self.timing()),
         ];
-        variables.extend(
-            self.yields
-                .iter()
-                .map(|yields| format!("{YIELDS}={yields}")),
-        );
+        let built_in = self.built_in.iter();
+        variables.extend(built_in.map(|(name, value)| format!("{name}={value}")));
         variables
     }
 
@@ -137,7 +153,7 @@ impl Setting {
             scale: 1,
             smp: 1,
             timing: usual(self.smp),
-            yields: None,
+            built_in: None,
         };
         let mut variables = self.variables();
         variables.retain(|variable| !usual.variables().contains(variable));
@@ -197,21 +213,29 @@ mod tests {
     }
 
     #[test]
-    fn yields_are_set_only_where_the_folder_says_so() {
+    fn what_is_built_in_is_what_the_folder_says() {
         let of = |folder: &str| {
-            let yields = Some("400000".to_owned());
-            let setting = setting(1, 1, None).with_yields(yields, Path::new(folder));
+            let environment = |name: &str| match name {
+                "SCHED_YIELDS" => Some("400000".to_owned()),
+                "SCHED_WAITS" => Some("16".to_owned()),
+                _ => None,
+            };
+            let setting = setting(1, 1, None).with_built_in(environment, Path::new(folder));
             setting.variables().pop()
         };
-        let set = Some("SCHED_YIELDS=400000".to_owned());
-        assert_eq!(of("target/lab-yields400000"), set);
-        for other in [
-            "target/lab",
-            "target/lab-yields4000000",
-            "..",
-            "target/lab-yields100000",
+        for (folder, last) in [
+            ("target/lab-yields400000", "SCHED_YIELDS=400000"),
+            ("target/lab-waits16", "SCHED_WAITS=16"),
+            ("target/lab-scale10-waits16", "SCHED_WAITS=16"),
+            ("target/lab", "TIMING=icount"),
+            ("target/lab-yields4000000", "TIMING=icount"),
+            ("target/lab-yields100000", "TIMING=icount"),
+            ("target/lab-yields16", "TIMING=icount"),
+            ("target/lab-waits6", "TIMING=icount"),
+            ("target/lab-waits16/x86_64", "TIMING=icount"),
+            ("..", "TIMING=icount"),
         ] {
-            assert_eq!(of(other).as_deref(), Some("TIMING=icount"), "{other}");
+            assert_eq!(of(folder).as_deref(), Some(last), "{folder}");
         }
     }
 
