@@ -29,7 +29,7 @@ for file in mod plan replay measure control; do args+=(--file "$SRC/pbg/$file.rs
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi
 if [[ ${MUTANTS:-} == again ]]; then rm -rf "$OUT" "$OUT.old"; else args+=(--iterate); fi
 status=0
-CARGO=$CARGO RUSTC=$RUSTC CARGO_ENCODED_RUSTFLAGS='' timeout --signal INT "${MINUTES:?}m" \
+CARGO=$CARGO RUSTC=$RUSTC RUST_BACKTRACE=0 timeout --signal INT "${MINUTES:?}m" \
     "$tool" "${args[@]}" -- --locked || status=$?
 case $status in
     0 | 2 | 3) ;; # all caught; some missed; some timed out, which is caught, too
@@ -38,7 +38,7 @@ case $status in
 esac
 
 count() { cat "$OUT/$1.txt" "$OUT/previously_caught.txt" 2>/dev/null | sort -u | grep -c . || true; }
-lines() { [[ -f $OUT/$1.txt ]] && grep -c . "$OUT/$1.txt" || echo 0; }
+lines() { cat "$OUT/$1.txt" 2>/dev/null | grep -c . || true; }
 # A survivor is listed without its line and column, which move.
 sed -E 's/:[0-9]+:[0-9]+: /: /' "$OUT/missed.txt" 2>/dev/null | sort >"$OUT/survivors"
 new=$(grep -vxFf <(sed -n 's/^\([^#].*\)/\1/p' "$LISTED") "$OUT/survivors" || true)
