@@ -24,7 +24,7 @@ fi
 
 args=(mutants --package axsched-ext --profile mutants --output target --jobs 2 --no-shuffle
     --minimum-test-timeout 60 --colors never)
-for file in fifo rr cfs sjf mlfq burst ordered queue event; do args+=(--file "$SRC/$file.rs"); done
+for file in fifo rr cfs cfs/line sjf mlfq burst ordered queue event; do args+=(--file "$SRC/$file.rs"); done
 for file in mod plan replay measure control; do args+=(--file "$SRC/pbg/$file.rs"); done
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi
 if [[ ${MUTANTS:-} == again ]]; then rm -rf "$OUT" "$OUT.old"; else args+=(--iterate); fi
