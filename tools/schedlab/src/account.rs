@@ -1,5 +1,5 @@
 //! The account of a phase's CPU time: every nanosecond of every CPU between the
-//! first submission and the last end belongs to somebody.
+//! start of the phase, just before the first submission, and the last end belongs to somebody.
 //!
 //! 1. It closes: tasks + main + gc + rest + idle = CPUs × makespan, within
 //!    [`TOLERANCE_PERCENT`] and [`OFF_NS`] or [`OFF_REAL_NS`] a CPU.
@@ -17,9 +17,9 @@ pub const TOLERANCE_PERCENT: u64 = 1;
 /// How much may be outside the tasks, in % of CPUs × makespan.
 pub const LIMIT_ONE_CPU_PERCENT: u64 = 2;
 pub const LIMIT_MORE_CPUS_PERCENT: u64 = 5;
-/// What the account may be off in any case, a CPU: the makespan begins with the first spawn,
-/// and what the last task needs to end comes after it. In real time the host may take a CPU
-/// away just there. The apps judge themselves by the same.
+/// What the account may be off in any case, a CPU: it ends with the last task's work, and
+/// knows what that task needs to end. In real time the host may take a CPU away just there.
+/// The apps judge themselves by the same.
 const OFF_NS: u64 = 20_000;
 const OFF_REAL_NS: u64 = 1_000_000;
 /// What may be outside in any case, a CPU: 32 tasks are spawned in 100 to 200 us. In real

@@ -32,6 +32,8 @@ use axhal::{
 use axtask::TaskInner;
 use kernel_guard::NoPreemptIrqSave;
 
+use crate::results::Unmetered;
+
 /// The most CPUs that `SMP=` allows.
 pub(crate) const MAX_CPUS: usize = 8;
 
@@ -49,7 +51,6 @@ enum Who {
 }
 
 /// The account of one CPU, in ticks of the hardware counter.
-#[derive(Default)]
 #[repr(align(64))]
 struct Ledger {
     /// Until when all is booked; [`METERED`] while a metered task has the CPU.
@@ -72,19 +73,6 @@ static LEDGERS: [Ledger; MAX_CPUS] = [const {
 
 /// The id of the task that opened the ledgers.
 static MAIN: AtomicU64 = AtomicU64::new(0);
-
-/// The CPU time of a phase that no task's work had, of all CPUs together.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unmetered {
-    /// Main: it submits the tasks and waits for them.
-    pub main_ns: u64,
-    /// The kernel's `gc`, which reclaims ended tasks.
-    pub gc_ns: u64,
-    /// Nobody.
-    pub idle_ns: u64,
-    /// Anybody else without a meter.
-    pub other_ns: u64,
-}
 
 impl Ledger {
     #[inline]

@@ -135,8 +135,8 @@ impl Meter {
         self.trace.clear();
     }
 
-    /// Notes that the work is done, and returns when, in ticks. What the task does afterwards, such as being
-    /// preempted on its way out, changes only the number of switches.
+    /// Notes that the work is done, and returns when, in ticks. What the task does
+    /// afterwards, such as being preempted on its way out, changes only the number of switches.
     ///
     /// Called by the running task itself; interrupts are off, so that the parts
     /// belong to the same moment.

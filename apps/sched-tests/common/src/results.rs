@@ -21,7 +21,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use serde::Serialize;
 
-pub use account::Account;
+pub use account::{Account, Unmetered};
 pub use srpt::srpt_average_ns;
 pub use table::table;
 
@@ -168,11 +168,11 @@ impl Phase {
             .unwrap_or(0)
     }
 
-    /// From the first submission to the last end.
+    /// From the start of the phase, when the first task is about to be submitted, to the last
+    /// end: the time that the [account](Self::account) is of. Where time is real, the host may
+    /// take the CPU away between the start and the first spawn; that is in both, or in neither.
     pub fn makespan_ns(&self) -> u64 {
-        let first = self.tasks.iter().map(|t| t.submit_ns).min().unwrap_or(0);
-        let last = self.tasks.iter().map(|t| t.finish_ns).max().unwrap_or(0);
-        last.saturating_sub(first)
+        self.tasks.iter().map(|t| t.finish_ns).max().unwrap_or(0)
     }
 
     /// What [`srpt_average_ns`] says about these tasks on `cpus` CPUs.

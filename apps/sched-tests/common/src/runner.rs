@@ -256,8 +256,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
         gc_run_ns: unmetered.gc_ns,
         rest_run_ns: unmetered.other_ns + beside_ns,
         idle_ns: unmetered.idle_ns,
-        available_ns: phase.tasks.iter().map(|t| t.finish_ns).max().unwrap_or(0)
-            * platform::cpus() as u64,
+        available_ns: phase.makespan_ns() * platform::cpus() as u64,
         cpus: platform::cpus() as u64,
     });
     phase.pass = !phase.tasks.is_empty()

@@ -18,7 +18,7 @@ use crate::{
     meter::{Hook, Meter},
 };
 
-pub use crate::{ledger::Unmetered, meter::Figures};
+pub use crate::{meter::Figures, results::Unmetered};
 
 /// The policy's name in result lines.
 pub const SCHED: &str = if cfg!(feature = "sched_pbg_coop") {

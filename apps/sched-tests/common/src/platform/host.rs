@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use crate::{trace::Timeline, window::share_before};
+use crate::{results::Unmetered, trace::Timeline, window::share_before};
 
 pub use std::thread::{sleep, sleep as main_sleeps, yield_now};
 pub use std::{print, println};
@@ -205,19 +205,6 @@ impl Watch {
 /// `None`: the host's timer is its own.
 pub fn await_tick_phase() -> Option<u64> {
     None
-}
-
-/// The CPU time of a phase that is in no row: the host does not say.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unmetered {
-    /// The main thread's.
-    pub main_ns: u64,
-    /// Threads that reclaim others: there are none.
-    pub gc_ns: u64,
-    /// Nobody's.
-    pub idle_ns: u64,
-    /// Anybody else's.
-    pub other_ns: u64,
 }
 
 /// The time since the program's start. There is no account.

@@ -19,11 +19,23 @@ pub struct Account {
     pub rest_run_ns: u64,
     /// Nobody.
     pub idle_ns: u64,
-    /// What there was: CPUs times the time from the start of the account until the last
-    /// task's work was done. The makespan begins with the first spawn, a little later.
+    /// What there was: CPUs times the makespan.
     pub available_ns: u64,
     /// How many CPUs that were.
     pub cpus: u64,
+}
+
+/// The CPU time of a phase that no task's work had, of all CPUs together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unmetered {
+    /// Main: it submits the tasks and waits for them.
+    pub main_ns: u64,
+    /// The kernel's `gc`, which reclaims ended tasks.
+    pub gc_ns: u64,
+    /// Nobody.
+    pub idle_ns: u64,
+    /// Anybody else without a meter.
+    pub other_ns: u64,
 }
 
 /// An account that is off by more than one part in so many is wrong.

@@ -283,7 +283,7 @@ long             0.002       0.002    3399.000    3398.999    3200.000          
 short4           0.002       0.002     500.000     499.999     199.000      500000    500000
 
 total, ms        average         max    makespan  SRPT bound   avg/bound  switches
-run             1949.499    3398.999    3398.999    1799.000      1.0837    850023
+run             1949.499    3398.999    3399.000    1799.000      1.0837    850023
 ";
         assert_eq!(table(&SETTING, &[phase("run", 1)]), expected);
     }
@@ -346,7 +346,7 @@ task3              0.002    3399.000    3398.999    3200.000    1100.000        
 task4              0.002    3399.000    3398.999    3200.000    1050.000           8       3
 
 total, ms        average         max    makespan  SRPT bound   avg/bound  switches  Jain's index
-run             2674.249    3398.999    3398.999    4999.000      0.5350    850023      0.997537
+run             2674.249    3398.999    3399.000    4999.000      0.5350    850023      0.997537
 ";
         assert_eq!(table(&SETTING, &[shares("run", 1)]), expected);
     }
@@ -361,8 +361,8 @@ task3           3398.999    6797.999    1100.000     950.000         8        16
 task4           3398.999    6797.999    1050.000     850.000         8        16         3         6
 
 total, ms        average         max    makespan  SRPT bound   avg/bound  switches  Jain's index
-measure         2674.249    3398.999    3398.999    4999.000      0.5350    850023      0.997537
-replay          5348.499    6797.999    6797.999    4999.000      1.0699   1700046      0.987654
+measure         2674.249    3398.999    3399.000    4999.000      0.5350    850023      0.997537
+replay          5348.499    6797.999    6798.000    4999.000      1.0699   1700046      0.987654
 ";
         let text = table(&SETTING, &[shares("measure", 1), shares("replay", 2)]);
         assert_eq!(text, expected);
@@ -380,7 +380,7 @@ long             0.002       0.002    3399.000    3398.999    3200.000          
 short4           0.002       0.002     500.000     499.999     199.000      500000    500000      37
 
 total, ms        average         max    makespan  SRPT bound   avg/bound  switches   end of long
-run             1949.499    3398.999    3398.999    1799.000      1.0837    850023      3399.000
+run             1949.499    3398.999    3399.000    1799.000      1.0837    850023      3399.000
 ";
         let text = table(&SETTING, &[phase.clone()]);
         assert_eq!(text, expected);
@@ -415,8 +415,8 @@ long            3398.999    6797.999    3200.000    3200.000         8        16
 short4           499.999     999.999     199.000     199.000    500000   1000000    500000  WRONG
 
 total, ms        average         max    makespan  SRPT bound   avg/bound  switches
-measure         1949.499    3398.999    3398.999    1799.000      1.0837    850023
-replay          3898.999    6797.999    6797.999    1799.000      2.1673   1700046
+measure         1949.499    3398.999    3399.000    1799.000      1.0837    850023
+replay          3898.999    6797.999    6798.000    1799.000      2.1673   1700046
 ";
         let text = table(&SETTING, &[phase("measure", 1), after]);
         assert_eq!(text, expected);
