@@ -85,6 +85,7 @@ impl<T, S: Accounted> Bursts<T, S> {
         static LAST: AtomicU32 = AtomicU32::new(0);
         if self.id == QueueId::NONE {
             self.id = QueueId(LAST.fetch_add(1, Relaxed) + 1);
+            debug_assert_ne!(self.id, QueueId::NONE);
         }
         self.id
     }
@@ -285,6 +286,15 @@ mod tests {
         assert_eq!(length.length().0, 100);
         length.tick(Counts(1_000_000));
         assert_eq!(length.length().0, 100);
+    }
+
+    #[test]
+    fn within_a_window_the_length_stays_and_is_the_shortest_at_its_end() {
+        // Seven distances of a window, then the eighth.
+        let begin = [0, 100, 200, 280, 380, 480, 580, 680];
+        assert_eq!(learn(begin), 100);
+        assert_eq!(learn(begin.into_iter().chain([780])), 80);
+        assert_eq!(learn(begin.into_iter().chain([740])), 60);
     }
 
     #[test]
