@@ -398,6 +398,11 @@ mod tests {
     }
 
     #[test]
+    fn the_scheduler_has_the_name_of_its_policy() {
+        assert_eq!(Adapter::<Diary>::scheduler_name(), "diary");
+    }
+
+    #[test]
     fn the_whole_life_of_a_queue() {
         let mut s = Adapter::<Diary>::new();
         let main = Arc::new(Task::new(0));

@@ -362,6 +362,16 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_lets_go_of_its_task_at_its_end() {
+        let task = Arc::new(Task::<usize, ()>::new(1));
+        let mut slot = Slot::EMPTY;
+        slot.put(task.clone());
+        assert_eq!(Arc::strong_count(&task), 2);
+        drop(slot);
+        assert_eq!(Arc::strong_count(&task), 1);
+    }
+
+    #[test]
     #[should_panic(expected = "APART")]
     fn a_task_is_in_one_queue_at_a_time() {
         let task = Arc::new(Task::<usize, ()>::new(1));

@@ -716,3 +716,25 @@ fn a_re_added_task_is_found_by_remove() {
     assert!(s.remove_task(&a).is_some());
     assert!(s.remove_task(&a).is_none());
 }
+
+#[test]
+fn rule_11_a_line_carries_the_weight_of_those_who_are_ready_or_run() {
+    let mut bench = Bench::running(&["runs"]);
+    let (runs, ready) = (bench.current.clone().unwrap(), bench.spawn("ready"));
+    let mut weight_after = |task: &Handle, nice| {
+        assert!(bench.scheduler.set_priority(task, nice));
+        bench.scheduler.policy_mut().line().weight()
+    };
+    let of = |nice: usize| u64::from(WEIGHTS[20 + nice]);
+    assert_eq!(weight_after(&ready, 5), of(0) + of(5));
+    assert_eq!(weight_after(&runs, 3), of(3) + of(5));
+    let runs = bench.block();
+    assert!(bench.scheduler.set_priority(&runs, 7));
+    assert_eq!(
+        bench.scheduler.policy_mut().line().weight(),
+        of(5),
+        "asleep"
+    );
+    bench.wake(&runs);
+    assert_eq!(bench.scheduler.policy_mut().line().weight(), of(5) + of(7));
+}

@@ -155,6 +155,17 @@ fn rule_5_the_end_after_a_yield_or_wake_the_front_after_a_preemption() {
 }
 
 #[test]
+fn rule_3_an_allotment_is_used_up_to_the_last_count() {
+    for (run, expected) in [(TICK - 1, 0), (TICK, 1)] {
+        let mut bench = running::<100_000>(&["a"]);
+        let a = bench.current.clone().unwrap();
+        bench.run(run);
+        bench.yield_now();
+        assert_eq!(level(&bench, &a), expected, "{run} counts");
+    }
+}
+
+#[test]
 fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
     let mut bench = running::<600>(&["sleeps", "ready", "runs"]);
     bench.shares(500);
@@ -229,6 +240,17 @@ fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
     old.shares(3);
     old.wake(&moves);
     assert_eq!(level(&old, &moves), 0);
+}
+
+#[test]
+fn rule_6_a_queue_that_has_not_seen_two_ticks_resets_nobody_who_comes() {
+    let (mut old, mut new) = (running::<100>(&["moves"]), Bench::<100>::new());
+    old.shares(5);
+    let moves = old.block();
+    let was = level(&old, &moves);
+    assert!(was > 0);
+    new.wake(&moves);
+    assert_eq!(level(&new, &moves), was);
 }
 
 #[test]
