@@ -253,6 +253,35 @@ fn rule_1_main_is_the_root_whatever_happened_before_its_first_pick() {
 }
 
 #[test]
+fn rule_1_nobody_is_taken_for_the_root_or_for_a_stranger() {
+    let members = [
+        Member::OUTSIDE,
+        Member::ROOT,
+        Member::UNKNOWN,
+        Member::of(0),
+    ];
+    for (i, a) in members.iter().enumerate() {
+        for (j, b) in members.iter().enumerate() {
+            assert_eq!(a == b, i == j, "{i} {j}");
+        }
+    }
+}
+
+#[test]
+fn a_call_is_heard_at_the_next_pick_whoever_runs() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    let main = cpu.block();
+    assert_eq!(cpu.control.stance(), Stance::MEASURE);
+    cpu.wake(&main);
+}
+
+#[test]
+fn what_is_reserved_has_room() {
+    assert!(reserved::<u64>(10).unwrap().capacity() >= 10);
+}
+
+#[test]
 fn rule_2_round_robin_runs_unless_a_plan_is_followed() {
     let mut cpu = Cpu::boot();
     for name in ["a", "b"] {
@@ -1250,6 +1279,26 @@ fn rule_8_recorded_yields_may_be_twice_as_many() {
     let may = OVERRUN_FACTOR * 100 + FREE_YIELDS;
     (0..may).for_each(|_| assert_eq!(cpu.yield_now(), "yielder"));
     assert_eq!(cpu.yield_now(), "unknown");
+}
+
+/// What was granted and not used is not counted when the task loses the CPU.
+#[test]
+fn rule_8_yields_before_a_preemption_are_counted_once() {
+    let mut cpu = replaying(&[("yielder", 1_000_000)]);
+    cpu.spawn("yielder");
+    cpu.spawn("unknown");
+    cpu.block();
+    for _ in 0..FREE_YIELDS / 3 {
+        for _ in 0..3 {
+            assert_eq!(cpu.yield_now(), "yielder");
+        }
+        assert_eq!(cpu.preempt(), "yielder");
+    }
+    assert_eq!(cpu.status().demoted, 0);
+    for _ in 0..FREE_YIELDS % 3 {
+        assert_eq!(cpu.yield_now(), "yielder");
+    }
+    assert_eq!(cpu.yield_now(), "unknown", "one too many");
 }
 
 /// Yields are counted whether or not they keep the CPU, and across blocks.

@@ -1,6 +1,7 @@
 //! SJF rule by rule.
 
 use super::*;
+use crate::BaseScheduler;
 use crate::bench::{self, Handle, TICK};
 use crate::clock::VirtualClock;
 use proptest::prelude::*;
@@ -194,6 +195,39 @@ fn rule_4_time_alone_costs_nothing() {
     let passed = VirtualClock::now().0 - began;
     assert!(passed <= (2 + PATIENCE) * TICK, "{passed}");
     drop(spins);
+}
+
+#[test]
+fn rule_1_a_burst_goes_on_when_its_task_migrates() {
+    for ticks in [0, 2] {
+        let (mut old, mut new) = (
+            Bench::running(&["moves", "other"]),
+            Bench::running(&["local"]),
+        );
+        for _ in 0..ticks {
+            VirtualClock::advance(TICK);
+            let running = old.current.clone().unwrap();
+            old.scheduler.task_tick(&running);
+        }
+        old.run(300);
+        let moves = old.current.take().unwrap();
+        let data = moves.state().data();
+        new.wake(&moves); // by a helper on the old CPU, and before its pick
+        old.pick();
+        assert_eq!(data.used.load(Relaxed), ticks * TICK + 300);
+        assert_eq!(data.expected.load(Relaxed), 0, "it is not over");
+    }
+    // At a tick, all of it is charged already.
+    let (mut old, mut new) = (
+        Bench::running(&["moves", "other"]),
+        Bench::running(&["local"]),
+    );
+    old.run(TICK);
+    let moves = old.current.take().unwrap();
+    old.scheduler.task_tick(&moves);
+    let due = moves.state().key();
+    new.wake(&moves);
+    assert_eq!(moves.state().key(), due, "its due time stands");
 }
 
 #[test]
