@@ -533,14 +533,13 @@ fn wait_beside_migrants(movers: usize, ticks: u64) -> u64 {
                 let woken = asleep.drain(..asleep.len().min(2));
                 woken.for_each(|mover| here.put_prev_task(mover, false));
             }
-            if phase == 2 || phase == TICK - 2 {
-                if let Some(mover) = on.take_if(|running| *running.inner() < movers) {
-                    there.put_prev_task(mover, false); // by the helper, which then exits
-                    on = here.pick_next_task();
-                }
+            if (phase == 2 || phase == TICK - 2)
+                && let Some(mover) = on.take_if(|running| *running.inner() < movers)
+            {
+                there.put_prev_task(mover, false); // by the helper, which then exits
+                on = here.pick_next_task();
             }
-            loop {
-                let Some(running) = other.take() else { break };
+            while let Some(running) = other.take() {
                 let yields = *running.inner() == YIELDER;
                 if yields {
                     there.put_prev_task(running, false);
