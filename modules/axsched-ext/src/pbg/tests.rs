@@ -277,6 +277,20 @@ fn a_call_is_heard_at_the_next_pick_whoever_runs() {
 }
 
 #[test]
+fn from_that_pick_on_it_is_known_who_runs() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    let main = cpu.block();
+    assert_eq!(cpu.name(), "gc");
+    cpu.spawn("a stranger's child");
+    cpu.block();
+    cpu.block();
+    cpu.wake(&main);
+    cpu.pick();
+    assert_eq!(cpu.measure_end(), Ok(0));
+}
+
+#[test]
 fn what_is_reserved_has_room() {
     assert!(reserved::<u64>(10).unwrap().capacity() >= 10);
 }
@@ -1238,6 +1252,22 @@ fn rule_8_a_demoted_task_goes_to_the_end_of_the_queue() {
             "it has jumped the queue"
         );
     }
+}
+
+#[test]
+fn rule_8_a_task_demoted_at_its_first_tick_goes_there_too() {
+    let mut cpu = replaying(&[("runaway", 10), ("planned", 1_000_000_000)]);
+    cpu.spawn("runaway");
+    cpu.block();
+    for _ in 1..OVERRUN_HANDOVERS {
+        cpu.run(1000);
+        let runaway = cpu.block();
+        cpu.wake(&runaway);
+        assert_eq!((cpu.pick(), cpu.status().demoted), ("runaway", 0));
+    }
+    cpu.spawn("patient");
+    cpu.run(1000);
+    assert_eq!((cpu.tick(), cpu.status().demoted), ("patient", 1));
 }
 
 #[test]
