@@ -291,6 +291,49 @@ fn from_that_pick_on_it_is_known_who_runs() {
 }
 
 #[test]
+fn a_profile_says_what_ran_while_it_was_measured() {
+    for (base, name) in [(Base::RoundRobin, "rr"), (Base::Fifo, "fifo")] {
+        assert_eq!(base.name(), name);
+        let cpu = Cpu::boot();
+        cpu.control.measure_start_under(base).unwrap();
+        assert_eq!(cpu.measure_end(), Ok(0));
+        assert_eq!(cpu.profile().header.policy.as_str(), name);
+    }
+}
+
+#[test]
+fn a_plan_can_be_looked_at_before_it_is_followed() {
+    let cpu = measured(&[("long", 300), ("short", 100)]);
+    let plan = cpu.control.plan().unwrap().unwrap();
+    let keys: Vec<_> = plan.tasks().iter().map(|task| task.key).collect();
+    assert_eq!(keys, [TaskKey::ROOT.child(1), TaskKey::ROOT.child(0)]);
+    assert_eq!(Cpu::boot().control.plan(), Ok(None));
+}
+
+#[test]
+fn the_systems_mailbox_has_the_control_of_the_calls() {
+    assert!(core::ptr::eq(System::control(), &raw const CONTROL));
+}
+
+#[test]
+fn an_error_says_what_its_cause_says() {
+    let causes: [(LoadError, &str); 2] = [
+        (
+            LoadError::Call(Error::NoMemory),
+            &std::format!("{}", Error::NoMemory),
+        ),
+        (
+            LoadError::from(Error::Contended),
+            &std::format!("{}", Error::Contended),
+        ),
+    ];
+    for (error, cause) in causes {
+        assert!(!cause.is_empty());
+        assert_eq!(std::format!("{error}"), cause);
+    }
+}
+
+#[test]
 fn what_is_reserved_has_room() {
     assert!(reserved::<u64>(10).unwrap().capacity() >= 10);
 }
