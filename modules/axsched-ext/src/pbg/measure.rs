@@ -595,6 +595,17 @@ mod tests {
         task.phases.list.iter().map(tuple).collect()
     }
 
+    /// The last stretch adds two at most, and a list that grows cannot be refused.
+    #[test]
+    fn room_for_all_phases_is_asked_for_at_once() {
+        let record = Recorder::leak().unwrap();
+        let record = record.spawned(record.root(), None, Counts(0));
+        record.begins(Counts(0));
+        let list = record.read_phases(1).unwrap().list;
+        assert_eq!(list.len(), 1);
+        assert!(list.capacity() >= MAX_PHASES + 2);
+    }
+
     #[test]
     fn rule_3_run_ready_and_blocked_are_kept_apart() {
         let task = played(&[('r', 5), ('p', 7), ('r', 1), ('b', 20), ('r', 4), ('.', 3)]);

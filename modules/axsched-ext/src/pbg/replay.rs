@@ -674,6 +674,17 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
+    #[test]
+    fn what_remains_is_noise_at_first_and_then_as_much_again() {
+        for (done, remains) in [(0, 100), (99, 1), (100, 0), (101, 24), (125, 0), (126, 126)] {
+            assert_eq!(
+                remains_of(Counts(100), Counts(done)),
+                Counts(remains),
+                "{done}"
+            );
+        }
+    }
+
     proptest! {
         #[test]
         fn a_rank_set_is_an_ordered_set(ops in prop::collection::vec((0..2u8, 0..MAX_TASKS), 0..300)) {

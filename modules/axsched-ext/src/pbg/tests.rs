@@ -821,6 +821,29 @@ fn rule_5_latest_times_are_kept_and_those_that_cannot_be_are_told() {
 }
 
 #[test]
+fn rule_1_a_label_that_a_stranger_sets_is_nobodys() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    cpu.control.label_next("worker").unwrap();
+    cpu.spawn("worker");
+    let main = cpu.block();
+    assert_eq!(cpu.yield_now(), "worker"); // gc stays
+    cpu.run(10);
+    cpu.block();
+    cpu.wake(&main);
+    while cpu.name() != "main" {
+        cpu.yield_now();
+    }
+    assert_eq!(cpu.measure_end(), Ok(1));
+    cpu.control.start_pbg().unwrap();
+    cpu.block();
+    assert_eq!(cpu.name(), "gc");
+    cpu.control.label_next("worker").unwrap();
+    cpu.spawn("worker");
+    assert_eq!((cpu.status().matched, cpu.status().unplanned), (0, 0));
+}
+
+#[test]
 fn rule_1_a_label_survives_another_order_of_spawns() {
     let mut cpu = Cpu::boot();
     cpu.control.measure_start().unwrap();
@@ -947,6 +970,21 @@ fn rule_6_unknown_tasks_and_second_comers_run_from_the_fallback_queue() {
     assert_eq!(cpu.yield_now(), "another");
     assert_eq!(cpu.yield_now(), "child of a");
     assert_eq!(cpu.yield_now(), "one more", "round robin");
+}
+
+#[test]
+fn rule_6_those_outside_keep_the_cpu_for_a_slice_while_nobody_else_is_ready() {
+    let mut cpu = replaying(&[("planned", 10)]);
+    cpu.control.label_next("unknown").unwrap();
+    cpu.spawn("unknown");
+    cpu.control.label_next("unknown, too").unwrap();
+    cpu.spawn("unknown, too");
+    cpu.block();
+    let runs = cpu.current.clone().unwrap();
+    for tick in 1..SLICE_TICKS {
+        assert!(!cpu.scheduler.task_tick(&runs), "tick {tick}");
+    }
+    assert!(cpu.scheduler.task_tick(&runs));
 }
 
 #[test]
