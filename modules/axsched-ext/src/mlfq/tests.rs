@@ -1,6 +1,7 @@
 //! MLFQ rule by rule.
 
 use super::*;
+use crate::BaseScheduler;
 use crate::bench::{self, Handle, TICK};
 use crate::clock::VirtualClock;
 
@@ -313,4 +314,18 @@ fn bound_each_of_n_runs_again_within_a_reset_and_two_ticks_each() {
 #[test]
 fn priorities_are_refused() {
     assert!(!running::<100_000>(&["a"]).set_priority(0));
+}
+
+#[test]
+fn a_level_is_empty_when_its_last_task_is_removed() {
+    let mut bench = running::<100_000>(&["a", "b"]);
+    bench.shares(20);
+    let runs = bench.current.clone().unwrap();
+    let other = ["a", "b"].into_iter().find(|&name| name != bench.name());
+    let ready = bench.scheduler.pick_next_task().unwrap();
+    assert_eq!(Some(*ready.inner()), other);
+    assert!(level(&bench, &ready) > 1);
+    bench.scheduler.put_prev_task(runs.clone(), true);
+    assert!(bench.scheduler.remove_task(&runs).is_some());
+    assert_eq!(bench.scheduler.policy().occupied, 0);
 }
