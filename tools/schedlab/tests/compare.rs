@@ -99,7 +99,7 @@ fn other_formats_are_for_programs_and_documents() {
     assert_eq!(csv.code, Some(0), "{csv:?}");
     assert!(
         csv.out
-            .contains("riscv64,yield,1,icount,1,pbg,total,ns/yield+loop,ns,10000.0000,10000.0000,10000.0000,10000.0000,1\n"),
+            .contains("riscv64,yield,1,icount,1,pbg,total,ns/yield+loop,ns,10000.000,10000.000,10000.000,10000.000,1\n"),
         "{}",
         csv.out
     );
@@ -256,7 +256,7 @@ fn over_several_tick_phases_tables_have_ranges_and_charts_whiskers() {
         assert!(end.out.contains(row), "{row}: {}", end.out);
     }
     let csv = lab.read("report/tables.csv");
-    let row = "x86_64,realtime,1,icount,1,rr,total,average,ms,2.0000,2.0000,2.3750,2.7500,4\n";
+    let row = "x86_64,realtime,1,icount,1,rr,total,average,ms,2.000,2.000,2.375,2.750,4\n";
     assert!(csv.contains(row), "{csv}");
     let svg = lab.read("report/average-turnaround-x86_64.svg");
     assert!(svg.contains("2.375 ±15.79 %"), "{svg}");

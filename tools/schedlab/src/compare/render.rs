@@ -190,7 +190,7 @@ pub fn markdown(tables: &[Table], figures: impl Fn(&Table) -> Option<Vec<Figure>
 }
 
 /// Digits behind the point, at least, of what is no whole number.
-const CSV_DECIMALS: usize = 4;
+const CSV_DECIMALS: usize = 3;
 
 /// One line for each value, so that apps with other tasks need no other columns.
 /// `value` is what the first tick phase, 0, gave, as `make run` prints it; the others
@@ -313,12 +313,12 @@ note: no account of the CPU time in the results of rr, pbg, pbg (measuring), sto
         let one = "x86_64,realtime,1,icount,1";
         assert_eq!(
             lines[1],
-            format!("{one},rr{long},6.0000,6.0000,6.0000,6.0000,1")
+            format!("{one},rr{long},6.000,6.000,6.000,6.000,1")
         );
         assert_eq!(lines[9], format!("{one},cfs{long},,,,,"));
         assert_eq!(
             lines[17],
-            format!("{one},pbg{long},4.0000,4.0000,4.0000,4.0000,1")
+            format!("{one},pbg{long},4.000,4.000,4.000,4.000,1")
         );
         assert_eq!(lines[21], format!("{one},pbg,total,switches,,7,7,7,7,1"));
     }
@@ -351,7 +351,7 @@ realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1, 4 tick phases
             assert!(all.contains(row), "{all}");
         }
         let all = csv(&[table]).unwrap();
-        let row = "x86_64,realtime,1,icount,1,sjf,total,average,ms,208.0000,208.0000,210.0000,212.0000,4\n";
+        let row = "x86_64,realtime,1,icount,1,sjf,total,average,ms,208.000,208.000,210.000,212.000,4\n";
         assert!(all.contains(row), "{all}");
     }
 
