@@ -351,7 +351,8 @@ realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1, 4 tick phases
             assert!(all.contains(row), "{all}");
         }
         let all = csv(&[table]).unwrap();
-        let row = "x86_64,realtime,1,icount,1,sjf,total,average,ms,208.000,208.000,210.000,212.000,4\n";
+        let row =
+            "x86_64,realtime,1,icount,1,sjf,total,average,ms,208.000,208.000,210.000,212.000,4\n";
         assert!(all.contains(row), "{all}");
     }
 
