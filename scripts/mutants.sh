@@ -6,7 +6,7 @@
 #      environment: CARGO RUSTC (the host's), MINUTES (the limit), MUTANTS
 #      scripts/mutants-survivors.txt   those that change nothing that can be seen
 # Out: target/mutants.out/  what cargo-mutants says
-#      target/mutants/      caught, unviable, timeout, survivors: of all runs together
+#      target/mutants/      caught, unviable, survivors: of all runs together
 #      one line for each survivor that is not listed, then the totals;
 #      exit 1 if there is one, or if the time is up
 set -euo pipefail
@@ -35,12 +35,7 @@ args=(mutants --package axsched-ext --profile mutants --output target --no-shuff
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi
 if [[ ${MUTANTS:-} == again ]]; then rm -rf "$OUT" "$OUT.old" "$STATE"; fi
 mkdir -p "$STATE"
-
-# What a round found is kept: the next run of cargo-mutants writes its lists anew.
-keep() { # keep LIST
-    cat "$STATE/$1" "$OUT/$1.txt" 2>/dev/null | sort -u >"$STATE/new" || true
-    mv "$STATE/new" "$STATE/$1"
-}
+touch "$STATE/unviable"
 
 # round OPTIONS...: tries what has not been caught yet; -- and what follows is for cargo test
 round() {
@@ -49,15 +44,15 @@ round() {
     ((minutes > 0)) || { stopped=yes; return 0; }
     CARGO=$CARGO RUSTC=$RUSTC RUST_BACKTRACE=0 timeout --signal INT "${minutes}m" \
         "$tool" "${args[@]}" --iterate --jobs 2 --cargo-arg=--locked "$@" || status=$?
-    keep unviable
-    keep timeout
-    # What timed out is caught, and need not be waited for again.
-    cat "$OUT/timeout.txt" >>"$OUT/caught.txt"
     case $status in
         0 | 2 | 3) ;; # all caught; some missed; some timed out, which is caught, too
         124 | 130) stopped=yes ;;
         *) echo "mutants: cargo-mutants failed with status $status" >&2; exit 1 ;;
     esac
+    # The next round counts what did not compile as caught before.
+    cat "$OUT/unviable.txt" >>"$STATE/unviable"
+    # What timed out is caught, and need not be waited for again.
+    cat "$OUT/timeout.txt" >>"$OUT/caught.txt"
 }
 
 # Nine in ten die by the tests beside the code, which are built and run in three seconds
@@ -78,7 +73,7 @@ new=$(grep -vxFf <(sed -n 's/^\([^#].*\)/\1/p' "$LISTED") "$STATE/survivors" || 
 if [[ -n $new && -z $stopped ]]; then sed 's/^/survives: /' <<<"$new"; fi
 
 lines() { grep -c . "$STATE/$1" || true; }
-caught=$(lines caught) survivors=$(lines survivors) unviable=$(grep -cxFf "$STATE/all" "$STATE/unviable" || true)
+caught=$(lines caught) survivors=$(lines survivors) unviable=$(grep -cxFf "$STATE/unviable" "$STATE/all" || true)
 unlisted=$(grep -c . <<<"$new" || true)
 if [[ -n $stopped ]]; then
     echo "mutants: stopped after $MINUTES minutes with $caught of $all caught; the same command goes on from here" >&2

@@ -146,17 +146,9 @@ impl Canvas<'_> {
         (left, right): (i32, i32),
         (top, bottom): (i32, i32),
     ) -> Drawn {
-        for tick in axis.ticks() {
-            let x = axis.place(tick, (left, right));
+        for (x, label) in axis.labels((left, right)) {
             self.line((x, top), (x, bottom + 4), GRID)?;
-            let label = format!("{tick:.*}", axis.decimals);
-            self.text(
-                &label,
-                (x, bottom + 14),
-                (SMALL, FontStyle::Normal),
-                FAINT,
-                HPos::Center,
-            )?;
+            self.label(&label, (x, bottom + 14), HPos::Center)?;
         }
         let middle = ((left + right) / 2, bottom + 36);
         self.text(name, middle, (TEXT, FontStyle::Normal), INK, HPos::Center)
@@ -171,15 +163,17 @@ impl Canvas<'_> {
         (left, right): (i32, i32),
         (top, bottom): (i32, i32),
     ) -> Drawn {
-        for tick in axis.ticks() {
-            let y = axis.place(tick, (bottom, top));
+        for (y, label) in axis.labels((bottom, top)) {
             self.line((left - 4, y), (right, y), GRID)?;
-            let label = format!("{tick:.*}", axis.decimals);
-            let font = (SMALL, FontStyle::Normal);
-            self.text(&label, (left - 8, y), font, FAINT, HPos::Right)?;
+            self.label(&label, (left - 8, y), HPos::Right)?;
         }
         let above = (MARGIN, top - 16);
         self.text(name, above, (TEXT, FontStyle::Normal), INK, HPos::Left)
+    }
+
+    /// What a line of an axis stands for.
+    fn label(&self, text: &str, place: (i32, i32), to: HPos) -> Drawn {
+        self.text(text, place, (SMALL, FontStyle::Normal), FAINT, to)
     }
 
     /// `place` is the text's middle line, and the side of it that `to` says.
@@ -275,6 +269,12 @@ impl Axis {
     /// Where a value is, between two places.
     pub fn place(&self, value: f64, (left, right): (i32, i32)) -> i32 {
         left + (value / self.end * f64::from(right - left)).round() as i32
+    }
+
+    /// Where the lines are between two places, and what they stand for.
+    fn labels(&self, ends: (i32, i32)) -> impl Iterator<Item = (i32, String)> {
+        self.ticks()
+            .map(move |tick| (self.place(tick, ends), format!("{tick:.*}", self.decimals)))
     }
 
     pub fn ticks(&self) -> impl Iterator<Item = f64> {

@@ -14,6 +14,17 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// What a spread is in a CSV file: `value` is what the first tick phase gave, the others
+    /// are over all.
+    pub const CSV_COLUMNS: [&str; 5] = ["value", "min", "mean", "max", "phases"];
+
+    /// The fields of these columns.
+    pub fn csv_fields(&self, decimals: usize) -> [String; 5] {
+        let [first, least, mean, most] = [self.first, self.least, self.mean, self.most]
+            .map(|value| format!("{value:.decimals$}"));
+        [first, least, mean, most, self.count.to_string()]
+    }
+
     /// Nothing of no values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);

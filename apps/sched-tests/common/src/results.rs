@@ -169,8 +169,7 @@ impl Phase {
     }
 
     /// From the start of the phase, when the first task is about to be submitted, to the last
-    /// end: the time that the [account](Self::account) is of. Where time is real, the host may
-    /// take the CPU away between the start and the first spawn; that is in both, or in neither.
+    /// end: the time that the [account](Self::account) is of.
     pub fn makespan_ns(&self) -> u64 {
         self.tasks.iter().map(|t| t.finish_ns).max().unwrap_or(0)
     }

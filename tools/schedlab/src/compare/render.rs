@@ -193,11 +193,10 @@ pub fn markdown(tables: &[Table], figures: impl Fn(&Table) -> Option<Vec<Figure>
 const CSV_DECIMALS: usize = 3;
 
 /// One line for each value, so that apps with other tasks need no other columns.
-/// `value` is what the first tick phase, 0, gave, as `make run` prints it; the others
-/// are over all. A missing value is empty.
+/// A missing value is empty.
 pub fn csv(tables: &[Table]) -> Result<String> {
     let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record([
+    let cell = [
         "arch",
         "app",
         "smp",
@@ -207,12 +206,8 @@ pub fn csv(tables: &[Table]) -> Result<String> {
         "kind",
         "figure",
         "unit",
-        "value",
-        "min",
-        "mean",
-        "max",
-        "phases",
-    ])?;
+    ];
+    out.write_record(cell.iter().chain(&Spread::CSV_COLUMNS))?;
     for table in tables {
         for row in &table.rows {
             for (i, column) in table.columns.iter().enumerate() {
@@ -222,12 +217,8 @@ pub fn csv(tables: &[Table]) -> Result<String> {
                     0 => 0,
                     shown => shown.max(CSV_DECIMALS),
                 };
-                let text = |of: fn(&Spread) -> f64| {
-                    let value = row.values[i].as_ref().map(of);
-                    value.map_or(String::new(), |value| format!("{value:.decimals$}"))
-                };
-                let phases = row.values[i].map_or(String::new(), |v| v.count.to_string());
-                out.write_record([
+                let fields = row.values[i].map(|value| value.csv_fields(decimals));
+                let cell: [&str; 9] = [
                     &table.arch,
                     &table.app,
                     &table.smp.to_string(),
@@ -237,12 +228,9 @@ pub fn csv(tables: &[Table]) -> Result<String> {
                     kind,
                     &column.title,
                     column.unit,
-                    &text(|v| v.first),
-                    &text(|v| v.least),
-                    &text(|v| v.mean),
-                    &text(|v| v.most),
-                    &phases,
-                ])?;
+                ];
+                let fields = fields.unwrap_or_default();
+                out.write_record(cell.into_iter().chain(fields.iter().map(String::as_str)))?;
             }
         }
     }

@@ -48,7 +48,7 @@ pub fn text(sweep: &Sweep) -> String {
 /// One line for each value, as in `tables.csv`.
 pub fn csv(sweep: &Sweep) -> Result<String> {
     let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record([
+    let cell = [
         "arch",
         "smp",
         "timing",
@@ -57,12 +57,8 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
         "scheduler",
         "figure",
         "unit",
-        "value",
-        "min",
-        "mean",
-        "max",
-        "phases",
-    ])?;
+    ];
+    out.write_record(cell.iter().chain(&Spread::CSV_COLUMNS))?;
     let common = &sweep.common;
     for point in &sweep.points {
         for (scheduler, figure, value) in [
@@ -70,14 +66,7 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
             ("pbg", "average", &point.pbg),
             ("pbg", "SRPT bound", &point.bound),
         ] {
-            let Spread {
-                first,
-                least,
-                mean,
-                most,
-                count,
-            } = *value;
-            out.write_record([
+            let cell: [&str; 8] = [
                 &common.arch,
                 &common.smp.to_string(),
                 &common.timing,
@@ -86,12 +75,9 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
                 scheduler,
                 figure,
                 "ms",
-                &ms(first),
-                &ms(least),
-                &ms(mean),
-                &ms(most),
-                &count.to_string(),
-            ])?;
+            ];
+            let fields = value.csv_fields(DECIMALS);
+            out.write_record(cell.into_iter().chain(fields.iter().map(String::as_str)))?;
         }
     }
     Ok(String::from_utf8(out.into_inner()?)?)
@@ -115,8 +101,11 @@ pub fn last_line(steps: &[Step]) -> String {
     })
 }
 
+/// Of milliseconds.
+const DECIMALS: usize = 3;
+
 fn ms(value: f64) -> String {
-    format!("{value:.3}")
+    format!("{value:.DECIMALS$}")
 }
 
 #[cfg(test)]

@@ -16,9 +16,10 @@ use crate::{
     config,
     ledger::{self, MAX_CPUS},
     meter::{Hook, Meter},
+    results::Unmetered,
 };
 
-pub use crate::{meter::Figures, results::Unmetered};
+pub use crate::meter::Figures;
 
 /// The policy's name in result lines.
 pub const SCHED: &str = if cfg!(feature = "sched_pbg_coop") {
