@@ -195,6 +195,14 @@ pub enum Op {
         /// Which wait queue.
         queue: u8,
     },
+    /// Sleeps for so many time units again and again until the wait queue has a permit, and
+    /// leaves it there: polling.
+    SleepUntil {
+        /// Which wait queue.
+        queue: u8,
+        /// How long each sleep is.
+        units: u64,
+    },
     /// `spawn()`; keeps the handle under the next number, from 0.
     Spawn(Program),
     /// Waits for the n-th task this task spawned, and keeps the handle. Nothing
@@ -288,7 +296,7 @@ impl Program {
             longest = longest.max(burst);
             let gives_away = match op {
                 Op::Yield | Op::YieldUntil { .. } => true,
-                Op::Sleep(units) => *units > 0,
+                Op::Sleep(units) | Op::SleepUntil { units, .. } => *units > 0,
                 Op::Notify { resched, .. } => *resched,
                 _ => false,
             };
@@ -316,7 +324,7 @@ impl Program {
         let step = 4 * (config.call_cost + config.switch_cost) + 2 * config.tick_period;
         let time = |op: &Op| match op {
             Op::Run(units) => units + units / config.tick_period * step,
-            Op::Sleep(units) => units + step,
+            Op::Sleep(units) | Op::SleepUntil { units, .. } => units + step,
             Op::Wait { timeout, .. } => timeout.unwrap_or(0) + step,
             Op::Spawn(child) => child.serial_time(config) + step,
             _ => step,
@@ -928,6 +936,8 @@ struct BlockOn<W> {
     woke: bool,
     /// Polled as pending; parks next.
     polled: bool,
+    /// When it is over, the same step begins again.
+    looks_again: bool,
     /// `block_on` keeps its task alive.
     _keeps: Arc<W>,
 }
@@ -1576,10 +1586,10 @@ where
     // --- blocking
 
     /// Starts a `block_on`; polling it is the next step.
-    fn block_on(&mut self, c: usize, future: Future) {
+    fn block_on(&mut self, c: usize, future: Future) -> &mut BlockOn<W> {
         let id = self.current(c);
         self.wakers += 1;
-        self.tasks[id.0].block = Some(BlockOn {
+        self.tasks[id.0].block.insert(BlockOn {
             future,
             waker: Waker {
                 task: id,
@@ -1587,8 +1597,14 @@ where
             },
             woke: false,
             polled: false,
+            looks_again: false,
             _keeps: self.cpus[c].current.clone(),
-        });
+        })
+    }
+
+    fn sleep(&mut self, c: usize, deadline: u64) -> &mut BlockOn<W> {
+        let timer = None;
+        self.block_on(c, Future::Sleep { deadline, timer })
     }
 
     /// Rule 5: poll, then in a step of its own park, or yield if woken between.
@@ -1600,7 +1616,8 @@ where
             match poll {
                 Poll::Ready => {
                     self.spend(c);
-                    self.tasks[id.0].pc += 1;
+                    let task = &mut self.tasks[id.0];
+                    task.pc += usize::from(!block.looks_again);
                     self.cpus[c].acts.push_back(Act::Release);
                     return Ok(());
                 }
@@ -1793,10 +1810,15 @@ where
                 task.pc += 1;
             }
             Op::Sleep(units) => {
-                let deadline = now + units;
-                let timer = None;
-                self.block_on(c, Future::Sleep { deadline, timer });
+                self.sleep(c, now + units);
                 return Ok(());
+            }
+            Op::SleepUntil { queue, units } => {
+                if self.wait_queues.get(&queue).is_none_or(|w| w.permits == 0) {
+                    self.sleep(c, now + units).looks_again = true;
+                    return Ok(());
+                }
+                task.pc += 1;
             }
             Op::Wait { queue, timeout } => {
                 let future = Future::Wait {

@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | [`measure_start`], [`measure_start_under`] | neither measuring nor replaying | 1.75 MiB the first time, kept ([`RECORD_BYTES`](crate::pbg::RECORD_BYTES) a task) |
 //! | [`measure_end`] | measuring | 712 bytes a recorded task, kept, and 16 more for the call |
-//! | [`start_pbg`] | a profile; neither measuring nor replaying | 160 bytes a planned task ([`ENTRY_BYTES`](crate::pbg::ENTRY_BYTES)) and 16 a step, kept, and the plan for the call |
+//! | [`start_pbg`], [`start_pbg_with`] | a profile; neither measuring nor replaying | 192 bytes a planned task ([`ENTRY_BYTES`](crate::pbg::ENTRY_BYTES)) and 16 a step, kept, and the plan for the call |
 //! | [`label_next`] | | nothing |
 //!
 //! | error | errno | when |
@@ -40,7 +40,7 @@
 //! spawned after that are unknown to the plan. Measuring is for one CPU:
 //! with several, who spawned a task cannot be told from what a queue sees.
 
-use crate::pbg::{Base, CONTROL};
+use crate::pbg::{Base, Behind, CONTROL};
 use crate::selected::HAS_PBG;
 
 /// Why a call was refused. Nothing has changed.
@@ -153,8 +153,17 @@ pub fn measure_end() -> Result<usize, Error> {
 /// # Errors
 /// See the [table](self).
 pub fn start_pbg() -> Result<usize, Error> {
+    start_pbg_with(Behind::GiveUp)
+}
+
+/// The same, with a say in what becomes of a plan that turns out slower than the
+/// measured run (rule 11 of [`pbg`](crate::pbg)): [`start_pbg`] has it given up.
+///
+/// # Errors
+/// See the [table](self).
+pub fn start_pbg_with(when_behind: Behind) -> Result<usize, Error> {
     built_in()?;
-    CONTROL.start_pbg()
+    CONTROL.start_pbg_with(when_behind)
 }
 
 /// Gives a name to the task that is spawned next: its key comes from that and not

@@ -19,7 +19,7 @@ use axsched_ext::model::{
     Config, CpuMask, Failure, Label, MaxWait, ModelTask, Op, Program, Report, State, TaskId,
     Violation, What, run,
 };
-use axsched_ext::pbg::{Mailbox, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Phase};
+use axsched_ext::pbg::{Behind, Mailbox, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Phase, Status};
 use axsched_ext::sjf::{self, SjfScheduler};
 use axsched_ext::{
     BaseScheduler, CfsTask, FifoScheduler, FifoTask, MlfqTask, RrScheduler, RrTask, SjfTask,
@@ -1179,6 +1179,7 @@ fn pbg_machine(cpu: usize) -> PbgUnderTest {
 const MEASURE_START: u32 = 0;
 const MEASURE_END: u32 = 1;
 const START_PBG: u32 = 2;
+const START_PBG_AND_KEEP: u32 = 3;
 
 fn call_pbg(what: u32) {
     let control = PerThread::control();
@@ -1186,6 +1187,7 @@ fn call_pbg(what: u32) {
         MEASURE_START => control.measure_start().unwrap(),
         MEASURE_END => drop(control.measure_end_by::<VirtualClock>().unwrap()),
         START_PBG => drop(control.start_pbg().unwrap()),
+        START_PBG_AND_KEEP => drop(control.start_pbg_with(Behind::Keep).unwrap()),
         _ => unreachable!("no such call"),
     }
 }
@@ -1487,6 +1489,87 @@ fn pbg_replay_of_a_program_that_has_trebled_is_within_a_tenth_of_round_robin() {
     // 2,484 and 2,552 ms on average; were it kept, 2,992.
     let [planned, unplanned]: [u64; 2] = [planned, unplanned].map(|all| all.iter().sum());
     assert!(planned * 10 <= unplanned * 11, "{planned}, {unplanned}");
+}
+
+/// A program whose tasks wait for one another by polling, in milliseconds: workers, and
+/// pollers that sleep for a tick until theirs is done, and may have work of their own then.
+/// `n` chooses it; the wait queues are those from `first_queue` on.
+fn polling(n: u64, first_queue: u8) -> Vec<Vec<Op>> {
+    let rng = &mut Rng(n);
+    let mut tasks = Vec::new();
+    // From shorter than a tick to longer than a slice of round robin.
+    let longest = [8, 40, 300][n as usize % 3];
+    for queue in first_queue..first_queue + 2 + rng.below(10) as u8 {
+        let resched = false;
+        let work = Op::Run((1 + rng.below(longest)) * 1000);
+        tasks.push(vec![work, Op::Notify { queue, resched }]);
+        let pollers = [0, 0, 1, 1, 2, 8][rng.below(6) as usize];
+        for _ in 0..pollers {
+            let units = 1000;
+            let mut poller = vec![Op::Run(5), Op::SleepUntil { queue, units }];
+            if rng.below(3) == 0 {
+                poller.push(Op::Run((1 + rng.below(longest)) * 1000));
+            }
+            let at = rng.below(tasks.len() as u64 + 1) as usize;
+            tasks.insert(at, poller);
+        }
+    }
+    tasks
+}
+
+/// SplitMix64, as in `units`.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+/// The turnarounds of `tasks` measured and replayed, together, and what the status says.
+fn measured_and_replayed(tasks: fn(u64, u8) -> Vec<Vec<Op>>, n: u64, start: u32) -> ([u64; 2], Status) {
+    let (first, again) = (tasks(n, 1), tasks(n, 101));
+    let config = pbg_config(Config {
+        tick_period: TICK_MICROS,
+        ..Config::default()
+    });
+    let mut ops = vec![Op::Call(MEASURE_START)];
+    ops.extend(all_at_once(&first, 0).ops);
+    ops.extend([Op::Call(MEASURE_END), Op::Call(start)]);
+    ops.extend(all_at_once(&again, first.len()).ops);
+    let report = run_pbg(&config, &Program::new("main", ops)).unwrap();
+    let named = report.tasks.iter().filter(|t| &*t.label.name == "task");
+    let turnarounds: Vec<_> = named.map(|task| task.turnaround().unwrap()).collect();
+    let [measured, replayed] = [0, 1].map(|i| {
+        let phase = &turnarounds[i * first.len()..][..first.len()];
+        phase.iter().sum()
+    });
+    ([measured, replayed], PerThread::control().status().unwrap())
+}
+
+/// Rule 11 over polling programs.
+#[test]
+fn pbg_replay_that_is_slower_than_measured_is_told() {
+    let (mut slower, mut dropped) = (0, 0);
+    let (mut sum, mut sum_kept) = (0.0, 0.0);
+    let mut worst = 0.0_f64;
+    for n in 0..300 {
+        let tasks = polling(n, 1);
+        let ([measured, replayed], status) = measured_and_replayed(polling, n, START_PBG);
+        let ([_, kept], _) = measured_and_replayed(polling, n, START_PBG_AND_KEEP);
+        slower += u64::from(replayed * 20 > measured * 21);
+        dropped += u64::from(status.dropped);
+        let r = replayed as f64 / measured as f64;
+        let k = kept as f64 / measured as f64;
+        worst = worst.max(r);
+        sum += r;
+        sum_kept += k;
+        eprintln!("{n} {} {r:.3} {k:.3} {} {} {}", tasks.len(), status.behind, status.dropped, status.demoted);
+    }
+    panic!("{slower} {dropped} {sum} {sum_kept} {worst}");
 }
 
 /// How long the jobs of the app `batch` take, in milliseconds, which of them wait, and

@@ -25,7 +25,7 @@ use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::measure::{LabelCell, Recorded, Recorder};
 use super::plan::Plan;
-use super::replay::Table;
+use super::replay::{BEHIND_BEYOND, Table};
 use super::reserved;
 use super::stored::{
     self, Architecture, Expected, Header, Label, Mismatch, PolicyName, Program, ProgramName,
@@ -33,7 +33,7 @@ use super::stored::{
 };
 use crate::clock::{Clock, CpuCounter};
 use crate::syscall::Error;
-use crate::units::TaskKey;
+use crate::units::{Counts, TaskKey};
 
 /// The control behind [`syscall`](crate::syscall).
 pub static CONTROL: Control = Control::new();
@@ -115,6 +115,16 @@ impl Base {
     }
 }
 
+/// What becomes of a plan that is behind the measured run (rule 11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Behind {
+    /// It is dropped, and the fallback policy goes on.
+    #[default]
+    GiveUp,
+    /// It is followed, and the status says that it is behind.
+    Keep,
+}
+
 /// What the library cannot know by itself of the program and the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
@@ -165,10 +175,13 @@ pub enum Why {
     Run = 2,
     /// It yielded more often than that.
     Yields = 3,
+    /// It was the latest when the replay was found behind (rule 11): so many counts
+    /// after its spawn it had not ended.
+    Turnaround = 4,
 }
 
 impl Why {
-    const ALL: [Self; 3] = [Self::Unknown, Self::Run, Self::Yields];
+    const ALL: [Self; 4] = [Self::Unknown, Self::Run, Self::Yields, Self::Turnaround];
 
     /// In one word.
     pub const fn name(self) -> &'static str {
@@ -176,6 +189,7 @@ impl Why {
             Self::Unknown => "unknown task",
             Self::Run => "run time",
             Self::Yields => "yields",
+            Self::Turnaround => "turnaround",
         }
     }
 }
@@ -208,8 +222,16 @@ pub struct Status {
     pub unplanned: u32,
     /// Planned tasks that ran far beyond their plan (rule 8).
     pub demoted: u32,
-    /// Whether the plan was given up (rule 10).
+    /// Whether the plan was given up (rules 10 and 11).
     pub dropped: bool,
+    /// Whether the replay is slower than what was measured: a tick has found it so
+    /// (rule 11), or `turnaround_permille` is above 1,000 by more than one in
+    /// [`BEHIND_BEYOND`].
+    pub behind: bool,
+    /// How long the plan's tasks that have come lived, each from its spawn until it last gave
+    /// the CPU away, in thousandths of how long they did when they were measured: after the
+    /// last one's end, the average turnaround against the measured. 0 if none has come.
+    pub turnaround_permille: u32,
     /// Turns that the fallback queue got while planned tasks were ready (rule 7).
     pub turns: u32,
     /// Tasks that no order could end by their latest time, when the plan was made.
@@ -234,7 +256,7 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            r#"{{"planned":{},"matched":{},"missing":{},"unplanned":{},"diverged":{},"demoted":{},"dropped":{},"turns":{},"late":{}"#,
+            r#"{{"planned":{},"matched":{},"missing":{},"unplanned":{},"diverged":{},"demoted":{},"dropped":{},"turns":{},"late":{},"behind":{},"turnaround_permille":{}"#,
             self.planned,
             self.matched,
             self.missing(),
@@ -244,6 +266,8 @@ impl fmt::Display for Status {
             self.dropped,
             self.turns,
             self.late,
+            self.behind,
+            self.turnaround_permille,
         )?;
         if let Some(first) = &self.first {
             write!(
@@ -301,6 +325,11 @@ pub(super) struct Tally {
     pub demoted: AtomicU32,
     pub turns: AtomicU32,
     pub dropped: AtomicBool,
+    pub behind: AtomicBool,
+    /// How long the planned tasks that have come were measured to live together, and
+    /// have lived by when each last gave the CPU away, in counts.
+    pub measured: AtomicU64,
+    pub lived: AtomicU64,
     /// A [`Why`], or 0; written after the three that follow.
     why: AtomicU8,
     task: AtomicU64,
@@ -318,6 +347,9 @@ impl Tally {
             demoted: AtomicU32::new(0),
             turns: AtomicU32::new(0),
             dropped: AtomicBool::new(false),
+            behind: AtomicBool::new(false),
+            measured: AtomicU64::new(0),
+            lived: AtomicU64::new(0),
             why: AtomicU8::new(0),
             task: AtomicU64::new(0),
             expected: AtomicU64::new(0),
@@ -352,6 +384,12 @@ impl Tally {
 #[inline]
 pub(super) fn count(counter: &AtomicU32) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
+}
+
+/// Adds a time; stops at the largest.
+#[inline]
+pub(super) fn add(sum: &AtomicU64, time: Counts) {
+    sum.store(sum.load(Relaxed).saturating_add(time.0), Relaxed);
 }
 
 /// One PBG: its calls and the mailbox to its schedulers. There is one for the
@@ -504,6 +542,14 @@ impl Control {
     /// # Errors
     /// See the table in [`syscall`](crate::syscall).
     pub fn start_pbg(&self) -> Result<usize, Error> {
+        self.start_pbg_with(Behind::GiveUp)
+    }
+
+    /// The same, with a say in what becomes of a plan that is behind (rule 11).
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn start_pbg_with(&self, when_behind: Behind) -> Result<usize, Error> {
         let inner = self.enter()?;
         match inner.phase {
             Phase::Idle => {}
@@ -513,7 +559,7 @@ impl Control {
         self.one_queue()?;
         let plan = Plan::of(inner.profile.as_ref().ok_or(Error::NoProfile)?)?;
         let tasks = plan.tasks().len();
-        let table = Table::new(&plan)?;
+        let table = Table::new(&plan, when_behind)?;
         self.tally.planned.store(tasks as u32, Relaxed);
         self.tally.late.store(plan.late().len() as u32, Relaxed);
         self.publish(inner, Phase::Replaying, Order::Replay(table));
@@ -579,6 +625,10 @@ impl Control {
     pub fn status(&self) -> Result<Status, Error> {
         let inner = self.enter()?;
         let tally = &self.tally;
+        let [lived, measured] = [&tally.lived, &tally.measured].map(|sum| sum.load(Relaxed));
+        let permille = (u128::from(lived) * 1000).checked_div(measured.into());
+        let is_slower = u128::from(lived) * u128::from(BEHIND_BEYOND)
+            > u128::from(measured) * u128::from(BEHIND_BEYOND + 1);
         Ok(Status {
             phase: inner.phase,
             planned: tally.planned.load(Relaxed),
@@ -586,6 +636,8 @@ impl Control {
             unplanned: tally.unplanned.load(Relaxed),
             demoted: tally.demoted.load(Relaxed),
             dropped: tally.dropped.load(Relaxed),
+            behind: tally.behind.load(Relaxed) || is_slower,
+            turnaround_permille: permille.unwrap_or(0).try_into().unwrap_or(u32::MAX),
             turns: tally.turns.load(Relaxed),
             late: tally.late.load(Relaxed),
             first: tally.first(),
@@ -671,6 +723,8 @@ mod tests {
             unplanned: 2,
             demoted: 1,
             turns: 9,
+            behind: true,
+            turnaround_permille: 1051,
             first: Some(Divergence {
                 why: Why::Run,
                 task: TaskKey::ROOT.child(0),
@@ -679,7 +733,7 @@ mod tests {
             }),
             ..Status::default()
         };
-        let expected = r#"{"planned":5,"matched":4,"missing":1,"unplanned":2,"diverged":3,"demoted":1,"dropped":false,"turns":9,"late":0,"why":"run time","task":"27f818c3c18b0cda","expected":10,"found":21}"#;
+        let expected = r#"{"planned":5,"matched":4,"missing":1,"unplanned":2,"diverged":3,"demoted":1,"dropped":false,"turns":9,"late":0,"behind":true,"turnaround_permille":1051,"why":"run time","task":"27f818c3c18b0cda","expected":10,"found":21}"#;
         assert_eq!(std::format!("{status}"), expected);
     }
 

@@ -58,6 +58,18 @@
 //!     at the next tick: all that are ready go to the fallback queue, by rank, and round
 //!     robin runs. Tasks outside the plan, however many and however long they run,
 //!     say nothing about what is in it.
+//! 11. Shortest first keeps at no time more tasks waiting than another order (Schrage, A
+//!     proof of the optimality of the shortest remaining processing time discipline, 1968),
+//!     unless one waits for another, which a record does not say. So it is told by the
+//!     turnaround: when the tasks that have come are later than when they were measured, by
+//!     more than 1/[`BEHIND_BEYOND`] of all measured turnaround together, the replay is
+//!     behind, and the plan is dropped at that tick: all that are ready go to the fallback
+//!     queue in the order in which they came. Not counted are [`LATE_BY_ITSELF`] times
+//!     what a late task has used beyond its record, and, for each task of the plan, what
+//!     tasks have used beyond their record and unknown ones in all. The plan stays if the
+//!     call that started it says so ([`Behind`]), or if the user has set priorities or
+//!     latest times. After the last task's end the status tells by the same measure, with
+//!     nothing left out, whether the replay was slower.
 //!
 //! **Cost.** Measuring adds to a switch one counter read and six memory
 //! accesses. Following the plan, a
@@ -66,11 +78,11 @@
 //! search in the task's band and, among those who stand at the same place, a walk past
 //! 64 at most. The counter is read only when the CPU may change hands. Once, when
 //! an order is taken, every ready task is looked at, and every place of the plan; once,
-//! when a task is demoted, those who stand where it stands.
+//! when a task is demoted, those who stand where it stands. A tick looks at 64 tasks.
 //! Nothing allocates in pick, put or tick: the calls do.
 //!
 //! **Limits.** One CPU ([`syscall`](crate::syscall)). Ticks and preemption
-//! (`axtask/preempt`) are needed for rules 7 to 10.
+//! (`axtask/preempt`) are needed for rules 7 to 11.
 
 mod control;
 mod measure;
@@ -86,12 +98,14 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[cfg(feature = "std")]
 pub use control::PerThread;
 pub use control::{
-    About, Base, CONTROL, Control, Divergence, LoadError, Mailbox, Phase, Status, System, Why,
+    About, Base, Behind, CONTROL, Control, Divergence, LoadError, Mailbox, Phase, Status, System,
+    Why,
 };
 pub use measure::{MAX_PHASES, MAX_TASKS, RECORD_BYTES};
 pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};
 pub use replay::{
-    ENTRY_BYTES, FREE_YIELDS, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS, PLAN_TICKS,
+    BEHIND_BEYOND, ENTRY_BYTES, FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS,
+    OVERRUN_TICKS, PLAN_TICKS,
 };
 
 use crate::clock::{Clock, CpuCounter};
@@ -366,6 +380,7 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
             let Some(replay) = &mut self.replay else {
                 return;
             };
+            replay.waits(member);
             if replay.follows(member) {
                 return replay.ready_woken(member, task);
             }
@@ -391,6 +406,7 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         if why == Return::Yielded {
             replay.yielded(self.member, 1, tally);
         }
+        replay.waits(self.member);
         if replay.follows(self.member) {
             replay.ready_again(self.member, task);
         } else {
@@ -398,13 +414,13 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         }
     }
 
-    /// Rule 10: from this tick on, round robin runs.
+    /// Rules 10 and 11: from this tick on, round robin runs.
     #[cold]
-    fn drop_plan(&mut self, running: &PbgTask<T>) -> Tick {
+    fn drop_plan(&mut self, running: &PbgTask<T>, order: replay::Order) -> Tick {
         self.stop_keeping();
         if let Some(replay) = &mut self.replay {
             let queue = &mut self.queue;
-            replay.drop_plan(|task| queue.push_back(task), &M::control().tally);
+            replay.drop_plan(order, |task| queue.push_back(task), &M::control().tally);
         }
         running.state().slice.tick()
     }
@@ -469,17 +485,13 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         // What it has yielded and was not told, if it has left by itself.
         replay.yielded(self.member, (self.granted - self.keeps) as u64, tally);
         if member != self.member
-            && let Some(demoted) = replay.handed_over(self.member, tally)
+            && let Some(demoted) = replay.handed_over(self.member, now, tally)
         {
             rr::requeue(&mut self.queue, demoted, Return::Yielded); // rule 8
         }
         self.member = member;
         self.since = now;
-        self.granted = if replay.follows(member) {
-            replay.grant(member)
-        } else {
-            0
-        };
+        self.granted = replay.dispatched(member);
         self.keeps = self.granted;
         next
     }
@@ -547,7 +559,7 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
                 record = recorder.spawned(control.running.get(), label.as_ref(), C::now());
             }
             (Stance::REPLAY, _, Some(replay)) => {
-                member = replay.spawned(self.member, label.as_ref(), &control.tally);
+                member = replay.spawned(self.member, label.as_ref(), C::now(), &control.tally);
                 self.stop_keeping();
             }
             _ => {}
@@ -597,10 +609,14 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
         let tally = &control.tally;
         let member = self.member;
         if replay.is_refuted(tally) {
-            return self.drop_plan(running); // rule 10
+            return self.drop_plan(running, replay::Order::Rank); // rule 10
+        }
+        let now = C::now();
+        if replay.is_behind(member, self.since, now, tally) {
+            return self.drop_plan(running, replay::Order::Arrival); // rule 11
         }
         if replay.follows(member) {
-            let burst = C::now() - self.since;
+            let burst = now - self.since;
             let tick = replay.ticked(member, burst, !self.queue.is_empty(), tally);
             if !replay.follows(member) {
                 running.state().slice.end_turn(); // demoted: to the end of the queue

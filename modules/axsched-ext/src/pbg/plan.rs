@@ -71,7 +71,7 @@
 //! for both questions: with the mean for one and the most for the other, putting
 //! the longest last may cost a shorter one its latest time.
 //!
-//! **Cost.** n tasks: n log n comparisons. A plan has 56 bytes a task, 16 a step (at
+//! **Cost.** n tasks: n log n comparisons. A plan has 64 bytes a task, 16 a step (at
 //! least one a task, at most [`MAX_PHASES`](super::stored::MAX_PHASES)) and 24 a late
 //! task; making it takes 40 more a task, and 16 more if any has a latest time.
 //! A replay of n tasks with latest times is one of n bands.
@@ -89,7 +89,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::reserved;
-use super::stored::{Ended, Figure, PhaseOrder, StoredProfile, StoredTask};
+use super::stored::{Ended, Figure, Figures, PhaseOrder, StoredProfile, StoredTask};
 use crate::syscall::Error;
 use crate::units::{Counts, TaskKey};
 
@@ -159,6 +159,8 @@ pub struct PlannedTask {
     pub run: Counts,
     /// The most that it used in any run.
     pub most: Counts,
+    /// How long it lived, from its spawn to its end: the mean of its runs.
+    pub turnaround: Counts,
     /// How often it yielded in the run in which it yielded most.
     pub yields: u64,
     /// What part of its time after a stretch is before it (rule 4). If it is not all of
@@ -221,7 +223,7 @@ const NO_DUE: u64 = u64::MAX;
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     use core::mem::size_of;
-    assert!(size_of::<PlannedTask>() == 56 && size_of::<Step>() == 16 && size_of::<Late>() == 24);
+    assert!(size_of::<PlannedTask>() == 64 && size_of::<Step>() == 16 && size_of::<Late>() == 24);
     assert!(size_of::<Candidate>() == 40 && size_of::<Longest>() == 16);
 };
 
@@ -237,6 +239,18 @@ fn latest(task: &StoredTask) -> Option<Counts> {
 /// The most CPU time of a task: how long it is where promises are made.
 fn most(task: &StoredTask) -> Counts {
     Counts(task.figures.run.most)
+}
+
+/// How long a task lived on average: on the CPU, ready or blocked.
+fn turnaround(task: &StoredTask) -> Counts {
+    let Figures {
+        run,
+        ready,
+        blocked,
+        ..
+    } = task.figures;
+    let parts = [run, ready, blocked].map(|part| Counts(part.mean(task.runs)));
+    parts.into_iter().fold(Counts::ZERO, Counts::saturating_add)
 }
 
 impl Plan {
@@ -316,6 +330,7 @@ impl Plan {
                     key_run: candidate.key_run,
                     run: Counts(figures.run.mean(task.runs)),
                     most: most(task),
+                    turnaround: turnaround(task),
                     yields: figures.yields.most,
                     weight: candidate.weight,
                     steps: candidate.steps.clone(),

@@ -9,11 +9,11 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::control::{Tally, Why, count};
+use super::control::{Tally, Why, add, count};
 use super::measure::MAX_TASKS;
 use super::plan::{Plan, Step, Weight};
 use super::stored::Label;
-use super::{Member, PbgState, reserved};
+use super::{Behind, Member, PbgState, reserved};
 use crate::event::Tick;
 use crate::queue::{Queue, Slot};
 use crate::syscall::Error;
@@ -56,6 +56,19 @@ const NOISE: u64 = 4;
 /// are sorted by what that is, but for this many at most: so a return to
 /// the ready set takes no longer, and what is lost is the order among those behind.
 const MOST_PASSED: usize = 64;
+
+/// The replay is behind when its tasks together are late by more than one in so many of
+/// all the turnaround that was measured (rule 11). Twenty, as what differs by less from one
+/// run to the next is the phase of the timer tick, and nobody's order.
+pub const BEHIND_BEYOND: u64 = 20;
+
+/// Of the time that a task is late, so many times what it has used beyond its record is its
+/// own doing (rule 11). Who waits for another is hardly ever on the CPU; who has more to do
+/// than recorded has at least a tenth of it, with the others of the fallback queue.
+pub const LATE_BY_ITSELF: u64 = 64;
+
+/// The tasks that a tick looks at for rule 11, so that it takes no longer in a large plan.
+const LOOKS_A_TICK: usize = 64;
 
 /// What a tick counts for, where a handover counts for one.
 const OVERRUN_TICK_POINTS: u8 = OVERRUN_HANDOVERS / OVERRUN_TICKS;
@@ -129,6 +142,11 @@ struct Entry {
     like_it: u64,
     /// What it should use in all.
     run: Counts,
+    /// How long it lived when it was measured, when it was spawned, and when it last gave
+    /// the CPU away or was spawned. Unless it is `ready` or runs, it may have ended then.
+    life: Counts,
+    born: Counts,
+    seen: Counts,
     /// Of the table's steps, those to come after these.
     steps: Range<u32>,
     /// The ranks of its band.
@@ -136,9 +154,13 @@ struct Entry {
     /// Where it is ready, or was last.
     place: u32,
     children: u32,
+    /// The how-many-th of the plan's tasks to come.
+    arrival: u32,
     /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
     overrun: u8,
     taken: bool,
+    /// It waits for the CPU, in whichever queue.
+    ready: bool,
     weight: Weight,
 }
 
@@ -196,6 +218,30 @@ impl Entry {
         }
     }
 
+    /// What it has used beyond its record, with the burst that it is in.
+    fn surplus(&self, burst: Option<Counts>) -> Counts {
+        let used = self.used.saturating_add(burst.unwrap_or(Counts::ZERO));
+        Counts(used.0.saturating_sub(self.run.0))
+    }
+
+    /// How much later it is at `now` than it was when it was measured, or earlier:
+    /// by how much it adds to what all tasks have lived, less what they had lived by then in
+    /// the measured run. `burst` is what it has run for since it was charged last, if it
+    /// has the CPU.
+    fn late(&self, now: Counts, burst: Option<Counts>) -> i128 {
+        let age = now - self.born;
+        let lived = if self.ready || burst.is_some() {
+            age
+        } else {
+            self.seen - self.born
+        };
+        if lived <= self.life {
+            return i128::from(lived.0) - i128::from(age.min(self.life).0);
+        }
+        let own = self.surplus(burst).saturating_mul(LATE_BY_ITSELF);
+        i128::from((lived - self.life).0.saturating_sub(own.0))
+    }
+
     /// The yields that it may make in all (rule 8).
     const fn may_yield(&self) -> u64 {
         self.most_yields
@@ -232,6 +278,8 @@ pub struct Table {
     /// By rank, empty: see [`Replay::new`].
     places: Box<[Queue<(), PbgState>]>,
     ready: RankSet,
+    /// Tasks of the plan that have come.
+    arrivals: u32,
     root_children: u32,
     /// Ticks since a task outside the plan had its last turn, or since there was
     /// none ready (rule 7).
@@ -248,6 +296,26 @@ pub struct Table {
     /// A tick has hit a planned task since it had it last.
     root_may: bool,
     dropped: bool,
+    watch: Watch,
+}
+
+/// The watch over the replay as a whole (rule 11): a round over all tasks, some of them at
+/// each tick.
+struct Watch {
+    when_behind: Behind,
+    found_behind: bool,
+    /// The rank that the round has come to.
+    next: u32,
+    /// By how much the tasks before it are late together, and what they have used beyond
+    /// their record.
+    late: i128,
+    surplus: Counts,
+    /// The latest of them, and by how much.
+    latest: (i128, u32),
+    /// What unknown tasks have used.
+    unknown: Counts,
+    /// By how much all may be late together.
+    allowed: Counts,
 }
 
 /// What a planned task takes, in bytes.
@@ -256,7 +324,7 @@ pub const ENTRY_BYTES: usize = size_of::<Entry>()
     + size_of::<Counts>()
     + size_of::<Queue<(), PbgState>>();
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(ENTRY_BYTES == 160);
+const _: () = assert!(ENTRY_BYTES == 192);
 
 fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
     let mut vec = reserved(items.len())?;
@@ -265,8 +333,14 @@ fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> 
 }
 
 impl Table {
-    pub fn new(plan: &Plan) -> Result<Self, Error> {
+    pub fn new(plan: &Plan, when_behind: Behind) -> Result<Self, Error> {
         let tasks = plan.tasks();
+        // Where the user has asked for another order than the shortest first, it may
+        // well be slower.
+        let is_asked_for = tasks.last().is_some_and(|last| last.band > 0);
+        let measured = tasks.iter().fold(Counts::ZERO, |sum, task| {
+            sum.saturating_add(task.turnaround)
+        });
         let mut by_key = boxed(
             tasks
                 .iter()
@@ -288,12 +362,17 @@ impl Table {
                 done: Counts::ZERO,
                 like_it: 0,
                 run: task.run,
+                life: task.turnaround,
+                born: Counts::ZERO,
+                seen: Counts::ZERO,
                 steps: task.steps.clone(),
                 band: 0..0,
                 place: 0,
                 children: 0,
+                arrival: 0,
                 overrun: 0,
                 taken: false,
+                ready: false,
                 weight: task.weight,
             };
             entry.next_stretch(&steps);
@@ -314,6 +393,7 @@ impl Table {
             runs: boxed(tasks.iter().map(|task| task.key_run))?,
             places: boxed(tasks.iter().map(|_| Queue::new()))?,
             ready: RankSet::EMPTY,
+            arrivals: 0,
             root_children: 0,
             plan_ticks: 0,
             turn_due: false,
@@ -322,6 +402,20 @@ impl Table {
             root_ran: false,
             root_may: true,
             dropped: false,
+            watch: Watch {
+                when_behind: if is_asked_for {
+                    Behind::Keep
+                } else {
+                    when_behind
+                },
+                found_behind: false,
+                next: 0,
+                late: 0,
+                surplus: Counts::ZERO,
+                latest: (0, 0),
+                unknown: Counts::ZERO,
+                allowed: Counts(measured.0 / BEHIND_BEYOND),
+            },
         })
     }
 
@@ -333,6 +427,15 @@ impl Table {
         let at = band.partition_point(|&run| run < remains);
         start as usize + at.min(band.len() - 1)
     }
+}
+
+/// In which order ready tasks leave a plan that is given up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// By the plan.
+    Rank,
+    /// As they came.
+    Arrival,
 }
 
 /// A plan that is being followed by a scheduler of tasks `T`.
@@ -357,8 +460,15 @@ impl<T> Replay<T> {
         }
     }
 
-    /// A task was spawned by `parent`; says which member it is (rules 1 and 6).
-    pub fn spawned(&mut self, parent: Member, label: Option<&Label>, tally: &Tally) -> Member {
+    /// A task was spawned by `parent`; says which member it is (rules 1 and 6). It is
+    /// ready.
+    pub fn spawned(
+        &mut self,
+        parent: Member,
+        label: Option<&Label>,
+        now: Counts,
+        tally: &Tally,
+    ) -> Member {
         let table = &mut self.table;
         let place = match parent.index() {
             Some(rank) => {
@@ -382,7 +492,12 @@ impl<T> Replay<T> {
             let rank = table.by_key[found].1;
             let entry = &mut table.entries[rank as usize];
             if !core::mem::replace(&mut entry.taken, true) {
+                (entry.born, entry.seen) = (now, now);
+                entry.ready = true;
+                entry.arrival = table.arrivals;
+                table.arrivals += 1;
                 count(&tally.matched);
+                add(&tally.measured, entry.life);
                 return Member::of(rank);
             }
         }
@@ -398,6 +513,14 @@ impl<T> Replay<T> {
             && member
                 .index()
                 .is_some_and(|rank| !self.table.entries[rank].demoted())
+    }
+
+    /// `member` waits for the CPU, by the plan or not.
+    #[inline]
+    pub fn waits(&mut self, member: Member) {
+        if let Some(rank) = member.index() {
+            self.table.entries[rank].ready = true;
+        }
     }
 
     /// `task`, which the plan knows as `member`, is ready for the first time.
@@ -515,10 +638,15 @@ impl<T> Replay<T> {
         }
     }
 
-    /// The yields that `member` may still make without being looked at.
+    /// `member` has the CPU. The yields that it may make without being looked at.
     #[inline]
-    pub fn grant(&self, member: Member) -> i64 {
-        let entry = &self.table.entries[member.rank()];
+    pub fn dispatched(&mut self, member: Member) -> i64 {
+        let Some(rank) = member.index() else { return 0 };
+        let entry = &mut self.table.entries[rank];
+        entry.ready = false;
+        if entry.demoted() || self.table.dropped {
+            return 0;
+        }
         let left = entry.may_yield().saturating_sub(entry.yields);
         left.min(i64::MAX as u64) as i64
     }
@@ -543,14 +671,23 @@ impl<T> Replay<T> {
             let entry = &mut self.table.entries[rank];
             entry.used += burst;
             entry.done += burst;
+        } else if member == Member::UNKNOWN {
+            self.table.watch.unknown += burst;
         }
     }
 
     /// The CPU goes over from `member` to another. If that demotes it and it is ready,
     /// it is given out: it has stood in its place since it came back.
     #[inline]
-    pub fn handed_over(&mut self, member: Member, tally: &Tally) -> Option<Handle<T>> {
+    pub fn handed_over(
+        &mut self,
+        member: Member,
+        now: Counts,
+        tally: &Tally,
+    ) -> Option<Handle<T>> {
         let entry = &mut self.table.entries[member.index()?];
+        add(&tally.lived, now - entry.seen);
+        entry.seen = now;
         let followed = !entry.demoted();
         entry.watch(entry.used, 1, tally);
         if followed && entry.demoted() {
@@ -630,16 +767,90 @@ impl<T> Replay<T> {
         !self.table.dropped && 3 * demoted > 2 * self.table.entries.len()
     }
 
-    /// Gives the plan up; `each` gets the ready tasks by rank. Once, and linear.
+    /// Rule 11: whether a tick finds the replay behind what was measured, and the plan is to
+    /// be dropped for that. It hit `running`, which was charged last at `since`.
+    pub fn is_behind(
+        &mut self,
+        running: Member,
+        since: Counts,
+        now: Counts,
+        tally: &Tally,
+    ) -> bool {
+        let Table {
+            entries,
+            watch,
+            dropped,
+            ..
+        } = &mut self.table;
+        if *dropped || watch.found_behind {
+            return false;
+        }
+        let first = watch.next as usize;
+        let end = entries.len().min(first + LOOKS_A_TICK);
+        for (rank, entry) in (first as u32..).zip(&entries[first..end]) {
+            if entry.taken {
+                let burst = (running == Member::of(rank)).then_some(now - since);
+                let late = entry.late(now, burst);
+                watch.late += late;
+                watch.surplus += entry.surplus(burst);
+                watch.latest = watch.latest.max((late, rank));
+            }
+        }
+        watch.next = end as u32;
+        if end < entries.len() {
+            return false;
+        }
+        watch.next = 0;
+        let (late, (_, latest)) = (
+            core::mem::take(&mut watch.late),
+            core::mem::take(&mut watch.latest),
+        );
+        // What the measured run did not have would have made all that are there late, too.
+        let mut new = core::mem::take(&mut watch.surplus).saturating_add(watch.unknown);
+        if running == Member::UNKNOWN {
+            new += now - since;
+        }
+        let excused = new.saturating_mul(entries.len() as u64);
+        if late <= i128::from(watch.allowed.0) + i128::from(excused.0) {
+            return false;
+        }
+        watch.found_behind = true;
+        tally.behind.store(true, Relaxed);
+        let Entry {
+            key, life, born, ..
+        } = &entries[latest as usize];
+        tally.diverged(Why::Turnaround, *key, life.0, (now - *born).0);
+        watch.when_behind == Behind::GiveUp
+    }
+
+    /// Gives the plan up; `each` gets the ready tasks in that order. Once, and linear.
     #[cold]
-    pub fn drop_plan(&mut self, mut each: impl FnMut(Handle<T>), tally: &Tally) {
+    pub fn drop_plan(&mut self, order: Order, mut each: impl FnMut(Handle<T>), tally: &Tally) {
         self.table.dropped = true;
         tally.dropped.store(true, Relaxed);
         if let Some(root) = self.root.take() {
             each(root);
         }
+        if order == Order::Arrival {
+            self.sort_by_arrival();
+        }
         while let Some(place) = self.table.ready.first() {
             each(self.take(place));
+        }
+    }
+
+    /// Has the ready tasks stand where they would if the ranks were by arrival.
+    fn sort_by_arrival(&mut self) {
+        let mut all = Queue::new();
+        while let Some(place) = self.table.ready.first() {
+            all.push_back(self.take(place));
+        }
+        while let Some(task) = all.pop_front() {
+            let entry = &mut self.table.entries[task.state().member().rank()];
+            let place = entry.arrival as usize; // below the number of places: each comes once
+            entry.place = entry.arrival;
+            self.places[place].push_back(task);
+            self.table.ready.insert(place);
         }
     }
 

@@ -1277,7 +1277,8 @@ fn rule_8_running_as_planned_is_never_demoted() {
 
 #[test]
 fn rule_8_time_before_a_block_counts_too() {
-    let mut cpu = replaying(&[("blocks", 10)]);
+    let mut cpu = measured(&[("blocks", 10)]);
+    cpu.control.start_pbg_with(Behind::Keep).unwrap(); // asleep for so long
     cpu.spawn("blocks");
     cpu.block();
     for _ in 0..3 {

@@ -6,6 +6,7 @@ mod clock;
 mod endings;
 mod handle;
 mod meter;
+mod polls;
 mod rewrite;
 mod share;
 mod tasks;
@@ -19,7 +20,7 @@ use sched_tests_common::{
     runner::{print_heading, print_lines, setting},
 };
 
-const CASES: [(&str, fn()); 16] = [
+const CASES: [(&str, fn()); 20] = [
     ("clock", clock::run),
     ("meter", meter::run),
     ("tasks", tasks::run),
@@ -33,6 +34,10 @@ const CASES: [(&str, fn()); 16] = [
     ("changed-less", changed::less),
     ("changed-order", changed::order),
     ("changed-order-labelled", changed::order_labelled),
+    ("poll-sleep", polls::small),
+    ("poll-sleep-gate", polls::gate),
+    ("poll-sleep-long", polls::long),
+    ("poll-yield", polls::yields),
     ("panic", endings::panic),
     ("hang", endings::hang),
     ("fail", endings::fail),

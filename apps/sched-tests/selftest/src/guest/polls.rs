@@ -1,0 +1,113 @@
+//! A program whose tasks wait for one another by polling: a task looks at a flag, gives the
+//! CPU away, and looks again, until another has done its work.
+//!
+//! A record does not say who waits for whom. A poller that was measured after the one that
+//! it waits for has looked once and was done: the plan takes it for the shortest and has it
+//! look first, in vain, and a sleep lasts until the next tick. So a replay may be slower
+//! than what was measured, and then PBG says so and gives the plan up. The case passes if
+//! the replay takes 1.05 times the measured average turnaround at most, or is said to be
+//! behind; and, where it has ticks enough to notice, gives the plan up.
+//!
+//! | case | tasks, in the order of their spawns | look again after | what is to be seen |
+//! |---|---|---|---|
+//! | `poll-sleep` | four of 1 to 4 ms, a poller after each | a sleep to the next tick | behind, said at the end |
+//! | `poll-sleep-gate` | one of 45 ms, 24 pollers for it, 24 of 40 ms | the same | behind, given up |
+//! | `poll-sleep-long` | four of 100 to 400 ms, a poller after each | the same | not behind |
+//! | `poll-yield` | those of `poll-sleep` | a yield | either |
+
+use alloc::{format, sync::Arc, vec::Vec};
+use core::{
+    sync::atomic::{AtomicBool, Ordering::*},
+    time::Duration,
+};
+
+use axsched_ext::{pbg::CONTROL, syscall};
+use sched_tests_common::{
+    App, Task,
+    platform::println,
+    results::{Phase, Question},
+    runner::{TaskCtx, print_lines, run_phase, setting},
+    work,
+};
+
+/// Rounds of the loop in a millisecond under icount.
+const ROUNDS_MS: u64 = 500_000;
+
+/// How a poller waits before it looks again.
+type Wait = fn(&TaskCtx);
+
+fn sleep(ctx: &TaskCtx) {
+    ctx.wait_io(Duration::from_millis(1)); // to the next tick
+}
+
+/// Tasks of so many milliseconds, each followed by so many pollers for it.
+fn program(kinds: &[(u64, usize)], wait: Wait) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for (i, &(run_ms, pollers)) in kinds.iter().enumerate() {
+        let done = Arc::new(AtomicBool::new(false));
+        for j in 0..pollers {
+            let done = done.clone();
+            let poller = Task::new(format!("poller{i}.{j}"), move |ctx| {
+                while !done.load(Acquire) {
+                    wait(ctx);
+                }
+                true
+            });
+            tasks.push(poller);
+        }
+        let worker = Task::new(format!("worker{i}"), move |_| {
+            let right = work::spin(1, run_ms * ROUNDS_MS) == work::jump(1, run_ms * ROUNDS_MS);
+            done.store(true, Release);
+            right
+        });
+        let at = tasks.len() - pollers;
+        tasks.insert(at, worker);
+    }
+    tasks
+}
+
+const SMALL: [(u64, usize); 4] = [(3, 1), (1, 1), (4, 1), (2, 1)];
+const LONG: [(u64, usize); 4] = [(300, 1), (100, 1), (400, 1), (200, 1)];
+/// Of less than a slice of round robin, which is 50 ms.
+const GATE: [(u64, usize); 25] = {
+    let mut kinds = [(40, 0); 25];
+    kinds[0] = (45, 24);
+    kinds
+};
+
+pub fn small() {
+    run("selftest-poll-sleep", |_| program(&SMALL, sleep));
+}
+pub fn gate() {
+    run("selftest-poll-sleep-gate", |_| program(&GATE, sleep));
+}
+pub fn long() {
+    run("selftest-poll-sleep-long", |_| program(&LONG, sleep));
+}
+pub fn yields() {
+    run("selftest-poll-yield", |_| {
+        program(&SMALL, TaskCtx::yield_now)
+    });
+}
+
+fn run(name: &'static str, tasks: fn(u64) -> Vec<Task>) {
+    let app = App {
+        name,
+        question: Question::Ends,
+        tasks,
+        holds_handles: false,
+    };
+    let mut planned = syscall::measure_start();
+    let measure = run_phase(&app, "measure");
+    planned = planned.and_then(|()| syscall::measure_end().and_then(|_| syscall::start_pbg()).map(drop));
+    let replay = run_phase(&app, "replay");
+    let Ok(status) = CONTROL.status() else {
+        println!("no status");
+        return super::verdict(false);
+    };
+    println!("{status}");
+    let [measured_ns, replayed_ns] = [&measure, &replay].map(Phase::avg_turnaround_ns);
+    println!("average turnaround {replayed_ns} ns, measured {measured_ns} ns\n");
+    let _ = planned;
+    print_lines(&setting(name), &[measure, replay]);
+}
