@@ -19,7 +19,9 @@ use axsched_ext::model::{
     Config, CpuMask, Failure, Label, MaxWait, ModelTask, Op, Program, Report, State, TaskId,
     Violation, What, run,
 };
-use axsched_ext::pbg::{Behind, Mailbox, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Phase, Status};
+use axsched_ext::pbg::{
+    Behind, Mailbox, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Phase, Status,
+};
 use axsched_ext::sjf::{self, SjfScheduler};
 use axsched_ext::{
     BaseScheduler, CfsTask, FifoScheduler, FifoTask, MlfqTask, RrScheduler, RrTask, SjfTask,
@@ -1498,12 +1500,17 @@ fn polling(n: u64, first_queue: u8) -> Vec<Vec<Op>> {
     let rng = &mut Rng(n);
     let mut tasks = Vec::new();
     // From shorter than a tick to longer than a slice of round robin.
-    let longest = [8, 40, 300][n as usize % 3];
+    let longest = [8, 40, 300, 48][n as usize % 4];
+    // In every fourth program, one for which many wait.
+    let gate = (n % 4 == 3).then(|| first_queue + rng.below(3) as u8);
     for queue in first_queue..first_queue + 2 + rng.below(10) as u8 {
         let resched = false;
         let work = Op::Run((1 + rng.below(longest)) * 1000);
         tasks.push(vec![work, Op::Notify { queue, resched }]);
-        let pollers = [0, 0, 1, 1, 2, 8][rng.below(6) as usize];
+        let pollers = match gate {
+            Some(gate) => 24 * u64::from(queue == gate),
+            None => [0, 0, 1, 1, 2, 8][rng.below(6) as usize],
+        };
         for _ in 0..pollers {
             let units = 1000;
             let mut poller = vec![Op::Run(5), Op::SleepUntil { queue, units }];
@@ -1529,9 +1536,10 @@ impl Rng {
     }
 }
 
-/// The turnarounds of `tasks` measured and replayed, together, and what the status says.
-fn measured_and_replayed(tasks: fn(u64, u8) -> Vec<Vec<Op>>, n: u64, start: u32) -> ([u64; 2], Status) {
-    let (first, again) = (tasks(n, 1), tasks(n, 101));
+/// The turnarounds of polling program `n` measured and replayed, each added up, and what the
+/// status says.
+fn measured_and_replayed(n: u64, start: u32) -> ([u64; 2], Status) {
+    let (first, again) = (polling(n, 1), polling(n, 101));
     let config = pbg_config(Config {
         tick_period: TICK_MICROS,
         ..Config::default()
@@ -1550,26 +1558,34 @@ fn measured_and_replayed(tasks: fn(u64, u8) -> Vec<Vec<Op>>, n: u64, start: u32)
     ([measured, replayed], PerThread::control().status().unwrap())
 }
 
-/// Rule 11 over polling programs.
+/// Rule 11 over polling programs: whatever is slower than it was measured by more than a
+/// twentieth is told; and to give the plan up pays. (On average over the 300 the replay takes
+/// 0.692 times as long as what was measured. 15 would be slower and 14 are, by up to 1.34;
+/// five are given up, of which one takes 1.02 in place of 1.31, and none loses a tenth.)
 #[test]
-fn pbg_replay_that_is_slower_than_measured_is_told() {
+fn pbg_replay_that_is_slower_than_measured_is_told_and_given_up() {
     let (mut slower, mut dropped) = (0, 0);
-    let (mut sum, mut sum_kept) = (0.0, 0.0);
-    let mut worst = 0.0_f64;
+    let [mut sum, mut sum_if_kept, mut gain] = [0.0, 0.0, 0.0_f64];
     for n in 0..300 {
-        let tasks = polling(n, 1);
-        let ([measured, replayed], status) = measured_and_replayed(polling, n, START_PBG);
-        let ([_, kept], _) = measured_and_replayed(polling, n, START_PBG_AND_KEEP);
-        slower += u64::from(replayed * 20 > measured * 21);
-        dropped += u64::from(status.dropped);
-        let r = replayed as f64 / measured as f64;
-        let k = kept as f64 / measured as f64;
-        worst = worst.max(r);
-        sum += r;
-        sum_kept += k;
-        eprintln!("{n} {} {r:.3} {k:.3} {} {} {}", tasks.len(), status.behind, status.dropped, status.demoted);
+        let ([measured, replayed], status) = measured_and_replayed(n, START_PBG);
+        let is_slower = replayed * 20 > measured * 21;
+        assert!(status.behind || !is_slower, "program {n}: {status}");
+        let ([_, kept], if_kept) = measured_and_replayed(n, START_PBG_AND_KEEP);
+        assert!(!if_kept.dropped, "program {n}: {if_kept}");
+        let [replayed, kept] = [replayed, kept].map(|sum| sum as f64 / measured as f64);
+        assert!(replayed <= 1.1 * kept, "program {n}: {replayed}, {kept}");
+        slower += u32::from(is_slower);
+        dropped += u32::from(status.dropped);
+        sum += replayed;
+        sum_if_kept += kept;
+        gain = gain.max(kept - replayed);
     }
-    panic!("{slower} {dropped} {sum} {sum_kept} {worst}");
+    assert!((1..=20).contains(&slower), "{slower}");
+    assert!((1..=10).contains(&dropped), "{dropped}");
+    assert!(
+        sum <= sum_if_kept && gain > 0.25,
+        "{sum}, {sum_if_kept}, {gain}"
+    );
 }
 
 /// How long the jobs of the app `batch` take, in milliseconds, which of them wait, and
@@ -1656,6 +1672,11 @@ fn pbg_replay_has_no_cliff_in_the_number_of_waits() {
             let first = batch(waiting, waits, 0);
             let both = measured_then_replayed(&first, &batch(waiting, waits, BATCH.len()));
             let planned = average(&run_pbg(&config, &both).unwrap());
+            let status = PerThread::control().status().unwrap();
+            assert!(
+                !status.behind && !status.dropped,
+                "{waiting:?}, {waits}: {status}"
+            );
             let made = |_| SjfScheduler::<_, VirtualClock>::new();
             let sjf = average(&run(&config, &first, made, SjfTask::new).unwrap());
             let at = format!("{waiting:?}, {waits} waits");

@@ -62,14 +62,14 @@
 //!     proof of the optimality of the shortest remaining processing time discipline, 1968),
 //!     unless one waits for another, which a record does not say. So it is told by the
 //!     turnaround: when the tasks that have come are later than when they were measured, by
-//!     more than 1/[`BEHIND_BEYOND`] of all measured turnaround together, the replay is
-//!     behind, and the plan is dropped at that tick: all that are ready go to the fallback
-//!     queue in the order in which they came. Not counted are [`LATE_BY_ITSELF`] times
-//!     what a late task has used beyond its record, and, for each task of the plan, what
-//!     tasks have used beyond their record and unknown ones in all. The plan stays if the
-//!     call that started it says so ([`Behind`]), or if the user has set priorities or
-//!     latest times. After the last task's end the status tells by the same measure, with
-//!     nothing left out, whether the replay was slower.
+//!     more than 1/[`BEHIND_BEYOND`] of all measured turnaround together and a tick for each
+//!     task of the plan, the replay is behind, and the plan is dropped at that tick: all that
+//!     are ready go to the fallback queue, first those that are late, as they came, and
+//!     then the others, by rank. Not counted are [`LATE_BY_ITSELF`] times what a late task has used beyond its record, and,
+//!     for each task of the plan, what all have used beyond their record and unknown
+//!     tasks at all. The plan stays if the call that started it says so ([`Behind`]), or if
+//!     the user has set priorities or latest times. After the last task's end the status
+//!     tells, with nothing left out, whether the replay was slower.
 //!
 //! **Cost.** Measuring adds to a switch one counter read and six memory
 //! accesses. Following the plan, a
@@ -416,11 +416,11 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
 
     /// Rules 10 and 11: from this tick on, round robin runs.
     #[cold]
-    fn drop_plan(&mut self, running: &PbgTask<T>, order: replay::Order) -> Tick {
+    fn drop_plan(&mut self, running: &PbgTask<T>) -> Tick {
         self.stop_keeping();
         if let Some(replay) = &mut self.replay {
             let queue = &mut self.queue;
-            replay.drop_plan(order, |task| queue.push_back(task), &M::control().tally);
+            replay.drop_plan(|task| queue.push_back(task), &M::control().tally);
         }
         running.state().slice.tick()
     }
@@ -609,11 +609,11 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
         let tally = &control.tally;
         let member = self.member;
         if replay.is_refuted(tally) {
-            return self.drop_plan(running, replay::Order::Rank); // rule 10
+            return self.drop_plan(running); // rule 10
         }
         let now = C::now();
         if replay.is_behind(member, self.since, now, tally) {
-            return self.drop_plan(running, replay::Order::Arrival); // rule 11
+            return self.drop_plan(running); // rule 11
         }
         if replay.follows(member) {
             let burst = now - self.since;

@@ -89,7 +89,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::reserved;
-use super::stored::{Ended, Figure, Figures, PhaseOrder, StoredProfile, StoredTask};
+use super::stored::{Ended, Figure, PhaseOrder, StoredProfile, StoredTask};
 use crate::syscall::Error;
 use crate::units::{Counts, TaskKey};
 
@@ -241,18 +241,6 @@ fn most(task: &StoredTask) -> Counts {
     Counts(task.figures.run.most)
 }
 
-/// How long a task lived on average: on the CPU, ready or blocked.
-fn turnaround(task: &StoredTask) -> Counts {
-    let Figures {
-        run,
-        ready,
-        blocked,
-        ..
-    } = task.figures;
-    let parts = [run, ready, blocked].map(|part| Counts(part.mean(task.runs)));
-    parts.into_iter().fold(Counts::ZERO, Counts::saturating_add)
-}
-
 impl Plan {
     /// The plan of a profile that keeps its rules
     /// ([`validate`](StoredProfile::validate)): every task once, by rank. The
@@ -330,7 +318,7 @@ impl Plan {
                     key_run: candidate.key_run,
                     run: Counts(figures.run.mean(task.runs)),
                     most: most(task),
-                    turnaround: turnaround(task),
+                    turnaround: task.turnaround(),
                     yields: figures.yields.most,
                     weight: candidate.weight,
                     steps: candidate.steps.clone(),

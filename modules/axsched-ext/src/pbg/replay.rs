@@ -58,8 +58,8 @@ const NOISE: u64 = 4;
 const MOST_PASSED: usize = 64;
 
 /// The replay is behind when its tasks together are late by more than one in so many of
-/// all the turnaround that was measured (rule 11). Twenty, as what differs by less from one
-/// run to the next is the phase of the timer tick, and nobody's order.
+/// all the turnaround that was measured (rule 11), and by a tick each. Twenty, as less than
+/// that is no reason to lose what a plan gains.
 pub const BEHIND_BEYOND: u64 = 20;
 
 /// Of the time that a task is late, so many times what it has used beyond its record is its
@@ -154,8 +154,6 @@ struct Entry {
     /// Where it is ready, or was last.
     place: u32,
     children: u32,
-    /// The how-many-th of the plan's tasks to come.
-    arrival: u32,
     /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
     overrun: u8,
     taken: bool,
@@ -278,8 +276,6 @@ pub struct Table {
     /// By rank, empty: see [`Replay::new`].
     places: Box<[Queue<(), PbgState>]>,
     ready: RankSet,
-    /// Tasks of the plan that have come.
-    arrivals: u32,
     root_children: u32,
     /// Ticks since a task outside the plan had its last turn, or since there was
     /// none ready (rule 7).
@@ -314,8 +310,11 @@ struct Watch {
     latest: (i128, u32),
     /// What unknown tasks have used.
     unknown: Counts,
-    /// By how much all may be late together.
+    /// By how much all may be late together, but for the ticks.
     allowed: Counts,
+    /// When a tick came last, and the shortest time between two.
+    ticked: Option<Counts>,
+    tick: Counts,
 }
 
 /// What a planned task takes, in bytes.
@@ -324,7 +323,7 @@ pub const ENTRY_BYTES: usize = size_of::<Entry>()
     + size_of::<Counts>()
     + size_of::<Queue<(), PbgState>>();
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(ENTRY_BYTES == 192);
+const _: () = assert!(ENTRY_BYTES == 184);
 
 fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
     let mut vec = reserved(items.len())?;
@@ -369,7 +368,6 @@ impl Table {
                 band: 0..0,
                 place: 0,
                 children: 0,
-                arrival: 0,
                 overrun: 0,
                 taken: false,
                 ready: false,
@@ -393,7 +391,6 @@ impl Table {
             runs: boxed(tasks.iter().map(|task| task.key_run))?,
             places: boxed(tasks.iter().map(|_| Queue::new()))?,
             ready: RankSet::EMPTY,
-            arrivals: 0,
             root_children: 0,
             plan_ticks: 0,
             turn_due: false,
@@ -415,6 +412,8 @@ impl Table {
                 latest: (0, 0),
                 unknown: Counts::ZERO,
                 allowed: Counts(measured.0 / BEHIND_BEYOND),
+                ticked: None,
+                tick: Counts(u64::MAX),
             },
         })
     }
@@ -427,15 +426,6 @@ impl Table {
         let at = band.partition_point(|&run| run < remains);
         start as usize + at.min(band.len() - 1)
     }
-}
-
-/// In which order ready tasks leave a plan that is given up.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// By the plan.
-    Rank,
-    /// As they came.
-    Arrival,
 }
 
 /// A plan that is being followed by a scheduler of tasks `T`.
@@ -494,8 +484,6 @@ impl<T> Replay<T> {
             if !core::mem::replace(&mut entry.taken, true) {
                 (entry.born, entry.seen) = (now, now);
                 entry.ready = true;
-                entry.arrival = table.arrivals;
-                table.arrivals += 1;
                 count(&tally.matched);
                 add(&tally.measured, entry.life);
                 return Member::of(rank);
@@ -679,12 +667,7 @@ impl<T> Replay<T> {
     /// The CPU goes over from `member` to another. If that demotes it and it is ready,
     /// it is given out: it has stood in its place since it came back.
     #[inline]
-    pub fn handed_over(
-        &mut self,
-        member: Member,
-        now: Counts,
-        tally: &Tally,
-    ) -> Option<Handle<T>> {
+    pub fn handed_over(&mut self, member: Member, now: Counts, tally: &Tally) -> Option<Handle<T>> {
         let entry = &mut self.table.entries[member.index()?];
         add(&tally.lived, now - entry.seen);
         entry.seen = now;
@@ -785,6 +768,11 @@ impl<T> Replay<T> {
         if *dropped || watch.found_behind {
             return false;
         }
+        if let Some(last) = watch.ticked.replace(now)
+            && now > last
+        {
+            watch.tick = watch.tick.min(now - last);
+        }
         let first = watch.next as usize;
         let end = entries.len().min(first + LOOKS_A_TICK);
         for (rank, entry) in (first as u32..).zip(&entries[first..end]) {
@@ -810,7 +798,9 @@ impl<T> Replay<T> {
         if running == Member::UNKNOWN {
             new += now - since;
         }
-        let excused = new.saturating_mul(entries.len() as u64);
+        // And a sleep lasts until a tick, in whatever order they run.
+        let each = new.saturating_add(watch.tick);
+        let excused = each.saturating_mul(entries.len() as u64);
         if late <= i128::from(watch.allowed.0) + i128::from(excused.0) {
             return false;
         }
@@ -820,37 +810,52 @@ impl<T> Replay<T> {
             key, life, born, ..
         } = &entries[latest as usize];
         tally.diverged(Why::Turnaround, *key, life.0, (now - *born).0);
-        watch.when_behind == Behind::GiveUp
+        if watch.when_behind == Behind::Keep {
+            return false;
+        }
+        self.late_first(now);
+        true
     }
 
-    /// Gives the plan up; `each` gets the ready tasks in that order. Once, and linear.
+    /// Gives the plan up; `each` gets the ready tasks by rank, or by place. Once, and linear.
     #[cold]
-    pub fn drop_plan(&mut self, order: Order, mut each: impl FnMut(Handle<T>), tally: &Tally) {
+    pub fn drop_plan(&mut self, mut each: impl FnMut(Handle<T>), tally: &Tally) {
         self.table.dropped = true;
         tally.dropped.store(true, Relaxed);
         if let Some(root) = self.root.take() {
             each(root);
-        }
-        if order == Order::Arrival {
-            self.sort_by_arrival();
         }
         while let Some(place) = self.table.ready.first() {
             each(self.take(place));
         }
     }
 
-    /// Has the ready tasks stand where they would if the ranks were by arrival.
-    fn sort_by_arrival(&mut self) {
-        let mut all = Queue::new();
+    /// Has the ready tasks that are late at `now` stand before the others, in the order in
+    /// which they came; the others stay by rank. Once, and linear.
+    #[cold]
+    fn late_first(&mut self, now: Counts) {
+        let (mut late, mut others) = (Queue::new(), Queue::new());
         while let Some(place) = self.table.ready.first() {
-            all.push_back(self.take(place));
+            let task = self.take(place);
+            let entries = &self.table.entries;
+            let entry = &entries[task.state().member().rank()];
+            if entry.late(now, None) > 0 {
+                let earlier = |other: &Task<T, PbgState>| {
+                    entry.born < entries[other.state().member().rank()].born
+                };
+                late.push_before(task, MOST_PASSED, earlier);
+            } else {
+                others.push_back(task);
+            }
         }
-        while let Some(task) = all.pop_front() {
-            let entry = &mut self.table.entries[task.state().member().rank()];
-            let place = entry.arrival as usize; // below the number of places: each comes once
-            entry.place = entry.arrival;
-            self.places[place].push_back(task);
-            self.table.ready.insert(place);
+        let last = self.places.len() - 1;
+        for (place, mut group) in [(0, late), (last, others)] {
+            while let Some(task) = group.pop_front() {
+                let rank = task.state().member().rank();
+                self.table.entries[rank].place = place as u32;
+                self.places[place].push_back(task);
+                self.table.ready.insert(place);
+            }
         }
     }
 

@@ -193,6 +193,21 @@ pub struct StoredTask {
     pub phases: Phases,
 }
 
+impl StoredTask {
+    /// From its spawn to its end, on average over its runs: its time on a CPU, ready and
+    /// blocked.
+    pub fn turnaround(&self) -> Counts {
+        let Figures {
+            run,
+            ready,
+            blocked,
+            ..
+        } = self.figures;
+        let parts = [run, ready, blocked].map(|part| Counts(part.mean(self.runs)));
+        parts.into_iter().fold(Counts::ZERO, Counts::saturating_add)
+    }
+}
+
 /// What a task did, as figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
