@@ -13,7 +13,7 @@ use crate::{
     config,
     kept::{self, Found, Origin},
     platform::{self, println},
-    results::{Fate, Phase, Report},
+    results::{Fate, Phase, Replay, Report},
     runner::{App, run_phase},
 };
 
@@ -51,8 +51,10 @@ pub fn run(app: &App) -> Ran {
             name_late_tasks(&about);
             // A changed program may differ from its profile: that is no failure.
             let replay = run_phase(app, "replay");
+            let measured_ns = measured_ns(&about);
+            let report = measured_ns.and_then(|ns| followed(origin, ns, &replay));
             let mut outcome = Ran::of([replay].into());
-            outcome.reports.extend(followed(origin));
+            outcome.reports.extend(report);
             outcome
         }
         Found::Refused { origin, why } => {
@@ -106,12 +108,26 @@ const fn place(origin: Origin) -> &'static str {
     }
 }
 
+/// The average turnaround of the run that the present profile is of.
+fn measured_ns(about: &About) -> Option<u64> {
+    let profile = CONTROL.profile(about).ok()??;
+    let sum: u128 = (profile.tasks.iter())
+        .map(|task| u128::from(task.turnaround().0))
+        .sum();
+    let counts = sum / profile.tasks.len().max(1) as u128;
+    let ns = counts * 1_000_000_000 / u128::from(profile.header.frequency_hz.max(1));
+    u64::try_from(ns).ok()
+}
+
 /// The report of a replay that has ended.
-fn followed(origin: Origin) -> Option<Report> {
-    let status = CONTROL.status().ok()?;
+fn followed(origin: Origin, measured_ns: u64, replay: &Phase) -> Option<Report> {
     Some(Report {
         from: origin.name(),
-        fate: Fate::Followed(status.to_string()),
+        fate: Fate::Followed(Replay {
+            status: CONTROL.status().ok()?,
+            measured_ns,
+            replayed_ns: replay.avg_turnaround_ns(),
+        }),
     })
 }
 
@@ -148,9 +164,10 @@ fn measure_and_replay(app: &App, about: &About) -> Ran {
             .is_ok_and(|s| s.matched as usize == planned)
     };
     replay.pass &= planned.is_ok_and(all_matched);
+    let report = followed(Origin::Boot, measure.avg_turnaround_ns(), &replay);
     Ran {
         phases: [measure, replay].into(),
-        reports: followed(Origin::Boot).into_iter().collect(),
+        reports: report.into_iter().collect(),
         profile,
     }
 }

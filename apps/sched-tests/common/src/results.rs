@@ -17,13 +17,19 @@ mod account;
 mod srpt;
 mod table;
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 
+use axsched_ext::pbg::{self, Status};
 use serde::Serialize;
 
 pub use account::{Account, Unmetered};
 pub use srpt::srpt_average_ns;
 pub use table::table;
+use table::{ms, ratio};
 
 use crate::{trace::Timeline, work};
 
@@ -391,10 +397,51 @@ pub struct Report {
 /// How a profile was followed, or why it was not.
 #[derive(Clone, Debug)]
 pub enum Fate {
-    /// A JSON object that says how.
-    Followed(String),
+    /// How.
+    Followed(Replay),
     /// The reason.
     Refused(String),
+}
+
+/// How a profile was followed.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// By the scheduler.
+    pub status: Status,
+    /// The average turnaround of the run that the profile is of.
+    pub measured_ns: u64,
+    /// That of the replay.
+    pub replayed_ns: u64,
+}
+
+/// A replay is called slower than the measured run if its average turnaround is longer by
+/// more than one in so many: as PBG itself has it.
+const SLOWER_BY: u64 = pbg::BEHIND_BEYOND;
+
+impl Replay {
+    /// Whether it was slower than what was measured.
+    pub fn is_slower(&self) -> bool {
+        u128::from(self.replayed_ns) * u128::from(SLOWER_BY)
+            > u128::from(self.measured_ns) * u128::from(SLOWER_BY + 1)
+    }
+
+    /// A word to people where the plan was none to follow.
+    pub fn remark(&self) -> Option<String> {
+        if !self.is_slower() && !self.status.behind {
+            return None;
+        }
+        let plan = if self.status.dropped {
+            "gave its plan up"
+        } else {
+            "followed its plan to the end"
+        };
+        Some(format!(
+            "PBG was behind the measured run and {plan}: average turnaround {} ms, measured {} ({} times as long).\n",
+            ms(self.replayed_ns),
+            ms(self.measured_ns),
+            ratio(self.replayed_ns, self.measured_ns),
+        ))
+    }
 }
 
 /// The `SCHED-PBG` line of a report.
@@ -406,9 +453,13 @@ pub fn pbg_line(setting: &Setting, report: &Report) -> String {
         from: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         refused: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        measured_avg_turnaround_ns: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        slower: Option<bool>,
     }
-    let (status, refused) = match &report.fate {
-        Fate::Followed(status) => (Some(status), None),
+    let (replay, refused) = match &report.fate {
+        Fate::Followed(replay) => (Some(replay), None),
         Fate::Refused(why) => (None, Some(&**why)),
     };
     let head = line(
@@ -418,10 +469,12 @@ pub fn pbg_line(setting: &Setting, report: &Report) -> String {
             arch: setting.arch,
             from: report.from,
             refused,
+            measured_avg_turnaround_ns: replay.map(|replay| replay.measured_ns),
+            slower: replay.map(Replay::is_slower),
         },
     );
-    match status.and_then(|status| status.strip_prefix('{')) {
-        Some(keys) => format!("{},{keys}", head.trim_end_matches('}')),
+    match replay.map(|replay| replay.status.to_string()) {
+        Some(keys) => format!("{},{}", head.trim_end_matches('}'), &keys[1..]),
         None => head,
     }
 }
@@ -473,14 +526,44 @@ mod tests {
     #[test]
     fn pbg_lines() {
         let line = |fate| pbg_line(&SETTING, &Report { from: "disk", fate });
-        assert_eq!(
-            line(Fate::Followed(r#"{"planned":5,"why":"{}"}"#.into())),
-            r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","planned":5,"why":"{}"}"#
-        );
+        let head = r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","#;
+        for (replayed_ns, slower) in [(1_050, false), (1_051, true)] {
+            let replay = replay_of(replayed_ns);
+            let keys = &replay.status.to_string()[1..];
+            let own = format!(r#""measured_avg_turnaround_ns":1000,"slower":{slower},"#);
+            let line = line(Fate::Followed(replay.clone()));
+            assert_eq!(line, format!("{head}{own}{keys}"));
+        }
         assert_eq!(
             line(Fate::Refused("found `a\"b`".into())),
             r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","refused":"found `a\"b`"}"#
         );
+    }
+
+    fn replay_of(replayed_ns: u64) -> Replay {
+        Replay {
+            status: Status::default(),
+            measured_ns: 1_000,
+            replayed_ns,
+        }
+    }
+
+    #[test]
+    fn people_are_told_of_a_replay_that_is_slower() {
+        assert_eq!(replay_of(1_050).remark(), None);
+        let told = |replay: &Replay| replay.remark().unwrap();
+        let mut replay = replay_of(1_051_000);
+        replay.measured_ns = 1_000_000;
+        let figures = "average turnaround 1.051 ms, measured 1.000 (1.0510 times as long).\n";
+        let to_the_end = "PBG was behind the measured run and followed its plan to the end";
+        assert_eq!(told(&replay), format!("{to_the_end}: {figures}"));
+        replay.status.dropped = true;
+        assert!(told(&replay).contains("and gave its plan up: "));
+        // It made up for it.
+        replay.replayed_ns = 900_000;
+        assert_eq!(replay.remark(), None);
+        replay.status.behind = true;
+        assert!(told(&replay).contains("(0.9000 times as long)"));
     }
 
     fn phase() -> Phase {

@@ -26,7 +26,7 @@ use crate::{
     kept,
     pbg::{self, Ran},
     platform::{self, Figures, Gate, Terms, Watch, println},
-    results::{self, Account, Phase, Question, Setting, TaskResult},
+    results::{self, Account, Fate, Phase, Question, Setting, TaskResult},
 };
 
 /// An application: a name and how to make its tasks.
@@ -145,8 +145,13 @@ impl TaskCtx {
 /// Runs `app` in the phases that the policy asks for and prints the results.
 /// On the host a failed check is also the program's exit status.
 pub fn run(app: &App) {
+    print_heading(&setting(app.name));
+    run_headed(app);
+}
+
+/// The same where the heading is printed already.
+pub fn run_headed(app: &App) {
     let setting = setting(app.name);
-    print_heading(&setting);
     if platform::TIMING != "icount" {
         warm_up();
     }
@@ -155,6 +160,13 @@ pub fn run(app: &App) {
         _ => Ran::of([run_phase(app, "run")].into()),
     };
     println!("{}", results::table(&setting, &outcome.phases));
+    for report in &outcome.reports {
+        if let Fate::Followed(replay) = &report.fate
+            && let Some(remark) = replay.remark()
+        {
+            println!("{remark}");
+        }
+    }
     print_lines(&setting, &outcome.phases);
     for report in &outcome.reports {
         println!("{}", results::pbg_line(&setting, report));

@@ -9,6 +9,9 @@
 //! | `calls` | the PBG calls in every wrong order: the right errno, no effect |
 //! | `share` | an unplanned task gets its share of a CPU that follows a plan |
 //! | `yielders` | a job gets done beside a task that yields all the time and a `gc` that spins |
+//! | `handle` | main holds a handle of an ended task: the phase is refused |
+//! | `changed-…` | a program that has changed since it was measured pays little for its old plan |
+//! | `poll-…` | a program that polls: PBG says so where its replay is behind the measured run |
 //! | `rewrite` | a profile that is replaced on the disk (`BLK=y`) again and again, to be killed |
 //! | `panic`, `hang`, `fail` | nothing: they end as they are called |
 //!

@@ -214,12 +214,12 @@ fn maybe(text: Option<String>) -> String {
 }
 
 /// Nanoseconds as milliseconds, rounded to the microsecond.
-fn ms(ns: u64) -> String {
+pub fn ms(ns: u64) -> String {
     let us = ns / 1_000 + u64::from(ns % 1_000 >= 500);
     format!("{}.{:03}", us / 1_000, us % 1_000)
 }
 
-fn ratio(of: u64, to: u64) -> String {
+pub fn ratio(of: u64, to: u64) -> String {
     if to == 0 {
         return "-".into();
     }
