@@ -348,6 +348,33 @@ built_in() { # built_in ARCH APP SCALE PERCENT
     ((avg * 100 <= bound * $4))
 }
 
+# A program whose tasks poll: its replay takes 1.05 times what was measured at most, or
+# people and SCHED-PBG are told that it is behind. WANT is what is to be seen.
+polls() { # polls CASE ahead|behind|given-up
+    local out=$logs/poll-$1 measured replayed
+    SELFTEST=poll-$1 pbg selftest | show >"$out"
+    [[ $(phases_passed "$out") == 'measure replay' ]]
+    measured=$(figure "$out" measure avg_turnaround_ns)
+    replayed=$(figure "$out" replay avg_turnaround_ns)
+    echo "$replayed of $measured"
+    case $2 in
+        ahead)
+            ((replayed * 20 <= measured * 21))
+            one_pbg_line "$out" '"slower":false,.*"dropped":false,.*"behind":false'
+            ! grep '^PBG was behind' "$out"
+            ;;
+        behind) # all of it is over before a plan could be given up
+            one_pbg_line "$out" '"slower":true,.*"dropped":false,.*"behind":true'
+            grep '^PBG was behind the measured run and followed its plan to the end: ' "$out"
+            ;;
+        given-up) # which pays: it would be 2.6 times as long
+            ((replayed * 2 <= measured * 3))
+            one_pbg_line "$out" '"slower":true,.*"dropped":true,.*"behind":true,.*"why":"turnaround"'
+            grep '^PBG was behind the measured run and gave its plan up: ' "$out"
+            ;;
+    esac
+}
+
 # What it was measured under is in the profile, and a plan can be made of it.
 under_fifo() {
     local out=$logs/under-fifo
@@ -587,6 +614,10 @@ for arch in "${ARCHES[@]}"; do
         check 'qemu: selftest calls sched_pbg' selftest calls FEATURES=sched_pbg
         check 'qemu: selftest calls sched_rr' selftest calls FEATURES=sched_rr
         check 'qemu: selftest share sched_pbg' selftest share FEATURES=sched_pbg
+        check 'qemu: a program that polls, the replay is behind and says so' polls sleep behind
+        check 'qemu: a program that polls, a plan that is behind is given up' polls sleep-gate given-up
+        check 'qemu: a program that polls for long, the replay is ahead' polls sleep-long ahead
+        check 'qemu: a program that polls by yields' polls yield behind
         for policy in sched_cfs sched_sjf sched_mlfq; do
             check "qemu: a job gets done beside a task that yields and a gc that spins, $policy" \
                 selftest yielders FEATURES=$policy
