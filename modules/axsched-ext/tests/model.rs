@@ -97,6 +97,50 @@ fn trace_of_spawn_yield_sleep_join_and_gc() {
 }
 
 #[test]
+fn trace_of_a_poller_that_sleeps() {
+    let (queue, units) = (0, 12);
+    let poller = Program::new("poller", [Op::SleepUntil { queue, units }, Op::Run(3)]);
+    let ops = [Op::Spawn(poller), Op::Sleep(25), notify(0), Op::Join(0)];
+    let trace = fifo_trace(Config::default(), ops);
+    let expected = "\
+0 c0 spawn gc#2 -> c0
+0 c0 spawn poller#3 -> c0
+2 c0 block main#1
+2 c0 dispatch gc#2
+6 c0 block gc#2
+6 c0 dispatch poller#3
+10 c0 tick poller#3
+10 c0 block poller#3
+10 c0 dispatch idle#0
+30 c0 wake poller#3 -> c0
+30 c0 wake main#1 -> c0
+30 c0 dispatch poller#3
+35 c0 block poller#3
+35 c0 dispatch main#1
+40 c0 tick main#1
+41 c0 block main#1
+41 c0 dispatch idle#0
+50 c0 wake poller#3 -> c0
+50 c0 dispatch poller#3
+58 c0 exit poller#3
+59 c0 wake main#1 -> c0
+59 c0 wake gc#2 -> c0
+59 c0 dispatch main#1
+62 c0 tick main#1
+63 c0 exit main#1
+65 c0 block main#1
+65 c0 dispatch gc#2
+68 c0 free poller#3
+69 c0 yield gc#2
+69 c0 dispatch gc#2
+70 c0 tick gc#2
+71 c0 block gc#2
+71 c0 dispatch idle#0
+";
+    assert_eq!(trace, expected);
+}
+
+#[test]
 fn trace_of_a_wake_between_poll_and_park() {
     let child = Program::new("child", [notify(0)]);
     // The tick at 10 falls between main's poll and its parking.

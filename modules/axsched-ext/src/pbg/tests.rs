@@ -1974,6 +1974,19 @@ fn rule_11_what_unknown_tasks_take_is_not_counted() {
     assert!(cpu.status().behind, "{}", cpu.status());
 }
 
+/// In one burst, which has not been charged yet.
+#[test]
+fn rule_11_what_is_beyond_a_record_is_not_counted() {
+    let mut cpu = replaying(&[("over", 10 * TICK)]);
+    cpu.spawn("over");
+    cpu.block();
+    for _ in 0..19 {
+        cpu.run(TICK);
+        assert_eq!(cpu.tick(), "over");
+    }
+    assert!(!cpu.status().dropped, "{}", cpu.status());
+}
+
 /// One has ten times as much to do, is demoted, and gets a turn now and then. It alone is
 /// later than all together may be.
 #[test]
