@@ -210,7 +210,7 @@ fn a_plan_takes_what_is_stated_or_is_refused() {
     }
     let (plan, bytes) = peak(|| Plan::of(&profile));
     assert_eq!(plan.unwrap().steps().len(), 16_000);
-    assert_eq!(bytes, 1000 * (56 + 16 * 16 + 40));
+    assert_eq!(bytes, 1000 * (64 + 16 * 16 + 40));
     for (ordinal, task) in profile.tasks.iter_mut().enumerate() {
         task.figures.run = Figure::once(1 + ordinal as u64);
         task.figures.blocked = Figure::default();
@@ -218,7 +218,7 @@ fn a_plan_takes_what_is_stated_or_is_refused() {
     }
     let (plan, bytes) = peak(|| Plan::of(&profile));
     assert_eq!(plan.as_ref().map(|plan| plan.late().len()), Ok(999));
-    assert_eq!(bytes, 1000 * (56 + 16 * 16 + 40 + 16) + 999 * 24);
+    assert_eq!(bytes, 1000 * (64 + 16 * 16 + 40 + 16) + 999 * 24);
     let refused = refused_until_granted(Error::NoMemory, || Plan::of(&profile));
     assert_eq!(Ok(refused), plan);
 }
