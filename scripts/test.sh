@@ -360,16 +360,16 @@ polls() { # polls CASE ahead|behind|given-up
     case $2 in
         ahead)
             ((replayed * 20 <= measured * 21))
-            one_pbg_line "$out" '"slower":false,.*"dropped":false,.*"behind":false'
+            one_pbg_line "$out" '"dropped":false,.*"behind":false,.*"slower":false'
             ! grep '^PBG was behind' "$out"
             ;;
         behind) # all of it is over before a plan could be given up
-            one_pbg_line "$out" '"slower":true,.*"dropped":false,.*"behind":true'
+            one_pbg_line "$out" '"dropped":false,.*"behind":true,.*"slower":true'
             grep '^PBG was behind the measured run and followed its plan to the end: ' "$out"
             ;;
         given-up) # which pays: it would be 2.6 times as long
             ((replayed * 2 <= measured * 3))
-            one_pbg_line "$out" '"slower":true,.*"dropped":true,.*"behind":true,.*"why":"turnaround"'
+            one_pbg_line "$out" '"dropped":true,.*"behind":true,.*"why":"turnaround",.*"slower":true'
             grep '^PBG was behind the measured run and gave its plan up: ' "$out"
             ;;
     esac

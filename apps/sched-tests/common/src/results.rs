@@ -453,10 +453,6 @@ pub fn pbg_line(setting: &Setting, report: &Report) -> String {
         from: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         refused: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        measured_avg_turnaround_ns: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        slower: Option<bool>,
     }
     let (replay, refused) = match &report.fate {
         Fate::Followed(replay) => (Some(replay), None),
@@ -469,14 +465,17 @@ pub fn pbg_line(setting: &Setting, report: &Report) -> String {
             arch: setting.arch,
             from: report.from,
             refused,
-            measured_avg_turnaround_ns: replay.map(|replay| replay.measured_ns),
-            slower: replay.map(Replay::is_slower),
         },
     );
-    match replay.map(|replay| replay.status.to_string()) {
-        Some(keys) => format!("{},{}", head.trim_end_matches('}'), &keys[1..]),
-        None => head,
-    }
+    let Some(replay) = replay else { return head };
+    let status = replay.status.to_string();
+    format!(
+        r#"{},{},"measured_avg_turnaround_ns":{},"slower":{}}}"#,
+        head.trim_end_matches('}'),
+        status.trim_matches(['{', '}']),
+        replay.measured_ns,
+        replay.is_slower(),
+    )
 }
 
 /// A line of a phase: the keys that all of these begin with, then `fields`.
@@ -529,10 +528,11 @@ mod tests {
         let head = r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","#;
         for (replayed_ns, slower) in [(1_050, false), (1_051, true)] {
             let replay = replay_of(replayed_ns);
-            let keys = &replay.status.to_string()[1..];
-            let own = format!(r#""measured_avg_turnaround_ns":1000,"slower":{slower},"#);
+            let status = replay.status.to_string();
+            let keys = status.strip_prefix('{').unwrap().strip_suffix('}').unwrap();
+            let own = format!(r#","measured_avg_turnaround_ns":1000,"slower":{slower}}}"#);
             let line = line(Fate::Followed(replay.clone()));
-            assert_eq!(line, format!("{head}{own}{keys}"));
+            assert_eq!(line, format!("{head}{keys}{own}"));
         }
         assert_eq!(
             line(Fate::Refused("found `a\"b`".into())),
