@@ -2,6 +2,7 @@
 # In:  the variables below, from the command line or the environment
 # Out: everything under target/, and only there
 #
+# scripts/words.mk      refuses variables and targets that there are not
 # scripts/features.mk   which FEATURES= there are
 # scripts/check.mk      refuses wrong variables
 # scripts/kernel.mk     how an app becomes an image
@@ -13,6 +14,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-builtin-rules
 .DEFAULT_GOAL := help
+
+include scripts/words.mk
 
 A         ?= apps/sched-tests/realtime
 ARCH      ?= x86_64
@@ -52,6 +55,12 @@ ifneq ($(filter build run justrun,$(MAKECMDGOALS)),)
   endif
 endif
 
+# What scripts have found out about this machine and this tree.
+FOUND := target/toolchain.mk target/workspace.mk
+# What cargo is told, whatever it does.
+WHERE = --locked --manifest-path $(WORKSPACE)/Cargo.toml
+export CARGO_TARGET_DIR := $(CURDIR)/target
+
 include scripts/lab.mk
 include scripts/experiments.mk
 
@@ -63,17 +72,20 @@ ifneq ($(filter build run justrun,$(MAKECMDGOALS)),)
   include scripts/qemu.mk
 endif
 
-# setup writes down where the tools are. Make reads that file, and starts over
-# by itself when it has changed. A dry run (make -n) installs nothing.
+# setup writes down where the tools are, and workspace.sh in which workspace cargo knows
+# all apps. Make reads these files, and starts over by itself when one has changed. A dry
+# run (make -n) installs nothing.
 ifneq ($(filter build run justrun test mutants clippy fmt doc prepush,$(MAKECMDGOALS)),)
-  include target/toolchain.mk
+  include $(FOUND)
 endif
 target/toolchain.mk: FORCE
 	@scripts/setup.sh $(if $(findstring n,$(firstword -$(MAKEFLAGS))),--check,--quiet)
+target/workspace.mk: target/toolchain.mk FORCE
+	@scripts/workspace.sh
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun test mutants clippy fmt doc clean prepush FORCE
+.PHONY: help setup build run justrun new test mutants clippy fmt doc clean prepush FORCE
 FORCE:
 
 setup:
@@ -88,8 +100,11 @@ run: build
 justrun:
 	$(Q)$(RUN)
 
+new:
+	$(Q)scripts/new.sh '$(A)'
+
 # The host's own cargo: the library and the tests build without ArceOS.
-HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' POLICIES='$(strip $(POLICIES))'
+HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' WHERE='$(WHERE)' POLICIES='$(strip $(POLICIES))'
 
 test:
 	$(Q)$(HOST_ENV) scripts/test.sh '$(T)'
@@ -101,16 +116,16 @@ clippy:
 	$(Q)$(HOST_ENV) scripts/clippy.sh
 
 fmt:
-	$(Q)$(HOST_CARGO) fmt --all
+	$(Q)$(HOST_CARGO) fmt --all --manifest-path $(WORKSPACE)/Cargo.toml
 
 doc:
 	$(Q)RUSTC='$(HOST_RUSTC)' RUSTDOCFLAGS='-D warnings' \
-	    $(HOST_CARGO) doc --locked --no-deps --package axsched-ext
+	    $(HOST_CARGO) doc $(WHERE) --no-deps --package axsched-ext
 	@echo "doc: target/doc/axsched_ext/index.html"
 
 # What CI runs, cheapest first.
 prepush:
-	$(Q)$(HOST_CARGO) fmt --all --check
+	$(Q)$(HOST_CARGO) fmt --all --manifest-path $(WORKSPACE)/Cargo.toml --check
 	$(Q)$(HOST_ENV) scripts/clippy.sh
 	$(Q)$(HOST_ENV) scripts/test.sh
 
@@ -120,10 +135,7 @@ clean:
 	$(Q)mkdir -p target
 	$(Q)find target -mindepth 1 -maxdepth 1 ! -name tools ! -name toolchain.mk ! -name pbg -exec rm -rf {} +
 
-# $(error), as that is one line. The makefiles are no targets, either, but make -B
-# asks for them.
-.DEFAULT:
-	$(error $@: no such target; allowed is one that make help lists)
+# The makefiles are no targets, but make -B asks for them.
 $(filter-out target/%,$(MAKEFILE_LIST)): ;
 
 define HELP
@@ -146,6 +158,7 @@ Targets
   build     build the app A into a bootable image under target/images/
   run       build it, boot it on QEMU; fails if the guest does
   justrun   boot the image last built with the same variables
+  new       make a folder for a program of your own: make new A=apps/mine/hello
   matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
               change is not run again; LAB=--help tells more
   compare   tables and figures of what matrix ran; LAB_OUT=folder gets them

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes the platform's configuration file for one build (scripts/build.sh).
 # In:  $1: the file; environment: AX_ARCH AX_PLATFORM AX_TARGET SMP MEM
-#      SCHED_TIMING CARGO RUSTC HOST_RUSTC AXCONFIG_GEN
+#      SCHED_TIMING CARGO WHERE RUSTC HOST_RUSTC AXCONFIG_GEN
 # Out: the file, replaced only when its content changes: cargo rebuilds the
 #      whole kernel when it is newer
 set -euo pipefail
@@ -14,8 +14,8 @@ package=axplat-$AX_PLATFORM
 memo=target/kernel/$package-$(cksum <Cargo.lock | tr ' ' -)
 platform=$(cat "$memo" 2>/dev/null || true)
 if [[ ! -f $platform ]]; then
-    "$CARGO" fetch --locked
-    platform=$("$CARGO" metadata --locked --offline --format-version 1 |
+    "$CARGO" fetch $WHERE
+    platform=$("$CARGO" metadata $WHERE --offline --format-version 1 |
         grep -o "\"manifest_path\":\"[^\"]*/$package-[^/\"]*/Cargo.toml\"" |
         sed 's/^"manifest_path":"//; s/Cargo.toml"$/axconfig.toml/')
     [[ -f $platform ]] || { echo "build: $package has no axconfig.toml (found: '$platform')" >&2; exit 1; }

@@ -35,10 +35,10 @@ if [[ ! -d $KERNEL_DIR/$AX_MODE ]]; then
     done
 fi
 # RUSTC_BOOTSTRAP: ArceOS uses unstable features of the language.
-# BUILD_STD is several words, or none.
+# WHERE and BUILD_STD are several words.
 # shellcheck disable=SC2086
 AX_CONFIG_PATH=$config CARGO_TARGET_DIR=$KERNEL_DIR RUSTC_BOOTSTRAP=1 RUSTFLAGS=$flags \
-    "$CARGO" build "${verbose[@]}" --locked --package "$APP" --profile "$profile" \
+    "$CARGO" build $WHERE "${verbose[@]}" --package "$APP" --profile "$profile" \
     --target "$AX_TARGET" $BUILD_STD --features "$CARGO_FEATURES"
 
 elf=$KERNEL_DIR/$AX_TARGET/$AX_MODE/$APP

@@ -1,14 +1,7 @@
 # Refuses wrong variables in one line, before anything is installed or built.
-# In:  every variable of `make help`; APPS; the lists of features.mk
+# In:  every variable of `make help`; APPS; the lists of features.mk; one-of, number, meant
+#      (words.mk)
 # Out: nothing, or an error that says what was given and what is allowed
-
-# $(call one-of,NAME,ALLOWED)
-one-of = $(if $(filter-out 1,$(words $($(1))))$(filter-out $(2),$($(1))),$(error $(1)=$($(1)): allowed is one of: $(2)))
-
-# $(call digits-left,TEXT): what remains of it without its digits
-digits-left = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
-# $(call number,NAME): a whole number from 1 on
-number = $(if $(filter-out 1,$(words $($(1))))$(filter 0%,$($(1)))$(call digits-left,$($(1))),$(error $(1)=$($(1)): allowed is a whole number from 1 on))
 
 # $(call path,NAME): one file, whose name means nothing to make, the shell or QEMU
 open    := (
@@ -23,7 +16,7 @@ ifneq ($(words $(A)),1)
   $(error A=$(A): allowed is one app folder, such as: $(APPS))
 endif
 ifeq ($(and $(wildcard $(A)/Cargo.toml),$(wildcard $(A)/src/main.rs)),)
-  $(error A=$(A): no app there; allowed is a folder with Cargo.toml and src/main.rs, such as: $(APPS))
+  $(error A=$(A): no app there; $(call meant,$(notdir $(A:%/=%)),$(notdir $(APPS)))allowed is a folder with Cargo.toml and src/main.rs, such as: $(APPS))
 endif
 
 $(call one-of,ARCH,x86_64 riscv64 aarch64)
@@ -54,7 +47,7 @@ endif
 
 UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES),$(FEATURE_LIST))
 ifneq ($(UNKNOWN_FEATURES),)
-  $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES))
+  $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); $(call meant,$(firstword $(UNKNOWN_FEATURES)),$(POLICIES) $(UPSTREAM_FEATURES))allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES))
 endif
 ifneq ($(word 2,$(POLICY)),)
   $(error FEATURES=$(FEATURES): two policies: $(POLICY); allowed is at most one of: $(POLICIES))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lints everything; warnings are errors.
-# In:  environment: CARGO RUSTC (the host's), POLICIES (scripts/features.mk)
+# In:  environment: CARGO RUSTC WHERE (the host's), POLICIES (scripts/features.mk)
 # Out: exit 0, or clippy's complaints and 1
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,14 +8,13 @@ cd "$(dirname "$0")/.."
     echo "clippy: $CARGO has no clippy; with rustup: rustup component add clippy" >&2
     exit 1
 }
-lint() { "$CARGO" clippy --quiet --locked "$@" -- -D warnings; }
+lint() { "$CARGO" clippy --quiet $WHERE "$@" -- -D warnings; }
 
 # The policies exclude one another, so each is its own build. The shim is linted
 # on the way, as a member of the workspace that the apps depend on.
-apps=$(sed -n 's/.*"\(apps\/.*\)".*/\1/p' Cargo.toml)
 packages=()
-for app in $apps; do
-    packages+=(--package "$(sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' "$app/Cargo.toml")")
+for manifest in apps/*/*/Cargo.toml; do
+    packages+=(--package "$(sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' "$manifest")")
 done
 echo "clippy: the library and its tests"
 lint --package axsched-ext --features std --all-targets

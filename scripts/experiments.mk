@@ -1,7 +1,7 @@
 # Measurements with a table of their own: what a yield costs without any
 # instrument, the two experiments of the PBG report, and a program that waits ever
 # more often. docs/experiments.md shows what they print.
-# In:  SCHEDLAB given (lab.mk); POLICIES comma (features.mk); target/toolchain.mk
+# In:  SCHEDLAB given (lab.mk); POLICIES comma (features.mk); FOUND
 #      ARCH FEATURES, where they were given, maybe lists with commas; cost runs on
 #      all architectures otherwise, the experiments on x86_64
 #      SCALE SMP TIMING TIMEOUT COST_OUT PHASES for cost; TIMEOUT for the experiments
@@ -62,7 +62,7 @@ COST = SCALE='$(SCALE)' SMP='$(SMP)' TIMING='$(TIMING)' TIMEOUT='$(TIMEOUT)' MAK
     COST_OUT='$(COST_OUT)' PHASES='$(PHASES)' scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
 
 ifneq ($(filter cost experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
-  include target/toolchain.mk
+  include $(FOUND)
 endif
 
 .PHONY: cost experiment-cost experiment-turnaround experiment-waits

@@ -4,7 +4,7 @@
 #      PBG_POLICIES                 the part of POLICIES that is PBG
 #      FEATURE_LIST                 FEATURES as words
 #      POLICY                       the scheduling policy among them, or nothing
-#      CARGO_FEATURES               what cargo is told
+#      UPSTREAM_LIST                the features of ArceOS among them
 
 # The one list of policies; a new policy is added here and nowhere else in the
 # scripts. stock_* is the registry's own crate, for comparison.
@@ -21,8 +21,6 @@ UPSTREAM_FEATURES := alloc alloc-slab alloc-tlsf alloc-buddy alloc-level-1 \
     driver-ramdisk dwarf ext4fs fatfs fp-simd fs input ipi irq multitask net \
     paging rtc smp tls
 
-comma := ,
 FEATURE_LIST := $(subst $(comma), ,$(FEATURES))
 POLICY := $(filter $(POLICIES),$(FEATURE_LIST))
 UPSTREAM_LIST := $(sort $(filter $(UPSTREAM_FEATURES),$(FEATURE_LIST)) $(if $(filter-out 1,$(SMP)),smp))
-CARGO_FEATURES := $(strip $(POLICY) $(addprefix axstd/,$(UPSTREAM_LIST)))

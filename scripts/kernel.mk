@@ -1,8 +1,8 @@
 # How an app becomes a kernel image.
 # In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PBG_PROFILE, and
 #      SELFTEST, SCHED_YIELDS and SCHED_WAITS from the environment;
-#      POLICY UPSTREAM_LIST CARGO_FEATURES (features.mk);
-#      target/toolchain.mk
+#      POLICY UPSTREAM_LIST (features.mk);
+#      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
 #      IMAGE        the image, named after whatever is not a default
 #      BUILD        the command that makes it
@@ -36,11 +36,14 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
-# An app gets its disk by a feature, so that the lock file knows what that needs.
-BUILD_FEATURES := $(strip $(CARGO_FEATURES) $(if $(filter y,$(BLK)),disk) \
-    $(if $(filter y,$(TRACE)),sched-tests-common/trace))
+# A policy is a feature of what the app depends on, sched-tests-common, or of the app itself
+# if its manifest names it; so is a disk, so that the lock file knows what that needs.
+APP_FEATURES := $(POLICY) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace)
+OWN_FEATURES := $(filter $(APP_FEATURES),$(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z_]*\) *=.*/\1/p' $(A)/Cargo.toml))
+BUILD_FEATURES := $(strip $(OWN_FEATURES) $(addprefix axstd/,$(UPSTREAM_LIST)) \
+    $(addprefix sched-tests-common/,$(filter-out $(OWN_FEATURES),$(APP_FEATURES))))
 
-BUILD = CARGO='$(CARGO)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LINKER)' \
+BUILD = CARGO='$(CARGO)' WHERE='$(WHERE)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LINKER)' \
     OBJCOPY='$(OBJCOPY)' AXCONFIG_GEN='$(AXCONFIG_GEN)' HOST_RUSTC='$(HOST_RUSTC)' \
     KERNEL_DIR='$(KERNEL_DIR)' IMAGE='$(IMAGE)' APP='$(APP)' CARGO_FEATURES='$(BUILD_FEATURES)' \
     SMP='$(SMP)' MEM='$(MEM)' V='$(V)' \

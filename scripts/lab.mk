@@ -1,6 +1,6 @@
 # The matrix of policies, apps and architectures, and its comparison:
 # tools/schedlab, which knows none of them and calls back into make.
-# In:  POLICIES (features.mk); APPS; target/toolchain.mk
+# In:  POLICIES (features.mk); APPS; FOUND WHERE
 #      LAB   more options, as --phases 8 and --repeat 2; `make matrix LAB=--help`
 #            lists them
 #      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, where they were given: the part
@@ -39,7 +39,7 @@ endif
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
 ifneq ($(filter matrix compare profile gantt docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
-  include target/toolchain.mk
+  include $(FOUND)
 endif
 
 # $(call given,NAME,OPTION): the option, if the user gave the variable.
@@ -47,7 +47,7 @@ given = $(if $(filter command environment override,$(firstword $(origin $(1)))),
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
 # Whatever the cells measure, it is not the profile that the user has kept.
-SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run --locked $(if $(wildcard target/tool/schedlab),--quiet) --profile tool --package schedlab --
+SCHEDLAB = PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run $(WHERE) $(if $(wildcard target/tool/schedlab),--quiet) --profile tool --package schedlab --
 
 # All cells are built and booted in make's own way otherwise.
 # $(call refuse,GOAL,VARIABLES,ALLOWED,WHENCE)
@@ -63,6 +63,25 @@ $(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES 
 $(call refuse,experiment-waits,$(NO_CELL) A FEATURES SMP TIMING,ARCH SCALE TIMEOUT WAITS WAITS_OUT LAB,$(ANYWHERE))
 ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
   $(call refuse,gantt,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE))
+endif
+
+# What no lab need be asked.
+LAB_APPS = $(filter-out %/selftest %/cost,$(APPS))
+ifneq ($(filter matrix compare cost experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
+  $(call each-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
+  $(call each-of,ARCH,$(ARCHES))
+  $(call each-of,FEATURES,$(POLICIES))
+  $(call number,SCALE)
+  $(call one-of,SMP,1 2 3 4 5 6 7 8)
+  $(call one-of,TIMING,icount real)
+  $(call number,TIMEOUT)
+endif
+ifneq ($(filter gantt,$(MAKECMDGOALS)),)
+  ifeq ($(filter $(A:%/=%) %/$(A:%/=%),$(APPS))$(wildcard $(A)/Cargo.toml),)
+    $(error A=$(A): no app there; $(call meant,$(notdir $(A:%/=%)),$(notdir $(APPS)))allowed is one of: $(APPS))
+  endif
+  $(call one-of,ARCH,$(ARCHES))
+  $(call each-of,FEATURES,$(POLICIES) $(UPSTREAM_FEATURES))
 endif
 
 .PHONY: matrix compare profile gantt docs-tables docs-check lab-list lab-tools
@@ -96,7 +115,7 @@ docs-check:
 # turnaround to fill it with.
 lab-list:
 	@echo policies $(POLICIES)
-	@echo apps $(filter-out %/selftest %/cost,$(APPS))
+	@echo apps $(LAB_APPS)
 	@echo arches $(ARCHES)
 
 lab-tools:

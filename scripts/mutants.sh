@@ -11,6 +11,7 @@
 #      exit 1 if there is one, or if the time is up
 set -euo pipefail
 cd "$(dirname "$0")/.."
+unset CARGO_TARGET_DIR # a folder for each copy of the tree
 readonly VERSION=27.1.0 TOOLS=target/tools OUT=target/mutants.out STATE=target/mutants
 readonly LISTED=scripts/mutants-survivors.txt
 readonly SRC=modules/axsched-ext/src

@@ -34,7 +34,7 @@ endif
 REPLAY := make run $(strip $(foreach v,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG,\
     $(if $(filter command environment override,$(firstword $(origin $(v)))),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
 RUN = $(MAKE_DISK) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' TICK_PHASE='$(TICK_PHASE)' \
-    PBG_SAVE='$(HOST_CARGO) run --locked --quiet --profile tool --package pbg-save --' \
+    PBG_SAVE='$(HOST_CARGO) run $(WHERE) --quiet --profile tool --package pbg-save --' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
     $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \
     -display none -serial stdio -monitor none -nic none -no-reboot \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests: the library on the host, make's own manners, and the apps on QEMU.
 # In:  $1 (optional) a word: only checks whose name contains it
-#      environment: CARGO RUSTC (the host's), POLICIES (scripts/features.mk)
+#      environment: CARGO RUSTC WHERE (the host's), POLICIES (scripts/features.mk)
 # Out: a line for each check, `N passed, N failed` at the end, exit 1 if any
 #      failed; what they printed is kept in target/test/
 set -euo pipefail
@@ -56,17 +56,17 @@ show() { tr -d '\r' | tee -a /dev/stderr; }
 
 host_tests() { # host_tests PACKAGE [ARGUMENTS...]
     local out=$logs/libtest
-    "$CARGO" test --locked --package "$@" 2>&1 | tee "$out"
+    "$CARGO" test $WHERE --package "$@" 2>&1 | tee "$out"
     awk '/^test result: ok/ { n += $4 } END { print n; exit !n }' "$out" >"$logs/count"
 }
 
 two_policies() { # the library refuses them, naming both
-    if "$CARGO" check --locked --package axsched-ext --features sched_fifo,sched_rr 2>"$logs/two"; then return 1; fi
+    if "$CARGO" check $WHERE --package axsched-ext --features sched_fifo,sched_rr 2>"$logs/two"; then return 1; fi
     grep '^error.*sched_fifo.*sched_rr' "$logs/two"
 }
 
 local_shim() { # axtask sits on ours, not on the registry's
-    "$CARGO" tree --locked --package axtask --depth 1 --edges normal --target x86_64-unknown-none |
+    "$CARGO" tree $WHERE --package axtask --depth 1 --edges normal --target x86_64-unknown-none |
         grep ' axsched v.*modules/axsched)'
 }
 
@@ -87,7 +87,7 @@ axsched = { version = "0.3.99", features = ["sched_pbg"] }
 axsched = { path = "$PWD/modules/axsched" }
 END
     # The lock file that axstd was published with, which names the registry's axsched.
-    axstd=$("$CARGO" metadata --locked --format-version 1 | grep -o '"[^"]*/axstd-0.3.0-preview.3/Cargo.toml"' | head -1)
+    axstd=$("$CARGO" metadata $WHERE --format-version 1 | grep -o '"[^"]*/axstd-0.3.0-preview.3/Cargo.toml"' | head -1)
     axstd=${axstd//\"/}
     cp "${axstd%toml}lock" "$tree/Cargo.lock"
     cd "$tree"
@@ -492,7 +492,7 @@ damaged_console() { # one line, and the run fails
     cp "$out" "$good"
     sed 's/^\(PBG-PROFILE 2 ...\)./\1?/' "$good" >"$log"
     : >"$logs/damaged-frame"
-    out=$(PROFILE_OUT=$logs/never.pbg REPLAY='' PBG_SAVE="$CARGO run --locked --quiet --profile tool --package pbg-save --" \
+    out=$(PROFILE_OUT=$logs/never.pbg REPLAY='' PBG_SAVE="$CARGO run $WHERE --quiet --profile tool --package pbg-save --" \
         scripts/qemu-run.sh "$logs/damaged-frame" 10 cat "$log" 2>&1) || rc=$?
     echo "$out" | tail -1
     ((rc == 1))

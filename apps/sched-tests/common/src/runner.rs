@@ -43,6 +43,18 @@ pub struct App {
     pub holds_handles: bool,
 }
 
+impl App {
+    /// An application whose tasks end, and of which nobody keeps a task that has ended.
+    pub const fn new(name: &'static str, tasks: fn(scale: u64) -> Vec<Task>) -> Self {
+        Self {
+            name,
+            question: Question::Ends,
+            tasks,
+            holds_handles: false,
+        }
+    }
+}
+
 /// One task of a workload.
 pub struct Task {
     name: String,

@@ -6,6 +6,7 @@ use super::A;
 
 /// Iterates the generator for `rounds` rounds from `x`, which is not 0, and returns
 /// the last value.
+#[must_use = "what the work came to says whether it was done"]
 #[inline(never)]
 pub fn spin(mut x: u64, rounds: u64) -> u64 {
     // SAFETY: registers only; no memory, no stack.

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What somebody may have meant who typed a word that is not allowed.
+# In:  $1: the word; $2...: those that are allowed
+# Out: the nearest of them, if it is near: by the fewest letters that are wrong, missing, too
+#      many or changed places (Damerau 1964), at most a third of them, whatever their case;
+#      or the only one that the word begins or ends
+set -euo pipefail
+awk -v word="$1" '
+    function least(a, b) { return a < b ? a : b }
+    function distance(a, b,    i, j, d, cost) {
+        for (i = 0; i <= length(a); i++) d[i, 0] = i
+        for (j = 0; j <= length(b); j++) d[0, j] = j
+        for (i = 1; i <= length(a); i++)
+            for (j = 1; j <= length(b); j++) {
+                cost = substr(a, i, 1) != substr(b, j, 1)
+                d[i, j] = least(d[i - 1, j - 1] + cost, 1 + least(d[i - 1, j], d[i, j - 1]))
+                if (i > 1 && j > 1 && substr(a, i, 1) == substr(b, j - 1, 1) && substr(a, i - 1, 1) == substr(b, j, 1))
+                    d[i, j] = least(d[i, j], d[i - 2, j - 2] + 1)
+            }
+        return d[length(a), length(b)]
+    }
+    BEGIN {
+        word = tolower(word)
+        limit = length(word) > 2 ? int((length(word) + 2) / 3) : 0
+        best = limit
+        for (k = 2; k < ARGC; k++) {
+            known = tolower(ARGV[k])
+            far = distance(word, known)
+            if (far < best || (far == best && near == "")) { best = far; near = ARGV[k] }
+            if (length(word) > 1 && (index(known, word) == 1 || (length(known) > length(word) && substr(known, length(known) - length(word) + 1) == word))) { parts++; part = ARGV[k] }
+        }
+        if (near != "" && best <= limit) print near
+        else if (parts == 1) print part
+    }' "$@"

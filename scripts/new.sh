@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Makes a folder for an app of one's own, from scripts/template. Called by make (`make new`).
+# In:  $1: the folder, apps/<group>/<name>
+# Out: the folder, with Cargo.toml and src/main.rs; or one line that says why not, and exit 1
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=${1%/} name=${1%/}
+name=${name##*/}
+fail() { echo "new: A=$1: $2" >&2; exit 1; }
+
+[[ $folder =~ ^apps/[a-z][a-z0-9_-]*/[a-z][a-z0-9_-]*$ ]] ||
+    fail "$1" "allowed is apps/<group>/<name>, of a-z, 0-9, - and _, as apps/mine/hello"
+[[ ! -e $folder ]] || fail "$1" "is there already; allowed is a new folder"
+# Cargo and the matrix go by the name alone.
+if grep -qxF "name = \"$name\"" Cargo.lock ||
+    grep -sqxF "name = \"$name\"" apps/*/*/Cargo.toml || [[ $name == test || $name == core || $name == alloc || $name == std ]]; then
+    fail "$1" "there is a package called $name; allowed is another name"
+fi
+
+mkdir -p "$folder/src"
+sed "s/@NAME@/$name/" scripts/template/Cargo.toml >"$folder/Cargo.toml"
+cp scripts/template/main.rs "$folder/src/main.rs"
+echo "new: $folder is there, $(cat "$folder/Cargo.toml" "$folder/src/main.rs" | wc -l) lines; next:
+  make run A=$folder FEATURES=sched_pbg
+  make matrix A=$name ARCH=x86_64 && make compare A=$name ARCH=x86_64
+docs/your-program.md leads on from there"

@@ -1,0 +1,52 @@
+# Refuses in one line, before anything else, a word that means nothing here: a variable or a
+# target that there is not, and a folder that make cannot name.
+# In:  the command line
+# Out: nothing, or an error that says what was given and what is allowed
+#      $(call meant,WORD,ALLOWED)  a part of such an error: what WORD may have meant
+#      $(call quoted,TEXT)         a word of the shell
+#      $(call one-of,NAME,ALLOWED), $(call each-of,NAME,ALLOWED), $(call number,NAME),
+#      $(call digits-left,TEXT)    refuse a variable that is not what they say
+
+quoted = '$(subst ','\'',$(1))'
+# $(call nearest,WORD,ALLOWED): the one of them that is nearest, or nothing
+nearest = $(shell scripts/nearest.sh $(call quoted,$(1)) $(2))
+meant = $(foreach w,$(call nearest,$(1),$(2)),did you mean $(w)? )
+
+# $(call one-of,NAME,ALLOWED)
+one-of = $(if $(filter-out 1,$(words $($(1))))$(filter-out $(2),$($(1))),$(error $(1)=$($(1)): $(call meant,$($(1)),$(2))allowed is one of: $(2)))
+
+# $(call digits-left,TEXT): what remains of it without its digits
+digits-left = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
+# $(call number,NAME): a whole number from 1 on
+number = $(if $(filter-out 1,$(words $($(1))))$(filter 0%,$($(1)))$(call digits-left,$($(1))),$(error $(1)=$($(1)): allowed is a whole number from 1 on))
+# $(call each-of,NAME,ALLOWED): one or more of them, with commas or blanks between
+each-of = $(foreach w,$(firstword $(filter-out $(2),$(subst $(comma), ,$($(1))))),$(error $(1)=$($(1)): $(call meant,$(w),$(2))allowed are, as a list with commas: $(2)))
+comma := ,
+
+# Make takes a blank in a name for two names, and says so in many ways.
+ifneq ($(words $(CURDIR)),1)
+  $(error $(CURDIR): a folder with a blank in its name; allowed is one without)
+endif
+
+VARIABLES := A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
+    TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T MINUTES MUTANTS LAB LAB_OUT GANTT_OUT \
+    COST_OUT PHASES WAITS WAITS_OUT SELFTEST SCHED_YIELDS SCHED_WAITS
+GOALS := help setup new build run justrun matrix compare profile gantt cost experiment-cost \
+    experiment-turnaround experiment-waits docs-tables docs-check test mutants clippy fmt doc \
+    clean prepush lab-list lab-tools
+
+# What make itself knows, and sets by its own options.
+MAKES_OWN := SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES MAKELEVEL CURDIR -%
+GIVEN := $(filter-out $(MAKES_OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
+UNKNOWN := $(firstword $(filter-out $(VARIABLES),$(GIVEN)))
+ifneq ($(UNKNOWN),)
+  $(error $(UNKNOWN)=$($(UNKNOWN)): no such variable; $(call meant,$(UNKNOWN),$(VARIABLES))allowed are those that make help lists)
+endif
+
+# A target of a file is for make's own use.
+UNKNOWN := $(firstword $(filter-out $(GOALS) target/%,$(MAKECMDGOALS)))
+ifneq ($(filter $(VARIABLES),$(UNKNOWN)),)
+  $(error $(UNKNOWN): a variable without its value; allowed is $(UNKNOWN)=value, as make help lists them)
+else ifneq ($(UNKNOWN),)
+  $(error $(UNKNOWN): no such target; $(call meant,$(UNKNOWN),$(GOALS))allowed is one that make help lists)
+endif
