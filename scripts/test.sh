@@ -106,6 +106,21 @@ refused_by() { # refused_by GOAL TEXT VARIABLES...: one line with TEXT, so nothi
     [[ $(wc -l <<<"$out") == 1 && $out == *"$want"* && $out == *allowed* ]]
 }
 
+wrong_calls() { # each line of the table: one line of an answer, at once, and a status
+    local call want out rc start n=0
+    while IFS='|' read -r call want; do
+        want=$(sed 's/^ *//; s/ *$//' <<<"$want")
+        start=${EPOCHREALTIME/./} rc=0
+        # shellcheck disable=SC2086  # the words of a call
+        out=$(make $call 2>&1) || rc=$?
+        echo "make $call -> $rc: $out"
+        ((rc != 0 && ${EPOCHREALTIME/./} - start < 1000000))
+        [[ $(grep -vc '^make: ' <<<"$out") == 1 && $out == *"$want"* ]]
+        n=$((n + 1))
+    done < <(grep -v '^#' scripts/wrong-calls.txt)
+    echo "$n" >"$logs/count"
+}
+
 refused_with_blk() { BLK=y refused_by "$@"; }
 
 help_text() { # whatever the variables say, and to be read at 80 columns
@@ -577,6 +592,7 @@ check 'make: experiment-waits refuses a curve of one point' refused_by experimen
 check 'make: experiment-waits refuses two architectures' refused_by experiment-waits ARCH=x86_64 ARCH=x86_64,riscv64
 check 'make: gantt refuses a file that is no .svg' refused_by gantt .svg GANTT_OUT=a.png
 check 'make: a word that is no target' refused_by rnu 'make help'
+check 'make: calls that mean nothing get one line at once' wrong_calls
 check 'make: justrun without an image' no_image
 
 for arch in "${ARCHES[@]}"; do
