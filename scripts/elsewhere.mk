@@ -5,4 +5,4 @@
 ROOT   := $(realpath $(dir $(realpath $(lastword $(MAKEFILE_LIST))))..)
 FOLDER := $(patsubst $(ROOT)/%,%,$(CURDIR))
 APP    := $(if $(wildcard src/main.rs),$(filter apps/%,$(FOLDER)))
-$(error $(FOLDER): make works in the folder above; allowed is make -C $(ROOT) $(or $(MAKECMDGOALS),help) $(MAKEOVERRIDES)$(if $(APP), A=$(APP)))
+$(error $(FOLDER): make works in the folder above; allowed is make -C $(ROOT) $(or $(MAKECMDGOALS),help)$(if $(MAKEOVERRIDES), $(MAKEOVERRIDES))$(if $(APP), A=$(APP)))
