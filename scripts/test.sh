@@ -203,6 +203,55 @@ leaves_nothing() {
     return 1
 }
 
+elsewhere() { # in every folder that make may be called in by mistake
+    local folder out rc n=0
+    for folder in apps apps/sched-tests apps/sched-tests/*/ modules modules/*/ tools tools/*/ scripts docs; do
+        rc=0
+        out=$(cd "$folder" && make run 2>&1) || rc=$?
+        echo "$folder: $out"
+        ((rc != 0))
+        [[ $out == *"allowed is make -C $PWD run"* ]]
+        n=$((n + 1))
+    done
+    echo "$n" >"$logs/count"
+}
+
+blank_in_name() { # a folder with a blank in its name, for every target
+    local tree="$logs/a b" goal out rc
+    mkdir -p "$tree"
+    cp -r Makefile scripts "$tree"
+    for goal in help setup run matrix test clean; do
+        rc=0
+        out=$(cd "$tree" && make "$goal" 2>&1) || rc=$?
+        echo "$out"
+        ((rc != 0)) && [[ $(wc -l <<<"$out") == 1 && $out == *'with a blank in its name; allowed is one without'* ]]
+    done
+}
+
+joins() { # an app of one's own in a copy of this tree: built, run, in the matrix, and gone again
+    local tree=$logs/joins
+    mkdir -p "$tree/target"
+    git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory "$tree"
+    cp -al target/kernel target/tools target/tool "$tree/target/" # what is built already
+    cd "$tree"
+    every_file() { find . -path ./target -prune -o -type f -print0 | sort -z | xargs -0 sha256sum; }
+    every_file >target/before
+    make new A=apps/mine/hello
+    (($(cat apps/mine/hello/Cargo.toml apps/mine/hello/src/main.rs | wc -l) < 60))
+    make run A=apps/mine/hello FEATURES=sched_pbg | show >target/out
+    grep -q 'Cargo.lock does not know apps/mine/hello: bringing a copy up to date' target/out
+    grep -q '"phase":"replay".*"pass":true' target/out
+    make matrix A=hello ARCH=x86_64 FEATURES=sched_cfs,stock_rr | tee target/out
+    grep -q '2 cells: 2 run, .* 0 failed' target/out
+    "$CARGO" test --locked --manifest-path target/workspace/Cargo.toml --target-dir target --package hello
+    if CI=y make build A=apps/mine/hello 2>target/out; then return 1; fi
+    grep -q 'in CI it must' target/out
+    rm -r apps/mine
+    every_file | diff target/before -
+    make build A=apps/sched-tests/realtime
+    every_file | diff target/before -
+}
+
 # --- QEMU -------------------------------------------------------------------
 
 # All cells of these apps, at a scale at which a run is a moment and a few ticks long; counted time
@@ -593,6 +642,8 @@ check 'make: experiment-waits refuses two architectures' refused_by experiment-w
 check 'make: gantt refuses a file that is no .svg' refused_by gantt .svg GANTT_OUT=a.png
 check 'make: a word that is no target' refused_by rnu 'make help'
 check 'make: calls that mean nothing get one line at once' wrong_calls
+check 'make: a folder below says where to call it' elsewhere
+check 'make: a folder with a blank in its name' blank_in_name
 check 'make: justrun without an image' no_image
 
 for arch in "${ARCHES[@]}"; do
@@ -668,6 +719,14 @@ for arch in "${ARCHES[@]}"; do
         done
         check "make: no QEMU left by Ctrl-C" leaves_nothing INT group
     fi
+done
+check 'qemu: a folder under apps/ joins, and leaves no trace' joins
+for folder in apps/*/*/; do # of the user's own
+    case $folder in apps/sched-tests/*) continue ;; esac
+    [[ -f ${folder}Cargo.toml ]] || continue
+    app=$(basename "$folder")
+    check "host: $app" host_tests "$app"
+    check "qemu: every policy, x86_64, $app" cells x86_64 "$app"
 done
 check "qemu: another architecture's profile in the image is refused" \
     built_in_refused none 'expected a profile of riscv64, found one of x86_64' ARCH=riscv64
