@@ -1,5 +1,6 @@
 //! Newtypes for the quantities that a scheduler must not mix up.
 
+use core::fmt;
 use core::ops::{AddAssign, Sub};
 
 /// A span or reading of the CPU's hardware counter, in counts.
@@ -77,14 +78,15 @@ impl TaskKey {
     /// FNV alone leaves the top bits of short names nearly alike. Cost: a
     /// multiplication a byte.
     pub const fn labelled(label: &str) -> Self {
-        let bytes = label.as_bytes();
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        let mut i = 0;
-        while i < bytes.len() {
-            hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0000_0100_0000_01b3);
-            i += 1;
-        }
-        Self(mix(hash))
+        Self(mix(Fnv::NEW.with(label.as_bytes()).0))
+    }
+
+    /// The key of a label that is put together; nothing is allocated for it.
+    pub(crate) fn formatted(label: fmt::Arguments) -> Self {
+        let mut hash = Fnv::NEW;
+        // It takes every text.
+        let _ = fmt::Write::write_fmt(&mut hash, label);
+        Self(mix(hash.0))
     }
 
     /// The key as a number, as profiles store it.
@@ -98,6 +100,30 @@ impl TaskKey {
     }
 }
 
+/// 64 bits of FNV-1a so far.
+struct Fnv(u64);
+
+impl Fnv {
+    const NEW: Self = Self(0xcbf2_9ce4_8422_2325);
+
+    const fn with(self, bytes: &[u8]) -> Self {
+        let Self(mut hash) = self;
+        let mut i = 0;
+        while i < bytes.len() {
+            hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            i += 1;
+        }
+        Self(hash)
+    }
+}
+
+impl fmt::Write for Fnv {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        *self = Self(self.0).with(text.as_bytes());
+        Ok(())
+    }
+}
+
 /// The finaliser of SplitMix64, a bijection.
 const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -105,8 +131,8 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl core::fmt::Display for TaskKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Display for TaskKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
 }

@@ -27,6 +27,7 @@ fn about(profile: &StoredProfile) -> About {
         program: profile.header.program,
         frequency_hz: profile.header.frequency_hz,
         cpus: 1,
+        timing: profile.header.timing,
     }
 }
 

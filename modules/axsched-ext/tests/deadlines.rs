@@ -79,6 +79,7 @@ fn profile(jobs: &[Job]) -> StoredProfile {
     let profile = StoredProfile {
         header: Header {
             architecture: Architecture::HERE,
+            timing: Timing::Unknown,
             frequency_hz: 0,
             cpus: 1,
             program: Program {
@@ -253,6 +254,7 @@ impl<'a> Cpu<'a> {
             program: profile.header.program,
             frequency_hz: 0,
             cpus: 1,
+            timing: Timing::Unknown,
         };
         let bytes = encode(&profile).unwrap();
         assert_eq!(control.load(&bytes, &about), Ok(jobs.len()));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::event::Adapter;
-use axsched_ext::pbg::stored::{Program, ProgramName};
+use axsched_ext::pbg::stored::{Program, ProgramName, Timing};
 use axsched_ext::pbg::{About, Control, PbgScheduler, PbgTask, PerThread, Phase};
 use axsched_ext::syscall::Error;
 
@@ -48,6 +48,7 @@ fn about() -> About {
         },
         frequency_hz: 1_000_000_000,
         cpus: 1,
+        timing: Timing::Unknown,
     }
 }
 

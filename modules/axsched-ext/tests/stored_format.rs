@@ -34,6 +34,7 @@ fn example() -> StoredProfile {
     StoredProfile {
         header: Header {
             architecture: Architecture::X86_64,
+            timing: Timing::Counted,
             frequency_hz: 1_000_000_000,
             cpus: 1,
             program: Program {

@@ -76,6 +76,7 @@ fn profile(tasks: u32, phases: usize) -> StoredProfile {
     StoredProfile {
         header: Header {
             architecture: Architecture::HERE,
+            timing: Timing::Unknown,
             frequency_hz: 0,
             cpus: 1,
             program: Program {

@@ -11,7 +11,7 @@ use std::{
 use axsched_ext::{
     pbg::stored::{
         Architecture, Figures, Header, Phases, Place, PolicyName, Program, ProgramName,
-        StoredProfile, StoredTask, encode, write_frame,
+        StoredProfile, StoredTask, Timing, encode, write_frame,
     },
     units::{Counts, TaskKey},
 };
@@ -30,6 +30,7 @@ fn profile(priority: Option<u8>, latest: Option<u64>) -> Vec<u8> {
     let mut profile = StoredProfile {
         header: Header {
             architecture: Architecture::X86_64,
+            timing: Timing::Counted,
             frequency_hz: 1_000_000_000,
             cpus: 1,
             program: Program {

@@ -234,6 +234,9 @@ pub struct VerifyArgs {
     /// It must be of so many CPUs
     #[arg(long, value_name = "N")]
     pub smp: Option<u16>,
+    /// It must have been measured in this time, or not say in which
+    #[arg(long, value_enum)]
+    pub timing: Option<Timing>,
 }
 
 #[derive(Args, Debug)]

@@ -17,11 +17,12 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use axsched_ext::pbg::stored::{
     self, Architecture, DecodeError, Expected, FrameError, MAX_BYTES, MergeError, StoredProfile,
+    Timing,
 };
 
 use crate::{
     Verdict,
-    cli::{MergeArgs, ProfileCommand, VerifyArgs},
+    cli::{self, MergeArgs, ProfileCommand, VerifyArgs},
     output::print_line,
     store::write,
 };
@@ -119,16 +120,17 @@ fn save(path: &Path, profile: &StoredProfile) -> Result<usize> {
     Ok(bytes.len())
 }
 
-/// `realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 3 runs, 5 tasks`.
+/// `realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 3 runs, 5 tasks`.
 fn title(profile: &StoredProfile) -> String {
     let header = &profile.header;
     let several = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut title = format!(
-        "{} ({:016x}) on {}, {}, under {}; {}, {}",
+        "{} ({:016x}) on {}, {}, in {}, under {}; {}, {}",
         header.program.name,
         header.program.hash,
         header.architecture,
         several(header.cpus.into(), "CPU"),
+        header.timing,
         header.policy,
         several(header.runs.into(), "run"),
         several(profile.tasks.len() as u64, "task"),
@@ -141,6 +143,10 @@ fn title(profile: &StoredProfile) -> String {
 
 fn verify(args: &VerifyArgs) -> Result<Verdict> {
     let arch = args.arch.as_deref().map(architecture).transpose()?;
+    let timing = args.timing.map(|timing| match timing {
+        cli::Timing::Icount => Timing::Counted,
+        cli::Timing::Real => Timing::Real,
+    });
     let place = args.file.display();
     let source = match examine(&args.file)? {
         Ok(source) => source,
@@ -155,6 +161,7 @@ fn verify(args: &VerifyArgs) -> Result<Verdict> {
         architecture: arch.unwrap_or(header.architecture),
         program_hash: args.program.unwrap_or(header.program.hash),
         cpus: args.smp.unwrap_or(header.cpus),
+        timing: timing.unwrap_or(header.timing),
     };
     if let Err(mismatch) = stored::check(&source.profile, &expected) {
         print_line(format_args!("{place}: bad: {mismatch}"))?;
@@ -264,6 +271,7 @@ mod tests {
         StoredProfile {
             header: Header {
                 architecture: Architecture::X86_64,
+                timing: Timing::Counted,
                 frequency_hz: 1_000_000_000,
                 cpus: 1,
                 program: Program {

@@ -12,7 +12,7 @@ use std::{
 use axsched_ext::{
     pbg::stored::{
         Architecture, Figure, Figures, Header, Label, Phases, Place, PolicyName, Program,
-        ProgramName, StoredProfile, StoredTask, decode, encode, write_frame,
+        ProgramName, StoredProfile, StoredTask, Timing, decode, encode, write_frame,
     },
     units::{Counts, TaskKey},
 };
@@ -44,6 +44,7 @@ fn realtime(run_of_short1: u64) -> StoredProfile {
     StoredProfile {
         header: Header {
             architecture: Architecture::X86_64,
+            timing: Timing::Counted,
             frequency_hz: 1_000_000_000,
             cpus: 1,
             program: Program {
@@ -92,7 +93,7 @@ fn profile(lab: &Lab, arguments: &[&str]) -> Ended {
     end
 }
 
-const TITLE: &str = "realtime (000000000000feed) on x86_64, 1 CPU, under rr";
+const TITLE: &str = "realtime (000000000000feed) on x86_64, 1 CPU, in counted time, under rr";
 
 #[test]
 fn show_is_a_table_whatever_the_profile_came_in() {
@@ -221,16 +222,26 @@ fn verify_is_one_line_and_a_status() {
             says(&["verify", "a.pbg", option, value]),
             (
                 Some(1),
-                format!("a.pbg: bad: expected a profile of {reason}\n")
+                format!("a.pbg: bad: expected a profile {reason}\n")
             )
         );
     };
-    elsewhere("--arch", "riscv64", "riscv64, found one of x86_64");
-    elsewhere("--smp", "4", "4 CPU(s), found one of 1");
+    elsewhere("--arch", "riscv64", "of riscv64, found one of x86_64");
+    elsewhere("--smp", "4", "of 4 CPU(s), found one of 1");
+    let other_time = "measured in real time, found one in counted time";
+    elsewhere("--timing", "real", other_time);
+    let end = profile(&lab, &["verify", "--timing", "icount", "a.pbg"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let mut from_before = realtime(1);
+    from_before.header.timing = Timing::Unknown;
+    fs::write(lab.path("old.pbg"), encode(&from_before).expect("valid")).expect("a file");
+    let end = profile(&lab, &["verify", "--timing", "real", "old.pbg"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert!(end.out.contains(", in unknown time, "), "{end:?}");
     elsewhere(
         "--program",
         "1",
-        "the program with hash 0000000000000001, found one of `realtime`, 000000000000feed",
+        "of the program with hash 0000000000000001, found one of `realtime`, 000000000000feed",
     );
 }
 
@@ -527,6 +538,19 @@ fn diff_names_what_changed() {
         (
             Some(1),
             format!("{} -> {}\n{alike}\n", title("rr"), title("fifo"))
+        )
+    );
+
+    let mut other = realtime(19_001_000);
+    other.header.timing = Timing::Real;
+    fs::write(lab.path("e.pbg"), encode(&other).expect("valid")).expect("a file");
+    let end = profile(&lab, &["diff", "a.pbg", "e.pbg"]);
+    let title = |time| format!("{}; 1 run, 3 tasks", TITLE.replace("counted", time));
+    assert_eq!(
+        (end.code, end.out),
+        (
+            Some(1),
+            format!("{} -> {}\n{alike}\n", title("counted"), title("real"))
         )
     );
 

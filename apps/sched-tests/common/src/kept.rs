@@ -27,10 +27,9 @@ use core::fmt;
 use axsched_ext::{
     pbg::{
         About, CONTROL, LoadError,
-        stored::{self, Mismatch, Program, ProgramName},
+        stored::{self, Mismatch, Program, Timing},
     },
     syscall,
-    units::TaskKey,
 };
 
 use crate::{
@@ -81,22 +80,15 @@ pub enum Found {
 }
 
 /// What the library is told of this program and machine.
-///
-/// The hash is of the name and the scale, not of code or counts: a program that
-/// has changed shall be able to follow its old profile, and the replay says how far
-/// it got. At another scale all times differ, and a plan would be wrong throughout.
 pub fn about(app: &str) -> About {
-    const UNNAMED: ProgramName = match ProgramName::new("unnamed") {
-        Ok(name) => name,
-        Err(_) => panic!("a name"),
-    };
     About {
-        program: Program {
-            name: ProgramName::new(app).unwrap_or(UNNAMED),
-            hash: TaskKey::labelled(&format!("{app} SCALE={SCALE}")).to_bits(),
-        },
+        program: Program::scaled(app, SCALE),
         frequency_hz: platform::counter_hz(),
         cpus: u16::try_from(platform::cpus()).unwrap_or(u16::MAX),
+        timing: match platform::TIMING {
+            "icount" => Timing::Counted,
+            _ => Timing::Real,
+        },
     }
 }
 
@@ -190,18 +182,15 @@ fn text(error: impl fmt::Display) -> String {
 
 #[cfg(test)]
 mod tests {
+    use axsched_ext::pbg::stored::ProgramName;
+
     use super::*;
 
     #[test]
     fn a_program_is_its_name_and_its_scale() {
-        let hash = |app| about(app).program.hash;
-        assert_eq!(hash("realtime"), hash("realtime"));
-        assert_ne!(hash("realtime"), hash("batch"));
-        // Profiles outlive a build: this number must not change.
-        assert_eq!(SCALE, 1);
         assert_eq!(
-            hash("realtime"),
-            TaskKey::labelled("realtime SCALE=1").to_bits()
+            about("realtime").program,
+            Program::scaled("realtime", SCALE)
         );
     }
 
@@ -228,16 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_its_counter_and_its_cpus() {
+    fn a_machine_is_its_counter_its_cpus_and_its_time() {
         let about = about("realtime");
         assert_eq!(usize::from(about.cpus), platform::cpus());
         assert_eq!(about.frequency_hz, platform::counter_hz());
-    }
-
-    #[test]
-    fn a_name_that_does_not_fit_is_told_apart_all_the_same() {
-        let [a, b] = ["a", "b"].map(|end| about(&("long".repeat(20) + end)).program);
-        assert_eq!(a.name.as_str(), "unnamed");
-        assert_ne!(a.hash, b.hash);
+        // Threads of the host.
+        assert_eq!(about.timing, Timing::Real);
     }
 }

@@ -29,7 +29,7 @@ use super::replay::{BEHIND_BEYOND, Table};
 use super::reserved;
 use super::stored::{
     self, Architecture, Expected, Header, Label, Mismatch, PolicyName, Program, ProgramName,
-    StoredProfile, StoredTask,
+    StoredProfile, StoredTask, Timing,
 };
 use crate::clock::{Clock, CpuCounter};
 use crate::syscall::Error;
@@ -134,6 +134,10 @@ pub struct About {
     pub frequency_hz: u64,
     /// CPUs that are scheduled.
     pub cpus: u16,
+    /// In which time the machine runs. A kernel cannot find out whether an emulator counts
+    /// its instructions: who does not know says [`Timing::Unknown`], and no profile is
+    /// refused for its time.
+    pub timing: Timing,
 }
 
 /// Why a stored profile is not used. Nothing has changed.
@@ -524,6 +528,7 @@ impl Control {
             architecture: Architecture::HERE,
             program_hash: about.program.hash,
             cpus: about.cpus,
+            timing: about.timing,
         };
         stored::check(&profile, &expected).map_err(LoadError::Mismatch)?;
         let mut inner = self.enter()?;
@@ -594,6 +599,7 @@ impl Control {
             copy.header.program = about.program;
             copy.header.frequency_hz = about.frequency_hz;
             copy.header.cpus = about.cpus;
+            copy.header.timing = about.timing;
         }
         for task in &profile.tasks {
             copy.tasks.push(copied(task)?);
@@ -682,6 +688,7 @@ fn header(base: Base, unrecorded: u64) -> Header {
     };
     Header {
         architecture: Architecture::HERE,
+        timing: Timing::Unknown,
         frequency_hz: 0,
         cpus: 1,
         program: Program {

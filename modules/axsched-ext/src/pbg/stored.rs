@@ -108,6 +108,54 @@ impl fmt::Display for Architecture {
     }
 }
 
+/// In which time a profile was measured, which says what a count of it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Timing {
+    /// Nobody has said. Such a profile fits any.
+    #[default]
+    Unknown = 0,
+    /// Real time: a count is a part of a second.
+    Real = 1,
+    /// Counted time, as of QEMU's `-icount`: a count is a number of instructions, and an
+    /// idle CPU waits for nothing.
+    Counted = 2,
+}
+
+impl Timing {
+    /// All, by their number in a profile.
+    pub const ALL: [Self; 3] = [Self::Unknown, Self::Real, Self::Counted];
+
+    /// As `TIMING=` and result lines have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Real => "real",
+            Self::Counted => "icount",
+        }
+    }
+
+    /// Of what was measured in both; `None` if that cannot be one profile. What is unknown
+    /// takes the other's: then this depends on no order, as merging does not.
+    pub const fn merged(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Unknown, known) | (known, Self::Unknown) => Some(known),
+            (Self::Real, Self::Real) | (Self::Counted, Self::Counted) => Some(self),
+            (Self::Real, Self::Counted) | (Self::Counted, Self::Real) => None,
+        }
+    }
+}
+
+impl fmt::Display for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Unknown => "unknown time",
+            Self::Real => "real time",
+            Self::Counted => "counted time",
+        })
+    }
+}
+
 /// Which program a profile is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -117,11 +165,33 @@ pub struct Program {
     pub hash: u64,
 }
 
+impl Program {
+    /// The program `name` with an n-th of its work, n = `scale`: who measures and who looks
+    /// for a profile agree on its hash here, in a kernel and on a host.
+    ///
+    /// The hash is of the name and the scale, not of code or counts: a program that has
+    /// changed shall be able to follow its old profile, and the replay says how far it got.
+    /// At another scale all times differ, and a plan would be wrong throughout. A name that
+    /// does not fit ([`ProgramName`]) is `unnamed`, and its hash is of all of it.
+    pub fn scaled(name: &str, scale: u64) -> Self {
+        const UNNAMED: ProgramName = match ProgramName::new("unnamed") {
+            Ok(name) => name,
+            Err(_) => panic!("a name"),
+        };
+        Self {
+            name: ProgramName::new(name).unwrap_or(UNNAMED),
+            hash: TaskKey::formatted(format_args!("{name} SCALE={scale}")).to_bits(),
+        }
+    }
+}
+
 /// What holds for a whole profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Where it was measured.
     pub architecture: Architecture,
+    /// In which time.
+    pub timing: Timing,
     /// Counts per second, in Hz; 0 is unknown. All times are in counts.
     pub frequency_hz: u64,
     /// CPUs while measuring, at least 1.
@@ -438,6 +508,8 @@ pub struct Expected {
     pub program_hash: u64,
     /// CPUs that will be scheduled.
     pub cpus: u16,
+    /// In which time it runs; all fit [`Timing::Unknown`].
+    pub timing: Timing,
 }
 
 /// Why a good profile is of no use here.
@@ -464,6 +536,13 @@ pub enum Mismatch {
         /// The profile's.
         found: u16,
     },
+    /// It was measured in another time, whose counts mean something else.
+    Timing {
+        /// This machine's.
+        expected: Timing,
+        /// The profile's.
+        found: Timing,
+    },
 }
 
 impl fmt::Display for Mismatch {
@@ -481,6 +560,10 @@ impl fmt::Display for Mismatch {
                 f,
                 "expected a profile of {expected} CPU(s), found one of {found}"
             ),
+            Self::Timing { expected, found } => write!(
+                f,
+                "expected a profile measured in {expected}, found one in {found}"
+            ),
         }
     }
 }
@@ -496,6 +579,7 @@ pub fn check(profile: &StoredProfile, expected: &Expected) -> Result<(), Mismatc
         program,
         architecture,
         cpus,
+        timing,
         ..
     } = profile.header;
     if architecture != expected.architecture {
@@ -514,6 +598,12 @@ pub fn check(profile: &StoredProfile, expected: &Expected) -> Result<(), Mismatc
         return Err(Mismatch::Cpus {
             expected: expected.cpus,
             found: cpus,
+        });
+    }
+    if timing.merged(expected.timing).is_none() {
+        return Err(Mismatch::Timing {
+            expected: expected.timing,
+            found: timing,
         });
     }
     Ok(())

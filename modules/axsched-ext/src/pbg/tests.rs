@@ -97,6 +97,7 @@ impl Cpu {
             program,
             frequency_hz: 1_000_000_000,
             cpus: 1,
+            timing: stored::Timing::Counted,
         }
     }
 
@@ -2070,6 +2071,13 @@ fn a_profile_that_is_refused_changes_nothing() {
     assert!(matches!(refused(&bytes, &other), LoadError::Mismatch(_)));
     other = About { cpus: 2, ..about };
     assert!(matches!(refused(&bytes, &other), LoadError::Mismatch(_)));
+    let (expected, found) = (stored::Timing::Real, stored::Timing::Counted);
+    other = About {
+        timing: expected,
+        ..about
+    };
+    let mismatch = stored::Mismatch::Timing { expected, found };
+    assert_eq!(refused(&bytes, &other), LoadError::Mismatch(mismatch));
     bytes[20] ^= 1;
     assert!(matches!(refused(&bytes, &about), LoadError::Decode(_)));
     assert_eq!(cpu.profile(), before);
@@ -2100,6 +2108,7 @@ fn a_profile_of_another_architecture_or_while_measuring_is_refused() {
 fn a_loaded_profile_says_where_it_was_measured() {
     let mut profile = measured(&[("a", 10)]).profile();
     profile.header.frequency_hz = 62_500_000;
+    profile.header.timing = stored::Timing::Unknown;
     profile.header.program.name = ProgramName::new("as it was").unwrap();
     let cpu = Cpu::boot();
     let bytes = stored::encode(&profile).unwrap();

@@ -56,11 +56,13 @@ fn differences(a: &StoredProfile, b: &StoredProfile, percent: f64) -> Difference
         a.header.program,
         a.header.architecture,
         a.header.cpus,
+        a.header.timing,
         a.header.policy,
     ) != (
         b.header.program,
         b.header.architecture,
         b.header.cpus,
+        b.header.timing,
         b.header.policy,
     ) {
         found.lines.push(format!("{} -> {}", title(a), title(b)));
@@ -159,8 +161,8 @@ mod tests {
         assert_eq!(
             found.lines,
             [
-                "realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 1 run, 3 tasks -> \
-                 realtime (0000000000000001) on x86_64, 1 CPU, under rr; 1 run, 3 tasks",
+                "realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks -> \
+                 realtime (0000000000000001) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks",
                 "worker: run 10.000 ms -> 20.000 ms (+100.0 %); yields 2 -> 0 (-100.0 %); \
                  priority none, latest none -> priority 2, latest none",
                 "gone: 1.0",

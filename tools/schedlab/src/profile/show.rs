@@ -188,6 +188,7 @@ struct Json {
     program_hash: String,
     arch: &'static str,
     smp: u16,
+    timing: &'static str,
     sched: String,
     frequency_hz: u64,
     runs: u32,
@@ -267,6 +268,7 @@ fn json(profile: &StoredProfile) -> Result<String> {
         program_hash: format!("{:016x}", header.program.hash),
         arch: header.architecture.name(),
         smp: header.cpus,
+        timing: header.timing.name(),
         sched: header.policy.to_string(),
         frequency_hz: header.frequency_hz,
         runs: header.runs,
@@ -304,7 +306,7 @@ mod tests {
         profile.tasks[1].priority = NonZeroU8::new(1);
         profile.tasks[1].latest = Some(Counts(50_000_000));
         let expected = "\
-realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 1 run, 3 tasks
+realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks
 
  task      run, ms  ready, ms  blocked, ms  dispatches  yields  preemptions  blocks  priority  latest, ms  run # ready : blocked .
 -----------------------------------------------------------------------------------------------------------------------------------
@@ -324,7 +326,7 @@ realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 1 run, 3 tasks
         other.header.unrecorded = 1;
         let text = text(&merge(&[sample(), other]).unwrap());
         let expected = "\
-realtime (0123456789abcdef) on x86_64, 1 CPU, under rr; 2 runs, 3 tasks and 1 unrecorded
+realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 2 runs, 3 tasks and 1 unrecorded
 
  task            run, ms  ready, ms  blocked, ms  dispatches     yields  preemptions  blocks  priority  latest, ms  runs  run # ready : blocked .
 --------------------------------------------------------------------------------------------------------------------------------------------------

@@ -4,11 +4,13 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU8;
 
-use super::encode::{CHECKSUM_BYTES, FIRST_PARENT, MAGIC, MAX_VARINT, MIN_BYTES, flag};
+use super::encode::{
+    CHECKSUM_BYTES, FIRST_PARENT, MAGIC, MAX_VARINT, MIN_BYTES, TIMING_SHIFT, flag,
+};
 use super::rules::{Broken, require, shared_key};
 use super::{
     Architecture, Ended, Figure, Figures, Header, MAX_BYTES, MAX_PHASES, MAX_TASKS, PhaseOrder,
-    Phases, Place, Program, Rule, StoredPhase, StoredProfile, StoredTask, Text, VERSION,
+    Phases, Place, Program, Rule, StoredPhase, StoredProfile, StoredTask, Text, Timing, VERSION,
 };
 use crate::units::{Counts, TaskKey};
 
@@ -286,9 +288,13 @@ fn header(reader: &mut Reader) -> Result<Header, DecodeError> {
     reader.take(4)?; // the length
     let frequency_hz = u64::from_le_bytes(reader.array()?);
     let hash = u64::from_le_bytes(reader.array()?);
-    let architecture = reader.byte()?;
+    let byte = reader.byte()?;
+    let (architecture, timing) = (byte & ((1 << TIMING_SHIFT) - 1), byte >> TIMING_SHIFT);
     let Some(&architecture) = Architecture::ALL.get(architecture as usize) else {
         return reader.fail(reader.at - 1, Rule::Architecture, architecture as u64);
+    };
+    let Some(&timing) = Timing::ALL.get(timing as usize) else {
+        return reader.fail(reader.at - 1, Rule::Timing, timing as u64);
     };
     let (name, policy) = (reader.byte()?, reader.byte()?);
     let program = Program {
@@ -299,6 +305,7 @@ fn header(reader: &mut Reader) -> Result<Header, DecodeError> {
     let at = reader.at;
     let header = Header {
         architecture,
+        timing,
         frequency_hz,
         cpus,
         program,

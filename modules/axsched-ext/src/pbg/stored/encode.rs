@@ -32,6 +32,9 @@ pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
     + 1
     + MAX_PHASES * (1 + 3 * MAX_VARINT);
 
+/// The architecture's byte has the timing in its bits from this one on.
+pub(super) const TIMING_SHIFT: u32 = 4;
+
 /// Bits of a task's flags.
 pub(super) mod flag {
     pub const KEY: u8 = 1 << 0;
@@ -172,7 +175,7 @@ fn header(header: &Header, total: u32, out: &mut impl Sink) {
     out.put(&total.to_le_bytes());
     out.put(&header.frequency_hz.to_le_bytes());
     out.put(&header.program.hash.to_le_bytes());
-    out.put(&[header.architecture as u8]);
+    out.put(&[header.architecture as u8 | (header.timing as u8) << TIMING_SHIFT]);
     out.put(&name(header.program.name.as_bytes()));
     out.put(&name(header.policy.as_bytes()));
     out.put(header.program.name.as_bytes());

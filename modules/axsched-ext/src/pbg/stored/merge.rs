@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::{
     Architecture, EncodeError, Figures, Label, MAX_TASKS, Phases, Place, PolicyName, Program,
-    ProgramName, StoredPhase, StoredProfile, StoredTask,
+    ProgramName, StoredPhase, StoredProfile, StoredTask, Timing,
 };
 use crate::units::TaskKey;
 
@@ -64,6 +64,15 @@ pub enum MergeError {
         /// Its own.
         found: u16,
     },
+    /// Some were measured in real time and others in counted time.
+    Timing {
+        /// Which differs from those before it.
+        profile: usize,
+        /// Theirs.
+        expected: Timing,
+        /// Its own.
+        found: Timing,
+    },
     /// They were measured under different policies, so that waiting times and
     /// preemptions mean different things.
     Policy {
@@ -106,6 +115,7 @@ impl MergeError {
             | Self::Architecture { profile, .. }
             | Self::Frequency { profile, .. }
             | Self::Cpus { profile, .. }
+            | Self::Timing { profile, .. }
             | Self::Policy { profile, .. }
             | Self::Label { profile, .. } => Some(profile),
             Self::Nothing | Self::TooManyTasks { .. } | Self::TooManyRuns | Self::NoMemory => None,
@@ -154,6 +164,14 @@ impl fmt::Display for MergeError {
             } => write!(
                 f,
                 "profile {profile}: expected {expected} CPU(s), found {found}"
+            ),
+            Self::Timing {
+                profile,
+                expected,
+                found,
+            } => write!(
+                f,
+                "profile {profile}: expected a run in {expected}, found one in {found}"
             ),
             Self::Policy {
                 profile,
@@ -214,7 +232,8 @@ struct Group {
 /// One profile of all the runs.
 ///
 /// Tasks are matched by key; one that only some have is kept, with the number of
-/// its own runs. Of what the user has set, the stricter stands: the priority
+/// its own runs. The time of those that do not say theirs is the others'. Of what the user
+/// has set, the stricter stands: the priority
 /// before the others, the earlier latest time. A task that stood at different
 /// places gets [`Place::Several`].
 ///
@@ -258,7 +277,7 @@ pub fn merge(profiles: &[StoredProfile]) -> Result<StoredProfile, MergeError> {
 
 /// The header that all have, or how they differ.
 fn belong_together(profiles: &[StoredProfile]) -> Result<super::Header, MergeError> {
-    let expected = profiles.first().ok_or(MergeError::Nothing)?.header;
+    let mut expected = profiles.first().ok_or(MergeError::Nothing)?.header;
     for (profile, of) in profiles.iter().enumerate() {
         of.validate().map_err(|error| match error {
             EncodeError::NoMemory => MergeError::NoMemory,
@@ -299,6 +318,14 @@ fn belong_together(profiles: &[StoredProfile]) -> Result<super::Header, MergeErr
                 found: found.cpus,
             });
         }
+        expected.timing = expected
+            .timing
+            .merged(found.timing)
+            .ok_or(MergeError::Timing {
+                profile,
+                expected: expected.timing,
+                found: found.timing,
+            })?;
         if found.policy != expected.policy {
             return Err(MergeError::Policy {
                 profile,

@@ -14,6 +14,8 @@ use crate::units::TaskKey;
 pub enum Rule {
     /// The architecture's number.
     Architecture,
+    /// The timing's number.
+    Timing,
     /// At least one CPU.
     Cpus,
     /// At least one run.
@@ -64,6 +66,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Architecture => "an architecture from 0 to 4",
+            Self::Timing => "a timing from 0 to 2",
             Self::Cpus => "at least 1 CPU",
             Self::Runs => "at least 1 run",
             Self::Tasks => "at most 4096 tasks, and bytes for each",

@@ -13,6 +13,7 @@ use super::*;
 fn header() -> Header {
     Header {
         architecture: Architecture::X86_64,
+        timing: Timing::Counted,
         frequency_hz: 1_000_000_000,
         cpus: 1,
         program: Program {
@@ -218,16 +219,18 @@ prop_compose! {
     }
 }
 
-/// A program that spawns `tasks`, some with labels. Runs of it have keys in
-/// common, and labelled tasks at different places.
+/// A program that spawns `tasks`, some with labels, in counted time or one that nobody has
+/// said. Runs of it merge: they have keys in common, and labelled tasks at different places.
 pub(in crate::pbg) fn profile() -> impl Strategy<Value = StoredProfile> {
     let runs = 1..4u32;
     runs.prop_flat_map(|runs| {
         let tasks = vec((anyone(runs), any::<prop::sample::Index>(), 0..6u32), 0..12);
-        (Just(runs), tasks, number())
+        let timing = prop_oneof![Just(Timing::Unknown), Just(Timing::Counted)];
+        (Just(runs), timing, tasks, number())
     })
-    .prop_map(|(runs, tasks, unrecorded)| {
+    .prop_map(|(runs, timing, tasks, unrecorded)| {
         let mut profile = of(Vec::new());
+        profile.header.timing = timing;
         profile.header.runs = runs;
         profile.header.unrecorded = unrecorded;
         for (mut task, parent, label) in tasks {
@@ -488,6 +491,10 @@ fn what_is_not_in_its_one_form_is_refused() {
 
     // The header.
     assert_eq!(set(32, &[5]), (32, Rule::Architecture));
+    assert_eq!(set(32, &[0x1f]), (32, Rule::Architecture));
+    assert_eq!(set(32, &[0x31]), (32, Rule::Timing));
+    assert_eq!(set(32, &[0x41]), (32, Rule::Timing));
+    assert_eq!(set(32, &[0xa1]), (32, Rule::Timing));
     assert_eq!(set(10, &[0]), (10, Rule::Cpus));
     assert_eq!(set(33, &[0]), (35, Rule::Text));
     assert_eq!(set(33, &[65]), (35, Rule::Complete));
@@ -669,9 +676,15 @@ fn a_profile_of_something_else_is_refused_with_the_reason() {
         architecture: Architecture::X86_64,
         program_hash: 0x0123_4567_89ab_cdef,
         cpus: 1,
+        timing: Timing::Counted,
     };
     assert_eq!(check(&profile, &expected), Ok(()));
     let says = |expected: &Expected| check(&profile, expected).unwrap_err().to_string();
+    expected.timing = Timing::Real;
+    assert_eq!(
+        says(&expected),
+        "expected a profile measured in real time, found one in counted time"
+    );
     expected.cpus = 2;
     assert_eq!(
         says(&expected),
@@ -688,6 +701,59 @@ fn a_profile_of_something_else_is_refused_with_the_reason() {
         says(&expected),
         "expected a profile of riscv64, found one of x86_64"
     );
+}
+
+#[test]
+fn a_program_is_its_name_and_its_scale() {
+    let hash = |name: &str, scale| Program::scaled(name, scale).hash;
+    assert_ne!(hash("realtime", 1), hash("batch", 1));
+    assert_ne!(hash("realtime", 1), hash("realtime", 10));
+    // Profiles outlive a build: this number must not change.
+    assert_eq!(
+        hash("realtime", 1),
+        TaskKey::labelled("realtime SCALE=1").to_bits()
+    );
+    assert_eq!(Program::scaled("realtime", 1).name.as_str(), "realtime");
+    let [a, b] = ["a", "b"].map(|end| Program::scaled(&("long".repeat(20) + end), 1));
+    assert_eq!((a.name, a.name.as_str()), (b.name, "unnamed"));
+    assert_ne!(a.hash, b.hash);
+}
+
+#[test]
+fn a_time_that_nobody_has_said_fits_every_other() {
+    let fits = |profile, machine| {
+        let mut of_it = sample();
+        of_it.header.timing = profile;
+        let expected = Expected {
+            architecture: Architecture::X86_64,
+            program_hash: 0x0123_4567_89ab_cdef,
+            cpus: 1,
+            timing: machine,
+        };
+        check(&of_it, &expected)
+    };
+    let known = [Timing::Real, Timing::Counted];
+    for a in Timing::ALL {
+        assert_eq!(fits(a, a), Ok(()));
+        assert_eq!(fits(a, Timing::Unknown), Ok(()));
+        assert_eq!(fits(Timing::Unknown, a), Ok(()));
+    }
+    for [found, expected] in [known, [known[1], known[0]]] {
+        let mismatch = Mismatch::Timing { expected, found };
+        assert_eq!(fits(found, expected), Err(mismatch));
+    }
+}
+
+/// Profiles from before there were timings have nothing in those bits.
+#[test]
+fn a_profile_from_before_is_of_unknown_time() {
+    for (timing, byte) in Timing::ALL.into_iter().zip([0x01, 0x11, 0x21]) {
+        let mut profile = sample();
+        profile.header.timing = timing;
+        let bytes = encode(&profile).unwrap();
+        assert_eq!(bytes[32], byte, "{timing}");
+        assert_eq!(decode(&bytes), Ok(profile));
+    }
 }
 
 // --- Merging ----------------------------------------------------------------
@@ -892,6 +958,10 @@ fn profiles_that_do_not_belong_together_do_not_merge() {
         "profile 1: expected 1 CPU(s), found 4"
     );
     assert_eq!(
+        says(|p| p.header.timing = Timing::Real),
+        "profile 1: expected a run in counted time, found one in real time"
+    );
+    assert_eq!(
         says(|p| p.header.policy = PolicyName::new("cfs").unwrap()),
         "profile 1: expected a run under rr, found one under cfs"
     );
@@ -921,6 +991,44 @@ fn profiles_that_do_not_belong_together_do_not_merge() {
         merge(&[many(4096), more(4096)]),
         Err(MergeError::TooManyTasks { found: 4097 })
     );
+}
+
+/// Whatever their order and grouping: those of unknown time take that of the others, and
+/// what was measured in both times is no profile.
+#[test]
+fn times_merge_in_any_order_and_grouping() {
+    let of_time = |timing| {
+        let mut profile = sample();
+        profile.header.timing = timing;
+        profile
+    };
+    let timing = |merged: &Result<StoredProfile, MergeError>| match merged {
+        Ok(profile) => Some(profile.header.timing),
+        Err(MergeError::Timing { .. }) => None,
+        Err(other) => panic!("{other}"),
+    };
+    let pair = |a: Result<StoredProfile, MergeError>, b| a.and_then(|a| merge(&[a, b]));
+    for a in Timing::ALL {
+        for b in Timing::ALL {
+            for c in Timing::ALL {
+                let all = [a, b, c];
+                let known = |time| all.contains(&time);
+                let expected = match (known(Timing::Real), known(Timing::Counted)) {
+                    (true, true) => None,
+                    (true, false) => Some(Timing::Real),
+                    (false, true) => Some(Timing::Counted),
+                    (false, false) => Some(Timing::Unknown),
+                };
+                let [a, b, c] = all.map(of_time);
+                let at_once = merge(&[a.clone(), b.clone(), c.clone()]);
+                assert_eq!(timing(&at_once), expected, "{all:?}");
+                let grouped = pair(merge(&[a, b]), c);
+                assert_eq!(timing(&grouped), expected, "{all:?}");
+            }
+        }
+    }
+    let blamed = merge(&[Timing::Unknown, Timing::Counted, Timing::Real].map(of_time));
+    assert_eq!(blamed.unwrap_err().profile(), Some(2));
 }
 
 // --- Through a console ------------------------------------------------------
