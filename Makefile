@@ -28,11 +28,11 @@ SCALE     ?= 1
 TIMING    ?= $(if $(filter 1,$(SMP)),icount,real)
 ACCEL     ?= n
 BLK       ?= n
-DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH)$(SCALED).img)
+DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED).img)
 QEMU_ARGS ?=
 PBG_BASE  ?= rr
 PBG_PROFILE ?=
-PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(patsubst y,-traced,$(filter y,$(TRACE))).pbg
+PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(patsubst y,-traced,$(filter y,$(TRACE))).pbg
 TIMEOUT   ?= 300
 TICK_PHASE ?= 0
 TRACE     ?= n
@@ -40,8 +40,9 @@ V         ?= 0
 T         ?=
 MINUTES   ?= 60
 
-# In the names of what belongs to one scale.
+# In the names of what belongs to one scale, and to real time.
 SCALED = $(addprefix -scale,$(filter-out 1,$(SCALE)))
+TIMED  = $(addprefix -,$(filter real,$(TIMING)))
 
 include scripts/features.mk
 
@@ -208,9 +209,10 @@ Variables           default      allowed
   QEMU_ARGS='...'                added to QEMU's command line
   PROFILE_OUT=file               where run saves the profile that PBG measured;
                                    default target/pbg/<app>-<arch>.pbg, with
-                                   -scale<n>, -fifo, -traced where that is so;
-                                   an edited one there becomes <file>.old
-  PBG_PROFILE=file               a profile to build in: only replayed
+                                   -scale<n>, -real, -fifo, -traced where that
+                                   is so; an edited one there becomes <file>.old
+  PBG_PROFILE=file               a profile to build in: only replayed; it must be
+                                   of the same app, ARCH, SCALE, SMP and TIMING
   PBG_BASE=name     rr           what PBG measures under: rr or fifo
   BLK=y             n            a FAT32 disk, on which PBG keeps its profile
   DISK=file                      that disk, made if it is not there;
