@@ -68,6 +68,10 @@ ifneq ($(strip $(PBG_PROFILE)),)
   ifeq ($(wildcard $(PBG_PROFILE)),)
     $(error PBG_PROFILE=$(PBG_PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved)
   endif
+  # What is no file may have no end.
+  ifeq ($(shell test -f '$(PBG_PROFILE)' -a -r '$(PBG_PROFILE)' && echo y),)
+    $(error PBG_PROFILE=$(PBG_PROFILE): no file that can be read; allowed is one that make run FEATURES=sched_pbg has saved)
+  endif
   ifeq ($(filter $(PBG_POLICIES),$(POLICY)),)
     $(error PBG_PROFILE=$(PBG_PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed are $(addprefix FEATURES=,$(PBG_POLICIES)))
   endif

@@ -5,7 +5,8 @@
 #      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
 #      IMAGE        the image, named after whatever is not a default
-#      BUILD        the command that makes it
+#      PBG_TOOL     the command that reads profiles
+#      BUILD        the command that makes it, or refuses what is to be built in
 
 TRIPLE_x86_64    := x86_64-unknown-none
 TRIPLE_riscv64   := riscv64gc-unknown-none-elf
@@ -43,7 +44,21 @@ OWN_FEATURES := $(filter $(APP_FEATURES),$(shell sed -n '/^\[features\]/,/^\[[^f
 BUILD_FEATURES := $(strip $(OWN_FEATURES) $(addprefix axstd/,$(UPSTREAM_LIST)) \
     $(addprefix sched-tests-common/,$(filter-out $(OWN_FEATURES),$(APP_FEATURES))))
 
-BUILD = CARGO='$(CARGO)' WHERE='$(WHERE)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LINKER)' \
+# A profile is looked at before anything is built: now, or, if the tool for it has to be
+# built, as the first thing.
+PBG_TOOL = $(HOST_CARGO) run $(WHERE) --quiet --profile tool --package pbg-save --
+ifneq ($(strip $(PBG_PROFILE)),)
+  PROFILE_FOR := '$(PBG_PROFILE)' '$(APP)' '$(ARCH)' '$(SCALE)' '$(SMP)' '$(TIMING)'
+  ifneq ($(filter build run gantt,$(MAKECMDGOALS)),)
+    UNFIT := $(shell scripts/check-profile.sh $(PROFILE_FOR) 2>&1)
+    ifneq ($(UNFIT),)
+      $(error $(UNFIT))
+    endif
+  endif
+  CHECK_PROFILE = PBG_TOOL='$(PBG_TOOL)' RUSTC='$(HOST_RUSTC)' scripts/check-profile.sh $(PROFILE_FOR) &&
+endif
+
+BUILD = $(CHECK_PROFILE) CARGO='$(CARGO)' WHERE='$(WHERE)' RUSTC='$(RUSTC)' BUILD_STD='$(BUILD_STD)' LINKER='$(LINKER)' \
     OBJCOPY='$(OBJCOPY)' AXCONFIG_GEN='$(AXCONFIG_GEN)' HOST_RUSTC='$(HOST_RUSTC)' \
     KERNEL_DIR='$(KERNEL_DIR)' IMAGE='$(IMAGE)' APP='$(APP)' CARGO_FEATURES='$(BUILD_FEATURES)' \
     SMP='$(SMP)' MEM='$(MEM)' V='$(V)' \

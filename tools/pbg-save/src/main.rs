@@ -1,34 +1,49 @@
-//! Takes the profile that a guest has printed out of its console, checks it, and
-//! writes it to a file: `pbg-save CONSOLE FILE`. Called by scripts/qemu-run.sh.
+//! What make needs of profiles.
 //!
-//! Prints `FILE, N tasks, M bytes`; or one line that says what is wrong, and exits
-//! with 1. The file is replaced as a whole or not at all. What a measurement would not
-//! bring back is kept as FILE.old, FILE.old.2 and so on: a profile in which somebody has
-//! set priorities or latest times, and whatever is no profile.
+//! `pbg-save CONSOLE FILE` takes the profile that a guest has printed out of its
+//! console, checks it, and writes it to a file. Called by scripts/qemu-run.sh. Prints
+//! `FILE, N tasks, M bytes`; or one line that says what is wrong, and exits with 1. The
+//! file is replaced as a whole or not at all. What a measurement would not bring back is
+//! kept as FILE.old, FILE.old.2 and so on: a profile in which somebody has set priorities
+//! or latest times, and whatever is no profile.
+//!
+//! `pbg-save --check FILE PROGRAM ARCH SCALE SMP TIMING` prints nothing if FILE is a
+//! profile of that program there; else one line that says what was expected, and exits
+//! with 1. Called by make (scripts/kernel.mk), which knows the guest by these words.
 
 use std::{
     error::Error,
-    fs,
+    fs::{self, File},
+    io::Read,
     num::NonZeroU8,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use axsched_ext::{
-    pbg::stored::{self, StoredProfile},
+    pbg::stored::{
+        self, Architecture, Expected, MAX_BYTES, Mismatch, Program, StoredProfile, Timing,
+    },
     units::{Counts, TaskKey},
 };
 use pbg_save::{destination, with_end, write};
 
 fn main() -> ExitCode {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(Into::into).collect();
-    let [console, file] = &arguments[..] else {
-        eprintln!("pbg-save: expected CONSOLE FILE");
-        return ExitCode::from(2);
+    let texts: Option<Vec<&str>> = arguments.iter().map(|word| word.to_str()).collect();
+    let outcome = match (&arguments[..], texts.as_deref()) {
+        ([_, file, ..], Some(["--check", _, guest @ ..])) => match Guest::of(guest) {
+            Some(guest) => check(file, &guest).map(|()| None),
+            None => return usage(),
+        },
+        ([console, file], _) => {
+            save(console, file).map(|what| Some(format!("{}, {what}", file.display())))
+        }
+        _ => return usage(),
     };
-    match save(console, file) {
+    match outcome {
         Ok(what) => {
-            println!("{}, {what}", file.display());
+            what.into_iter().for_each(|what| println!("{what}"));
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -36,6 +51,66 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("pbg-save: expected CONSOLE FILE, or --check FILE PROGRAM ARCH SCALE SMP TIMING");
+    ExitCode::from(2)
+}
+
+/// A guest, as make knows it.
+struct Guest<'a> {
+    app: &'a str,
+    architecture: Architecture,
+    scale: u64,
+    cpus: u16,
+    timing: Timing,
+}
+
+impl<'a> Guest<'a> {
+    fn of(words: &[&'a str]) -> Option<Self> {
+        let [app, architecture, scale, cpus, timing] = *words else {
+            return None;
+        };
+        Some(Self {
+            app,
+            architecture: (Architecture::ALL.into_iter())
+                .find(|known| known.name() == architecture)?,
+            scale: scale.parse().ok()?,
+            cpus: cpus.parse().ok()?,
+            timing: Timing::ALL
+                .into_iter()
+                .find(|known| known.name() == timing)?,
+        })
+    }
+}
+
+/// Whether `file` is a profile of use to the guest.
+fn check(file: &Path, guest: &Guest) -> Result<(), Box<dyn Error>> {
+    let Guest { app, scale, .. } = *guest;
+    let mut bytes = Vec::new();
+    // More than a profile has is none, however much it is.
+    File::open(file)?
+        .take(MAX_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    let profile = stored::decode(&bytes)?;
+    let expected = Expected {
+        architecture: guest.architecture,
+        program_hash: Program::scaled(app, scale).hash,
+        cpus: guest.cpus,
+        timing: guest.timing,
+    };
+    stored::check(&profile, &expected).map_err(|mismatch| match mismatch {
+        Mismatch::Program { found, .. } if found.name.as_str() == app => {
+            format!("expected a profile of `{app}` at SCALE={scale}, found one at another").into()
+        }
+        Mismatch::Program { found, .. } => format!(
+            "expected a profile of `{app}`, found one of `{}`",
+            found.name
+        )
+        .into(),
+        other => other.into(),
+    })
 }
 
 fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {

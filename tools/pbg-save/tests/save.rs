@@ -11,7 +11,7 @@ use std::{
 use axsched_ext::{
     pbg::stored::{
         Architecture, Figures, Header, Phases, Place, PolicyName, Program, ProgramName,
-        StoredProfile, StoredTask, Timing, encode, write_frame,
+        StoredProfile, StoredTask, Timing, decode, encode, write_frame,
     },
     units::{Counts, TaskKey},
 };
@@ -125,6 +125,100 @@ fn what_a_measurement_does_not_bring_back_is_kept() {
     assert_eq!(folder.save(&file).2, "");
     fs::write(&file, profile(Some(1), None)).expect("a file");
     assert_ne!(folder.save(&file).2, "");
+}
+
+/// What `--check` says of `file` for the guest of these words.
+fn check(file: &Path, guest: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pbg-save"));
+    command.arg("--check").arg(file).args(guest.split(' '));
+    let output = command.output().expect("it starts");
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8(said).expect("it prints text"),
+    )
+}
+
+#[test]
+fn a_profile_for_another_guest_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("a.pbg");
+    let write = |change: &dyn Fn(&mut StoredProfile)| {
+        let mut profile = decode(&profile(None, None)).expect("it is valid");
+        profile.header.program = Program::scaled("realtime", 10);
+        change(&mut profile);
+        fs::write(&file, encode(&profile).expect("valid")).expect("a file");
+    };
+    write(&|_| {});
+    let good = (Some(0), String::new());
+    assert_eq!(check(&file, "realtime x86_64 10 1 icount"), good);
+    for (guest, why) in [
+        (
+            "realtime riscv64 10 1 icount",
+            "of riscv64, found one of x86_64",
+        ),
+        (
+            "batch x86_64 10 1 icount",
+            "of `batch`, found one of `realtime`",
+        ),
+        (
+            "realtime x86_64 1 1 icount",
+            "of `realtime` at SCALE=1, found one at another",
+        ),
+        ("realtime x86_64 10 2 icount", "of 2 CPU(s), found one of 1"),
+        (
+            "realtime x86_64 10 1 real",
+            "measured in real time, found one in counted time",
+        ),
+    ] {
+        let said = format!("expected a profile {why}\n");
+        assert_eq!(check(&file, guest), (Some(1), said), "{guest}");
+    }
+    write(&|profile| profile.header.timing = Timing::Real);
+    assert_eq!(check(&file, "realtime x86_64 10 1 real"), good);
+    let said = "expected a profile measured in counted time, found one in real time\n";
+    let refused = (Some(1), said.to_owned());
+    assert_eq!(check(&file, "realtime x86_64 10 1 icount"), refused);
+    // From before there were timings.
+    write(&|profile| profile.header.timing = Timing::Unknown);
+    for timing in ["real", "icount"] {
+        let guest = format!("realtime x86_64 10 1 {timing}");
+        assert_eq!(check(&file, &guest), good);
+    }
+}
+
+#[test]
+fn what_is_no_profile_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("a.pbg");
+    let good = profile(None, None);
+    let mut damaged = good.clone();
+    damaged[40] ^= 1;
+    let guest = "realtime x86_64 1 1 icount";
+    for (bytes, why) in [
+        (&b""[..], "not a profile: "),
+        (b"no profile", "not a profile: "),
+        (&good[..good.len() - 1], "truncated: "),
+        (&damaged, "damaged: "),
+    ] {
+        fs::write(&file, bytes).expect("a file");
+        let (code, said) = check(&file, guest);
+        assert!(said.starts_with(why) && said.lines().count() == 1, "{said}");
+        assert_eq!(code, Some(1));
+    }
+    // It has no end.
+    let (code, said) = check(Path::new("/dev/zero"), guest);
+    assert!(said.starts_with("not a profile: "), "{said}");
+    assert_eq!(code, Some(1));
+    assert_eq!(check(&folder.path().join("none"), guest).0, Some(1));
+    for wrong in [
+        "",
+        "realtime",
+        "realtime x86 1 1 icount",
+        "a x86_64 1 1 icount 1",
+    ] {
+        assert_eq!(check(&file, wrong).0, Some(2), "{wrong}");
+    }
 }
 
 #[test]

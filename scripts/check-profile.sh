@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Refuses a profile that is of no use to the guest it is to be built into. Called by make
+# (scripts/kernel.mk).
+# In:  $1 the file, as it was typed, and the guest: $2 app $3 ARCH $4 SCALE $5 SMP $6 TIMING
+#      environment: PBG_TOOL, the command that builds what reads profiles and runs it, or
+#      nothing: then all profiles pass while it has to be built
+# Out: exit 0, or 1 and one line that says what was given and what is allowed
+set -euo pipefail
+cd "$(dirname "$0")/.."
+readonly BUILT=target/tool/pbg-save
+
+# Cargo would ask the same of these files, and take its time.
+newer=all
+if [[ -x $BUILT ]]; then
+    newer=$(find Cargo.toml Cargo.lock tools/pbg-save modules/axsched-ext/{Cargo.toml,src} -newer "$BUILT" -print -quit)
+fi
+tool=("$BUILT")
+if [[ -n $newer ]]; then
+    [[ -n ${PBG_TOOL:-} ]] || exit 0
+    echo "check: building pbg-save, which reads profiles"
+    read -ra tool <<<"$PBG_TOOL"
+fi
+said=$("${tool[@]}" --check "$@") && exit 0
+# If the tool has said nothing, cargo has.
+[[ -z $said ]] ||
+    echo "PBG_PROFILE=$1: $said; allowed is a profile of $2 with ARCH=$3 SCALE=$4 SMP=$5 TIMING=$6" >&2
+exit 1
