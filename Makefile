@@ -50,7 +50,7 @@ include scripts/features.mk
 APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 # A=realtime is short for the folder of that name; what is said of it is the folder.
-ifneq ($(filter build run justrun,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun gantt,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
@@ -66,8 +66,9 @@ include scripts/lab.mk
 include scripts/experiments.mk
 
 # What only reads the terminal must work whatever the variables say, and only
-# what builds or boots an app needs them to be right.
-ifneq ($(filter build run justrun,$(MAKECMDGOALS)),)
+# what builds or boots an app needs them to be right. (gantt calls make again for that,
+# and refuses before.)
+ifneq ($(filter build run justrun gantt,$(MAKECMDGOALS)),)
   include scripts/check.mk
   include scripts/kernel.mk
   include scripts/qemu.mk

@@ -28,11 +28,8 @@ $(call one-of,ACCEL,n y)
 $(call one-of,TRACE,n y)
 $(call one-of,BLK,n y)
 $(call one-of,V,0 1 2)
-$(call number,SCALE)
+$(call scale,SCALE)
 $(call number,TIMEOUT)
-ifeq ($(shell test $(SCALE) -le 1000000000 2>/dev/null && echo y),)
-  $(error SCALE=$(SCALE): allowed is a whole number from 1 to 1000000000)
-endif
 
 # Three digits are written into the image.
 TICK_PHASE_OK := $(if $(filter 1,$(words $(TICK_PHASE))$(call digits-left,$(TICK_PHASE))),$(shell [[ '$(TICK_PHASE)' =~ ^(0|[1-9][0-9]?[0-9]?)$$ ]] && echo y))
@@ -49,7 +46,7 @@ UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES),$(FEATURE_LIST
 ifneq ($(UNKNOWN_FEATURES),)
   $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); $(call meant,$(firstword $(UNKNOWN_FEATURES)),$(POLICIES) $(UPSTREAM_FEATURES))allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES))
 endif
-ifneq ($(word 2,$(POLICY)),)
+ifneq ($(word 2,$(if $(filter gantt,$(MAKECMDGOALS)),,$(POLICY))),)
   $(error FEATURES=$(FEATURES): two policies: $(POLICY); allowed is at most one of: $(POLICIES))
 endif
 
@@ -79,6 +76,10 @@ ifneq ($(strip $(PBG_PROFILE)),)
     $(error PBG_PROFILE=$(PBG_PROFILE) BLK=y: two places for a profile; allowed is one of them)
   endif
 endif
+ifneq ($(filter gantt,$(MAKECMDGOALS)),)
+  $(call path,GANTT_OUT)
+  $(call no-folder,GANTT_OUT)
+endif
 ifneq ($(PROFILE_OUT),)
   $(call path,PROFILE_OUT)
   $(call no-folder,PROFILE_OUT)
@@ -94,13 +95,9 @@ ifneq ($(words $(MEM))$(call digits-left,$(patsubst %G,%,$(MEM:%M=%)))$(filter 0
   $(error MEM=$(MEM): allowed is a size in M or G, such as 128M or 1G)
 endif
 
-# Counted time has one counter: with several CPUs an idle one would use up the
-# time of the others, and riscv64 does not even boot.
-ifeq ($(TIMING)-$(SMP),icount-1)
-else ifeq ($(TIMING),icount)
-  $(error TIMING=icount SMP=$(SMP): instruction counting is for one CPU; allowed are SMP=1 or TIMING=real)
-endif
+$(one-counter)
 
+KVM_DEVICE ?= /dev/kvm
 HOST_ARCH := $(patsubst arm64,aarch64,$(shell uname -m))
 ifeq ($(ACCEL),y)
   ifneq ($(ARCH),$(HOST_ARCH))

@@ -68,13 +68,14 @@ endif
 # What no lab need be asked.
 LAB_APPS = $(filter-out %/selftest %/cost,$(APPS))
 ifneq ($(filter matrix compare cost experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
-  $(call each-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
-  $(call each-of,ARCH,$(ARCHES))
-  $(call each-of,FEATURES,$(POLICIES))
-  $(call number,SCALE)
+  $(call list-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
+  $(call list-of,ARCH,$(ARCHES))
+  $(call list-of,FEATURES,$(POLICIES))
+  $(call scale,SCALE)
   $(call one-of,SMP,1 2 3 4 5 6 7 8)
   $(call one-of,TIMING,icount real)
   $(call number,TIMEOUT)
+  $(one-counter)
 endif
 ifneq ($(filter gantt,$(MAKECMDGOALS)),)
   ifeq ($(filter $(A:%/=%) %/$(A:%/=%),$(APPS))$(wildcard $(A)/Cargo.toml),)

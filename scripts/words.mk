@@ -4,8 +4,10 @@
 # Out: nothing, or an error that says what was given and what is allowed
 #      $(call meant,WORD,ALLOWED)  a part of such an error: what WORD may have meant
 #      $(call quoted,TEXT)         a word of the shell
-#      $(call one-of,NAME,ALLOWED), $(call each-of,NAME,ALLOWED), $(call number,NAME),
-#      $(call digits-left,TEXT)    refuse a variable that is not what they say
+#      $(call one-of,NAME,ALLOWED), $(call each-of,NAME,ALLOWED), $(call list-of,NAME,ALLOWED),
+#      $(call number,NAME),
+#      $(call scale,NAME), $(one-counter)  refuse variables that are not what they say
+#      $(call digits-left,TEXT), $(call is-given,NAME)
 
 quoted = '$(subst ','\'',$(1))'
 # $(call nearest,WORD,ALLOWED): the one of them that is nearest, or nothing
@@ -22,6 +24,15 @@ number = $(if $(filter-out 1,$(words $($(1))))$(filter 0%,$($(1)))$(call digits-
 # $(call each-of,NAME,ALLOWED): one or more of them, with commas or blanks between
 each-of = $(foreach w,$(firstword $(filter-out $(2),$(subst $(comma), ,$($(1))))),$(error $(1)=$($(1)): $(call meant,$(w),$(2))allowed are, as a list with commas: $(2)))
 comma := ,
+# $(call list-of,NAME,ALLOWED): the same, with commas only, and not empty if it is given
+list-of = $(if $(call is-given,$(1)),$(if $(filter-out 1,$(words $($(1))))$(findstring $(comma)$(comma),$(comma)$($(1))$(comma)),$(error $(1)=$($(1)): no names with commas between; allowed are, as a list with commas: $(2))))$(call each-of,$(1),$(2))
+# $(call is-given,NAME): whether the user has set it
+is-given = $(filter command environment override,$(firstword $(origin $(1))))
+# $(call scale,NAME): what a 64-bit number of loops may be divided by
+scale = $(call number,$(1))$(if $(shell test $($(1)) -le 1000000000 2>/dev/null && echo y),,$(error $(1)=$($(1)): allowed is a whole number from 1 to 1000000000))
+# Counted time has one counter: with several CPUs an idle one would use up the time of the
+# others, and riscv64 does not even boot.
+one-counter = $(if $(filter icount,$(TIMING)),$(if $(filter-out 1,$(SMP)),$(error TIMING=icount SMP=$(SMP): instruction counting is for one CPU; allowed are SMP=1 or TIMING=real)))
 
 # Make takes a blank in a name for two names, and says so in many ways.
 ifneq ($(words $(CURDIR)),1)
