@@ -76,8 +76,10 @@ endif
 
 # setup writes down where the tools are, and workspace.sh in which workspace cargo knows
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
-# run (make -n) installs nothing.
+# run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
+# refuses, make would complain of it as well.
 ifneq ($(filter build run justrun test mutants clippy fmt doc prepush,$(MAKECMDGOALS)),)
+  $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
 target/toolchain.mk: FORCE

@@ -1,6 +1,6 @@
 # Refuses wrong variables in one line, before anything is installed or built.
-# In:  every variable of `make help`; APPS; the lists of features.mk; one-of, number, meant
-#      (words.mk)
+# In:  every variable of `make help`; KVM_DEVICE from the environment, for a test;
+#      APPS; the lists of features.mk; one-of, number, scale, one-counter, meant (words.mk)
 # Out: nothing, or an error that says what was given and what is allowed
 
 # $(call path,NAME): one file, whose name means nothing to make, the shell or QEMU
@@ -105,6 +105,12 @@ ifeq ($(ACCEL),y)
   endif
   ifneq ($(TIMING),real)
     $(error ACCEL=y TIMING=$(TIMING): KVM cannot count instructions; allowed are TIMING=real or ACCEL=n)
+  endif
+  ifeq ($(wildcard $(KVM_DEVICE)),)
+    $(error ACCEL=y: no KVM here, there is no $(KVM_DEVICE); allowed is ACCEL=n)
+  endif
+  ifeq ($(shell test -r '$(KVM_DEVICE)' -a -w '$(KVM_DEVICE)' && echo y),)
+    $(error ACCEL=y: no permission for KVM, $(KVM_DEVICE) cannot be read and written; allowed are ACCEL=n or a user of its group, most often kvm)
   endif
 endif
 ifeq ($(ARCH)-$(TIMING),x86_64-real)

@@ -222,8 +222,9 @@ fi
 if [[ -z $way ]] && try_rustup; then look; fi
 if [[ ${#missing[@]} != 0 ]]; then
     has apt-get || advise "$(list)"
+    [[ ${#sudo[@]} == 0 ]] || has sudo ||
+        die "missing: $(list); neither root nor sudo here: run as root: apt-get install ${packages[*]}"
     say "missing: $(list)"
-    [[ ${#sudo[@]} == 0 ]] || has sudo || die "neither root nor sudo; run as root: apt-get install ${packages[*]}"
     say "will run: apt-get update"
     "${sudo[@]}" apt-get update -qq
     # Twice, because only an installed QEMU tells whether its firmware came along.
