@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds one app into one bootable image. Called by make (scripts/kernel.mk).
 # In:  environment: see BUILD in scripts/kernel.mk
-# Out: $IMAGE (touched only when it changed), $KERNEL_DIR/ (cargo's)
+# Out: $IMAGE (not if it is larger than MEM; touched only when it changed), $KERNEL_DIR/ (cargo's)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,6 +43,7 @@ AX_CONFIG_PATH=$config CARGO_TARGET_DIR=$KERNEL_DIR RUSTC_BOOTSTRAP=1 RUSTFLAGS=
 
 elf=$KERNEL_DIR/$AX_TARGET/$AX_MODE/$APP
 new=$IMAGE.new
+scripts/fits.sh "$elf" "$config" "$MEM"
 # x86_64 boots the ELF by multiboot; the others are loaded flat.
 if [[ $AX_ARCH == x86_64 ]]; then cp "$elf" "$new"
 else "$OBJCOPY" --strip-all -O binary "$elf" "$new"; fi

@@ -94,6 +94,14 @@ endif
 ifneq ($(words $(MEM))$(call digits-left,$(patsubst %G,%,$(MEM:%M=%)))$(filter 0%,$(MEM))$(filter-out %M %G,$(MEM)),1)
   $(error MEM=$(MEM): allowed is a size in M or G, such as 128M or 1G)
 endif
+# The least with which realtime records and replays, in steps of 1M (x86_64) and 2M; with
+# less it stops without a word. scripts/build.sh looks at what is larger.
+LEAST_MEM_x86_64  := 16
+LEAST_MEM_riscv64 := 6
+LEAST_MEM_aarch64 := 6
+ifneq ($(shell test $(patsubst %G,%000,$(MEM:%M=%)) -lt $(LEAST_MEM_$(ARCH)) && echo y),)
+  $(error MEM=$(MEM) ARCH=$(ARCH): too little to boot; allowed is at least $(LEAST_MEM_$(ARCH))M)
+endif
 
 $(one-counter)
 
