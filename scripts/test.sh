@@ -95,6 +95,22 @@ END
     grep 'axtask v0.3.0-preview.3' ../adopted.tree
 }
 
+# --- Profiles ---------------------------------------------------------------
+
+put() { # put BYTES OFFSET <in >out: the bytes, as printf has them, at that place
+    local tmp=$logs/put
+    cat >"$tmp"
+    # shellcheck disable=SC2059
+    printf "$1" | dd of="$tmp" bs=1 seek="$2" conv=notrunc status=none
+    cat "$tmp"
+}
+reseal() { # with a checksum that is right: gzip ends with the CRC-32 and the length
+    local tmp=$logs/reseal
+    head -c -4 >"$tmp"
+    cat "$tmp"
+    gzip -c "$tmp" | tail -c 8 | head -c 4
+}
+
 # --- Make's own manners -----------------------------------------------------
 
 refused() { refused_by run "$@"; }
@@ -106,15 +122,38 @@ refused_by() { # refused_by GOAL TEXT VARIABLES...: one line with TEXT, so nothi
     [[ $(wc -l <<<"$out") == 1 && $out == *"$want"* && $out == *allowed* ]]
 }
 
+# Profiles for calls that are wrong: one of batch, of a time that nobody has said, and what
+# has become of it; @ in the table is their folder. The tool that reads them is there, or it would be built first.
+fixtures() {
+    local at=$logs/calls
+    mkdir -p "$at"
+    "$CARGO" build $WHERE --quiet --profile tool --package pbg-save
+    cp modules/axsched-ext/tests/data/batch-x86_64.pbg "$at/batch.pbg"
+    put '\21' 32 <"$at/batch.pbg" | reseal >"$at/real.pbg" # 0x11
+    put '\42' 32 <"$at/batch.pbg" | reseal >"$at/riscv64.pbg" # 0x22
+    put '\2' 10 <"$at/batch.pbg" | reseal >"$at/two-cpus.pbg"
+    put '\377' 60 <"$at/batch.pbg" >"$at/damaged.pbg"
+    head -c 50 "$at/batch.pbg" >"$at/short.pbg"
+    put '\2' 8 <"$at/batch.pbg" | reseal >"$at/version2.pbg"
+    : >"$at/empty.pbg"
+    rm -f "$at/pipe.pbg"
+    mkfifo "$at/pipe.pbg"
+}
+
 wrong_calls() { # each line of the table: one line of an answer, at once, and a status
-    local call want out rc start n=0
+    local call want out rc start took n=0 try
+    fixtures
     while IFS='|' read -r call want; do
         want=$(sed 's/^ *//; s/ *$//' <<<"$want")
-        start=${EPOCHREALTIME/./} rc=0
-        # shellcheck disable=SC2086  # the words of a call
-        out=$(make $call 2>&1) || rc=$?
-        echo "make $call -> $rc: $out"
-        ((rc != 0 && ${EPOCHREALTIME/./} - start < 1000000))
+        for try in 1 2 3; do # a busy host is late, but not always
+            start=${EPOCHREALTIME/./} rc=0
+            # shellcheck disable=SC2086  # the words of a call
+            out=$(make ${call//@/$logs/calls} 2>&1) || rc=$?
+            took=$((${EPOCHREALTIME/./} - start))
+            ((took >= 1000000)) || break
+        done
+        echo "make $call -> $rc, try $try, $((took / 1000)) ms: $out"
+        ((rc != 0 && took < 1000000))
         [[ $(grep -vc '^make: ' <<<"$out") == 1 && $out == *"$want"* ]]
         n=$((n + 1))
     done < <(grep -v '^#' scripts/wrong-calls.txt)
@@ -122,6 +161,65 @@ wrong_calls() { # each line of the table: one line of an answer, at once, and a 
 }
 
 refused_with_blk() { BLK=y refused_by "$@"; }
+
+# ACCEL=y on a machine without KVM, and with one that nobody may use.
+without_kvm() {
+    local -a kvm=(TIMING=real ACCEL=y ARCH="$(uname -m | sed s/arm64/aarch64/)")
+    KVM_DEVICE=$logs/none refused 'no KVM here' "${kvm[@]}"
+    KVM_DEVICE=$logs/kvm
+    : >"$KVM_DEVICE"
+    chmod 000 "$KVM_DEVICE"
+    if [[ -r $KVM_DEVICE ]]; then return 0; fi # root may read all
+    KVM_DEVICE=$KVM_DEVICE refused 'no permission for KVM' "${kvm[@]}"
+}
+
+silent_kvm() { # a guest that has printed nothing under KVM: what is most likely said to be wrong
+    local out rc=0
+    : >"$logs/silent-kvm"
+    out=$(scripts/qemu-run.sh "$logs/silent-kvm" 10 sh -c 'echo qemu-system-x86_64: no MSR; exit 134' sh -accel kvm 2>&1) || rc=$?
+    echo "$out"
+    ((rc == 1))
+    [[ $(tail -1 <<<"$out") == 'run: sh exited with status 134, and printed nothing: most likely KVM '* ]]
+    out=$(scripts/qemu-run.sh "$logs/silent-kvm" 10 sh -c 'echo ArceOS; exit 134' sh -accel kvm 2>&1) || true
+    [[ $(tail -1 <<<"$out") == 'run: sh exited with status 134 (log: '* ]]
+}
+
+real_time_has_its_names() { # what is saved in it does not replace what was counted
+    local out
+    out=$(make -n run A=realtime FEATURES=sched_pbg BLK=y TIMING=real)
+    [[ $out == *target/pbg/realtime-x86_64-real.img* ]]
+    out=$(unset PROFILE_OUT; make -n run A=realtime FEATURES=sched_pbg TIMING=real SCALE=10)
+    [[ $out == *"PROFILE_OUT='target/pbg/realtime-x86_64-scale10-real.pbg'"* ]]
+    out=$(unset PROFILE_OUT; make -n run A=realtime FEATURES=sched_pbg SCALE=10)
+    [[ $out == *"PROFILE_OUT='target/pbg/realtime-x86_64-scale10.pbg'"* ]]
+}
+
+fits() { # an image that is larger than MEM is refused before it boots
+    local elf=target/kernel/x86_64-smp1/x86_64-unknown-none/release/realtime out
+    [[ -f $elf ]] || make build A=realtime
+    local config=target/kernel/x86_64-smp1/axconfig.toml
+    scripts/fits.sh "$elf" "$config" 16M
+    if out=$(scripts/fits.sh "$elf" "$config" 2M 2>&1); then return 1; fi # it begins there
+    echo "$out"
+    [[ $(wc -l <<<"$out") == 1 && $out == 'MEM=2M: the image ends '*allowed* ]]
+}
+
+no_sudo() { # setup may install nothing: it says what is missing, and make no more than that it failed
+    local tree=$logs/no-sudo bin=$PWD/$logs/no-sudo-bin out rc=0
+    rm -rf "$tree" "$bin"
+    mkdir -p "$tree" "$bin"
+    cp -r Makefile Cargo.toml Cargo.lock scripts apps "$tree"
+    ln -s /usr/bin/* /bin/* "$bin/" 2>/dev/null || true
+    rm -f "$bin"/qemu-system-* "$bin"/sudo "$bin"/id
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\n[ "$1" = -u ] && echo 1000 || exec /usr/bin/id "$@"\n' >"$bin/id"
+    chmod +x "$bin/id"
+    out=$(PATH=$bin:${CARGO_HOME:-$HOME/.cargo}/bin make -C "$tree" --no-print-directory run 2>&1) || rc=$?
+    rm -r "$tree" "$bin"
+    echo "$out"
+    ((rc != 0))
+    [[ $(grep -vc '^make: ' <<<"$out") == 1 && $out == 'setup: missing: qemu-system-x86_64'*'neither root nor sudo'* ]]
+}
 
 help_text() { # whatever the variables say, and to be read at 80 columns
     local out v
@@ -447,14 +545,37 @@ under_fifo() {
     grep -a fifo "$out.pbg" | wc -c
 }
 
-# A profile that is of no use is refused with the reason; the program runs.
-built_in_refused() { # built_in_refused KIND REASON VARIABLES...
-    local out=$logs/refused good=$logs/x86_64-realtime.pbg bad=$logs/refused.pbg
+# make refuses a profile that is of no use. One that has come into an image all the same,
+# in place of a good one, the guest refuses with the reason, and the program runs.
+built_in_refused() { # built_in_refused KIND REASON
+    local out=$logs/refused good=$PWD/$logs/x86_64-realtime.pbg bad=$logs/refused.pbg image at
     [[ -f $good ]] || pbg realtime SCALE=100 PROFILE_OUT="$good"
     damage "$1" "$good" >"$bad"
-    PBG_PROFILE=$bad pbg realtime SCALE=100 "${@:3}" | show >"$out"
+    if make -n build A=realtime FEATURES=sched_pbg SCALE=100 PBG_PROFILE="$bad"; then return 1; fi
+    make build A=realtime FEATURES=sched_pbg SCALE=100 PBG_PROFILE="$good"
+    image=target/images/realtime-x86_64-sched_pbg-scale100-profile_$(cksum <"$good" | cut -d' ' -f1)
+    at=$(LC_ALL=C grep -aboF "$(head -c 4 "$good")" "$image" | cut -d: -f1) # its magic is there once
+    dd if="$bad" of="$image" bs=1 seek="$at" conv=notrunc status=none
+    make justrun A=realtime FEATURES=sched_pbg SCALE=100 PBG_PROFILE="$good" | show >"$out"
+    rm "$image"
     [[ $(phases_passed "$out") == run ]]
     one_pbg_line "$out" "\"from\":\"image\",\"refused\":\".*$2"
+}
+
+# A profile of one time is refused in the other, on the host and by the guest.
+in_real_time() {
+    local out=$logs/in-real-time profile=$logs/counted.pbg img=$logs/counted.img
+    local -a real=(SCALE=100 TIMING=real TIMEOUT=60)
+    rm -f "$img"
+    pbg realtime SCALE=100 BLK=y DISK="$img" PROFILE_OUT="$profile" >/dev/null
+    refused 'measured in real time, found one in counted time' A=realtime FEATURES=sched_pbg "${real[@]}" PBG_PROFILE="$profile"
+    pbg realtime "${real[@]}" BLK=y DISK="$img" PROFILE_OUT="$profile" | show >"$out"
+    grep '^SCHED-PBG .*"from":"disk","refused":"expected a profile measured in real time, found one in counted time"' "$out"
+    [[ $(phases_passed "$out") == 'measure replay' ]]
+    refused 'measured in counted time, found one in real time' A=realtime FEATURES=sched_pbg SCALE=100 PBG_PROFILE="$profile"
+    pbg realtime SCALE=100 BLK=y DISK="$img" | show >"$out"
+    grep '^SCHED-PBG .*"from":"disk","refused":"expected a profile measured in counted time, found one in real time"' "$out"
+    [[ $(phases_passed "$out") == 'measure replay' ]]
 }
 
 # The same image, booted again and again with one disk.
@@ -467,28 +588,19 @@ disk_twice() { # disk_twice ARCH
     make justrun A=apps/sched-tests/realtime FEATURES=sched_pbg "${with[@]}" | show >"$out"
     [[ $(phases_passed "$out") == replay ]]
     one_pbg_line "$out" '"from":"disk","planned"'
+    # What ArceOS says of a disk without partitions is in the log, and alarms nobody.
+    grep 'No partition table found' "target/logs/realtime-$1-sched_pbg-scale100-blk.log"
+    if grep -a 'axfs::\|axdriver' "$out"; then return 1; fi
 }
 
-put() { # put BYTES OFFSET <in >out: the bytes, as printf has them, at that place
-    local tmp=$logs/put
-    cat >"$tmp"
-    # shellcheck disable=SC2059
-    printf "$1" | dd of="$tmp" bs=1 seek="$2" conv=notrunc status=none
-    cat "$tmp"
-}
-reseal() { # with a checksum that is right: gzip ends with the CRC-32 and the length
-    local tmp=$logs/reseal
-    head -c -4 >"$tmp"
-    cat "$tmp"
-    gzip -c "$tmp" | tail -c 8 | head -c 4
-}
 # Damaged profiles from a good one; the offsets are those of docs/profile-format.md.
 damage() { # damage KIND GOOD
     case $1 in
         truncated) head -c -10 "$2" ;;
         flipped) put '\377' 60 <"$2" ;;
         program) put '\0\1\2\3' 24 <"$2" | reseal ;;
-        architecture) put '\2' 32 <"$2" | reseal ;;
+        architecture) put '\42' 32 <"$2" | reseal ;; # 0x22
+        timing) put '\21' 32 <"$2" | reseal ;; # 0x11
         version) put '\2' 8 <"$2" | reseal ;;
         counts) put '\377\377\377\377\17' 47 <"$2" | reseal ;;
         noise) head -c 3000 /dev/urandom ;;
@@ -642,6 +754,10 @@ check 'make: experiment-waits refuses two architectures' refused_by experiment-w
 check 'make: gantt refuses a file that is no .svg' refused_by gantt .svg GANTT_OUT=a.png
 check 'make: a word that is no target' refused_by rnu 'make help'
 check 'make: calls that mean nothing get one line at once' wrong_calls
+check 'make: no KVM is said at once' without_kvm
+check 'make: a guest that is silent under KVM' silent_kvm
+check 'make: what is saved in real time has names of its own' real_time_has_its_names
+check 'make: setup without sudo ends in one line' no_sudo
 check 'make: a folder below says where to call it' elsewhere
 check 'make: a folder with a blank in its name' blank_in_name
 check 'make: justrun without an image' no_image
@@ -709,8 +825,12 @@ for arch in "${ARCHES[@]}"; do
         check 'qemu: noise on the disk is refused and replaced' damaged noise 'not a profile'
         check 'qemu: an empty file on the disk is refused and replaced' damaged empty 'not a profile'
         check 'qemu: no profile is lost when QEMU is killed' killed
+        check "qemu: a profile of real time is refused and replaced" damaged timing 'measured in counted time, found one in real time'
         check 'qemu: a damaged profile in the image is refused' built_in_refused flipped 'damaged: expected the checksum'
+        check "qemu: another architecture's profile in the image is refused" \
+            built_in_refused architecture 'expected a profile of x86_64, found one of riscv64'
         check 'make: run fails if a profile arrives damaged' damaged_console
+        check 'make: an image that does not fit into MEM' fits
         check 'make: run fails if the guest panics' fails_with 'panicked at' selftest panic
         check 'make: run fails if a check fails' fails_with '"pass":false' selftest fail
         check 'make: run fails if the guest hangs' fails_with 'within 5 s; TIMEOUT=' selftest hang TIMEOUT=5
@@ -728,8 +848,7 @@ for folder in apps/*/*/; do # of the user's own
     check "host: $app" host_tests "$app"
     check "qemu: every policy, x86_64, $app" cells x86_64 "$app"
 done
-check "qemu: another architecture's profile in the image is refused" \
-    built_in_refused none 'expected a profile of riscv64, found one of x86_64' ARCH=riscv64
+check 'qemu: a profile of one time is refused in the other' in_real_time
 for arch in "${ARCHES[@]}"; do
     check "qemu: selftest clock $arch real" real_clock "$arch"
 done
