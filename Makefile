@@ -214,8 +214,8 @@ Variables           default      allowed
                                    default target/pbg/<app>-<arch>.pbg, with
                                    -scale<n>, -real, -fifo, -traced where that
                                    is so; an edited one there becomes <file>.old
-  PBG_PROFILE=file               a profile to build in: only replayed; it must be
-                                   of the same app, ARCH, SCALE, SMP and TIMING
+  PBG_PROFILE=file               a profile to build in: only replayed; of the
+                                   same app, ARCH, SCALE, SMP and TIMING
   PBG_BASE=name     rr           what PBG measures under: rr or fifo
   BLK=y             n            a FAT32 disk, on which PBG keeps its profile
   DISK=file                      that disk, made if it is not there;

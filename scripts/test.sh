@@ -122,8 +122,8 @@ refused_by() { # refused_by GOAL TEXT VARIABLES...: one line with TEXT, so nothi
     [[ $(wc -l <<<"$out") == 1 && $out == *"$want"* && $out == *allowed* ]]
 }
 
-# Profiles for calls that are wrong: one of batch, of a time that nobody has said, and what
-# has become of it; @ in the table is their folder. The tool that reads them is there, or it would be built first.
+# Profiles for calls that are wrong: one of batch at SCALE=10, of a time that nobody has said,
+# and what has become of it; @ in the table is their folder. The tool that reads them is there, or it would be built first.
 fixtures() {
     local at=$logs/calls
     mkdir -p "$at"
@@ -145,7 +145,7 @@ wrong_calls() { # each line of the table: one line of an answer, at once, and a 
     fixtures
     while IFS='|' read -r call want; do
         want=$(sed 's/^ *//; s/ *$//' <<<"$want")
-        for try in 1 2 3; do # a busy host is late, but not always
+        for try in {1..5}; do # a busy host is late, but not always
             start=${EPOCHREALTIME/./} rc=0
             # shellcheck disable=SC2086  # the words of a call
             out=$(make ${call//@/$logs/calls} 2>&1) || rc=$?
