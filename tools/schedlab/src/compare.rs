@@ -20,8 +20,7 @@ pub use difference::differences;
 use crate::{
     Verdict,
     cli::{CompareArgs, Format, TreeArgs},
-    draw::png,
-    output::{note, print, print_line},
+    output::{count, note, print, print_line},
     project::{App, Cell, Project},
     setting::Setting,
     store::{Store, write},
@@ -72,9 +71,9 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     }
     if all.is_empty() {
         bail!(
-            "{}: expected results of {} cells, found none{advice}",
+            "{}: expected results of {}, found none{advice}",
             store.root.display(),
-            missing.len()
+            count(missing.len(), "cell")
         );
     }
     let tables = table::tables(&all, &lists.policies, args.long);
@@ -122,9 +121,9 @@ fn matrix_command(args: &CompareArgs) -> String {
 fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
     let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
     for figure in &figures {
-        let svg = draw::svg(figure)?;
-        write(&folder.join(format!("{}.png", figure.name)), png(&svg)?)?;
-        write(&folder.join(format!("{}.svg", figure.name)), svg)?;
+        let picture = draw::picture(figure)?;
+        write(&folder.join(format!("{}.png", figure.name)), picture.png)?;
+        write(&folder.join(format!("{}.svg", figure.name)), picture.svg)?;
     }
     let of_table = |table: &Table| Some(figure::figures(table));
     write(
@@ -133,8 +132,8 @@ fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
     )?;
     write(&folder.join("tables.csv"), render::csv(tables)?)?;
     note(format_args!(
-        "written: tables.md, tables.csv and {} figures (SVG and PNG) in {}",
-        figures.len(),
+        "written: tables.md, tables.csv and {} (SVG and PNG) in {}",
+        count(figures.len(), "figure"),
         folder.display()
     ));
     Ok(())
@@ -145,7 +144,10 @@ fn last_line(missing: &[Cell], present: usize) -> String {
     const ENOUGH: usize = 6;
     let total = missing.len() + present;
     if missing.is_empty() {
-        return format!("all {total} cells have results");
+        return match total {
+            1 => "the cell has results".to_owned(),
+            _ => format!("all {total} cells have results"),
+        };
     }
     let names: Vec<_> = missing
         .iter()
@@ -154,8 +156,10 @@ fn last_line(missing: &[Cell], present: usize) -> String {
         .collect();
     let more = if missing.len() > ENOUGH { " …" } else { "" };
     format!(
-        "{} of {total} cells have no results: {}{more}",
+        "{} of {} {} no results: {}{more}",
         missing.len(),
+        count(total, "cell"),
+        if missing.len() == 1 { "has" } else { "have" },
         names.join(" ")
     )
 }

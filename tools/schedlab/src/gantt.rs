@@ -12,8 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::{
     Verdict,
     cli::GanttArgs,
-    draw::png,
-    output::print_line,
+    output::{count, print_line},
     record::{RunLine, parse_traced},
     store::write,
 };
@@ -38,13 +37,13 @@ pub fn gantt(args: &GanttArgs) -> Result<Verdict> {
         chart::leave_out_measuring(&mut all);
     }
     let chart = Chart::new(&all);
-    let svg = draw::svg(&chart)?;
-    write(&args.out.with_extension("png"), png(&svg)?)?;
-    write(&args.out, svg)?;
+    let picture = draw::picture(&chart)?;
+    write(&args.out.with_extension("png"), picture.png)?;
+    write(&args.out, picture.svg)?;
     print_line(format_args!(
-        "written: {} and, beside it, .png; {} panels",
+        "written: {} and, beside it, .png; {}",
         args.out.display(),
-        chart.panels.len()
+        count(chart.panels.len(), "panel")
     ))?;
     Ok(Verdict::Good)
 }

@@ -22,7 +22,7 @@ use anyhow::Result;
 use crate::{
     Verdict,
     cli::{MatrixArgs, TreeArgs},
-    output::print_line,
+    output::{count, print_line},
     project::{Cell, Project},
     record::Outcome,
     setting::Setting,
@@ -99,7 +99,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         }
         print_line(format_args!(
             "{} to run, {kept} up to date",
-            count(jobs.len())
+            count(jobs.len(), "cell")
         ))?;
         return Ok(Verdict::Good);
     }
@@ -199,9 +199,4 @@ fn variables(cell: &Cell, setting: &Setting) -> Vec<String> {
 
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, Into::into)
-}
-
-/// `1 cell`, `2 cells`.
-fn count(cells: usize) -> String {
-    format!("{cells} cell{}", if cells == 1 { "" } else { "s" })
 }

@@ -7,6 +7,11 @@ use std::{
 
 use anyhow::{Context, Result};
 
+/// `1 cell`, `2 cells`.
+pub fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Prints a text. Who reads it may close it early, as `head` does: the rest is then
 /// for nobody, and everything else is done as ever.
 pub fn print(text: impl Display) -> Result<()> {

@@ -15,7 +15,6 @@ use anyhow::Result;
 use crate::{
     Verdict,
     cli::WaitsArgs,
-    draw::png,
     output::{note, print, print_line},
     store::write,
 };
@@ -24,10 +23,10 @@ use sweep::{ALLOWED_PERCENT, Sweep};
 pub fn waits(args: &WaitsArgs) -> Result<Verdict> {
     let sweep = Sweep::read(&args.folders, &args.arch)?;
     print(render::text(&sweep))?;
-    let svg = draw::svg(&sweep)?;
+    let picture = draw::picture(&sweep)?;
     write(&args.out.join("waits.csv"), render::csv(&sweep)?)?;
-    write(&args.out.join("waits.png"), png(&svg)?)?;
-    write(&args.out.join("waits.svg"), svg)?;
+    write(&args.out.join("waits.png"), picture.png)?;
+    write(&args.out.join("waits.svg"), picture.svg)?;
     note(format_args!(
         "written: waits.csv, waits.svg and waits.png in {}",
         args.out.display()

@@ -79,7 +79,7 @@ fn missing_cells_are_shown_and_counted() {
     );
     assert!(
         end.out
-            .ends_with("1 of 12 cells have no results: x86_64/realtime/sched_rr\n"),
+            .ends_with("1 of 12 cells has no results: x86_64/realtime/sched_rr\n"),
         "{}",
         end.out
     );

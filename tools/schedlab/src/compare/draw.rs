@@ -1,13 +1,17 @@
-//! Bars that lie, as names and values are then read without turning the head. Over
+//! A chart of bars, or of [`dots`].
+//!
+//! Bars lie, as names and values are then read without turning the head. Over
 //! several tick phases a bar is the mean, and a whisker on it the range.
+
+mod dots;
 
 use anyhow::Result;
 
-use super::figure::{Bar, Figure, Group, Kind};
+use super::figure::{Bar, Bars, Figure, Group, Kind, Plot};
 use crate::{
     draw::{
         self, AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, LEGEND, MARGIN,
-        ORANGE, RGBColor, TEXT, WHITE, WIDTH, width,
+        ORANGE, Picture, RGBColor, TEXT, WHITE, WIDTH, width,
     },
     spread::deviation,
 };
@@ -27,17 +31,27 @@ const KINDS: [(Kind, RGBColor, &str); 3] = [
     (Kind::Stock, RGBColor(0xb4, 0xb8, 0xbd), "stock axsched"),
 ];
 
-pub fn svg(figure: &Figure) -> Result<String> {
-    draw::svg(
+pub fn picture(figure: &Figure) -> Result<Picture> {
+    draw::picture(
         &figure.name,
         height(figure),
         &figure.title,
         &figure.subtitle,
-        |canvas| draw(canvas, figure),
+        |canvas| match &figure.plot {
+            Plot::Bars(bars) => draw(canvas, bars),
+            Plot::Dots(panels) => dots::draw(canvas, panels),
+        },
     )
 }
 
 fn height(figure: &Figure) -> i32 {
+    match &figure.plot {
+        Plot::Bars(bars) => bars_height(bars),
+        Plot::Dots(panels) => dots::height(panels.len()),
+    }
+}
+
+fn bars_height(figure: &Bars) -> i32 {
     let group = |group: &Group| title_height(group) + BAR * group.bars.len() as i32 + GROUP_GAP;
     HEADER + figure.groups.iter().map(group).sum::<i32>() + AXIS + LEGEND
 }
@@ -50,7 +64,7 @@ fn title_height(group: &Group) -> i32 {
     }
 }
 
-fn draw(canvas: &Canvas, figure: &Figure) -> Drawn {
+fn draw(canvas: &Canvas, figure: &Bars) -> Drawn {
     // Names to the left of the bars, values to the right of the longest.
     let bars = || figure.groups.iter().flat_map(|group| &group.bars);
     let left = MARGIN + bars().map(|bar| width(&bar.label)).max().unwrap_or(0) + 10;
@@ -64,7 +78,7 @@ fn draw(canvas: &Canvas, figure: &Figure) -> Drawn {
     let longest = bars().filter_map(|bar| Some(bar.value?.most));
     let axis = Axis::new(longest.fold(0.0, f64::max));
     let x = |value| axis.place(value, (left, right));
-    let bottom = height(figure) - AXIS - LEGEND;
+    let bottom = bars_height(figure) - AXIS - LEGEND;
     canvas.axis(&axis, &figure.axis, (left, right), bottom)?;
 
     let mut y = HEADER + GROUP_GAP / 2;
@@ -86,13 +100,14 @@ fn draw(canvas: &Canvas, figure: &Figure) -> Drawn {
         y += GROUP_GAP;
     }
     canvas.line((left, HEADER), (left, bottom + 4), FAINT)?;
-    legend(canvas, figure, height(figure) - LEGEND / 2)
+    let kinds = bars().map(|bar| bar.kind).collect::<Vec<_>>();
+    legend(canvas, &kinds, bars_height(figure) - LEGEND / 2)
 }
 
 /// A name, a bar from `left` to where `x` has its value, and that in words.
 fn bar_of(
     canvas: &Canvas,
-    figure: &Figure,
+    figure: &Bars,
     bar: &Bar,
     left: i32,
     x: impl Fn(f64) -> i32,
@@ -140,15 +155,10 @@ fn whisker(canvas: &Canvas, (least, most): (i32, i32), y: i32) -> Drawn {
 }
 
 /// The colours that occur.
-fn legend(canvas: &Canvas, figure: &Figure, y: i32) -> Drawn {
+fn legend(canvas: &Canvas, kinds: &[Kind], y: i32) -> Drawn {
     let mut x = MARGIN;
     for (kind, colour, words) in KINDS {
-        if figure
-            .groups
-            .iter()
-            .flat_map(|group| &group.bars)
-            .any(|bar| bar.kind == kind)
-        {
+        if kinds.contains(&kind) {
             canvas.rectangle((x, y - 6), (x + 12, y + 6), colour)?;
             canvas.text(
                 words,
@@ -163,7 +173,7 @@ fn legend(canvas: &Canvas, figure: &Figure, y: i32) -> Drawn {
     Ok(())
 }
 
-fn value(figure: &Figure, bar: &Bar) -> String {
+fn value(figure: &Bars, bar: &Bar) -> String {
     bar.value.map_or_else(
         || "no result".to_owned(),
         |value| {
@@ -184,16 +194,16 @@ fn colour(kind: Kind) -> RGBColor {
 
 #[cfg(test)]
 mod tests {
-    use plotters::style::Color;
-    use resvg::tiny_skia::Pixmap;
-
     use super::*;
     use crate::{
         compare::{
             figure::figures,
             table::tests::{over_tick_phases, realtime},
         },
-        draw::{png, tests::assert_legible},
+        draw::{
+            PNG_SCALE,
+            tests::{Pixels, assert_legible},
+        },
     };
 
     #[test]
@@ -204,7 +214,7 @@ mod tests {
             names,
             ["average-turnaround-x86_64", "turnaround-realtime-x86_64"]
         );
-        let average = svg(&figures[0]).unwrap();
+        let average = picture(&figures[0]).unwrap().svg;
         for text in [
             "Average turnaround: realtime on x86_64",
             "1 CPU, icount time (1 ns is 1 instruction), scale 1; less is better",
@@ -218,14 +228,14 @@ mod tests {
         ] {
             assert!(average.contains(text), "{text}");
         }
-        let tasks = svg(&figures[1]).unwrap();
+        let tasks = picture(&figures[1]).unwrap().svg;
         assert!(tasks.contains("long") && tasks.contains("short") && tasks.contains("6.200"));
     }
 
     #[test]
     fn over_several_tick_phases_bars_have_whiskers() {
         let figure = &figures(&over_tick_phases())[0];
-        let average = svg(figure).unwrap();
+        let average = picture(figure).unwrap().svg;
         for text in [
             "4 tick phases; mean and range; less is better",
             "205.000 ±2.44 %",
@@ -262,25 +272,17 @@ mod tests {
     #[test]
     fn a_png_is_a_picture_with_every_colour_in_it() {
         for figure in figures(&realtime(false)) {
-            let picture = Pixmap::decode_png(&png(&svg(&figure).unwrap()).unwrap()).unwrap();
+            let picture = Pixels::of(&picture(&figure).unwrap().png);
             assert_eq!(
-                (picture.width(), picture.height()),
-                (WIDTH as u32 * 2, height(&figure) as u32 * 2)
+                (picture.width as i32, picture.height as i32),
+                (WIDTH * PNG_SCALE, height(&figure) * PNG_SCALE)
             );
-            let has = |wanted: RGBColor| {
-                picture
-                    .pixels()
-                    .iter()
-                    .any(|p| (p.red(), p.green(), p.blue()) == wanted.rgb())
-            };
+            let has = |wanted: RGBColor| picture.all().any(|pixel| pixel == wanted);
             for (_, colour, words) in KINDS {
                 assert!(has(colour), "{words}");
             }
-            let dark = picture
-                .pixels()
-                .iter()
-                .filter(|p| p.red() < 0x60 && p.blue() < 0x60)
-                .count();
+            let is_dark = |RGBColor(red, _, blue): &RGBColor| *red < 0x60 && *blue < 0x60;
+            let dark = picture.all().filter(is_dark).count();
             assert!(
                 dark > 1000,
                 "text leaves dark pixels, on any machine: {dark}"

@@ -2,7 +2,10 @@
 
 use crate::spread::Spread;
 
-use super::table::{AVERAGE, PER_YIELD, PER_YIELD_AND_LOOP, Table, TaskFigure};
+use super::table::{AVERAGE, PER_YIELD, PER_YIELD_AND_LOOP, Row, Slowdown, Table, TaskFigure};
+
+/// With more tasks than this, a bar for each of them under each policy fills screens.
+const MANY: usize = 16;
 
 /// Whose bar it is; each kind has its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +36,39 @@ pub struct Figure {
     pub name: String,
     pub title: String,
     pub subtitle: String,
+    pub plot: Plot,
+}
+
+#[derive(Clone, Debug)]
+pub enum Plot {
+    Bars(Bars),
+    /// One for each policy.
+    Dots(Vec<Dots>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Bars {
     /// The axis, with its unit.
     pub axis: String,
     pub decimals: usize,
     pub groups: Vec<Group>,
+}
+
+/// What a policy did to each task.
+#[derive(Clone, Debug)]
+pub struct Dots {
+    pub label: String,
+    pub kind: Kind,
+    pub slowdowns: Vec<Slowdown>,
+}
+
+impl Dots {
+    /// Half of the tasks have this slowdown or less.
+    pub fn median(&self) -> Option<f64> {
+        let mut times: Vec<_> = self.slowdowns.iter().map(|task| task.times).collect();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len().saturating_sub(1) / 2).copied()
+    }
 }
 
 /// The figures of a table: one bar chart of its tasks for every app, and the
@@ -49,14 +81,14 @@ pub fn figures(table: &Table) -> Vec<Figure> {
         PER_YIELD,
         "yield-cost",
         "Cost of a yield",
-        "ns per yield",
+        &format!("{} per yield", time_unit(table)),
     ));
     figures.extend(total(
         table,
         PER_YIELD_AND_LOOP,
         "yield-cost",
         "Cost of a yield and its loop",
-        "ns per yield, with the loop before it",
+        &format!("{} per yield, with the loop before it", time_unit(table)),
     ));
     if table.app == "realtime" {
         figures.extend(total(
@@ -67,7 +99,12 @@ pub fn figures(table: &Table) -> Vec<Figure> {
             "average turnaround, ms",
         ));
     }
-    figures.push(per_task(table));
+    let many = table.task_figure == TaskFigure::Turnaround && table.tasks > MANY;
+    figures.push(if many {
+        slowdown(table)
+    } else {
+        per_task(table)
+    });
     figures
 }
 
@@ -78,10 +115,39 @@ fn total(table: &Table, column: &str, name: &str, title: &str, axis: &str) -> Op
         name: file_name(table, name),
         title: format!("{title}: {} on {}", table.app, table.arch),
         subtitle: subtitle(table, "less is better"),
-        axis: axis.to_owned(),
-        decimals: table.columns[column].decimals,
-        groups: vec![group(table, column, String::new())],
+        plot: Plot::Bars(Bars {
+            axis: axis.to_owned(),
+            decimals: table.columns[column].decimals,
+            groups: vec![group(table, column, String::new())],
+        }),
     })
+}
+
+/// A dot for each task: its slowdown over its own length, a panel for each policy.
+///
+/// It shows whom a policy makes wait, which neither a bar per task nor a distribution of
+/// slowdowns does: where dots fall to the right it is the short ones that wait for the long
+/// ones, where they rise the long ones let the short ones by. The height of the cloud is
+/// what a task waits, in its own lengths.
+fn slowdown(table: &Table) -> Figure {
+    let dots = |row: &Row| Dots {
+        label: row.label.clone(),
+        kind: kind(row),
+        slowdowns: row.slowdowns.clone(),
+    };
+    Figure {
+        name: file_name(table, &format!("slowdown-{}", table.app)),
+        title: format!("Slowdown of each task: {} on {}", table.app, table.arch),
+        subtitle: format!(
+            "{}{}; low is better",
+            setting(table),
+            match table.has_ranges() {
+                true => "; means",
+                false => "",
+            }
+        ),
+        plot: Plot::Dots(table.rows.iter().map(dots).collect()),
+    }
 }
 
 /// A group of bars per task.
@@ -110,27 +176,41 @@ fn per_task(table: &Table) -> Figure {
         name: file_name(table, &format!("{name}-{}", table.app)),
         title: format!("{title}: {} on {}", table.app, table.arch),
         subtitle: subtitle(table, reading),
-        axis: axis.to_owned(),
-        decimals: table.columns.first().map_or(0, |column| column.decimals),
-        groups: (0..table.tasks)
-            .map(|i| group(table, i, table.columns[i].title.clone()))
-            .collect(),
+        plot: Plot::Bars(Bars {
+            axis: axis.to_owned(),
+            decimals: table.columns.first().map_or(0, |column| column.decimals),
+            groups: (0..table.tasks)
+                .map(|i| group(table, i, table.columns[i].title.clone()))
+                .collect(),
+        }),
+    }
+}
+
+fn kind(row: &Row) -> Kind {
+    match (row.stock, row.label.starts_with("pbg")) {
+        (true, _) => Kind::Stock,
+        (_, true) => Kind::Pbg,
+        _ => Kind::Ours,
     }
 }
 
 fn group(table: &Table, column: usize, title: String) -> Group {
-    let bar = |row: &super::table::Row| Bar {
+    let bar = |row: &Row| Bar {
         label: row.label.clone(),
-        kind: match (row.stock, row.label.starts_with("pbg")) {
-            (true, _) => Kind::Stock,
-            (_, true) => Kind::Pbg,
-            _ => Kind::Ours,
-        },
+        kind: kind(row),
         value: row.values[column],
     };
     Group {
         title,
         bars: table.rows.iter().map(bar).collect(),
+    }
+}
+
+/// What a nanosecond is: short times are read as what was counted.
+fn time_unit(table: &Table) -> &'static str {
+    match table.timing.as_str() {
+        "icount" => "instructions",
+        _ => "ns",
     }
 }
 
@@ -148,10 +228,14 @@ fn file_name(table: &Table, name: &str) -> String {
     name
 }
 
-fn subtitle(table: &Table, reading: &str) -> String {
-    let setting = table
+fn setting(table: &Table) -> String {
+    table
         .setting()
-        .replace("icount time", "icount time (1 ns is 1 instruction)");
+        .replace("icount time", "icount time (1 ns is 1 instruction)")
+}
+
+fn subtitle(table: &Table, reading: &str) -> String {
+    let setting = setting(table);
     let bars = if table.has_ranges() {
         "; mean and range"
     } else {

@@ -8,7 +8,7 @@ use super::{differences, present};
 use crate::{
     Verdict,
     cli::CompareArgs,
-    output::print,
+    output::{count, print},
     store::{Store, write},
 };
 
@@ -75,8 +75,8 @@ pub fn compare(a: &Store, b: &Store, args: &CompareArgs) -> Result<Verdict> {
     };
     writeln!(
         out,
-        "{} cells: {same} identical, {differ} differ, {alone} only on one side",
-        cells.len()
+        "{}: {same} identical, {differ} differ, {alone} only on one side",
+        count(cells.len(), "cell")
     )?;
     print(&out)?;
     if let Some(folder) = &args.out {

@@ -1,6 +1,6 @@
 //! Tables as text for a terminal, as Markdown for documents, as CSV for programs.
 
-use std::fmt::Write;
+use std::{fmt::Write, ops::Range};
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table as Grid, TableComponent, presets};
@@ -121,23 +121,11 @@ pub fn text(tables: &[Table]) -> String {
             table.task_title(),
             table.setting()
         );
-        let mut grid = Grid::new();
-        grid.load_preset(presets::NOTHING)
-            .set_style(TableComponent::HeaderLines, '-');
-        grid.set_style(TableComponent::MiddleHeaderIntersections, '-');
-        let mark = |text: String, best: bool| text + if best { "*" } else { " " };
-        let titles = titles(table).into_iter().map(|title| mark(title, false));
-        grid.set_header(std::iter::once("scheduler".to_owned()).chain(titles));
-        for (row, cells) in table.rows.iter().zip(cells(table)) {
-            let values = cells.into_iter().map(|cell| mark(cell.text, cell.best));
-            grid.add_row(std::iter::once(row.label.clone()).chain(values));
-        }
-        for column in grid.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-            column.set_padding((0, 0));
-        }
-        for line in grid.to_string().lines() {
-            let _ = writeln!(out, " {}", line.trim_end());
+        for (i, part) in parts(table).into_iter().enumerate() {
+            if i > 0 {
+                out.push('\n');
+            }
+            grid(table, part, &mut out);
         }
         for note in notes(table) {
             let _ = writeln!(out, "{note}");
@@ -146,6 +134,74 @@ pub fn text(tables: &[Table]) -> String {
     }
     let _ = writeln!(out, "* the best of its column. {}\n", legend(tables));
     out
+}
+
+/// The text of a column, its title first; `*` behind the best.
+fn marked(table: &Table) -> Vec<Vec<String>> {
+    let mark = |text: String, best: bool| text + if best { "*" } else { " " };
+    let titles = titles(table).into_iter().map(|title| mark(title, false));
+    let mut columns: Vec<_> = titles.map(|title| vec![title]).collect();
+    for row in cells(table) {
+        for (column, cell) in columns.iter_mut().zip(row) {
+            column.push(mark(cell.text, cell.best));
+        }
+    }
+    columns
+}
+
+/// The widest that a line of a table is.
+const TERMINAL: usize = 100;
+
+/// Which columns stand together: all, if a terminal is wide enough, or else as many tasks
+/// as there is room for, and the totals by themselves.
+fn parts(table: &Table) -> Vec<Range<usize>> {
+    let wide = |texts: &mut dyn Iterator<Item = &str>| {
+        texts.map(|text| text.chars().count()).max().unwrap_or(0)
+    };
+    let labels = table.rows.iter().map(|row| row.label.as_str());
+    // The blanks on either side of it, and the line's first.
+    let label = 3 + wide(&mut labels.chain([SCHEDULER]));
+    let columns: Vec<_> = marked(table)
+        .iter()
+        .map(|column| 1 + wide(&mut column.iter().map(String::as_str)))
+        .collect();
+    if label + columns.iter().sum::<usize>() <= TERMINAL {
+        return vec![0..columns.len()];
+    }
+    let mut parts = Vec::new();
+    let (mut from, mut used) = (0, label);
+    for (column, wide) in columns.iter().enumerate() {
+        if column > from && (column == table.tasks || used + wide > TERMINAL) {
+            parts.push(from..column);
+            (from, used) = (column, label);
+        }
+        used += wide;
+    }
+    parts.push(from..columns.len());
+    parts
+}
+
+const SCHEDULER: &str = "scheduler";
+
+/// These columns of a table, beside the schedulers' names.
+fn grid(table: &Table, part: Range<usize>, out: &mut String) {
+    let mut grid = Grid::new();
+    grid.load_preset(presets::NOTHING)
+        .set_style(TableComponent::HeaderLines, '-');
+    grid.set_style(TableComponent::MiddleHeaderIntersections, '-');
+    let columns = &marked(table)[part];
+    let line = |i: usize| columns.iter().map(move |column| column[i].clone());
+    grid.set_header(std::iter::once(SCHEDULER.to_owned()).chain(line(0)));
+    for (i, row) in table.rows.iter().enumerate() {
+        grid.add_row(std::iter::once(row.label.clone()).chain(line(i + 1)));
+    }
+    for column in grid.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((0, 0));
+    }
+    for line in grid.to_string().lines() {
+        let _ = writeln!(out, " {}", line.trim_end());
+    }
 }
 
 /// A section for each table, bold marks the best of a column. The figures that
@@ -247,7 +303,40 @@ fn value(table: &Table, row: &Row, column: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::table::tests::{over_tick_phases, realtime};
+    use crate::compare::table::tests::{many_tasks, over_tick_phases, realtime};
+
+    #[test]
+    fn a_table_fits_a_terminal_and_has_its_totals_together() {
+        for tasks in [1, 2, 4, 5, 6, 8, 12, 17, 32, 100] {
+            let table = many_tasks(tasks);
+            let all = text(std::slice::from_ref(&table));
+            for line in all.lines() {
+                assert!(line.chars().count() <= TERMINAL, "{tasks}: {line}");
+            }
+            let titles: Vec<_> = all
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix(SCHEDULER))
+                .collect();
+            let words: Vec<_> = titles
+                .iter()
+                .flat_map(|title| title.split_whitespace())
+                .collect();
+            assert_eq!(
+                words.len(),
+                table.columns.len(),
+                "each column once: {words:?}"
+            );
+            let totals = "average  makespan  switches      Jain  avg/SRPT  outside";
+            assert!(
+                titles.last().unwrap().ends_with(totals),
+                "{tasks}: {titles:?}"
+            );
+            // As wide as can be.
+            if let [.., one, two, _] = &titles[..] {
+                assert!(one.len() >= TERMINAL - 30, "{one}, then {two}");
+            }
+        }
+    }
 
     #[test]
     fn text_is_aligned_and_marks_the_best() {

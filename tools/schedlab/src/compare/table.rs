@@ -56,6 +56,18 @@ pub struct Row {
     pub competes: bool,
     /// One for each column, over the tick phases of its cell.
     pub values: Vec<Option<Spread>>,
+    /// One for each task that it has.
+    pub slowdowns: Vec<Slowdown>,
+}
+
+/// How long a task took, against how long it would have taken with a CPU of its own.
+/// Both are means over the tick phases.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slowdown {
+    /// The time it was on a CPU.
+    pub own_ms: f64,
+    /// Its turnaround over that; 1 is no waiting at all.
+    pub times: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -226,6 +238,7 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
                 stock,
                 competes: true,
                 values: Vec::new(),
+                slowdowns: Vec::new(),
             }),
             Some(cell) => {
                 for (label, phase, competes) in shown(&label, &cell.outcomes[0], long) {
@@ -240,6 +253,7 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
                         stock,
                         competes,
                         values: spreads(&boots),
+                        slowdowns: slowdowns(&cell.outcomes, &phase.run.phase, &tasks),
                     });
                 }
             }
@@ -274,6 +288,27 @@ fn spreads(boots: &[Vec<Option<f64>>]) -> Vec<Option<Spread>> {
         Spread::of(&values?)
     };
     (0..columns).map(column).collect()
+}
+
+/// Of each task that was on a CPU in this phase.
+fn slowdowns(boots: &[Outcome], phase: &str, tasks: &[&str]) -> Vec<Slowdown> {
+    let of_task = |name: &&str| {
+        let phases = boots.iter().flat_map(|boot| &boot.phases);
+        let lines = phases.filter(|of| of.run.phase == phase).flat_map(|of| {
+            let its = |task: &&TaskLine| task.task == **name && task.run_ns > 0;
+            of.tasks.iter().filter(its)
+        });
+        let each: Vec<_> = lines
+            .map(|task| (task.run_ns as f64, task.turnaround_ns as f64))
+            .collect();
+        let mean =
+            |of: &dyn Fn(&(f64, f64)) -> f64| each.iter().map(of).sum::<f64>() / each.len() as f64;
+        (!each.is_empty()).then(|| Slowdown {
+            own_ms: mean(&|(run, _)| run / 1e6),
+            times: mean(&|(run, turnaround)| turnaround / run),
+        })
+    };
+    tasks.iter().filter_map(of_task).collect()
 }
 
 /// In `unequal` all tasks end when the time is up: what tells them apart is how
@@ -516,6 +551,27 @@ pub mod tests {
         );
     }
 
+    /// Round robin and PBG with so many tasks of 1 ms, 2 ms …, the nth of which has a
+    /// slowdown of n; no CFS.
+    pub fn many_tasks(count: u64) -> Table {
+        let all = ["sched_rr", "sched_pbg"].map(|policy| {
+            let mut results = results("batch", policy, &[("run", 1_000_000)]);
+            let phase = &mut results.outcomes[0].phases[0];
+            let like = phase.tasks[0].clone();
+            phase.tasks = (1..=count)
+                .map(|n| TaskLine {
+                    task: format!("compress{n}"),
+                    run_ns: n * 1_000_000,
+                    turnaround_ns: n * n * 1_000_000,
+                    ..like.clone()
+                })
+                .collect();
+            results
+        });
+        let policies = policies(&["sched_rr", "sched_cfs", "sched_pbg"]);
+        tables(&all, &policies, false).remove(0)
+    }
+
     /// Over four tick phases: CFS and SJF overlap, RR and MLFQ stand apart.
     pub fn over_tick_phases() -> Table {
         let ms = |averages: [u64; 4]| averages.map(|ms| ms * 1_000_000);
@@ -551,6 +607,17 @@ pub mod tests {
         assert_eq!(table.letters(), ["", "a", "a", ""]);
         let best: Vec<_> = table.rows.iter().map(|row| table.is_best(row, 2)).collect();
         assert_eq!(best, [false, true, true, false]);
+    }
+
+    #[test]
+    fn a_slowdown_is_turnaround_over_the_time_on_a_cpu() {
+        let table = over_tick_phases();
+        // Of `long` 4 boots around 800 ms, on a CPU all the time.
+        let [long] = table.rows[0].slowdowns[..] else {
+            panic!("{:?}", table.rows[0].slowdowns)
+        };
+        assert_eq!((long.own_ms, long.times), (800.0, 1.0));
+        assert_eq!(realtime(false).rows[1].slowdowns, [], "it has no results");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::Result;
 use super::chart::{Chart, Panel, Row, blocks};
 use crate::draw::{
     self, AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, GRID, HEADER, HPos, INK, LEGEND,
-    MARGIN, ORANGE, RGBColor, SMALL, TEXT, WHITE, WIDTH, width,
+    MARGIN, ORANGE, Picture, RGBColor, SMALL, TEXT, WHITE, WIDTH, width,
 };
 
 const PANEL_TITLE: i32 = 28;
@@ -36,8 +36,8 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0x8a, 0x94, 0xa0),
 ];
 
-pub fn svg(chart: &Chart) -> Result<String> {
-    draw::svg(
+pub fn picture(chart: &Chart) -> Result<Picture> {
+    draw::picture(
         "the chart",
         height(chart),
         &chart.title,
@@ -240,18 +240,18 @@ fn pale(RGBColor(r, g, b): RGBColor) -> RGBColor {
 
 #[cfg(test)]
 mod tests {
-    use plotters::style::Color;
-    use resvg::tiny_skia::Pixmap;
-
     use super::*;
     use crate::{
-        draw::{PNG_SCALE, png, tests::assert_legible},
+        draw::{
+            PNG_SCALE,
+            tests::{Pixels, assert_legible},
+        },
         gantt::chart::tests::three_phases,
     };
 
     #[test]
     fn a_chart_says_everything() {
-        let svg = svg(&Chart::new(&three_phases())).unwrap();
+        let svg = picture(&Chart::new(&three_phases())).unwrap().svg;
         for text in [
             "When each task had the CPU: realtime on x86_64",
             "1 CPU, icount time (1 ns is 1 instruction), scale 1",
@@ -280,17 +280,16 @@ mod tests {
                 let rows = Chart::new(&vec![three_phases().remove(0); 9]).panels;
                 chart.panels[0].rows = rows.into_iter().flat_map(|p| p.rows).collect();
             }
-            assert_legible(&svg(&chart).unwrap());
+            assert_legible(&picture(&chart).unwrap().svg);
         }
     }
 
     #[test]
     fn a_bar_is_where_its_time_is() {
         let chart = Chart::new(&three_phases());
-        let picture = Pixmap::decode_png(&png(&svg(&chart).unwrap()).unwrap()).unwrap();
-        let scale = PNG_SCALE as u32;
-        assert_eq!(picture.width(), WIDTH as u32 * scale);
-        assert_eq!(picture.height(), height(&chart) as u32 * scale);
+        let picture = Pixels::of(&picture(&chart).unwrap().png);
+        assert_eq!(picture.width as i32, WIDTH * PNG_SCALE);
+        assert_eq!(picture.height as i32, height(&chart) * PNG_SCALE);
         // Half-way up the first row of each panel.
         let count = |panel: usize, colour: RGBColor| {
             let above: i32 = chart.panels[..panel]
@@ -298,9 +297,8 @@ mod tests {
                 .map(|p| panel_height(p, ROW))
                 .sum();
             let y = HEADER + above + PANEL_TITLE + PANEL_AVERAGE + ROW / 2;
-            let line = (0..picture.width()).filter_map(|x| picture.pixel(x, y as u32 * scale));
-            line.filter(|p| (p.red(), p.green(), p.blue()) == colour.rgb())
-                .count() as f64
+            let line = (0..WIDTH).map(|x| picture.at(x, y));
+            line.filter(|pixel| *pixel == colour).count() as f64
         };
         // 6.0, 7.0 and 0.2 ms.
         let [rr, measure, replay] = [0, 1, 2].map(|panel| count(panel, BLUE));

@@ -6,10 +6,9 @@ use std::{fmt::Write, path::Path, time::Duration};
 use anyhow::Result;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-use super::count;
 use crate::{
     Verdict,
-    output::print_line,
+    output::{count, print_line},
     project::Cell,
     record::Outcome,
     spread::{Spread, deviation},
@@ -102,7 +101,7 @@ impl Progress {
         let not_run = total - good - failed.len();
         let mut summary = format!(
             "{}: {good} run, {kept} up to date, {} failed",
-            count(total + kept),
+            count(total + kept, "cell"),
             failed.len()
         );
         if not_run > 0 {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use super::sweep::{Point, Sweep};
 use crate::draw::{
     self, AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, MARGIN, ORANGE,
-    RGBColor, Stroke, TEXT, WIDTH, width,
+    Picture, RGBColor, Stroke, TEXT, WIDTH, width,
 };
 
 const PLOT: i32 = 340;
@@ -59,11 +59,11 @@ const LINES: [Line; 3] = [
     },
 ];
 
-pub fn svg(sweep: &Sweep) -> Result<String> {
+pub fn picture(sweep: &Sweep) -> Result<Picture> {
     let setting = sweep
         .setting()
         .replace("icount time", "icount time (1 ns is 1 instruction)");
-    draw::svg(
+    draw::picture(
         "waits",
         HEADER + AXIS_NAME + PLOT + AXIS,
         &sweep.title(),
@@ -127,17 +127,17 @@ fn apart(mut names: Vec<(i32, &str)>) -> Vec<(i32, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use resvg::tiny_skia::Pixmap;
-
     use super::*;
     use crate::{
-        draw::{PNG_SCALE, png, tests::assert_legible},
+        draw::tests::{Pixels, assert_legible},
         waits::sweep::tests::sweep,
     };
 
     #[test]
     fn a_chart_says_everything() {
-        let svg = svg(&sweep(&[(1, 800.0), (32, 950.0), (64, 1_150.0)])).unwrap();
+        let svg = picture(&sweep(&[(1, 800.0), (32, 950.0), (64, 1_150.0)]))
+            .unwrap()
+            .svg;
         for text in [
             "The more often a job waits: batch on x86_64",
             "1 CPU, icount time (1 ns is 1 instruction), scale 1; less is better",
@@ -158,30 +158,22 @@ mod tests {
     fn no_text_is_on_another() {
         for pbg in [690.0, 700.0, 720.0, 1_400.0, 0.5] {
             let mut sweep = sweep(&[(1, 800.0), (2, pbg)]);
-            assert_legible(&svg(&sweep).unwrap());
+            assert_legible(&picture(&sweep).unwrap().svg);
             sweep.points[1].sjf = sweep.points[1].pbg;
             sweep.points[1].bound = sweep.points[1].pbg;
-            assert_legible(&svg(&sweep).unwrap());
+            assert_legible(&picture(&sweep).unwrap().svg);
         }
     }
 
     #[test]
     fn a_line_is_where_its_values_are() {
         // The highest is SJF's, at 1,600: PBG is half-way up, all the way.
-        let svg = svg(&sweep(&[(1, 800.0), (9, 800.0)])).unwrap();
-        let picture = Pixmap::decode_png(&png(&svg).unwrap()).unwrap();
-        let pixel = |x: i32, y: i32| {
-            let scale = PNG_SCALE as i32;
-            let p = picture
-                .pixel((x * scale) as u32, (y * scale) as u32)
-                .unwrap();
-            (p.red(), p.green(), p.blue())
-        };
+        let picture = picture(&sweep(&[(1, 800.0), (9, 800.0)])).unwrap();
+        let pixels = Pixels::of(&picture.png);
         let top = HEADER + AXIS_NAME;
-        let RGBColor(r, g, b) = ORANGE;
         for x in [WIDTH / 4, WIDTH / 2, WIDTH * 3 / 4] {
-            assert_eq!(pixel(x, top + PLOT / 2), (r, g, b), "{x}");
-            assert_ne!(pixel(x, top + PLOT / 2 + 8), (r, g, b), "{x}");
+            assert_eq!(pixels.at(x, top + PLOT / 2), ORANGE, "{x}");
+            assert_ne!(pixels.at(x, top + PLOT / 2 + 8), ORANGE, "{x}");
         }
     }
 }
