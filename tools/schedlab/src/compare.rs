@@ -121,9 +121,9 @@ fn matrix_command(args: &CompareArgs) -> String {
 fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
     let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
     for figure in &figures {
-        let picture = draw::picture(figure)?;
-        write(&folder.join(format!("{}.png", figure.name)), picture.png)?;
-        write(&folder.join(format!("{}.svg", figure.name)), picture.svg)?;
+        let picture = draw::picture(figure);
+        write(&folder.join(format!("{}.png", figure.name)), picture.png()?)?;
+        write(&folder.join(format!("{}.svg", figure.name)), picture.svg()?)?;
     }
     let of_table = |table: &Table| Some(figure::figures(table));
     write(

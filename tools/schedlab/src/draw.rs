@@ -50,61 +50,61 @@ pub const ORANGE: RGBColor = RGBColor(0xd9, 0x6b, 0x0b);
 
 pub type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// A figure in both of its forms.
-pub struct Picture {
-    pub svg: String,
-    pub png: Vec<u8>,
+/// A figure of the usual width, under its title.
+pub struct Picture<'a> {
+    /// For the error.
+    pub name: &'a str,
+    pub height: i32,
+    pub title: String,
+    pub subtitle: String,
+    pub draw: Box<dyn Fn(&Canvas) -> Drawn + 'a>,
 }
 
-/// A figure of the usual width, under its title. `name` is for the error.
-pub fn picture(
-    name: &str,
-    height: i32,
-    title: &str,
-    subtitle: &str,
-    draw: impl Fn(&Canvas) -> Drawn,
-) -> Result<Picture> {
-    static FONTS: Once = Once::new();
-    FONTS.call_once(|| {
-        for (style, font) in [
-            (FontStyle::Normal, dejavu::sans::regular()),
-            (FontStyle::Bold, dejavu::sans::bold()),
-        ] {
-            assert!(
-                register_font(FONT, style, font).is_ok(),
-                "the font that is built in is a font"
-            );
-        }
-    });
-    let drawn = |canvas: Canvas| {
-        canvas
-            .heading(title, subtitle)
-            .and_then(|()| draw(&canvas))
-            .and_then(|()| canvas.present())
-            .map_err(|e| anyhow!("{name} cannot be drawn: {e}"))
-    };
-    let mut svg = String::new();
-    let backend = SVGBackend::with_string(&mut svg, (WIDTH as u32, height as u32));
-    drawn(Canvas::Svg(backend.into_drawing_area()))?;
+impl Picture<'_> {
+    pub fn svg(&self) -> Result<String> {
+        let mut svg = String::new();
+        let size = (WIDTH as u32, self.height as u32);
+        let backend = SVGBackend::with_string(&mut svg, size);
+        self.drawn(Canvas::Svg(backend.into_drawing_area()))?;
+        Ok(svg)
+    }
 
-    let size = ((WIDTH * PNG_SCALE) as u32, (height * PNG_SCALE) as u32);
-    let mut pixels = vec![0; size.0 as usize * size.1 as usize * RGB];
-    let backend = BitMapBackend::<RGBPixel>::with_buffer_and_format(&mut pixels, size)?;
-    drawn(Canvas::Pixels(backend.into_drawing_area()))?;
-    let png = png(&pixels, size)?;
-    Ok(Picture { svg, png })
+    pub fn png(&self) -> Result<Vec<u8>> {
+        let [width, height] = [WIDTH, self.height].map(|length| (length * PNG_SCALE) as u32);
+        let mut pixels = vec![0; width as usize * height as usize * RGB];
+        let backend =
+            BitMapBackend::<RGBPixel>::with_buffer_and_format(&mut pixels, (width, height))?;
+        self.drawn(Canvas::Pixels(backend.into_drawing_area()))?;
+        let mut out = Vec::new();
+        let mut encoder = png::Encoder::new(&mut out, width, height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.write_header()?.write_image_data(&pixels)?;
+        Ok(out)
+    }
+
+    fn drawn(&self, canvas: Canvas) -> Result<()> {
+        static FONTS: Once = Once::new();
+        FONTS.call_once(|| {
+            for (style, font) in [
+                (FontStyle::Normal, dejavu::sans::regular()),
+                (FontStyle::Bold, dejavu::sans::bold()),
+            ] {
+                assert!(
+                    register_font(FONT, style, font).is_ok(),
+                    "the font that is built in is a font"
+                );
+            }
+        });
+        canvas
+            .heading(&self.title, &self.subtitle)
+            .and_then(|()| (self.draw)(&canvas))
+            .and_then(|()| canvas.present())
+            .map_err(|e| anyhow!("{} cannot be drawn: {e}", self.name))
+    }
 }
 
 /// Bytes of a pixel.
 const RGB: usize = 3;
-
-fn png(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut encoder = png::Encoder::new(&mut out, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.write_header()?.write_image_data(pixels)?;
-    Ok(out)
-}
 
 /// Where a figure is drawn. Places and lengths are those of the layout, whichever it is.
 pub enum Canvas<'a> {
@@ -537,10 +537,20 @@ pub mod tests {
         }
     }
 
+    fn of<'a>(draw: impl Fn(&Canvas) -> Drawn + 'a) -> Picture<'a> {
+        Picture {
+            name: "x",
+            height: 100,
+            title: "first".into(),
+            subtitle: String::new(),
+            draw: Box::new(draw),
+        }
+    }
+
     #[test]
     #[should_panic(expected = "second [28.0")]
     fn a_text_on_another_is_found() {
-        let picture = picture("x", 100, "first", "", |canvas| {
+        let picture = of(|canvas| {
             canvas.text(
                 "second",
                 (28, 30),
@@ -549,19 +559,16 @@ pub mod tests {
                 HPos::Left,
             )
         });
-        assert_legible(&picture.unwrap().svg);
+        assert_legible(&picture.svg().unwrap());
     }
 
     #[test]
     fn a_text_of_a_png_is_where_its_svg_has_it() {
         for (to, x) in [(HPos::Left, 100), (HPos::Center, 400), (HPos::Right, 700)] {
-            let drawn = picture("x", 100, "", "", |canvas| {
-                canvas.text("Weight", (x, 80), (18, FontStyle::Bold), INK, to)
-            })
-            .unwrap();
-            let (_, [left, top, right, bottom]) = texts(&drawn.svg).pop().unwrap();
-            let pixels = Pixels::of(&drawn.png);
-            let dark = (0..pixels.height as i32 / PNG_SCALE).flat_map(|y| {
+            let drawn = of(|canvas| canvas.text("Weight", (x, 80), (18, FontStyle::Bold), INK, to));
+            let (_, [left, top, right, bottom]) = texts(&drawn.svg().unwrap()).pop().unwrap();
+            let pixels = Pixels::of(&drawn.png().unwrap());
+            let dark = (60..pixels.height as i32 / PNG_SCALE).flat_map(|y| {
                 let row = (0..WIDTH)
                     .filter(|x| pixels.at(*x, y).0 < 0x80)
                     .map(move |x| (x, y));
@@ -603,7 +610,7 @@ pub mod tests {
                 .map(|(_, label)| label)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(labels(&[1.0, 640.0]), ["1", "10", "100"]);
+        assert_eq!(labels(&[1.0, 500.0]), ["1", "10", "100"]);
         assert_eq!(labels(&[0.04, 20.0]), ["0.1", "1", "10"]);
         assert_eq!(labels(&[1.5, 8.0]), ["2", "5"]);
         let axis = LogAxis::new([1.0, 100.0].into_iter());

@@ -37,9 +37,9 @@ pub fn gantt(args: &GanttArgs) -> Result<Verdict> {
         chart::leave_out_measuring(&mut all);
     }
     let chart = Chart::new(&all);
-    let picture = draw::picture(&chart)?;
-    write(&args.out.with_extension("png"), picture.png)?;
-    write(&args.out, picture.svg)?;
+    let picture = draw::picture(&chart);
+    write(&args.out.with_extension("png"), picture.png()?)?;
+    write(&args.out, picture.svg()?)?;
     print_line(format_args!(
         "written: {} and, beside it, .png; {}",
         args.out.display(),

@@ -123,6 +123,8 @@ pub struct TraceLine {
     pub bin_ns: u64,
     /// The time on a CPU in each, from the start of the phase.
     pub run_ns: Vec<u64>,
+    /// The time in each in which it was blocked.
+    pub blocked_ns: Vec<u64>,
 }
 
 /// One run of a workload.
@@ -353,7 +355,7 @@ fn traced(line: usize, trace: &TraceLine, task: &TaskLine) -> Result<(), ParseEr
         let expected = format!("bins with {} ns, as the task's run_ns says", task.run_ns);
         return Err(error(line, &expected, sum.to_string()));
     }
-    let bins = trace.run_ns.len() as u64;
+    let bins = trace.run_ns.len().max(trace.blocked_ns.len()) as u64;
     if bins.checked_mul(trace.bin_ns).is_none() {
         return Err(error(
             line,
@@ -558,7 +560,7 @@ pub mod tests {
         for (phase, avg) in phases {
             for (task, bins) in [("long", vec![50; *avg as usize / 25]), ("short", vec![])] {
                 console += &format!(
-                    "SCHED-TRACE {{\"app\":\"{app}\",\"arch\":\"x86_64\",\"smp\":1,\"sched\":\"{sched}\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"bin_ns\":50,\"run_ns\":{bins:?}}}\r\n"
+                    "SCHED-TRACE {{\"app\":\"{app}\",\"arch\":\"x86_64\",\"smp\":1,\"sched\":\"{sched}\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"bin_ns\":50,\"run_ns\":{bins:?},\"blocked_ns\":[]}}\r\n"
                 );
             }
         }

@@ -23,10 +23,10 @@ use sweep::{ALLOWED_PERCENT, Sweep};
 pub fn waits(args: &WaitsArgs) -> Result<Verdict> {
     let sweep = Sweep::read(&args.folders, &args.arch)?;
     print(render::text(&sweep))?;
-    let picture = draw::picture(&sweep)?;
+    let picture = draw::picture(&sweep);
     write(&args.out.join("waits.csv"), render::csv(&sweep)?)?;
-    write(&args.out.join("waits.png"), picture.png)?;
-    write(&args.out.join("waits.svg"), picture.svg)?;
+    write(&args.out.join("waits.png"), picture.png()?)?;
+    write(&args.out.join("waits.svg"), picture.svg()?)?;
     note(format_args!(
         "written: waits.csv, waits.svg and waits.png in {}",
         args.out.display()

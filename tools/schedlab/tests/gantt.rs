@@ -11,7 +11,7 @@ fn console(app: &str, sched: &str, phase: &str) -> String {
     let task = |name: &str, first: u64, finish: u64, run: u64, bins: &str| {
         format!(
             r#"SCHED-TASK {{{of},"task":"{name}","submit_ns":0,"first_run_ns":{first},"finish_ns":{finish},"turnaround_ns":{finish},"run_ns":{run},"dispatches":1,"yields":1}}
-SCHED-TRACE {{{of},"task":"{name}","bin_ns":1000,"run_ns":{bins}}}
+SCHED-TRACE {{{of},"task":"{name}","bin_ns":1000,"run_ns":{bins},"blocked_ns":[]}}
 "#
         )
     };

@@ -42,7 +42,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use axhal::time::{current_ticks, nanos_to_ticks, ticks_to_nanos};
-use axtask::TaskExt;
+use axtask::{TaskExt, TaskState};
 use extern_trait::extern_trait;
 use kernel_guard::NoPreemptIrqSave;
 
@@ -162,6 +162,11 @@ impl Meter {
         now
     }
 
+    /// A traced task is looked at, at a timer tick.
+    pub fn looked(&self, is_blocked: impl FnOnce() -> bool) {
+        self.trace.looked(current_ticks(), is_blocked);
+    }
+
     /// The figures. Complete once its [`finish`](Self::finish) has happened before; but
     /// `switches` and `beside_ns` go on until the task is off its CPU for the last time.
     pub fn figures(&self) -> Figures {
@@ -196,6 +201,7 @@ impl TaskExt for Hook {
             meter.first_run_ticks.store(entry.ticks, Relaxed);
         }
         meter.entered_ticks.store(entry.ticks, Relaxed);
+        meter.trace.entered(entry.ticks);
         add(&meter.dispatches, 1);
         if !entry.after_metered {
             add(&meter.switches, 1);
@@ -212,6 +218,9 @@ impl TaskExt for Hook {
             add(&meter.late_ticks, late);
         }
         meter.trace.stay(entered, now);
+        // Still the current task, and its state is set already.
+        let is_blocked = || axtask::current().state() == TaskState::Blocked;
+        meter.trace.left(now, is_blocked);
         add(&meter.switches, 1);
     }
 }

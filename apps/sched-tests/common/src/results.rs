@@ -270,6 +270,7 @@ pub fn trace_lines(setting: &Setting, phase: &Phase) -> impl Iterator<Item = Str
         task: &'a str,
         bin_ns: u64,
         run_ns: &'a [u64],
+        blocked_ns: &'a [u64],
     }
     phase.tasks.iter().filter_map(move |task| {
         let timeline = task.timeline.as_ref()?;
@@ -281,6 +282,7 @@ pub fn trace_lines(setting: &Setting, phase: &Phase) -> impl Iterator<Item = Str
                 task: &task.name,
                 bin_ns: timeline.bin_ns,
                 run_ns: &timeline.run_ns,
+                blocked_ns: &timeline.blocked_ns,
             },
         ))
     })
@@ -637,12 +639,13 @@ mod tests {
         phase.tasks[1].timeline = Some(Timeline {
             bin_ns: 400,
             run_ns: [0, 390, 110].into(),
+            blocked_ns: [0, 0, 20].into(),
         });
         let lines: Vec<_> = trace_lines(&SETTING, &phase).collect();
         assert_eq!(
             lines,
             [
-                r#"SCHED-TRACE {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","task":"short1","bin_ns":400,"run_ns":[0,390,110]}"#
+                r#"SCHED-TRACE {"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","task":"short1","bin_ns":400,"run_ns":[0,390,110],"blocked_ns":[0,0,20]}"#
             ]
         );
         let line = run_line(&SETTING, &phase);

@@ -1,4 +1,4 @@
-//! When a task had its CPU, for a chart of the run: `make run TRACE=y`.
+//! When a task had its CPU and when it was blocked, for a chart of the run: `make run TRACE=y`.
 //!
 //! The meter tells a [`Recorder`] of each stay on the CPU. Which one that is was
 //! decided when the image was built, by the feature `trace`: one that keeps the
@@ -17,6 +17,10 @@ pub(crate) use bins::Bins as Recorder;
 #[cfg(all(target_os = "none", not(feature = "trace")))]
 pub(crate) use none::Nothing as Recorder;
 
+/// Whether this image keeps a trace.
+#[cfg(target_os = "none")]
+pub(crate) const IS_KEPT: bool = cfg!(feature = "trace");
+
 /// How wide a bin is at first. A tick is ten of it.
 #[cfg(target_os = "none")]
 pub(crate) const BIN_NS: u64 = 1_000_000;
@@ -29,4 +33,7 @@ pub struct Timeline {
     /// The time on the CPU in each, to the last that has any; their sum is the time
     /// on the CPU until the work was done, to the nanosecond.
     pub run_ns: Vec<u64>,
+    /// The time in each in which it was blocked. What is in neither, from its submission to
+    /// its end, it was ready and had no CPU.
+    pub blocked_ns: Vec<u64>,
 }

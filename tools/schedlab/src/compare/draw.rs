@@ -5,12 +5,10 @@
 
 mod dots;
 
-use anyhow::Result;
-
 use super::figure::{Bar, Bars, Figure, Group, Kind, Plot};
 use crate::{
     draw::{
-        self, AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, LEGEND, MARGIN,
+        AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, LEGEND, MARGIN,
         ORANGE, Picture, RGBColor, TEXT, WHITE, WIDTH, width,
     },
     spread::deviation,
@@ -31,17 +29,17 @@ const KINDS: [(Kind, RGBColor, &str); 3] = [
     (Kind::Stock, RGBColor(0xb4, 0xb8, 0xbd), "stock axsched"),
 ];
 
-pub fn picture(figure: &Figure) -> Result<Picture> {
-    draw::picture(
-        &figure.name,
-        height(figure),
-        &figure.title,
-        &figure.subtitle,
-        |canvas| match &figure.plot {
+pub fn picture(figure: &Figure) -> Picture<'_> {
+    Picture {
+        name: &figure.name,
+        height: height(figure),
+        title: figure.title.clone(),
+        subtitle: figure.subtitle.clone(),
+        draw: Box::new(|canvas| match &figure.plot {
             Plot::Bars(bars) => draw(canvas, bars),
             Plot::Dots(panels) => dots::draw(canvas, panels),
-        },
-    )
+        }),
+    }
 }
 
 fn height(figure: &Figure) -> i32 {
@@ -214,7 +212,7 @@ mod tests {
             names,
             ["average-turnaround-x86_64", "turnaround-realtime-x86_64"]
         );
-        let average = picture(&figures[0]).unwrap().svg;
+        let average = picture(&figures[0]).svg().unwrap();
         for text in [
             "Average turnaround: realtime on x86_64",
             "1 CPU, icount time (1 ns is 1 instruction), scale 1; less is better",
@@ -228,14 +226,14 @@ mod tests {
         ] {
             assert!(average.contains(text), "{text}");
         }
-        let tasks = picture(&figures[1]).unwrap().svg;
+        let tasks = picture(&figures[1]).svg().unwrap();
         assert!(tasks.contains("long") && tasks.contains("short") && tasks.contains("6.200"));
     }
 
     #[test]
     fn over_several_tick_phases_bars_have_whiskers() {
         let figure = &figures(&over_tick_phases())[0];
-        let average = picture(figure).unwrap().svg;
+        let average = picture(figure).svg().unwrap();
         for text in [
             "4 tick phases; mean and range; less is better",
             "205.000 ±2.44 %",
@@ -272,7 +270,7 @@ mod tests {
     #[test]
     fn a_png_is_a_picture_with_every_colour_in_it() {
         for figure in figures(&realtime(false)) {
-            let picture = Pixels::of(&picture(&figure).unwrap().png);
+            let picture = Pixels::of(&picture(&figure).png().unwrap());
             assert_eq!(
                 (picture.width as i32, picture.height as i32),
                 (WIDTH * PNG_SCALE, height(&figure) * PNG_SCALE)

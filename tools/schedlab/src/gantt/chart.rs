@@ -31,14 +31,15 @@ pub struct Row {
     pub finish_ns: u64,
     pub turnaround_ns: u64,
     stays: Vec<Stay>,
+    blocked: Vec<Stay>,
 }
 
-/// How long a task was on a CPU between two moments.
+/// How long a task was on a CPU, or blocked, between two moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stay {
     from_ns: u64,
     to_ns: u64,
-    run_ns: u64,
+    time_ns: u64,
 }
 
 /// PBG measures so that it can replay, and it is the replay that is shown.
@@ -91,46 +92,65 @@ impl Panel {
 
 impl Row {
     fn new((task, trace): (&TaskLine, &TraceLine)) -> Self {
-        let stay = |(i, &run_ns): (usize, &u64)| {
+        let stay = |(i, &time_ns): (usize, &u64)| {
             let begin_ns = i as u64 * trace.bin_ns;
             let end_ns = begin_ns.saturating_add(trace.bin_ns);
-            // It was on no CPU before its first run, nor after its end.
+            // It was on no CPU before its first run, nor after its end, nor did it block.
             let (from_ns, to_ns) = (begin_ns.max(task.first_run_ns), end_ns.min(task.finish_ns));
-            let fits = from_ns < to_ns && to_ns - from_ns >= run_ns;
+            let fits = from_ns < to_ns && to_ns - from_ns >= time_ns;
             Stay {
                 from_ns: if fits { from_ns } else { begin_ns },
                 to_ns: if fits { to_ns } else { end_ns },
-                run_ns,
+                time_ns,
             }
         };
-        let bins = trace.run_ns.iter().enumerate();
+        let stays = |bins: &[u64]| {
+            let used = bins.iter().enumerate().filter(|(_, ns)| **ns > 0);
+            used.map(stay).collect()
+        };
         Self {
             name: task.task.clone(),
             submit_ns: task.submit_ns,
             finish_ns: task.finish_ns,
             turnaround_ns: task.turnaround_ns,
-            stays: bins.filter(|(_, ns)| **ns > 0).map(stay).collect(),
+            stays: stays(&trace.run_ns),
+            blocked: stays(&trace.blocked_ns),
         }
     }
 
     /// How much of each of `count` columns of time, `column_ns` wide, the task had on
     /// a CPU; 1 is all. Within a bin its time is taken to be spread evenly.
     pub fn shares(&self, column_ns: f64, count: usize) -> Vec<f64> {
-        let mut shares = vec![0.0; count];
-        for stay in &self.stays {
-            let (from, to) = (
-                stay.from_ns as f64 / column_ns,
-                stay.to_ns as f64 / column_ns,
-            );
-            let density = stay.run_ns as f64 / (stay.to_ns - stay.from_ns) as f64;
-            let columns = from as usize..(to.ceil() as usize).min(count);
-            for column in columns {
-                let inside = to.min(column as f64 + 1.0) - from.max(column as f64);
-                shares[column] += inside * density;
-            }
-        }
-        shares
+        shares(&self.stays, column_ns, count)
     }
+
+    /// The columns, from and to, in which it was blocked for longer than it was on a CPU or
+    /// waited for one.
+    pub fn blocked(&self, column_ns: f64, count: usize) -> Vec<(i32, i32)> {
+        let most = shares(&self.blocked, column_ns, count)
+            .into_iter()
+            .map(|share| f64::from(u8::from(share > 0.5)))
+            .collect::<Vec<_>>();
+        let blocks = blocks(&most, 1).into_iter();
+        blocks.map(|(from, to, _)| (from, to)).collect()
+    }
+}
+
+fn shares(stays: &[Stay], column_ns: f64, count: usize) -> Vec<f64> {
+    let mut shares = vec![0.0; count];
+    for stay in stays {
+        let (from, to) = (
+            stay.from_ns as f64 / column_ns,
+            stay.to_ns as f64 / column_ns,
+        );
+        let density = stay.time_ns as f64 / (stay.to_ns - stay.from_ns) as f64;
+        let columns = from as usize..(to.ceil() as usize).min(count);
+        for column in columns {
+            let inside = to.min(column as f64 + 1.0) - from.max(column as f64);
+            shares[column] += inside * density;
+        }
+    }
+    shares
 }
 
 /// Neighbours of the same height together: from, to, height. A height of 0 is left out,
@@ -210,6 +230,18 @@ pub mod tests {
         let percent = |share: f64| (share * 100.0).round();
         let shares: Vec<_> = row.shares(20.0, 4).into_iter().map(percent).collect();
         assert_eq!(shares, [35.0, 55.0, 25.0, 30.0]);
+    }
+
+    #[test]
+    fn a_column_is_blocked_if_most_of_it_was() {
+        let (phase, traces) = &three_phases()[0];
+        let (mut task, mut trace) = (phase.tasks[0].clone(), traces[0].clone());
+        (task.first_run_ns, task.finish_ns) = (0, 70);
+        (trace.bin_ns, trace.run_ns) = (10, vec![10, 4, 0, 0, 0, 10]);
+        trace.blocked_ns = vec![0, 6, 10, 10, 4];
+        let row = Row::new((&task, &trace));
+        assert_eq!(row.blocked(10.0, 7), [(1, 4)]);
+        assert_eq!(row.blocked(20.0, 4), [(1, 2)]);
     }
 
     #[test]

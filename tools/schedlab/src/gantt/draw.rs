@@ -1,12 +1,11 @@
-//! A row for each task: a bar as high as its share of the CPU, on a thin line from its
-//! submission to its end.
-
-use anyhow::Result;
+//! A row for each task: a bar as high as its share of the CPU. From its submission to its
+//! end there is a line below: of its colour while it waits for a CPU, thin and grey while it
+//! is blocked.
 
 use super::chart::{Chart, Panel, Row, blocks};
 use crate::draw::{
-    self, AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, GRID, HEADER, HPos, INK, LEGEND,
-    MARGIN, ORANGE, Picture, RGBColor, SMALL, TEXT, WHITE, WIDTH, width,
+    AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, GRID, HEADER, HPos, INK, LEGEND, MARGIN,
+    ORANGE, Picture, RGBColor, SMALL, TEXT, WHITE, WIDTH, width,
 };
 
 const PANEL_TITLE: i32 = 28;
@@ -18,8 +17,10 @@ const ROW: i32 = 26;
 const ROW_OF_MANY: i32 = 16;
 const MANY: usize = 12;
 const ROW_SPACE: i32 = 4;
-/// The thin line below a bar.
-const WAITING: i32 = 2;
+/// The line below a bar: its task is ready, and nothing is on top of it while it waits.
+const WAITING: i32 = 4;
+/// The line of a task that is blocked.
+const BLOCKED: i32 = 1;
 const DASH: i32 = 5;
 
 const VALUES: &str = "turnaround, ms";
@@ -36,14 +37,14 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0x8a, 0x94, 0xa0),
 ];
 
-pub fn picture(chart: &Chart) -> Result<Picture> {
-    draw::picture(
-        "the chart",
-        height(chart),
-        &chart.title,
-        &chart.subtitle,
-        |canvas| draw(canvas, chart),
-    )
+pub fn picture(chart: &Chart) -> Picture<'_> {
+    Picture {
+        name: "the chart",
+        height: height(chart),
+        title: chart.title.clone(),
+        subtitle: chart.subtitle.clone(),
+        draw: Box::new(|canvas| draw(canvas, chart)),
+    }
 }
 
 fn row_height(chart: &Chart) -> i32 {
@@ -162,6 +163,11 @@ fn draw_row(
     let full = row_height - ROW_SPACE - WAITING;
     let end = x(row.finish_ns);
     canvas.rectangle((x(row.submit_ns), ground), (end, below), pale(colour))?;
+    for (from, to) in row.blocked(column_ns, (right - left) as usize) {
+        let (from, to) = (left + from, left + to);
+        canvas.rectangle((from, ground), (to, below), WHITE)?;
+        canvas.rectangle((from, below - BLOCKED), (to, below), FAINT)?;
+    }
     for (from, to, high) in blocks(&row.shares(column_ns, (right - left) as usize), full) {
         canvas.rectangle(
             (left + from, below - WAITING - high),
@@ -205,8 +211,9 @@ fn legend(canvas: &Canvas, y: i32) -> Drawn {
     const MARK: i32 = 16;
     let mut x = MARGIN;
     let words = [
-        "height: its share of the CPU",
-        "submitted, not done",
+        "on a CPU, its share",
+        "ready, waits for a CPU",
+        "blocked",
         "done",
         "average turnaround",
     ];
@@ -218,7 +225,8 @@ fn legend(canvas: &Canvas, y: i32) -> Drawn {
                 canvas.rectangle((x + MARK / 2, y), (x + MARK, low), BLUE)?;
             }
             1 => canvas.rectangle((x, low - WAITING - 5), (x + MARK, low - 5), pale(BLUE))?,
-            2 => canvas.rectangle((x + MARK - 2, y - 7), (x + MARK, low), INK)?,
+            2 => canvas.rectangle((x, low - BLOCKED - 5), (x + MARK, low - 5), FAINT)?,
+            3 => canvas.rectangle((x + MARK - 2, y - 7), (x + MARK, low), INK)?,
             _ => dashes(canvas, x + MARK - 2, y - 7, low)?,
         }
         let place = (x + MARK + 6, y);
@@ -251,7 +259,8 @@ mod tests {
 
     #[test]
     fn a_chart_says_everything() {
-        let svg = picture(&Chart::new(&three_phases())).unwrap().svg;
+        let chart = Chart::new(&three_phases());
+        let svg = picture(&chart).svg().unwrap();
         for text in [
             "When each task had the CPU: realtime on x86_64",
             "1 CPU, icount time (1 ns is 1 instruction), scale 1",
@@ -261,7 +270,9 @@ mod tests {
             "average turnaround 0.1 ms",
             "turnaround, ms",
             "time since the start, ms",
-            "height: its share of the CPU",
+            "on a CPU, its share",
+            "ready, waits for a CPU",
+            "blocked",
             "long",
             "short",
             "7.0",
@@ -280,14 +291,14 @@ mod tests {
                 let rows = Chart::new(&vec![three_phases().remove(0); 9]).panels;
                 chart.panels[0].rows = rows.into_iter().flat_map(|p| p.rows).collect();
             }
-            assert_legible(&picture(&chart).unwrap().svg);
+            assert_legible(&picture(&chart).svg().unwrap());
         }
     }
 
     #[test]
     fn a_bar_is_where_its_time_is() {
         let chart = Chart::new(&three_phases());
-        let picture = Pixels::of(&picture(&chart).unwrap().png);
+        let picture = Pixels::of(&picture(&chart).png().unwrap());
         assert_eq!(picture.width as i32, WIDTH * PNG_SCALE);
         assert_eq!(picture.height as i32, height(&chart) * PNG_SCALE);
         // Half-way up the first row of each panel.

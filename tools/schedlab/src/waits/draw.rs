@@ -1,12 +1,10 @@
 //! A line chart: waits from left to right, average turnaround upwards from nought. Lines
 //! differ in width and dashes too, and have their names at their ends.
 
-use anyhow::Result;
-
 use super::sweep::{Point, Sweep};
 use crate::draw::{
-    self, AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, MARGIN, ORANGE,
-    Picture, RGBColor, Stroke, TEXT, WIDTH, width,
+    AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, MARGIN, ORANGE, Picture,
+    RGBColor, Stroke, TEXT, WIDTH, width,
 };
 
 const PLOT: i32 = 340;
@@ -59,17 +57,17 @@ const LINES: [Line; 3] = [
     },
 ];
 
-pub fn picture(sweep: &Sweep) -> Result<Picture> {
+pub fn picture(sweep: &Sweep) -> Picture<'_> {
     let setting = sweep
         .setting()
         .replace("icount time", "icount time (1 ns is 1 instruction)");
-    draw::picture(
-        "waits",
-        HEADER + AXIS_NAME + PLOT + AXIS,
-        &sweep.title(),
-        &format!("{setting}; less is better"),
-        |canvas| draw(canvas, sweep),
-    )
+    Picture {
+        name: "waits",
+        height: HEADER + AXIS_NAME + PLOT + AXIS,
+        title: sweep.title(),
+        subtitle: format!("{setting}; less is better"),
+        draw: Box::new(|canvas| draw(canvas, sweep)),
+    }
 }
 
 fn draw(canvas: &Canvas, sweep: &Sweep) -> Drawn {
@@ -135,9 +133,8 @@ mod tests {
 
     #[test]
     fn a_chart_says_everything() {
-        let svg = picture(&sweep(&[(1, 800.0), (32, 950.0), (64, 1_150.0)]))
-            .unwrap()
-            .svg;
+        let sweep = sweep(&[(1, 800.0), (32, 950.0), (64, 1_150.0)]);
+        let svg = picture(&sweep).svg().unwrap();
         for text in [
             "The more often a job waits: batch on x86_64",
             "1 CPU, icount time (1 ns is 1 instruction), scale 1; less is better",
@@ -158,18 +155,18 @@ mod tests {
     fn no_text_is_on_another() {
         for pbg in [690.0, 700.0, 720.0, 1_400.0, 0.5] {
             let mut sweep = sweep(&[(1, 800.0), (2, pbg)]);
-            assert_legible(&picture(&sweep).unwrap().svg);
+            assert_legible(&picture(&sweep).svg().unwrap());
             sweep.points[1].sjf = sweep.points[1].pbg;
             sweep.points[1].bound = sweep.points[1].pbg;
-            assert_legible(&picture(&sweep).unwrap().svg);
+            assert_legible(&picture(&sweep).svg().unwrap());
         }
     }
 
     #[test]
     fn a_line_is_where_its_values_are() {
         // The highest is SJF's, at 1,600: PBG is half-way up, all the way.
-        let picture = picture(&sweep(&[(1, 800.0), (9, 800.0)])).unwrap();
-        let pixels = Pixels::of(&picture.png);
+        let sweep = sweep(&[(1, 800.0), (9, 800.0)]);
+        let pixels = Pixels::of(&picture(&sweep).png().unwrap());
         let top = HEADER + AXIS_NAME;
         for x in [WIDTH / 4, WIDTH / 2, WIDTH * 3 / 4] {
             assert_eq!(pixels.at(x, top + PLOT / 2), ORANGE, "{x}");

@@ -17,6 +17,7 @@ use crate::{
     ledger::{self, MAX_CPUS},
     meter::{Hook, Meter},
     results::Unmetered,
+    trace,
 };
 
 pub use crate::meter::Figures;
@@ -214,6 +215,9 @@ pub fn spawn_in(
     let (gate, own, done) = (gate.clone(), meter.clone(), terms.done.clone());
     let entry = move || {
         watch_ticks();
+        if trace::IS_KEPT {
+            watch_state(own.clone());
+        }
         gate.pass(&own);
         body();
         done.count_down(own.finish(), ledger::close);
@@ -301,6 +305,19 @@ fn watch_ticks() {
             ledger::ticked(now);
         });
     }
+}
+
+/// Has each timer tick of this CPU look whether the calling task is blocked. For traced
+/// runs: nothing takes it off the ticks again.
+fn watch_state(meter: Arc<Meter>) {
+    let task = Arc::downgrade(&axtask::current().clone());
+    axtask::register_timer_callback(move |_| {
+        // Asked only of one that left its CPU blocked, which somebody else keeps.
+        meter.looked(|| {
+            let task = task.upgrade();
+            task.is_some_and(|task| task.state() == TaskState::Blocked)
+        });
+    });
 }
 
 /// Waits until the timer tick has the phase that the image was told ([`tick_phase`]), so

@@ -2,6 +2,13 @@
 //! width doubles when the run goes beyond the last. Each then takes the time of
 //! two, so that no time is lost, only where in the bin it was.
 //!
+//! **Blocked.** `axtask` tells when a task is switched away whether it is blocked, and tells
+//! nobody when it wakes. So the recorder looks at each timer tick, before ArceOS wakes who
+//! has slept enough: a task was blocked until the last tick that found it blocked. For one
+//! that sleeps this is the moment, as only ticks wake it. One that another task has woken may
+//! have been so for up to a tick more; if no tick came in between, it was blocked until it
+//! got its CPU.
+//!
 //! As in the meter, one CPU at a time writes, with interrupts off, and what is
 //! read afterwards is ordered by the meter's `on_cpu`: everything is `Relaxed`.
 //! Memory is allocated with the recorder, never in a context switch.
@@ -20,6 +27,11 @@ pub(crate) struct Bins {
     start_ticks: u64,
     width_ticks: AtomicU64,
     run_ticks: Box<[AtomicU64]>,
+    blocked_ticks: Box<[AtomicU64]>,
+    /// When it left its CPU blocked; 0 is not at all.
+    blocked_since: AtomicU64,
+    /// The last tick that found it so; 0 is none.
+    seen_blocked: AtomicU64,
     is_closed: AtomicBool,
 }
 
@@ -31,20 +43,55 @@ impl Bins {
             start_ticks,
             width_ticks: AtomicU64::new(bin_ticks),
             run_ticks: (0..BINS).map(|_| AtomicU64::new(0)).collect(),
+            blocked_ticks: (0..BINS).map(|_| AtomicU64::new(0)).collect(),
+            blocked_since: AtomicU64::new(0),
+            seen_blocked: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
         }
     }
 
     /// Forgets what was kept.
     pub(crate) fn clear(&self) {
-        self.run_ticks.iter().for_each(|bin| bin.store(0, Relaxed));
+        let bins = self.run_ticks.iter().chain(&self.blocked_ticks);
+        bins.for_each(|bin| bin.store(0, Relaxed));
     }
 
     /// Adds a stay on the CPU, not before the start.
     pub(crate) fn stay(&self, entered: u64, left: u64) {
-        if self.is_closed.load(Relaxed) {
-            return;
+        if !self.is_closed.load(Relaxed) {
+            self.keep(&self.run_ticks, entered, left);
         }
+    }
+
+    /// It has left its CPU, blocked or not.
+    pub(crate) fn left(&self, now: u64, is_blocked: impl FnOnce() -> bool) {
+        if !self.is_closed.load(Relaxed) && is_blocked() {
+            self.blocked_since.store(now, Relaxed);
+            self.seen_blocked.store(0, Relaxed);
+        }
+    }
+
+    /// There is a timer tick.
+    pub(crate) fn looked(&self, now: u64, is_blocked: impl FnOnce() -> bool) {
+        if self.blocked_since.load(Relaxed) != 0 && is_blocked() {
+            self.seen_blocked.store(now, Relaxed);
+        }
+    }
+
+    /// It has got a CPU.
+    pub(crate) fn entered(&self, now: u64) {
+        let since = self.blocked_since.swap(0, Relaxed);
+        if since != 0 {
+            let until = match self.seen_blocked.load(Relaxed) {
+                0 => now,
+                seen => seen,
+            };
+            self.keep(&self.blocked_ticks, since, until);
+        }
+    }
+
+    /// Adds a time to these bins.
+    fn keep(&self, bins: &[AtomicU64], entered: u64, left: u64) {
         let mut from = entered.saturating_sub(self.start_ticks);
         let end = left.saturating_sub(self.start_ticks);
         while end > self.width_ticks.load(Relaxed).saturating_mul(BINS as u64) {
@@ -54,7 +101,7 @@ impl Bins {
         while from < end {
             let bin = from / width;
             let to = ((bin + 1).saturating_mul(width)).min(end);
-            add(&self.run_ticks[bin as usize], to - from);
+            add(&bins[bin as usize], to - from);
             from = to;
         }
     }
@@ -68,26 +115,32 @@ impl Bins {
     /// What was kept. Ticks are converted from the start on and not bin by bin, so
     /// that what rounding takes from one bin it gives to the next.
     pub(crate) fn timeline(&self, to_ns: impl Fn(u64) -> u64) -> Option<Timeline> {
-        let mut ticks = 0;
-        let run_ns = self.run_ticks.iter().map(|bin| {
-            let before = to_ns(ticks);
-            ticks += bin.load(Relaxed);
-            to_ns(ticks) - before
-        });
-        let mut run_ns: Vec<u64> = run_ns.collect();
-        let used = run_ns.iter().rposition(|&ns| ns > 0).map_or(0, |i| i + 1);
-        run_ns.truncate(used);
+        let in_ns = |bins: &[AtomicU64]| {
+            let mut ticks = 0;
+            let each = bins.iter().map(|bin| {
+                let before = to_ns(ticks);
+                ticks += bin.load(Relaxed);
+                to_ns(ticks) - before
+            });
+            let mut each: Vec<u64> = each.collect();
+            let used = each.iter().rposition(|&ns| ns > 0).map_or(0, |i| i + 1);
+            each.truncate(used);
+            each
+        };
         Some(Timeline {
             bin_ns: to_ns(self.width_ticks.load(Relaxed)),
-            run_ns,
+            run_ns: in_ns(&self.run_ticks),
+            blocked_ns: in_ns(&self.blocked_ticks),
         })
     }
 
     /// Two bins become one, in the first half.
     fn coarsen(&self) {
-        for i in 0..BINS / 2 {
-            let [a, b] = [2 * i, 2 * i + 1].map(|from| self.run_ticks[from].swap(0, Relaxed));
-            self.run_ticks[i].store(a + b, Relaxed);
+        for bins in [&self.run_ticks, &self.blocked_ticks] {
+            for i in 0..BINS / 2 {
+                let [a, b] = [2 * i, 2 * i + 1].map(|from| bins[from].swap(0, Relaxed));
+                bins[i].store(a + b, Relaxed);
+            }
         }
         let width = self.width_ticks.load(Relaxed);
         self.width_ticks.store(width.saturating_mul(2), Relaxed);
@@ -160,6 +213,43 @@ mod tests {
         bins.close();
         bins.stay(15, 18);
         assert_eq!(timeline(&bins).run_ns, [0, 3]);
+    }
+
+    #[test]
+    fn who_sleeps_is_blocked_until_the_tick_that_wakes_it() {
+        let bins = Bins::new(1_000, 10);
+        bins.left(1_005, || true);
+        bins.looked(1_010, || true);
+        bins.looked(1_020, || true);
+        // Woken by that tick, it is ready at the next.
+        bins.looked(1_030, || false);
+        bins.entered(1_037);
+        assert_eq!(timeline(&bins).blocked_ns, [5, 10]);
+    }
+
+    #[test]
+    fn who_is_woken_between_two_ticks_is_blocked_until_it_runs() {
+        let bins = Bins::new(1_000, 10);
+        bins.left(1_012, || true);
+        bins.entered(1_017);
+        bins.left(1_025, || false);
+        bins.looked(1_030, || panic!("it is not blocked"));
+        bins.entered(1_031);
+        bins.close();
+        bins.left(1_040, || true);
+        bins.entered(1_050);
+        assert_eq!(timeline(&bins).blocked_ns, [0, 5]);
+    }
+
+    #[test]
+    fn both_kinds_of_bins_are_as_wide() {
+        let bins = Bins::new(0, 1);
+        bins.left(3, || true);
+        bins.entered(8);
+        bins.stay(8, 2 * BINS as u64);
+        let kept = timeline(&bins);
+        assert_eq!((kept.bin_ns, &kept.blocked_ns[..]), (2, &[0, 1, 2, 2][..]));
+        assert_eq!(kept.run_ns.iter().sum::<u64>(), 2 * BINS as u64 - 8);
     }
 
     proptest! {

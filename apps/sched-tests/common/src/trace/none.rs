@@ -19,6 +19,15 @@ impl Nothing {
     pub(crate) fn stay(&self, _entered: u64, _left: u64) {}
 
     #[inline(always)]
+    pub(crate) fn left(&self, _now: u64, _is_blocked: impl FnOnce() -> bool) {}
+
+    #[inline(always)]
+    pub(crate) fn looked(&self, _now: u64, _is_blocked: impl FnOnce() -> bool) {}
+
+    #[inline(always)]
+    pub(crate) fn entered(&self, _now: u64) {}
+
+    #[inline(always)]
     pub(crate) fn close(&self) {}
 
     #[inline(always)]

@@ -163,8 +163,8 @@ mod tests {
             panic!("{all:?}")
         };
         assert_eq!(figure.name, "slowdown-batch-x86_64");
-        let drawn = picture(figure).unwrap();
-        assert_legible(&drawn.svg);
+        let drawn = picture(figure);
+        assert_legible(&drawn.svg().unwrap());
         assert!(figure_height(figure) <= SCREEN);
         for text in [
             "Slowdown of each task: batch on x86_64",
@@ -174,9 +174,9 @@ mod tests {
             "median 9.00 \u{d7}",
             "no result",
         ] {
-            assert!(drawn.svg.contains(text), "{text}");
+            assert!(drawn.svg().unwrap().contains(text), "{text}");
         }
-        assert_eq!(drawn.svg.matches("<circle").count(), 2 * 17);
+        assert_eq!(drawn.svg().unwrap().matches("<circle").count(), 2 * 17);
         assert!(matches!(figures(&many_tasks(16))[0].plot, Plot::Bars(_)));
     }
 
@@ -189,7 +189,7 @@ mod tests {
             };
             panels.resize(count, panels[0].clone());
             assert!(height(count) <= SCREEN, "{count}");
-            assert_legible(&picture(&figure).unwrap().svg);
+            assert_legible(&picture(&figure).svg().unwrap());
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
         panels[0].slowdowns = [(1.0, 1.0), (10.0, 10.0), (100.0, 100.0)]
             .map(|(own_ms, times)| Slowdown { own_ms, times })
             .into();
-        let (kind, pixels) = (panels[0].kind, Pixels::of(&picture(&figure).unwrap().png));
+        let (kind, pixels) = (panels[0].kind, Pixels::of(&picture(&figure).png().unwrap()));
         assert_eq!(pixels.height as i32, height(1) * PNG_SCALE);
         let left = MARGIN + NUMBERS;
         let wide = (WIDTH - 2 * MARGIN - NUMBERS - 2 * BETWEEN) / ACROSS as i32;
