@@ -584,7 +584,7 @@ pub mod tests {
             };
             let ((x0, x1), (y0, y1)) = (ends(|p| p.0), ends(|p| p.1));
             assert!(
-                (x0 - left).abs() < 3.0 && (right - x1).abs() < 6.0,
+                (x0 - left).abs() < 8.0 && (right - x1).abs() < 8.0,
                 "{x0} {x1}"
             );
             assert!(top <= y0 && y1 <= bottom, "{y0} {y1} in {top} {bottom}");

@@ -26,7 +26,7 @@ const BETWEEN: i32 = 24;
 const RADIUS: i32 = 3;
 
 const OVER: &str = "slowdown: turnaround / time on a CPU, of each task";
-const LENGTH: &str = "the task's time on a CPU, ms";
+const LENGTH: &str = "length of the task: time on a CPU, ms";
 
 /// How high a plot of so many policies is.
 fn plot(rows: i32) -> i32 {
