@@ -243,3 +243,23 @@ fn subtitle(table: &Table, reading: &str) -> String {
     };
     format!("{setting}{bars}; {reading}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::table::{tables, tests::results};
+
+    #[test]
+    fn a_yield_costs_what_time_is_counted_in() {
+        let all = [results("yield", "sched_rr", &[("run", 20_000)])];
+        let mut table = tables(&all, &["sched_rr".to_owned()], false).remove(0);
+        let axis = |table: &Table| match &figures(table)[0].plot {
+            Plot::Bars(bars) => bars.axis.clone(),
+            Plot::Dots(_) => panic!("bars"),
+        };
+        let end = "per yield, with the loop before it";
+        assert_eq!(axis(&table), format!("instructions {end}"));
+        table.timing = "real".to_owned();
+        assert_eq!(axis(&table), format!("ns {end}"));
+    }
+}

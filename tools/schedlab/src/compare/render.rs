@@ -166,7 +166,7 @@ fn parts(table: &Table) -> Vec<Range<usize>> {
         .map(|column| 1 + wide(&mut column.iter().map(String::as_str)))
         .collect();
     if label + columns.iter().sum::<usize>() <= TERMINAL {
-        return vec![0..columns.len()];
+        return std::iter::once(0..columns.len()).collect();
     }
     let mut parts = Vec::new();
     let (mut from, mut used) = (0, label);
