@@ -18,6 +18,7 @@ MAKEFLAGS += --no-builtin-rules
 include scripts/words.mk
 
 A         ?= apps/sched-tests/realtime
+KIND      ?= tasks
 ARCH      ?= x86_64
 FEATURES  ?=
 SMP       ?= 1
@@ -104,8 +105,11 @@ run: build
 justrun:
 	$(Q)$(RUN)
 
+ifneq ($(filter new,$(MAKECMDGOALS)),)
+  $(call one-of,KIND,tasks plain)
+endif
 new:
-	$(Q)scripts/new.sh '$(A)'
+	$(Q)scripts/new.sh '$(A)' '$(KIND)'
 
 # The host's own cargo: the library and the tests build without ArceOS.
 HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' WHERE='$(WHERE)' POLICIES='$(strip $(POLICIES))'
@@ -162,7 +166,8 @@ Targets
   build     build the app A into a bootable image under target/images/
   run       build it, boot it on QEMU; fails if the guest does
   justrun   boot the image last built with the same variables
-  new       make a folder for a program of your own: make new A=apps/mine/hello
+  new       make a folder for a program of your own: make new A=apps/mine/hello;
+              KIND=plain: one that does without the helpers of the test programs
   matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
               change is not run again; LAB=--help tells more
   compare   tables and figures of what matrix ran; LAB_OUT=folder gets them
@@ -192,6 +197,8 @@ Targets
 
 Variables           default      allowed
   A=folder          realtime     the app, one of:$(call list,$(APPS))
+  KIND=name         tasks        what new makes: tasks, with a row each in the
+                                   tables; or plain, an ordinary program
   FEATURES=a,b      (FIFO)       at most one policy of:$(call list,$(POLICIES))
                                  and any features of ArceOS, listed below
   ARCH=name         x86_64       x86_64 riscv64 aarch64

@@ -4,6 +4,7 @@
 #      POLICY UPSTREAM_LIST (features.mk);
 #      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
+#      PLAIN        not empty if it prints no result lines
 #      IMAGE        the image, named after whatever is not a default
 #      PBG_TOOL     the command that reads profiles
 #      BUILD        the command that makes it, or refuses what is to be built in
@@ -15,6 +16,9 @@ PLATFORM_x86_64  := x86-pc
 PLATFORM_riscv64 := riscv64-qemu-virt
 PLATFORM_aarch64 := aarch64-qemu-virt
 
+# A program that does without sched-tests-common prints no result lines: what makes a run of
+# it fail is a panic or a hang.
+PLAIN := $(filter-out $(call with-rows,$(A)),$(A))
 APP := $(shell sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' $(A)/Cargo.toml)
 
 # Whatever goes into the platform's configuration gives a build folder of its own,
@@ -40,7 +44,17 @@ IMAGE := target/images/$(IMAGE_NAME)
 # A policy is a feature of what the app depends on, sched-tests-common, or of the app itself
 # if its manifest names it; so is a disk, so that the lock file knows what that needs.
 APP_FEATURES := $(POLICY) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace)
-OWN_FEATURES := $(filter $(APP_FEATURES),$(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z_]*\) *=.*/\1/p' $(A)/Cargo.toml))
+MANIFEST_FEATURES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z_]*\) *=.*/\1/p' $(A)/Cargo.toml)
+OWN_FEATURES := $(filter $(APP_FEATURES),$(MANIFEST_FEATURES))
+ifneq ($(PLAIN),)
+  NO_USE := $(call set-of,SCALE TICK_PHASE TRACE BLK PBG_BASE PBG_PROFILE,$(ANYWHERE))
+  ifneq ($(NO_USE),)
+    $(error $(NO_USE): not of $(PLAIN), which does without sched-tests-common; allowed are A ARCH FEATURES SMP LOG MODE MEM TIMING)
+  endif
+  ifneq ($(filter-out $(OWN_FEATURES),$(POLICY)),)
+    $(error FEATURES=$(FEATURES): $(PLAIN)/Cargo.toml has no feature $(POLICY); allowed are those that it has: $(MANIFEST_FEATURES))
+  endif
+endif
 BUILD_FEATURES := $(strip $(OWN_FEATURES) $(addprefix axstd/,$(UPSTREAM_LIST)) \
     $(addprefix sched-tests-common/,$(filter-out $(OWN_FEATURES),$(APP_FEATURES))))
 

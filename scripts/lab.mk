@@ -67,8 +67,18 @@ ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
   $(call refuse,gantt,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE))
 endif
 
+# $(call with-rows,APPS): those that print result lines, which is what sched-tests-common does
+with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sched-tests-common\>' $(addsuffix /Cargo.toml,$(1))))
 # What no lab need be asked.
-LAB_APPS = $(filter-out %/selftest %/cost,$(APPS))
+LAB_APPS = $(filter-out %/selftest %/cost,$(call with-rows,$(APPS)))
+# Nor what has no row to fill.
+NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
+ifneq ($(filter matrix compare gantt,$(MAKECMDGOALS)),)
+  LAB_PLAIN := $(foreach a,$(subst $(comma), ,$(A)),$(filter $(a:%/=%) %/$(a:%/=%),$(NO_ROWS)))
+  ifneq ($(LAB_PLAIN),)
+    $(error A=$(A): $(firstword $(LAB_PLAIN)) does without sched-tests-common, so it prints no figures to compare; allowed are: $(notdir $(LAB_APPS)))
+  endif
+endif
 ifneq ($(filter matrix compare cost experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
   $(call list-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
   $(call list-of,ARCH,$(ARCHES))

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes a folder for an app of one's own, from scripts/template. Called by make (`make new`).
-# In:  $1: the folder, apps/<group>/<name>
+# In:  $1: the folder, apps/<group>/<name>; $2: its kind, a folder of scripts/template
 # Out: the folder, with Cargo.toml and src/main.rs; or one line that says why not, and exit 1
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=${1%/} name=${1%/}
+folder=${1%/} name=${1%/} template=scripts/template/$2
 name=${name##*/}
 fail() { echo "new: A=$1: $2" >&2; exit 1; }
 
@@ -18,9 +18,12 @@ if grep -qxF "name = \"$name\"" Cargo.lock ||
 fi
 
 mkdir -p "$folder/src"
-sed "s/@NAME@/$name/" scripts/template/Cargo.toml >"$folder/Cargo.toml"
-cp scripts/template/main.rs "$folder/src/main.rs"
+sed "s/@NAME@/$name/" "$template/Cargo.toml" >"$folder/Cargo.toml"
+cp "$template/main.rs" "$folder/src/main.rs"
 echo "new: $folder is there, $(cat "$folder/Cargo.toml" "$folder/src/main.rs" | wc -l) lines; next:
-  make run A=$folder FEATURES=sched_pbg
-  make matrix A=$name ARCH=x86_64 && make compare A=$name ARCH=x86_64
-docs/your-program.md leads on from there"
+  make run A=$folder FEATURES=sched_pbg"
+case $2 in
+    tasks) echo "  make matrix A=$name ARCH=x86_64 && make compare A=$name ARCH=x86_64" ;;
+    plain) echo "  make run A=$folder FEATURES=sched_rr" ;;
+esac
+echo "docs/your-program.md leads on from there"

@@ -1,6 +1,6 @@
 # How an image boots.
 # In:  ARCH SMP MEM TIMING ACCEL QEMU_ARGS TIMEOUT BLK DISK PROFILE_OUT TICK_PHASE;
-#      IMAGE IMAGE_NAME PBG_TOOL (kernel.mk)
+#      IMAGE IMAGE_NAME PBG_TOOL PLAIN (kernel.mk)
 # Out: RUN   the command that boots it and judges it
 
 # -display none -serial stdio rather than -nographic: the latter makes the PC's
@@ -33,7 +33,7 @@ endif
 # What to type to replay a saved profile: what was typed, and the profile.
 REPLAY := make run $(strip $(foreach v,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG,\
     $(if $(filter command environment override,$(firstword $(origin $(v)))),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
-RUN = $(MAKE_DISK) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' TICK_PHASE='$(TICK_PHASE)' \
+RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' TICK_PHASE='$(TICK_PHASE)' \
     PBG_SAVE='$(PBG_TOOL)' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
     $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \

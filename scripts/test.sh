@@ -95,6 +95,19 @@ END
     grep 'axtask v0.3.0-preview.3' ../adopted.tree
 }
 
+own_tree() { # own_tree ARCH: docs/own-tree.md, to the letter; it has what the README's section says
+    local line
+    while IFS= read -r line; do
+        echo "README: $line"
+        grep -qxF "$line" docs/own-tree.md
+    done < <(sed -n '/^## In your own ArceOS tree/,/^## Limits/p' README.md |
+        sed -n '/^```/,/^```/{/^```/d;/^cargo tree/d;p}')
+    timeout 300 scripts/own-tree.sh docs/own-tree.md "$logs/own-tree" "$1" |
+        show | sed 's/\x1b\[[0-9;]*m//g' >"$logs/own-tree.out"
+    grep 'use PBG scheduler' "$logs/own-tree.out"
+    [[ $(grep -xE 'one|two|both are done' "$logs/own-tree.out" | xargs) == 'one two both are done' ]]
+}
+
 # --- Profiles ---------------------------------------------------------------
 
 put() { # put BYTES OFFSET <in >out: the bytes, as printf has them, at that place
@@ -710,6 +723,9 @@ check 'host: the tables of the docs are those of their CSV files' make docs-chec
 check 'host: two policies do not compile' two_policies
 check 'host: axtask uses the local axsched' local_shim
 check 'host: an ArceOS tree adopts it' adopted
+for arch in "${ARCHES[@]}"; do
+    check "own tree: from an empty folder to a boot, as the page says, $arch" own_tree "$arch"
+done
 
 check 'make: help' help_text
 check 'make: setup --check, all there' scripts/setup.sh --check

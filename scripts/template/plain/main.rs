@@ -1,0 +1,56 @@
+//! Three threads that count primes. Under PBG they run twice: measured, then by the plan.
+
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+extern crate axstd as std;
+
+use axsched_ext::pbg::CONTROL;
+use axsched_ext::syscall::{label_next, measure_end, measure_start, start_pbg};
+use std::time::{Duration, Instant};
+use std::{println, thread};
+
+/// What each thread counts up to, and how many primes there are.
+const THREADS: [(&str, u32, usize); 3] = [
+    ("long", 1_000_000, 78_498),
+    ("middle", 300_000, 25_997),
+    ("short", 100_000, 9_592),
+];
+
+fn primes(below: u32) -> usize {
+    let is_prime = |n: &u32| (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    (2..below).filter(is_prime).count()
+}
+
+/// Runs the threads. Returns after how long they were done, on average.
+fn workload() -> Duration {
+    let start = Instant::now();
+    let threads = THREADS.map(|(name, below, expected)| {
+        let _ = label_next(name); // an error under other policies, which have no use for it
+        thread::spawn(move || {
+            assert_eq!(primes(below), expected); // used, or the compiler would leave it out
+            start.elapsed()
+        })
+    });
+    let done = threads.map(|thread| thread.join().unwrap());
+    done.iter().sum::<Duration>() / done.len() as u32
+}
+
+#[cfg_attr(target_os = "none", unsafe(no_mangle))]
+fn main() {
+    if let Err(why) = measure_start() {
+        println!("done after {:?} on average ({why})", workload());
+        return;
+    }
+    let measured = workload();
+    measure_end().unwrap();
+    start_pbg().unwrap();
+    let replayed = workload();
+    println!("done after {measured:?} on average; by the plan, after {replayed:?}");
+    println!("PBG says {}", CONTROL.status().unwrap());
+}
+
+#[test]
+fn there_are_168_primes_below_1000() {
+    assert_eq!(primes(1_000), 168);
+}
