@@ -10,7 +10,7 @@ filter=${1:-}
 
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
-unset A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT PHASES WAITS WAITS_OUT LAB
+unset A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT PHASES WAITS WAITS_OUT LAB
 unset BLK DISK PBG_BASE PBG_PROFILE
 export PROFILE_OUT= # what the user has kept stays as it is
 
@@ -238,7 +238,7 @@ help_text() { # whatever the variables say, and to be read at 80 columns
     local out v
     out=$(make ARCH=nonsense SMP=x)
     echo "$out"
-    for v in A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT TICK_PHASE TRACE \
+    for v in A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS V TIMEOUT TICK_PHASE TRACE \
         PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK; do
         grep -q "^  $v=" <<<"$out"
     done
@@ -339,14 +339,21 @@ blank_in_name() { # a folder with a blank in its name, for every target
     done
 }
 
-joins() { # an app of one's own in a copy of this tree: built, run, in the matrix, and gone again
-    local tree=$logs/joins
-    mkdir -p "$tree/target"
-    git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory "$tree"
-    cp -al target/kernel target/tools target/tool "$tree/target/" # what is built already
-    cd "$tree"
-    every_file() { find . -path ./target -prune -o -type f -print0 | sort -z | xargs -0 sha256sum; }
+# A copy of this tree, to work in, with what is built already; every_file says what is in it.
+copied_tree() { # copied_tree FOLDER
+    mkdir -p "$1/target"
+    git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory "$1"
+    find target -maxdepth 1 \( -name kernel -o -name 'tool*' \) -exec cp -al -t "$1/target" {} +
+    cd "$1"
     every_file >target/before
+}
+every_file() { find . -path ./target -prune -o -type f -print0 | sort -z | xargs -0 sha256sum; }
+linted() { # what make clippy lints, without linting it
+    CARGO=echo RUSTC=rustc WHERE='' POLICIES=sched_rr scripts/clippy.sh
+}
+
+joins() { # an app of one's own in a copy of this tree: built, run, in the matrix, and gone again
+    copied_tree "$logs/joins"
     make new A=apps/mine/hello
     (($(cat apps/mine/hello/Cargo.toml apps/mine/hello/src/main.rs | wc -l) < 60))
     make run A=apps/mine/hello FEATURES=sched_pbg | show >target/out
@@ -354,12 +361,42 @@ joins() { # an app of one's own in a copy of this tree: built, run, in the matri
     grep -q '"phase":"replay".*"pass":true' target/out
     make matrix A=hello ARCH=x86_64 FEATURES=sched_cfs,stock_rr | tee target/out
     grep -q '2 cells: 2 run, .* 0 failed' target/out
-    "$CARGO" test --locked --manifest-path target/workspace/Cargo.toml --target-dir target --package hello
+    make test T='host: hello' | tee target/out
+    grep -q '^ok .*host: hello' target/out
+    linted >target/out
+    grep -q -- '--package hello --package .*--all-targets --features sched_rr' target/out
     if CI=y make build A=apps/mine/hello 2>target/out; then return 1; fi
     grep -q 'in CI it must' target/out
     rm -r apps/mine
     every_file | diff target/before -
     make build A=apps/sched-tests/realtime
+    every_file | diff target/before -
+}
+
+# The same of one that does without the helpers: it runs faster by its plan, and whatever
+# would need its result lines says so.
+joins_plain() {
+    local measured replayed
+    copied_tree "$logs/joins-plain"
+    make new A=apps/mine/echo KIND=plain
+    (($(cat apps/mine/echo/Cargo.toml apps/mine/echo/src/main.rs | wc -l) < 85))
+    make run A=echo FEATURES=sched_pbg | show >target/out
+    read -r measured replayed < <(sed -n 's/^done after \([0-9]*\)[.0-9]*ms on average; by the plan, after \([0-9]*\)[.0-9]*ms$/\1 \2/p' target/out)
+    echo "$replayed of $measured ms"
+    ((0 < replayed && replayed * 10 <= measured * 9))
+    grep '^PBG says {"planned":3,"matched":3,.*"diverged":0,.*"dropped":false,.*"behind":false' target/out
+    make test T='host: echo' | tee target/out
+    grep -q '^ok .*host: echo' target/out
+    linted >target/out
+    grep -q -- '--package echo --package .*--all-targets --features sched_rr' target/out
+    make lab-list | grep '^apps ' | tee target/out
+    if grep echo target/out; then return 1; fi
+    refused_by matrix 'apps/mine/echo does without sched-tests-common' A=realtime,echo
+    refused_by gantt 'apps/mine/echo does without sched-tests-common' A=apps/mine/echo
+    refused 'SCALE=10: not of apps/mine/echo' A=echo SCALE=10
+    sed -i /sched_sjf/d apps/mine/echo/Cargo.toml
+    refused 'has no feature sched_sjf' A=echo FEATURES=sched_sjf
+    rm -r apps/mine
     every_file | diff target/before -
 }
 
@@ -383,6 +420,12 @@ cells() { # cells ARCH APPS [SMP]
         done
     done
     echo "$n" >"$logs/count"
+}
+
+each_policy() { # each_policy FOLDER: of a program without result lines
+    local policy
+    for policy in "${policies[@]}"; do make run A="$1" FEATURES="$policy"; done
+    echo "${#policies[@]}" >"$logs/count"
 }
 
 # Of result lines: the phases that passed, and a figure of a phase (or of each of
@@ -859,12 +902,17 @@ for arch in "${ARCHES[@]}"; do
     fi
 done
 check 'qemu: a folder under apps/ joins, and leaves no trace' joins
+check 'qemu: so does an ordinary program, which joins in what needs no result lines' joins_plain
 for folder in apps/*/*/; do # of the user's own
     case $folder in apps/sched-tests/*) continue ;; esac
     [[ -f ${folder}Cargo.toml ]] || continue
     app=$(basename "$folder")
     check "host: $app" host_tests "$app"
-    check "qemu: every policy, x86_64, $app" cells x86_64 "$app"
+    if [[ " $(make lab-list | xargs) " == *" ${folder%/} "* ]]; then
+        check "qemu: every policy, x86_64, $app" cells x86_64 "$app"
+    else
+        check "qemu: every policy, x86_64, $app" each_policy "$folder"
+    fi
 done
 check 'qemu: a profile of one time is refused in the other' in_real_time
 for arch in "${ARCHES[@]}"; do
