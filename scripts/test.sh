@@ -359,6 +359,14 @@ joins() { # an app of one's own in a copy of this tree: built, run, in the matri
     make run A=apps/mine/hello FEATURES=sched_pbg | show >target/out
     grep -q 'Cargo.lock does not know apps/mine/hello: bringing a copy up to date' target/out
     grep -q '"phase":"replay".*"pass":true' target/out
+    # The same with results that nobody uses is the same work; what the compiler says of that
+    # is a warning, and not even one of `let _`.
+    make run A=hello FEATURES=sched_rr | show >target/used
+    sed -i 's/x = work::spin(x, ROUNDS);/let _ = work::spin(x, ROUNDS);/; s/x == work::jump.*/true/; s/let mut x/let x/' \
+        apps/mine/hello/src/main.rs
+    grep -q 'let _ = work::spin' apps/mine/hello/src/main.rs
+    make run A=hello FEATURES=sched_rr | show >target/unused
+    near "$(figure target/used run tasks_run_ns)" "$(figure target/unused run tasks_run_ns)" 1000
     make matrix A=hello ARCH=x86_64 FEATURES=sched_cfs,stock_rr | tee target/out
     grep -q '2 cells: 2 run, .* 0 failed' target/out
     make test T='host: hello' | tee target/out

@@ -29,7 +29,7 @@ pub fn spin(mut x: u64, rounds: u64) -> u64 {
             x = inout(reg) x,
             a = in(reg) A,
             odd = out(reg) _,
-            options(pure, nomem, nostack),
+            options(nomem, nostack),
         );
     }
     x

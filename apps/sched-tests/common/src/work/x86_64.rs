@@ -28,7 +28,7 @@ pub fn spin(mut x: u64, rounds: u64) -> u64 {
             n = inout(reg) rounds => _,
             x = inout(reg) x,
             a = in(reg) A,
-            options(pure, nomem, nostack),
+            options(nomem, nostack),
         );
     }
     x
