@@ -108,6 +108,21 @@ own_tree() { # own_tree ARCH: docs/own-tree.md, to the letter; it has what the R
     [[ $(grep -xE 'one|two|both are done' "$logs/own-tree.out" | xargs) == 'one two both are done' ]]
 }
 
+quotes() { # quotes PAGE LANGUAGE FILE: the page's blocks in it, from its second half on, are the file's lines
+    local line n=0
+    while IFS= read -r line; do
+        [[ -n $line ]] || continue
+        grep -qF -- "$line" "$3" || { echo "$1: not in $3: $line"; return 1; }
+        n=$((n + 1))
+    done < <(sed -n '/^## An ordinary/,$p' "$1" | sed -n "/^\`\`\`$2\$/,/^\`\`\`\$/{/^\`\`\`/d;p}")
+    echo "$n lines"
+    ((n > 0))
+}
+quotes_template() {
+    quotes docs/your-program.md rust scripts/template/plain/main.rs
+    quotes docs/your-program.md toml scripts/template/plain/Cargo.toml
+}
+
 # --- Profiles ---------------------------------------------------------------
 
 put() { # put BYTES OFFSET <in >out: the bytes, as printf has them, at that place
@@ -771,6 +786,7 @@ check 'host: sched-tests-common' host_tests sched-tests-common
 check 'host: batch' host_tests batch
 check 'host: schedlab, pbg-save' host_tests schedlab --package pbg-save --profile tool
 check 'host: the tables of the docs are those of their CSV files' make docs-check
+check 'host: docs/your-program.md quotes the template' quotes_template
 check 'host: two policies do not compile' two_policies
 check 'host: axtask uses the local axsched' local_shim
 check 'host: an ArceOS tree adopts it' adopted

@@ -28,7 +28,7 @@ fn workload() -> Duration {
     let threads = THREADS.map(|(name, below, expected)| {
         let _ = label_next(name); // an error under other policies, which have no use for it
         thread::spawn(move || {
-            assert_eq!(primes(below), expected); // used, or the compiler would leave it out
+            assert_eq!(primes(below), expected); // used, or the compiler might leave it out
             start.elapsed()
         })
     });
