@@ -74,7 +74,7 @@ LAB_APPS = $(filter-out %/selftest %/cost,$(call with-rows,$(APPS)))
 # Nor what has no row to fill.
 NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
 ifneq ($(filter matrix compare gantt,$(MAKECMDGOALS)),)
-  LAB_PLAIN := $(foreach a,$(subst $(comma), ,$(A)),$(filter $(a:%/=%) %/$(a:%/=%),$(NO_ROWS)))
+  LAB_PLAIN := $(strip $(foreach a,$(subst $(comma), ,$(A)),$(filter $(a:%/=%) %/$(a:%/=%),$(NO_ROWS))))
   ifneq ($(LAB_PLAIN),)
     $(error A=$(A): $(firstword $(LAB_PLAIN)) does without sched-tests-common, so it prints no figures to compare; allowed are: $(notdir $(LAB_APPS)))
   endif
