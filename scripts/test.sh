@@ -363,8 +363,14 @@ copied_tree() { # copied_tree FOLDER
     every_file >target/before
 }
 every_file() { find . -path ./target -prune -o -type f -print0 | sort -z | xargs -0 sha256sum; }
-linted() { # what make clippy lints, without linting it
-    CARGO=echo RUSTC=rustc WHERE='' POLICIES=sched_rr scripts/clippy.sh
+linted() { # linted APP: it is among what make clippy lints, and clean
+    CARGO=echo RUSTC=rustc WHERE='' POLICIES=sched_rr scripts/clippy.sh >target/out
+    grep -q -- "--package $1 --package .*--all-targets --features sched_rr" target/out
+    local where=(--manifest-path target/workspace/Cargo.toml --package "$1")
+    if "$CARGO" fmt --version; then "$CARGO" fmt "${where[@]}" --check; fi
+    if "$CARGO" clippy --version; then
+        "$CARGO" clippy --locked "${where[@]}" --target-dir target --all-targets -- -D warnings
+    fi
 }
 
 joins() { # an app of one's own in a copy of this tree: built, run, in the matrix, and gone again
@@ -374,6 +380,7 @@ joins() { # an app of one's own in a copy of this tree: built, run, in the matri
     make run A=apps/mine/hello FEATURES=sched_pbg | show >target/out
     grep -q 'Cargo.lock does not know apps/mine/hello: bringing a copy up to date' target/out
     grep -q '"phase":"replay".*"pass":true' target/out
+    linted hello
     # The same with results that nobody uses is the same work; what the compiler says of that
     # is a warning, and not even one of `let _`.
     make run A=hello FEATURES=sched_rr | show >target/used
@@ -386,8 +393,6 @@ joins() { # an app of one's own in a copy of this tree: built, run, in the matri
     grep -q '2 cells: 2 run, .* 0 failed' target/out
     make test T='host: hello' | tee target/out
     grep -q '^ok .*host: hello' target/out
-    linted >target/out
-    grep -q -- '--package hello --package .*--all-targets --features sched_rr' target/out
     if CI=y make build A=apps/mine/hello 2>target/out; then return 1; fi
     grep -q 'in CI it must' target/out
     rm -r apps/mine
@@ -410,8 +415,7 @@ joins_plain() {
     grep '^PBG says {"planned":3,"matched":3,.*"diverged":0,.*"dropped":false,.*"behind":false' target/out
     make test T='host: echo' | tee target/out
     grep -q '^ok .*host: echo' target/out
-    linted >target/out
-    grep -q -- '--package echo --package .*--all-targets --features sched_rr' target/out
+    linted echo
     make lab-list | grep '^apps ' | tee target/out
     if grep echo target/out; then return 1; fi
     refused_by matrix 'apps/mine/echo does without sched-tests-common' A=realtime,echo

@@ -2,7 +2,8 @@
 //!
 //! [`spin`] iterates the multiplicative congruential generator x ← a·x mod 2⁶⁴
 //! (Lehmer, 1951). The loop is written in assembly, so no build can shorten it,
-//! leave it out where nobody uses its result, or change its price, which is the same on x86_64, riscv64, aarch64 and loongarch64:
+//! leave it out where nobody uses its result, or change its price, which is the same on
+//! x86_64, riscv64, aarch64 and loongarch64:
 //! 2 n + 4 instructions for n rounds and, always the same, a call, a constant and a
 //! return around them. Two rounds are one turn of the loop; an odd one comes before.
 //! [`jump`] computes the same value in log n steps, so a task that lost or repeated
