@@ -16,6 +16,9 @@ use crate::{
     output::{print, print_line},
 };
 
+/// The widest that a line of the table is.
+const TERMINAL: usize = 100;
+
 /// Characters of a bar.
 const BAR: usize = 20;
 
@@ -42,56 +45,91 @@ fn text(profile: &StoredProfile) -> String {
     if profile.header.frequency_hz == 0 {
         out += "\nIt is not known how long a count is.";
     }
-    out += "\n\n";
+    let _ = write!(out, "\nTimes are in {}.\n\n", clock.unit());
 
-    let mut grid = Grid::new();
-    grid.load_preset(presets::NOTHING)
-        .set_style(TableComponent::HeaderLines, '-')
-        .set_style(TableComponent::MiddleHeaderIntersections, '-');
-    let unit = clock.unit();
-    let mut titles = vec!["task".to_owned()];
-    titles.extend(["run", "ready", "blocked"].map(|time| format!("{time}, {unit}")));
-    titles.extend(Figures::NAMES[3..].iter().map(ToString::to_string));
-    titles.push("priority".to_owned());
-    titles.push(format!("latest, {unit}"));
+    let tasks = || profile.tasks.iter();
+    let each = |i: usize, show: &dyn Fn(Figure, u32) -> String| {
+        let cells = tasks().map(|task| show(task.figures.each()[i], task.runs));
+        Column::new(Figures::NAMES[i], cells)
+    };
+    let time = |figure, runs| spread(figure, runs, |counts| clock.show(counts));
+    let often = |figure, runs| spread(figure, runs, number);
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let times: Vec<_> = (0..3).map(|i| each(i, &time)).collect();
+    let mut counts: Vec<_> = (3..Figures::NAMES.len()).map(|i| each(i, &often)).collect();
+    if tasks().any(|task| task.priority.is_some()) {
+        let cells = tasks().map(|task| or_dash(task.priority.map(|priority| priority.to_string())));
+        counts.push(Column::new("priority", cells));
+    }
+    if tasks().any(|task| task.latest.is_some()) {
+        let cells = tasks().map(|task| or_dash(task.latest.map(|l| clock.show(l.0 as f64))));
+        counts.push(Column::new("latest", cells));
+    }
     if runs > 1 {
-        titles.push("runs".to_owned());
+        counts.push(Column::new(
+            "runs",
+            tasks().map(|task| task.runs.to_string()),
+        ));
     }
-    let numbers = titles.len() - 1;
-    titles.push("run # ready : blocked .".to_owned());
-    grid.set_header(titles);
-    for (index, task) in profile.tasks.iter().enumerate() {
-        let each = task.figures.each();
-        let mut row = vec![names.name(index)];
-        let time = |figure| spread(figure, task.runs, |counts| clock.show(counts));
-        row.extend(each[..3].iter().map(|figure| time(*figure)));
-        let often = |figure| spread(figure, task.runs, number);
-        row.extend(each[3..].iter().map(|figure| often(*figure)));
-        row.push(
-            task.priority
-                .map_or("-".to_owned(), |priority| priority.to_string()),
-        );
-        row.push(
-            task.latest
-                .map_or("-".to_owned(), |latest| clock.show(latest.0 as f64)),
-        );
-        if runs > 1 {
-            row.push(task.runs.to_string());
-        }
-        row.push(bar(task));
-        grid.add_row(row);
-    }
-    for column in grid.column_iter_mut().skip(1).take(numbers) {
-        column.set_cell_alignment(CellAlignment::Right);
-        column.set_padding((1, 0));
-    }
-    for line in grid.to_string().lines() {
-        let _ = writeln!(out, "{}", line.trim_end());
+    let bars = Column::new("#run :ready .blocked", tasks().map(bar));
+    let names = Column::new(
+        "task",
+        (0..profile.tasks.len()).map(|index| names.name(index)),
+    );
+    let whole = grid(&names, times.iter().chain(&counts), Some(&bars));
+    if whole.lines().all(|line| line.chars().count() <= TERMINAL) {
+        out += &whole;
+    } else {
+        out += &grid(&names, times.iter(), Some(&bars));
+        out.push('\n');
+        out += &grid(&names, counts.iter(), None);
     }
     if runs > 1 {
         out += "\nMean over a task's runs, ± half the way from the least to the most.\n";
     }
     out
+}
+
+/// A title and a cell for each task.
+struct Column(Vec<String>);
+
+impl Column {
+    fn new(title: &str, cells: impl Iterator<Item = String>) -> Self {
+        Self(std::iter::once(title.to_owned()).chain(cells).collect())
+    }
+}
+
+/// The tasks' names, numbers of them, and a picture.
+fn grid<'a>(
+    names: &'a Column,
+    numbers: impl Iterator<Item = &'a Column>,
+    picture: Option<&'a Column>,
+) -> String {
+    let numbers: Vec<_> = numbers.collect();
+    let columns: Vec<_> = [names]
+        .into_iter()
+        .chain(numbers.iter().copied())
+        .chain(picture)
+        .collect();
+    let line = |i: usize| columns.iter().map(move |column| column.0[i].clone());
+    let mut grid = Grid::new();
+    grid.load_preset(presets::NOTHING)
+        .set_style(TableComponent::HeaderLines, '-')
+        .set_style(TableComponent::MiddleHeaderIntersections, '-');
+    grid.set_header(line(0));
+    for i in 1..names.0.len() {
+        grid.add_row(line(i));
+    }
+    for column in grid.column_iter_mut().skip(1).take(numbers.len()) {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((1, 0));
+    }
+    grid.to_string()
+        .lines()
+        .fold(String::new(), |mut text, line| {
+            let _ = writeln!(text, "{}", line.trim_end());
+            text
+        })
 }
 
 /// The mean, and how far runs are from each other if they are.
@@ -307,12 +345,19 @@ mod tests {
         profile.tasks[1].latest = Some(Counts(50_000_000));
         let expected = "\
 realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks
+Times are in ms.
 
- task      run, ms  ready, ms  blocked, ms  dispatches  yields  preemptions  blocks  priority  latest, ms  run # ready : blocked .
------------------------------------------------------------------------------------------------------------------------------------
- 0        3200.105      0.000        0.000           4       2            1       1         -           -  ####################
- worker     10.000     20.000       10.000           4       2            1       1         1      50.000  #####::::::::::.....
- 1.0         0.002      0.001        0.000           4       2            1       1         -           -  ###############:::::
+ task          run   ready  blocked  #run :ready .blocked
+----------------------------------------------------------
+ 0        3200.105   0.000    0.000  ####################
+ worker     10.000  20.000   10.000  #####::::::::::.....
+ 1.0         0.002   0.001    0.000  ###############:::::
+
+ task     dispatches  yields  preemptions  blocks  priority  latest
+-------------------------------------------------------------------
+ 0                 4       2            1       1         -       -
+ worker            4       2            1       1         1  50.000
+ 1.0               4       2            1       1         -       -
 ";
         assert_eq!(text(&profile), expected);
     }
@@ -327,12 +372,19 @@ realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 1 run, 
         let text = text(&merge(&[sample(), other]).unwrap());
         let expected = "\
 realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 2 runs, 3 tasks and 1 unrecorded
+Times are in ms.
 
- task            run, ms  ready, ms  blocked, ms  dispatches     yields  preemptions  blocks  priority  latest, ms  runs  run # ready : blocked .
---------------------------------------------------------------------------------------------------------------------------------------------------
- 0              3200.105      0.000        0.000           4          2            1       1         -           -     2  ####################
- worker   10.250 ± 0.250     20.000       10.000           4  2.5 ± 0.5            1       1         -           -     2  #####::::::::::.....
- 1.0               0.002      0.001        0.000           4          2            1       1         -           -     1  ###############:::::
+ task                run   ready  blocked  #run :ready .blocked
+----------------------------------------------------------------
+ 0              3200.105   0.000    0.000  ####################
+ worker   10.250 ± 0.250  20.000   10.000  #####::::::::::.....
+ 1.0               0.002   0.001    0.000  ###############:::::
+
+ task     dispatches     yields  preemptions  blocks  runs
+----------------------------------------------------------
+ 0                 4          2            1       1     2
+ worker            4  2.5 ± 0.5            1       1     2
+ 1.0               4          2            1       1     1
 
 Mean over a task's runs, ± half the way from the least to the most.
 ";
@@ -349,8 +401,25 @@ Mean over a task's runs, ± half the way from the least to the most.
             "{text}"
         );
         assert!(
-            text.contains(" run, counts ") && text.contains(" 3200105000 "),
+            text.contains("\nTimes are in counts.\n") && text.contains(" 3200105000 "),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn a_table_fits_a_terminal_or_is_two() {
+        let wide = |text: &str| text.lines().map(|line| line.chars().count()).max();
+        let one = text(&sample());
+        assert!(
+            wide(&one) <= Some(TERMINAL) && one.matches(" task ").count() == 1,
+            "{one}"
+        );
+        let mut long = sample();
+        long.tasks[0].figures.run = Figure::once(u64::MAX / 2);
+        let two = text(&long);
+        assert!(
+            wide(&two) <= Some(TERMINAL) && two.matches(" task ").count() == 2,
+            "{two}"
         );
     }
 
