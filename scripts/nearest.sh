@@ -5,6 +5,7 @@
 #      many or changed places (Damerau 1964), at most a third of them, whatever their case;
 #      or the only one that the word begins or ends
 set -euo pipefail
+((${#1} <= 64)) || exit 0 # nothing is near that
 awk -v word="$1" '
     function least(a, b) { return a < b ? a : b }
     function distance(a, b,    i, j, d, cost) {

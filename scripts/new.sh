@@ -13,13 +13,21 @@ fail() { echo "new: A=$1: $2" >&2; exit 1; }
 [[ ! -e $folder ]] || fail "$1" "is there already; allowed is a new folder"
 # Cargo and the matrix go by the name alone.
 if grep -qxF "name = \"$name\"" Cargo.lock ||
-    grep -sqxF "name = \"$name\"" apps/*/*/Cargo.toml || [[ $name == test || $name == core || $name == alloc || $name == std ]]; then
+    grep -sqxF "name = \"$name\"" apps/*/*/Cargo.toml; then
     fail "$1" "there is a package called $name; allowed is another name"
 fi
+case $name in
+    test | core | alloc | std | deps | build | examples | incremental)
+        fail "$1" "a package cannot be called $name; allowed is another name" ;;
+esac
 
-mkdir -p "$folder/src"
-sed "s/@NAME@/$name/" "$template/Cargo.toml" >"$folder/Cargo.toml"
-cp "$template/main.rs" "$folder/src/main.rs"
+# Whole or not at all: half an app is in everybody's way.
+new=target/new.$$
+mkdir -p "$new/src" "${folder%/*}"
+trap 'rm -rf "$new"' EXIT
+sed "s/@NAME@/$name/" "$template/Cargo.toml" >"$new/Cargo.toml"
+cp "$template/main.rs" "$new/src/main.rs"
+mv -T "$new" "$folder"
 echo "new: $folder is there, $(cat "$folder/Cargo.toml" "$folder/src/main.rs" | wc -l) lines; next:
   make run A=$folder FEATURES=sched_pbg"
 case $2 in

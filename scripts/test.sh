@@ -370,8 +370,32 @@ linted() { # linted APP: it is among what make clippy lints, and clean
     fi
 }
 
+half_made() { # half_made TEXT: it is said in one line, and before cargo is asked
+    local out
+    if out=$(scripts/workspace.sh 2>&1); then return 1; fi
+    echo "$out"
+    [[ $(wc -l <<<"$out") == 1 && $out == *"$1"*allowed* ]]
+}
+
 joins() { # an app of one's own in a copy of this tree: built, run, in the matrix, and gone again
     copied_tree "$logs/joins"
+    mkdir -p apps/mine/half
+    half_made 'apps/mine/half: no Cargo.toml'
+    cp apps/sched-tests/yield/Cargo.toml apps/mine/half/
+    half_made 'apps/mine/half: no src/main.rs'
+    cp -r apps/sched-tests/yield/src apps/mine/half/
+    half_made 'both are called yield'
+    sed -i 's/^name = "yield"/name = "spin"/' apps/mine/half/Cargo.toml # as a crate is called
+    scripts/workspace.sh | tee target/out
+    grep -q 'does not know apps/mine/half' target/out
+    cp -p apps/mine/half/Cargo.toml target/older
+    echo 'fnv = "1"' >>apps/mine/half/Cargo.toml # of the last table, which is of dependencies
+    scripts/workspace.sh
+    grep -q '^name = "fnv"' target/workspace/Cargo.lock
+    mv target/older apps/mine/half/Cargo.toml # with the time that it had
+    scripts/workspace.sh | tee target/out
+    grep -q 'bringing a copy up to date' target/out
+    rm -r apps/mine/half
     make new A=apps/mine/hello
     (($(cat apps/mine/hello/Cargo.toml apps/mine/hello/src/main.rs | wc -l) < 60))
     make run A=apps/mine/hello FEATURES=sched_pbg | show >target/out
