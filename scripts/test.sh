@@ -12,6 +12,7 @@ filter=${1:-}
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 unset A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT PHASES WAITS WAITS_OUT LAB
 unset BLK DISK PBG_BASE PBG_PROFILE
+unset CI # where Cargo.lock must know all apps; the tests have some of their own
 export PROFILE_OUT= # what the user has kept stays as it is
 
 readonly ARCHES=(x86_64 riscv64 aarch64)
