@@ -107,8 +107,6 @@ justrun:
 
 ifneq ($(filter new,$(MAKECMDGOALS)),)
   $(call one-of,KIND,tasks plain)
-endif
-ifneq ($(filter new,$(MAKECMDGOALS)),)
   ifeq ($(call is-given,A),)
     $(error make new: which folder? allowed is A=apps/<group>/<name>, as A=apps/mine/hello)
   endif

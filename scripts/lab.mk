@@ -43,7 +43,7 @@ ifneq ($(filter matrix compare profile gantt docs-tables docs-check lab-tools,$(
 endif
 
 # $(call given,NAME,OPTION): the option, if the user gave the variable.
-given = $(if $(filter command environment override,$(firstword $(origin $(1)))),$(2) '$($(1))')
+given = $(if $(call is-given,$(1)),$(2) '$($(1))')
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
 # Whatever the cells measure, it is not the profile that the user has kept.

@@ -32,7 +32,7 @@ endif
 
 # What to type to replay a saved profile: what was typed, and the profile.
 REPLAY := make run $(strip $(foreach v,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG,\
-    $(if $(filter command environment override,$(firstword $(origin $(v)))),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
+    $(if $(call is-given,$(v)),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
 RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' TICK_PHASE='$(TICK_PHASE)' \
     PBG_SAVE='$(PBG_TOOL)' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \

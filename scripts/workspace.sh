@@ -40,7 +40,9 @@ if [[ -n $workspace && -f $workspace/Cargo.lock && $inputs == "$(cat "$SEEN" 2>/
 cargo=$(sed -n 's/^HOST_CARGO := //p' target/toolchain.mk 2>/dev/null || true)
 cargo=${cargo:-cargo}
 workspace=.
-if ! said=$("$cargo" update --quiet --workspace --locked 2>&1); then
+# Who knows all needs no registry; what a registry has to be asked for, cargo asks.
+ask=("$cargo" update --quiet --workspace --locked)
+if ! "${ask[@]}" --offline 2>/dev/null && ! said=$("${ask[@]}" 2>&1); then
     if [[ $said != *'--locked was passed'* ]]; then
         echo "$said" >&2
         exit 1
