@@ -25,6 +25,7 @@
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`draw`] | what all figures have in common |
+//! | [`grid`] | what all tables on a terminal have in common |
 //! | [`output`] | standard output and standard error |
 //! | [`profile`] | PBG's profiles |
 //!
@@ -37,6 +38,7 @@ mod compare;
 mod docs;
 mod draw;
 mod gantt;
+mod grid;
 mod matrix;
 mod output;
 mod profile;

@@ -3,9 +3,12 @@
 use std::{fmt::Write, ops::Range};
 
 use anyhow::Result;
-use comfy_table::{CellAlignment, Table as Grid, TableComponent, presets};
+use comfy_table::CellAlignment;
 
-use crate::spread::Spread;
+use crate::{
+    grid::{self, TERMINAL},
+    spread::Spread,
+};
 
 use super::{
     figure::Figure,
@@ -125,7 +128,7 @@ pub fn text(tables: &[Table]) -> String {
             if i > 0 {
                 out.push('\n');
             }
-            grid(table, part, &mut out);
+            columns(table, part, &mut out);
         }
         for note in notes(table) {
             let _ = writeln!(out, "{note}");
@@ -148,9 +151,6 @@ fn marked(table: &Table) -> Vec<Vec<String>> {
     }
     columns
 }
-
-/// The widest that a line of a table is.
-const TERMINAL: usize = 100;
 
 /// Which columns stand together: all, if a terminal is wide enough, or else as many tasks
 /// as there is room for, and the totals by themselves.
@@ -184,11 +184,8 @@ fn parts(table: &Table) -> Vec<Range<usize>> {
 const SCHEDULER: &str = "scheduler";
 
 /// These columns of a table, beside the schedulers' names.
-fn grid(table: &Table, part: Range<usize>, out: &mut String) {
-    let mut grid = Grid::new();
-    grid.load_preset(presets::NOTHING)
-        .set_style(TableComponent::HeaderLines, '-');
-    grid.set_style(TableComponent::MiddleHeaderIntersections, '-');
+fn columns(table: &Table, part: Range<usize>, out: &mut String) {
+    let mut grid = grid::plain();
     let columns = &marked(table)[part];
     let line = |i: usize| columns.iter().map(move |column| column[i].clone());
     grid.set_header(std::iter::once(SCHEDULER.to_owned()).chain(line(0)));
@@ -199,9 +196,7 @@ fn grid(table: &Table, part: Range<usize>, out: &mut String) {
         column.set_cell_alignment(CellAlignment::Right);
         column.set_padding((0, 0));
     }
-    for line in grid.to_string().lines() {
-        let _ = writeln!(out, " {}", line.trim_end());
-    }
+    *out += &grid::text(&grid, " ");
 }
 
 /// A section for each table, bold marks the best of a column. The figures that

@@ -6,18 +6,16 @@ use anyhow::Result;
 use axsched_ext::pbg::stored::{
     Ended, Figure, Figures, PhaseOrder, Place, StoredPhase, StoredProfile, StoredTask,
 };
-use comfy_table::{CellAlignment, Table as Grid, TableComponent, presets};
+use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use super::{names::Names, quantity::Clock, read, title};
 use crate::{
     Verdict,
     cli::{ProfileFormat, ShowArgs},
+    grid::{self, TERMINAL},
     output::{print, print_line},
 };
-
-/// The widest that a line of the table is.
-const TERMINAL: usize = 100;
 
 /// Characters of a bar.
 const BAR: usize = 20;
@@ -76,13 +74,13 @@ fn text(profile: &StoredProfile) -> String {
         "task",
         (0..profile.tasks.len()).map(|index| names.name(index)),
     );
-    let whole = grid(&names, times.iter().chain(&counts), Some(&bars));
+    let whole = table(&names, times.iter().chain(&counts), Some(&bars));
     if whole.lines().all(|line| line.chars().count() <= TERMINAL) {
         out += &whole;
     } else {
-        out += &grid(&names, times.iter(), Some(&bars));
+        out += &table(&names, times.iter(), Some(&bars));
         out.push('\n');
-        out += &grid(&names, counts.iter(), None);
+        out += &table(&names, counts.iter(), None);
     }
     if runs > 1 {
         out += "\nMean over a task's runs, ± half the way from the least to the most.\n";
@@ -100,7 +98,7 @@ impl Column {
 }
 
 /// The tasks' names, numbers of them, and a picture.
-fn grid<'a>(
+fn table<'a>(
     names: &'a Column,
     numbers: impl Iterator<Item = &'a Column>,
     picture: Option<&'a Column>,
@@ -112,10 +110,7 @@ fn grid<'a>(
         .chain(picture)
         .collect();
     let line = |i: usize| columns.iter().map(move |column| column.0[i].clone());
-    let mut grid = Grid::new();
-    grid.load_preset(presets::NOTHING)
-        .set_style(TableComponent::HeaderLines, '-')
-        .set_style(TableComponent::MiddleHeaderIntersections, '-');
+    let mut grid = grid::plain();
     grid.set_header(line(0));
     for i in 1..names.0.len() {
         grid.add_row(line(i));
@@ -124,12 +119,7 @@ fn grid<'a>(
         column.set_cell_alignment(CellAlignment::Right);
         column.set_padding((1, 0));
     }
-    grid.to_string()
-        .lines()
-        .fold(String::new(), |mut text, line| {
-            let _ = writeln!(text, "{}", line.trim_end());
-            text
-        })
+    grid::text(&grid, "")
 }
 
 /// The mean, and how far runs are from each other if they are.

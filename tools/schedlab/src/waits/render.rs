@@ -1,21 +1,15 @@
 //! A sweep as text for a terminal, and as CSV for `schedlab docs`.
 
-use std::fmt::Write;
-
 use anyhow::Result;
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use comfy_table::CellAlignment;
 
 use super::sweep::{ALLOWED_PERCENT, Step, Sweep};
-use crate::spread::Spread;
+use crate::{grid, spread::Spread};
 
 /// A line for each point; the step is PBG's, from the point before it.
 pub fn text(sweep: &Sweep) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_style(TableComponent::HeaderLines, '-')
-        .set_style(TableComponent::MiddleHeaderIntersections, '-')
-        .set_header(["waits", "sjf", "pbg", "SRPT bound", "pbg/SRPT", "step, %"]);
+    let mut table = grid::plain();
+    table.set_header(["waits", "sjf", "pbg", "SRPT bound", "pbg/SRPT", "step, %"]);
     let mut before: Option<f64> = None;
     for point in &sweep.points {
         let pbg = point.pbg.mean;
@@ -38,9 +32,7 @@ pub fn text(sweep: &Sweep) -> String {
         sweep.title(),
         sweep.setting()
     );
-    for line in table.to_string().lines() {
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
+    out += &grid::text(&table, "");
     out.push('\n');
     out
 }
