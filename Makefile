@@ -79,7 +79,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun test mutants clippy fmt doc prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun test mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -90,7 +90,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test mutants clippy fmt doc clean prepush FORCE
+.PHONY: help setup build run justrun new test mutants clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -136,6 +136,9 @@ doc:
 	$(Q)RUSTC='$(HOST_RUSTC)' RUSTDOCFLAGS='-D warnings' \
 	    $(HOST_CARGO) doc $(WHERE) --no-deps --package axsched-ext
 	@echo "doc: target/doc/axsched_ext/index.html"
+
+audit:
+	$(Q)$(HOST_ENV) scripts/audit.sh
 
 # What CI runs, cheapest first.
 prepush:
@@ -199,6 +202,8 @@ Targets
               T=word some of them; MINUTES=60 the limit, then go on later
   clippy    lint, warnings are errors         fmt   format the sources
   doc       the library's documentation       clean remove all but profiles
+  audit     refuse dependencies that were yanked since, or that a security
+              advisory names (for those it needs cargo-audit)
   prepush   what CI runs: format check, clippy, test
 
 Variables           default      allowed

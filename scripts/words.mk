@@ -44,7 +44,7 @@ VARIABLES := A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS 
     COST_OUT PHASES WAITS WAITS_OUT SELFTEST SCHED_YIELDS SCHED_WAITS
 GOALS := help setup new build run justrun matrix compare profile gantt cost experiment-cost \
     experiment-turnaround experiment-waits docs-tables docs-check test mutants clippy fmt doc \
-    clean prepush lab-list lab-tools
+    audit clean prepush lab-list lab-tools
 
 # What make itself knows, and sets by its own options.
 MAKES_OWN := SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES MAKELEVEL CURDIR -%
