@@ -68,7 +68,7 @@ use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::burst::{Account, Accounted, Bursts, TickLength};
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, Policy, Remember, Return, Tick};
+use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
 use crate::task::Fresh;
 use crate::units::Counts;
@@ -299,8 +299,8 @@ impl<T, C: Clock> Cfs<T, C> {
 impl<T, C: Clock> Policy for Cfs<T, C> {
     type Inner = T;
     type State = Keyed<CfsState>;
-    type Memory = Remember;
     const NAME: &'static str = "CFS";
+    const TRACKS: Tracks = Tracks::Departures;
     const NEW: Self = Self {
         ready: Ordered::new(),
         bursts: Bursts::new(),

@@ -3,9 +3,9 @@
 //! [`BaseScheduler`] has four verbs for eight things that happen (see its
 //! table). What a `put_prev_task` means, and that a task has blocked or exited
 //! at all, can be told only by remembering who was picked last. [`Adapter`]
-//! remembers; a [`Policy`] is told:
+//! remembers; a [`Policy`] is told. These are all the methods that it has:
 //!
-//! | event | means | from |
+//! | method | means | from |
 //! |---|---|---|
 //! | [`spawned`](Policy::spawned) | a new task is ready | `add_task` |
 //! | [`returned`](Policy::returned) ([`Yielded`](Return::Yielded)) | the running task gave way | put of the running task |
@@ -14,9 +14,11 @@
 //! | [`left`](Policy::left) | the running task blocked, exited or migrated away | pick without a put |
 //! | [`dispatch`](Policy::dispatch) | somebody must run now | pick |
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
+//! | [`remove`](Policy::remove) | a ready task shall be ready no longer | `remove_task` |
+//! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
 //!
-//! A policy that does not care why a task returned names [`Forget`] as its
-//! [`Policy::Memory`]; the bookkeeping then compiles to nothing.
+//! How much of this the adapter finds out is the policy's choice, [`Policy::TRACKS`];
+//! what it does not ask for compiles to nothing.
 //!
 //! Two limits, both from the trait: `main` runs first without being picked, so
 //! its first return counts as `Woken`; and a task that migrates away counts as
@@ -60,6 +62,19 @@ impl Tick {
     }
 }
 
+/// What the adapter finds out for a policy. Each includes the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracks {
+    /// Nothing: [`returned`](Policy::returned) is always told
+    /// [`Return::Woken`], which then means nothing, and [`left`](Policy::left) is
+    /// not called.
+    Nothing,
+    /// Why a task returns. [`left`](Policy::left) is not called.
+    Returns,
+    /// Also that the running task has [`left`](Policy::left).
+    Departures,
+}
+
 /// A scheduling policy: everything that decides, nothing that guesses.
 ///
 /// Calls are serialised by the run queue's lock, with interrupts off. No method
@@ -69,53 +84,24 @@ pub trait Policy {
     type Inner;
     /// What the policy remembers of each task.
     type State;
-    /// How much the adapter must remember: [`Remember`] or [`Forget`].
-    type Memory: Memory;
     /// The name in ArceOS's boot log.
     const NAME: &'static str;
+    /// What the adapter finds out for this policy.
+    const TRACKS: Tracks;
     /// The policy with no task in it.
     const NEW: Self;
 
-    /// Whether [`keep`](Policy::keep) and [`kept`](Policy::kept) are for it.
-    const KEEPS: bool = false;
-
-    /// The running task yields, and the policy may take it: into its queue, or to let
-    /// it go on at once. A short way for those who have one: what is refused goes the
-    /// usual way.
-    ///
-    /// # Errors
-    /// The task, if it is not taken.
-    #[inline]
-    fn keep(&mut self, task: TaskRef<Self>) -> Result<(), TaskRef<Self>> {
-        Err(task)
-    }
-    /// The task that was taken to go on at once, at the pick that follows.
-    #[inline]
-    fn kept(&mut self) -> Option<TaskRef<Self>> {
-        None
-    }
     /// A new task is ready.
     fn spawned(&mut self, task: TaskRef<Self>);
-    /// A known task is ready again.
-    fn returned(&mut self, task: TaskRef<Self>, why: Why<Self>);
-    /// The running task is gone: it blocked, exited or migrated. Its handle is
-    /// not to be had. Told before the [`dispatch`](Policy::dispatch) that it causes.
+    /// A known task is ready again. Under [`Tracks::Nothing`] `why` means nothing.
+    fn returned(&mut self, task: TaskRef<Self>, why: Return);
+    /// The running task is gone: it blocked, exited or migrated. The trait hands out
+    /// no handle of it. Told before the [`dispatch`](Policy::dispatch) that it
+    /// causes, and only under [`Tracks::Departures`].
     #[inline]
     fn left(&mut self) {}
     /// Takes out the task to run now.
     fn dispatch(&mut self) -> Option<TaskRef<Self>>;
-    /// [`spawned`](Policy::spawned), for a policy that must know who runs meanwhile.
-    #[inline]
-    fn spawned_beside(&mut self, task: TaskRef<Self>, memory: &mut Self::Memory) {
-        let _ = memory;
-        self.spawned(task);
-    }
-    /// [`dispatch`](Policy::dispatch), for a policy that must know who ran until now.
-    #[inline]
-    fn dispatch_after(&mut self, memory: &Self::Memory) -> Option<TaskRef<Self>> {
-        let _ = memory;
-        self.dispatch()
-    }
     /// A timer tick hit `running`.
     #[inline]
     fn ticked(&mut self, running: &TaskRef<Self>) -> Tick {
@@ -134,45 +120,8 @@ pub trait Policy {
 
 /// A policy's handle of a task.
 pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;
-/// What a policy is told of a task's return.
-pub type Why<P> = <<P as Policy>::Memory as Memory>::Why;
 
-/// What the adapter remembers between calls.
-pub trait Memory {
-    /// What it can say of a task's return.
-    type Why;
-    /// Nothing has been picked yet.
-    const NEW: Self;
-    /// The task at this address is running from now on; null is the idle task.
-    fn dispatched(&mut self, task: *const ());
-    /// This task came back.
-    fn returned(&mut self, task: *const (), preempt: bool) -> Self::Why;
-    /// Whether the running task went away without coming back.
-    fn left(&self) -> bool;
-    /// Whether this, if it comes back by itself, yields: without noting it.
-    fn yields(&self, task: *const ()) -> bool {
-        let _ = task;
-        false
-    }
-}
-
-/// Remembers nothing, costs nothing, says nothing.
-pub struct Forget;
-
-impl Memory for Forget {
-    type Why = ();
-    const NEW: Self = Self;
-    #[inline(always)]
-    fn dispatched(&mut self, _: *const ()) {}
-    #[inline(always)]
-    fn returned(&mut self, _: *const (), _: bool) {}
-    #[inline(always)]
-    fn left(&self) -> bool {
-        false
-    }
-}
-
-/// Remembers the running task's address.
+/// Who runs on a queue's CPU: the address of the task that was picked last.
 ///
 /// An address, never a handle: a handle of a task that exits would keep the
 /// `gc` task spinning. It is compared, never followed, since a task that
@@ -182,76 +131,70 @@ impl Memory for Forget {
 /// without a pick; until its helper's pick its address stands, and a task that
 /// came here at that address would count as having yielded. That is possible
 /// with several CPUs only, and harmless to the policies that look.)
-///
-/// A policy that does not ask who [`left`](Policy::left) says `Remember<false>`
-/// and saves the bookkeeping of it: then a return only has to be compared when
-/// the answer matters, which is when `preempt` is set.
-pub struct Remember<const DEPARTURES: bool = true> {
-    /// Null while idle and before the first pick; with `DEPARTURES` also between
-    /// a return and the next pick.
-    running: *const (),
+pub(crate) struct Running {
+    /// Null while idle and before the first pick, and where it was forgotten.
+    address: *const (),
 }
 
 // SAFETY: the pointer is only compared, never followed.
-unsafe impl<const DEPARTURES: bool> Send for Remember<DEPARTURES> {}
+unsafe impl Send for Running {}
 
-impl Remember<false> {
-    /// The address of the task that runs, or ran last; null if that is the idle
-    /// task, or `main` before its first pick.
-    #[inline]
-    pub(crate) const fn running(&self) -> *const () {
-        self.running
-    }
-
-    /// The running task's next return is to be told as [`Woken`](Return::Woken), as
-    /// if it had come from elsewhere: so the policy gets to look at who it is.
-    pub(crate) const fn forget(&mut self) {
-        self.running = core::ptr::null();
-    }
-}
-
-impl<const DEPARTURES: bool> Memory for Remember<DEPARTURES> {
-    type Why = Return;
-    const NEW: Self = Self {
-        running: core::ptr::null(),
+impl Running {
+    /// Nobody has been picked yet.
+    pub(crate) const NOBODY: Self = Self {
+        address: core::ptr::null(),
     };
 
+    /// A pick has chosen this task; `None` is the idle task.
     #[inline(always)]
-    fn dispatched(&mut self, task: *const ()) {
-        self.running = task;
+    pub(crate) fn picked<T, S>(&mut self, task: Option<&Arc<Task<T, S>>>) {
+        self.address = task.map_or(core::ptr::null(), address);
     }
 
+    /// Whether `task` was picked last.
     #[inline(always)]
-    fn returned(&mut self, task: *const (), preempt: bool) -> Return {
-        if !core::ptr::eq(task, self.running) {
-            // Whatever the flag says: a waker may ask for rescheduling.
-            return Return::Woken;
-        }
-        if DEPARTURES {
-            self.running = core::ptr::null();
-        }
-        if preempt {
+    pub(crate) fn is<T, S>(&self, task: &Arc<Task<T, S>>) -> bool {
+        core::ptr::eq(address(task), self.address)
+    }
+
+    /// Why `task` comes back. Whatever `preempt` says of a task that does not run:
+    /// a waker may ask for rescheduling.
+    #[inline(always)]
+    pub(crate) fn why<T, S>(&self, task: &Arc<Task<T, S>>, preempt: bool) -> Return {
+        if !self.is(task) {
+            Return::Woken
+        } else if preempt {
             Return::Preempted
         } else {
             Return::Yielded
         }
     }
 
+    /// Null for nobody.
     #[inline(always)]
-    fn left(&self) -> bool {
-        DEPARTURES && !self.running.is_null()
+    pub(crate) const fn address(&self) -> *const () {
+        self.address
     }
 
+    /// From now on nobody is known to run: a task that returns counts as
+    /// [`Woken`](Return::Woken), as if it had come from elsewhere.
     #[inline(always)]
-    fn yields(&self, task: *const ()) -> bool {
-        core::ptr::eq(task, self.running)
+    pub(crate) const fn forget(&mut self) {
+        *self = Self::NOBODY;
     }
+}
+
+#[inline(always)]
+fn address<T, S>(task: &Arc<Task<T, S>>) -> *const () {
+    Arc::as_ptr(task).cast()
 }
 
 /// A [`BaseScheduler`] that drives a [`Policy`].
 pub struct Adapter<P: Policy> {
     policy: P,
-    memory: P::Memory,
+    /// Under [`Tracks::Departures`] it is forgotten from a return to the next pick:
+    /// who is known then has left.
+    running: Running,
 }
 
 impl<P: Policy> Adapter<P> {
@@ -264,7 +207,7 @@ impl<P: Policy> Adapter<P> {
     pub const fn with_policy(policy: P) -> Self {
         Self {
             policy,
-            memory: P::Memory::NEW,
+            running: Running::NOBODY,
         }
     }
 
@@ -290,11 +233,6 @@ impl<P: Policy> Default for Adapter<P> {
     }
 }
 
-#[inline(always)]
-fn address<T, S>(task: &Arc<Task<T, S>>) -> *const () {
-    Arc::as_ptr(task).cast()
-}
-
 impl<P: Policy> BaseScheduler for Adapter<P> {
     type SchedItem = TaskRef<P>;
 
@@ -302,7 +240,7 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
 
     #[inline]
     fn add_task(&mut self, task: Self::SchedItem) {
-        self.policy.spawned_beside(task, &mut self.memory);
+        self.policy.spawned(task);
     }
 
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
@@ -311,30 +249,25 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        if P::KEEPS
-            && let Some(task) = self.policy.kept()
-        {
-            return Some(task); // it is who is remembered
-        }
-        if self.memory.left() {
+        if P::TRACKS == Tracks::Departures && !self.running.address().is_null() {
             self.policy.left();
         }
-        let next = self.policy.dispatch_after(&self.memory);
-        self.memory
-            .dispatched(next.as_ref().map_or(core::ptr::null(), address));
+        let next = self.policy.dispatch();
+        if P::TRACKS != Tracks::Nothing {
+            self.running.picked(next.as_ref());
+        }
         next
     }
 
     #[inline]
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
-        let mut prev = prev;
-        if P::KEEPS && !preempt && self.memory.yields(address(&prev)) {
-            match self.policy.keep(prev) {
-                Ok(()) => return,
-                Err(refused) => prev = refused,
-            }
+        let why = match P::TRACKS {
+            Tracks::Nothing => Return::Woken,
+            Tracks::Returns | Tracks::Departures => self.running.why(&prev, preempt),
+        };
+        if P::TRACKS == Tracks::Departures && why != Return::Woken {
+            self.running.forget();
         }
-        let why = self.memory.returned(address(&prev), preempt);
         self.policy.returned(prev, why);
     }
 
@@ -362,8 +295,8 @@ mod tests {
     impl Policy for Diary {
         type Inner = u32;
         type State = ();
-        type Memory = Remember;
         const NAME: &'static str = "diary";
+        const TRACKS: Tracks = Tracks::Departures;
         const NEW: Self = Self {
             events: Vec::new(),
             ready: Vec::new(),

@@ -11,7 +11,7 @@
 
 use alloc::sync::Arc;
 
-use crate::event::{Adapter, Forget, Policy};
+use crate::event::{Adapter, Policy, Return, Tracks};
 use crate::queue::Queue;
 use crate::task::Task;
 
@@ -28,8 +28,8 @@ pub struct Fifo<T> {
 impl<T> Policy for Fifo<T> {
     type Inner = T;
     type State = ();
-    type Memory = Forget;
     const NAME: &'static str = "FIFO";
+    const TRACKS: Tracks = Tracks::Nothing;
     const NEW: Self = Self {
         ready: Queue::new(),
     };
@@ -40,7 +40,7 @@ impl<T> Policy for Fifo<T> {
     }
 
     #[inline]
-    fn returned(&mut self, task: Arc<FifoTask<T>>, (): ()) {
+    fn returned(&mut self, task: Arc<FifoTask<T>>, _: Return) {
         self.ready.push_back(task);
     }
 

@@ -38,7 +38,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::burst::{Account, Accounted, Bursts, TickLength};
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, Policy, Remember, Return, Tick};
+use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::queue::Queue;
 use crate::task::{Fresh, Task};
 use crate::units::Counts;
@@ -178,8 +178,8 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
 impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     type Inner = T;
     type State = MlfqState;
-    type Memory = Remember;
     const NAME: &'static str = "MLFQ";
+    const TRACKS: Tracks = Tracks::Departures;
     const NEW: Self = {
         assert!(RESET > 0, "the reset period has at least one tick");
         Self {

@@ -17,7 +17,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::event::{Adapter, Policy, Remember, Return, Tick};
+use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::queue::Queue;
 use crate::task::{Fresh, Task};
 
@@ -92,8 +92,8 @@ pub struct Rr<T, const SLICE: usize> {
 impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
     type Inner = T;
     type State = RrState<SLICE>;
-    type Memory = Remember<false>;
     const NAME: &'static str = "RR";
+    const TRACKS: Tracks = Tracks::Returns;
     const NEW: Self = Self {
         ready: Queue::new(),
     };

@@ -46,7 +46,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::burst::{Account, Accounted, Bursts};
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, Policy, Remember, Return, Tick};
+use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
 use crate::task::Fresh;
 use crate::units::Counts;
@@ -159,8 +159,8 @@ impl<T, C: Clock> Sjf<T, C> {
 impl<T, C: Clock> Policy for Sjf<T, C> {
     type Inner = T;
     type State = Keyed<SjfState>;
-    type Memory = Remember;
     const NAME: &'static str = "SJF";
+    const TRACKS: Tracks = Tracks::Departures;
     const NEW: Self = Self {
         ready: Ordered::new(),
         yielder: None,

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use axsched_ext::cfs::CfsScheduler;
 use axsched_ext::clock::{Clock, VirtualClock};
 use axsched_ext::conformance::{Coverage, Load, Promises, check};
-use axsched_ext::event::Adapter;
 use axsched_ext::mlfq::MlfqScheduler;
 use axsched_ext::model::{
     Config, CpuMask, Failure, Label, MaxWait, ModelTask, Op, Program, Report, State, TaskId,
@@ -1218,7 +1217,7 @@ fn pbg_machine(cpu: usize) -> PbgUnderTest {
     if cpu == 0 {
         PerThread::renew();
     }
-    Adapter::new()
+    PbgUnderTest::new()
 }
 
 // The calls of a program under PBG.

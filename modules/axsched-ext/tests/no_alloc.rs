@@ -12,7 +12,6 @@ use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::event::Adapter;
 use axsched_ext::pbg::PerThread;
 use axsched_ext::*;
 use common::Stock;
@@ -175,7 +174,7 @@ fn stock_cfs_allocates() {
 #[test]
 fn pbg_in_every_phase_and_while_it_changes() {
     let control = PerThread::renew();
-    let scheduler: PbgScheduler<u32, VirtualClock, PerThread> = Adapter::new();
+    let scheduler: PbgScheduler<u32, VirtualClock, PerThread> = PbgScheduler::new();
     let mut driver = Driver::new(scheduler, |i| Arc::new(PbgTask::new(i)));
     driver.run();
     for _ in 0..3 {

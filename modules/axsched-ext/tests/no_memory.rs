@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::event::Adapter;
 use axsched_ext::pbg::stored::{Program, ProgramName, Timing};
 use axsched_ext::pbg::{About, Control, PbgScheduler, PbgTask, PerThread, Phase};
 use axsched_ext::syscall::Error;
@@ -77,7 +76,7 @@ fn refused_until_granted<R>(control: &Control, call: impl Fn() -> Result<R, Erro
 #[test]
 fn every_allocation_of_every_call_may_fail() {
     let control = PerThread::renew();
-    let mut scheduler: PbgScheduler<u32, VirtualClock, PerThread> = Adapter::new();
+    let mut scheduler: PbgScheduler<u32, VirtualClock, PerThread> = PbgScheduler::new();
     scheduler.add_task(Arc::new(PbgTask::new(0))); // gc
     refused_until_granted(control, || control.measure_start());
     for i in 0..100 {

@@ -108,8 +108,9 @@ pub use replay::{
     OVERRUN_TICKS, PLAN_TICKS,
 };
 
+use crate::base::BaseScheduler;
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, Policy, Remember, Return, Tick};
+use crate::event::{Return, Running, Tick};
 use crate::queue::{Queue, Slot};
 use crate::rr::{self, RrState};
 use crate::syscall::Error;
@@ -124,8 +125,6 @@ pub const SLICE_TICKS: usize = 5;
 
 /// A task under [`PbgScheduler`].
 pub type PbgTask<T> = Task<T, PbgState>;
-/// The PBG scheduler; `C` is where it reads the time, `M` where it finds its control.
-pub type PbgScheduler<T, C = CpuCounter, M = System> = Adapter<Pbg<T, C, M>>;
 
 /// Which of the program's tasks somebody is while a plan is followed: a rank, or one
 /// of three that have none.
@@ -222,8 +221,14 @@ enum Root {
     At(*const ()),
 }
 
-/// See the [module documentation](self).
-pub struct Pbg<T, C, M> {
+/// The PBG scheduler, as the [module documentation](self) has it; `C` is where it reads
+/// the time, `M` where it finds its control.
+///
+/// Not a [`Policy`](crate::event::Policy): one that keeps the CPU across a yield has to
+/// know of the put and of the pick that follows, and needs no event for either.
+pub struct PbgScheduler<T, C = CpuCounter, M = System> {
+    /// Who has the CPU, or had it last.
+    running: Running,
     /// Counts the orders that this queue has taken, from 1.
     epoch: u32,
     registered: bool,
@@ -250,16 +255,48 @@ pub struct Pbg<T, C, M> {
 
 // SAFETY: the address in `root` is compared only, the queue and the replay own their
 // tasks, and `C` and `M` are only names.
-unsafe impl<T: Send + Sync, C, M> Send for Pbg<T, C, M> {}
+unsafe impl<T: Send + Sync, C, M> Send for PbgScheduler<T, C, M> {}
 
-impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
-    /// Takes the order that a call has left. The running task, whose address is
-    /// `running`, is still the caller then, which is how the root is known.
+impl<T, C, M> PbgScheduler<T, C, M> {
+    /// An empty scheduler.
+    pub const fn new() -> Self {
+        Self {
+            running: Running::NOBODY,
+            epoch: 1,
+            registered: false,
+            root: Root::Nobody,
+            recorder: None,
+            queue: Queue::new(),
+            replay: None,
+            member: Member::OUTSIDE,
+            since: Counts::ZERO,
+            keeps: NO_PLAN,
+            granted: 0,
+            held: Slot::EMPTY,
+            types: PhantomData,
+        }
+    }
+
+    /// The name that ArceOS prints at boot.
+    pub const fn scheduler_name() -> &'static str {
+        "PBG"
+    }
+}
+
+impl<T, C, M> Default for PbgScheduler<T, C, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, C: Clock, M: Mailbox> PbgScheduler<T, C, M> {
+    /// Takes the order that a call has left. The running task is still the caller
+    /// then, which is how the root is known.
     ///
-    /// Only `spawned` and `dispatch` look: until one of them comes, nothing happens
+    /// Only an add and a pick look: until one of them comes, nothing happens
     /// that depends on it.
     #[cold]
-    fn take_order(&mut self, running: *const ()) {
+    fn take_order(&mut self) {
         let control = M::control();
         // A call holds the lock at this moment: the stance is left as it is, to look
         // again. Or another queue has the order: the stance is its affair.
@@ -267,11 +304,11 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
             return;
         };
         self.epoch += 1;
-        self.root = match (running.is_null(), self.root) {
-            (false, _) => Root::At(running),
-            (true, Root::Nobody) => Root::Main,
-            // Still `main`, or one that we had forgotten (`spawned_beside`).
-            (true, last) => last,
+        self.root = match (self.running.address(), self.root) {
+            (running, _) if !running.is_null() => Root::At(running),
+            (_, Root::Nobody) => Root::Main,
+            // Still `main`, or one that we had forgotten (`add_task`).
+            (_, last) => last,
         };
         let stance = match order {
             Order::Stop => {
@@ -456,11 +493,15 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
 
     /// Not inlined, and all in one, so that the ways that matter are short.
     #[inline(never)]
-    fn dispatch_otherwise(&mut self, running: *const ()) -> Option<Arc<PbgTask<T>>> {
+    fn dispatch_otherwise(&mut self) -> Option<Arc<PbgTask<T>>> {
         if M::control().stance() == Stance::ORDER {
-            self.take_order(running);
+            self.take_order();
         }
-        self.dispatch()
+        match M::control().stance() {
+            Stance::MEASURE => self.dispatch_measured(),
+            Stance::REPLAY => self.dispatch_planned(),
+            _ => self.queue.pop_front(), // or the order has to wait
+        }
     }
 
     fn dispatch_planned(&mut self) -> Option<Arc<PbgTask<T>>> {
@@ -494,106 +535,6 @@ impl<T, C: Clock, M: Mailbox> Pbg<T, C, M> {
         self.granted = replay.dispatched(member);
         self.keeps = self.granted;
         next
-    }
-}
-
-impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
-    type Inner = T;
-    type State = PbgState;
-    type Memory = Remember<false>;
-    const NAME: &'static str = "PBG";
-    const KEEPS: bool = true;
-    const NEW: Self = Self {
-        epoch: 1,
-        registered: false,
-        root: Root::Nobody,
-        recorder: None,
-        queue: Queue::new(),
-        replay: None,
-        member: Member::OUTSIDE,
-        since: Counts::ZERO,
-        keeps: NO_PLAN,
-        granted: 0,
-        held: Slot::EMPTY,
-        types: PhantomData,
-    };
-
-    #[inline(always)]
-    fn keep(&mut self, task: Arc<PbgTask<T>>) -> Result<(), Arc<PbgTask<T>>> {
-        if self.keeps > 0 {
-            self.keeps -= 1;
-            self.held.put(task); // rule 5
-        } else if self.keeps < 0 {
-            self.yields(task);
-        } else {
-            return Err(task);
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn kept(&mut self) -> Option<Arc<PbgTask<T>>> {
-        self.held.take()
-    }
-
-    fn spawned_beside(&mut self, task: Arc<PbgTask<T>>, memory: &mut Remember<false>) {
-        if M::control().stance() == Stance::ORDER {
-            self.take_order(memory.running());
-            // The caller may be known by what it was in an earlier epoch.
-            memory.forget();
-        }
-        self.spawned(task);
-    }
-
-    fn spawned(&mut self, task: Arc<PbgTask<T>>) {
-        let control = M::control();
-        if !self.registered {
-            self.registered = true; // this is `gc`, the queue's first task
-            control.register_queue();
-        }
-        let label = control.take_label();
-        let mut member = Member::OUTSIDE;
-        let mut record = &OUTSIDE;
-        match (control.stance(), self.recorder, &mut self.replay) {
-            (Stance::MEASURE, Some(recorder), _) => {
-                record = recorder.spawned(control.running.get(), label.as_ref(), C::now());
-            }
-            (Stance::REPLAY, _, Some(replay)) => {
-                member = replay.spawned(self.member, label.as_ref(), C::now(), &control.tally);
-                self.stop_keeping();
-            }
-            _ => {}
-        }
-        task.state().set(self.epoch, member, record);
-        match &mut self.replay {
-            Some(replay) if replay.follows(member) => replay.ready_first(member, task),
-            _ => self.queue.push_back(task),
-        }
-    }
-
-    #[inline]
-    fn returned(&mut self, task: Arc<PbgTask<T>>, why: Return) {
-        self.come_back(task, why);
-    }
-
-    #[inline]
-    fn dispatch_after(&mut self, memory: &Remember<false>) -> Option<Arc<PbgTask<T>>> {
-        let stance = M::control().stance();
-        if stance == Stance::BASE {
-            self.queue.pop_front()
-        } else if stance == Stance::MEASURE {
-            self.dispatch_measured()
-        } else {
-            self.dispatch_otherwise(memory.running())
-        }
-    }
-
-    fn dispatch(&mut self) -> Option<Arc<PbgTask<T>>> {
-        match M::control().stance() {
-            Stance::MEASURE => self.dispatch_measured(),
-            Stance::REPLAY => self.dispatch_planned(),
-            _ => self.queue.pop_front(), // or the order has to wait
-        }
     }
 
     fn ticked(&mut self, running: &Arc<PbgTask<T>>) -> Tick {
@@ -640,8 +581,85 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
         }
         tick
     }
+}
 
-    fn remove(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
+impl<T, C: Clock, M: Mailbox> BaseScheduler for PbgScheduler<T, C, M> {
+    type SchedItem = Arc<PbgTask<T>>;
+
+    fn init(&mut self) {}
+
+    #[inline]
+    fn add_task(&mut self, task: Arc<PbgTask<T>>) {
+        if M::control().stance() == Stance::ORDER {
+            self.take_order();
+            // The caller may be known by what it was in an earlier epoch: it shall
+            // come back as one who has to be looked at.
+            self.running.forget();
+        }
+        let control = M::control();
+        if !self.registered {
+            self.registered = true; // this is `gc`, the queue's first task
+            control.register_queue();
+        }
+        let label = control.take_label();
+        let mut member = Member::OUTSIDE;
+        let mut record = &OUTSIDE;
+        match (control.stance(), self.recorder, &mut self.replay) {
+            (Stance::MEASURE, Some(recorder), _) => {
+                record = recorder.spawned(control.running.get(), label.as_ref(), C::now());
+            }
+            (Stance::REPLAY, _, Some(replay)) => {
+                member = replay.spawned(self.member, label.as_ref(), C::now(), &control.tally);
+                self.stop_keeping();
+            }
+            _ => {}
+        }
+        task.state().set(self.epoch, member, record);
+        match &mut self.replay {
+            Some(replay) if replay.follows(member) => replay.ready_first(member, task),
+            _ => self.queue.push_back(task),
+        }
+    }
+
+    #[inline]
+    fn put_prev_task(&mut self, prev: Arc<PbgTask<T>>, preempt: bool) {
+        if !preempt && self.running.is(&prev) {
+            if self.keeps > 0 {
+                self.keeps -= 1;
+                self.held.put(prev); // rule 5
+                return;
+            }
+            if self.keeps < 0 {
+                return self.yields(prev);
+            }
+        }
+        let why = self.running.why(&prev, preempt);
+        self.come_back(prev, why);
+    }
+
+    #[inline]
+    fn pick_next_task(&mut self) -> Option<Arc<PbgTask<T>>> {
+        if let Some(task) = self.held.take() {
+            return Some(task); // it is the one who runs
+        }
+        let stance = M::control().stance();
+        let next = if stance == Stance::BASE {
+            self.queue.pop_front()
+        } else if stance == Stance::MEASURE {
+            self.dispatch_measured()
+        } else {
+            self.dispatch_otherwise()
+        };
+        self.running.picked(next.as_ref());
+        next
+    }
+
+    #[inline]
+    fn task_tick(&mut self, current: &Arc<PbgTask<T>>) -> bool {
+        self.ticked(current) == Tick::Reschedule
+    }
+
+    fn remove_task(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
         if self.held.holds(task) {
             return self.held.take();
         }
@@ -651,6 +669,10 @@ impl<T, C: Clock, M: Mailbox> Policy for Pbg<T, C, M> {
             return Some(task);
         }
         self.queue.remove(task)
+    }
+
+    fn set_priority(&mut self, _: &Arc<PbgTask<T>>, _: isize) -> bool {
+        false
     }
 }
 

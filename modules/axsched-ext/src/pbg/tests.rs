@@ -20,7 +20,7 @@ impl Cpu {
     /// A queue as `axtask` sets it up: `gc` is in it, `main` runs.
     fn boot() -> Self {
         let control = PerThread::renew();
-        let mut scheduler = Adapter::new();
+        let mut scheduler = PbgScheduler::new();
         scheduler.add_task(task("gc"));
         Self {
             scheduler,
@@ -2182,7 +2182,7 @@ fn calls_in_a_wrong_order_are_refused_and_change_nothing() {
 #[test]
 fn several_queues_are_refused() {
     let mut cpu = Cpu::boot();
-    let mut second: PbgScheduler<_, VirtualClock, PerThread> = Adapter::new();
+    let mut second: PbgScheduler<_, VirtualClock, PerThread> = PbgScheduler::new();
     second.add_task(task("gc 1"));
     assert_eq!(cpu.control.measure_start(), Err(Error::NotSupported));
     cpu.spawn("a");
@@ -2193,7 +2193,7 @@ fn several_queues_are_refused() {
 #[test]
 fn several_queues_follow_no_plan_either() {
     let cpu = measured(&[("a", 10)]);
-    let mut second: PbgScheduler<_, VirtualClock, PerThread> = Adapter::new();
+    let mut second: PbgScheduler<_, VirtualClock, PerThread> = PbgScheduler::new();
     second.add_task(task("gc 1"));
     assert_eq!(cpu.control.start_pbg(), Err(Error::NotSupported));
     assert_eq!(cpu.status().phase, Phase::Idle);
