@@ -187,14 +187,14 @@ impl<T, S> Queue<T, S> {
         Some(unsafe { Arc::from_raw(raw) })
     }
 
-    /// Shows every task, first to last. Linear.
-    pub(crate) fn each(&self, mut show: impl FnMut(&Task<T, S>)) {
+    /// Calls `f` with every task, first to last. Linear.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(&Task<T, S>)) {
         let mut at = self.head;
         while !at.is_null() {
             // SAFETY: by CHAIN `at` is a task of this queue, hence alive.
             let task = unsafe { &*at };
             at = task.link.get();
-            show(task);
+            f(task);
         }
     }
 

@@ -40,76 +40,9 @@
 //! spawned after that are unknown to the plan. Measuring is for one CPU:
 //! with several, who spawned a task cannot be told from what a queue sees.
 
+pub use crate::pbg::Error;
 use crate::pbg::{Base, Behind, CONTROL};
 use crate::selected::HAS_PBG;
-
-/// Why a call was refused. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// This build has another policy than PBG.
-    NotBuiltIn,
-    /// More than one CPU is scheduling.
-    NotSupported,
-    /// Measuring has begun already.
-    AlreadyMeasuring,
-    /// No measurement is under way.
-    NotMeasuring,
-    /// No measurement has ended yet.
-    NoProfile,
-    /// A measurement is under way.
-    Measuring,
-    /// A replay is under way.
-    Replaying,
-    /// The replay has begun already.
-    AlreadyReplaying,
-    /// Out of memory.
-    NoMemory,
-    /// Another task is inside one of these calls.
-    Contended,
-    /// A label is empty, longer than 32 bytes, not UTF-8, or has control characters.
-    BadLabel,
-}
-
-impl Error {
-    /// The error as a negative Linux errno.
-    pub const fn errno(self) -> i32 {
-        match self {
-            Self::NotBuiltIn => -38,
-            Self::NotSupported => -95,
-            Self::AlreadyMeasuring | Self::AlreadyReplaying => -114,
-            Self::NotMeasuring => -22,
-            Self::NoProfile => -61,
-            Self::Measuring | Self::Replaying => -16,
-            Self::NoMemory => -12,
-            Self::Contended => -11,
-            Self::BadLabel => -84,
-        }
-    }
-}
-
-impl core::fmt::Display for Error {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::NotBuiltIn => {
-                "this build has another policy than PBG: build with FEATURES=sched_pbg"
-            }
-            Self::NotSupported => "PBG measures and replays on one CPU only: run with SMP=1",
-            Self::AlreadyMeasuring => "measuring has begun already: call measure_end first",
-            Self::NotMeasuring => "no measurement is under way: call measure_start first",
-            Self::NoProfile => "there is no profile: call measure_start and measure_end first",
-            Self::Measuring => "a measurement is under way: call measure_end first",
-            Self::Replaying => "a replay is under way, and lasts until the system ends",
-            Self::AlreadyReplaying => "the replay has begun already",
-            Self::NoMemory => "out of memory",
-            Self::Contended => "another task is inside a PBG call: try again",
-            Self::BadLabel => {
-                "bad label: expected 1 to 32 bytes of UTF-8 without control characters"
-            }
-        })
-    }
-}
-
-impl core::error::Error for Error {}
 
 const fn built_in() -> Result<(), Error> {
     if HAS_PBG {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::pbg::stored::{Architecture, StoredProfile, decode, encode};
-use axsched_ext::pbg::{About, LoadError, Mailbox, PbgScheduler, PbgTask, PerThread};
+use axsched_ext::pbg::{About, ControlSource, LoadError, PbgScheduler, PbgTask, PerThread};
 
 const RECORDED: &[u8] = include_bytes!("data/batch-x86_64.pbg");
 const CORRUPTIONS: usize = 10_000;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::pbg::stored::*;
-use axsched_ext::pbg::{About, Mailbox, PbgScheduler, PbgTask, PerThread, Plan};
+use axsched_ext::pbg::{About, ControlSource, PbgScheduler, PbgTask, PerThread, Plan};
 use axsched_ext::units::{Counts, TaskKey};
 use proptest::collection::vec;
 use proptest::prelude::*;

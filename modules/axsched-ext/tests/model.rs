@@ -19,7 +19,7 @@ use axsched_ext::model::{
     Violation, What, run,
 };
 use axsched_ext::pbg::{
-    Behind, Mailbox, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Phase, Status,
+    Behind, ControlSource, Mode, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status,
 };
 use axsched_ext::sjf::{self, SjfScheduler};
 use axsched_ext::{
@@ -1409,8 +1409,8 @@ fn pbg_replays_shortest_first_and_switches_less() {
     );
     let status = PerThread::control().status().unwrap();
     assert_eq!(
-        (status.phase, status.matched, status.demoted),
-        (Phase::Replaying, 4, 0)
+        (status.mode, status.matched, status.demoted),
+        (Mode::Replaying, 4, 0)
     );
 }
 

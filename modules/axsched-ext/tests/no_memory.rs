@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::pbg::stored::{Program, ProgramName, Timing};
-use axsched_ext::pbg::{About, Control, PbgScheduler, PbgTask, PerThread, Phase};
+use axsched_ext::pbg::{About, Control, Mode, PbgScheduler, PbgTask, PerThread};
 use axsched_ext::syscall::Error;
 
 thread_local! {
@@ -94,5 +94,5 @@ fn every_allocation_of_every_call_may_fail() {
     let profile = refused_until_granted(control, || control.profile(&about())).unwrap();
     assert_eq!(profile.tasks.len(), 100);
     assert_eq!(refused_until_granted(control, || control.start_pbg()), 100);
-    assert_eq!(control.status().unwrap().phase, Phase::Replaying);
+    assert_eq!(control.status().unwrap().mode, Mode::Replaying);
 }

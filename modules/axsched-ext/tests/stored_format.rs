@@ -25,9 +25,9 @@ fn dump() -> Vec<u8> {
 }
 
 fn example() -> StoredProfile {
-    let phase = |ended, bursts, run| StoredPhase {
+    let phase = |ended, intervals, run| StoredPhase {
         ended,
-        bursts,
+        intervals,
         run: Counts(run),
         blocked: Counts(0),
     };

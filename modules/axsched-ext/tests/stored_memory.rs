@@ -65,7 +65,7 @@ fn profile(tasks: u32, phases: usize) -> StoredProfile {
             list: vec![
                 StoredPhase {
                     ended: Ended::Yield,
-                    bursts: 1,
+                    intervals: 1,
                     run: Counts(1),
                     blocked: Counts(0),
                 };
@@ -206,7 +206,7 @@ fn a_plan_takes_what_is_stated_or_is_refused() {
         task.figures.blocked = Figure::once(1_000_000);
         (task.phases.list.iter_mut()).for_each(|phase| {
             phase.ended = Ended::Block;
-            phase.bursts = 2;
+            phase.intervals = 2;
         });
     }
     let (plan, bytes) = peak(|| Plan::of(&profile));

@@ -251,7 +251,7 @@ mod tests {
             phases: Phases {
                 list: vec![StoredPhase {
                     ended: Ended::Yield,
-                    bursts: 2,
+                    intervals: 2,
                     run: Counts(counts[0]),
                     blocked: Counts(0),
                 }],

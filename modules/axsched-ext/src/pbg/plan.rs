@@ -8,18 +8,18 @@
 //!     runs. A promise is checked with the most that it used in any of them.
 //!  2. **Priority.** The tasks of one priority are a class, those without one the
 //!     last. Classes go strictly one after the other.
-//!  3. **Steps.** What a task does is cut at its blocks, into stretches of CPU time:
+//!  3. **Steps.** What a task does is cut at its blocks, into bursts of CPU time:
 //!     a task keeps the CPU across its own yields, and being preempted is not its
-//!     doing, so time before those counts to the stretch that they are in. Stretches
+//!     doing, so time before those counts to the burst that they are in. Bursts
 //!     that follow one another and come from the same phase are a step. Where the
-//!     order of the phases is not known, the task has one step, of equal stretches.
+//!     order of the phases is not known, the task has one step, of equal bursts.
 //!  4. **Shortest first.** A class in which no task has a latest time is one band:
 //!     its tasks are ranked by what is before them, and a replay orders them by what
-//!     remains of it. Before a task is the stretch that it is in, and of its CPU time
+//!     remains of it. Before a task is the burst that it is in, and of its CPU time
 //!     after that a part, the task's weight: R / (R + Z × n / [`BLOCKS_IN_FULL`]),
 //!     where R is all its CPU time, Z the time that it is blocked, and n how often. So
 //!     it is all of it for a task that is never blocked for long (a job), which is
-//!     planned as one step of one stretch; and next to nothing for one that is
+//!     planned as one step of one burst; and next to nothing for one that is
 //!     blocked again and again, and for longer than it runs (a server).
 //!  5. **Equal is by arrival.** Of tasks in a band who have before them what differs by
 //!     at most 1/[`EQUAL_WITHIN`] of the least, the first spawned goes first.
@@ -40,7 +40,7 @@
 //! costs the others the CPU time that it uses before they end, and what a sleeper uses
 //! later than that costs them nothing. R / (R + Z) is the share of its own time in which
 //! it uses the CPU. That Z counts by the number of blocks is a weighing of many programs
-//! (`docs/adr/0013-weighed-by-blocked-time.md`): a task of few stretches is over after
+//! (`docs/adr/0013-weighed-by-blocked-time.md`): a task of few bursts is over after
 //! those, and to let a long one go first because it waits soon costs all the others (by
 //! next bursts, as SJF and its kin go, the app `batch`, of whose jobs a quarter waits
 //! four times, has an average turnaround of 903 ms, and of 813 ms by all that remains;
@@ -88,12 +88,11 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::reserved;
+use super::error::{Error, reserved};
 use super::stored::{Ended, Figure, PhaseOrder, StoredProfile, StoredTask};
-use crate::syscall::Error;
 use crate::units::{Counts, TaskKey};
 
-/// First stretches that differ by at most one in so many are equal (rule 5).
+/// First bursts that differ by at most one in so many are equal (rule 5).
 ///
 /// What is meant to be equal is hardly ever measured as equal: a timer interrupt
 /// more or a cold cache, and tasks would change places from one profile to the
@@ -106,12 +105,12 @@ pub const EQUAL_WITHIN: u64 = 64;
 /// After so many blocks the time blocked counts in full, before that in proportion, and
 /// beyond that several times (rule 4). So the weight has no limit where it would change
 /// at once, and a task that goes on for ever is weighed by `BLOCKS_IN_FULL` × r² / z,
-/// where r is a stretch and z the time blocked after it. Of 16, 32, 64 and 128 the one
+/// where r is a burst and z the time blocked after it. Of 16, 32, 64 and 128 the one
 /// with the least turnaround over random programs, but for 128, where servers wait longer
 /// for nearly the same.
 pub const BLOCKS_IN_FULL: u64 = 64;
 
-/// The part of a task's CPU time after its stretch that is before it (rule 4): from
+/// The part of a task's CPU time after its burst that is before it (rule 4): from
 /// nothing to all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
@@ -132,12 +131,12 @@ impl Weight {
         Self((run.0 as u128 * whole / (run.0 as u128 + asleep)) as u32)
     }
 
-    /// What is before a task in whose stretch `stretch` remains, and in all `rest`: it
+    /// What is before a task in whose burst `burst` remains, and in all `rest`: it
     /// is between the two. Cost: two multiplications.
     #[inline]
-    pub const fn before(self, stretch: Counts, rest: Counts) -> Counts {
+    pub const fn before(self, burst: Counts, rest: Counts) -> Counts {
         let other = Self::WHOLE.0 - self.0;
-        let sum = rest.0 as u128 * self.0 as u128 + stretch.0 as u128 * other as u128;
+        let sum = rest.0 as u128 * self.0 as u128 + burst.0 as u128 * other as u128;
         Counts((sum >> Self::WHOLE.0.trailing_zeros()) as u64)
     }
 }
@@ -154,7 +153,7 @@ pub struct PlannedTask {
     /// Where in its band it stands: what is before it at first, or before the shortest
     /// task that counts as equal. Within a band it never decreases from rank to rank, so
     /// the place of any remaining time is found by binary search.
-    pub key_run: Counts,
+    pub sort_key: Counts,
     /// The time on the CPU that it is expected to use in all: the mean of its runs.
     pub run: Counts,
     /// The most that it used in any run.
@@ -163,15 +162,15 @@ pub struct PlannedTask {
     pub turnaround: Counts,
     /// How often it yielded in the run in which it yielded most.
     pub yields: u64,
-    /// What part of its time after a stretch is before it (rule 4). If it is not all of
-    /// it, each block ends a stretch of its steps.
+    /// What part of its time after a burst is before it (rule 4). If it is not all of
+    /// it, each block ends a burst of its steps.
     pub weight: Weight,
     /// Which of [`Plan::steps`] are its own, in the order in which they run; at
     /// least one.
     pub steps: Range<u32>,
 }
 
-/// Stretches of CPU time, one after the other, from one block to the next or to the
+/// Bursts of CPU time, one after the other, from one block to the next or to the
 /// exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -206,7 +205,7 @@ struct Candidate {
     class: u16,
     /// Its place among the profile's tasks: its arrival.
     place: u32,
-    key_run: Counts,
+    sort_key: Counts,
     weight: Weight,
     steps: Range<u32>,
     /// When its CPU time must be over, counted from the start of the plan, or
@@ -275,7 +274,7 @@ impl Plan {
             order.push(Candidate {
                 class: task.priority.map_or(NO_PRIORITY, |p| p.get().into()),
                 place: place as u32,
-                key_run: weight.before(steps[first].run, run),
+                sort_key: weight.before(steps[first].run, run),
                 weight,
                 steps: first as u32..steps.len() as u32,
                 due: due.flatten().unwrap_or(NO_DUE),
@@ -283,7 +282,7 @@ impl Plan {
                 rank: 0,
             });
         }
-        order.sort_unstable_by_key(|task| (task.class, task.key_run, task.place));
+        order.sort_unstable_by_key(|task| (task.class, task.sort_key, task.place));
 
         // Wider than a time, as sums that stop would make everybody in time who
         // has the largest latest time but one.
@@ -315,7 +314,7 @@ impl Plan {
                 tasks.push(PlannedTask {
                     key: task.key,
                     band,
-                    key_run: candidate.key_run,
+                    sort_key: candidate.sort_key,
                     run: Counts(figures.run.mean(task.runs)),
                     most: most(task),
                     turnaround: task.turnaround(),
@@ -356,12 +355,12 @@ fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
     if phases.is_empty() || task.phases.order == PhaseOrder::ByEnding {
         let figures = &task.figures;
         let times = if !phases.is_empty() {
-            // The last stretch ends by the exit, which is one of the blocks if
+            // The last burst ends by the exit, which is one of the blocks if
             // nobody could tell.
-            let stretches = (phases.iter())
-                .filter(|phase| ends_stretch(phase.ended))
-                .fold(0u64, |sum, phase| sum.saturating_add(phase.bursts));
-            once(stretches).max(1)
+            let bursts = (phases.iter())
+                .filter(|phase| ends_burst(phase.ended))
+                .fold(0u64, |sum, phase| sum.saturating_add(phase.intervals));
+            once(bursts).max(1)
         } else if figures.blocked.most > 0 {
             once(figures.blocks.total).saturating_add(1)
         } else {
@@ -373,15 +372,15 @@ fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
     // The time since the last block, over all runs.
     let mut since = Counts::ZERO;
     for phase in phases {
-        if !ends_stretch(phase.ended) {
+        if !ends_burst(phase.ended) {
             since += phase.run;
             continue;
         }
-        let times = once(phase.bursts).max(1);
+        let times = once(phase.intervals).max(1);
         let run = phase.mean_run();
         let first = Counts(since.0 / runs).saturating_add(run);
         since = Counts::ZERO;
-        // Only the first stretch has the yields before it.
+        // Only the first burst has the yields before it.
         if first == run || times == 1 {
             steps.push(Step { times, run: first });
         } else {
@@ -396,7 +395,7 @@ fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
         }
     }
     // A record that ends before the task does.
-    if phases.last().is_some_and(|last| !ends_stretch(last.ended)) {
+    if phases.last().is_some_and(|last| !ends_burst(last.ended)) {
         let run = Counts(since.0 / runs);
         steps.push(Step { times: 1, run });
     }
@@ -405,31 +404,31 @@ fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
 /// Rule 4: the weight of `task`, which does `steps`.
 fn weight_of(task: &StoredTask, steps: &[Step]) -> Weight {
     let times = |sum: u64, step: &Step| sum.saturating_add(step.times);
-    let stretches = steps.iter().fold(0, times);
+    let bursts = steps.iter().fold(0, times);
     let mean = |figure: Figure| Counts(figure.mean(task.runs));
     let [run, blocked] = [task.figures.run, task.figures.blocked].map(mean);
-    Weight::of(run, blocked, stretches - 1)
+    Weight::of(run, blocked, bursts - 1)
 }
 
-fn ends_stretch(ended: Ended) -> bool {
+fn ends_burst(ended: Ended) -> bool {
     match ended {
         Ended::Yield | Ended::Preemption => false,
         Ended::Block | Ended::Exit => true,
     }
 }
 
-/// Rule 5, for a class sorted by `key_run`: cuts it into groups, each from the
+/// Rule 5, for a class sorted by `sort_key`: cuts it into groups, each from the
 /// shortest task that is left to the longest that counts as equal to it. So
 /// "equal" is a matter of the group, and not of pairs, which would have a and b
 /// equal and b and c, but not a and c.
 fn equal_by_arrival(class: &mut [Candidate]) {
     let mut rest = class;
-    while let Some(shortest) = rest.first().map(|task| task.key_run) {
+    while let Some(shortest) = rest.first().map(|task| task.sort_key) {
         let allowed = shortest.saturating_add(Counts(shortest.0 / EQUAL_WITHIN));
-        let equal = rest.partition_point(|task| task.key_run <= allowed);
+        let equal = rest.partition_point(|task| task.sort_key <= allowed);
         let (group, longer) = rest.split_at_mut(equal);
         for task in group.iter_mut() {
-            task.key_run = shortest;
+            task.sort_key = shortest;
         }
         group.sort_unstable_by_key(|task| task.place);
         rest = longer;
@@ -598,12 +597,12 @@ mod tests {
         }
         assert_eq!(planned.steps, 0..plan.steps().len() as u32);
         let first = planned.weight.before(plan.steps()[0].run, planned.run);
-        assert_eq!(planned.key_run, first);
+        assert_eq!(planned.sort_key, first);
         steps.iter().map(|s| (s.times, s.run.0)).collect()
     }
 
     #[test]
-    fn rule_3_stretches_are_from_block_to_block() {
+    fn rule_3_bursts_are_from_block_to_block() {
         use Ended::{Block, Exit, Preemption, Yield};
         let as_run = |runs: u32, list: &[(Ended, u64, u64)]| {
             steps_of(|task| {
@@ -612,7 +611,7 @@ mod tests {
                 task.phases.list = phases.collect();
             })
         };
-        // Never blocks: one stretch, however often it yields or is preempted.
+        // Never blocks: one burst, however often it yields or is preempted.
         assert_eq!(as_run(1, &[(Exit, 1, 1000)]), [(1, 1000)]);
         let yields = [(Yield, 50, 500), (Preemption, 2, 300), (Exit, 1, 200)];
         assert_eq!(as_run(1, &yields), [(1, 1000)]);
@@ -620,7 +619,7 @@ mod tests {
         assert_eq!(as_run(1, &yields[..2]), [(1, 800)]);
         let open = [(Block, 2, 80), (Yield, 3, 30)];
         assert_eq!(as_run(1, &open), [(2, 40), (1, 30)]);
-        // Equal stretches stay together; yields count to the first after them.
+        // Equal bursts stay together; yields count to the first after them.
         let mixed = [
             (Block, 4, 100),
             (Yield, 10, 60),
@@ -649,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_3_of_unknown_order_all_stretches_are_equal() {
+    fn rule_3_of_unknown_order_all_bursts_are_equal() {
         let by_ending = |runs: u32, list: &[(Ended, u64)]| {
             steps_of(|task| {
                 task.runs = runs;
@@ -682,7 +681,7 @@ mod tests {
     }
 
     /// A change to a task of 1,000 that blocks `blocks` times for 100 each, in equal
-    /// stretches.
+    /// bursts.
     fn blocking(blocks: u64) -> impl Fn(&mut StoredTask) {
         move |task| {
             let run = 1000 * blocks / (blocks + 1);
@@ -695,13 +694,13 @@ mod tests {
     }
 
     #[test]
-    fn rule_4_shortest_first_by_a_stretch_and_a_part_of_what_follows() {
+    fn rule_4_shortest_first_by_a_burst_and_a_part_of_what_follows() {
         let mut profile = changed(&[900, 300, 500, 300, 0], |_, _| {});
         let plan = Plan::of(&profile).unwrap();
         assert_eq!(places(&plan, &profile), [4, 1, 3, 2, 0]);
         assert_eq!(column(&plan, |t| t.band), [0; 5]);
         assert_eq!(column(&plan, |t| t.weight), [Weight::WHOLE; 5]);
-        // The longest of all blocks: it has 1000, in stretches of 50.
+        // The longest of all blocks: it has 1000, in bursts of 50.
         profile.tasks[0] = changed(&[1000], |_, task| blocking(19)(task))
             .tasks
             .remove(0);
@@ -716,7 +715,7 @@ mod tests {
             let plan = Plan::of(&profile).unwrap();
             assert_eq!(places(&plan, &profile), order, "{blocked}");
             let place = order.iter().position(|&place| place == 0).unwrap();
-            assert_eq!(plan.tasks()[place].key_run, Counts(key), "{blocked}");
+            assert_eq!(plan.tasks()[place].sort_key, Counts(key), "{blocked}");
         }
     }
 
@@ -734,7 +733,7 @@ mod tests {
                     .iter_mut()
                     .for_each(|phase| phase.run.0 *= 1000);
             });
-            Plan::of(&profile).unwrap().tasks()[0].key_run.0
+            Plan::of(&profile).unwrap().tasks()[0].sort_key.0
         };
         assert_eq!(before(0), 1_000_000);
         for blocks in 1..1000 {
@@ -768,13 +767,13 @@ mod tests {
         let plan = Plan::of(&profile).unwrap();
         assert_eq!(places(&plan, &profile), [2, 4, 0, 1, 3, 5]);
         let keys = [3200, 3200, 6400, 6400, 6400, 6400];
-        assert_eq!(column(&plan, |t| t.key_run.0), keys);
+        assert_eq!(column(&plan, |t| t.sort_key.0), keys);
         // One more is; and a chain of neighbours is cut, not one group.
         let profile = changed(&[6501, 6400, 6602, 6560, 6500], |_, _| {});
         let plan = Plan::of(&profile).unwrap();
         assert_eq!(places(&plan, &profile), [1, 4, 0, 2, 3]);
         let keys = [6400, 6400, 6501, 6501, 6501];
-        assert_eq!(column(&plan, |t| t.key_run.0), keys);
+        assert_eq!(column(&plan, |t| t.sort_key.0), keys);
         // Below 64 counts only equals are equal; at the top nothing overflows.
         let profile = changed(&[MAX, 63, MAX - 1, 62, 1, 0, 62], |_, _| {});
         let plan = Plan::of(&profile).unwrap();
@@ -911,8 +910,8 @@ mod tests {
                 prop_assert!(plan.steps()[steps.clone()].iter().all(|step| step.times > 0));
                 let first = task.weight.before(plan.steps()[steps][0].run, task.run);
                 prop_assert!(task.weight <= Weight::WHOLE);
-                prop_assert!(task.key_run <= first);
-                prop_assert!(first.0 - task.key_run.0 <= task.key_run.0 / EQUAL_WITHIN);
+                prop_assert!(task.sort_key <= first);
+                prop_assert!(first.0 - task.sort_key.0 <= task.sort_key.0 / EQUAL_WITHIN);
                 prop_assert!(task.run <= task.most);
                 prop_assert!(*class > 0);
             }
@@ -922,7 +921,7 @@ mod tests {
                 prop_assert!(class <= next_class);
                 prop_assert!(next.band == task.band || next.band == task.band + 1);
                 prop_assert!(class == next_class || task.band < next.band);
-                prop_assert!(task.band < next.band || task.key_run <= next.key_run);
+                prop_assert!(task.band < next.band || task.sort_key <= next.sort_key);
             }
             for late in plan.late() {
                 let task = profile.tasks.iter().find(|task| task.key == late.key).unwrap();

@@ -40,8 +40,8 @@ use crate::units::{Counts, TaskKey};
 
 /// The version that [`encode`] writes, and the only one that [`decode`] reads.
 pub const VERSION: u16 = 1;
-/// The most tasks in a profile: as many as are recorded.
-pub const MAX_TASKS: usize = super::MAX_TASKS;
+/// The most tasks in a profile: as many as are recorded and planned.
+pub const MAX_TASKS: usize = 4096;
 /// The most phases of a task. A recorder that finds more makes them coarser
 /// ([`Phases::coarsened`]).
 pub const MAX_PHASES: usize = 16;
@@ -287,7 +287,7 @@ pub struct Figures {
     pub ready: Figure,
     /// Time blocked, in counts.
     pub blocked: Figure,
-    /// How many bursts it had: how often a CPU was given to it, again included.
+    /// How many run intervals it had: how often a CPU was given to it, again included.
     pub dispatches: Figure,
     /// How often it yielded.
     pub yields: Figure,
@@ -388,7 +388,7 @@ impl Figure {
     }
 }
 
-/// How a burst ended.
+/// How a run interval ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Ended {
@@ -407,7 +407,7 @@ impl Ended {
     pub const ALL: [Self; 4] = [Self::Yield, Self::Preemption, Self::Block, Self::Exit];
 }
 
-/// Bursts of a task, one after the other, that ended alike and took about as long.
+/// Run intervals of a task, one after the other, that ended alike and took about as long.
 ///
 /// Sums and not means, over the runs in which the task was seen: they merge exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -415,7 +415,7 @@ pub struct StoredPhase {
     /// How each of them ended.
     pub ended: Ended,
     /// How many there were, at least 1. Divide by the task's runs for one run.
-    pub bursts: u64,
+    pub intervals: u64,
     /// Their time on a CPU, in counts.
     pub run: Counts,
     /// The time blocked after them, in counts; 0 unless they ended so.
@@ -423,24 +423,24 @@ pub struct StoredPhase {
 }
 
 impl StoredPhase {
-    /// A burst, on average, rounded down.
+    /// A run interval, on average, rounded down.
     pub const fn mean_run(&self) -> Counts {
-        Counts(match self.bursts {
+        Counts(match self.intervals {
             0 => 0,
-            bursts => self.run.0 / bursts,
+            intervals => self.run.0 / intervals,
         })
     }
 
     /// The time blocked after one of them, on average, rounded down.
     pub const fn mean_blocked(&self) -> Counts {
-        Counts(match self.bursts {
+        Counts(match self.intervals {
             0 => 0,
-            bursts => self.blocked.0 / bursts,
+            intervals => self.blocked.0 / intervals,
         })
     }
 
     fn add(&mut self, other: &Self) {
-        self.bursts = self.bursts.saturating_add(other.bursts);
+        self.intervals = self.intervals.saturating_add(other.intervals);
         self.run += other.run;
         self.blocked += other.blocked;
     }
@@ -457,7 +457,7 @@ pub enum PhaseOrder {
     ByEnding,
 }
 
-/// What a task did, burst by burst, run-length compressed.
+/// What a task did, run interval by run interval, run-length compressed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
     /// What the order of the list says.
@@ -475,7 +475,7 @@ impl Phases {
             && (self.list.iter().zip(&other.list)).all(|(a, b)| a.ended == b.ended)
     }
 
-    /// The same bursts without their order: at most four phases, by how they
+    /// The same run intervals without their order: at most four phases, by how they
     /// ended. Allocates nothing.
     ///
     /// This is how phases are added that do not match step by step. It loses

@@ -313,7 +313,7 @@ fn phase(phase: &StoredPhase) -> JsonPhase {
             Ended::Block => "block",
             Ended::Exit => "exit",
         },
-        bursts: phase.bursts,
+        bursts: phase.intervals,
         run_counts: phase.run.0,
         blocked_counts: phase.blocked.0,
     }

@@ -414,7 +414,7 @@ fn phases(reader: &mut Reader, by_ending: bool) -> Result<Phases, DecodeError> {
         };
         list.push(StoredPhase {
             ended,
-            bursts: reader.number()?,
+            intervals: reader.number()?,
             run: Counts(reader.number()?),
             blocked: Counts(match ended {
                 Ended::Block => reader.number()?,

@@ -237,7 +237,7 @@ fn task(task: &StoredTask, before: &[StoredTask], out: &mut impl Sink) {
     out.put(&[task.phases.list.len() as u8]);
     for phase in &task.phases.list {
         out.put(&[phase.ended as u8]);
-        out.number(phase.bursts);
+        out.number(phase.intervals);
         out.number(phase.run.0);
         if phase.ended == Ended::Block {
             out.number(phase.blocked.0);

@@ -50,10 +50,10 @@ pub enum Rule {
     Figure,
     /// At most [`MAX_PHASES`].
     PhaseCount,
-    /// How a burst may end.
+    /// How a run interval may end.
     PhaseEnded,
-    /// A phase has at least one burst.
-    PhaseBursts,
+    /// A phase has at least one run interval.
+    PhaseIntervals,
     /// Blocked time is only after a block.
     PhaseBlocked,
     /// By ending: every ending once, in their order.
@@ -87,7 +87,7 @@ impl fmt::Display for Rule {
             Self::Figure => "a total between what the least and the most allow",
             Self::PhaseCount => "at most 16 phases",
             Self::PhaseEnded => "an ending from 0 to 3",
-            Self::PhaseBursts => "a phase of at least 1 burst",
+            Self::PhaseIntervals => "a phase of at least 1 run interval",
             Self::PhaseBlocked => "blocked time only after a block",
             Self::PhaseOrder => "phases by ending, each once",
             Self::PhaseExit => "an exit only as the last phase",
@@ -166,7 +166,7 @@ impl Phases {
             list.len() as u64,
         )?;
         for phase in list {
-            require(phase.bursts >= 1, Rule::PhaseBursts, 0)?;
+            require(phase.intervals >= 1, Rule::PhaseIntervals, 0)?;
             let may = phase.ended == Ended::Block || phase.blocked.0 == 0;
             require(may, Rule::PhaseBlocked, phase.blocked.0)?;
         }

@@ -26,10 +26,10 @@ fn header() -> Header {
     }
 }
 
-pub(in crate::pbg) fn phase(ended: Ended, bursts: u64, run: u64, blocked: u64) -> StoredPhase {
+pub(in crate::pbg) fn phase(ended: Ended, intervals: u64, run: u64, blocked: u64) -> StoredPhase {
     StoredPhase {
         ended,
-        bursts,
+        intervals,
         run: Counts(run),
         blocked: Counts(blocked),
     }
@@ -180,13 +180,13 @@ fn phases() -> impl Strategy<Value = Phases> {
     let one = (0..3usize, number(), number(), number());
     let exit = proptest::option::of((number(), number()));
     (vec(one, 0..MAX_PHASES), exit, any::<bool>()).prop_map(|(list, exit, coarse)| {
-        let phase_of = |(ended, bursts, run, blocked): (usize, u64, u64, u64)| {
+        let phase_of = |(ended, intervals, run, blocked): (usize, u64, u64, u64)| {
             let ended = Ended::ALL[ended];
             let blocked = if ended == Ended::Block { blocked } else { 0 };
-            phase(ended, bursts.max(1), run, blocked)
+            phase(ended, intervals.max(1), run, blocked)
         };
         let mut list: Vec<_> = list.into_iter().map(phase_of).collect();
-        list.extend(exit.map(|(bursts, run)| phase(Ended::Exit, bursts.max(1), run, 0)));
+        list.extend(exit.map(|(intervals, run)| phase(Ended::Exit, intervals.max(1), run, 0)));
         let phases = Phases {
             order: PhaseOrder::AsRun,
             list,
@@ -548,7 +548,7 @@ fn what_is_not_in_its_one_form_is_refused() {
     let phases = |list: &'static [u8]| in_task(11, list);
     assert_eq!(phases(&[17]), (TASK_AT + 11, Rule::PhaseCount));
     assert_eq!(phases(&[1, 4, 1, 1]), (TASK_AT + 12, Rule::PhaseEnded));
-    assert_eq!(phases(&[1, 0, 0, 1]), (TASK_AT, Rule::PhaseBursts));
+    assert_eq!(phases(&[1, 0, 0, 1]), (TASK_AT, Rule::PhaseIntervals));
     assert_eq!(phases(&[2, 3, 1, 1, 0, 1, 1]), (TASK_AT, Rule::PhaseExit));
     assert_eq!(phases(&[1, 2, 1, 1]), (TASK_AT + 15, Rule::Complete));
     for list in [&[0][..], &[2, 1, 1, 1, 0, 1, 1], &[2, 0, 1, 1, 0, 1, 1]] {

@@ -1,0 +1,312 @@
+//! What the replay knows of one task of the plan: what is done, what remains (rule 5),
+//! and how far it is beyond its record (rules 8 and 11).
+
+use core::ops::Range;
+
+use crate::pbg::plan::{PlannedTask, Step, Weight};
+use crate::pbg::status::{Cause, Divergence};
+use crate::units::{Counts, TaskKey};
+
+/// Beyond how many times its planned time, or its planned yields, a task counts as
+/// off plan (rule 8). Two, because what varies by less than that is the same
+/// behaviour in another mood (another input, a cold cache), and demoting it would
+/// cost more.
+pub const OVERRUN_FACTOR: u64 = 2;
+
+/// How many ticks must find a task beyond that before it is demoted (rule 8).
+/// Two, because one may hit a task that was planned for less than a tick.
+pub const OVERRUN_TICKS: u8 = 2;
+
+/// Or how many times the CPU must go over from it to another when it is beyond
+/// that: a task may run and block between ticks, and no tick ever meet it.
+/// Sixteen, so that a task planned for next to nothing may be interrupted.
+pub const OVERRUN_HANDOVERS: u8 = 16;
+
+/// What a tick counts for, where a handover counts for one.
+pub const OVERRUN_TICK_POINTS: u8 = OVERRUN_HANDOVERS / OVERRUN_TICKS;
+
+/// Yields that any task may make, however few were planned (rule 8): a lock that is
+/// contended for once more is no other behaviour. Not many, as one that yields until
+/// another has done its part would keep the CPU from that other.
+pub const FREE_YIELDS: u64 = 64;
+
+/// Of the time that a task is late, so many times what it has used beyond its record is its
+/// own doing (rule 11). Who waits for another is hardly ever on the CPU; who has more to do
+/// than recorded has at least a tenth of it, with the others of the fallback queue.
+pub const LATE_BY_ITSELF: u64 = 64;
+
+/// What is longer than recorded by one in so many parts is as recorded, for the order of
+/// tasks (rule 5).
+const NOISE: u64 = 4;
+
+/// What the replay knows of a task of the plan.
+pub struct Entry {
+    pub key: TaskKey,
+    /// The most time on the CPU in any recorded run, and the most yields.
+    most: Counts,
+    most_yields: u64,
+    used: Counts,
+    yields: u64,
+    /// What was before it when its burst began. While no more than `sure` of the burst
+    /// is done, both it and the task are within their record, and that much less is.
+    ahead: Counts,
+    sure: Counts,
+    /// The burst that it is in: how long it should be, how much of it is done, and
+    /// how many of the same length are to come.
+    burst: Counts,
+    done: Counts,
+    repeats: u64,
+    /// What it should use in all.
+    run: Counts,
+    /// How long it lived when it was measured, when it was spawned, and when it last gave
+    /// the CPU away or was spawned. Unless it is `ready` or runs, it may have ended then.
+    life: Counts,
+    born: Counts,
+    seen: Counts,
+    /// Of the table's steps, those to come after these.
+    steps: Range<u32>,
+    /// The ranks of its band.
+    pub band: Range<u32>,
+    /// The rank at which it is ready, or was last.
+    pub stands_at: u32,
+    pub children: u32,
+    /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
+    overrun: u8,
+    taken: bool,
+    /// It waits for the CPU, in whichever queue.
+    ready: bool,
+    weight: Weight,
+}
+
+/// What remains of something that was recorded to take `recorded`, when `done` of it
+/// is. Beyond what was recorded nobody knows. Up to a quarter it is taken for noise, and
+/// the end to be near; then to need as much again as it has had, as one doubles a guess
+/// that was too low, so that a task gives way to more and more (rule 5). (Four times that
+/// does better where one task of several has grown, and far worse where all have doubled.)
+const fn remains_of(recorded: Counts, done: Counts) -> Counts {
+    let noise = recorded.0.saturating_add(recorded.0 / NOISE);
+    if done.0 <= recorded.0 {
+        Counts(recorded.0 - done.0)
+    } else if done.0 <= noise {
+        Counts(noise - done.0)
+    } else {
+        done
+    }
+}
+
+impl Entry {
+    /// Of a task that has not come yet; `steps` are those of the whole plan.
+    pub fn new(task: &PlannedTask, steps: &[Step]) -> Self {
+        let mut entry = Self {
+            key: task.key,
+            most: task.most,
+            most_yields: task.yields,
+            used: Counts::ZERO,
+            yields: 0,
+            ahead: Counts::ZERO,
+            sure: Counts::ZERO,
+            burst: Counts::ZERO,
+            done: Counts::ZERO,
+            repeats: 0,
+            run: task.run,
+            life: task.turnaround,
+            born: Counts::ZERO,
+            seen: Counts::ZERO,
+            steps: task.steps.clone(),
+            band: 0..0,
+            stands_at: 0,
+            children: 0,
+            overrun: 0,
+            taken: false,
+            ready: false,
+            weight: task.weight,
+        };
+        entry.next_burst(steps);
+        entry
+    }
+
+    /// The task is spawned, if nobody was before it who has its key. How long it was
+    /// measured to live.
+    pub fn take(&mut self, now: Counts) -> Option<Counts> {
+        if core::mem::replace(&mut self.taken, true) {
+            return None;
+        }
+        (self.born, self.seen) = (now, now);
+        self.ready = true;
+        Some(self.life)
+    }
+
+    /// It waits for the CPU.
+    #[inline]
+    pub const fn waits(&mut self) {
+        self.ready = true;
+    }
+
+    /// It has the CPU. How often it may yield before somebody has to look (rule 8).
+    #[inline]
+    pub const fn dispatched(&mut self) -> u64 {
+        self.ready = false;
+        if self.is_demoted() {
+            return 0;
+        }
+        self.may_yield().saturating_sub(self.yields)
+    }
+
+    /// It has had the CPU for `interval` since it was charged last.
+    #[inline]
+    pub fn charge(&mut self, interval: Counts) {
+        self.used += interval;
+        self.done += interval;
+    }
+
+    /// It has given the CPU away: how long after the last time, or its spawn.
+    #[inline]
+    pub fn gave_away(&mut self, now: Counts) -> Counts {
+        now - core::mem::replace(&mut self.seen, now)
+    }
+
+    /// A block has ended.
+    pub fn woken(&mut self, steps: &[Step]) {
+        if self.weight != Weight::WHOLE {
+            self.next_burst(steps);
+        }
+    }
+
+    /// The next burst begins. The last is repeated.
+    fn next_burst(&mut self, steps: &[Step]) {
+        self.done = Counts::ZERO;
+        if self.repeats > 0 {
+            self.repeats -= 1;
+        } else if let Some(next) = self.steps.next() {
+            let Step { times, run } = steps[next as usize];
+            self.repeats = times - 1;
+            self.burst = run;
+        }
+        self.ahead = self.remains_beyond(Counts::ZERO);
+        let rest = self.run.0.saturating_sub(self.used.0);
+        self.sure = Counts(rest).min(self.burst);
+    }
+
+    /// What is before it after `interval` more.
+    #[inline]
+    pub const fn remains(&self, interval: Counts) -> Counts {
+        let done = self.done.saturating_add(interval);
+        if done.0 <= self.sure.0 {
+            Counts(self.ahead.0 - done.0)
+        } else {
+            self.remains_beyond(interval)
+        }
+    }
+
+    /// The same, whatever has been done.
+    const fn remains_beyond(&self, interval: Counts) -> Counts {
+        let burst = remains_of(self.burst, self.done.saturating_add(interval));
+        let rest = remains_of(self.run, self.used.saturating_add(interval));
+        self.weight.before(burst, rest)
+    }
+
+    #[inline]
+    pub const fn is_demoted(&self) -> bool {
+        self.overrun >= OVERRUN_HANDOVERS
+    }
+
+    /// Rule 8: somebody looks, after `interval` more, for so many `points`. How it
+    /// diverges if it is demoted by this.
+    #[inline]
+    pub fn look(&mut self, interval: Counts, points: u8) -> Option<Divergence> {
+        let used = self.used.saturating_add(interval);
+        if self.is_demoted() || used <= self.most.saturating_mul(OVERRUN_FACTOR) {
+            return None;
+        }
+        self.overrun = self.overrun.saturating_add(points);
+        self.is_demoted().then_some(Divergence {
+            cause: Cause::Run,
+            task: self.key,
+            expected: self.most.0,
+            found: used.0,
+        })
+    }
+
+    /// Rule 8: it has yielded so often since it was last told. How it diverges if it is
+    /// demoted by this.
+    #[inline]
+    pub fn yielded(&mut self, times: u64) -> Option<Divergence> {
+        self.yields = self.yields.saturating_add(times);
+        if self.yields <= self.may_yield() || self.is_demoted() {
+            return None;
+        }
+        self.overrun = OVERRUN_HANDOVERS;
+        Some(Divergence {
+            cause: Cause::Yields,
+            task: self.key,
+            expected: self.most_yields,
+            found: self.yields,
+        })
+    }
+
+    /// The yields that it may make in all (rule 8).
+    const fn may_yield(&self) -> u64 {
+        self.most_yields
+            .saturating_mul(OVERRUN_FACTOR)
+            .saturating_add(FREE_YIELDS)
+    }
+
+    /// Whether it has been spawned.
+    pub const fn has_come(&self) -> bool {
+        self.taken
+    }
+
+    pub const fn born(&self) -> Counts {
+        self.born
+    }
+
+    /// What it has used beyond its record, with the interval that it is in.
+    pub fn surplus(&self, interval: Option<Counts>) -> Counts {
+        let used = self.used.saturating_add(interval.unwrap_or(Counts::ZERO));
+        Counts(used.0.saturating_sub(self.run.0))
+    }
+
+    /// How much later it is at `now` than it was when it was measured, or earlier:
+    /// by how much it adds to what all tasks have lived, less what they had lived by then in
+    /// the measured run. `interval` is what it has run for since it was charged last, if it
+    /// has the CPU.
+    pub fn late(&self, now: Counts, interval: Option<Counts>) -> i128 {
+        let age = now - self.born;
+        let lived = if self.ready || interval.is_some() {
+            age
+        } else {
+            self.seen - self.born
+        };
+        if lived <= self.life {
+            return i128::from(lived.0) - i128::from(age.min(self.life).0);
+        }
+        let own = self.surplus(interval).saturating_mul(LATE_BY_ITSELF);
+        i128::from((lived - self.life).0.saturating_sub(own.0))
+    }
+
+    /// That it is late, as the latest of all (rule 11).
+    pub fn diverges_as_latest(&self, now: Counts) -> Divergence {
+        Divergence {
+            cause: Cause::Turnaround,
+            task: self.key,
+            expected: self.life.0,
+            found: (now - self.born).0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_remains_is_noise_at_first_and_then_as_much_again() {
+        for (done, remains) in [(0, 100), (99, 1), (100, 0), (101, 24), (125, 0), (126, 126)] {
+            assert_eq!(
+                remains_of(Counts(100), Counts(done)),
+                Counts(remains),
+                "{done}"
+            );
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Whose turn it is: the fallback queue's (rule 7) and the root's (rule 9).
+
+/// Ticks that pass while a task outside the plan is ready before one gets a turn
+/// of a whole tick (rule 7): such tasks have at least a tenth of the CPU. Enough
+/// for `main` and `gc` to go on, little enough that a plan loses at most a ninth
+/// of its time even to a task that takes all it can get.
+pub const PLAN_TICKS: u32 = 9;
+
+/// What a tick does to a task outside the plan that it hits while a planned one is ready.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It is in the midst of its turn.
+    GoesOn,
+    /// Its turn begins with this tick.
+    Begins,
+    /// It has none, or no longer.
+    Over,
+}
+
+/// Ticks and turns.
+pub struct Turns {
+    /// Ticks since a task outside the plan had its last turn, or since there was
+    /// none ready (rule 7).
+    plan_ticks: u32,
+    /// The fallback queue's turn has come (rule 7).
+    due: bool,
+    /// The running task, which is outside the plan, has its turn of a whole tick: at
+    /// the how-many-th tick from now it ends. 0 is no turn.
+    left: u8,
+    /// The root has the CPU, as it woke and went first (rule 9).
+    root_runs: bool,
+    /// It had it since the last tick.
+    root_ran: bool,
+    /// A tick has hit a planned task since it had it last.
+    root_may: bool,
+}
+
+impl Turns {
+    pub const NEW: Self = Self {
+        plan_ticks: 0,
+        due: false,
+        left: 0,
+        root_runs: false,
+        root_ran: false,
+        root_may: true,
+    };
+
+    /// A dispatch begins, which ends whoever's turn it was; `root_goes_first` is whether
+    /// the CPU goes to the root by rule 9.
+    #[inline]
+    pub const fn dispatch(&mut self, root_goes_first: bool) {
+        self.left = 0;
+        self.root_runs = root_goes_first;
+        self.root_ran |= root_goes_first;
+    }
+
+    /// Whether the root, which has woken, may go first (rule 9). Then it does.
+    pub const fn take_roots(&mut self) -> bool {
+        take_bool(&mut self.root_may)
+    }
+
+    /// Whether the fallback queue's turn has come.
+    #[inline]
+    pub const fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// The fallback queue is served now. Whether its turn begins with that: it need not
+    /// have come, where no planned task is ready.
+    #[inline]
+    pub const fn serve_fallback(&mut self) -> bool {
+        let begins = take_bool(&mut self.due);
+        if begins {
+            self.begin();
+        }
+        begins
+    }
+
+    const fn begin(&mut self) {
+        self.plan_ticks = 0;
+        // If the root went first, some of this tick is over.
+        self.left = 1 + self.root_ran as u8;
+    }
+
+    /// A tick hit a planned task; `waiting` is whether somebody is in the fallback
+    /// queue. Whether the turn of that queue has come.
+    pub const fn tick_planned(&mut self, waiting: bool) -> bool {
+        self.root_may = true;
+        self.root_ran = false;
+        if waiting {
+            self.plan_ticks += 1;
+            self.due |= self.plan_ticks >= PLAN_TICKS;
+        } else {
+            // Nobody saves up turns by arriving late.
+            self.plan_ticks = 0;
+            self.due = false;
+        }
+        waiting && self.plan_ticks >= PLAN_TICKS
+    }
+
+    /// A tick hit a task outside the plan while a planned one is ready. It gives
+    /// way, unless its turn begins with this tick: a planned task that blocks
+    /// before every tick must not take the ticks' worth from it (rule 7).
+    pub const fn tick_outside(&mut self) -> Turn {
+        self.root_ran = false;
+        let root_runs = take_bool(&mut self.root_runs);
+        if self.left > 0 {
+            self.left -= 1;
+            return if self.left == 0 {
+                Turn::Over
+            } else {
+                Turn::GoesOn
+            };
+        }
+        self.plan_ticks += 1;
+        if self.plan_ticks >= PLAN_TICKS {
+            if !root_runs {
+                self.begin();
+                return Turn::Begins;
+            }
+            // The root has had its own; the turn is for those behind it.
+            self.due = true;
+        }
+        Turn::Over
+    }
+}
+
+const fn take_bool(flag: &mut bool) -> bool {
+    core::mem::replace(flag, false)
+}

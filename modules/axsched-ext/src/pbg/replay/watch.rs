@@ -1,0 +1,119 @@
+//! The watch over the replay as a whole (rule 11): whether it is behind what was measured.
+
+use core::mem::take;
+
+use super::entry::Entry;
+use crate::pbg::status::{BEHIND_BEYOND, Divergence};
+use crate::units::Counts;
+
+/// The tasks that a tick looks at for rule 11, so that it takes no longer in a large plan.
+const LOOKS_A_TICK: usize = 64;
+
+/// What becomes of a plan that is behind the measured run (rule 11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Behind {
+    /// It is dropped, and the fallback policy goes on.
+    #[default]
+    GiveUp,
+    /// It is followed, and the status says that it is behind.
+    Keep,
+}
+
+/// Who a tick hits, for the watch.
+pub struct Hit {
+    /// Its rank, if the plan has one for it.
+    pub rank: Option<usize>,
+    /// Whether it is the program's, but not in the plan.
+    pub is_unknown: bool,
+    /// How long it has run since it was charged last.
+    pub interval: Counts,
+}
+
+/// A round over all tasks, some of them at each tick.
+pub struct Watch {
+    pub when_behind: Behind,
+    found_behind: bool,
+    /// The rank that the round has come to.
+    next: u32,
+    /// By how much the tasks before it are late together, and what they have used beyond
+    /// their record.
+    late: i128,
+    surplus: Counts,
+    /// The latest of them, and by how much.
+    latest: (i128, u32),
+    /// What unknown tasks have used.
+    unknown: Counts,
+    /// By how much all may be late together, but for the ticks.
+    allowed: Counts,
+    /// When a tick came last, and the shortest time between two.
+    ticked: Option<Counts>,
+    tick: Counts,
+}
+
+impl Watch {
+    /// Over tasks whose measured turnaround was `measured` together.
+    pub const fn new(when_behind: Behind, measured: Counts) -> Self {
+        Self {
+            when_behind,
+            found_behind: false,
+            next: 0,
+            late: 0,
+            surplus: Counts::ZERO,
+            latest: (0, 0),
+            unknown: Counts::ZERO,
+            allowed: Counts(measured.0 / BEHIND_BEYOND),
+            ticked: None,
+            tick: Counts(u64::MAX),
+        }
+    }
+
+    /// A task that is unknown to the plan has had the CPU for `interval`.
+    #[inline]
+    pub fn charge_unknown(&mut self, interval: Counts) {
+        self.unknown += interval;
+    }
+
+    /// A tick comes. If it is the first that finds the replay behind: how the task diverges
+    /// that is the latest.
+    #[inline]
+    pub fn tick(&mut self, entries: &[Entry], hit: &Hit, now: Counts) -> Option<Divergence> {
+        if self.found_behind {
+            return None;
+        }
+        if let Some(last) = self.ticked.replace(now)
+            && now > last
+        {
+            self.tick = self.tick.min(now - last);
+        }
+        let first = self.next as usize;
+        let end = entries.len().min(first + LOOKS_A_TICK);
+        for (rank, entry) in (first..).zip(&entries[first..end]) {
+            if entry.has_come() {
+                let interval = (hit.rank == Some(rank)).then_some(hit.interval);
+                let late = entry.late(now, interval);
+                self.late += late;
+                self.surplus += entry.surplus(interval);
+                self.latest = self.latest.max((late, rank as u32));
+            }
+        }
+        self.next = end as u32;
+        if end < entries.len() {
+            return None;
+        }
+        self.next = 0;
+        let (late, (_, latest)) = (take(&mut self.late), take(&mut self.latest));
+        // What the measured run did not have would have made all that are there late, too.
+        let mut new = take(&mut self.surplus).saturating_add(self.unknown);
+        if hit.is_unknown {
+            new += hit.interval;
+        }
+        // And a sleep lasts until a tick, in whatever order they run.
+        let each = new.saturating_add(self.tick);
+        let excused = each.saturating_mul(entries.len() as u64);
+        if late <= i128::from(self.allowed.0) + i128::from(excused.0) {
+            return None;
+        }
+        self.found_behind = true;
+        Some(entries[latest as usize].diverges_as_latest(now))
+    }
+}

@@ -1,0 +1,372 @@
+//! A task's way through PBG: added, put back, picked, hit by a tick, removed.
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::control::{Command, ModeByte};
+use super::record::OUTSIDE;
+use super::recorder::Recorder;
+use super::replay::Replay;
+use super::source::{ControlSource, SystemControl};
+use super::task::{PbgState, PbgTask, Role};
+use crate::base::BaseScheduler;
+use crate::clock::{Clock, CpuCounter};
+use crate::event::{Return, Running, Tick};
+use crate::queue::{Queue, Slot};
+use crate::rr;
+
+/// `budget` of a queue that follows no plan.
+const NO_PLAN: i64 = -1;
+
+/// Who made the last starting call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Root {
+    /// There was none.
+    Nobody,
+    /// `main`, before its first pick.
+    Main,
+    /// The task at this address.
+    At(*const ()),
+}
+
+/// What this queue's part in the mode is. It is of the mode that its last command
+/// brought; another queue may have had another.
+#[expect(clippy::large_enum_variant, reason = "one, on the scheduling path")]
+enum Work<T> {
+    /// None: the base policy runs.
+    Base,
+    /// The base policy runs, and here is recorded what it does.
+    Measure(&'static Recorder),
+    /// A plan is followed, which has all that are ready.
+    Replay(Replay<T>),
+}
+
+/// The PBG scheduler, as the [module documentation](super) has it; `C` is where it reads
+/// the time, `M` where it finds its control.
+///
+/// Not a [`Policy`](crate::event::Policy): one that keeps the CPU across a yield has to
+/// know of the put and of the pick that follows, and needs no event for either.
+pub struct PbgScheduler<T, C = CpuCounter, M = SystemControl> {
+    /// Who has the CPU, or had it last.
+    running: Running,
+    /// Counts the commands that this queue has taken, from 1.
+    epoch: u32,
+    registered: bool,
+    root: Root,
+    /// KEEP: how often the running task may yield and go on at once. Above 0 only if
+    /// it follows the plan, and nothing has become ready and no tick has asked for
+    /// the CPU since it was dispatched: then nobody can be before it. Below 0
+    /// exactly if the queue does not replay: then a yield is the base policy's. So one
+    /// load and one comparison tell a yield which of its three ways to go.
+    budget: i64,
+    /// The running task, between its yield and the pick that gives it the CPU back.
+    kept: Slot<T, PbgState>,
+    /// Every ready task, but in a replay, which has them.
+    queue: Queue<T, PbgState>,
+    work: Work<T>,
+    types: PhantomData<(C, M)>,
+}
+
+// SAFETY: the address in `root` is compared only, the queue and the replay own their
+// tasks, and `C` and `M` are only names.
+unsafe impl<T: Send + Sync, C, M> Send for PbgScheduler<T, C, M> {}
+
+impl<T, C, M> PbgScheduler<T, C, M> {
+    /// An empty scheduler.
+    pub const fn new() -> Self {
+        Self {
+            running: Running::NOBODY,
+            epoch: 1,
+            registered: false,
+            root: Root::Nobody,
+            budget: NO_PLAN,
+            kept: Slot::EMPTY,
+            queue: Queue::new(),
+            work: Work::Base,
+            types: PhantomData,
+        }
+    }
+
+    /// The name that ArceOS prints at boot.
+    pub const fn scheduler_name() -> &'static str {
+        "PBG"
+    }
+}
+
+impl<T, C, M> Default for PbgScheduler<T, C, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
+    type SchedItem = Arc<PbgTask<T>>;
+
+    fn init(&mut self) {}
+
+    #[inline]
+    fn add_task(&mut self, task: Arc<PbgTask<T>>) {
+        let control = M::control();
+        if control.mode() == ModeByte::COMMAND {
+            self.take_command();
+            // The caller may be known by what it was in an earlier epoch: it shall
+            // come back as one who has to be looked at.
+            self.running.forget();
+        }
+        if !self.registered {
+            self.registered = true; // this is `gc`, the queue's first task
+            control.register_queue();
+        }
+        let label = control.take_label();
+        if let Work::Replay(_) = self.work {
+            let epoch = self.epoch;
+            let now = C::now();
+            return self.replay(|replay| replay.spawned(task, epoch, label.as_ref(), now));
+        }
+        let record = match self.work {
+            Work::Measure(recorder) if control.mode() == ModeByte::MEASURING => {
+                recorder.spawned(control.running.get(), label.as_ref(), C::now())
+            }
+            _ => &OUTSIDE,
+        };
+        task.state().set(self.epoch, Role::OUTSIDE, record);
+        self.queue.push_back(task);
+    }
+
+    #[inline]
+    fn put_prev_task(&mut self, prev: Arc<PbgTask<T>>, preempt: bool) {
+        if !preempt && self.running.is(&prev) {
+            if self.budget > 0 {
+                self.budget -= 1;
+                self.kept.put(prev); // rule 5
+                return;
+            }
+            if self.budget < 0 {
+                return self.put_yielded(prev);
+            }
+        }
+        let why = self.running.why(&prev, preempt);
+        self.put_otherwise(prev, why);
+    }
+
+    #[inline]
+    fn pick_next_task(&mut self) -> Option<Arc<PbgTask<T>>> {
+        if let Some(task) = self.kept.take() {
+            return Some(task); // it is the one who runs
+        }
+        let mode = M::control().mode();
+        let next = if mode == ModeByte::IDLE {
+            self.queue.pop_front()
+        } else if mode == ModeByte::MEASURING {
+            self.pick_measured()
+        } else {
+            self.pick_otherwise()
+        };
+        self.running.picked(next.as_ref());
+        next
+    }
+
+    #[inline]
+    fn task_tick(&mut self, current: &Arc<PbgTask<T>>) -> bool {
+        self.tick(current) == Tick::Reschedule
+    }
+
+    fn remove_task(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
+        if self.kept.holds(task) {
+            return self.kept.take();
+        }
+        match &mut self.work {
+            Work::Replay(replay) => replay.remove(task),
+            _ => self.queue.remove(task),
+        }
+    }
+
+    fn set_priority(&mut self, _: &Arc<PbgTask<T>>, _: isize) -> bool {
+        false
+    }
+}
+
+impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
+    /// Takes the command that a call has left. The running task is still the caller
+    /// then, which is how the root is known.
+    ///
+    /// Only an add and a pick look: until one of them comes, nothing happens
+    /// that depends on it.
+    #[cold]
+    fn take_command(&mut self) {
+        let control = M::control();
+        // A call holds the lock at this moment: the mode stays as it is, to look
+        // again. Or another queue has the command.
+        let Some(command) = control.take_command() else {
+            return;
+        };
+        self.epoch += 1;
+        self.root = match (self.running.address(), self.root) {
+            (running, _) if !running.is_null() => Root::At(running),
+            (_, Root::Nobody) => Root::Main,
+            // Still `main`, or one that we had forgotten (`add_task`).
+            (_, last) => last,
+        };
+        assert!(
+            !matches!(self.work, Work::Replay(_)),
+            "a control replays once"
+        );
+        self.work = Work::Base;
+        if let Command::Measure(recorder) = command {
+            // Here and not in the call: until now this queue may have written
+            // into the record of the measurement before.
+            recorder.clear();
+            control.running.set(recorder.root());
+            self.work = Work::Measure(recorder);
+        }
+        self.queue.for_each(|task| {
+            self.recognise(task);
+        }); // KNOWN
+        if let Command::Replay(prepared) = command {
+            let ready = core::mem::replace(&mut self.queue, Queue::new());
+            let replay = Replay::new(prepared, ready, &control.counters, C::now());
+            self.budget = replay.granted();
+            self.work = Work::Replay(replay);
+        }
+    }
+
+    /// Who a task is that is older than the epoch: its root, or outside.
+    fn look_at(&self, task: &PbgTask<T>) -> Role {
+        let is_root = match self.root {
+            Root::Nobody => false,
+            // On one CPU no other task that was never added comes back (migration
+            // helpers do, on several).
+            Root::Main => task.state().epoch.load(Relaxed) == 0,
+            Root::At(address) => core::ptr::eq((&raw const *task).cast(), address),
+        };
+        if is_root { Role::ROOT } else { Role::OUTSIDE }
+    }
+
+    /// Looks at it and lets it know.
+    #[cold]
+    fn recognise(&self, task: &PbgTask<T>) -> Role {
+        let role = self.look_at(task);
+        let record = match (role, &self.work) {
+            (Role::ROOT, Work::Measure(recorder)) => recorder.root(),
+            _ => &OUTSIDE,
+        };
+        // `main` is known by its 0, as long as it has not been picked.
+        let epoch = match task.state().epoch.load(Relaxed) {
+            0 => 0,
+            _ => self.epoch,
+        };
+        task.state().set(epoch, role, record);
+        role
+    }
+
+    /// Who a task is that comes from elsewhere.
+    #[inline]
+    fn known(&self, task: &PbgTask<T>) -> Role {
+        if task.state().epoch.load(Relaxed) == self.epoch {
+            task.state().role()
+        } else {
+            self.recognise(task)
+        }
+    }
+
+    /// Has the replay do something, if there is one: first it is told what is left of the
+    /// budget, and of the task that was kept for a pick which has not come yet (which is on
+    /// another CPU); and afterwards it says what the budget is.
+    #[inline]
+    fn replay(&mut self, verb: impl FnOnce(&mut Replay<T>)) {
+        let Work::Replay(replay) = &mut self.work else {
+            return;
+        };
+        replay.settle(self.budget);
+        if let Some(task) = self.kept.take() {
+            replay.gave_way(task, Return::Yielded, C::now());
+        }
+        verb(replay);
+        self.budget = replay.granted();
+    }
+
+    /// A yield under the base policy. Not inlined, so that `axtask` can inline what
+    /// leads here: that is cheaper than to have this inlined where that is not.
+    #[inline(never)]
+    fn put_yielded(&mut self, task: Arc<PbgTask<T>>) {
+        rr::requeue(&mut self.queue, task, Return::Yielded);
+    }
+
+    /// A task comes back, and neither keeps the CPU nor yields under the base policy.
+    ///
+    /// Not inlined, so that `axtask` can inline those two.
+    #[inline(never)]
+    fn put_otherwise(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        if let Work::Replay(_) = self.work {
+            return self.put_replayed(task, why);
+        }
+        if M::control().mode() == ModeByte::MEASURING {
+            if why == Return::Woken {
+                self.known(&task);
+                task.state().record.get().woken(C::now());
+            } else {
+                task.state().record.get().preempted();
+            }
+        }
+        rr::requeue(&mut self.queue, task, why);
+    }
+
+    #[inline(never)]
+    fn put_replayed(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        if why == Return::Woken {
+            let role = self.known(&task);
+            self.replay(|replay| replay.woken(task, role));
+        } else {
+            let now = C::now();
+            self.replay(|replay| replay.gave_way(task, why, now));
+        }
+    }
+
+    #[inline(always)]
+    fn pick_measured(&mut self) -> Option<Arc<PbgTask<T>>> {
+        let running = &M::control().running;
+        let now = C::now();
+        running.get().ends(now);
+        let Some(next) = self.queue.pop_front() else {
+            running.set(&OUTSIDE);
+            return None;
+        };
+        let record = next.state().record.get();
+        record.begins(now);
+        running.set(record);
+        Some(next)
+    }
+
+    /// Not inlined, and all in one, so that the ways that matter are short.
+    #[inline(never)]
+    fn pick_otherwise(&mut self) -> Option<Arc<PbgTask<T>>> {
+        if M::control().mode() == ModeByte::COMMAND {
+            self.take_command();
+        }
+        if let Work::Replay(_) = self.work {
+            let mut next = None;
+            self.replay(|replay| next = replay.pick(C::now()));
+            next
+        } else if M::control().mode() == ModeByte::MEASURING {
+            self.pick_measured()
+        } else {
+            self.queue.pop_front() // or the command has to wait, or the plan is another queue's
+        }
+    }
+
+    fn tick(&mut self, running: &PbgTask<T>) -> Tick {
+        if let Work::Replay(_) = self.work {
+            let mut tick = Tick::Continue;
+            let now = C::now();
+            self.replay(|replay| tick = replay.tick(running, now));
+            return tick;
+        }
+        let tick = running.state().slice.tick();
+        if M::control().base_ticks() {
+            tick
+        } else {
+            Tick::Continue
+        }
+    }
+}

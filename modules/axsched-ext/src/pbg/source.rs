@@ -1,0 +1,53 @@
+//! Where a scheduler finds its control.
+
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
+
+use super::control::Control;
+
+/// The control behind [`syscall`](crate::syscall).
+pub static CONTROL: Control = Control::new();
+
+/// Where a scheduler finds its control. A type, not a reference: the system's is at
+/// a fixed address, which saves a load in every call.
+pub trait ControlSource {
+    /// The control that this scheduler looks at.
+    fn control() -> &'static Control;
+}
+
+/// The system's: [`CONTROL`].
+pub struct SystemControl;
+
+impl ControlSource for SystemControl {
+    #[inline(always)]
+    fn control() -> &'static Control {
+        &CONTROL
+    }
+}
+
+/// For tests: one control a thread, which can be renewed.
+#[cfg(feature = "std")]
+pub struct PerThread;
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    static OF_THREAD: core::cell::Cell<Option<&'static Control>> = const { core::cell::Cell::new(None) };
+}
+
+#[cfg(feature = "std")]
+impl PerThread {
+    /// A new control for this thread, for good. Schedulers of before follow it, too,
+    /// which only those may that are empty: their plan is the old one's.
+    pub fn renew() -> &'static Control {
+        let control = Box::leak(Box::default());
+        OF_THREAD.set(Some(control));
+        control
+    }
+}
+
+#[cfg(feature = "std")]
+impl ControlSource for PerThread {
+    fn control() -> &'static Control {
+        OF_THREAD.get().unwrap_or_else(Self::renew)
+    }
+}

@@ -1,0 +1,87 @@
+//! What PBG remembers of each task.
+
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::record::{Record, RecordRef};
+use crate::rr::RrState;
+use crate::task::{Fresh, Task};
+
+/// Timer ticks in a slice of the base policy and of the fallback queue.
+pub const SLICE_TICKS: usize = 5;
+
+/// A task under [`PbgScheduler`](super::PbgScheduler).
+pub type PbgTask<T> = Task<T, PbgState>;
+
+/// Which of the program's tasks somebody is while a plan is followed: a rank, or one
+/// of three that have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct Role(u32);
+
+impl Role {
+    /// None of the program's.
+    pub const OUTSIDE: Self = Self(u32::MAX);
+    pub const ROOT: Self = Self(u32::MAX - 1);
+    /// The program's, but not in the plan.
+    pub const UNKNOWN: Self = Self(u32::MAX - 2);
+
+    pub const fn of(rank: u32) -> Self {
+        Self(rank)
+    }
+
+    #[inline]
+    pub const fn index(self) -> Option<usize> {
+        if self.0 < Self::UNKNOWN.0 {
+            Some(self.0 as usize)
+        } else {
+            None
+        }
+    }
+
+    /// The rank of one who has one.
+    #[inline]
+    pub const fn rank(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What PBG remembers of a task. Relaxed: see LOCK in [`task`](crate::task).
+///
+/// KNOWN: of a task in a queue, `epoch` is its queue's, and the rest is of that
+/// epoch. 0 is a task that was never added: `main`, or a migration helper.
+pub struct PbgState {
+    pub(super) slice: RrState<SLICE_TICKS>,
+    pub(super) epoch: AtomicU32,
+    /// A [`Role`].
+    role: AtomicU32,
+    pub(super) record: RecordRef,
+}
+
+impl PbgState {
+    pub(super) fn set(&self, epoch: u32, role: Role, record: &'static Record) {
+        self.epoch.store(epoch, Relaxed);
+        self.role.store(role.0, Relaxed);
+        self.record.set(record);
+    }
+
+    #[inline]
+    pub(super) fn role(&self) -> Role {
+        Role(self.role.load(Relaxed))
+    }
+}
+
+impl Fresh for PbgState {
+    const FRESH: Self = Self {
+        slice: RrState::FRESH,
+        epoch: AtomicU32::new(0),
+        role: AtomicU32::new(Role::OUTSIDE.0),
+        record: RecordRef::nowhere(),
+    };
+}
+
+impl AsRef<RrState<SLICE_TICKS>> for PbgState {
+    #[inline]
+    fn as_ref(&self) -> &RrState<SLICE_TICKS> {
+        &self.slice
+    }
+}

@@ -1,0 +1,222 @@
+//! One queue of one CPU, for the tests: a program is played on it by hand.
+
+use alloc::sync::Arc;
+
+use crate::BaseScheduler;
+use crate::clock::VirtualClock;
+use crate::pbg::stored::{Program, ProgramName, StoredProfile, StoredTask};
+use crate::pbg::*;
+
+pub type Handle = Arc<PbgTask<&'static str>>;
+
+/// One CPU: a scheduler, its control, and the task that has the CPU.
+pub struct Cpu {
+    pub scheduler: PbgScheduler<&'static str, VirtualClock, PerThread>,
+    pub control: &'static Control,
+    pub current: Option<Handle>,
+}
+
+impl Cpu {
+    /// A queue as `axtask` sets it up: `gc` is in it, `main` runs.
+    pub fn boot() -> Self {
+        let control = PerThread::renew();
+        let mut scheduler = PbgScheduler::new();
+        scheduler.add_task(task("gc"));
+        Self {
+            scheduler,
+            control,
+            current: Some(task("main")),
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.current.as_ref().map_or("idle", |t| t.inner())
+    }
+
+    pub fn spawn(&mut self, name: &'static str) -> Handle {
+        let new = task(name);
+        self.scheduler.add_task(new.clone());
+        new
+    }
+
+    pub fn run(&self, counts: u64) {
+        VirtualClock::advance(counts);
+    }
+
+    pub fn pick(&mut self) -> &'static str {
+        self.current = self.scheduler.pick_next_task();
+        self.name()
+    }
+
+    pub fn yield_now(&mut self) -> &'static str {
+        let current = self.current.take().expect("idle does not yield");
+        self.scheduler.put_prev_task(current, false);
+        self.pick()
+    }
+
+    pub fn preempt(&mut self) -> &'static str {
+        let current = self.current.take().expect("idle is not preempted");
+        self.scheduler.put_prev_task(current, true);
+        self.pick()
+    }
+
+    /// Blocks or exits; the handle is how it can be woken.
+    pub fn block(&mut self) -> Handle {
+        let current = self.current.take().expect("idle does not block");
+        self.pick();
+        current
+    }
+
+    pub fn wake(&mut self, task: &Handle) {
+        self.scheduler.put_prev_task(task.clone(), false);
+    }
+
+    /// A tick, and the preemption that it may cause.
+    pub fn tick(&mut self) -> &'static str {
+        let current = self.current.clone().expect("idle has no ticks");
+        if self.scheduler.task_tick(&current) {
+            return self.preempt();
+        }
+        self.name()
+    }
+
+    pub fn status(&self) -> Status {
+        self.control.status().unwrap()
+    }
+
+    pub fn measure_end(&self) -> Result<usize, Error> {
+        self.control.measure_end_by::<VirtualClock>()
+    }
+
+    pub fn about(&self) -> About {
+        let program = Program {
+            name: ProgramName::new("test").unwrap(),
+            hash: 1,
+        };
+        About {
+            program,
+            frequency_hz: 1_000_000_000,
+            cpus: 1,
+            timing: stored::Timing::Counted,
+        }
+    }
+
+    pub fn profile(&self) -> StoredProfile {
+        let profile = self.control.profile(&self.about()).unwrap().unwrap();
+        profile.validate().unwrap();
+        profile
+    }
+}
+
+pub fn task(name: &'static str) -> Handle {
+    Arc::new(PbgTask::new(name))
+}
+
+/// Measures a program in which `main` spawns one task for each of `runs` and
+/// each runs once for so long; `main` runs again afterwards.
+pub fn measured(runs: &[(&'static str, u64)]) -> Cpu {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    for (name, _) in runs {
+        cpu.spawn(name);
+    }
+    let main = cpu.block();
+    assert_eq!(cpu.name(), "gc");
+    cpu.block();
+    for (name, run) in runs {
+        assert_eq!(cpu.name(), *name);
+        cpu.run(*run);
+        cpu.block();
+    }
+    assert_eq!(cpu.name(), "idle");
+    cpu.wake(&main);
+    assert_eq!(cpu.pick(), "main");
+    assert_eq!(cpu.measure_end(), Ok(runs.len()));
+    cpu
+}
+
+/// The same, and then the replay begins.
+pub fn replaying(runs: &[(&'static str, u64)]) -> Cpu {
+    let cpu = measured(runs);
+    assert_eq!(cpu.control.start_pbg(), Ok(runs.len()));
+    cpu
+}
+
+/// A plan of one task is followed, which has the CPU; one that it does not know is
+/// ready, and `main`, the root, has blocked.
+pub fn replaying_beside(name: &'static str, run: u64, unknown: &'static str) -> (Cpu, Handle) {
+    let mut cpu = replaying(&[(name, run)]);
+    cpu.spawn(name);
+    cpu.spawn(unknown);
+    let main = cpu.block();
+    (cpu, main)
+}
+
+pub fn runs(profile: &StoredProfile) -> Vec<u64> {
+    let run = |task: &StoredTask| task.figures.run.total;
+    profile.tasks.iter().map(run).collect()
+}
+
+/// Measures `a`, which blocks for `asleep` after each of `bursts` and then runs for 1,
+/// and `b`, which runs for `run`.
+pub fn with_a_task_that_blocks(bursts: &[u64], asleep: u64, run: u64) -> Cpu {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("a");
+    cpu.spawn("b");
+    let main = cpu.block();
+    cpu.block(); // gc
+    assert_eq!(cpu.name(), "a");
+    for burst in bursts {
+        cpu.run(*burst);
+        let a = cpu.block();
+        if cpu.name() == "b" {
+            cpu.run(run);
+            cpu.block();
+        }
+        cpu.run(asleep);
+        cpu.wake(&a);
+        assert_eq!(cpu.pick(), "a");
+    }
+    cpu.run(1);
+    cpu.block();
+    cpu.wake(&main);
+    cpu.pick();
+    assert_eq!(cpu.measure_end(), Ok(2));
+    assert_eq!(cpu.control.start_pbg(), Ok(2));
+    cpu
+}
+
+/// Edits the profile as a user would, and takes it over.
+pub fn edited(cpu: &Cpu, edit: impl Fn(&mut [StoredTask])) {
+    let mut profile = cpu.profile();
+    edit(&mut profile.tasks);
+    let bytes = stored::encode(&profile).unwrap();
+    let about = cpu.about();
+    assert_eq!(cpu.control.load(&bytes, &about), Ok(profile.tasks.len()));
+}
+
+/// Plays `ticks` ticks of 1000 counts and counts who had them.
+pub fn shares(cpu: &mut Cpu, ticks: usize) -> std::collections::BTreeMap<&'static str, usize> {
+    let mut had = std::collections::BTreeMap::new();
+    for _ in 0..ticks {
+        cpu.run(1000);
+        *had.entry(cpu.name()).or_default() += 1;
+        cpu.tick();
+    }
+    had
+}
+
+/// The running task yields until it is demoted (rule 8).
+pub fn demote(cpu: &mut Cpu) {
+    let before = cpu.status().demoted;
+    for _ in 0..=FREE_YIELDS {
+        cpu.yield_now();
+    }
+    assert_eq!(cpu.status().demoted, before + 1);
+}
+
+pub const WRONG: [&str; 7] = ["w1", "w2", "w3", "w4", "w5", "w6", "w7"];
+
+/// The tick of the scenes for rule 11, in counts.
+pub const TICK: u64 = 1000;
