@@ -5,8 +5,8 @@ use core::fmt;
 
 use super::rules::{Broken, Invalid};
 use super::{
-    Ended, Figures, Header, MAX_PHASES, PhaseOrder, Place, Rule, StoredProfile, StoredTask, Text,
-    VERSION,
+    Ended, Figures, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Place, Rule, StoredProfile,
+    StoredTask, Text, VERSION,
 };
 
 /// What a profile begins with. The first byte is no ASCII, and CR LF, ^Z and LF
@@ -31,6 +31,11 @@ pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
     + Figures::COUNT * MAX_FIGURE
     + 1
     + MAX_PHASES * (1 + 3 * MAX_VARINT);
+
+/// No profile is larger, in bytes: about 3.0 MiB, which 4,096 tasks with 16
+/// phases each and every number at its largest would need. One of 48 tasks with
+/// 4 phases each has about 3 KiB.
+pub const MAX_BYTES: usize = MAX_HEADER_BYTES + MAX_TASKS * MAX_TASK_BYTES + CHECKSUM_BYTES;
 
 /// The architecture's byte has the timing in its bits from this one on.
 pub(super) const TIMING_SHIFT: u32 = 4;

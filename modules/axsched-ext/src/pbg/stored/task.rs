@@ -1,0 +1,175 @@
+//! A task of a profile, and its figures.
+
+use core::num::NonZeroU8;
+
+use super::phases::Phases;
+use super::text::Label;
+use crate::units::{Counts, TaskKey};
+
+/// Where a task stands in the tree of spawns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A child of the root, its `ordinal`-th spawn, counted from 0.
+    Root {
+        /// How many the root had spawned before.
+        ordinal: u32,
+    },
+    /// A child of another task of the profile.
+    Child {
+        /// That task's index, below this one's.
+        parent: u32,
+        /// How many it had spawned before.
+        ordinal: u32,
+    },
+    /// Not at the same place in all runs: only its label tells who it is.
+    Several,
+}
+
+/// A task of a profile.
+///
+/// The seven figures are kept so that merging is exact: see [`Figure`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTask {
+    /// Who it is, on every run; no other task of the profile has the same.
+    pub key: TaskKey,
+    /// What the program called it.
+    pub label: Option<Label>,
+    /// Who spawned it.
+    pub place: Place,
+    /// In how many runs it was seen: from 1 to the profile's runs.
+    pub runs: u32,
+    /// The user's: tasks of priority 1 go strictly before those of priority 2,
+    /// and so on to 255; all of them strictly before the rest, who have none.
+    pub priority: Option<NonZeroU8>,
+    /// The user's: the latest tolerable end, counted from the task's spawn.
+    pub latest: Option<Counts>,
+    /// What it did.
+    pub figures: Figures,
+    /// How it did it.
+    pub phases: Phases,
+}
+
+impl StoredTask {
+    /// From its spawn to its end, on average over its runs: its time on a CPU, ready and
+    /// blocked.
+    pub fn turnaround(&self) -> Counts {
+        let Figures {
+            run,
+            ready,
+            blocked,
+            ..
+        } = self.figures;
+        let parts = [run, ready, blocked].map(|part| Counts(part.mean(self.runs)));
+        parts.into_iter().fold(Counts::ZERO, Counts::saturating_add)
+    }
+}
+
+/// What a task did, as figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Time on a CPU, in counts.
+    pub run: Figure,
+    /// Time ready and waiting for a CPU, in counts.
+    pub ready: Figure,
+    /// Time blocked, in counts.
+    pub blocked: Figure,
+    /// How many run intervals it had: how often a CPU was given to it, again included.
+    pub dispatches: Figure,
+    /// How often it yielded.
+    pub yields: Figure,
+    /// How often it was preempted.
+    pub preemptions: Figure,
+    /// How often it blocked and was woken.
+    pub blocks: Figure,
+}
+
+impl Figures {
+    /// How many there are.
+    pub const COUNT: usize = 7;
+    /// What they are called, in the order of [`each`](Self::each).
+    pub const NAMES: [&'static str; Self::COUNT] = [
+        "run",
+        "ready",
+        "blocked",
+        "dispatches",
+        "yields",
+        "preemptions",
+        "blocks",
+    ];
+
+    /// All of them, in the order in which they are stored.
+    pub const fn each(&self) -> [Figure; Self::COUNT] {
+        [
+            self.run,
+            self.ready,
+            self.blocked,
+            self.dispatches,
+            self.yields,
+            self.preemptions,
+            self.blocks,
+        ]
+    }
+
+    /// The opposite of [`each`](Self::each).
+    pub const fn of(each: [Figure; Self::COUNT]) -> Self {
+        let [run, ready, blocked, dispatches, yields, preemptions, blocks] = each;
+        Self {
+            run,
+            ready,
+            blocked,
+            dispatches,
+            yields,
+            preemptions,
+            blocks,
+        }
+    }
+}
+
+/// A quantity over the runs in which a task was seen.
+///
+/// Total, least and most rather than mean and deviation: these merge exactly, in
+/// any order, with an addition and two comparisons. Totals stop at 2^64 − 1 (at
+/// 1 GHz after 584 years).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figure {
+    /// The sum over the runs.
+    pub total: u64,
+    /// The value of the run that had the least.
+    pub least: u64,
+    /// The value of the run that had the most.
+    pub most: u64,
+}
+
+impl Figure {
+    /// The figure of one run.
+    pub const fn once(value: u64) -> Self {
+        Self {
+            total: value,
+            least: value,
+            most: value,
+        }
+    }
+
+    /// The mean over `runs` (the task's), rounded down; 0 for no runs.
+    pub const fn mean(self, runs: u32) -> u64 {
+        match runs {
+            0 => 0,
+            runs => self.total / runs as u64,
+        }
+    }
+
+    /// From the least to the most: 0 if all runs were alike.
+    pub const fn spread(self) -> u64 {
+        self.most.saturating_sub(self.least)
+    }
+
+    /// The figure over the runs of both.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        Self {
+            total: self.total.saturating_add(other.total),
+            least: self.least.min(other.least),
+            most: self.most.max(other.most),
+        }
+    }
+}
