@@ -8,18 +8,18 @@
 //! |---|---|
 //! | [`base`] | [`BaseScheduler`], and the contract as `axtask` really uses it |
 //! | [`event`] | the one place that turns the trait's calls into typed events |
-//! | [`fifo`], [`rr`], [`cfs`], [`sjf`], [`mlfq`] | one policy per file: numbered rules, state, code, tests |
+//! | [`fifo`], [`rr`], and the others of the [list](selected) | one policy per file: numbered rules, state, code, tests |
 //! | [`pbg`] | recording, the profile, the plan, and following it |
 //! | [`syscall`] | start measuring, end measuring, start PBG: for Rust and C |
-//! | [`selected`] | the policy that this build has chosen |
+//! | [`selected`] | the list of policies, and the one that this build has chosen |
 //! | [`task`], [`ordered`] | the task wrapper, and the queues it can stand in |
 //! | [`burst`], [`clock`], [`units`] | how long a task had the CPU, by which counter, in which unit |
 //! | `model`, `conformance` | feature `std`: `axtask` on the host, and what every scheduler must satisfy |
 //!
 //! # Choosing a policy
 //!
-//! One feature per build: `sched_fifo`, `sched_rr`, `sched_cfs`, `sched_sjf`,
-//! `sched_mlfq` or `sched_pbg`; none means FIFO. Every policy is compiled as a library type in any case (tests and
+//! One feature per build, `sched_` and the policy's module, as `sched_rr`; none means FIFO.
+//! Every policy is compiled as a library type in any case (tests and
 //! simulations use them side by side); the feature decides what [`selected`],
 //! and with it the `axsched` shim under `axtask`, stands for.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]

@@ -21,10 +21,13 @@ use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::queue::Queue;
 use crate::task::{Fresh, Task};
 
+/// Timer ticks per time slice, as upstream's `axtask` has it: 50 ms at 100 Hz.
+pub const SLICE_TICKS: usize = 5;
+
 /// A task under [`RrScheduler`].
-pub type RrTask<T, const SLICE: usize> = Task<T, RrState<SLICE>>;
+pub type RrTask<T, const SLICE: usize = SLICE_TICKS> = Task<T, RrState<SLICE>>;
 /// The round-robin scheduler; `SLICE` is in timer ticks, at least 1.
-pub type RrScheduler<T, const SLICE: usize> = Adapter<Rr<T, SLICE>>;
+pub type RrScheduler<T, const SLICE: usize = SLICE_TICKS> = Adapter<Rr<T, SLICE>>;
 
 /// What round robin remembers of a task.
 pub struct RrState<const SLICE: usize> {

@@ -1,110 +1,85 @@
-//! The policy that this build has chosen, by Cargo feature.
+//! The list of policies, and the one that this build has chosen, by Cargo feature.
+//!
+//! A new policy is a line in [`for_each_policy!`](crate::for_each_policy). What there is to be
+//! chosen, which two are refused, what they are called, and what the tests go through is made
+//! from that list; `docs/new-policy.md` leads through the rest.
 
-macro_rules! refuse_both {
-    ($($a:literal and $b:literal;)*) => {$(
-        #[cfg(all(feature = $a, feature = $b))]
-        compile_error!(concat!(
-            "features `", $a, "` and `", $b, "` are both on: choose one policy per build"
-        ));
-    )*};
+/// Hands the list of policies to the macro `$then`: of each its feature, its module, whose name
+/// is the policy's in result lines, its task and its scheduler. `T` is what the tasks wrap and
+/// `C` the [`Clock`](crate::clock::Clock); who uses the list says what these two are.
+///
+/// ```
+/// macro_rules! names {
+///     ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+///         [$(stringify!($module)),*]
+///     };
+/// }
+/// let names = axsched_ext::for_each_policy!(names);
+/// assert!(names.contains(&"rr"));
+/// ```
+#[macro_export]
+macro_rules! for_each_policy {
+    ($then:ident) => {
+        $then! {
+            "sched_fifo" fifo FifoTask FifoScheduler<T>; // the first is what no feature means
+            "sched_rr"   rr   RrTask   RrScheduler<T>;
+            "sched_cfs"  cfs  CfsTask  CfsScheduler<T, C>;
+            "sched_sjf"  sjf  SjfTask  SjfScheduler<T, C>;
+            "sched_mlfq" mlfq MlfqTask MlfqScheduler<T, C>;
+            "sched_pbg"  pbg  PbgTask  PbgScheduler<T, C>;
+        }
+    };
 }
 
-refuse_both! {
-    "sched_fifo" and "sched_rr";
-    "sched_fifo" and "sched_cfs";
-    "sched_fifo" and "sched_sjf";
-    "sched_fifo" and "sched_mlfq";
-    "sched_fifo" and "sched_pbg";
-    "sched_rr" and "sched_cfs";
-    "sched_rr" and "sched_sjf";
-    "sched_rr" and "sched_mlfq";
-    "sched_rr" and "sched_pbg";
-    "sched_cfs" and "sched_sjf";
-    "sched_cfs" and "sched_mlfq";
-    "sched_cfs" and "sched_pbg";
-    "sched_sjf" and "sched_mlfq";
-    "sched_sjf" and "sched_pbg";
-    "sched_mlfq" and "sched_pbg";
+/// Refuses to compile with any two of these features, and names both.
+#[doc(hidden)] // for the shim, which has features of its own
+#[macro_export]
+macro_rules! refuse_two {
+    () => {};
+    ($first:literal $($other:literal)*) => {
+        $(
+            #[cfg(all(feature = $first, feature = $other))]
+            compile_error!(concat!(
+                "features `", $first, "` and `", $other, "` are both on: choose one policy per build"
+            ));
+        )*
+        $crate::refuse_two! { $($other)* }
+    };
 }
+
+/// Whether the PBG calls do anything in this build.
+pub const HAS_PBG: bool = cfg!(feature = "sched_pbg");
 
 pub use policy::*;
 
-#[cfg(not(any(
-    feature = "sched_rr",
-    feature = "sched_cfs",
-    feature = "sched_sjf",
-    feature = "sched_mlfq",
-    feature = "sched_pbg"
-)))]
-mod policy {
-    /// The policy's short name, as in the result lines.
-    pub const NAME: &str = "fifo";
-    /// Whether the PBG calls do anything in this build.
-    pub const HAS_PBG: bool = false;
-    /// The task wrapper.
-    pub type Task<T> = crate::FifoTask<T>;
-    /// The scheduler.
-    pub type Scheduler<T> = crate::FifoScheduler<T>;
+macro_rules! policy {
+    ($chosen:meta, $module:ident $task:ident $scheduler:ty) => {
+        #[cfg($chosen)]
+        mod policy {
+            use crate::*;
+
+            #[allow(dead_code, reason = "not every policy reads the time")]
+            type C = clock::CpuCounter;
+
+            /// The policy's short name, as in the result lines.
+            pub const NAME: &str = stringify!($module);
+            /// The task wrapper.
+            pub type Task<T> = $task<T>;
+            /// The scheduler.
+            pub type Scheduler<T> = $scheduler;
+        }
+    };
 }
 
-#[cfg(feature = "sched_rr")]
-mod policy {
-    /// The policy's short name, as in the result lines.
-    pub const NAME: &str = "rr";
-    /// Whether the PBG calls do anything in this build.
-    pub const HAS_PBG: bool = false;
-    /// Timer ticks per time slice, as upstream's `axtask` has it: 50 ms at 100 Hz.
-    pub const SLICE_TICKS: usize = 5;
-    /// The task wrapper.
-    pub type Task<T> = crate::RrTask<T, SLICE_TICKS>;
-    /// The scheduler.
-    pub type Scheduler<T> = crate::RrScheduler<T, SLICE_TICKS>;
+macro_rules! select {
+    (
+        $first:literal $first_module:ident $first_task:ident $first_scheduler:ty;
+        $($feature:literal $module:ident $task:ident $scheduler:ty;)*
+    ) => {
+        policy! { not(any($(feature = $feature),*)), $first_module $first_task $first_scheduler }
+        $(policy! { feature = $feature, $module $task $scheduler })*
+        crate::refuse_two! { $first $($feature)* }
+    };
 }
 
-#[cfg(feature = "sched_cfs")]
-mod policy {
-    /// The policy's short name, as in the result lines.
-    pub const NAME: &str = "cfs";
-    /// Whether the PBG calls do anything in this build.
-    pub const HAS_PBG: bool = false;
-    /// The task wrapper.
-    pub type Task<T> = crate::CfsTask<T>;
-    /// The scheduler.
-    pub type Scheduler<T> = crate::CfsScheduler<T>;
-}
-
-#[cfg(feature = "sched_sjf")]
-mod policy {
-    /// The policy's short name, as in the result lines.
-    pub const NAME: &str = "sjf";
-    /// Whether the PBG calls do anything in this build.
-    pub const HAS_PBG: bool = false;
-    /// The task wrapper.
-    pub type Task<T> = crate::SjfTask<T>;
-    /// The scheduler.
-    pub type Scheduler<T> = crate::SjfScheduler<T>;
-}
-
-#[cfg(feature = "sched_mlfq")]
-mod policy {
-    /// The policy's short name, as in the result lines.
-    pub const NAME: &str = "mlfq";
-    /// Whether the PBG calls do anything in this build.
-    pub const HAS_PBG: bool = false;
-    /// The task wrapper.
-    pub type Task<T> = crate::MlfqTask<T>;
-    /// The scheduler.
-    pub type Scheduler<T> = crate::MlfqScheduler<T>;
-}
-
-#[cfg(feature = "sched_pbg")]
-mod policy {
-    /// The policy's short name, as in the result lines.
-    pub const NAME: &str = "pbg";
-    /// Whether the PBG calls do anything in this build.
-    pub const HAS_PBG: bool = true;
-    /// The task wrapper.
-    pub type Task<T> = crate::PbgTask<T>;
-    /// The scheduler.
-    pub type Scheduler<T> = crate::PbgScheduler<T>;
-}
+crate::for_each_policy!(select);

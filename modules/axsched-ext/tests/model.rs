@@ -12,25 +12,22 @@ use std::sync::Arc;
 
 use axsched_ext::cfs::CfsScheduler;
 use axsched_ext::clock::{Clock, VirtualClock};
-use axsched_ext::conformance::{Coverage, Load, Promises, check};
-use axsched_ext::mlfq::MlfqScheduler;
+use axsched_ext::conformance::{Coverage, Promises, check};
 use axsched_ext::model::{
-    Config, CpuMask, Failure, Label, MaxWait, ModelTask, Op, Program, Report, State, TaskId,
-    Violation, What, run,
+    Config, CpuMask, Failure, MaxWait, ModelTask, Op, Program, Report, State, TaskId, Violation,
+    run,
 };
 use axsched_ext::pbg::{
     Behind, ControlSource, Mode, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status,
 };
 use axsched_ext::sjf::{self, SjfScheduler};
-use axsched_ext::{
-    BaseScheduler, CfsTask, FifoScheduler, FifoTask, MlfqTask, RrScheduler, RrTask, SjfTask,
-};
+use axsched_ext::{BaseScheduler, CfsTask, FifoScheduler, FifoTask, RrScheduler, RrTask, SjfTask};
 use common::{
-    RESET, Stock, a_slice_each, cfs_beside, cfs_waits, each_other_once, fifo_beside, machine,
-    mlfq_beside, mlfq_waits, planned_beside, program, rr_beside, sjf_beside, sjf_waits,
+    Stock, a_slice_each, bounded, each_other_once, machine, passes, planned_beside, program,
+    proptest_config, rr_beside, sjf_beside,
 };
 use proptest::prelude::*;
-use proptest::test_runner::{FileFailurePersistence, RngSeed, TestError, TestRunner};
+use proptest::test_runner::{TestError, TestRunner};
 
 // ---------------------------------------------------------------------------
 // The model itself: whole traces
@@ -978,7 +975,8 @@ fn the_suite_finds_yielders_that_lock_out_a_job() {
     let promises = Promises {
         done_beside: sjf_beside,
         max_cpus: 1,
-        ..clocked()
+        on_time: VirtualClock::set,
+        ..Promises::default()
     };
     let found = check(&promises, |_| DueAnew::default(), FifoTask::new).unwrap_err();
     assert_eq!(found.name, "a_job_gets_done_beside_yielders");
@@ -1004,7 +1002,8 @@ fn the_suite_finds_queues_that_are_not_independent() {
 }
 
 // ---------------------------------------------------------------------------
-// The policies, held against the suite and against random programs
+// PBG and the registry's, held against the suite and against random programs; all
+// policies of the list are in `policies.rs`
 // ---------------------------------------------------------------------------
 
 /// What a check must have gone through to count.
@@ -1013,147 +1012,6 @@ fn assert_thorough(coverage: &Coverage, tasks: u64, cpus: usize) {
     let enough = coverage.tasks > tasks && coverage.yields > 3 * tasks;
     assert!(enough, "{coverage:?}");
     assert_eq!(coverage.wake_spins > 0, cpus > 1, "{coverage:?}");
-}
-
-#[test]
-fn fifo_conforms() {
-    let promises = Promises {
-        max_wait: each_other_once,
-        done_beside: fifo_beside,
-        ..Promises::default()
-    };
-    let coverage = check(&promises, |_| FifoScheduler::new(), FifoTask::new).unwrap();
-    assert_thorough(&coverage, 2_000, 4);
-}
-
-#[test]
-fn rr_conforms() {
-    let promises = Promises {
-        max_wait: a_slice_each,
-        done_beside: rr_beside,
-        ..Promises::default()
-    };
-    let made = |_| RrScheduler::<_, 5>::new();
-    let coverage = check(&promises, made, RrTask::new).unwrap();
-    assert_thorough(&coverage, 2_000, 4);
-    assert!(coverage.preemptions > 200, "{coverage:?}");
-}
-
-/// Promises of a policy that measures, with the clock that it reads.
-fn clocked() -> Promises {
-    Promises {
-        on_time: VirtualClock::set,
-        ..Promises::default()
-    }
-}
-
-#[test]
-fn cfs_conforms() {
-    let promises = Promises {
-        max_wait: cfs_waits,
-        done_beside: cfs_beside,
-        ..clocked()
-    };
-    let made = |_| CfsScheduler::<_, VirtualClock>::new();
-    let coverage = check(&promises, made, CfsTask::new).unwrap();
-    assert_thorough(&coverage, 2_000, 4);
-}
-
-#[test]
-fn sjf_conforms() {
-    let promises = Promises {
-        max_wait: sjf_waits,
-        done_beside: sjf_beside,
-        ..clocked()
-    };
-    let made = |_| SjfScheduler::<_, VirtualClock>::new();
-    let coverage = check(&promises, made, SjfTask::new).unwrap();
-    assert_thorough(&coverage, 2_000, 4);
-}
-
-#[test]
-fn mlfq_conforms() {
-    let promises = Promises {
-        max_wait: mlfq_waits,
-        done_beside: mlfq_beside,
-        ..clocked()
-    };
-    let made = |_| MlfqScheduler::<_, VirtualClock, RESET>::new();
-    let coverage = check(&promises, made, MlfqTask::new).unwrap();
-    assert_thorough(&coverage, 2_000, 4);
-}
-
-/// Who has the CPU for how many ticks, turn by turn, while two long tasks want it and
-/// a short one comes after 40 ticks. `main` and gc are left out.
-fn turns<S, W>(made: impl FnMut(usize) -> S, wrap: impl FnMut(ModelTask) -> W) -> String
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
-    let config = Config {
-        tick_period: 1_000,
-        on_time: VirtualClock::set,
-        trace_events: usize::MAX,
-        ..Config::default()
-    };
-    let long = |name| Op::Spawn(Program::new(name, [Op::Run(30_500)]));
-    let short = Op::Spawn(Program::new("s", [Op::Run(2_500)]));
-    let ops = [Op::PreemptOff, long("a"), long("b"), Op::PreemptOn];
-    let main = ops.into_iter().chain([Op::Sleep(40_000), short]);
-    let report = run(&config, &Program::new("main", main), made, wrap).unwrap();
-    let mut turns: Vec<(Label, u64)> = Vec::new();
-    for event in report.trace.events {
-        match event.what {
-            What::Dispatched => turns.push((event.task, 0)),
-            What::Ticked(_) => turns.last_mut().unwrap().1 += 1,
-            _ => {}
-        }
-    }
-    turns.retain(|(task, _)| task.name.len() == 1);
-    turns.dedup_by(|next, turn| {
-        next.0 == turn.0 && {
-            turn.1 += next.1;
-            true
-        }
-    });
-    let turns = turns
-        .iter()
-        .map(|(task, ticks)| format!("{}{ticks}", task.name));
-    turns.collect::<Vec<_>>().join(" ")
-}
-
-#[test]
-fn each_policy_preempts_when_its_rules_say_so() {
-    let slices = "a5 b5 a5 b5 a5 b5 a5 b5 a5 b5 a5 b5 s2 a1 b0";
-    let fifo = turns(|_| FifoScheduler::new(), FifoTask::new);
-    assert_eq!(fifo, "a30 b31 s2");
-    let rr = turns(|_| RrScheduler::<_, 5>::new(), RrTask::new);
-    assert_eq!(rr, slices);
-    let pbg = turns(pbg_machine, PbgTask::new);
-    assert_eq!(pbg, slices, "without a plan");
-    // From two ticks behind to two ahead; the late one starts two ahead.
-    let cfs = turns(|_| CfsScheduler::<_, VirtualClock>::new(), CfsTask::new);
-    assert_eq!(
-        cfs,
-        "a1 b3 a4 b4 a4 b4 a4 b4 a4 b4 a4 b3 a3 b2 s2 a3 b4 a4 b2 a0"
-    );
-    // Nothing is expected of either: each turn makes the other one due first. One
-    // that is new, and so as short, has the CPU at the next tick.
-    let sjf = turns(|_| SjfScheduler::<_, VirtualClock>::new(), SjfTask::new);
-    assert_eq!(
-        sjf,
-        "a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 s2 b4 \
-         a2 b2 a2 b2 a2 b2 a2 b1 a0"
-    );
-    // Twice the turn level by level, and anew after 20 ticks.
-    let mlfq = turns(
-        |_| MlfqScheduler::<_, VirtualClock, RESET>::new(),
-        MlfqTask::new,
-    );
-    assert_eq!(
-        mlfq,
-        "a2 b1 a2 b2 a4 b4 a6 b1 a2 b2 a4 b4 a7 b1 s1 a2 b2 s1 a2 b13"
-    );
 }
 
 /// The average turnaround, in ticks, of a long task with bursts of 20 ticks and four
@@ -1731,76 +1589,8 @@ fn pbg_replay_has_no_cliff_in_the_number_of_waits() {
     }
 }
 
-fn fixed_or_given() -> u64 {
-    let given = std::env::var("PROPTEST_RNG_SEED").ok();
-    given.and_then(|seed| seed.parse().ok()).unwrap_or(2026)
-}
-
-fn proptest_config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        // The same programs on every run: what lands has been seen to pass. Look
-        // further with PROPTEST_RNG_SEED=n.
-        rng_seed: RngSeed::Fixed(fixed_or_given()),
-        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        ..ProptestConfig::default()
-    }
-}
-
-/// A bound that a policy promises; it holds for wakers as `axtask` has them.
-fn bounded(config: Config, main: &Program, bound: fn(&Load<'_>) -> MaxWait) -> Config {
-    let max_wait = bound(&Load::of(main, &config));
-    if config.wake_resched {
-        config
-    } else {
-        Config { max_wait, ..config }
-    }
-}
-
-fn passes(result: Result<Report, Box<Failure>>) -> Result<(), TestCaseError> {
-    result
-        .map(drop)
-        .map_err(|failure| TestCaseError::fail(failure.to_string()))
-}
-
 proptest! {
     #![proptest_config(proptest_config(150))]
-
-    #[test]
-    fn fifo_runs_any_program(config in machine(), main in program()) {
-        let config = bounded(config, &main, each_other_once);
-        passes(run(&config, &main, |_| FifoScheduler::new(), FifoTask::new))?;
-    }
-
-    #[test]
-    fn rr_runs_any_program(config in machine(), main in program()) {
-        let config = bounded(config, &main, a_slice_each);
-        passes(run(&config, &main, |_| RrScheduler::<_, 5>::new(), RrTask::new))?;
-    }
-
-    #[test]
-    fn cfs_runs_any_program(config in machine(), main in program()) {
-        let config = Config { on_time: VirtualClock::set, ..config };
-        let config = bounded(config, &main, cfs_waits);
-        let made = |_| CfsScheduler::<_, VirtualClock>::new();
-        passes(run(&config, &main, made, CfsTask::new))?;
-    }
-
-    #[test]
-    fn sjf_runs_any_program(config in machine(), main in program()) {
-        let config = Config { on_time: VirtualClock::set, ..config };
-        let config = bounded(config, &main, sjf_waits);
-        let made = |_| SjfScheduler::<_, VirtualClock>::new();
-        passes(run(&config, &main, made, SjfTask::new))?;
-    }
-
-    #[test]
-    fn mlfq_runs_any_program(config in machine(), main in program()) {
-        let config = Config { on_time: VirtualClock::set, ..config };
-        let config = bounded(config, &main, mlfq_waits);
-        let made = |_| MlfqScheduler::<_, VirtualClock, RESET>::new();
-        passes(run(&config, &main, made, MlfqTask::new))?;
-    }
 
     #[test]
     fn stock_fifo_runs_any_program(config in machine(), main in program()) {

@@ -129,33 +129,19 @@ fn the_test_notices_an_allocation() {
     REFUSING.set(false);
 }
 
-#[test]
-fn fifo() {
-    Driver::new(FifoScheduler::<u32>::new(), |i| Arc::new(FifoTask::new(i))).run();
+macro_rules! policies {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {$(
+        #[test]
+        fn $module() {
+            #[allow(dead_code, reason = "not every policy reads the time")]
+            type C = VirtualClock;
+            type Scheduler<T> = $scheduler;
+            Driver::new(<Scheduler<u32>>::new(), |i| Arc::new($task::new(i))).run();
+        }
+    )*};
 }
 
-#[test]
-fn rr() {
-    Driver::new(RrScheduler::<u32, 5>::new(), |i| Arc::new(RrTask::new(i))).run();
-}
-
-#[test]
-fn cfs() {
-    let scheduler = CfsScheduler::<u32, VirtualClock>::new();
-    Driver::new(scheduler, |i| Arc::new(CfsTask::new(i))).run();
-}
-
-#[test]
-fn sjf() {
-    let scheduler = SjfScheduler::<u32, VirtualClock>::new();
-    Driver::new(scheduler, |i| Arc::new(SjfTask::new(i))).run();
-}
-
-#[test]
-fn mlfq() {
-    let scheduler = MlfqScheduler::<u32, VirtualClock>::new();
-    Driver::new(scheduler, |i| Arc::new(MlfqTask::new(i))).run();
-}
+for_each_policy!(policies);
 
 /// Its tree has nodes of its own.
 #[test]

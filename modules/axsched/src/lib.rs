@@ -8,12 +8,8 @@
 //!
 //! | feature | policy |
 //! |---|---|
-//! | none, `sched_fifo` | first in, first out |
-//! | `sched_rr` | round robin; needs `axtask/preempt` |
-//! | `sched_cfs` | completely fair; needs `axtask/preempt` |
-//! | `sched_sjf` | shortest job first; needs `axtask/preempt` |
-//! | `sched_mlfq` | multi-level feedback queue; needs `axtask/preempt` |
-//! | `sched_pbg` | measured, then replayed; needs `axtask/preempt` unless every task yields or blocks |
+//! | none | first in, first out |
+//! | `sched_*` | the one of that name in [`axsched_ext::for_each_policy!`]; all but `sched_fifo` need `axtask/preempt`, `sched_pbg` unless every task yields or blocks |
 //! | `stock_fifo`, `stock_rr`, `stock_cfs` | the registry's `axsched` 0.3.1 as it is; the latter two need `axtask/sched-rr`, `axtask/sched-cfs` |
 
 #![no_std]
@@ -28,36 +24,10 @@ mod names;
 
 pub use names::*;
 
-// Two `sched_*` at once are refused by `axsched-ext` in the same way.
-macro_rules! refuse_both {
-    ($($a:literal and $b:literal;)*) => {$(
-        #[cfg(all(feature = $a, feature = $b))]
-        compile_error!(concat!(
-            "features `", $a, "` and `", $b, "` are both on: choose one policy per build"
-        ));
-    )*};
+// Two of ours at once are refused by `axsched-ext` as well, in the same words.
+macro_rules! refuse_beside_stock {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+        axsched_ext::refuse_two! { "stock_fifo" "stock_rr" "stock_cfs" $($feature)* }
+    };
 }
-
-refuse_both! {
-    "stock_fifo" and "stock_rr";
-    "stock_fifo" and "stock_cfs";
-    "stock_rr" and "stock_cfs";
-    "stock_fifo" and "sched_fifo";
-    "stock_fifo" and "sched_rr";
-    "stock_fifo" and "sched_cfs";
-    "stock_fifo" and "sched_sjf";
-    "stock_fifo" and "sched_mlfq";
-    "stock_fifo" and "sched_pbg";
-    "stock_rr" and "sched_fifo";
-    "stock_rr" and "sched_rr";
-    "stock_rr" and "sched_cfs";
-    "stock_rr" and "sched_sjf";
-    "stock_rr" and "sched_mlfq";
-    "stock_rr" and "sched_pbg";
-    "stock_cfs" and "sched_fifo";
-    "stock_cfs" and "sched_rr";
-    "stock_cfs" and "sched_cfs";
-    "stock_cfs" and "sched_sjf";
-    "stock_cfs" and "sched_mlfq";
-    "stock_cfs" and "sched_pbg";
-}
+axsched_ext::for_each_policy!(refuse_beside_stock);

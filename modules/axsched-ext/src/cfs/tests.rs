@@ -738,3 +738,8 @@ fn rule_11_a_line_carries_the_weight_of_those_who_are_ready_or_run() {
     bench.wake(&runs);
     assert_eq!(bench.scheduler.policy_mut().line().weight(), of(5) + of(7));
 }
+
+#[test]
+fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
+    bench::hits_main::<Policy>();
+}

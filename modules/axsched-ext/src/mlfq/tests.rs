@@ -329,3 +329,8 @@ fn a_level_is_empty_when_its_last_task_is_removed() {
     assert!(bench.scheduler.remove_task(&runs).is_some());
     assert_eq!(bench.scheduler.policy().occupied, 0);
 }
+
+#[test]
+fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
+    bench::hits_main::<P>();
+}

@@ -425,3 +425,8 @@ fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
     let due = VirtualClock::now().0 + PATIENCE * expected(&job);
     assert_eq!(job.state().key(), Key(due));
 }
+
+#[test]
+fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
+    bench::hits_main::<P>();
+}

@@ -1,11 +1,12 @@
 //! What the tests of layer 2 share: the registry's schedulers under our trait,
-//! random programs that shrink, and the bounds that the policies promise.
+//! random programs that shrink, and bounds that more than one scheduler promises.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use axsched_ext::conformance::{Beside, Load};
-use axsched_ext::model::{Config, CpuMask, MaxWait, Op, Program};
-use axsched_ext::{BaseScheduler, cfs, pbg, sjf};
+use axsched_ext::model::{Config, CpuMask, Failure, MaxWait, Op, Program, Report};
+use axsched_ext::{BaseScheduler, pbg, sjf};
 use proptest::prelude::*;
+use proptest::test_runner::{FileFailurePersistence, RngSeed};
 
 /// A scheduler of the registry's `axsched`, whose trait is ours by another name.
 pub struct Stock<S>(pub S);
@@ -47,7 +48,7 @@ pub fn each_other_once(load: &Load<'_>) -> MaxWait {
 
 /// Time for so many ticks, of which the last may come late: after what each task
 /// computes under a guard, and its switches.
-fn late_ticks(load: &Load<'_>, ticks: u64) -> u64 {
+pub fn late_ticks(load: &Load<'_>, ticks: u64) -> u64 {
     let config = load.config;
     let calls = 4 * (config.call_cost + config.switch_cost);
     ticks * config.tick_period + load.tasks * (load.longest_guarded + calls)
@@ -65,46 +66,6 @@ pub fn a_slice_each(load: &Load<'_>) -> MaxWait {
     }
 }
 
-/// CFS among tasks of equal weight.
-pub fn cfs_waits(load: &Load<'_>) -> MaxWait {
-    let ticks = match load.config.cpus {
-        1 => (load.tasks - 1) * (2 * cfs::GRANULARITY_TICKS + cfs::SLEEPER_CREDIT_TICKS + 1),
-        _ => 48 * load.tasks, // queues whose loads differ, and movers among them
-    };
-    let promised = load.config.preempt && !load.sets_priorities;
-    MaxWait {
-        time: promised.then(|| late_ticks(load, ticks)),
-        ..MaxWait::default()
-    }
-}
-
-/// SJF.
-pub fn sjf_waits(load: &Load<'_>) -> MaxWait {
-    let bound = || late_ticks(load, 2 * load.tasks);
-    MaxWait {
-        time: load.config.preempt.then(bound),
-        own_bursts: sjf::PATIENCE,
-        ..MaxWait::default()
-    }
-}
-
-/// The reset period of the MLFQ under test, in ticks.
-pub const RESET: u32 = 20;
-
-/// MLFQ.
-pub fn mlfq_waits(load: &Load<'_>) -> MaxWait {
-    let bound = || late_ticks(load, u64::from(RESET) + 2 * load.tasks);
-    MaxWait {
-        time: load.config.preempt.then(bound),
-        ..MaxWait::default()
-    }
-}
-
-/// FIFO: the job has the CPU to its end, after a round of the others.
-pub fn fifo_beside(beside: &Beside) -> Option<u64> {
-    Some(beside.job_ticks + beside.round_ticks())
-}
-
 /// RR: a round of the others after each slice of 5 ticks, the first of which may be
 /// short.
 pub fn rr_beside(beside: &Beside) -> Option<u64> {
@@ -120,22 +81,10 @@ pub fn planned_beside<const PLANNED: u64>(beside: &Beside) -> Option<u64> {
     Some(rr_beside(beside)? + followed)
 }
 
-/// CFS: an equal share, and the longest wait.
-pub fn cfs_beside(beside: &Beside) -> Option<u64> {
-    let wait = 2 * cfs::GRANULARITY_TICKS + cfs::SLEEPER_CREDIT_TICKS + 1;
-    Some(beside.job_ticks * (beside.yielders + 1) + wait * beside.yielders)
-}
-
 /// SJF: a round of the others past each due time.
 pub fn sjf_beside(beside: &Beside) -> Option<u64> {
     let past_due = (beside.job_ticks + 1) * (beside.round_ticks() + 1);
     Some(sjf::PATIENCE * beside.job_ticks + past_due)
-}
-
-/// MLFQ: an equal share of each level, and the longest wait.
-pub fn mlfq_beside(beside: &Beside) -> Option<u64> {
-    let tasks = beside.yielders + 1;
-    Some(beside.job_ticks * tasks + u64::from(RESET) + 2 * tasks)
 }
 
 /// Any steps that end under a correct scheduler: waiting is only for own
@@ -188,4 +137,36 @@ pub fn machine() -> impl Strategy<Value = Config> {
             ..Config::default()
         },
     )
+}
+
+fn fixed_or_given() -> u64 {
+    let given = std::env::var("PROPTEST_RNG_SEED").ok();
+    given.and_then(|seed| seed.parse().ok()).unwrap_or(2026)
+}
+
+pub fn proptest_config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        // The same programs on every run: what lands has been seen to pass. Look
+        // further with PROPTEST_RNG_SEED=n.
+        rng_seed: RngSeed::Fixed(fixed_or_given()),
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        ..ProptestConfig::default()
+    }
+}
+
+/// A bound that a policy promises; it holds for wakers as `axtask` has them.
+pub fn bounded(config: Config, main: &Program, bound: fn(&Load<'_>) -> MaxWait) -> Config {
+    let max_wait = bound(&Load::of(main, &config));
+    if config.wake_resched {
+        config
+    } else {
+        Config { max_wait, ..config }
+    }
+}
+
+pub fn passes(result: Result<Report, Box<Failure>>) -> Result<(), TestCaseError> {
+    result
+        .map(drop)
+        .map_err(|failure| TestCaseError::fail(failure.to_string()))
 }

@@ -1,0 +1,204 @@
+//! Layer 2: every policy of the list under the model of `axtask`. A new one is in it with its
+//! line in `selected.rs`; what it promises beyond the rules, and a trace of it, is
+//! `policy/<its module>.rs`.
+
+mod common;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::conformance::{Promises, check};
+use axsched_ext::model::{Config, Label, ModelTask, Op, Program, What, run};
+use axsched_ext::{BaseScheduler, for_each_policy};
+use common::{bounded, passes};
+use proptest::prelude::*;
+
+macro_rules! policies {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+        mod policy {
+            $(pub mod $module;)*
+        }
+        $(
+            mod $module {
+                use axsched_ext::*;
+                use axsched_ext::model::ModelTask;
+                use proptest::prelude::*;
+
+                use crate::common::{machine, program, proptest_config};
+                use crate::policy::$module::{TURNS, promises};
+
+                #[allow(dead_code, reason = "not every policy reads the time")]
+                type C = clock::VirtualClock;
+                type Scheduler<T> = $scheduler;
+
+                fn made(_cpu: usize) -> Scheduler<ModelTask> {
+                    <Scheduler<ModelTask>>::new()
+                }
+
+                #[test]
+                fn conforms() {
+                    crate::conforms(&promises(), crate::preempts(TURNS), made, $task::new);
+                }
+
+                #[test]
+                fn preempts_when_its_rules_say_so() {
+                    assert_eq!(crate::turns(made, $task::new), TURNS);
+                }
+
+                #[test]
+                fn a_task_that_is_removed_is_gone_and_no_other() {
+                    crate::removes(made(0), $task::new);
+                }
+
+                proptest! {
+                    #![proptest_config(proptest_config(150))]
+
+                    #[test]
+                    fn runs_any_program(config in machine(), main in program()) {
+                        crate::runs(config, &main, &promises(), made, $task::new)?;
+                    }
+                }
+            }
+        )*
+    };
+}
+
+for_each_policy!(policies);
+
+/// Whether there are more turns than tasks.
+fn preempts(turns: &str) -> bool {
+    turns.split(' ').count() > 3
+}
+
+/// Every rule of the suite holds, and it has not been for nothing.
+fn conforms<S, W>(
+    promises: &Promises,
+    preempts: bool,
+    made: impl FnMut(usize) -> S,
+    wrap: impl FnMut(ModelTask) -> W,
+) where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    let promises = Promises {
+        on_time: VirtualClock::set,
+        ..promises.clone()
+    };
+    let coverage = check(&promises, made, wrap).unwrap();
+    assert_eq!(coverage.rules, 27);
+    let enough = coverage.tasks > 2_000 && coverage.yields > 6_000 && coverage.wake_spins > 0;
+    assert!(enough, "{coverage:?}");
+    assert_eq!(coverage.preemptions > 200, preempts, "{coverage:?}");
+}
+
+/// A random program on a random machine, under the promised bound on waiting.
+fn runs<S, W>(
+    config: Config,
+    main: &Program,
+    promises: &Promises,
+    made: impl FnMut(usize) -> S,
+    wrap: impl FnMut(ModelTask) -> W,
+) -> Result<(), TestCaseError>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    let config = Config {
+        on_time: VirtualClock::set,
+        ..config
+    };
+    let config = bounded(config, main, promises.max_wait);
+    passes(run(&config, main, made, wrap))
+}
+
+/// Who has the CPU for how many ticks, turn by turn, while two long tasks want it and
+/// a short one comes after 40 ticks. `main` and gc are left out.
+fn turns<S, W>(made: impl FnMut(usize) -> S, wrap: impl FnMut(ModelTask) -> W) -> String
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    let config = Config {
+        tick_period: 1_000,
+        on_time: VirtualClock::set,
+        trace_events: usize::MAX,
+        ..Config::default()
+    };
+    let long = |name| Op::Spawn(Program::new(name, [Op::Run(30_500)]));
+    let short = Op::Spawn(Program::new("s", [Op::Run(2_500)]));
+    let ops = [Op::PreemptOff, long("a"), long("b"), Op::PreemptOn];
+    let main = ops.into_iter().chain([Op::Sleep(40_000), short]);
+    let report = run(&config, &Program::new("main", main), made, wrap).unwrap();
+    let mut turns: Vec<(Label, u64)> = Vec::new();
+    for event in report.trace.events {
+        match event.what {
+            What::Dispatched => turns.push((event.task, 0)),
+            What::Ticked(_) => turns.last_mut().unwrap().1 += 1,
+            _ => {}
+        }
+    }
+    turns.retain(|(task, _)| task.name.len() == 1);
+    turns.dedup_by(|next, turn| {
+        next.0 == turn.0 && {
+            turn.1 += next.1;
+            true
+        }
+    });
+    let turns = turns
+        .iter()
+        .map(|(task, ticks)| format!("{}{ticks}", task.name));
+    turns.collect::<Vec<_>>().join(" ")
+}
+
+/// Takes ready tasks out in every place that a policy has for them.
+fn removes<S, W>(mut scheduler: S, wrap: impl Fn(ModelTask) -> W)
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    VirtualClock::set(0);
+    let tasks = [1, 2, 3].map(|id| Arc::new(wrap(ModelTask::new(id, "t"))));
+    tasks
+        .iter()
+        .for_each(|task| scheduler.add_task(task.clone()));
+    let removes = |scheduler: &mut S, task: &Arc<W>| {
+        let removed = scheduler.remove_task(task);
+        assert!(removed.iter().all(|removed| Arc::ptr_eq(removed, task)));
+        removed.is_some()
+    };
+    let running = scheduler.pick_next_task().unwrap();
+    let [first, second] = tasks
+        .iter()
+        .filter(|task| !Arc::ptr_eq(task, &running))
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("it picked another task than the three");
+    };
+    assert!(!removes(&mut scheduler, &running), "it runs");
+    assert!(removes(&mut scheduler, first), "it is ready");
+    assert!(!removes(&mut scheduler, first), "it is gone");
+    assert!(removes(&mut scheduler, second), "the last one");
+    let goes_on = |scheduler: &mut S, preempt| {
+        scheduler.put_prev_task(running.clone(), preempt);
+        let next = scheduler.pick_next_task();
+        assert!(next.is_some_and(|next| Arc::ptr_eq(&next, &running)));
+    };
+    // Nobody is left but the one that runs, and one that yields.
+    for _ in 0..20 {
+        VirtualClock::advance(1_000);
+        if scheduler.task_tick(&running) {
+            goes_on(&mut scheduler, true);
+        }
+    }
+    goes_on(&mut scheduler, false);
+    scheduler.put_prev_task(running.clone(), false);
+    assert!(removes(&mut scheduler, &running), "it has yielded");
+    assert!(scheduler.pick_next_task().is_none(), "nobody is left");
+    scheduler.put_prev_task(first.clone(), false);
+    let back = scheduler.pick_next_task();
+    assert!(
+        back.is_some_and(|task| Arc::ptr_eq(&task, first)),
+        "it may come back"
+    );
+}
