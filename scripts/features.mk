@@ -6,10 +6,10 @@
 #      POLICY                       the scheduling policy among them, or nothing
 #      UPSTREAM_LIST                the features of ArceOS among them
 
-# The one list of policies; a new policy is added here and nowhere else in the
-# scripts. stock_* is the registry's own crate, for comparison.
-POLICIES := sched_fifo sched_rr sched_cfs sched_sjf sched_mlfq sched_pbg \
-            sched_pbg_coop stock_fifo stock_rr stock_cfs
+# The policies are the features of sched-tests-common that are called so, in the order in
+# which its manifest has them, which is that of rows in tables, too. stock_* is the registry's
+# own crate, for comparison.
+POLICIES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\(\(sched\|stock\)_[a-z0-9_]*\) *=.*/\1/p' apps/sched-tests/common/Cargo.toml)
 # Those that measure and replay: their names begin so.
 PBG_POLICIES := $(filter sched_pbg%,$(POLICIES))
 

@@ -41,10 +41,10 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
-# A policy is a feature of what the app depends on, sched-tests-common, or of the app itself
-# if its manifest names it; so is a disk, so that the lock file knows what that needs.
+# A policy is a feature of what the app depends on, sched-tests-common; of the app itself only
+# if its manifest names it, as that of a program without sched-tests-common must. So is a disk.
 APP_FEATURES := $(POLICY) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace)
-MANIFEST_FEATURES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z_]*\) *=.*/\1/p' $(A)/Cargo.toml)
+MANIFEST_FEATURES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z0-9_]*\) *=.*/\1/p' $(A)/Cargo.toml)
 OWN_FEATURES := $(filter $(APP_FEATURES),$(MANIFEST_FEATURES))
 ifneq ($(PLAIN),)
   NO_USE := $(call set-of,SCALE TICK_PHASE TRACE BLK PBG_BASE PBG_PROFILE,$(ANYWHERE))

@@ -12,7 +12,8 @@
 #      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
 #      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that
 #                they name: written, or compared
-#      lab-list  the policies, apps and architectures; asked by schedlab
+#      lab-list  the policies, apps and architectures, and of each policy of ours the
+#                title: the first line of its file; asked by schedlab
 #      lab-tools the versions that results depend on; asked by schedlab
 
 LAB     ?=
@@ -26,6 +27,8 @@ GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
 GANTT_OTHERS   = $(filter-out $(POLICIES),$(FEATURE_LIST))
 GANTT_NAME     = $(notdir $(A:%/=%))-$(ARCH)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(addprefix -,$(filter real,$(TIMING)))
 GANTT_OUT     ?= target/gantt/$(GANTT_NAME).svg
+# Where the policies are.
+LIBRARY = modules/axsched-ext/src
 # Not spelt out in the recipe, or a dry run would not be dry.
 GANTT_RUN      = $(MAKE) --no-print-directory run TRACE=y
 ifneq ($(filter gantt,$(MAKECMDGOALS)),)
@@ -130,6 +133,7 @@ lab-list:
 	@echo policies $(POLICIES)
 	@echo apps $(LAB_APPS)
 	@echo arches $(ARCHES)
+	@$(foreach policy,$(patsubst sched_%,%,$(filter sched_%,$(POLICIES))),$(foreach file,$(wildcard $(LIBRARY)/$(policy).rs $(LIBRARY)/$(policy)/mod.rs),sed -n '1s|^//! \(.*\)\.$$|title $(policy) \1|p' $(file);))
 
 lab-tools:
 	@$(RUSTC) --version

@@ -21,11 +21,18 @@ case $name in
         fail "$1" "a package cannot be called $name; allowed is another name" ;;
 esac
 
+# An app that depends on axsched itself names the policies itself, as sched-tests-common does,
+# but for what it asks of axtask: that it knows through axstd.
+policies() {
+    sed -n '/^\[features\]/,/^\[[^f]/{/^\(sched\|stock\)_/{s|"axtask/preempt"|"axstd/sched-rr"|;s|"axtask/|"axstd/|;p}}' \
+        apps/sched-tests/common/Cargo.toml
+}
+
 # Whole or not at all: half an app is in everybody's way.
 new=target/new.$$
 mkdir -p "$new/src" "${folder%/*}"
 trap 'rm -rf "$new"' EXIT
-sed "s/@NAME@/$name/" "$template/Cargo.toml" >"$new/Cargo.toml"
+sed -e "s/@NAME@/$name/" -e '/^@POLICIES@$/{r '<(policies) -e 'd}' "$template/Cargo.toml" >"$new/Cargo.toml"
 cp "$template/main.rs" "$new/src/main.rs"
 mv -T "$new" "$folder"
 echo "new: $folder is there, $(cat "$folder/Cargo.toml" "$folder/src/main.rs" | wc -l) lines; next:

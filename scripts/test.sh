@@ -18,8 +18,11 @@ export PROFILE_OUT= # what the user has kept stays as it is
 readonly ARCHES=(x86_64 riscv64 aarch64)
 read -ra policies <<<"${POLICIES:?}"
 # What each policy calls itself in ArceOS's boot log.
-declare -rA NAMES=([sched_fifo]=FIFO [sched_rr]=RR [sched_cfs]=CFS [sched_sjf]=SJF [sched_mlfq]=MLFQ
-    [sched_pbg]=PBG [sched_pbg_coop]=PBG [stock_fifo]=FIFO [stock_rr]='Round-robin' [stock_cfs]='Completely Fair')
+declare -A NAMES=([stock_fifo]=FIFO [stock_rr]='Round-robin' [stock_cfs]='Completely Fair')
+for policy in "${policies[@]}"; do # ours: sched_rr is RR, and sched_pbg_coop PBG
+    short=${policy#sched_} short=${short%%_*}
+    : "${NAMES[$policy]:=${short^^}}"
+done
 
 logs=target/test
 rm -rf "$logs"
@@ -121,7 +124,6 @@ quotes() { # quotes PAGE LANGUAGE FILE: the page's blocks in it, from its second
 }
 quotes_template() {
     quotes docs/your-program.md rust scripts/template/plain/main.rs
-    quotes docs/your-program.md toml scripts/template/plain/Cargo.toml
 }
 
 # --- Profiles ---------------------------------------------------------------
@@ -429,6 +431,7 @@ joins_plain() {
     local measured replayed
     copied_tree "$logs/joins-plain"
     make new A=apps/mine/echo KIND=plain
+    quotes docs/your-program.md toml apps/mine/echo/Cargo.toml
     (($(cat apps/mine/echo/Cargo.toml apps/mine/echo/src/main.rs | wc -l) < 85))
     make run A=echo FEATURES=sched_pbg | show >target/out
     read -r measured replayed < <(sed -n 's/^done after \([0-9]*\)[.0-9]*ms on average; by the plan, after \([0-9]*\)[.0-9]*ms$/\1 \2/p' target/out)

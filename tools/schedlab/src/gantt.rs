@@ -11,14 +11,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     Verdict,
-    cli::GanttArgs,
+    cli::{GanttArgs, TreeArgs},
     output::{count, print_line},
+    project::{Project, Titles},
     record::{RunLine, parse_traced},
     store::write,
 };
 use chart::{Chart, Traced};
 
-pub fn gantt(args: &GanttArgs) -> Result<Verdict> {
+pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
     if args.out.extension() != Some(OsStr::new("svg")) {
         bail!(
             "--out {}: expected a name that ends in .svg",
@@ -36,7 +37,13 @@ pub fn gantt(args: &GanttArgs) -> Result<Verdict> {
     if !args.long {
         chart::leave_out_measuring(&mut all);
     }
-    let chart = Chart::new(&all);
+    // A console may lie anywhere: without a project around, a policy has its name alone.
+    let titles = match Project::find(tree) {
+        Ok(project) => project.lists()?.titles,
+        Err(error) if tree.project.is_some() => return Err(error),
+        Err(_) => Titles::new(),
+    };
+    let chart = Chart::new(&all, &titles);
     let picture = draw::picture(&chart);
     write(&args.out.with_extension("png"), picture.png()?)?;
     write(&args.out, picture.svg()?)?;

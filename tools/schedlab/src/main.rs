@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::compare(&cli.tree, options),
         Command::Waits(options) => waits::waits(options),
         Command::Docs(options) => docs::docs(options),
-        Command::Gantt(options) => gantt::gantt(options),
+        Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Profile(command) => profile::profile(command),
     };
     match verdict {

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-pub use lists::{App, Cell, Lists};
+pub use lists::{App, Cell, Lists, Titles};
 pub use names::short;
 
 use crate::cli::TreeArgs;

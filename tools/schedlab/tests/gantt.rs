@@ -53,7 +53,7 @@ fn the_phases_of_all_files_are_drawn() {
     assert!(end.out.contains("2 panels"), "{end:?}");
     assert!(lab.exists("charts/a.png"));
     let svg = lab.read("charts/a.svg");
-    assert!(svg.contains("Round robin (rr)") && svg.contains("(pbg, replay)"));
+    assert!(svg.contains("RR: in turn (rr)") && svg.contains("(pbg, replay)"));
     assert!(!svg.contains("(pbg, measure)"));
     let (lab, _) = gantt(&files, "charts/a.svg");
     let again = lab.read("charts/a.svg");

@@ -1,6 +1,9 @@
 //! What is drawn: panels of rows, and how much of each column of pixels is a task's.
 
-use crate::record::{Phase, TaskLine, TraceLine};
+use crate::{
+    project::Titles,
+    record::{Phase, TaskLine, TraceLine},
+};
 
 pub type Traced = (Phase, Vec<TraceLine>);
 
@@ -56,9 +59,10 @@ pub fn leave_out_measuring(all: &mut Vec<Traced>) {
 
 impl Chart {
     /// Of at least one phase; all are of one app and setting.
-    pub fn new(all: &[Traced]) -> Self {
+    pub fn new(all: &[Traced], titles: &Titles) -> Self {
         let run = &all[0].0.run;
-        let panels: Vec<_> = all.iter().map(Panel::new).collect();
+        let panel = |traced| Panel::new(traced, titles);
+        let panels: Vec<_> = all.iter().map(panel).collect();
         let rows = panels.iter().flat_map(|panel| &panel.rows);
         Self {
             title: format!("When each task had the CPU: {} on {}", run.app, run.arch),
@@ -81,9 +85,9 @@ impl Chart {
 }
 
 impl Panel {
-    fn new((phase, traces): &Traced) -> Self {
+    fn new((phase, traces): &Traced, titles: &Titles) -> Self {
         Self {
-            title: title(&phase.run.sched, &phase.run.phase),
+            title: title(&phase.run.sched, &phase.run.phase, titles),
             average_ns: phase.run.avg_turnaround_ns,
             rows: phase.tasks.iter().zip(traces).map(Row::new).collect(),
         }
@@ -171,25 +175,21 @@ pub fn blocks(shares: &[f64], full: i32) -> Vec<(i32, i32, i32)> {
     blocks
 }
 
-/// A policy's name in words, as far as they are known here, and its name.
-fn title(sched: &str, phase: &str) -> String {
+/// What the policy is, where that is known, and its name; and the phase where there are several.
+fn title(sched: &str, phase: &str, titles: &Titles) -> String {
+    let name = if phase == "run" {
+        sched.to_owned()
+    } else {
+        format!("{sched}, {phase}")
+    };
     let (stock, short) = match sched.strip_prefix("stock-") {
-        Some(short) => ("Stock axsched: ", short),
+        Some(short) => ("Stock axsched's ", short),
         None => ("", sched),
     };
-    let words = match (short, phase) {
-        ("fifo", _) => "First in, first out",
-        ("rr", _) => "Round robin",
-        ("cfs", _) => "Completely fair",
-        ("sjf", _) => "Shortest job first",
-        ("mlfq", _) => "Multi-level feedback queue",
-        ("pbg", "measure") => "PBG, measuring",
-        ("pbg", "replay") => "PBG, following its plan",
-        _ => return format!("{sched}, {phase}"),
-    };
-    let phase = if phase == "run" { "" } else { phase };
-    let comma = if phase.is_empty() { "" } else { ", " };
-    format!("{stock}{words} ({sched}{comma}{phase})")
+    match titles.get(short) {
+        Some(title) => format!("{stock}{title} ({name})"),
+        None => name,
+    }
 }
 
 #[cfg(test)]
@@ -280,7 +280,10 @@ pub mod tests {
 
     #[test]
     fn a_chart_says_what_it_is_about() {
-        let chart = Chart::new(&three_phases());
+        let known: Titles = [("rr", "RR: in turn"), ("pbg", "PBG: by a plan")]
+            .map(|(policy, title)| (policy.to_owned(), title.to_owned()))
+            .into();
+        let chart = Chart::new(&three_phases(), &known);
         assert_eq!(
             chart.title,
             "When each task had the CPU: realtime on x86_64"
@@ -290,16 +293,17 @@ pub mod tests {
         assert_eq!(
             titles,
             [
-                "Round robin (rr)",
-                "PBG, measuring (pbg, measure)",
-                "PBG, following its plan (pbg, replay)"
+                "RR: in turn (rr)",
+                "PBG: by a plan (pbg, measure)",
+                "PBG: by a plan (pbg, replay)"
             ]
         );
         assert_eq!(
-            title("stock-cfs", "run"),
-            "Stock axsched: Completely fair (stock-cfs)"
+            title("stock-rr", "run", &known),
+            "Stock axsched's RR: in turn (stock-rr)"
         );
-        assert_eq!(title("lottery", "run"), "lottery, run");
+        assert_eq!(title("lottery", "run", &known), "lottery");
+        assert_eq!(title("lottery", "replay", &known), "lottery, replay");
         assert_eq!(chart.panels[1].average_ns, 3_500_000);
         assert_eq!(chart.panels[1].rows[0].turnaround_ns, 7_000_000);
     }

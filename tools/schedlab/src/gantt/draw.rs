@@ -249,6 +249,7 @@ fn pale(RGBColor(r, g, b): RGBColor) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::project::Titles;
     use crate::{
         draw::{
             PNG_SCALE,
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_chart_says_everything() {
-        let chart = Chart::new(&three_phases());
+        let chart = Chart::new(&three_phases(), &Titles::new());
         let svg = picture(&chart).svg().unwrap();
         for text in [
             "When each task had the CPU: realtime on x86_64",
@@ -285,10 +286,10 @@ mod tests {
     #[test]
     fn no_text_is_on_another() {
         for average_ns in (0..=7_000_000).step_by(250_000) {
-            let mut chart = Chart::new(&three_phases());
+            let mut chart = Chart::new(&three_phases(), &Titles::new());
             chart.panels[0].average_ns = average_ns;
             if average_ns % 500_000 == 0 {
-                let rows = Chart::new(&vec![three_phases().remove(0); 9]).panels;
+                let rows = Chart::new(&vec![three_phases().remove(0); 9], &Titles::new()).panels;
                 chart.panels[0].rows = rows.into_iter().flat_map(|p| p.rows).collect();
             }
             assert_legible(&picture(&chart).svg().unwrap());
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_where_its_time_is() {
-        let chart = Chart::new(&three_phases());
+        let chart = Chart::new(&three_phases(), &Titles::new());
         let picture = Pixels::of(&picture(&chart).png().unwrap());
         assert_eq!(picture.width as i32, WIDTH * PNG_SCALE);
         assert_eq!(picture.height as i32, height(&chart) * PNG_SCALE);

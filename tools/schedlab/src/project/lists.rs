@@ -1,10 +1,10 @@
 //! The policies, apps and architectures that make knows, and a choice of them.
 
-use std::{fmt, path::Path};
+use std::{collections::BTreeMap, fmt, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-use super::names::{order, short};
+use super::names::short;
 use crate::cli::SelectArgs;
 
 /// An app of the project.
@@ -38,7 +38,11 @@ pub struct Lists {
     pub policies: Vec<String>,
     pub apps: Vec<App>,
     pub arches: Vec<String>,
+    /// What a policy is, by its name in result lines; of ours.
+    pub titles: Titles,
 }
+
+pub type Titles = BTreeMap<String, String>;
 
 impl Lists {
     /// Reads what `make lab-list` prints: a name and words on each line.
@@ -66,13 +70,16 @@ impl Lists {
                 .to_owned();
             Ok(App { name, folder })
         };
-        let mut policies = words("policies")?;
-        policies.sort_by(|a, b| order(&short(a), &short(b)));
+        let titles = text.lines().filter_map(|line| {
+            let (policy, title) = line.strip_prefix("title ")?.split_once(' ')?;
+            Some((policy.to_owned(), title.to_owned()))
+        });
         let apps = words("apps")?.into_iter().map(app).collect::<Result<_>>()?;
         Ok(Self {
-            policies,
+            policies: words("policies")?,
             apps,
             arches: words("arches")?,
+            titles: titles.collect(),
         })
     }
 
@@ -94,6 +101,7 @@ impl Lists {
                 app.name.clone()
             })?,
             arches: choose("--arch", &self.arches, &wanted.arch, arch, String::clone)?,
+            titles: self.titles.clone(),
         })
     }
 
@@ -134,7 +142,7 @@ fn choose<T: Clone>(
 mod tests {
     use super::*;
 
-    const TEXT: &str = "policies stock_rr sched_pbg sched_rr\napps apps/a/realtime apps/b/yield\narches x86_64 riscv64\n";
+    const TEXT: &str = "policies sched_rr sched_pbg stock_rr\napps apps/a/realtime apps/b/yield\narches x86_64 riscv64\ntitle rr RR: in turn\n";
 
     fn select(policy: &[&str], app: &[&str], arch: &[&str]) -> Result<Vec<String>> {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
@@ -183,6 +191,13 @@ mod tests {
             message(select(&[], &["nope"], &[])),
             "--app nope: expected some of realtime yield"
         );
+    }
+
+    #[test]
+    fn a_policy_may_have_a_title() {
+        let lists = Lists::parse(TEXT).unwrap();
+        assert_eq!(lists.titles.get("rr").unwrap(), "RR: in turn");
+        assert_eq!(lists.titles.len(), 1);
     }
 
     #[test]
