@@ -36,6 +36,8 @@ pub mod event;
 pub mod fifo;
 pub mod mlfq;
 pub mod ordered;
+#[cfg(test)]
+mod pace; // the first policy of docs/new-policy.md
 pub mod pbg;
 mod queue;
 pub mod rr;

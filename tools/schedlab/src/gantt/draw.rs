@@ -265,8 +265,8 @@ mod tests {
         for text in [
             "When each task had the CPU: realtime on x86_64",
             "1 CPU, icount time (1 ns is 1 instruction), scale 1",
-            "Round robin (rr)",
-            "PBG, following its plan (pbg, replay)",
+            ">\nrr\n</text>",
+            ">\npbg, replay\n</text>",
             "average turnaround 3.0 ms",
             "average turnaround 0.1 ms",
             "turnaround, ms",

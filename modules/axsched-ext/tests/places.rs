@@ -1,0 +1,190 @@
+//! What `docs/new-policy.md` says of the tree is so: the places that it names know every policy,
+//! no other has a list of policies, and its first policy is the one that is tested.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use axsched_ext::for_each_policy;
+
+const PAGE: &str = "docs/new-policy.md";
+const FIRST_POLICY: &str = "modules/axsched-ext/src/pace.rs";
+
+/// Files that name some policies for what they are, of which a new one need be none.
+const NO_LISTS: [(&str, &str); 6] = [
+    (
+        "modules/axsched-ext/tests/model.rs",
+        "what the model is held against",
+    ),
+    (
+        "modules/axsched-ext/tests/places.rs",
+        "what a list looks like",
+    ),
+    ("scripts/test.sh", "cases of a policy or a few"),
+    (
+        "tools/schedlab/src/compare/draw.rs",
+        "a chart of made-up rows",
+    ),
+    ("tools/schedlab/src/compare/render.rs", "a table of them"),
+    ("tools/schedlab/src/compare/table.rs", "made-up rows"),
+];
+
+macro_rules! names {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+        [$(stringify!($module)),*]
+    };
+}
+const NAMES: &[&str] = &for_each_policy!(names);
+
+fn tree() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(tree().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Which policies the text names, as a feature, a module, a type or by the name alone.
+fn named(text: &str) -> BTreeSet<&'static str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let plain = words.map(|word| {
+        let word = word.to_ascii_lowercase();
+        let suffix = ["scheduler", "task"].into_iter();
+        let stem = suffix.fold(&*word, |word, end| word.strip_suffix(end).unwrap_or(word));
+        stem.to_owned()
+    });
+    let words: BTreeSet<String> = plain.collect();
+    NAMES
+        .iter()
+        .copied()
+        .filter(|name| words.contains(*name))
+        .collect()
+}
+
+/// Whether all policies are named, or four of them within four lines: names that stand
+/// together are a list, be it complete or not. Comments are for people and do not count.
+fn is_list(text: &str) -> bool {
+    let is_comment = |line: &&str| ["//", "#!", "# "].iter().any(|mark| line.starts_with(mark));
+    let code: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !is_comment(line) && !line.is_empty())
+        .map(|line| line.split(" // ").next().unwrap_or(line))
+        .collect();
+    let together = |from| named(&code[from..code.len().min(from + 4)].join("\n")).len() >= 4;
+    named(&code.join("\n")).len() == NAMES.len() || (0..code.len()).any(together)
+}
+
+/// The places of the page's table.
+fn places() -> Vec<String> {
+    let page = read(PAGE);
+    let section = page.split("\n## The places\n").nth(1).expect("a section");
+    let rows = section
+        .lines()
+        .take_while(|line| !line.starts_with("## "))
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    rows.map(|(path, _)| path.to_owned()).collect()
+}
+
+/// All sources but those of the user's own apps.
+fn sources() -> Vec<String> {
+    let mut files = Vec::new();
+    let roots = [
+        ".github",
+        "Cargo.toml",
+        "Makefile",
+        "apps/sched-tests",
+        "modules",
+        "scripts",
+        "tools",
+    ];
+    let mut open: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+    while let Some(path) = open.pop() {
+        let at = tree().join(&path);
+        if at.is_symlink() || path.ends_with("target") || path.ends_with("corpus") {
+            continue;
+        }
+        if at.is_dir() {
+            let entries = fs::read_dir(&at).unwrap().map(Result::unwrap);
+            open.extend(entries.map(|entry| path.join(entry.file_name())));
+        } else if path.extension().is_none_or(|end| end != "md") {
+            files.push(path.to_str().unwrap().to_owned());
+        }
+    }
+    assert!(files.len() > 100, "the tree is not where it was: {files:?}");
+    files
+}
+
+#[test]
+fn the_places_of_the_page_know_every_policy() {
+    let places = places();
+    assert!(places.len() >= 5, "{places:?}");
+    for place in &places {
+        let Some((folder, rest)) = place.split_once("<policy>") else {
+            let found = named(&read(place));
+            let missing: Vec<_> = NAMES.iter().filter(|name| !found.contains(*name)).collect();
+            assert!(missing.is_empty(), "{place} does not name {missing:?}");
+            continue;
+        };
+        for name in NAMES {
+            let file = format!("{folder}{name}{rest}");
+            let room = file.replace(".rs", "/mod.rs");
+            let there = [&file, &room].map(|path| tree().join(path).is_file());
+            assert!(there.contains(&true), "{file} is not there, nor {room}");
+        }
+    }
+}
+
+#[test]
+fn no_other_place_has_a_list_of_policies() {
+    let places = places();
+    let is_place = |file: &str| places.iter().any(|place| place == file);
+    let is_known = |file: &str| NO_LISTS.iter().any(|(known, _)| *known == file);
+    let is_text_of = |file: &str, is: fn(&str) -> bool| {
+        fs::read_to_string(tree().join(file)).is_ok_and(|text| is(&text))
+    };
+    let (lists, others): (Vec<_>, Vec<_>) = sources()
+        .into_iter()
+        .partition(|file| is_text_of(file, is_list));
+    let more: Vec<_> = lists
+        .iter()
+        .filter(|file| !is_place(file) && !is_known(file))
+        .collect();
+    assert!(
+        more.is_empty(),
+        "{more:?}: let them read the list of policies, or {PAGE} name them"
+    );
+    let less: Vec<_> = others.iter().filter(|file| is_known(file)).collect();
+    assert!(less.is_empty(), "no exceptions any more: {less:?}");
+}
+
+#[test]
+fn a_list_is_known_as_one() {
+    for list in [
+        "policy: [sched_fifo, sched_rr, sched_cfs, stock_fifo, sched_pbg]",
+        "files=(task fifo rr cfs/line\n  sjf pbg/mod)",
+        "removes::<Fifo<T>>();\nremoves::<Rr<T, 5>>();\nremoves::<CfsTask>();\nSjfScheduler::new();",
+    ] {
+        assert!(is_list(list), "{list}");
+    }
+    for no_list in [
+        "for policy in sched_cfs sched_sjf sched_rr; do",
+        "// fifo rr cfs sjf mlfq pbg",
+        "# fifo rr cfs sjf mlfq pbg",
+        "fifo rr\n1\n2\n3\n4\ncfs sjf",
+    ] {
+        assert!(!is_list(no_list), "{no_list}");
+    }
+}
+
+/// Blocks of Rust in the page are parts of the file, to the letter.
+#[test]
+fn the_first_policy_is_the_one_that_is_tested() {
+    let (page, file) = (read(PAGE), read(FIRST_POLICY));
+    let blocks: Vec<_> = page.split("```rust\n").skip(1).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let code = block.split("```").next().unwrap();
+        assert!(file.contains(code), "not in {FIRST_POLICY}:\n{code}");
+    }
+}
