@@ -1,0 +1,172 @@
+//! Where all the CPU time of a phase went.
+
+use core::fmt;
+
+use crate::RunLine;
+
+/// The CPU time of a phase, from its start until the work of the last task was done, of all
+/// CPUs together.
+///
+/// The parts are measured one by one, so that their sum says whether the instrument
+/// missed something: [`closes`](Self::closes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The tasks of the workload, until their work was done: their rows together.
+    pub tasks_run_ns: u64,
+    /// Main, which submits the tasks and waits for them.
+    pub main_run_ns: u64,
+    /// The kernel's `gc`, which reclaims ended tasks.
+    pub gc_run_ns: u64,
+    /// The rest: what tasks need to begin and to end, and the kernel's other helpers.
+    pub rest_run_ns: u64,
+    /// The time in which a CPU had nothing to do.
+    pub idle_ns: u64,
+    /// From the start of the phase to the end of the last task's work.
+    pub makespan_ns: u64,
+    /// How many CPUs there were.
+    pub cpus: u32,
+    /// Whether time is counted instructions.
+    pub is_counted: bool,
+}
+
+/// How far the parts may be from CPUs × makespan, in % of it.
+pub const TOLERANCE_PERCENT: u64 = 1;
+
+/// How far they may be in any case, for each CPU: the account ends with the last task's
+/// work, and knows what that task needs to end. In real time the host may take a CPU away
+/// just there.
+const OFF_COUNTED_NS: u64 = 20_000;
+const OFF_REAL_NS: u64 = 1_000_000;
+
+/// A key of the account that a line lacks. Lines of before there was an account have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAccount(pub &'static str);
+
+impl fmt::Display for NoAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(key) = self;
+        write!(f, "expected an account of the CPU time, found no {key}")
+    }
+}
+
+impl core::error::Error for NoAccount {}
+
+impl Account {
+    /// The account of a phase.
+    pub fn of(run: &RunLine) -> Result<Self, NoAccount> {
+        Ok(Self {
+            tasks_run_ns: run.tasks_run_ns.ok_or(NoAccount("tasks_run_ns"))?,
+            main_run_ns: run.main_run_ns.ok_or(NoAccount("main_run_ns"))?,
+            gc_run_ns: run.gc_run_ns.ok_or(NoAccount("gc_run_ns"))?,
+            rest_run_ns: run.rest_run_ns.ok_or(NoAccount("rest_run_ns"))?,
+            idle_ns: run.idle_ns.ok_or(NoAccount("idle_ns"))?,
+            makespan_ns: run.makespan_ns,
+            cpus: run.context.smp,
+            is_counted: run.is_counted(),
+        })
+    }
+
+    /// What there was: CPUs × makespan.
+    pub fn available_ns(&self) -> u128 {
+        u128::from(self.cpus) * u128::from(self.makespan_ns)
+    }
+
+    /// The sum of all parts.
+    pub fn sum_ns(&self) -> u128 {
+        u128::from(self.tasks_run_ns) + self.outside_ns() + u128::from(self.idle_ns)
+    }
+
+    /// What ran and was none of the tasks: main, `gc` and the rest.
+    pub fn outside_ns(&self) -> u128 {
+        [self.main_run_ns, self.gc_run_ns, self.rest_run_ns]
+            .into_iter()
+            .map(u128::from)
+            .sum()
+    }
+
+    /// Whether the parts add up to what there was, within [`TOLERANCE_PERCENT`] and a few
+    /// microseconds for each CPU.
+    pub fn closes(&self) -> bool {
+        let tolerance = self.available_ns() * u128::from(TOLERANCE_PERCENT);
+        let off = self.per_cpu_ns(OFF_COUNTED_NS, OFF_REAL_NS);
+        self.sum_ns().abs_diff(self.available_ns()) * 100 <= tolerance + off * 100
+    }
+
+    /// `counted` or `real`, by the clock, for each CPU.
+    pub fn per_cpu_ns(&self, counted: u64, real: u64) -> u128 {
+        u128::from(self.cpus) * u128::from(if self.is_counted { counted } else { real })
+    }
+
+    /// `part_ns` in per cent of what there was.
+    pub fn percent(&self, part_ns: u128) -> f64 {
+        match self.available_ns() {
+            0 => 0.0,
+            available => part_ns as f64 * 100.0 / available as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    const ACCOUNT: Account = Account {
+        tasks_run_ns: 90_000_000,
+        main_run_ns: 300_000,
+        gc_run_ns: 600_000,
+        rest_run_ns: 100_000,
+        idle_ns: 9_000_000,
+        makespan_ns: 100_000_000,
+        cpus: 1,
+        is_counted: true,
+    };
+
+    #[test]
+    fn an_account_closes_if_its_parts_add_up() {
+        assert_eq!(ACCOUNT.sum_ns(), 100_000_000);
+        assert!(ACCOUNT.closes());
+        for (is_counted, off) in [(true, OFF_COUNTED_NS), (false, OFF_REAL_NS)] {
+            for (idle_ns, closes) in [
+                (8_000_000 - off, true),
+                (8_000_000 - off - 1, false),
+                (10_000_000 + off, true),
+                (10_000_000 + off + 1, false),
+            ] {
+                let account = Account {
+                    idle_ns,
+                    is_counted,
+                    ..ACCOUNT
+                };
+                assert_eq!(account.closes(), closes, "{account:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_cpus_count() {
+        let two = Account {
+            cpus: 2,
+            idle_ns: 109_000_000,
+            ..ACCOUNT
+        };
+        assert_eq!(two.available_ns(), 200_000_000);
+        assert!(two.closes());
+        assert!(!Account { cpus: 1, ..two }.closes());
+        assert_eq!(two.percent(two.outside_ns()), 0.5);
+        assert_eq!(two.per_cpu_ns(3, 4), 6);
+    }
+
+    #[test]
+    fn a_line_without_an_account_says_so() {
+        let run = RunLine {
+            tasks_run_ns: Some(1),
+            ..RunLine::default()
+        };
+        assert_eq!(
+            Account::of(&run).map_err(|error| error.to_string()),
+            Err("expected an account of the CPU time, found no main_run_ns".into())
+        );
+    }
+}

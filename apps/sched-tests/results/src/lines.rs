@@ -1,0 +1,181 @@
+//! The lines of a phase and their keys, in the order in which they are written.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{COUNTED, Kind, ResultLine, TickPhase};
+
+/// The keys that every line of a phase begins with.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Context {
+    /// The application.
+    pub app: String,
+    /// The guest's architecture: `x86_64`, `riscv64`, `aarch64` or `loongarch64`.
+    pub arch: String,
+    /// The number of CPUs, 1 to 8.
+    pub smp: u32,
+    /// The policy, as the image was built: `rr`, `pbg-coop`, `stock-cfs`.
+    pub sched: String,
+    /// The phase: `run`; under PBG `measure` and `replay`, in `cost` also `idle`.
+    pub phase: String,
+}
+
+/// One task in one phase.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct TaskLine {
+    /// Of which phase.
+    #[serde(flatten)]
+    pub context: Context,
+    /// The task's name, unique in its phase.
+    pub task: String,
+    /// When it was about to be spawned, or for a late arrival when that was due.
+    pub submit_ns: u64,
+    /// When it first got a CPU, not before `submit_ns`.
+    pub first_run_ns: u64,
+    /// When its work was done, not before `first_run_ns`.
+    pub finish_ns: u64,
+    /// `finish_ns` − `submit_ns`.
+    pub turnaround_ns: u64,
+    /// How long it was on a CPU, at most `turnaround_ns`.
+    pub run_ns: u64,
+    /// How often it got a CPU from another task, at least 1.
+    pub dispatches: u64,
+    /// How often it yielded.
+    pub yields: u64,
+    /// How many groups of its work it finished; of an app that leaves that to the policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<u64>,
+    /// What of `run_ns` lies in the window; of an app that shares the CPU in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_in_window_ns: Option<u64>,
+}
+
+/// One phase as a whole.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RunLine {
+    /// Of which phase.
+    #[serde(flatten)]
+    pub context: Context,
+    /// What the clock counts: `icount`, instructions, or `real`.
+    pub timing: String,
+    /// What the workload's counts were divided by, at least 1.
+    pub scale: u64,
+    /// How many tasks the phase had: so many `SCHED-TASK` lines. 0 of `cost`, whose tasks
+    /// carry no instrument.
+    pub tasks: usize,
+    /// The average turnaround of the tasks, rounded down.
+    pub avg_turnaround_ns: u64,
+    /// The longest turnaround.
+    pub max_turnaround_ns: u64,
+    /// From the start of the phase to the end of the last task's work.
+    pub makespan_ns: u64,
+    /// Switches with one of the tasks at either end, each counted once.
+    pub context_switches: u64,
+    /// The average turnaround of shortest remaining processing time first, if switching cost
+    /// nothing; on several CPUs a lower bound of it.
+    pub srpt_bound_ns: u64,
+    /// Jain's fairness index, 1 / tasks to 1, to six decimals: of the times run within the
+    /// window in an app that shares the CPU, else of the ends.
+    pub jain: f64,
+    /// What is left of the makespan for each yield when the loops are taken off, to three
+    /// decimals; of the app `yield` on one CPU under counted time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ns_per_yield: Option<f64>,
+    /// At which phase of the timer tick it started, under counted time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick_phase: Option<TickPhase>,
+    /// The CPU time of the tasks of the workload until their work was done. This key and the
+    /// next four are there together or not at all ([`Account`](crate::Account)); all are the
+    /// sum over all CPUs, within the makespan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks_run_ns: Option<u64>,
+    /// The CPU time of main, which submits the tasks and waits for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub main_run_ns: Option<u64>,
+    /// The CPU time of the kernel's `gc`, which reclaims ended tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gc_run_ns: Option<u64>,
+    /// The rest: what tasks need to begin and to end, and the kernel's other helpers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest_run_ns: Option<u64>,
+    /// The time in which a CPU had nothing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_ns: Option<u64>,
+    /// The program keeps handles of ended tasks on purpose; absent if not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub holds_handles: bool,
+    /// There is a `SCHED-TRACE` line for each task; absent if not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub traced: bool,
+    /// Whether all tasks computed and counted right and the figures can be true.
+    pub pass: bool,
+}
+
+impl RunLine {
+    /// Whether time is counted instructions.
+    pub fn is_counted(&self) -> bool {
+        self.timing == COUNTED
+    }
+}
+
+/// When one task had its CPU and when it was blocked in one phase.
+///
+/// Bin `i` of both lists is the time from `i` × `bin_ns` to (`i` + 1) × `bin_ns` after the
+/// start of the phase. A list ends with the last bin that is not 0.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct TraceLine {
+    /// Of which phase.
+    #[serde(flatten)]
+    pub context: Context,
+    /// The task's name.
+    pub task: String,
+    /// The width of a bin, at least 1. It may differ from task to task.
+    pub bin_ns: u64,
+    /// The time on a CPU in each bin; the sum is the task's `run_ns`.
+    pub run_ns: Vec<u64>,
+    /// The time in each bin in which the task was blocked. What is in neither list, from
+    /// its submission to its end, it was ready and had no CPU.
+    pub blocked_ns: Vec<u64>,
+}
+
+/// What one yield costs among so many tasks that do nothing else. One of the two figures is
+/// there, to one decimal.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CostLine {
+    /// Of which phase.
+    #[serde(flatten)]
+    pub context: Context,
+    /// What the clock counts: `icount`, instructions, or `real`.
+    pub timing: String,
+    /// What the number of yields was divided by, at least 1.
+    pub scale: u64,
+    /// How many tasks yield.
+    pub tasks: usize,
+    /// The cost where time is counted instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions_per_yield: Option<f64>,
+    /// The cost in real time; on several CPUs the time that passes, whichever of them yields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ns_per_yield: Option<f64>,
+}
+
+impl ResultLine for TaskLine {
+    const KIND: Kind = Kind::Task;
+}
+
+impl ResultLine for RunLine {
+    const KIND: Kind = Kind::Run;
+}
+
+impl ResultLine for TraceLine {
+    const KIND: Kind = Kind::Trace;
+}
+
+impl ResultLine for CostLine {
+    const KIND: Kind = Kind::Cost;
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}

@@ -1,0 +1,407 @@
+//! The lines as they are documented, byte by byte; what a reader lets through and what not;
+//! and that it reads whatever is written.
+
+use proptest::prelude::*;
+use sched_tests_results::*;
+
+fn context() -> Context {
+    Context {
+        app: "realtime".into(),
+        arch: "x86_64".into(),
+        smp: 1,
+        sched: "pbg".into(),
+        phase: "replay".into(),
+    }
+}
+
+fn task() -> TaskLine {
+    TaskLine {
+        context: context(),
+        task: "short1".into(),
+        submit_ns: 10,
+        first_run_ns: 11,
+        finish_ns: 1000,
+        turnaround_ns: 990,
+        run_ns: 500,
+        dispatches: 2,
+        yields: 7,
+        groups: None,
+        run_in_window_ns: None,
+    }
+}
+
+fn run() -> RunLine {
+    RunLine {
+        context: context(),
+        timing: COUNTED.into(),
+        scale: 1,
+        tasks: 2,
+        avg_turnaround_ns: 1995,
+        max_turnaround_ns: 3000,
+        makespan_ns: 3001,
+        context_switches: 9,
+        srpt_bound_ns: 1500,
+        jain: 0.8,
+        pass: true,
+        ..RunLine::default()
+    }
+}
+
+const HEAD: &str = r#"{"app":"realtime","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay""#;
+
+/// The line is written so and read back.
+fn is_as_documented<T: ResultLine + PartialEq + std::fmt::Debug>(line: &T, json: &str) {
+    let expected = format!("{} {json}", T::KIND);
+    assert_eq!(line.to_line(), expected);
+    assert_eq!(T::read(&expected).as_ref(), Ok(line));
+}
+
+#[test]
+fn task_lines_are_as_documented() {
+    let keys = r#","task":"short1","submit_ns":10,"first_run_ns":11,"finish_ns":1000,"turnaround_ns":990,"run_ns":500,"dispatches":2,"yields":7"#;
+    is_as_documented(&task(), &format!("{HEAD}{keys}}}"));
+    let more = TaskLine {
+        groups: Some(3),
+        run_in_window_ns: Some(4),
+        ..task()
+    };
+    let added = r#","groups":3,"run_in_window_ns":4"#;
+    is_as_documented(&more, &format!("{HEAD}{keys}{added}}}"));
+}
+
+#[test]
+fn run_lines_are_as_documented() {
+    let keys = r#","timing":"icount","scale":1,"tasks":2,"avg_turnaround_ns":1995,"max_turnaround_ns":3000,"makespan_ns":3001,"context_switches":9,"srpt_bound_ns":1500,"jain":0.8"#;
+    is_as_documented(&run(), &format!(r#"{HEAD}{keys},"pass":true}}"#));
+    let more = RunLine {
+        ns_per_yield: Some(71.429),
+        tick_phase: Some(TickPhase::try_from(125).unwrap()),
+        tasks_run_ns: Some(2500),
+        main_run_ns: Some(1),
+        gc_run_ns: Some(2),
+        rest_run_ns: Some(3),
+        idle_ns: Some(494),
+        holds_handles: true,
+        traced: true,
+        pass: false,
+        ..run()
+    };
+    let added = r#","ns_per_yield":71.429,"tick_phase":125,"tasks_run_ns":2500,"main_run_ns":1,"gc_run_ns":2,"rest_run_ns":3,"idle_ns":494,"holds_handles":true,"traced":true,"pass":false"#;
+    is_as_documented(&more, &format!("{HEAD}{keys}{added}}}"));
+}
+
+#[test]
+fn trace_lines_are_as_documented() {
+    let line = TraceLine {
+        context: context(),
+        task: "short1".into(),
+        bin_ns: 400,
+        run_ns: [0, 390, 110].into(),
+        blocked_ns: [].into(),
+    };
+    let keys = r#","task":"short1","bin_ns":400,"run_ns":[0,390,110],"blocked_ns":[]"#;
+    is_as_documented(&line, &format!("{HEAD}{keys}}}"));
+}
+
+#[test]
+fn cost_lines_are_as_documented() {
+    let line = CostLine {
+        context: context(),
+        timing: COUNTED.into(),
+        scale: 1,
+        tasks: 4,
+        instructions_per_yield: Some(202.0),
+        ns_per_yield: None,
+    };
+    let keys = r#","timing":"icount","scale":1,"tasks":4,"instructions_per_yield":202.0"#;
+    is_as_documented(&line, &format!("{HEAD}{keys}}}"));
+    let real = CostLine {
+        timing: "real".into(),
+        instructions_per_yield: None,
+        ns_per_yield: Some(0.0),
+        ..line
+    };
+    let keys = r#","timing":"real","scale":1,"tasks":4,"ns_per_yield":0.0"#;
+    is_as_documented(&real, &format!("{HEAD}{keys}}}"));
+}
+
+fn followed() -> Followed {
+    Followed {
+        app: "realtime".into(),
+        arch: "x86_64".into(),
+        from: "boot".into(),
+        planned: 5,
+        matched: 4,
+        missing: 1,
+        unplanned: 2,
+        diverged: 3,
+        demoted: 1,
+        dropped: false,
+        turns: 9,
+        late: 0,
+        behind: true,
+        turnaround_permille: 1051,
+        first: None,
+        measured_avg_turnaround_ns: 1000,
+        slower: true,
+    }
+}
+
+#[test]
+fn pbg_lines_are_as_documented() {
+    let head = r#"{"app":"realtime","arch":"x86_64","from":"#;
+    let refused = PbgLine::Refused(Refused {
+        app: "realtime".into(),
+        arch: "x86_64".into(),
+        from: "disk".into(),
+        refused: "found `a\"b`".into(),
+    });
+    is_as_documented(&refused, &format!(r#"{head}"disk","refused":"found `a\"b`"}}"#));
+
+    let keys = r#""boot","planned":5,"matched":4,"missing":1,"unplanned":2,"diverged":3,"demoted":1,"dropped":false,"turns":9,"late":0,"behind":true,"turnaround_permille":1051"#;
+    let own = r#","measured_avg_turnaround_ns":1000,"slower":true"#;
+    is_as_documented(&PbgLine::Followed(followed()), &format!("{head}{keys}{own}}}"));
+    let diverged = PbgLine::Followed(Followed {
+        first: Some(Divergence {
+            why: "run time".into(),
+            task: "27f818c3c18b0cda".into(),
+            expected: 10,
+            found: 21,
+        }),
+        ..followed()
+    });
+    let first = r#","why":"run time","task":"27f818c3c18b0cda","expected":10,"found":21"#;
+    is_as_documented(&diverged, &format!("{head}{keys}{first}{own}}}"));
+}
+
+#[test]
+fn unknown_keys_are_ignored() {
+    let line = task().to_line().replace("{", r#"{"new":{"x":[1.5]},"#);
+    assert_eq!(TaskLine::read(&line), Ok(task()));
+    let line = PbgLine::Followed(followed()).to_line();
+    let more = line.replace("{", r#"{"new":null,"#);
+    assert_eq!(PbgLine::read(&more), PbgLine::read(&line));
+}
+
+#[test]
+fn all_missing_keys_are_named_with_the_kind_of_the_line() {
+    let fails = |line: &str| RunLine::read(line).unwrap_err().to_string();
+    let without = run()
+        .to_line()
+        .replace(r#""makespan_ns":3001,"#, "")
+        .replace(r#""app":"realtime","#, "");
+    assert_eq!(fails(&without), "SCHED-RUN lacks `app`, `makespan_ns`");
+    assert!(fails("SCHED-RUN {}").starts_with("SCHED-RUN lacks `app`, `arch`, `avg_turnaround_ns`"));
+
+    let followed = PbgLine::Followed(followed()).to_line();
+    let fails = |line: &str| PbgLine::read(line).unwrap_err().to_string();
+    assert_eq!(
+        fails(&followed.replace(r#""planned":5,"#, "")),
+        "SCHED-PBG lacks `planned`"
+    );
+    assert_eq!(
+        fails(r#"SCHED-PBG {"refused":"x","from":"disk"}"#),
+        "SCHED-PBG lacks `app`, `arch`"
+    );
+}
+
+#[test]
+fn a_line_that_is_none_or_damaged_says_what_is_wrong() {
+    let fails = |line: &str| RunLine::read(line).unwrap_err().to_string();
+    for other in ["", "SCHED-RUN", " SCHED-RUN {}", "SCHED-RUNS {}", &task().to_line()] {
+        assert_eq!(fails(other), "no SCHED-RUN line", "{other}");
+    }
+    assert_eq!(fails("SCHED-RUN [1]"), "SCHED-RUN: invalid type: sequence, expected a map");
+    let cut = &run().to_line()[..40];
+    assert!(fails(cut).starts_with("SCHED-RUN: EOF while parsing"), "{}", fails(cut));
+    let bad = run().to_line().replace(r#""scale":1"#, r#""scale":-1"#);
+    assert!(fails(&bad).contains("invalid value: integer `-1`, expected u64"), "{}", fails(&bad));
+    let twice = run().to_line().replace(r#""scale":1"#, r#""scale":1,"scale":2"#);
+    assert_eq!(fails(&twice), "SCHED-RUN: duplicate field `scale`");
+    let twice = run().to_line().replace(r#""smp":1"#, r#""smp":1,"smp":1"#);
+    assert_eq!(fails(&twice), "SCHED-RUN: duplicate field `smp`");
+    let beyond = run().to_line().replace(r#""jain""#, r#""tick_phase":1000,"jain""#);
+    assert!(fails(&beyond).contains("a tick phase is 0 to 999, not 1000"));
+}
+
+#[test]
+fn a_line_may_end_as_a_console_has_it() {
+    assert_eq!(TaskLine::read(&(task().to_line() + "\r\n")), Ok(task()));
+}
+
+#[test]
+fn each_kind_has_a_tag_of_its_own() {
+    for kind in Kind::ALL {
+        let line = format!("{kind} {{}}");
+        assert_eq!(Kind::split(&line), Some((kind, "{}")));
+    }
+    for other in ["SCHED-COSTS {}", "SCHED-TASK", "boot", ""] {
+        assert_eq!(Kind::split(other), None);
+    }
+}
+
+/// Whatever a name has in it.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z0-9-]{0,12}", any::<String>()]
+}
+
+fn any_context() -> impl Strategy<Value = Context> {
+    (text(), text(), 1u32..9, text(), text()).prop_map(|(app, arch, smp, sched, phase)| Context {
+        app,
+        arch,
+        smp,
+        sched,
+        phase,
+    })
+}
+
+/// To six decimals, as the guest rounds them.
+fn fraction() -> impl Strategy<Value = f64> {
+    (0..1u64 << 50).prop_map(|millionths| millionths as f64 / 1e6)
+}
+
+fn any_task() -> impl Strategy<Value = TaskLine> {
+    let times = any::<[u64; 7]>();
+    let optional = any::<(Option<u64>, Option<u64>)>();
+    (any_context(), text(), times, optional).prop_map(|(context, task, times, optional)| TaskLine {
+        context,
+        task,
+        submit_ns: times[0],
+        first_run_ns: times[1],
+        finish_ns: times[2],
+        turnaround_ns: times[3],
+        run_ns: times[4],
+        dispatches: times[5],
+        yields: times[6],
+        groups: optional.0,
+        run_in_window_ns: optional.1,
+    })
+}
+
+fn any_run() -> impl Strategy<Value = RunLine> {
+    let numbers = any::<([u64; 6], usize)>();
+    let fractions = (fraction(), prop::option::of(fraction()));
+    let tick_phase = prop::option::of(0u16..1000);
+    let account = any::<[Option<u64>; 5]>();
+    let flags = any::<[bool; 3]>();
+    (any_context(), text(), numbers, fractions, tick_phase, account, flags).prop_map(
+        |(context, timing, (numbers, tasks), (jain, ns_per_yield), tick_phase, account, flags)| {
+            RunLine {
+                context,
+                timing,
+                scale: numbers[0],
+                tasks,
+                avg_turnaround_ns: numbers[1],
+                max_turnaround_ns: numbers[2],
+                makespan_ns: numbers[3],
+                context_switches: numbers[4],
+                srpt_bound_ns: numbers[5],
+                jain,
+                ns_per_yield,
+                tick_phase: tick_phase.map(|phase| TickPhase::try_from(phase).unwrap()),
+                tasks_run_ns: account[0],
+                main_run_ns: account[1],
+                gc_run_ns: account[2],
+                rest_run_ns: account[3],
+                idle_ns: account[4],
+                holds_handles: flags[0],
+                traced: flags[1],
+                pass: flags[2],
+            }
+        },
+    )
+}
+
+fn any_trace() -> impl Strategy<Value = TraceLine> {
+    let bins = prop::collection::vec(any::<u64>(), 0..20);
+    (any_context(), text(), any::<u64>(), bins.clone(), bins).prop_map(
+        |(context, task, bin_ns, run_ns, blocked_ns)| TraceLine {
+            context,
+            task,
+            bin_ns,
+            run_ns,
+            blocked_ns,
+        },
+    )
+}
+
+fn any_cost() -> impl Strategy<Value = CostLine> {
+    let costs = (prop::option::of(fraction()), prop::option::of(fraction()));
+    (any_context(), text(), any::<(u64, usize)>(), costs).prop_map(
+        |(context, timing, (scale, tasks), costs)| CostLine {
+            context,
+            timing,
+            scale,
+            tasks,
+            instructions_per_yield: costs.0,
+            ns_per_yield: costs.1,
+        },
+    )
+}
+
+fn any_pbg() -> impl Strategy<Value = PbgLine> {
+    let origin = (text(), text(), text());
+    let first = prop::option::of((text(), text(), any::<(u64, u64)>()));
+    let followed = (any::<[u32; 9]>(), any::<[bool; 3]>(), first, any::<u64>());
+    (origin, prop::result::maybe_ok(followed, text())).prop_map(
+        |((app, arch, from), fate)| match fate {
+            Err(refused) => PbgLine::Refused(Refused {
+                app,
+                arch,
+                from,
+                refused,
+            }),
+            Ok((counts, flags, first, measured_avg_turnaround_ns)) => {
+                PbgLine::Followed(Followed {
+                    app,
+                    arch,
+                    from,
+                    planned: counts[0],
+                    matched: counts[1],
+                    missing: counts[2],
+                    unplanned: counts[3],
+                    diverged: counts[4],
+                    demoted: counts[5],
+                    dropped: flags[0],
+                    turns: counts[6],
+                    late: counts[7],
+                    behind: flags[1],
+                    turnaround_permille: counts[8],
+                    first: first.map(|(why, task, (expected, found))| Divergence {
+                        why,
+                        task,
+                        expected,
+                        found,
+                    }),
+                    measured_avg_turnaround_ns,
+                    slower: flags[2],
+                })
+            }
+        },
+    )
+}
+
+fn comes_back<T: ResultLine + PartialEq + std::fmt::Debug>(line: &T) -> Result<(), TestCaseError> {
+    let text = line.to_line();
+    prop_assert_eq!(text.lines().count(), 1);
+    let read = T::read(&text);
+    prop_assert_eq!(read.as_ref(), Ok(line));
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(
+        task in any_task(),
+        run in any_run(),
+        trace in any_trace(),
+        cost in any_cost(),
+        pbg in any_pbg(),
+    ) {
+        comes_back(&task)?;
+        comes_back(&run)?;
+        comes_back(&trace)?;
+        comes_back(&cost)?;
+        comes_back(&pbg)?;
+    }
+}
