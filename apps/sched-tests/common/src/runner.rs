@@ -20,13 +20,14 @@ use core::{
 };
 
 use axsched_ext::syscall;
+use sched_tests_results::COUNTED;
 
 use crate::{
     config::{ARCH, SCALE, TRACED},
     kept,
     pbg::{self, Ran},
     platform::{self, Figures, Gate, Terms, Watch, println},
-    results::{self, Account, Fate, Phase, Question, Setting, TaskResult},
+    results::{self, Account, Fate, Phase, Question, ResultLine, Setting, TaskResult},
 };
 
 /// An application: a name and how to make its tasks.
@@ -181,7 +182,7 @@ pub fn run_headed(app: &App) {
     }
     print_lines(&setting, &outcome.phases);
     for report in &outcome.reports {
-        println!("{}", results::pbg_line(&setting, report));
+        println!("{}", results::pbg_line(&setting, report).to_line());
     }
     if let Some(profile) = &outcome.profile {
         kept::print_frame(profile);
@@ -244,16 +245,16 @@ pub fn print_heading(setting: &Setting) {
 pub fn print_lines(setting: &Setting, phases: &[Phase]) {
     for phase in phases {
         for task in &phase.tasks {
-            println!("{}", results::task_line(setting, phase, task));
+            println!("{}", results::task_line(setting, phase, task).to_line());
         }
     }
     for phase in phases {
         for line in results::trace_lines(setting, phase) {
-            println!("{line}");
+            println!("{}", line.to_line());
         }
     }
     for phase in phases {
-        println!("{}", results::run_line(setting, phase));
+        println!("{}", results::run_line(setting, phase).to_line());
     }
 }
 
@@ -300,13 +301,14 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
         ..Phase::default()
     };
     phase.account = platform::unmetered().map(|unmetered| Account {
-        tasks_run_ns: Account::tasks_run_ns(&phase.tasks),
+        tasks_run_ns: phase.tasks.iter().map(|task| task.run_ns).sum(),
         main_run_ns: unmetered.main_ns,
         gc_run_ns: unmetered.gc_ns,
         rest_run_ns: unmetered.other_ns + beside_ns,
         idle_ns: unmetered.idle_ns,
-        available_ns: phase.makespan_ns() * platform::cpus() as u64,
-        cpus: platform::cpus() as u64,
+        makespan_ns: phase.makespan_ns(),
+        cpus: platform::cpus() as u32,
+        is_counted: platform::TIMING == COUNTED,
     });
     phase.pass = !phase.tasks.is_empty()
         && phase.tasks.iter().all(|task| task.ok)

@@ -15,7 +15,7 @@ use kernel_guard::NoPreempt;
 use sched_tests_common::{
     config::{self, SCALE},
     platform::{self, now_ns, println},
-    results::{Phase, Setting, cost_line},
+    results::{Phase, ResultLine, Setting, cost_line},
     runner::{print_heading, print_lines, setting},
 };
 
@@ -55,7 +55,7 @@ pub fn main() {
     for (phase, costs) in &phases {
         for cost in costs {
             let line = cost_line(&setting, phase.name, cost.tasks, cost.ns_per_yield);
-            println!("{line}");
+            println!("{}", line.to_line());
         }
     }
     let phases: Vec<_> = phases.into_iter().map(|(phase, _)| phase).collect();

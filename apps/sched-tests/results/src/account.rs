@@ -38,6 +38,9 @@ pub const TOLERANCE_PERCENT: u64 = 1;
 const OFF_COUNTED_NS: u64 = 20_000;
 const OFF_REAL_NS: u64 = 1_000_000;
 
+/// Above this share, in % of CPUs × makespan, time outside the tasks is worth a word.
+const NOTED_PERCENT: u128 = 2;
+
 /// A key of the account that a line lacks. Lines of before there was an account have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAccount(pub &'static str);
@@ -92,6 +95,12 @@ impl Account {
         self.sum_ns().abs_diff(self.available_ns()) * 100 <= tolerance + off * 100
     }
 
+    /// Whether the tasks were kept from so much of the CPU that the figures depend on it:
+    /// more than a fiftieth. An idle CPU is in nobody's way and does not count.
+    pub fn is_noted(&self) -> bool {
+        self.outside_ns() * 100 > self.available_ns() * NOTED_PERCENT
+    }
+
     /// `counted` or `real`, by the clock, for each CPU.
     pub fn per_cpu_ns(&self, counted: u64, real: u64) -> u128 {
         u128::from(self.cpus) * u128::from(if self.is_counted { counted } else { real })
@@ -142,6 +151,20 @@ mod tests {
                 assert_eq!(account.closes(), closes, "{account:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_outside_is_noted_from_a_fiftieth_on() {
+        assert_eq!(ACCOUNT.outside_ns(), 1_000_000);
+        assert!(!ACCOUNT.is_noted());
+        for (gc_run_ns, noted) in [(1_600_000, false), (1_600_001, true)] {
+            let account = Account {
+                gc_run_ns,
+                ..ACCOUNT
+            };
+            assert_eq!(account.is_noted(), noted, "{gc_run_ns}");
+        }
+        assert_eq!(ACCOUNT.percent(ACCOUNT.idle_ns.into()), 9.0);
     }
 
     #[test]

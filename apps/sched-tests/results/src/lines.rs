@@ -11,9 +11,9 @@ use crate::{COUNTED, Kind, ResultLine, TickPhase};
 pub struct Context {
     /// The application.
     pub app: String,
-    /// The guest's architecture: `x86_64`, `riscv64`, `aarch64` or `loongarch64`.
+    /// The guest's architecture: `x86_64`, `riscv64`, `aarch64`; others where a host runs it.
     pub arch: String,
-    /// The number of CPUs, 1 to 8.
+    /// The number of CPUs: of a guest 1 to 8.
     pub smp: u32,
     /// The policy, as the image was built: `rr`, `pbg-coop`, `stock-cfs`.
     pub sched: String,
@@ -72,8 +72,9 @@ pub struct RunLine {
     pub makespan_ns: u64,
     /// Switches with one of the tasks at either end, each counted once.
     pub context_switches: u64,
-    /// The average turnaround of shortest remaining processing time first, if switching cost
-    /// nothing; on several CPUs a lower bound of it.
+    /// The average turnaround that shortest remaining processing time first would reach if
+    /// switching cost nothing, from the tasks' `run_ns`. On one CPU no order has a lower one;
+    /// on several it is no bound.
     pub srpt_bound_ns: u64,
     /// Jain's fairness index, 1 / tasks to 1, to six decimals: of the times run within the
     /// window in an app that shares the CPU, else of the ends.

@@ -156,11 +156,17 @@ fn pbg_lines_are_as_documented() {
         from: "disk".into(),
         refused: "found `a\"b`".into(),
     });
-    is_as_documented(&refused, &format!(r#"{head}"disk","refused":"found `a\"b`"}}"#));
+    is_as_documented(
+        &refused,
+        &format!(r#"{head}"disk","refused":"found `a\"b`"}}"#),
+    );
 
     let keys = r#""boot","planned":5,"matched":4,"missing":1,"unplanned":2,"diverged":3,"demoted":1,"dropped":false,"turns":9,"late":0,"behind":true,"turnaround_permille":1051"#;
     let own = r#","measured_avg_turnaround_ns":1000,"slower":true"#;
-    is_as_documented(&PbgLine::Followed(followed()), &format!("{head}{keys}{own}}}"));
+    is_as_documented(
+        &PbgLine::Followed(followed()),
+        &format!("{head}{keys}{own}}}"),
+    );
     let diverged = PbgLine::Followed(Followed {
         first: Some(Divergence {
             why: "run time".into(),
@@ -191,7 +197,9 @@ fn all_missing_keys_are_named_with_the_kind_of_the_line() {
         .replace(r#""makespan_ns":3001,"#, "")
         .replace(r#""app":"realtime","#, "");
     assert_eq!(fails(&without), "SCHED-RUN lacks `app`, `makespan_ns`");
-    assert!(fails("SCHED-RUN {}").starts_with("SCHED-RUN lacks `app`, `arch`, `avg_turnaround_ns`"));
+    assert!(
+        fails("SCHED-RUN {}").starts_with("SCHED-RUN lacks `app`, `arch`, `avg_turnaround_ns`")
+    );
 
     let followed = PbgLine::Followed(followed()).to_line();
     let fails = |line: &str| PbgLine::read(line).unwrap_err().to_string();
@@ -208,19 +216,40 @@ fn all_missing_keys_are_named_with_the_kind_of_the_line() {
 #[test]
 fn a_line_that_is_none_or_damaged_says_what_is_wrong() {
     let fails = |line: &str| RunLine::read(line).unwrap_err().to_string();
-    for other in ["", "SCHED-RUN", " SCHED-RUN {}", "SCHED-RUNS {}", &task().to_line()] {
+    for other in [
+        "",
+        "SCHED-RUN",
+        " SCHED-RUN {}",
+        "SCHED-RUNS {}",
+        &task().to_line(),
+    ] {
         assert_eq!(fails(other), "no SCHED-RUN line", "{other}");
     }
-    assert_eq!(fails("SCHED-RUN [1]"), "SCHED-RUN: invalid type: sequence, expected a map");
+    assert_eq!(
+        fails("SCHED-RUN [1]"),
+        "SCHED-RUN: invalid type: sequence, expected a map"
+    );
     let cut = &run().to_line()[..40];
-    assert!(fails(cut).starts_with("SCHED-RUN: EOF while parsing"), "{}", fails(cut));
+    assert!(
+        fails(cut).starts_with("SCHED-RUN: EOF while parsing"),
+        "{}",
+        fails(cut)
+    );
     let bad = run().to_line().replace(r#""scale":1"#, r#""scale":-1"#);
-    assert!(fails(&bad).contains("invalid value: integer `-1`, expected u64"), "{}", fails(&bad));
-    let twice = run().to_line().replace(r#""scale":1"#, r#""scale":1,"scale":2"#);
+    assert!(
+        fails(&bad).contains("invalid value: integer `-1`, expected u64"),
+        "{}",
+        fails(&bad)
+    );
+    let twice = run()
+        .to_line()
+        .replace(r#""scale":1"#, r#""scale":1,"scale":2"#);
     assert_eq!(fails(&twice), "SCHED-RUN: duplicate field `scale`");
     let twice = run().to_line().replace(r#""smp":1"#, r#""smp":1,"smp":1"#);
     assert_eq!(fails(&twice), "SCHED-RUN: duplicate field `smp`");
-    let beyond = run().to_line().replace(r#""jain""#, r#""tick_phase":1000,"jain""#);
+    let beyond = run()
+        .to_line()
+        .replace(r#""jain""#, r#""tick_phase":1000,"jain""#);
     assert!(fails(&beyond).contains("a tick phase is 0 to 999, not 1000"));
 }
 
@@ -284,32 +313,49 @@ fn any_run() -> impl Strategy<Value = RunLine> {
     let tick_phase = prop::option::of(0u16..1000);
     let account = any::<[Option<u64>; 5]>();
     let flags = any::<[bool; 3]>();
-    (any_context(), text(), numbers, fractions, tick_phase, account, flags).prop_map(
-        |(context, timing, (numbers, tasks), (jain, ns_per_yield), tick_phase, account, flags)| {
-            RunLine {
+    (
+        any_context(),
+        text(),
+        numbers,
+        fractions,
+        tick_phase,
+        account,
+        flags,
+    )
+        .prop_map(
+            |(
                 context,
                 timing,
-                scale: numbers[0],
-                tasks,
-                avg_turnaround_ns: numbers[1],
-                max_turnaround_ns: numbers[2],
-                makespan_ns: numbers[3],
-                context_switches: numbers[4],
-                srpt_bound_ns: numbers[5],
-                jain,
-                ns_per_yield,
-                tick_phase: tick_phase.map(|phase| TickPhase::try_from(phase).unwrap()),
-                tasks_run_ns: account[0],
-                main_run_ns: account[1],
-                gc_run_ns: account[2],
-                rest_run_ns: account[3],
-                idle_ns: account[4],
-                holds_handles: flags[0],
-                traced: flags[1],
-                pass: flags[2],
-            }
-        },
-    )
+                (numbers, tasks),
+                (jain, ns_per_yield),
+                tick_phase,
+                account,
+                flags,
+            )| {
+                RunLine {
+                    context,
+                    timing,
+                    scale: numbers[0],
+                    tasks,
+                    avg_turnaround_ns: numbers[1],
+                    max_turnaround_ns: numbers[2],
+                    makespan_ns: numbers[3],
+                    context_switches: numbers[4],
+                    srpt_bound_ns: numbers[5],
+                    jain,
+                    ns_per_yield,
+                    tick_phase: tick_phase.map(|phase| TickPhase::try_from(phase).unwrap()),
+                    tasks_run_ns: account[0],
+                    main_run_ns: account[1],
+                    gc_run_ns: account[2],
+                    rest_run_ns: account[3],
+                    idle_ns: account[4],
+                    holds_handles: flags[0],
+                    traced: flags[1],
+                    pass: flags[2],
+                }
+            },
+        )
 }
 
 fn any_trace() -> impl Strategy<Value = TraceLine> {
@@ -343,42 +389,40 @@ fn any_pbg() -> impl Strategy<Value = PbgLine> {
     let origin = (text(), text(), text());
     let first = prop::option::of((text(), text(), any::<(u64, u64)>()));
     let followed = (any::<[u32; 9]>(), any::<[bool; 3]>(), first, any::<u64>());
-    (origin, prop::result::maybe_ok(followed, text())).prop_map(
-        |((app, arch, from), fate)| match fate {
+    (origin, prop::result::maybe_ok(followed, text())).prop_map(|((app, arch, from), fate)| {
+        match fate {
             Err(refused) => PbgLine::Refused(Refused {
                 app,
                 arch,
                 from,
                 refused,
             }),
-            Ok((counts, flags, first, measured_avg_turnaround_ns)) => {
-                PbgLine::Followed(Followed {
-                    app,
-                    arch,
-                    from,
-                    planned: counts[0],
-                    matched: counts[1],
-                    missing: counts[2],
-                    unplanned: counts[3],
-                    diverged: counts[4],
-                    demoted: counts[5],
-                    dropped: flags[0],
-                    turns: counts[6],
-                    late: counts[7],
-                    behind: flags[1],
-                    turnaround_permille: counts[8],
-                    first: first.map(|(why, task, (expected, found))| Divergence {
-                        why,
-                        task,
-                        expected,
-                        found,
-                    }),
-                    measured_avg_turnaround_ns,
-                    slower: flags[2],
-                })
-            }
-        },
-    )
+            Ok((counts, flags, first, measured_avg_turnaround_ns)) => PbgLine::Followed(Followed {
+                app,
+                arch,
+                from,
+                planned: counts[0],
+                matched: counts[1],
+                missing: counts[2],
+                unplanned: counts[3],
+                diverged: counts[4],
+                demoted: counts[5],
+                dropped: flags[0],
+                turns: counts[6],
+                late: counts[7],
+                behind: flags[1],
+                turnaround_permille: counts[8],
+                first: first.map(|(why, task, (expected, found))| Divergence {
+                    why,
+                    task,
+                    expected,
+                    found,
+                }),
+                measured_avg_turnaround_ns,
+                slower: flags[2],
+            }),
+        }
+    })
 }
 
 fn comes_back<T: ResultLine + PartialEq + std::fmt::Debug>(line: &T) -> Result<(), TestCaseError> {

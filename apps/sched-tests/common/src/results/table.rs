@@ -70,7 +70,7 @@ fn accounts(phases: &[Phase]) -> String {
             ms(account.gc_run_ns),
             ms(account.rest_run_ns),
             ms(account.idle_ns),
-            ratio(account.sum_ns(), account.available_ns),
+            ratio(account.sum_ns() as u64, account.available_ns() as u64),
             mark(account.closes()),
         );
     }
@@ -79,7 +79,7 @@ fn accounts(phases: &[Phase]) -> String {
             "{}: {:.1} % of the CPU time was no task's (gc {:.1} %){}.\n",
             phase.name,
             account.percent(account.outside_ns()),
-            account.percent(account.gc_run_ns),
+            account.percent(account.gc_run_ns.into()),
             if phase.holds_handles {
                 ": main held handles of ended tasks"
             } else {
@@ -297,8 +297,9 @@ run             1949.499    3398.999    3399.000    1799.000      1.0837    8500
             gc_run_ns: 51_000_000,
             rest_run_ns: 2_000_000,
             idle_ns: 47_900_000,
-            available_ns: 3_500_000_000,
+            makespan_ns: 3_500_000_000,
             cpus: 1,
+            is_counted: true,
         };
         phase.account = Some(account);
         let expected = "

@@ -1,0 +1,98 @@
+//! What became of a profile, and what people are told of it.
+
+use alloc::{format, string::String};
+
+use axsched_ext::pbg::{self, Status};
+
+use super::table::{ms, ratio};
+
+/// What became of a profile.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Where it came from.
+    pub from: &'static str,
+    /// How it was followed, or why it was refused.
+    pub fate: Fate,
+}
+
+/// How a profile was followed, or why it was not.
+#[derive(Clone, Debug)]
+pub enum Fate {
+    /// How.
+    Followed(Replay),
+    /// The reason.
+    Refused(String),
+}
+
+/// How a profile was followed.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// By the scheduler.
+    pub status: Status,
+    /// The average turnaround of the run that the profile is of.
+    pub measured_ns: u64,
+    /// That of the replay.
+    pub replayed_ns: u64,
+}
+
+/// A replay is called slower than the measured run if its average turnaround is longer by
+/// more than one in so many: as PBG itself has it.
+const SLOWER_BY: u64 = pbg::BEHIND_BEYOND;
+
+impl Replay {
+    /// Whether it was slower than what was measured.
+    pub fn is_slower(&self) -> bool {
+        u128::from(self.replayed_ns) * u128::from(SLOWER_BY)
+            > u128::from(self.measured_ns) * u128::from(SLOWER_BY + 1)
+    }
+
+    /// A word to people where the plan was none to follow.
+    pub fn remark(&self) -> Option<String> {
+        if !self.is_slower() && !self.status.behind {
+            return None;
+        }
+        let plan = if self.status.dropped {
+            "gave its plan up"
+        } else {
+            "followed its plan to the end"
+        };
+        Some(format!(
+            "PBG was behind the measured run and {plan}: average turnaround {} ms, measured {} ({} times as long).\n",
+            ms(self.replayed_ns),
+            ms(self.measured_ns),
+            ratio(self.replayed_ns, self.measured_ns),
+        ))
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A replay of what took 1,000 ns on average.
+    pub fn replay_of(replayed_ns: u64) -> Replay {
+        Replay {
+            status: Status::default(),
+            measured_ns: 1_000,
+            replayed_ns,
+        }
+    }
+
+    #[test]
+    fn people_are_told_of_a_replay_that_is_slower() {
+        assert_eq!(replay_of(1_050).remark(), None);
+        let told = |replay: &Replay| replay.remark().unwrap();
+        let mut replay = replay_of(1_051_000);
+        replay.measured_ns = 1_000_000;
+        let figures = "average turnaround 1.051 ms, measured 1.000 (1.0510 times as long).\n";
+        let to_the_end = "PBG was behind the measured run and followed its plan to the end";
+        assert_eq!(told(&replay), format!("{to_the_end}: {figures}"));
+        replay.status.dropped = true;
+        assert!(told(&replay).contains("and gave its plan up: "));
+        // It made up for it.
+        replay.replayed_ns = 900_000;
+        assert_eq!(replay.remark(), None);
+        replay.status.behind = true;
+        assert!(told(&replay).contains("(0.9000 times as long)"));
+    }
+}
