@@ -1,149 +1,79 @@
 //! The account of a phase's CPU time: every nanosecond of every CPU between the
 //! start of the phase, just before the first submission, and the last end belongs to somebody.
 //!
-//! 1. It closes: tasks + main + gc + rest + idle = CPUs × makespan, within
-//!    [`TOLERANCE_PERCENT`] and [`OFF_NS`] or [`OFF_REAL_NS`] a CPU.
+//! 1. It closes: tasks + main + gc + rest + idle = CPUs × makespan, as
+//!    [`Account::closes`] has it. The apps judge themselves by the same.
 //! 2. What runs and is no task of the workload (main, gc, the rest) makes turnarounds
 //!    longer than the policy has them: at most [`LIMIT_ONE_CPU_PERCENT`] of CPUs ×
 //!    makespan on one CPU, [`LIMIT_MORE_CPUS_PERCENT`] on several, and [`START_NS`] or
-//!    [`START_REAL_NS`] a CPU, so that a run of a moment may start its tasks. A program that
+//!    [`START_REAL_NS`] for each CPU, so that a short run may start its tasks. A program that
 //!    holds the handles of ended tasks, on purpose, is let through. An idle CPU is in
 //!    nobody's way and does not count.
 
-use crate::record::RunLine;
+use sched_tests_results::{Account, RunLine, TOLERANCE_PERCENT};
 
-/// How far the parts may be from CPUs × makespan, in % of it.
-pub const TOLERANCE_PERCENT: u64 = 1;
 /// How much may be outside the tasks, in % of CPUs × makespan.
-pub const LIMIT_ONE_CPU_PERCENT: u64 = 2;
-pub const LIMIT_MORE_CPUS_PERCENT: u64 = 5;
-/// What the account may be off in any case, a CPU: it ends with the last task's work, and
-/// knows what that task needs to end. In real time the host may take a CPU away just there.
-/// The apps judge themselves by the same.
-const OFF_NS: u64 = 20_000;
-const OFF_REAL_NS: u64 = 1_000_000;
-/// What may be outside in any case, a CPU: 32 tasks are spawned in 100 to 200 us. In real
-/// time the host takes the CPU away from main and gc, too, for some time slices of its own.
+const LIMIT_ONE_CPU_PERCENT: u64 = 2;
+const LIMIT_MORE_CPUS_PERCENT: u64 = 5;
+/// What may be outside in any case, for each CPU: 32 tasks are spawned in 100 to 200 us. In
+/// real time the host takes the CPU away from main and gc, too, for some time slices of its own.
 const START_NS: u64 = 200_000;
 const START_REAL_NS: u64 = 40_000_000;
 
-/// Who had the CPUs of one phase, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Account {
-    cpus: u32,
-    is_real: bool,
-    makespan_ns: u64,
-    tasks_ns: u64,
-    main_ns: u64,
-    gc_ns: u64,
-    rest_ns: u64,
-    idle_ns: u64,
+/// Rules 1 and 2, of this phase.
+pub fn check(run: &RunLine) -> Result<(), String> {
+    let account = Account::of(run).map_err(|error| error.to_string())?;
+    closes(&account)?;
+    if run.holds_handles {
+        return Ok(());
+    }
+    is_the_tasks_own(&account)
 }
 
-impl Account {
-    /// Of a phase; older result lines have none, and the error names what is not there.
-    pub fn of(run: &RunLine) -> Result<Self, String> {
-        let key = |name: &str, value: Option<u64>| {
-            value.ok_or_else(|| format!("expected an account of the CPU time, found no {name}"))
-        };
-        Ok(Self {
-            cpus: run.smp,
-            is_real: run.timing != "icount",
-            makespan_ns: run.makespan_ns,
-            tasks_ns: key("tasks_run_ns", run.tasks_run_ns)?,
-            main_ns: key("main_run_ns", run.main_run_ns)?,
-            gc_ns: key("gc_run_ns", run.gc_run_ns)?,
-            rest_ns: key("rest_run_ns", run.rest_run_ns)?,
-            idle_ns: key("idle_ns", run.idle_ns)?,
-        })
+/// Rule 1.
+fn closes(account: &Account) -> Result<(), String> {
+    if account.closes() {
+        return Ok(());
     }
+    let ms = |ns: u64| ns as f64 / 1e6;
+    Err(format!(
+        "the account of the CPU time does not close: tasks {:.3} + main {:.3} + gc {:.3} + rest {:.3} + idle {:.3} = {:.3} ms, expected {} x {:.3} ms within {TOLERANCE_PERCENT} %",
+        ms(account.tasks_run_ns),
+        ms(account.main_run_ns),
+        ms(account.gc_run_ns),
+        ms(account.rest_run_ns),
+        ms(account.idle_ns),
+        account.sum_ns() as f64 / 1e6,
+        account.cpus,
+        ms(account.makespan_ns),
+    ))
+}
 
-    /// Rules 1 and 2, of this phase.
-    pub fn check(run: &RunLine) -> Result<(), String> {
-        let account = Self::of(run)?;
-        account.closes()?;
-        if run.holds_handles {
-            return Ok(());
-        }
-        account.is_the_tasks_own()
+/// Rule 2.
+fn is_the_tasks_own(account: &Account) -> Result<(), String> {
+    let limit = if account.cpus == 1 {
+        LIMIT_ONE_CPU_PERCENT
+    } else {
+        LIMIT_MORE_CPUS_PERCENT
+    };
+    let allowed = account.available_ns() * u128::from(limit);
+    let start = account.per_cpu_ns(START_NS, START_REAL_NS);
+    if account.outside_ns() * 100 <= allowed + start * 100 {
+        return Ok(());
     }
-
-    /// CPUs × makespan.
-    fn capacity_ns(&self) -> u128 {
-        u128::from(self.cpus) * u128::from(self.makespan_ns)
-    }
-
-    fn outside_ns(&self) -> u128 {
-        [self.main_ns, self.gc_ns, self.rest_ns]
-            .into_iter()
-            .map(u128::from)
-            .sum()
-    }
-
-    /// Time outside the tasks, in % of CPUs × makespan.
-    pub fn outside_percent(&self) -> f64 {
-        self.percent(self.outside_ns())
-    }
-
-    fn percent(&self, ns: u128) -> f64 {
-        match self.capacity_ns() {
-            0 => 0.0,
-            capacity => ns as f64 / capacity as f64 * 100.0,
-        }
-    }
-
-    /// `counted` or `real`, by the clock, of all CPUs.
-    fn per_cpu_ns(&self, counted: u64, real: u64) -> u128 {
-        u128::from(self.cpus) * u128::from(if self.is_real { real } else { counted })
-    }
-
-    /// Rule 1.
-    fn closes(&self) -> Result<(), String> {
-        let sum = self.outside_ns() + u128::from(self.tasks_ns) + u128::from(self.idle_ns);
-        let capacity = self.capacity_ns();
-        let off = self.per_cpu_ns(OFF_NS, OFF_REAL_NS);
-        if sum.abs_diff(capacity) * 100 <= capacity * u128::from(TOLERANCE_PERCENT) + off * 100 {
-            return Ok(());
-        }
-        let ms = |ns: u64| ns as f64 / 1e6;
-        Err(format!(
-            "the account of the CPU time does not close: tasks {:.3} + main {:.3} + gc {:.3} + rest {:.3} + idle {:.3} = {:.3} ms, expected {} x {:.3} ms within {TOLERANCE_PERCENT} %",
-            ms(self.tasks_ns),
-            ms(self.main_ns),
-            ms(self.gc_ns),
-            ms(self.rest_ns),
-            ms(self.idle_ns),
-            sum as f64 / 1e6,
-            self.cpus,
-            ms(self.makespan_ns),
-        ))
-    }
-
-    /// Rule 2.
-    fn is_the_tasks_own(&self) -> Result<(), String> {
-        let limit = if self.cpus == 1 {
-            LIMIT_ONE_CPU_PERCENT
-        } else {
-            LIMIT_MORE_CPUS_PERCENT
-        };
-        let start = self.per_cpu_ns(START_NS, START_REAL_NS);
-        if self.outside_ns() * 100 <= self.capacity_ns() * u128::from(limit) + start * 100 {
-            return Ok(());
-        }
-        let mut parts = [
-            ("main", self.main_ns),
-            ("gc", self.gc_ns),
-            ("rest", self.rest_ns),
-        ];
-        parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-        let [most, ..] = parts.map(|(name, _)| name);
-        let shares = parts.map(|(name, ns)| format!("{name} {:.2} %", self.percent(ns.into())));
-        Err(format!(
-            "{most} had the CPU: {:.2} % of the time is outside the tasks ({}), allowed are {limit} %",
-            self.outside_percent(),
-            shares.join(", ")
-        ))
-    }
+    let mut parts = [
+        ("main", account.main_run_ns),
+        ("gc", account.gc_run_ns),
+        ("rest", account.rest_run_ns),
+    ];
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let [most, ..] = parts.map(|(name, _)| name);
+    let shares = parts.map(|(name, ns)| format!("{name} {:.2} %", account.percent(ns.into())));
+    Err(format!(
+        "{most} had the CPU: {:.2} % of the time is outside the tasks ({}), allowed are {limit} %",
+        account.percent(account.outside_ns()),
+        shares.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -157,7 +87,7 @@ mod tests {
             .unwrap()
             .last()
             .clone();
-        run.smp = cpus;
+        run.context.smp = cpus;
         run.tasks_run_ns = Some(tasks * 100_000);
         run.main_run_ns = Some(main * 100_000);
         run.gc_run_ns = Some(gc * 100_000);
@@ -167,7 +97,7 @@ mod tests {
     }
 
     fn fails(run: &RunLine) -> String {
-        Account::check(run).unwrap_err()
+        check(run).unwrap_err()
     }
 
     #[test]
@@ -178,7 +108,7 @@ mod tests {
             (1, [10_100, 0, 0, 0, 0]),
             (2, [12_000, 500, 300, 200, 7_000]),
         ] {
-            assert_eq!(Account::check(&run(cpus, parts)), Ok(()), "{parts:?}");
+            assert_eq!(check(&run(cpus, parts)), Ok(()), "{parts:?}");
         }
         assert_eq!(
             fails(&run(1, [8_000, 100, 50, 1, 0])),
@@ -190,31 +120,32 @@ mod tests {
 
     #[test]
     fn time_outside_the_tasks_is_limited_and_said_whose_it_is() {
-        assert_eq!(Account::check(&run(1, [9_800, 50, 100, 50, 0])), Ok(()));
+        assert_eq!(check(&run(1, [9_800, 50, 100, 50, 0])), Ok(()));
         assert_eq!(
             fails(&run(1, [9_797, 50, 103, 50, 0])),
             "gc had the CPU: 2.03 % of the time is outside the tasks (gc 1.03 %, main 0.50 %, rest 0.50 %), allowed are 2 %"
         );
         assert!(fails(&run(1, [9_700, 0, 0, 300, 0])).starts_with("rest had the CPU"));
         // Of two CPUs, as a share of both.
-        assert_eq!(Account::check(&run(2, [19_000, 1_000, 0, 0, 0])), Ok(()));
+        assert_eq!(check(&run(2, [19_000, 1_000, 0, 0, 0])), Ok(()));
         assert!(fails(&run(2, [18_995, 1_005, 0, 0, 0])).ends_with("allowed are 5 %"));
         // A run of a moment may start its tasks; the host may come between in real time.
         let mut moment = run(2, [10, 6, 0, 4, 0]);
         moment.makespan_ns = 1_000_000;
         assert!(fails(&moment).contains("rest"), "{}", fails(&moment));
         moment.timing = "real".into();
-        assert_eq!(Account::check(&moment), Ok(()));
+        assert_eq!(check(&moment), Ok(()));
         // An idle CPU is in nobody's way.
-        assert_eq!(Account::check(&run(1, [5_000, 0, 0, 0, 5_000])), Ok(()));
+        assert_eq!(check(&run(1, [5_000, 0, 0, 0, 5_000])), Ok(()));
     }
 
     #[test]
     fn a_program_that_holds_handles_is_let_through_and_its_account_must_close() {
         let mut held = run(1, [5_000, 0, 5_000, 0, 0]);
         held.holds_handles = true;
-        assert_eq!(Account::check(&held), Ok(()));
-        assert_eq!(Account::of(&held).unwrap().outside_percent(), 50.0);
+        assert_eq!(check(&held), Ok(()));
+        let account = Account::of(&held).unwrap();
+        assert_eq!(account.percent(account.outside_ns()), 50.0);
         held.gc_run_ns = Some(0);
         assert!(fails(&held).contains("does not close"));
     }

@@ -8,13 +8,14 @@ mod draw;
 use std::{ffi::OsStr, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
+use sched_tests_results::RunLine;
 
 use crate::{
     Verdict,
     cli::{GanttArgs, TreeArgs},
     output::{count, print_line},
     project::{Project, Titles},
-    record::{RunLine, parse_traced},
+    record::parse_traced,
     store::write,
 };
 use chart::{Chart, Traced};
@@ -64,9 +65,10 @@ fn read(file: &Path) -> Result<Vec<Traced>> {
 /// One chart has one title.
 fn belongs(first: &RunLine, next: &RunLine) -> Result<()> {
     let what = |run: &RunLine| {
+        let context = &run.context;
         format!(
             "{} on {}, SMP={} TIMING={} SCALE={}",
-            run.app, run.arch, run.smp, run.timing, run.scale
+            context.app, context.arch, context.smp, run.timing, run.scale
         )
     };
     let (expected, found) = (what(first), what(next));

@@ -1,137 +1,28 @@
-//! Result lines: from what a guest printed to figures.
+//! Result lines: from what a guest printed to phases with their tasks.
 //!
-//! One `SCHED-TASK` line for each task and phase, one `SCHED-RUN` line for each
-//! phase; if it was traced, one `SCHED-TRACE` line for each task and phase, which is
-//! no figure and belongs to no cell. JSON after the first blank; times in nanoseconds. Keys may be added,
-//! so unknown ones are let through.
+//! What a line says is the contract's ([`sched_tests_results`]). Here lines are found, put
+//! together and checked against one another. `SCHED-TASK` and `SCHED-RUN` lines make a cell;
+//! a `SCHED-TRACE` line is no figure and belongs to none.
 //!
 //! A cell may have been booted at several phases of the timer tick. The lines of one
 //! boot follow those of another after an empty line, in the order of their tick phases.
 
 use std::{collections::HashSet, fmt};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-
-const TASK: &str = "SCHED-TASK ";
-const RUN: &str = "SCHED-RUN ";
-const TRACE: &str = "SCHED-TRACE ";
-
-/// Where in a timer tick a phase of the workload started, in thousandths of the tick.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(try_from = "u16", into = "u16")]
-pub struct TickPhase(u16);
-
-impl TickPhase {
-    const PER_TICK: u16 = 1000;
-
-    /// So many, evenly over a tick, from 0 on.
-    pub fn evenly(count: u16) -> impl Iterator<Item = Self> {
-        let thousandth = move |i| u32::from(Self::PER_TICK) * u32::from(i) / u32::from(count);
-        (0..count).map(move |i| Self(thousandth(i) as u16))
-    }
-}
-
-impl TryFrom<u16> for TickPhase {
-    type Error = String;
-
-    fn try_from(thousandths: u16) -> Result<Self, String> {
-        if thousandths < Self::PER_TICK {
-            return Ok(Self(thousandths));
-        }
-        Err(format!("a tick phase is 0 to 999, not {thousandths}"))
-    }
-}
-
-impl From<TickPhase> for u16 {
-    fn from(phase: TickPhase) -> Self {
-        phase.0
-    }
-}
-
-impl fmt::Display for TickPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// One task in one phase: the keys that tables are made from. The others are
-/// required to be there, as the lines are a contract.
-#[derive(Clone, Debug, Deserialize)]
-#[allow(dead_code)] // a missing key is an error, read or not
-pub struct TaskLine {
-    pub app: String,
-    pub arch: String,
-    pub smp: u32,
-    pub sched: String,
-    pub phase: String,
-    pub task: String,
-    pub submit_ns: u64,
-    pub first_run_ns: u64,
-    pub finish_ns: u64,
-    pub turnaround_ns: u64,
-    pub run_ns: u64,
-    pub dispatches: u64,
-    pub yields: u64,
-    /// Groups of work done, where an app counts them.
-    pub groups: Option<u64>,
-}
-
-/// One phase as a whole.
-#[derive(Clone, Debug, Deserialize)]
-#[allow(dead_code)] // as above
-pub struct RunLine {
-    pub app: String,
-    pub arch: String,
-    pub smp: u32,
-    pub sched: String,
-    pub phase: String,
-    pub timing: String,
-    pub scale: u64,
-    pub tasks: usize,
-    pub avg_turnaround_ns: u64,
-    pub max_turnaround_ns: u64,
-    pub makespan_ns: u64,
-    pub context_switches: u64,
-    pub srpt_bound_ns: u64,
-    pub jain: f64,
-    pub pass: bool,
-    /// The cost of a yield, where an app knows it better than the makespan does.
-    pub ns_per_yield: Option<f64>,
-    /// Where time is counted.
-    pub tick_phase: Option<TickPhase>,
-    // Who had the CPUs (src/account.rs). Lines of before there was an account lack it.
-    pub tasks_run_ns: Option<u64>,
-    pub main_run_ns: Option<u64>,
-    pub gc_run_ns: Option<u64>,
-    pub rest_run_ns: Option<u64>,
-    pub idle_ns: Option<u64>,
-    /// The program keeps the handles of ended tasks on purpose.
-    #[serde(default)]
-    pub holds_handles: bool,
-}
-
-/// When one task had its CPU in one phase.
-#[derive(Clone, Debug, Deserialize)]
-pub struct TraceLine {
-    pub app: String,
-    pub arch: String,
-    pub smp: u32,
-    pub sched: String,
-    pub phase: String,
-    pub task: String,
-    /// How wide a bin is.
-    pub bin_ns: u64,
-    /// The time on a CPU in each, from the start of the phase.
-    pub run_ns: Vec<u64>,
-    /// The time in each in which it was blocked.
-    pub blocked_ns: Vec<u64>,
-}
+use sched_tests_results::{Context, Kind, ResultLine, RunLine, TaskLine, TickPhase, TraceLine};
 
 /// One run of a workload.
 #[derive(Clone, Debug)]
 pub struct Phase {
     pub tasks: Vec<TaskLine>,
     pub run: RunLine,
+}
+
+impl Phase {
+    /// `run`, `measure` or `replay`.
+    pub fn name(&self) -> &str {
+        &self.run.context.phase
+    }
 }
 
 /// All that one boot had to say: at least one phase, all of one cell.
@@ -177,17 +68,15 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// The result lines among what a guest printed.
+/// The figures' lines among what a guest printed.
 pub fn result_lines(console: &[String]) -> Vec<String> {
-    let is_result = |line: &&String| line.starts_with(TASK) || line.starts_with(RUN);
+    let is_result = |line: &&String| split(line).is_some();
     console.iter().filter(is_result).cloned().collect()
 }
 
-/// A result line's kind and JSON.
-pub fn split(line: &str) -> Option<(&'static str, &str)> {
-    [TASK, RUN]
-        .into_iter()
-        .find_map(|kind| Some((kind.trim_end(), line.strip_prefix(kind)?)))
+/// The kind and the JSON of a line with figures of a cell.
+pub fn split(line: &str) -> Option<(Kind, &str)> {
+    Kind::split(line).filter(|(kind, _)| matches!(kind, Kind::Task | Kind::Run))
 }
 
 /// Reads the lines of one boot and checks that they belong together.
@@ -225,7 +114,7 @@ fn follows(
 ) -> Result<(), ParseError> {
     same_cell(line, first.last(), next.last())?;
     let phases = |outcome: &Outcome| {
-        let names = outcome.phases.iter().map(|phase| phase.run.phase.as_str());
+        let names = outcome.phases.iter().map(Phase::name);
         names.collect::<Vec<_>>().join(" ")
     };
     same(line, "phases", &phases(first), &phases(next))?;
@@ -256,24 +145,27 @@ fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome, ParseError> {
     for &(line, text) in lines.iter().filter(|(_, text)| !text.trim().is_empty()) {
         last = line;
         match split(text) {
-            Some(("SCHED-TASK", text)) => tasks.push((line, json(line, text)?)),
+            Some((Kind::Task, text)) => tasks.push((line, json(line, text)?)),
             Some((_, text)) => runs.push((line, json(line, text)?)),
             None => return Err(error(line, "SCHED-TASK {…} or SCHED-RUN {…}", quote(text))),
         }
     }
     for (line, run) in runs {
-        if phases.iter().any(|p| p.run.phase == run.phase) {
+        let name = &run.context.phase;
+        if phases.iter().any(|phase| phase.name() == name) {
             return Err(error(
                 line,
                 "one SCHED-RUN line per phase",
-                format!("another for phase `{}`", run.phase),
+                format!("another for phase `{name}`"),
             ));
         }
         let first = phases.first().map_or(&run, |p| &p.run);
         same_cell(line, first, &run)?;
         let tick_phase = |run: &RunLine| run.tick_phase.map_or("none".into(), |p| p.to_string());
         same(line, "tick_phase", &tick_phase(first), &tick_phase(&run))?;
-        let (own, others) = tasks.into_iter().partition(|(_, t)| t.phase == run.phase);
+        let (own, others) = tasks
+            .into_iter()
+            .partition(|(_, t)| t.context.phase == *name);
         tasks = others;
         phases.push(phase(line, run, own)?);
     }
@@ -281,7 +173,7 @@ fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome, ParseError> {
         return Err(error(
             *line,
             "a SCHED-RUN line for each phase",
-            format!("none for phase `{}`", task.phase),
+            format!("none for phase `{}`", task.context.phase),
         ));
     }
     if phases.is_empty() {
@@ -299,7 +191,7 @@ pub fn parse_traced(console: &str) -> Result<Vec<(Phase, Vec<TraceLine>)>, Parse
     for (line, text) in (1..).zip(console.lines()) {
         if split(text).is_some() {
             results += text;
-        } else if let Some(text) = text.strip_prefix(TRACE) {
+        } else if let Some((Kind::Trace, text)) = Kind::split(text) {
             traces.push((line, json(line, text)?));
         }
         results.push('\n');
@@ -309,11 +201,12 @@ pub fn parse_traced(console: &str) -> Result<Vec<(Phase, Vec<TraceLine>)>, Parse
     for phase in outcome.phases {
         let mut own = Vec::new();
         for task in &phase.tasks {
-            let is_its = |t: &TraceLine| t.phase == task.phase && t.task == task.task;
+            let name = phase.name();
+            let is_its = |t: &TraceLine| t.context.phase == name && t.task == task.task;
             let Some(i) = traces.iter().position(|(_, trace)| is_its(trace)) else {
                 let expected = format!(
-                    "a SCHED-TRACE line for task `{}` in phase `{}` (`make run TRACE=y` prints them)",
-                    task.task, task.phase
+                    "a SCHED-TRACE line for task `{}` in phase `{name}` (`make run TRACE=y` prints them)",
+                    task.task
                 );
                 return Err(error(
                     console.lines().count().max(1),
@@ -330,7 +223,7 @@ pub fn parse_traced(console: &str) -> Result<Vec<(Phase, Vec<TraceLine>)>, Parse
     if let Some((line, trace)) = traces.first() {
         let found = format!(
             "another for task `{}` in phase `{}`",
-            trace.task, trace.phase
+            trace.task, trace.context.phase
         );
         return Err(error(
             *line,
@@ -343,10 +236,7 @@ pub fn parse_traced(console: &str) -> Result<Vec<(Phase, Vec<TraceLine>)>, Parse
 
 /// Whether a trace can be that of this task: no time is lost in it.
 fn traced(line: usize, trace: &TraceLine, task: &TaskLine) -> Result<(), ParseError> {
-    same(line, "app", &task.app, &trace.app)?;
-    same(line, "arch", &task.arch, &trace.arch)?;
-    same(line, "sched", &task.sched, &trace.sched)?;
-    same(line, "smp", &task.smp, &trace.smp)?;
+    same_context(line, &task.context, &trace.context)?;
     if trace.bin_ns == 0 {
         return Err(error(line, "bins wider than 0 ns", "0".into()));
     }
@@ -370,10 +260,7 @@ fn traced(line: usize, trace: &TraceLine, task: &TaskLine) -> Result<(), ParseEr
 fn phase(line: usize, run: RunLine, tasks: Vec<(usize, TaskLine)>) -> Result<Phase, ParseError> {
     let mut names = HashSet::new();
     for (line, task) in &tasks {
-        same(*line, "app", &run.app, &task.app)?;
-        same(*line, "arch", &run.arch, &task.arch)?;
-        same(*line, "sched", &run.sched, &task.sched)?;
-        same(*line, "smp", &run.smp, &task.smp)?;
+        same_context(*line, &run.context, &task.context)?;
         if !names.insert(task.task.clone()) {
             return Err(error(
                 *line,
@@ -383,21 +270,21 @@ fn phase(line: usize, run: RunLine, tasks: Vec<(usize, TaskLine)>) -> Result<Pha
         }
     }
     if tasks.len() != run.tasks {
-        let expected = format!("{} SCHED-TASK lines for phase `{}`", run.tasks, run.phase);
+        let expected = format!(
+            "{} SCHED-TASK lines for phase `{}`",
+            run.tasks, run.context.phase
+        );
         return Err(error(line, &expected, tasks.len().to_string()));
     }
     let tasks = tasks.into_iter().map(|(_, task)| task).collect();
     Ok(Phase { tasks, run })
 }
 
-fn json<T: DeserializeOwned>(line: usize, text: &str) -> Result<T, ParseError> {
-    serde_json::from_str(text).map_err(|e| {
-        // serde's place is within the JSON text, and that is always its line 1.
-        let what = e.to_string();
-        let what = what.split(" at line 1 ").next().unwrap_or(&what);
+fn json<T: ResultLine>(line: usize, text: &str) -> Result<T, ParseError> {
+    T::from_json(text).map_err(|why| {
         error(
             line,
-            &format!("the keys of a result line ({what})"),
+            &format!("the keys of a result line ({why})"),
             quote(text),
         )
     })
@@ -405,12 +292,17 @@ fn json<T: DeserializeOwned>(line: usize, text: &str) -> Result<T, ParseError> {
 
 /// Whether two phases are of the same cell in the same setting.
 fn same_cell(line: usize, first: &RunLine, run: &RunLine) -> Result<(), ParseError> {
-    same(line, "app", &first.app, &run.app)?;
-    same(line, "arch", &first.arch, &run.arch)?;
-    same(line, "sched", &first.sched, &run.sched)?;
-    same(line, "smp", &first.smp, &run.smp)?;
+    same_context(line, &first.context, &run.context)?;
     same(line, "timing", &first.timing, &run.timing)?;
     same(line, "scale", &first.scale, &run.scale)
+}
+
+/// Whether two lines are of the same cell, whichever their phases.
+fn same_context(line: usize, first: &Context, next: &Context) -> Result<(), ParseError> {
+    same(line, "app", &first.app, &next.app)?;
+    same(line, "arch", &first.arch, &next.arch)?;
+    same(line, "sched", &first.sched, &next.sched)?;
+    same(line, "smp", &first.smp, &next.smp)
 }
 
 fn same<T: PartialEq + fmt::Display>(
@@ -454,57 +346,76 @@ fn quote(text: &str) -> String {
 pub mod tests {
     use super::*;
 
+    fn context(app: &str, sched: &str, phase: &str) -> Context {
+        Context {
+            app: app.into(),
+            arch: "x86_64".into(),
+            smp: 1,
+            sched: sched.into(),
+            phase: phase.into(),
+        }
+    }
+
+    /// The lines of a phase with this average turnaround: `long` has twice that, `short` none.
+    fn sample_phase(context: &Context, avg: u64) -> (Vec<TaskLine>, RunLine) {
+        let task = |(name, turnaround): (&str, u64)| TaskLine {
+            context: context.clone(),
+            task: name.into(),
+            finish_ns: turnaround,
+            turnaround_ns: turnaround,
+            run_ns: turnaround,
+            dispatches: 3,
+            yields: 50,
+            ..TaskLine::default()
+        };
+        let run = RunLine {
+            context: context.clone(),
+            timing: "icount".into(),
+            scale: 1,
+            tasks: 2,
+            avg_turnaround_ns: avg,
+            max_turnaround_ns: avg,
+            makespan_ns: avg,
+            context_switches: 7,
+            srpt_bound_ns: avg / 2,
+            jain: 0.5,
+            pass: true,
+            ..RunLine::default()
+        };
+        ([("long", avg * 2), ("short", 0)].map(task).into(), run)
+    }
+
+    fn text_of((tasks, run): (Vec<TaskLine>, RunLine)) -> String {
+        let lines = tasks.iter().map(ResultLine::to_line);
+        lines
+            .chain([run.to_line()])
+            .map(|line| line + "\n")
+            .collect()
+    }
+
     /// A cell with one phase for each of the given average turnarounds.
     pub fn sample(app: &str, sched: &str, phases: &[(&str, u64)]) -> String {
-        let mut text = String::new();
-        for (phase, avg) in phases {
-            for (task, turnaround) in [("long", avg * 2), ("short", 0)] {
-                text += &format!(
-                    r#"SCHED-TASK {{"app":"{app}","arch":"x86_64","smp":1,"sched":"{sched}","phase":"{phase}","task":"{task}","submit_ns":0,"first_run_ns":0,"finish_ns":{turnaround},"turnaround_ns":{turnaround},"run_ns":{turnaround},"dispatches":3,"yields":50}}"#
-                );
-                text += "\n";
-            }
-            text += &format!(
-                r#"SCHED-RUN {{"app":"{app}","arch":"x86_64","smp":1,"sched":"{sched}","phase":"{phase}","timing":"icount","scale":1,"tasks":2,"avg_turnaround_ns":{avg},"max_turnaround_ns":{avg},"makespan_ns":{avg},"context_switches":7,"srpt_bound_ns":{},"jain":0.5,"pass":true}}"#,
-                avg / 2
-            );
-            text += "\n";
-        }
-        text
+        let phase = |(phase, avg): &(&str, u64)| sample_phase(&context(app, sched, phase), *avg);
+        phases.iter().map(phase).map(text_of).collect()
     }
 
     /// One boot of a cell at a tick phase, with an account that closes: 1 % is main's.
     pub fn sample_at(tick_phase: u16, app: &str, sched: &str, phases: &[(&str, u64)]) -> String {
-        let mut text = sample(app, sched, phases);
-        for (phase, avg) in phases {
-            let makespan = format!(r#""makespan_ns":{avg},"#);
+        let phase = |(phase, avg): &(&str, u64)| {
+            let (tasks, run) = sample_phase(&context(app, sched, phase), *avg);
             let main = avg / 100;
-            let account = format!(
-                r#""tick_phase":{tick_phase},"tasks_run_ns":{},"main_run_ns":{main},"gc_run_ns":0,"rest_run_ns":0,"idle_ns":0,"#,
-                avg - main
-            );
-            let run = text
-                .lines()
-                .position(|line| {
-                    line.starts_with(RUN) && line.contains(&format!(r#""phase":"{phase}""#))
-                })
-                .unwrap();
-            let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
-            lines[run] = lines[run].replace(&makespan, &format!("{makespan}{account}"));
-            text = lines.join("\n") + "\n";
-        }
-        text
-    }
-
-    #[test]
-    fn tick_phases_are_even_and_begin_at_nought() {
-        let evenly = |count| TickPhase::evenly(count).map(u16::from).collect::<Vec<_>>();
-        assert_eq!(evenly(1), [0]);
-        assert_eq!(evenly(3), [0, 333, 666]);
-        assert_eq!(evenly(8), [0, 125, 250, 375, 500, 625, 750, 875]);
-        let all = evenly(64);
-        assert_eq!(all.len(), 64);
-        assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
+            let run = RunLine {
+                tick_phase: Some(tick_phase.try_into().unwrap()),
+                tasks_run_ns: Some(avg - main),
+                main_run_ns: Some(main),
+                gc_run_ns: Some(0),
+                rest_run_ns: Some(0),
+                idle_ns: Some(0),
+                ..run
+            };
+            (tasks, run)
+        };
+        phases.iter().map(phase).map(text_of).collect()
     }
 
     #[test]
@@ -559,9 +470,14 @@ pub mod tests {
         let mut console = "SeaBIOS\r\n".to_owned();
         for (phase, avg) in phases {
             for (task, bins) in [("long", vec![50; *avg as usize / 25]), ("short", vec![])] {
-                console += &format!(
-                    "SCHED-TRACE {{\"app\":\"{app}\",\"arch\":\"x86_64\",\"smp\":1,\"sched\":\"{sched}\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"bin_ns\":50,\"run_ns\":{bins:?},\"blocked_ns\":[]}}\r\n"
-                );
+                let line = TraceLine {
+                    context: context(app, sched, phase),
+                    task: task.into(),
+                    bin_ns: 50,
+                    run_ns: bins,
+                    blocked_ns: vec![],
+                };
+                console += &(line.to_line() + "\r\n");
             }
         }
         console + &sample(app, sched, phases).replace('\n', "\r\n")
@@ -573,7 +489,7 @@ pub mod tests {
         let phases = parse_traced(&console).unwrap();
         let what = |(phase, traces): &(Phase, Vec<TraceLine>)| {
             let bins: Vec<_> = traces.iter().map(|t| t.run_ns.len()).collect();
-            (phase.run.phase.clone(), traces[0].task.clone(), bins)
+            (phase.name().to_owned(), traces[0].task.clone(), bins)
         };
         assert_eq!(
             phases.iter().map(what).collect::<Vec<_>>(),
@@ -589,7 +505,7 @@ pub mod tests {
         let good = traced_sample("realtime", "rr", &[("run", 100)]);
         let fails = |text: &str| parse_traced(text).unwrap_err().to_string();
         assert_eq!(
-            fails(&good.replace("50, 50]", "50, 49]")),
+            fails(&good.replace("50,50]", "50,49]")),
             "2: expected bins with 200 ns, as the task's run_ns says, found 199"
         );
         assert_eq!(
@@ -625,7 +541,7 @@ pub mod tests {
         .unwrap();
         assert_eq!(outcome.phases.len(), 2);
         let replay = &outcome.phases[1];
-        assert_eq!(replay.run.phase, "replay");
+        assert_eq!(replay.name(), "replay");
         assert_eq!(replay.run.avg_turnaround_ns, 100);
         let names: Vec<_> = replay.tasks.iter().map(|t| t.task.as_str()).collect();
         assert_eq!(names, ["long", "short"]);
@@ -656,7 +572,7 @@ pub mod tests {
         assert_eq!(
             fails(&good.replace(r#""makespan_ns":100,"#, "")),
             format!(
-                "3: expected the keys of a result line (missing field `makespan_ns`), found `{}…`",
+                "3: expected the keys of a result line (SCHED-RUN lacks `makespan_ns`), found `{}…`",
                 r#"{"app":"realtime","arch":"x86_64","smp":1,"sched":"rr","phas"#
             )
         );

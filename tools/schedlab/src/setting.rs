@@ -3,11 +3,9 @@
 use std::{env, path::Path};
 
 use anyhow::{Result, bail};
+use sched_tests_results::{RunLine, TickPhase};
 
-use crate::{
-    cli::{SettingArgs, Timing},
-    record::{RunLine, TickPhase},
-};
+use crate::cli::{SettingArgs, Timing};
 
 /// A number that is built into an app whose image is not the usual one.
 pub struct BuiltIn {
@@ -99,7 +97,7 @@ impl Setting {
     pub fn made(&self, run: &RunLine, tick_phase: Option<TickPhase>) -> Result<()> {
         let or_none = |phase: Option<TickPhase>| phase.map_or("none".into(), |p| p.to_string());
         let mut found = vec![
-            run.smp.to_string(),
+            run.context.smp.to_string(),
             run.scale.to_string(),
             run.timing.clone(),
         ];

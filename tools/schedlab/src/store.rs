@@ -10,11 +10,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
+use sched_tests_results::TickPhase;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     project::{Cell, short},
-    record::{Outcome, TickPhase, parse_boots},
+    record::{Outcome, parse_boots},
 };
 
 /// What a cell's results were made from.
@@ -160,7 +161,7 @@ impl Store {
 /// Whether these figures are the cell's: a wrong one means that the build took
 /// another policy or app than it was told, or that a file was misplaced.
 pub fn belongs(outcome: &Outcome, cell: &Cell) -> Result<()> {
-    let run = outcome.last();
+    let run = &outcome.last().context;
     for (key, expected, found) in [
         ("arch", &cell.arch, &run.arch),
         ("app", &cell.app.name, &run.app),

@@ -3,10 +3,11 @@
 
 use std::ops::RangeInclusive;
 
+use sched_tests_results::{Account, TaskLine};
+
 use crate::{
-    account::Account,
     project::{Cell, short},
-    record::{Outcome, Phase, TaskLine},
+    record::{Outcome, Phase},
     spread::{Spread, letters},
 };
 
@@ -190,9 +191,9 @@ pub fn tables(all: &[Results], policies: &[String], long: bool) -> Vec<Table> {
     let key = |r: &Results| {
         let run = r.outcomes[0].last();
         (
-            run.arch.clone(),
-            run.app.clone(),
-            run.smp,
+            run.context.arch.clone(),
+            run.context.app.clone(),
+            run.context.smp,
             run.timing.clone(),
             run.scale,
         )
@@ -219,14 +220,14 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
             tasks.push(&task.task);
         }
     }
-    let task_figure = task_figure(&first.app, phases().flat_map(|phase| &phase.tasks));
+    let task_figure = task_figure(&first.context.app, phases().flat_map(|phase| &phase.tasks));
     let alone = phases().any(|phase| phase.run.ns_per_yield.is_some());
     let cost = if alone {
         YieldCost::Alone
     } else {
         YieldCost::WithLoop
     };
-    let yields = (first.app == "yield").then_some(cost);
+    let yields = (first.context.app == "yield").then_some(cost);
 
     let mut rows = Vec::new();
     for policy in policies {
@@ -243,7 +244,7 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
             Some(cell) => {
                 for (label, phase, competes) in shown(&label, &cell.outcomes[0], long) {
                     let of_boot = |boot: &Outcome| {
-                        let same = |other: &&Phase| other.run.phase == phase.run.phase;
+                        let same = |other: &&Phase| other.name() == phase.name();
                         let phase = boot.phases.iter().find(same)?;
                         Some(values(phase, &tasks, task_figure, yields))
                     };
@@ -253,7 +254,7 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
                         stock,
                         competes,
                         values: spreads(&boots),
-                        slowdowns: slowdowns(&cell.outcomes, &phase.run.phase, &tasks),
+                        slowdowns: slowdowns(&cell.outcomes, phase.name(), &tasks),
                     });
                 }
             }
@@ -266,9 +267,9 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
     let counts = || cells.iter().map(|cell| cell.outcomes.len());
     let sources = |cell: &&&Results| cell.sources != cells[0].sources;
     Table {
-        app: first.app.clone(),
-        arch: first.arch.clone(),
-        smp: first.smp,
+        app: first.context.app.clone(),
+        arch: first.context.arch.clone(),
+        smp: first.context.smp,
         timing: first.timing.clone(),
         scale: first.scale,
         task_figure,
@@ -294,7 +295,7 @@ fn spreads(boots: &[Vec<Option<f64>>]) -> Vec<Option<Spread>> {
 fn slowdowns(boots: &[Outcome], phase: &str, tasks: &[&str]) -> Vec<Slowdown> {
     let of_task = |name: &&str| {
         let phases = boots.iter().flat_map(|boot| &boot.phases);
-        let lines = phases.filter(|of| of.run.phase == phase).flat_map(|of| {
+        let lines = phases.filter(|of| of.name() == phase).flat_map(|of| {
             let its = |task: &&TaskLine| task.task == **name && task.run_ns > 0;
             of.tasks.iter().filter(its)
         });
@@ -323,7 +324,7 @@ fn task_figure<'a>(app: &str, mut tasks: impl Iterator<Item = &'a TaskLine>) -> 
 
 /// The phases that get a row, with its label. PBG's result is its replay.
 fn shown<'a>(label: &str, outcome: &'a Outcome, long: bool) -> Vec<(String, &'a Phase, bool)> {
-    let name = |phase: &Phase| match phase.run.phase.as_str() {
+    let name = |phase: &Phase| match phase.name() {
         // On several CPUs PBG's base policy runs alone, and that is not PBG's result.
         "run" if label.starts_with("pbg") => (format!("{label} (not measured)"), false),
         "run" | "replay" => (label.to_owned(), true),
@@ -406,7 +407,7 @@ fn values(
         ratio(run.avg_turnaround_ns as f64, run.srpt_bound_ns),
         Account::of(run)
             .ok()
-            .map(|account| account.outside_percent()),
+            .map(|account| account.percent(account.outside_ns())),
     ]);
     values.extend(yields.map(|cost| match cost {
         YieldCost::Alone => run.ns_per_yield,
@@ -424,11 +425,13 @@ fn ratio(a: f64, b: u64) -> Option<f64> {
 
 #[cfg(test)]
 pub mod tests {
+    use sched_tests_results::TickPhase;
+
     use super::*;
     use crate::{
         project::App,
         record::{
-            TickPhase, parse, parse_boots,
+            parse, parse_boots,
             tests::{sample, sample_at},
         },
     };

@@ -1,9 +1,8 @@
 //! What is drawn: panels of rows, and how much of each column of pixels is a task's.
 
-use crate::{
-    project::Titles,
-    record::{Phase, TaskLine, TraceLine},
-};
+use sched_tests_results::{TaskLine, TraceLine};
+
+use crate::{project::Titles, record::Phase};
 
 pub type Traced = (Phase, Vec<TraceLine>);
 
@@ -48,9 +47,8 @@ struct Stay {
 /// PBG measures so that it can replay, and it is the replay that is shown.
 pub fn leave_out_measuring(all: &mut Vec<Traced>) {
     let is_replayed = |i: usize| {
-        all.get(i + 1).is_some_and(|(next, _)| {
-            (&*all[i].0.run.phase, &*next.run.phase) == ("measure", "replay")
-        })
+        all.get(i + 1)
+            .is_some_and(|(next, _)| (all[i].0.name(), next.name()) == ("measure", "replay"))
     };
     let replayed: Vec<bool> = (0..all.len()).map(is_replayed).collect();
     let mut replayed = replayed.into_iter();
@@ -65,13 +63,16 @@ impl Chart {
         let panels: Vec<_> = all.iter().map(panel).collect();
         let rows = panels.iter().flat_map(|panel| &panel.rows);
         Self {
-            title: format!("When each task had the CPU: {} on {}", run.app, run.arch),
+            title: format!(
+                "When each task had the CPU: {} on {}",
+                run.context.app, run.context.arch
+            ),
             subtitle: format!(
                 "{} CPU{}, {} time{}, scale {}; traced, which itself takes some time",
-                run.smp,
-                if run.smp == 1 { "" } else { "s" },
+                run.context.smp,
+                if run.context.smp == 1 { "" } else { "s" },
                 run.timing,
-                if run.timing == "icount" {
+                if run.is_counted() {
                     " (1 ns is 1 instruction)"
                 } else {
                     ""
@@ -87,7 +88,7 @@ impl Chart {
 impl Panel {
     fn new((phase, traces): &Traced, titles: &Titles) -> Self {
         Self {
-            title: title(&phase.run.sched, &phase.run.phase, titles),
+            title: title(&phase.run.context.sched, phase.name(), titles),
             average_ns: phase.run.avg_turnaround_ns,
             rows: phase.tasks.iter().zip(traces).map(Row::new).collect(),
         }
@@ -268,7 +269,7 @@ pub mod tests {
     fn measuring_is_left_out_where_the_replay_follows() {
         let phases = |all: &[Traced]| -> Vec<_> {
             all.iter()
-                .map(|(phase, _)| phase.run.phase.clone())
+                .map(|(phase, _)| phase.name().to_owned())
                 .collect()
         };
         let mut all = three_phases();

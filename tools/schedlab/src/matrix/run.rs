@@ -1,13 +1,14 @@
 //! One cell: build it, boot it, judge it.
 
 use anyhow::Result;
+use sched_tests_results::TickPhase;
 
 use super::{Good, children::Children, variables};
 use crate::{
-    account::Account,
+    account,
     compare::differences,
     project::{Cell, Project},
-    record::{Outcome, TickPhase, parse, result_lines},
+    record::{Outcome, parse, result_lines},
     setting::Setting,
     store::belongs,
 };
@@ -141,9 +142,9 @@ fn judge(
     made.map_err(|e| e.to_string())?;
     for phase in outcome.phases.iter().map(|phase| &phase.run) {
         if !phase.pass {
-            return Err(format!("\"pass\":false in phase `{}`", phase.phase));
+            return Err(format!("\"pass\":false in phase `{}`", phase.context.phase));
         }
-        Account::check(phase).map_err(|why| format!("phase `{}`: {why}", phase.phase))?;
+        account::check(phase).map_err(|why| format!("phase `{}`: {why}", phase.context.phase))?;
     }
     Ok(Boot { lines, outcome })
 }

@@ -6,10 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use sched_tests_results::RunLine;
 
 use crate::{
     project::{App, Cell},
-    record::{Outcome, RunLine},
+    record::Outcome,
     setting::WAITS,
     spread::Spread,
     store::Store,
@@ -221,8 +222,8 @@ fn read_cell(
     }
     let run = outcomes[0].last();
     let common = Common {
-        arch: run.arch.clone(),
-        smp: run.smp,
+        arch: run.context.arch.clone(),
+        smp: run.context.smp,
         timing: run.timing.clone(),
         scale: run.scale,
         tick_phases: outcomes.len(),
@@ -235,7 +236,7 @@ fn read_cell(
 fn spread(outcomes: &[Outcome], phase: &str, of: fn(&RunLine) -> u64) -> Result<Spread> {
     let in_boot = |outcome: &Outcome| {
         let phases = &outcome.phases;
-        let found = phases.iter().find(|one| one.run.phase == phase);
+        let found = phases.iter().find(|one| one.name() == phase);
         let found = found.with_context(|| format!("expected a phase `{phase}`, found none"))?;
         Ok(of(&found.run) as f64 / 1e6)
     };
