@@ -136,8 +136,8 @@ fmt:
 
 doc:
 	$(Q)RUSTC='$(HOST_RUSTC)' RUSTDOCFLAGS='-D warnings' \
-	    $(HOST_CARGO) doc $(WHERE) --no-deps --package axsched-ext
-	@echo "doc: target/doc/axsched_ext/index.html"
+	    $(HOST_CARGO) doc $(WHERE) --no-deps --package axsched-ext --package sched-tests-results
+	@echo "doc: target/doc/axsched_ext/index.html target/doc/sched_tests_results/index.html"
 
 audit:
 	$(Q)$(HOST_ENV) scripts/audit.sh

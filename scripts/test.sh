@@ -812,6 +812,7 @@ real_clock() {
 check 'host: axsched-ext' host_tests axsched-ext
 check 'host: axsched-ext with sched_pbg' host_tests axsched-ext --features sched_pbg --test c_abi
 check 'host: sched-tests-common' host_tests sched-tests-common
+check 'host: sched-tests-results' host_tests sched-tests-results
 check 'host: batch' host_tests batch
 check 'host: schedlab, pbg-save' host_tests schedlab --package pbg-save --profile tool
 check 'host: the tables of the docs are those of their CSV files' make docs-check

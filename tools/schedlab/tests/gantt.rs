@@ -3,27 +3,58 @@
 mod common;
 
 use common::{Ended, Lab};
+use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TraceLine};
 
 /// A boot with one phase: `long` has the CPU for 4 bins, then `short` for half a one.
 fn console(app: &str, sched: &str, phase: &str) -> String {
-    let of =
-        format!(r#""app":"{app}","arch":"x86_64","smp":1,"sched":"{sched}","phase":"{phase}""#);
-    let task = |name: &str, first: u64, finish: u64, run: u64, bins: &str| {
-        format!(
-            r#"SCHED-TASK {{{of},"task":"{name}","submit_ns":0,"first_run_ns":{first},"finish_ns":{finish},"turnaround_ns":{finish},"run_ns":{run},"dispatches":1,"yields":1}}
-SCHED-TRACE {{{of},"task":"{name}","bin_ns":1000,"run_ns":{bins},"blocked_ns":[]}}
-"#
-        )
+    let context = Context {
+        app: app.into(),
+        arch: "x86_64".into(),
+        smp: 1,
+        sched: sched.into(),
+        phase: phase.into(),
     };
-    let long = task("long", 0, 4_000, 4_000, "[1000,1000,1000,1000]");
-    let short = task("short", 4_000, 4_500, 500, "[0,0,0,0,500]");
-    let run = format!(
-        r#"SCHED-RUN {{{of},"timing":"icount","scale":1,"tasks":2,"avg_turnaround_ns":4250,"max_turnaround_ns":4500,"makespan_ns":4500,"context_switches":2,"srpt_bound_ns":2500,"jain":1.0,"traced":true,"pass":true}}"#
-    );
-    format!(
-        "booting\r\n{}\r\n",
-        (long + &short + &run).replace('\n', "\r\n")
-    )
+    let task = |name: &str, first_run_ns: u64, finish_ns: u64, bins: &[u64]| {
+        let task = TaskLine {
+            context: context.clone(),
+            task: name.into(),
+            first_run_ns,
+            finish_ns,
+            turnaround_ns: finish_ns,
+            run_ns: bins.iter().sum(),
+            dispatches: 1,
+            yields: 1,
+            ..TaskLine::default()
+        };
+        let trace = TraceLine {
+            context: context.clone(),
+            task: name.into(),
+            bin_ns: 1_000,
+            run_ns: bins.into(),
+            blocked_ns: Vec::new(),
+        };
+        [task.to_line(), trace.to_line()]
+    };
+    let run = RunLine {
+        context: context.clone(),
+        timing: COUNTED.into(),
+        scale: 1,
+        tasks: 2,
+        avg_turnaround_ns: 4_250,
+        max_turnaround_ns: 4_500,
+        makespan_ns: 4_500,
+        context_switches: 2,
+        srpt_bound_ns: 2_500,
+        jain: 1.0,
+        traced: true,
+        pass: true,
+        ..RunLine::default()
+    };
+    let long = task("long", 0, 4_000, &[1_000; 4]);
+    let short = task("short", 4_000, 4_500, &[0, 0, 0, 0, 500]);
+    let lines = long.into_iter().chain(short).chain([run.to_line()]);
+    let lines: Vec<_> = lines.collect();
+    format!("booting\r\n{}\r\n", lines.join("\r\n"))
 }
 
 fn gantt(files: &[(&str, String)], out: &str) -> (Lab, Ended) {

@@ -3,21 +3,46 @@
 mod common;
 
 use common::{Ended, Lab};
+use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TickPhase};
 
 /// The result lines of a boot at a tick phase, with a phase for each average in ns.
-fn lines(sched: &str, tick_phase: usize, phases: &[(&str, u64)]) -> String {
-    let keys = |phase: &str| {
-        format!(r#""app":"batch","arch":"x86_64","smp":1,"sched":"{sched}","phase":"{phase}""#)
+fn lines(sched: &str, tick_phase: u16, phases: &[(&str, u64)]) -> String {
+    let of_phase = |&(phase, ns): &(&str, u64)| {
+        let context = Context {
+            app: "batch".into(),
+            arch: "x86_64".into(),
+            smp: 1,
+            sched: sched.into(),
+            phase: phase.into(),
+        };
+        let task = TaskLine {
+            context: context.clone(),
+            task: "hash1".into(),
+            finish_ns: ns,
+            turnaround_ns: ns,
+            run_ns: ns,
+            dispatches: 3,
+            yields: 50,
+            ..TaskLine::default()
+        };
+        let run = RunLine {
+            context,
+            timing: COUNTED.into(),
+            scale: 1,
+            tasks: 1,
+            avg_turnaround_ns: ns,
+            max_turnaround_ns: ns,
+            makespan_ns: ns,
+            context_switches: 7,
+            srpt_bound_ns: 700_000_000,
+            jain: 0.5,
+            tick_phase: Some(TickPhase::try_from(tick_phase).unwrap()),
+            pass: true,
+            ..RunLine::default()
+        };
+        format!("{}\n{}\n", task.to_line(), run.to_line())
     };
-    let line = |(phase, ns): &(&str, u64)| {
-        let keys = keys(phase);
-        format!(
-            r#"SCHED-TASK {{{keys},"task":"hash1","submit_ns":0,"first_run_ns":0,"finish_ns":{ns},"turnaround_ns":{ns},"run_ns":{ns},"dispatches":3,"yields":50}}
-SCHED-RUN {{{keys},"timing":"icount","scale":1,"tasks":1,"avg_turnaround_ns":{ns},"max_turnaround_ns":{ns},"makespan_ns":{ns},"context_switches":7,"srpt_bound_ns":700000000,"jain":0.5,"tick_phase":{tick_phase},"pass":true}}
-"#
-        )
-    };
-    phases.iter().map(line).collect()
+    phases.iter().map(of_phase).collect()
 }
 
 struct Point {
@@ -39,8 +64,8 @@ fn point(waits: u32, pbg_ms: u64) -> Point {
 }
 
 fn write(lab: &Lab, point: &Point) {
-    let boots = |of: fn(usize, u64) -> String| {
-        let boots = point.pbg_ms.iter().enumerate();
+    let boots = |of: fn(u16, u64) -> String| {
+        let boots = (0..).zip(&point.pbg_ms);
         let boots: Vec<_> = boots.map(|(i, ms)| of(i, ms * 1_000_000)).collect();
         boots.join("\n")
     };

@@ -30,10 +30,9 @@
 //! SCHED-COST {"app":"cost","arch":"x86_64","smp":1,"sched":"pbg","phase":"replay","timing":"icount","scale":1,"tasks":4,"instructions_per_yield":1.5}
 //! ```
 //!
-//! With `TIMING=real` the last key is `ns_per_yield`; on several CPUs that is the
-//! time that passes, whichever of them yields. `pass` is whether all yields happened,
-//! all tasks ended and were reclaimed and, in the replay, all followed the plan.
-//! `SCALE=n` makes the yields n times fewer.
+//! Its keys are documented at `CostLine` in `sched-tests-results`. `pass` is whether all
+//! yields happened, all tasks ended and were reclaimed and, in the replay, all followed the
+//! plan. `SCALE=n` makes the yields n times fewer.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 

@@ -12,6 +12,19 @@
 //! | `SCHED-PBG` | [`PbgLine`] | for each replay, and for each profile that was refused |
 //! | `SCHED-COST` | [`CostLine`] | by the app `cost`, for each phase and number of tasks |
 //!
+//! ```
+//! use sched_tests_results::{Kind, ResultLine, RunLine};
+//!
+//! let console = "booting\r\n".to_owned() + &RunLine::default().to_line() + "\r\n";
+//! for line in console.lines() {
+//!     if let Some((Kind::Run, json)) = Kind::split(line) {
+//!         let run = RunLine::from_json(json)?;
+//!         assert_eq!(run.context_switches, 0);
+//!     }
+//! }
+//! # Ok::<_, sched_tests_results::ReadError>(())
+//! ```
+//!
 //! **The contract.**
 //!
 //! 1. A line is on one line of the console and begins there; it ends with LF or CR LF.

@@ -148,6 +148,8 @@ fn tick_phase(thousandths: u64) -> TickPhase {
 mod tests {
     use alloc::{format, vec::Vec};
 
+    use axsched_ext::{pbg, units::TaskKey};
+
     use super::*;
     use crate::{
         results::{
@@ -159,11 +161,18 @@ mod tests {
     };
 
     #[test]
-    fn pbg_lines() {
+    fn pbg_lines_have_the_keys_of_a_status() {
         let line = |fate| pbg_line(&SETTING, &Report { from: "disk", fate }).to_line();
         let head = r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","#;
-        for (replayed_ns, slower) in [(1_050, false), (1_051, true)] {
-            let replay = replay_of(replayed_ns);
+        let first = pbg::Divergence {
+            why: pbg::Why::Run,
+            task: TaskKey::ROOT.child(0),
+            expected: 10,
+            found: 21,
+        };
+        for (replayed_ns, slower, first) in [(1_050, false, None), (1_051, true, Some(first))] {
+            let mut replay = replay_of(replayed_ns);
+            replay.status.first = first;
             let status = replay.status.to_string();
             let keys = status.strip_prefix('{').unwrap().strip_suffix('}').unwrap();
             let own = format!(r#","measured_avg_turnaround_ns":1000,"slower":{slower}}}"#);
