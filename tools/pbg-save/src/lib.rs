@@ -1,11 +1,10 @@
 //! Files that are replaced as a whole: for `pbg-save`, and for schedlab.
 
 use std::{
-    fs::{self, File, FileType, Permissions},
+    fs::{self, FileType, Permissions},
     io::{self, ErrorKind, Write},
-    os::unix::fs::FileTypeExt,
+    os::unix::fs::{FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
-    process,
 };
 
 /// Writes a file whole or not at all, and its folder. What a symbolic link points
@@ -15,27 +14,24 @@ use std::{
 /// Those of the file system, and [`destination`]'s. What was there is then there still.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let path = destination(path)?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(folder)?;
+    // Beside the file, so that the rename stays within one file system. It goes again where
+    // anything fails.
+    let mut new = tempfile::Builder::new()
+        .prefix(".new-")
+        .permissions(Permissions::from_mode(0o666)) // less what the user's umask takes
+        .tempfile_in(folder)?;
+    if let Ok(found) = fs::metadata(&path) {
+        // Before there is anything in it to be read.
+        new.as_file().set_permissions(found.permissions())?;
     }
-    // Beside the file, so that the rename stays within one file system; of this
-    // process, since several may be here at once; and not a name of the user's.
-    let new = with_end(&path, &format!(".{}.new", process::id()));
-    let mode = fs::metadata(&path).ok().map(|found| found.permissions());
-    let written = fill(&new, contents.as_ref(), mode).and_then(|()| fs::rename(&new, &path));
-    if written.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    written
-}
-
-fn fill(new: &Path, contents: &[u8], mode: Option<Permissions>) -> io::Result<()> {
-    let mut file = File::create(new)?;
-    // Before there is anything in it to be read.
-    if let Some(mode) = mode {
-        file.set_permissions(mode)?;
-    }
-    file.write_all(contents)
+    new.write_all(contents.as_ref())?;
+    new.persist(&path)?;
+    Ok(())
 }
 
 /// Where [`write`] would write: `path`, or what it points to.
@@ -84,7 +80,7 @@ pub fn with_end(path: &Path, end: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -111,19 +107,25 @@ mod tests {
         assert_eq!(names(folder.path()), ["a.new", "a.pbg", "of"]);
 
         // No file can be called so, which shows when the new one is to get its name.
+        let before = names(Path::new("."));
         assert!(write(Path::new(""), "five").is_err());
-        assert!(!Path::new(&format!(".{}.new", process::id())).exists());
+        assert_eq!(names(Path::new(".")), before);
     }
 
     #[test]
-    fn a_file_keeps_its_mode() {
+    fn a_file_keeps_its_mode_and_a_new_one_has_the_usual() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a.pbg");
-        fs::write(&file, "").unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
-        write(&file, "new").unwrap();
-        let mode = fs::metadata(&file).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o640);
+        let at = |name: &str| folder.path().join(name);
+        let mode = |name| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+        fs::write(at("usual"), "").unwrap();
+        write(&at("new"), "new").unwrap();
+        assert_eq!(mode("new"), mode("usual"));
+        // One that no umask leaves alone, and one that the usual does not have.
+        for kept in [0o666, 0o600] {
+            fs::set_permissions(at("new"), Permissions::from_mode(kept)).unwrap();
+            write(&at("new"), "newer").unwrap();
+            assert_eq!(mode("new"), kept);
+        }
     }
 
     #[test]
