@@ -1,6 +1,9 @@
 //! Plans with priorities and latest times, against all orders that there are, and
 //! followed by the scheduler, with ticks.
 
+#[path = "common/profiles.rs"]
+mod profiles;
+
 use std::num::NonZeroU8;
 use std::sync::Arc;
 
@@ -58,9 +61,6 @@ fn profile(jobs: &[Job]) -> StoredProfile {
     let task = |(ordinal, job): (usize, &Job)| StoredTask {
         key: TaskKey::labelled(&label(ordinal)),
         label: Some(Label::new(&label(ordinal)).unwrap()),
-        place: Place::Root {
-            ordinal: ordinal as u32,
-        },
         runs: 2,
         priority: NonZeroU8::new(job.priority),
         latest: job.latest.map(Counts),
@@ -74,21 +74,15 @@ fn profile(jobs: &[Job]) -> StoredProfile {
             },
             ..Figures::default()
         },
-        phases: Phases::default(),
+        ..profiles::task(ordinal as u32)
     };
     let profile = StoredProfile {
         header: Header {
             architecture: Architecture::HERE,
             timing: Timing::Unknown,
             frequency_hz: 0,
-            cpus: 1,
-            program: Program {
-                name: ProgramName::new("deadlines").unwrap(),
-                hash: 0,
-            },
-            policy: PolicyName::new("rr").unwrap(),
             runs: 2,
-            unrecorded: 0,
+            ..profiles::header("deadlines")
         },
         tasks: jobs.iter().enumerate().map(task).collect(),
     };

@@ -1,7 +1,10 @@
 //! The example in `docs/profile-format.md` is a profile, byte by byte.
 
+#[path = "common/profiles.rs"]
+mod profiles;
+
 use axsched_ext::pbg::stored::*;
-use axsched_ext::units::{Counts, TaskKey};
+use axsched_ext::units::Counts;
 
 fn page() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/profile-format.md");
@@ -31,40 +34,21 @@ fn example() -> StoredProfile {
         run: Counts(run),
         blocked: Counts(0),
     };
-    StoredProfile {
-        header: Header {
-            architecture: Architecture::X86_64,
-            timing: Timing::Counted,
-            frequency_hz: 1_000_000_000,
-            cpus: 1,
-            program: Program {
-                name: ProgramName::new("demo").unwrap(),
-                hash: 0x0123_4567_89ab_cdef,
-            },
-            policy: PolicyName::new("rr").unwrap(),
-            runs: 1,
-            unrecorded: 0,
+    let task = StoredTask {
+        figures: Figures {
+            run: Figure::once(300),
+            ready: Figure::once(40),
+            dispatches: Figure::once(3),
+            yields: Figure::once(2),
+            ..Figures::default()
         },
-        tasks: vec![StoredTask {
-            key: TaskKey::ROOT.child(0),
-            label: None,
-            place: Place::Root { ordinal: 0 },
-            runs: 1,
-            priority: None,
-            latest: None,
-            figures: Figures {
-                run: Figure::once(300),
-                ready: Figure::once(40),
-                dispatches: Figure::once(3),
-                yields: Figure::once(2),
-                ..Figures::default()
-            },
-            phases: Phases {
-                order: PhaseOrder::AsRun,
-                list: vec![phase(Ended::Yield, 2, 200), phase(Ended::Exit, 1, 100)],
-            },
-        }],
-    }
+        phases: Phases {
+            order: PhaseOrder::AsRun,
+            list: vec![phase(Ended::Yield, 2, 200), phase(Ended::Exit, 1, 100)],
+        },
+        ..profiles::task(0)
+    };
+    profiles::profile("demo", [task])
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! What a stored profile may cost in memory: decoding takes no more than the
 //! bytes justify, whatever they say, and running out is an error everywhere.
 
+#[path = "common/profiles.rs"]
+mod profiles;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use axsched_ext::pbg::Plan;
 use axsched_ext::pbg::stored::*;
 use axsched_ext::syscall::Error;
-use axsched_ext::units::{Counts, TaskKey};
+use axsched_ext::units::Counts;
 
 thread_local! {
     /// Allocations that this thread may still make.
@@ -52,43 +55,20 @@ fn peak<R>(call: impl FnOnce() -> R) -> (R, usize) {
 }
 
 fn profile(tasks: u32, phases: usize) -> StoredProfile {
+    let phase = StoredPhase {
+        ended: Ended::Yield,
+        intervals: 1,
+        run: Counts(1),
+        blocked: Counts(0),
+    };
     let task = |ordinal| StoredTask {
-        key: TaskKey::ROOT.child(ordinal),
-        label: None,
-        place: Place::Root { ordinal },
-        runs: 1,
-        priority: None,
-        latest: None,
-        figures: Figures::default(),
         phases: Phases {
             order: PhaseOrder::AsRun,
-            list: vec![
-                StoredPhase {
-                    ended: Ended::Yield,
-                    intervals: 1,
-                    run: Counts(1),
-                    blocked: Counts(0),
-                };
-                phases
-            ],
+            list: vec![phase; phases],
         },
+        ..profiles::task(ordinal)
     };
-    StoredProfile {
-        header: Header {
-            architecture: Architecture::HERE,
-            timing: Timing::Unknown,
-            frequency_hz: 0,
-            cpus: 1,
-            program: Program {
-                name: ProgramName::new("memory").unwrap(),
-                hash: 0,
-            },
-            policy: PolicyName::new("rr").unwrap(),
-            runs: 1,
-            unrecorded: 0,
-        },
-        tasks: (0..tasks).map(task).collect(),
-    }
+    profiles::profile("memory", (0..tasks).map(task))
 }
 
 /// Right length and checksum around whatever the contents are.

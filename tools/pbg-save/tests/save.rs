@@ -1,5 +1,8 @@
 //! Consoles become files, and nothing of the user's is lost.
 
+#[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
+mod profiles;
+
 use std::{
     fs,
     num::NonZeroU8,
@@ -9,40 +12,12 @@ use std::{
 };
 
 use axsched_ext::{
-    pbg::stored::{
-        Architecture, Figures, Header, Phases, Place, PolicyName, Program, ProgramName,
-        StoredProfile, StoredTask, Timing, decode, encode, write_frame,
-    },
-    units::{Counts, TaskKey},
+    pbg::stored::{Program, StoredProfile, Timing, decode, encode, write_frame},
+    units::Counts,
 };
 
 fn profile(priority: Option<u8>, latest: Option<u64>) -> Vec<u8> {
-    let task = |ordinal| StoredTask {
-        key: TaskKey::ROOT.child(ordinal),
-        label: None,
-        place: Place::Root { ordinal },
-        runs: 1,
-        priority: None,
-        latest: None,
-        figures: Figures::default(),
-        phases: Phases::default(),
-    };
-    let mut profile = StoredProfile {
-        header: Header {
-            architecture: Architecture::X86_64,
-            timing: Timing::Counted,
-            frequency_hz: 1_000_000_000,
-            cpus: 1,
-            program: Program {
-                name: ProgramName::new("realtime").expect("short"),
-                hash: 0xfeed,
-            },
-            policy: PolicyName::new("rr").expect("short"),
-            runs: 1,
-            unrecorded: 0,
-        },
-        tasks: vec![task(0), task(1)],
-    };
+    let mut profile = profiles::profile("realtime", [0, 1].map(profiles::task));
     profile.tasks[1].priority = priority.and_then(NonZeroU8::new);
     profile.tasks[1].latest = latest.map(Counts);
     encode(&profile).expect("it is valid")

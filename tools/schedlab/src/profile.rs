@@ -218,12 +218,13 @@ fn refused(error: MergeError, profiles: &[StoredProfile], files: &[PathBuf]) -> 
 }
 
 #[cfg(test)]
+#[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
+mod profiles;
+
+#[cfg(test)]
 mod tests {
     use axsched_ext::{
-        pbg::stored::{
-            Ended, Figure, Figures, Header, Label, Phases, Place, PolicyName, Program, ProgramName,
-            StoredPhase, StoredTask,
-        },
+        pbg::stored::{Ended, Figure, Figures, Label, Phases, Place, StoredPhase, StoredTask},
         units::{Counts, TaskKey},
     };
 
@@ -236,9 +237,6 @@ mod tests {
             key: label.map_or(key, TaskKey::labelled),
             label: label.map(|label| Label::new(label).unwrap()),
             place,
-            runs: 1,
-            priority: None,
-            latest: None,
             figures: Figures {
                 run,
                 ready,
@@ -257,6 +255,7 @@ mod tests {
                 }],
                 ..Phases::default()
             },
+            ..profiles::task(0)
         }
     }
 
@@ -268,21 +267,9 @@ mod tests {
             ordinal: 0,
         };
         let worker = TaskKey::labelled("worker");
-        StoredProfile {
-            header: Header {
-                architecture: Architecture::X86_64,
-                timing: Timing::Counted,
-                frequency_hz: 1_000_000_000,
-                cpus: 1,
-                program: Program {
-                    name: ProgramName::new("realtime").unwrap(),
-                    hash: 0x0123_4567_89ab_cdef,
-                },
-                policy: PolicyName::new("rr").unwrap(),
-                runs: 1,
-                unrecorded: 0,
-            },
-            tasks: vec![
+        profiles::profile(
+            "realtime",
+            [
                 task(root(0), TaskKey::ROOT.child(0), None, [3_200_105_000, 0, 0]),
                 task(
                     root(1),
@@ -292,6 +279,6 @@ mod tests {
                 ),
                 task(below, worker.child(0), None, [1_500, 500, 0]),
             ],
-        }
+        )
     }
 }

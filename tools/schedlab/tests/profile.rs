@@ -1,6 +1,8 @@
 //! Profiles as files and in console logs: shown, verified, merged, edited, compared.
 
 mod common;
+#[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
+mod profiles;
 
 use std::{
     fs::{self, File},
@@ -11,8 +13,8 @@ use std::{
 
 use axsched_ext::{
     pbg::stored::{
-        Architecture, Figure, Figures, Header, Label, Phases, Place, PolicyName, Program,
-        ProgramName, StoredProfile, StoredTask, Timing, decode, encode, write_frame,
+        Architecture, Figure, Figures, Label, PolicyName, ProgramName, StoredProfile, StoredTask,
+        Timing, decode, encode, write_frame,
     },
     units::{Counts, TaskKey},
 };
@@ -26,10 +28,6 @@ fn realtime(run_of_short1: u64) -> StoredProfile {
         StoredTask {
             key: label.map_or(TaskKey::ROOT.child(ordinal), TaskKey::labelled),
             label: label.map(|label| Label::new(label).expect("short")),
-            place: Place::Root { ordinal },
-            runs: 1,
-            priority: None,
-            latest: None,
             figures: Figures {
                 run: Figure::once(run),
                 ready: Figure::once(3_200_000_000 - u64::from(ordinal)),
@@ -38,25 +36,10 @@ fn realtime(run_of_short1: u64) -> StoredProfile {
                 blocks: Figure::once(1),
                 ..Figures::default()
             },
-            phases: Phases::default(),
+            ..profiles::task(ordinal)
         }
     };
-    StoredProfile {
-        header: Header {
-            architecture: Architecture::X86_64,
-            timing: Timing::Counted,
-            frequency_hz: 1_000_000_000,
-            cpus: 1,
-            program: Program {
-                name: ProgramName::new("realtime").expect("short"),
-                hash: 0xfeed,
-            },
-            policy: PolicyName::new("rr").expect("short"),
-            runs: 1,
-            unrecorded: 0,
-        },
-        tasks: (0..).zip(runs).map(task).collect(),
-    }
+    profiles::profile("realtime", (0..).zip(runs).map(task))
 }
 
 /// A place with `a.pbg` and `b.pbg`, two runs, and `console.log` with the first.
@@ -93,7 +76,7 @@ fn profile(lab: &Lab, arguments: &[&str]) -> Ended {
     end
 }
 
-const TITLE: &str = "realtime (000000000000feed) on x86_64, 1 CPU, in counted time, under rr";
+const TITLE: &str = "realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr";
 
 #[test]
 fn show_is_a_table_whatever_the_profile_came_in() {
@@ -166,7 +149,7 @@ fn verify_is_one_line_and_a_status() {
         "--smp",
         "1",
         "--program",
-        "000000000000feed",
+        "0123456789abcdef",
     ];
     assert_eq!(says(&[&["verify", "a.pbg"][..], &here].concat()).0, Some(0));
 
@@ -238,7 +221,7 @@ fn verify_is_one_line_and_a_status() {
     elsewhere(
         "--program",
         "1",
-        "of the program with hash 0000000000000001, found one of `realtime`, 000000000000feed",
+        "of the program with hash 0000000000000001, found one of `realtime`, 0123456789abcdef",
     );
 }
 
