@@ -15,6 +15,8 @@
 #      lab-list  the policies, apps and architectures, and of each policy of ours the
 #                title: the first line of its file; asked by schedlab
 #      lab-tools the versions that results depend on; asked by schedlab
+#      lab-variables  the names of make's variables; asked by who calls make and must not
+#                hand on the caller's
 
 LAB     ?=
 LAB_OUT ?= target/lab-report
@@ -100,7 +102,7 @@ ifneq ($(filter gantt,$(MAKECMDGOALS)),)
   $(call each-of,FEATURES,$(POLICIES) $(UPSTREAM_FEATURES))
 endif
 
-.PHONY: matrix compare profile gantt docs-tables docs-check lab-list lab-tools
+.PHONY: matrix compare profile gantt docs-tables docs-check lab-list lab-tools lab-variables
 
 matrix:
 	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
@@ -134,6 +136,9 @@ lab-list:
 	@echo apps $(LAB_APPS)
 	@echo arches $(ARCHES)
 	@$(foreach policy,$(patsubst sched_%,%,$(filter sched_%,$(POLICIES))),$(foreach file,$(wildcard $(LIBRARY)/$(policy).rs $(LIBRARY)/$(policy)/mod.rs),sed -n '1s|^//! \(.*\)\.$$|title $(policy) \1|p' $(file);))
+
+lab-variables:
+	@echo $(VARIABLES)
 
 lab-tools:
 	@$(RUSTC) --version

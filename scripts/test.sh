@@ -10,8 +10,9 @@ filter=${1:-}
 
 # What the caller gave to `make test` must not reach the makes run in here.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
-unset A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE V T SELFTEST GANTT_OUT COST_OUT PHASES WAITS WAITS_OUT LAB
-unset BLK DISK PBG_BASE PBG_PROFILE
+variables=$(make -s lab-variables)
+# shellcheck disable=SC2086 # many words
+unset $variables
 unset CI # where Cargo.lock must know all apps; the tests have some of their own
 export PROFILE_OUT= # what the user has kept stays as it is
 

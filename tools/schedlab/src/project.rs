@@ -1,7 +1,7 @@
 //! Where the project is, what it has, and how its `make` is called.
 //!
-//! The make targets are the only interface: which policies, apps and
-//! architectures there are is asked (`make lab-list`), not known.
+//! The make targets are the only interface: which policies, apps and architectures
+//! (`make lab-list`) and which variables (`make lab-variables`) there are is asked, not known.
 
 mod lists;
 mod names;
@@ -23,41 +23,17 @@ use crate::cli::TreeArgs;
 /// What shows that a folder is the project's.
 const MARK: &str = "scripts/lab.mk";
 
-/// What a `make` inside of `make` would inherit, and the project's own
-/// variables: a cell is what its command line says, whoever calls.
+/// What a `make` inside of `make` would inherit.
 const MAKES_OWN: [&str; 4] = ["MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL"];
-const PROJECTS: [&str; 24] = [
-    "A",
-    "ARCH",
-    "FEATURES",
-    "SMP",
-    "LOG",
-    "MODE",
-    "MEM",
-    "SCALE",
-    "TIMING",
-    "ACCEL",
-    "QEMU_ARGS",
-    "TIMEOUT",
-    "V",
-    "T",
-    "LAB",
-    "TRACE",
-    "BLK",
-    "DISK",
-    "PBG_BASE",
-    "PBG_PROFILE",
-    "SELFTEST",
-    "SCHED_YIELDS",
-    "SCHED_WAITS",
-    "TICK_PHASE",
-];
 
 /// The project's folder and its make.
 #[derive(Clone, Debug)]
 pub struct Project {
     pub root: PathBuf,
     make: PathBuf,
+    /// The names of its own variables. No call inherits them: a cell is what its command line
+    /// says, whoever calls.
+    variables: Vec<String>,
 }
 
 impl Project {
@@ -81,10 +57,14 @@ impl Project {
                 }
             }
         };
-        Ok(Self {
+        let mut project = Self {
             root,
             make: args.make.clone(),
-        })
+            variables: Vec::new(),
+        };
+        let variables = project.ask("lab-variables")?;
+        project.variables = variables.split_whitespace().map(str::to_owned).collect();
+        Ok(project)
     }
 
     /// A call of make, not yet started.
@@ -94,7 +74,10 @@ impl Project {
             .args(arguments)
             .current_dir(&self.root)
             .stdin(Stdio::null());
-        for name in MAKES_OWN.iter().chain(&PROJECTS) {
+        for name in MAKES_OWN {
+            command.env_remove(name);
+        }
+        for name in &self.variables {
             command.env_remove(name);
         }
         // What cells measure is not the profile that the user has kept.

@@ -166,7 +166,7 @@ fn what_a_guest_says_is_not_believed_blindly() {
         ("not-passed", "\"pass\":false in phase `run`"),
         (
             "garbage",
-            "result line 1: expected the keys of a result line (EOF while parsing a value",
+            "result line 1: expected the keys of a result line (SCHED-RUN: EOF while parsing a value",
         ),
         (
             "other-policy",
@@ -238,7 +238,7 @@ fn wrong_questions_get_one_line() {
         ),
         (
             &["matrix", "--make", "/no/such/make"],
-            "schedlab: `/no/such/make -s lab-list` cannot be started: No such file or directory (os error 2)\n",
+            "schedlab: `/no/such/make -s lab-variables` cannot be started: No such file or directory (os error 2)\n",
         ),
         (
             &["matrix", "--project", "/"],
