@@ -39,6 +39,7 @@ TICK_PHASE ?= 0
 TRACE     ?= n
 V         ?= 0
 T         ?=
+JOBS      ?=
 MINUTES   ?= 60
 
 # In the names of what belongs to one scale, and to real time.
@@ -79,7 +80,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun test mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun test test-list mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -90,7 +91,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test mutants clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun new test test-list mutants clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -120,8 +121,19 @@ new:
 # The host's own cargo: the library and the tests build without ArceOS.
 HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' WHERE='$(WHERE)' POLICIES='$(strip $(POLICIES))'
 
+# Built, then called, as cargo would leave variables of its own behind. The cases must not see
+# what the user gave to this make.
+TESTS = RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) build $(WHERE) --quiet --profile tool --package system-tests && \
+    $(HOST_ENV) VARIABLES='$(VARIABLES)' JOBS='$(JOBS)' target/tool/system-tests
+ifneq ($(filter test prepush,$(MAKECMDGOALS)),)
+  $(if $(JOBS),$(call number,JOBS))
+endif
+
 test:
-	$(Q)$(HOST_ENV) scripts/test.sh '$(T)'
+	$(Q)$(TESTS) $(call quoted,$(T))
+
+test-list:
+	$(Q)$(TESTS) --list $(call quoted,$(T))
 
 mutants:
 	$(Q)$(HOST_ENV) MINUTES='$(MINUTES)' scripts/mutants.sh '$(T)'
@@ -146,7 +158,7 @@ audit:
 prepush:
 	$(Q)$(HOST_CARGO) fmt --all --manifest-path $(WORKSPACE)/Cargo.toml --check -- $(MADE_MODULES)
 	$(Q)$(HOST_ENV) scripts/clippy.sh
-	$(Q)$(HOST_ENV) scripts/test.sh
+	$(Q)$(TESTS)
 
 # Everything that was built or measured; not the tools, which setup would build again,
 # and not the profiles, which somebody may have edited.
@@ -199,7 +211,9 @@ Targets
             write the tables of README.md and docs/ from docs/results/*.csv, or
               say where they differ; compare and cost make those files, with
               LAB_OUT=docs/results and COST_OUT=docs/results/cost.csv
-  test      all tests: library, make itself, QEMU; T=word runs some of them
+  test      all tests: library, make itself, QEMU; T=word runs some of them,
+              JOBS=n so many at a time
+  test-list the names of the tests; T=word those that have it in their name
   mutants   break the policies line by line and see whether a test notices;
               T=word some of them; MINUTES=60 the limit, then go on later
   clippy    lint, warnings are errors         fmt   format the sources
@@ -240,6 +254,7 @@ Variables           default      allowed
   BLK=y             n            a FAT32 disk, on which PBG keeps its profile
   DISK=file                      that disk, made if it is not there;
                                    default target/pbg/<app>-<arch>.img, likewise
+  JOBS=n            (CPUs)       how many checks make test runs at a time
   V=n               0            1: show commands; 2: cargo's, too
 
 Features of ArceOS, named as there

@@ -18,8 +18,8 @@ for manifest in apps/*/*/Cargo.toml; do
 done
 echo "clippy: the library and its tests"
 lint --package axsched-ext --features std --all-targets
-echo "clippy: the tools"
-lint --package schedlab --package pbg-save --all-targets
+echo "clippy: the tools and the tests"
+lint --package schedlab --package pbg-save --package system-tests --all-targets
 for policy in $POLICIES; do
     echo "clippy: the shim and the apps on the host, $policy"
     lint "${packages[@]}" --all-targets --features "$policy"

@@ -42,11 +42,11 @@ endif
 # The one list of them. Who calls make from a make, and must not hand on what its caller gave,
 # asks for it: make -s lab-variables.
 VARIABLES := A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
-    TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T MINUTES MUTANTS LAB LAB_OUT GANTT_OUT \
+    TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T JOBS MINUTES MUTANTS LAB LAB_OUT GANTT_OUT \
     COST_OUT PHASES WAITS WAITS_OUT SELFTEST SCHED_YIELDS SCHED_WAITS
 GOALS := help setup new build run justrun matrix compare profile gantt cost experiment-cost \
-    experiment-turnaround experiment-waits docs-tables docs-check test mutants clippy fmt doc \
-    audit clean prepush lab-list lab-tools lab-variables
+    experiment-turnaround experiment-waits docs-tables docs-check test test-list mutants clippy \
+    fmt doc audit clean prepush lab-list lab-tools lab-variables
 
 # What make itself knows, and sets by its own options.
 MAKES_OWN := SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES MAKELEVEL CURDIR -%

@@ -33,7 +33,7 @@ mkdir -p target
 exec 9>"$OUT.lock" # several makes may be here at once
 flock 9
 # What the answer depends on; the time of a file says little.
-inputs=$(cksum Cargo.lock Cargo.toml apps/*/*/Cargo.toml modules/*/Cargo.toml tools/*/Cargo.toml; echo "${CI:-}")
+inputs=$(cksum Cargo.lock Cargo.toml apps/*/*/Cargo.toml modules/*/Cargo.toml tools/*/Cargo.toml tests/*/Cargo.toml; echo "${CI:-}")
 workspace=$(sed -n 's/^WORKSPACE := //p' "$OUT" 2>/dev/null || true)
 if [[ -n $workspace && -f $workspace/Cargo.lock && $inputs == "$(cat "$SEEN" 2>/dev/null)" ]]; then exit 0; fi
 
@@ -52,7 +52,7 @@ if ! "${ask[@]}" --offline 2>/dev/null && ! said=$("${ask[@]}" 2>&1); then
         fail "Cargo.lock does not know $whose; in CI it must: run cargo update --workspace and commit it"
     workspace=$TREE
     mkdir -p "$TREE"
-    for entry in Cargo.toml apps modules tools; do ln -sfn "../../$entry" "$TREE/$entry"; done
+    for entry in Cargo.toml apps modules tools tests; do ln -sfn "../../$entry" "$TREE/$entry"; done
     echo "workspace: Cargo.lock does not know $whose: bringing a copy up to date, $TREE/Cargo.lock"
     cp Cargo.lock "$TREE/Cargo.lock"
     "$cargo" update --quiet --workspace --manifest-path "$TREE/Cargo.toml"

@@ -26,7 +26,7 @@ const ROOTS: [&str; 6] = [
 const NOT_BUILT: [&str; 4] = ["benches", "examples", "fuzz", "tests"];
 
 /// Scripts that neither build nor boot an image.
-const NOT_CALLED: [&str; 3] = ["scripts/clippy.sh", "scripts/cost.sh", "scripts/test.sh"];
+const NOT_CALLED: [&str; 2] = ["scripts/clippy.sh", "scripts/cost.sh"];
 
 /// The files that matter, read once.
 pub struct Fingerprints {
@@ -186,7 +186,7 @@ mod tests {
             "apps/a/main.rs.bak",
             "modules/m/tests/x.rs",
             "modules/m/benches/x.rs",
-            "scripts/test.sh",
+            "scripts/clippy.sh",
         ] {
             tree.write(path, "new");
         }

@@ -5,7 +5,7 @@
 //! it waits for has looked once and was done: the plan takes it for the shortest and has it
 //! look first, in vain, and a sleep lasts until the next tick; and the one that it waits for
 //! may have to wait for all that are shorter. So a replay may be slower than what was
-//! measured, which PBG must notice and say. `scripts/test.sh` judges the figures.
+//! measured, which PBG must notice and say. `make test T=polls` judges the figures.
 //!
 //! | case | tasks, in the order of their spawns | look again after |
 //! |---|---|---|

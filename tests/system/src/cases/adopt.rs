@@ -1,0 +1,153 @@
+//! ArceOS trees that are not ours adopt the library.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::host::blocks;
+use crate::{
+    frame::{Case, Context, case},
+    project::Project,
+};
+
+pub fn cases(project: &Project) -> Vec<Case> {
+    let mut cases = vec![case("host: an ArceOS tree adopts it", adopted)];
+    for arch in project.arches.clone() {
+        // All in one folder: what the first has built is there.
+        cases.push(
+            case(
+                format!("own tree: from an empty folder to a boot, as the page says, {arch}"),
+                move |context| own_tree(context, &arch),
+            )
+            .holds("own tree"),
+        );
+    }
+    cases
+}
+
+/// A tree of its own, with the lock file it had, as the README says.
+fn adopted(context: &Context) -> Result<()> {
+    let tree = context.file("tree")?;
+    let tree = Path::new(&tree);
+    fs::create_dir_all(tree.join("src"))?;
+    fs::write(tree.join("src/main.rs"), "fn main() {}\n")?;
+    let manifest = format!(
+        r#"[workspace]
+[package]
+name = "adopted"
+version = "0.0.0"
+edition = "2024"
+[dependencies]
+axstd = {{ version = "=0.3.0-preview.3", features = ["multitask", "irq", "sched-rr"] }}
+axsched = {{ version = "0.3.99", features = ["sched_pbg"] }}
+[patch.crates-io]
+axsched = {{ path = "{}/modules/axsched" }}
+"#,
+        context.project.root.display()
+    );
+    fs::write(tree.join("Cargo.toml"), manifest)?;
+    fs::copy(lock_of_axstd(context)?, tree.join("Cargo.lock"))?;
+    let said = context
+        .program(&context.project.cargo)
+        .args([
+            "tree",
+            "--invert",
+            "axsched@0.3.99",
+            "--target",
+            "x86_64-unknown-none",
+        ])
+        .within(tree)
+        .text()?;
+    ensure!(
+        said.contains("axtask v0.3.0-preview.3"),
+        "axtask does not use it"
+    );
+    Ok(())
+}
+
+/// The lock file that axstd was published with, which names the registry's axsched.
+fn lock_of_axstd(context: &Context) -> Result<String> {
+    let mut json = String::new();
+    // Not into the log, where it would be most of it.
+    let metadata = context.cargo("metadata").args(["--format-version", "1"]);
+    metadata.quiet().each_line(|line| {
+        if line.starts_with('{') {
+            json = line.to_owned();
+        }
+    })?;
+    let metadata: serde_json::Value = serde_json::from_str(&json)?;
+    let packages = metadata["packages"].as_array().context("no packages")?;
+    let axstd = packages
+        .iter()
+        .find(|package| package["name"] == "axstd" && package["version"] == "0.3.0-preview.3")
+        .context("no axstd")?;
+    let manifest = axstd["manifest_path"]
+        .as_str()
+        .context("no manifest_path")?;
+    Ok(manifest.replace("Cargo.toml", "Cargo.lock"))
+}
+
+/// `docs/own-tree.md`, to the letter; it has what the README's section says.
+fn own_tree(context: &Context, arch: &str) -> Result<()> {
+    let readme = fs::read_to_string("README.md")?;
+    let page = fs::read_to_string("docs/own-tree.md")?;
+    let begin = readme
+        .find("\n## In your own ArceOS tree")
+        .context("no such section")?;
+    let end = readme[begin..]
+        .find("\n## Limits")
+        .context("no end of the section")?;
+    let section = &readme[begin..begin + end];
+    let quoted = blocks(section, |_| true);
+    let quoted: Vec<_> = quoted
+        .into_iter()
+        .filter(|line| !line.starts_with("cargo tree"))
+        .collect();
+    ensure!(!quoted.is_empty(), "the README says nothing");
+    for line in quoted {
+        ensure!(
+            page.lines().any(|other| other == line),
+            "docs/own-tree.md lacks: {line}"
+        );
+    }
+    let folder = "target/test/own-tree";
+    let said = context
+        .program(context.project.root.join("scripts/own-tree.sh"))
+        .args(["docs/own-tree.md", folder, arch])
+        .limit(300)
+        .text()?;
+    let said = without_colours(&said);
+    ensure!(
+        said.contains("use PBG scheduler"),
+        "ArceOS does not use PBG"
+    );
+    let words = ["one", "two", "both are done"];
+    let found: Vec<_> = said.lines().filter(|line| words.contains(line)).collect();
+    ensure!(found == words, "expected {words:?}, found {found:?}");
+    Ok(())
+}
+
+/// Without the escape sequences that set colours.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !(c.is_ascii_digit() || c == ';'));
+        match end {
+            Some(end) if part[end..].starts_with('m') => plain.push_str(&part[end + 1..]),
+            _ => plain.push_str(part),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_go() {
+        assert_eq!(without_colours("\x1b[37;1mone\x1b[m two\x1b[0m"), "one two");
+        assert_eq!(without_colours("plain"), "plain");
+    }
+}

@@ -1,0 +1,112 @@
+//! Single boots: what ArceOS says, and the app that tests the instruments.
+
+use anyhow::{Result, ensure};
+
+use super::helpers::{ANY_ARCH, fails_with, folder, selftest};
+use crate::{
+    frame::{Case, Context, case},
+    project::Project,
+};
+
+pub fn cases(project: &Project) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for arch in &project.arches {
+        let changed = match arch.as_str() {
+            ANY_ARCH => &["loops", "more", "less", "order", "order-labelled"][..],
+            _ => &["order"],
+        };
+        for what in changed {
+            let name = format!("qemu: a changed program, {arch}, {what}");
+            cases.push(runs(
+                name,
+                &format!("changed-{what}"),
+                arch,
+                Some("sched_pbg"),
+            ));
+        }
+        let name = format!("qemu: selftest tasks {arch} sched_pbg");
+        cases.push(runs(name, "tasks", arch, Some("sched_pbg")));
+        cases.push(runs(
+            format!("qemu: selftest clock {arch} icount"),
+            "clock",
+            arch,
+            None,
+        ));
+    }
+    for (what, policy) in [
+        ("calls", "sched_pbg"),
+        ("calls", "sched_rr"),
+        ("share", "sched_pbg"),
+        ("meter", "sched_pbg"),
+    ] {
+        cases.push(runs(
+            format!("qemu: selftest {what} {policy}"),
+            what,
+            ANY_ARCH,
+            Some(policy),
+        ));
+    }
+    for policy in ["sched_cfs", "sched_sjf", "sched_mlfq"] {
+        let name = format!(
+            "qemu: a job gets done beside a task that yields and a gc that spins, {policy}"
+        );
+        cases.push(runs(name, "yielders", ANY_ARCH, Some(policy)));
+    }
+    for policy in ["sched_rr", "sched_mlfq", "stock_cfs"] {
+        let name = format!("qemu: a handle of an ended task is noticed and refused, {policy}");
+        let check = move |context: &Context| {
+            let call = selftest(context, "handle").args([format!("FEATURES={policy}")]);
+            fails_with(call, "\"pass\":false")
+        };
+        cases.push(case(name, check).boots("selftest", ANY_ARCH));
+    }
+    for policy in project.policies.clone() {
+        let name = format!("qemu: boot log {policy}");
+        let check = move |context: &Context| boot_log(context, &policy);
+        cases.push(case(name, check).boots("realtime", ANY_ARCH));
+    }
+    cases
+}
+
+/// The selftest of that name ends well.
+fn runs(name: String, what: &str, arch: &str, policy: Option<&str>) -> Case {
+    let what = what.to_owned();
+    let mut variables = vec![format!("ARCH={arch}")];
+    variables.extend(policy.map(|policy| format!("FEATURES={policy}")));
+    let check = move |context: &Context| selftest(context, &what).args(&variables).text().map(drop);
+    case(name, check).boots("selftest", arch)
+}
+
+/// ArceOS itself names the scheduler.
+fn boot_log(context: &Context, policy: &str) -> Result<()> {
+    let variables = [folder("realtime"), format!("FEATURES={policy}")];
+    let said = context
+        .make(["run", "SCALE=1000", "LOG=info"])
+        .args(variables)
+        .text()?;
+    let name = format!("use {} scheduler.", boot_name(policy));
+    ensure!(said.contains(&name), "expected `{name}`");
+    Ok(())
+}
+
+/// What a policy calls itself in ArceOS's boot log.
+fn boot_name(policy: &str) -> String {
+    match policy {
+        "stock_fifo" => "FIFO".into(),
+        "stock_rr" => "Round-robin".into(),
+        "stock_cfs" => "Completely Fair".into(),
+        "sched_pbg_coop" => "PBG".into(), // a PBG that axtask does not preempt
+        _ => policy.trim_start_matches("sched_").to_uppercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_are_called_in_capitals_and_stock_ones_as_arceos_has_it() {
+        let names = ["sched_eevdf", "sched_pbg", "sched_pbg_coop", "stock_rr"].map(boot_name);
+        assert_eq!(names, ["EEVDF", "PBG", "PBG", "Round-robin"]);
+    }
+}

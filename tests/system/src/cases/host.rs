@@ -1,0 +1,166 @@
+//! The library and the tools on the host.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::frame::{Case, Context, case};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        suite("host: axsched-ext", &["axsched-ext"]),
+        suite(
+            "host: axsched-ext with sched_pbg",
+            &["axsched-ext", "--features", "sched_pbg", "--test", "c_abi"],
+        ),
+        suite("host: sched-tests-common", &["sched-tests-common"]),
+        suite("host: sched-tests-results", &["sched-tests-results"]),
+        suite("host: batch", &["batch"]),
+        suite(
+            "host: schedlab, pbg-save",
+            &["schedlab", "--package", "pbg-save", "--profile", "tool"],
+        ),
+        suite(
+            "host: tests/system, what runs the tests",
+            &["system-tests", "--profile", "tool"],
+        ),
+        case(
+            "host: the tables of the docs are those of their CSV files",
+            |context| context.make(["docs-check"]).text().map(drop),
+        ),
+        case(
+            "host: docs/your-program.md quotes the template",
+            quotes_template,
+        ),
+        case("host: two policies do not compile", two_policies).holds(HOST_CARGO),
+        case("host: axtask uses the local axsched", local_shim),
+    ]
+}
+
+/// Two builds for the host wait for each other.
+const HOST_CARGO: &str = "cargo of the host";
+
+/// A package's tests, each of which counts.
+pub fn suite(name: &str, arguments: &'static [&'static str]) -> Case {
+    case(name, move |context| host_tests(context, arguments)).holds(HOST_CARGO)
+}
+
+/// The tests of an app of the user's own.
+pub fn own_suite(app: &str) -> Case {
+    let package = app.to_owned();
+    case(format!("host: {app}"), move |context| {
+        host_tests(context, &[&package])
+    })
+    .holds(HOST_CARGO)
+}
+
+fn host_tests(context: &Context, arguments: &[&str]) -> Result<()> {
+    let said = context
+        .cargo("test")
+        .args(["--package"])
+        .args(arguments)
+        .text()?;
+    let tests = tests_passed(&said);
+    ensure!(tests > 0, "no test has passed");
+    context.counts(tests);
+    Ok(())
+}
+
+/// The sum over all programs of tests.
+fn tests_passed(said: &str) -> usize {
+    let passed = |line: &str| {
+        let counts = line.strip_prefix("test result: ok. ")?;
+        counts.split_once(" passed")?.0.parse::<usize>().ok()
+    };
+    said.lines().filter_map(passed).sum()
+}
+
+/// The page's blocks, from its second half on, are lines of the template.
+fn quotes_template(context: &Context) -> Result<()> {
+    let page = fs::read_to_string("docs/your-program.md")?;
+    let second = page.find("\n## An ordinary").context("no second half")?;
+    for (language, file) in [("rust", "main.rs"), ("toml", "Cargo.toml")] {
+        let file = format!("scripts/template/plain/{file}");
+        let text = fs::read_to_string(&file)?;
+        let quoted = blocks(&page[second..], |of| of == language);
+        ensure!(!quoted.is_empty(), "no block of {language}");
+        for line in quoted {
+            ensure!(text.contains(line), "not in {file}: {line}");
+            context.say(line);
+        }
+    }
+    Ok(())
+}
+
+/// The lines, but empty ones, of a page's blocks in these languages.
+pub fn blocks(page: &str, is_meant: impl Fn(&str) -> bool) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut of = None;
+    for line in page.lines() {
+        match (of, line.strip_prefix("```")) {
+            (None, Some(language)) => of = Some(language),
+            (Some(_), Some(_)) => of = None,
+            (Some(language), None) if is_meant(language) && !line.is_empty() => lines.push(line),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// The library refuses them, naming both.
+fn two_policies(context: &Context) -> Result<()> {
+    let said = context
+        .cargo("check")
+        .args([
+            "--package",
+            "axsched-ext",
+            "--features",
+            "sched_fifo,sched_rr",
+        ])
+        .failure()?;
+    let names_both = |line: &str| {
+        line.starts_with("error") && line.contains("sched_fifo") && line.contains("sched_rr")
+    };
+    ensure!(
+        said.lines().any(names_both),
+        "expected an error that names both"
+    );
+    Ok(())
+}
+
+/// axtask sits on ours, not on the registry's.
+fn local_shim(context: &Context) -> Result<()> {
+    let tree = context
+        .cargo("tree")
+        .args(["--package", "axtask", "--depth", "1", "--edges", "normal"])
+        .args(["--target", "x86_64-unknown-none"])
+        .text()?;
+    let is_local = |line: &str| line.contains(" axsched v") && line.contains("modules/axsched)");
+    ensure!(
+        tree.lines().any(is_local),
+        "expected axsched of modules/axsched"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_of_all_programs_are_counted() {
+        let said = "test result: ok. 12 passed; 0 failed; 0 ignored\nother\n\
+                    test result: ok. 3 passed; 0 failed; 1 ignored\n\
+                    test result: FAILED. 5 passed; 1 failed\n";
+        assert_eq!(tests_passed(said), 15);
+        assert_eq!(tests_passed(""), 0);
+    }
+
+    #[test]
+    fn a_block_is_of_its_language() {
+        let page = "a\n```rust\none\n\ntwo\n```\nb\n```toml\nthree\n```\n```\nfour\n```\n";
+        assert_eq!(blocks(page, |of| of == "rust"), ["one", "two"]);
+        assert_eq!(blocks(page, |of| of == "toml"), ["three"]);
+        assert_eq!(blocks(page, |_| true), ["one", "two", "three", "four"]);
+    }
+}

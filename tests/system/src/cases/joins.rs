@@ -1,0 +1,242 @@
+//! A folder under `apps/` joins in a copy of this tree: built, run, in the matrix; and leaves
+//! no trace when it goes.
+
+mod copy;
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::helpers::{fails_in_one_line, refused};
+use crate::{
+    frame::{Case, Context, case},
+    results::{Results, near},
+};
+use copy::Copy;
+
+pub fn cases() -> Vec<Case> {
+    // Alone, as they copy what the others build.
+    vec![
+        case(
+            "qemu: a folder under apps/ joins, and leaves no trace",
+            joins,
+        )
+        .alone(),
+        case(
+            "qemu: so does an ordinary program, which joins in what needs no result lines",
+            joins_plain,
+        )
+        .alone(),
+    ]
+}
+
+fn joins(context: &Context) -> Result<()> {
+    let tree = Copy::new(context)?;
+    half_made(&tree)?;
+    a_key_more(&tree)?;
+    tree.make(&["new", "A=apps/mine/hello"]).text()?;
+    ensure!(tree.lines_of("hello")? < 60, "the template is long");
+    let said = tree
+        .make(&["run", "A=apps/mine/hello", "FEATURES=sched_pbg"])
+        .text()?;
+    let copies = "Cargo.lock does not know apps/mine/hello: bringing a copy up to date";
+    ensure!(said.contains(copies), "expected `{copies}`");
+    ensure!(
+        Results::of(&said)?.phase("replay")?.pass,
+        "the replay has not passed"
+    );
+    tree.is_linted("hello")?;
+    results_that_nobody_uses(&tree)?;
+    let said = tree
+        .make(&[
+            "matrix",
+            "A=hello",
+            "ARCH=x86_64",
+            "FEATURES=sched_cfs,stock_rr",
+        ])
+        .text()?;
+    let is_done = |line: &str| line.contains("2 cells: 2 run, ") && line.contains(" 0 failed");
+    ensure!(said.lines().any(is_done), "expected two cells to run");
+    tree.is_tested("hello")?;
+    let said = tree
+        .make(&["build", "A=apps/mine/hello"])
+        .env("CI", "y")
+        .failure()?;
+    ensure!(said.contains("in CI it must"), "expected what CI must do");
+    fs::remove_dir_all(tree.path("apps/mine"))?;
+    tree.is_unchanged()?;
+    tree.make(&["build", "A=apps/sched-tests/realtime"])
+        .text()?;
+    tree.is_unchanged()
+}
+
+/// A folder that is half an app is named in one line, before cargo is asked.
+fn half_made(tree: &Copy) -> Result<()> {
+    let refuses = |text: &str| fails_in_one_line(tree.program("scripts/workspace.sh"), text);
+    let half = tree.path("apps/mine/half");
+    fs::create_dir_all(&half)?;
+    refuses("apps/mine/half: no Cargo.toml")?;
+    fs::copy(
+        tree.path("apps/sched-tests/yield/Cargo.toml"),
+        half.join("Cargo.toml"),
+    )?;
+    refuses("apps/mine/half: no src/main.rs")?;
+    fs::create_dir(half.join("src"))?;
+    for entry in fs::read_dir(tree.path("apps/sched-tests/yield/src"))? {
+        let entry = entry?;
+        fs::copy(entry.path(), half.join("src").join(entry.file_name()))?;
+    }
+    refuses("both are called yield")
+}
+
+/// A manifest that asks for more, and then again for less with the time that it had.
+fn a_key_more(tree: &Copy) -> Result<()> {
+    let half = tree.path("apps/mine/half");
+    let manifest = half.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest)?;
+    // As a crate is called.
+    let text = replaced(&text, "name = \"yield\"", "name = \"spin\"")?;
+    fs::write(&manifest, &text)?;
+    let workspace = || tree.program("scripts/workspace.sh").text();
+    let said = workspace()?;
+    ensure!(
+        said.contains("does not know apps/mine/half"),
+        "it knows apps/mine/half"
+    );
+    let time = fs::metadata(&manifest)?.modified()?;
+    fs::write(&manifest, format!("{text}fnv = \"1\"\n"))?; // of the last table, which is of dependencies
+    workspace()?;
+    let lock = fs::read_to_string(tree.path("target/workspace/Cargo.lock"))?;
+    ensure!(
+        lock.lines().any(|line| line == "name = \"fnv\""),
+        "fnv is not in the lock file"
+    );
+    fs::write(&manifest, &text)?;
+    fs::File::options()
+        .write(true)
+        .open(&manifest)?
+        .set_modified(time)?;
+    let said = workspace()?;
+    ensure!(
+        said.contains("bringing a copy up to date"),
+        "an old manifest is not noticed"
+    );
+    Ok(fs::remove_dir_all(half)?)
+}
+
+/// The same program with results that nobody uses is the same work; what the compiler says of
+/// that is a warning, and not even one of `let _`.
+fn results_that_nobody_uses(tree: &Copy) -> Result<()> {
+    let work = || -> Result<u64> {
+        let said = tree.make(&["run", "A=hello", "FEATURES=sched_rr"]).text()?;
+        Results::of(&said)?
+            .phase("run")?
+            .tasks_run_ns
+            .context("no account")
+    };
+    let used = work()?;
+    let main = tree.path("apps/mine/hello/src/main.rs");
+    let text = fs::read_to_string(&main)?;
+    let text = replaced(
+        &text,
+        "x = work::spin(x, ROUNDS);",
+        "let _ = work::spin(x, ROUNDS);",
+    )?;
+    let text = replaced(&text, "let mut x", "let x")?;
+    let with_end = |line: &str| match line.find("x == work::jump") {
+        Some(at) => format!("{}true\n", &line[..at]),
+        None => format!("{line}\n"),
+    };
+    fs::write(&main, text.lines().map(with_end).collect::<String>())?;
+    let unused = work()?;
+    ensure!(
+        near(used, unused, 1000),
+        "{unused} ns of work, {used} if the results are used"
+    );
+    Ok(())
+}
+
+/// The same of a program that does without the helpers: it runs faster by its plan, and
+/// whatever would need its result lines says so.
+fn joins_plain(context: &Context) -> Result<()> {
+    let tree = Copy::new(context)?;
+    tree.make(&["new", "A=apps/mine/echo", "KIND=plain"])
+        .text()?;
+    ensure!(tree.lines_of("echo")? < 85, "the template is long");
+    let said = tree.make(&["run", "A=echo", "FEATURES=sched_pbg"]).text()?;
+    let (measured, replayed) = said.lines().find_map(averages).context("no averages")?;
+    context.say(format_args!("{replayed} of {measured} ms"));
+    ensure!(
+        0 < replayed && replayed * 10 <= measured * 9,
+        "{replayed} of {measured} ms"
+    );
+    follows_its_plan(&said)?;
+    tree.is_tested("echo")?;
+    tree.is_linted("echo")?;
+    let lists = tree.make(&["lab-list"]).text()?;
+    let apps = lists
+        .lines()
+        .find(|line| line.starts_with("apps "))
+        .context("no apps")?;
+    ensure!(!apps.contains("echo"), "the lab knows it");
+    let dry = |arguments: &[&str]| tree.make(&[&["-n"], arguments].concat());
+    let no_rows = "apps/mine/echo does without sched-tests-common";
+    refused(dry(&["matrix", "A=realtime,echo"]), no_rows)?;
+    refused(dry(&["gantt", "A=apps/mine/echo"]), no_rows)?;
+    refused(
+        dry(&["run", "A=echo", "SCALE=10"]),
+        "SCALE=10: not of apps/mine/echo",
+    )?;
+    let manifest = tree.path("apps/mine/echo/Cargo.toml");
+    let text = fs::read_to_string(&manifest)?;
+    let without: Vec<_> = text
+        .lines()
+        .filter(|line| !line.contains("sched_sjf"))
+        .collect();
+    fs::write(&manifest, without.join("\n") + "\n")?;
+    refused(
+        dry(&["run", "A=echo", "FEATURES=sched_sjf"]),
+        "has no feature sched_sjf",
+    )?;
+    fs::remove_dir_all(tree.path("apps/mine"))?;
+    tree.is_unchanged()
+}
+
+/// Whole milliseconds of `done after 9.4ms on average; by the plan, after 5.1ms`.
+fn averages(line: &str) -> Option<(u64, u64)> {
+    let (measured, replayed) = line
+        .strip_prefix("done after ")?
+        .split_once(" on average; by the plan, after ")?;
+    let whole = |time: &str| time.strip_suffix("ms")?.split('.').next()?.parse().ok();
+    Some((whole(measured)?, whole(replayed)?))
+}
+
+/// What the program prints of PBG's status.
+fn follows_its_plan(said: &str) -> Result<()> {
+    let json = said.lines().find_map(|line| line.strip_prefix("PBG says "));
+    let status: serde_json::Value = serde_json::from_str(json.context("PBG says nothing")?)?;
+    let found = ["planned", "matched", "diverged", "dropped", "behind"].map(|key| &status[key]);
+    let is_good = *found[0] == 3 && *found[1] == 3 && *found[2] == 0;
+    ensure!(
+        is_good && *found[3] == false && *found[4] == false,
+        "{status}"
+    );
+    Ok(())
+}
+
+fn replaced(text: &str, old: &str, new: &str) -> Result<String> {
+    ensure!(text.contains(old), "not there: {old}");
+    Ok(text.replace(old, new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_are_read() {
+        let line = "done after 94.5ms on average; by the plan, after 51ms";
+        assert_eq!(averages(line), Some((94, 51)));
+        assert_eq!(averages("done after 94.5ms"), None);
+    }
+}

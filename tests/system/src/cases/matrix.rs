@@ -1,0 +1,157 @@
+//! Every policy with every app: all have to run, to agree with themselves, and with PBG's
+//! promise.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::{helpers::ANY_ARCH, host::own_suite};
+use crate::{
+    frame::{Case, Context, case},
+    project::Project,
+    results::Results,
+};
+
+/// Not batch-at-once, which is batch without its waits: a profile of it is replayed elsewhere.
+const ALL_APPS: [&str; 7] = [
+    "equal", "unequal", "yield", "realtime", "held", "occupy", "batch",
+];
+/// On the other architectures.
+const FEW_APPS: [&str; 2] = ["realtime", "yield"];
+
+pub fn cases(project: &Project) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for arch in &project.arches {
+        let apps = if arch == ANY_ARCH {
+            &ALL_APPS[..]
+        } else {
+            &FEW_APPS[..]
+        };
+        cases.push(every_policy(arch, apps, 1));
+        for app in FEW_APPS {
+            let on = arch.clone();
+            cases.push(
+                case(
+                    format!("qemu: PBG has the lowest average turnaround of all, {arch}, {app}"),
+                    move |context| pbg_is_best(context, &on, app),
+                )
+                .boots(app, arch)
+                .holds(&results_folder(arch, 1)),
+            );
+        }
+    }
+    // In real time.
+    cases.push(every_policy(ANY_ARCH, &FEW_APPS, 4).alone());
+    for folder in project.own_apps()? {
+        let app = Path::new(&folder)
+            .file_name()
+            .context("no name")?
+            .to_string_lossy()
+            .into_owned();
+        cases.push(own_suite(&app));
+        cases.push(if project.apps.contains(&folder) {
+            every_policy(ANY_ARCH, &[&*app], 1)
+        } else {
+            let name = format!("qemu: every policy, {ANY_ARCH}, {app}");
+            case(name, move |context| each_policy(context, &folder)).boots(&app, ANY_ARCH)
+        });
+    }
+    Ok(cases)
+}
+
+fn every_policy(arch: &str, apps: &[&str], smp: u32) -> Case {
+    let list = apps.join(",");
+    let cpus = if smp == 1 {
+        String::new()
+    } else {
+        format!(", {smp} CPUs")
+    };
+    let (on, of) = (arch.to_owned(), list.clone());
+    let check = move |context: &Context| cells(context, &on, &of, smp);
+    let name = format!("qemu: every policy, {arch}, {list}{cpus}");
+    let all = case(name, check).holds(&results_folder(arch, smp));
+    apps.iter().fold(all, |case, app| case.boots(app, arch))
+}
+
+/// Where the results of these cells are: what one case has run, another need not.
+fn results_folder(arch: &str, smp: u32) -> String {
+    format!("target/test/lab/{arch}-smp{smp}")
+}
+
+/// All cells of these apps, at a scale at which a run is a moment and a few ticks long;
+/// counted time must give the same lines twice.
+fn run_cells(context: &Context, arch: &str, apps: &str, smp: u32) -> Result<()> {
+    context
+        .make(["matrix", "SCALE=100"])
+        .args([
+            format!("ARCH={arch}"),
+            format!("A={apps}"),
+            format!("SMP={smp}"),
+        ])
+        .args([format!(
+            "LAB=--repeat 2 --results {}",
+            results_folder(arch, smp)
+        )])
+        .text()
+        .map(drop)
+}
+
+fn results_of(arch: &str, smp: u32, app: &str, policy: &str) -> Result<Results> {
+    let folder = results_folder(arch, smp);
+    Results::of_file(&format!("{folder}/{arch}/{app}/{policy}.jsonl"))
+}
+
+/// All phases have passed; PBG on one CPU measures and replays.
+fn cells(context: &Context, arch: &str, apps: &str, smp: u32) -> Result<()> {
+    run_cells(context, arch, apps, smp)?;
+    let mut count = 0;
+    for app in apps.split(',') {
+        for policy in &context.project.policies {
+            let results = results_of(arch, smp, app, policy)?;
+            let replays = policy.starts_with("sched_pbg") && smp == 1;
+            let phases = if replays { "measure replay" } else { "run" };
+            results
+                .passed(phases)
+                .with_context(|| format!("{app} under {policy}"))?;
+            count += 1;
+        }
+    }
+    context.counts(count);
+    Ok(())
+}
+
+/// No row is before PBG's replay.
+fn pbg_is_best(context: &Context, arch: &str, app: &str) -> Result<()> {
+    if results_of(arch, 1, app, "sched_pbg").is_err() {
+        run_cells(context, arch, app, 1)?;
+    }
+    let best = results_of(arch, 1, app, "sched_pbg")?
+        .phase("replay")?
+        .avg_turnaround_ns;
+    let mut others = 0;
+    for policy in &context.project.policies {
+        if !policy.starts_with("sched_pbg") {
+            let average = results_of(arch, 1, app, policy)?
+                .phase("run")?
+                .avg_turnaround_ns;
+            context.say(format_args!("{policy} {average}, sched_pbg {best}"));
+            ensure!(best < average, "{policy} is as good");
+            others += 1;
+        }
+    }
+    ensure!(others > 0, "there is no other policy");
+    Ok(())
+}
+
+/// Of a program without result lines.
+fn each_policy(context: &Context, folder: &str) -> Result<()> {
+    let policies = &context.project.policies;
+    for policy in policies {
+        context
+            .make(["run"])
+            .args([format!("A={folder}"), format!("FEATURES={policy}")])
+            .text()?;
+    }
+    context.counts(policies.len());
+    Ok(())
+}

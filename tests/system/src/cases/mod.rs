@@ -1,0 +1,49 @@
+//! The cases, a file for each group of them. In their order here: what is long, or what
+//! others build upon, is early.
+
+mod adopt;
+mod boots;
+mod clocks;
+mod console;
+mod cost;
+mod damage;
+mod figures;
+mod helpers;
+mod host;
+mod joins;
+mod kvm;
+mod manners;
+mod matrix;
+mod polls;
+mod profiles;
+mod refusals;
+mod signals;
+mod trace;
+mod wrong_calls;
+
+use anyhow::Result;
+
+use crate::{frame::Case, project::Project};
+
+/// All of them.
+pub fn all(project: &Project) -> Result<Vec<Case>> {
+    let mut cases = host::cases();
+    cases.extend(matrix::cases(project)?);
+    cases.extend(adopt::cases(project));
+    cases.extend(manners::cases());
+    cases.extend(refusals::cases());
+    cases.extend(kvm::cases());
+    cases.extend(figures::cases(project));
+    cases.extend(cost::cases(project));
+    cases.extend(trace::cases(project));
+    cases.extend(profiles::cases(project));
+    cases.extend(damage::cases());
+    cases.extend(polls::cases());
+    cases.extend(boots::cases(project));
+    cases.extend(console::cases());
+    cases.extend(signals::cases());
+    cases.extend(wrong_calls::cases());
+    cases.extend(joins::cases());
+    cases.extend(clocks::cases(project));
+    Ok(cases)
+}

@@ -1,0 +1,90 @@
+//! `wrong-calls.txt`: each call gets one line of an answer, within a second of the CPU, and a
+//! status.
+
+use std::{fs, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::TimeValLike,
+};
+
+use super::{damage::resealed, helpers::but_makes};
+use crate::frame::{Case, Context, case};
+
+const TABLE: &str = "tests/system/wrong-calls.txt";
+
+pub fn cases() -> Vec<Case> {
+    // Alone, as its time counts, and is that of all children.
+    vec![
+        case(
+            "make: calls that mean nothing get one line at once",
+            wrong_calls,
+        )
+        .alone(),
+    ]
+}
+
+fn wrong_calls(context: &Context) -> Result<()> {
+    let profiles = context.file("profiles")?;
+    fixtures(context, &profiles)?;
+    let table = fs::read_to_string(TABLE)?;
+    let calls: Vec<_> = table
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    for line in &calls {
+        let (call, want) = line
+            .split_once('|')
+            .with_context(|| format!("no | in: {line}"))?;
+        let call = call.replace('@', &profiles);
+        let begin = children_time()?;
+        let said = context.make(call.split_whitespace()).failure()?;
+        let took = children_time()? - begin;
+        context.say(format_args!("{} ms", took.as_millis()));
+        ensure!(
+            took < Duration::from_secs(1),
+            "it took {} ms of the CPU",
+            took.as_millis()
+        );
+        ensure!(but_makes(&said).count() == 1, "expected one line");
+        ensure!(said.contains(want.trim()), "expected `{}`", want.trim());
+    }
+    context.counts(calls.len());
+    Ok(())
+}
+
+/// The CPU time of all that has been called and is over.
+fn children_time() -> Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Ok(Duration::from_micros(micros.try_into()?))
+}
+
+/// Profiles for calls that are wrong: one of batch at SCALE=10, of a time that nobody has
+/// said, and what has become of it. The tool that reads them is there, or it would be built
+/// first.
+fn fixtures(context: &Context, folder: &str) -> Result<()> {
+    context
+        .cargo("build")
+        .args(["--quiet", "--profile", "tool", "--package", "pbg-save"])
+        .text()?;
+    fs::create_dir_all(folder)?;
+    let good = fs::read("modules/axsched-ext/tests/data/batch-x86_64.pbg")?;
+    let file = |name: &str, bytes: &[u8]| fs::write(format!("{folder}/{name}.pbg"), bytes);
+    file("batch", &good)?;
+    file("real", &resealed(&good, 32, &[0x11]))?;
+    file("riscv64", &resealed(&good, 32, &[0x22]))?;
+    file("two-cpus", &resealed(&good, 10, &[2]))?;
+    file("version2", &resealed(&good, 8, &[2]))?;
+    let mut damaged = good.clone();
+    damaged[60] = 0xff;
+    file("damaged", &damaged)?;
+    file("short", &good[..50])?;
+    file("empty", &[])?;
+    context
+        .program("mkfifo")
+        .args([format!("{folder}/pipe.pbg")])
+        .text()
+        .map(drop)
+}

@@ -1,0 +1,119 @@
+//! The tree that is tested, and what make says of it.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// What make knows, and the cases need.
+#[derive(Clone, Debug, Default)]
+pub struct Project {
+    /// The project's root, where this program works.
+    pub root: PathBuf,
+    /// The policies, as `FEATURES=` names them.
+    pub policies: Vec<String>,
+    /// The folders of the apps that print result lines for a table.
+    pub apps: Vec<String>,
+    /// The architectures.
+    pub arches: Vec<String>,
+    /// The host's cargo.
+    pub cargo: String,
+    /// What cargo is told whatever it does.
+    pub cargo_where: Vec<String>,
+    /// What the caller of `make test` may have set, and the makes in here must not see.
+    pub caller_variables: Vec<String>,
+}
+
+/// Of make itself; and of CI, where Cargo.lock must know all apps: the tests have some of
+/// their own.
+const OF_MAKE: [&str; 6] = [
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKEOVERRIDES",
+    "MAKELEVEL",
+    "CI",
+    "KVM_DEVICE",
+];
+
+impl Project {
+    /// As make has put it into the environment, and as `make lab-list` tells it.
+    pub fn new() -> Result<Self> {
+        let variable = |name| env::var(name).with_context(|| format!("{name}: set by make test"));
+        let variables = variable("VARIABLES")?;
+        let mut project = Self {
+            root: env::current_dir()?,
+            cargo: variable("CARGO")?,
+            cargo_where: words(&variable("WHERE")?),
+            caller_variables: words(&variables),
+            ..Self::default()
+        };
+        let of_make = OF_MAKE.map(str::to_owned);
+        project.caller_variables.extend(of_make);
+        project.ask_make()?;
+        Ok(project)
+    }
+
+    fn ask_make(&mut self) -> Result<()> {
+        let mut make = Command::new("make");
+        for name in &self.caller_variables {
+            make.env_remove(name);
+        }
+        let out = make.args(["--no-print-directory", "lab-list"]).output()?;
+        ensure!(
+            out.status.success(),
+            "make lab-list: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+        for line in String::from_utf8(out.stdout)?.lines() {
+            match line.split_once(' ') {
+                Some(("policies", names)) => self.policies = words(names),
+                Some(("apps", names)) => self.apps = words(names),
+                Some(("arches", names)) => self.arches = words(names),
+                _ => {} // may say more
+            }
+        }
+        if self.policies.is_empty() || self.apps.is_empty() || self.arches.is_empty() {
+            bail!("make lab-list names no policies, apps or arches");
+        }
+        Ok(())
+    }
+
+    /// Apps of the user's own: the folders under `apps/` but `apps/sched-tests`.
+    pub fn own_apps(&self) -> Result<Vec<String>> {
+        let mut folders = Vec::new();
+        for group in folders_in(Path::new("apps"))? {
+            if !group.ends_with("sched-tests") {
+                let apps = folders_in(&group)?;
+                folders.extend(
+                    apps.into_iter()
+                        .filter(|app| app.join("Cargo.toml").is_file()),
+                );
+            }
+        }
+        let text = |folder: PathBuf| folder.into_os_string().into_string();
+        let folders = folders.into_iter().map(text).collect::<Result<Vec<_>, _>>();
+        folders
+            .ok()
+            .context("a folder of an app whose name is no text")
+    }
+}
+
+/// The folders in a folder, sorted.
+pub fn folders_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in folder.read_dir()? {
+        let path = entry?.path();
+        if path.is_dir() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
