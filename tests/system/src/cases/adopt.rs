@@ -114,7 +114,7 @@ fn own_tree(context: &Context, arch: &str) -> Result<()> {
     let said = context
         .program(context.project.root.join("scripts/own-tree.sh"))
         .args(["docs/own-tree.md", folder, arch])
-        .limit(300)
+        .limit(600) // beside another case
         .text()?;
     let said = without_colours(&said);
     ensure!(

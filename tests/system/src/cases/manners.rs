@@ -115,14 +115,14 @@ fn help(context: &Context) -> Result<()> {
 
 /// `--check` on a machine like this one without QEMU.
 fn setup_missing(context: &Context) -> Result<()> {
-    let path = commands_without(&context.file("bin")?, |name| {
-        name.starts_with("qemu-system-")
-    })?;
+    let bin = context.file("bin")?;
+    let path = commands_without(&bin, |name| name.starts_with("qemu-system-"))?;
     let output = context
         .program("scripts/setup.sh")
         .args(["--check"])
         .env("PATH", path)
         .output()?;
+    fs::remove_dir_all(bin)?;
     exits(&output, 1)?;
     let missing = "missing: qemu-system-x86_64, qemu-system-aarch64, qemu-system-riscv64";
     ensure!(output.text.contains(missing), "expected `{missing}`");
@@ -155,6 +155,7 @@ fn no_sudo(context: &Context) -> Result<()> {
         .make(["-C", &tree, "--no-print-directory", "run"])
         .env("PATH", path)
         .failure()?;
+    fs::remove_dir_all(bin)?;
     let lines: Vec<_> = but_makes(&said).collect();
     ensure!(lines.len() == 1, "expected one line");
     ensure!(

@@ -221,18 +221,22 @@ mod tests {
     fn cases_are_beside_each_other_where_they_may() {
         let now = Arc::new(AtomicUsize::new(0));
         let most = Arc::new([const { AtomicUsize::new(0) }; 2]);
-        // Counts how many run beside each other, of those that may and those that may not.
-        let check = |kind: usize| {
+        // Stays until so many of its kind have been beside each other, or for a while.
+        let check = |kind: usize, wanted: usize| {
             let (now, most) = (now.clone(), most.clone());
             case("c", move |_| {
+                let end = Instant::now() + Duration::from_secs(10);
                 most[kind].fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
-                thread::sleep(Duration::from_millis(50));
+                while most[kind].load(SeqCst) < wanted && Instant::now() < end {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                thread::sleep(Duration::from_millis(20));
                 now.fetch_sub(1, SeqCst);
                 Ok(())
             })
         };
-        let mut cases: Vec<_> = (0..6).map(|_| check(0)).collect();
-        cases.extend((0..3).map(|_| check(1).alone()));
+        let mut cases: Vec<_> = (0..6).map(|_| check(0, 3)).collect();
+        cases.extend((0..3).map(|_| check(1, 1).alone()));
         let (totals, _) = run_all(&cases, 3);
         assert_eq!(
             totals,
