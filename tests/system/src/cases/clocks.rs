@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-use super::helpers::{ANY_ARCH, dry, folder, pbg, refused, results};
+use super::helpers::{dry, folder, pbg, refused, results};
 use crate::{
     frame::{Case, Context, case},
     project::Project,
@@ -18,7 +18,7 @@ pub fn cases(project: &Project) -> Vec<Case> {
         "qemu: a profile of one time is refused in the other",
         in_real_time,
     );
-    let mut cases = vec![one_time.boots("realtime", ANY_ARCH).alone()];
+    let mut cases = vec![one_time.alone()];
     for arch in project.arches.clone() {
         let name = format!("qemu: selftest clock {arch} real");
         cases.push(case(name, move |context| real_clock(context, &arch)).alone());

@@ -15,10 +15,10 @@ pub fn cases(project: &Project) -> Vec<Case> {
             let name =
                 format!("qemu: a replayed yield without preemption, {arch}, 3/4 of stock FIFO");
             let on = arch.clone();
-            case(name, move |context| cheap_yields(context, &on)).boots("cost", arch)
+            case(name, move |context| cheap_yields(context, &on)).builds(arch)
         })
         .collect();
-    cases.push(case("qemu: make cost, sched_pbg", cost_table).boots("cost", ANY_ARCH));
+    cases.push(case("qemu: make cost, sched_pbg", cost_table).builds(ANY_ARCH));
     cases
 }
 

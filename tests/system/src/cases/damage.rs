@@ -61,7 +61,7 @@ pub fn cases() -> Vec<Case> {
             format!("qemu: {name} is refused and replaced"),
             move |context| damaged(context, damage, reason),
         )
-        .boots("realtime", ANY_ARCH)
+        .boots("realtime with a disk", ANY_ARCH)
     });
     let in_image = case(
         "qemu: a damaged profile in the image is refused",

@@ -35,7 +35,7 @@ fn without_kvm(context: &Context) -> Result<()> {
 
 /// Of a guest that has printed nothing under KVM it is told what is most likely wrong.
 fn silent_kvm(context: &Context) -> Result<()> {
-    let image = context.file("image")?;
+    let image = context.file("silent-kvm")?; // which names its log
     fs::write(&image, "")?;
     // Plays QEMU: it prints this, and fails.
     let guest = |prints: &str| -> Result<Output> {

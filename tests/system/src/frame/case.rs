@@ -39,10 +39,16 @@ pub fn case(
 }
 
 impl Case {
-    /// It builds and boots images of this app, of which two may not run at once.
-    pub fn boots(mut self, app: &str, arch: &str) -> Self {
+    /// It builds for this architecture, and boots what no other case boots.
+    pub fn builds(mut self, arch: &str) -> Self {
         self.needs.arch = Some(arch.into());
-        self.holds(&format!("{app} {arch}"))
+        self
+    }
+
+    /// It builds for this architecture, and boots images that are another case's, too: those
+    /// that both call by this name. An image cannot run twice at a time.
+    pub fn boots(self, images: &str, arch: &str) -> Self {
+        self.builds(arch).holds(&format!("{images} {arch}"))
     }
 
     /// What one case at a time may have.
