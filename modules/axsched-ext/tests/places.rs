@@ -11,7 +11,7 @@ const PAGE: &str = "docs/new-policy.md";
 const FIRST_POLICY: &str = "modules/axsched-ext/src/pace.rs";
 
 /// Files that name some policies for what they are, of which a new one need be none.
-const NO_LISTS: [(&str, &str); 6] = [
+const NO_LISTS: [(&str, &str); 5] = [
     (
         "modules/axsched-ext/tests/model.rs",
         "what the model is held against",
@@ -20,7 +20,6 @@ const NO_LISTS: [(&str, &str); 6] = [
         "modules/axsched-ext/tests/places.rs",
         "what a list looks like",
     ),
-    ("scripts/test.sh", "cases of a policy or a few"),
     (
         "tools/schedlab/src/compare/draw.rs",
         "a chart of made-up rows",
@@ -107,6 +106,7 @@ fn sources() -> Vec<String> {
         "apps/sched-tests",
         "modules",
         "scripts",
+        "tests",
         "tools",
     ];
     let mut open: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();

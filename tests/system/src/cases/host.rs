@@ -1,6 +1,6 @@
 //! The library and the tools on the host.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -75,19 +75,21 @@ fn tests_passed(said: &str) -> usize {
     said.lines().filter_map(passed).sum()
 }
 
-/// The page's blocks, from its second half on, are lines of the template.
 fn quotes_template(context: &Context) -> Result<()> {
+    quotes(context, "rust", Path::new("scripts/template/plain/main.rs"))
+}
+
+/// The blocks of docs/your-program.md in a language, from its second half on, are lines of the
+/// file.
+pub fn quotes(context: &Context, language: &str, file: &Path) -> Result<()> {
     let page = fs::read_to_string("docs/your-program.md")?;
     let second = page.find("\n## An ordinary").context("no second half")?;
-    for (language, file) in [("rust", "main.rs"), ("toml", "Cargo.toml")] {
-        let file = format!("scripts/template/plain/{file}");
-        let text = fs::read_to_string(&file)?;
-        let quoted = blocks(&page[second..], |of| of == language);
-        ensure!(!quoted.is_empty(), "no block of {language}");
-        for line in quoted {
-            ensure!(text.contains(line), "not in {file}: {line}");
-            context.say(line);
-        }
+    let text = fs::read_to_string(file)?;
+    let quoted = blocks(&page[second..], |of| of == language);
+    ensure!(!quoted.is_empty(), "no block of {language}");
+    for line in quoted {
+        ensure!(text.contains(line), "not in {}: {line}", file.display());
+        context.say(line);
     }
     Ok(())
 }

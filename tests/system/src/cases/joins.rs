@@ -7,7 +7,10 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::helpers::{fails_in_one_line, refused};
+use super::{
+    helpers::{fails_in_one_line, refused},
+    host::quotes,
+};
 use crate::{
     frame::{Case, Context, case},
     results::{Results, near},
@@ -162,6 +165,7 @@ fn joins_plain(context: &Context) -> Result<()> {
     let tree = Copy::new(context)?;
     tree.make(&["new", "A=apps/mine/echo", "KIND=plain"])
         .text()?;
+    quotes(context, "toml", &tree.path("apps/mine/echo/Cargo.toml"))?;
     ensure!(tree.lines_of("echo")? < 85, "the template is long");
     let said = tree.make(&["run", "A=echo", "FEATURES=sched_pbg"]).text()?;
     let (measured, replayed) = said.lines().find_map(averages).context("no averages")?;
