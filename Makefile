@@ -9,6 +9,7 @@
 # scripts/qemu.mk       how an image boots
 # scripts/lab.mk        many images, and their results side by side
 # scripts/experiments.mk  measurements with a table of their own
+# scripts/ab.mk         two commits or policies side by side
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -66,6 +67,7 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 
 include scripts/lab.mk
 include scripts/experiments.mk
+include scripts/ab.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt calls make again for that,
@@ -197,6 +199,13 @@ Targets
   cost      instructions per yield of every policy, by the number of tasks;
               ARCH= and FEATURES= may be lists, as for matrix; PHASES=8: the
               mean over so many phases of the timer tick
+  cost-gate fails if a yield costs more than docs/results/cost-gate.csv says,
+              under the policies and architectures of FEATURES= and ARCH=;
+              UPDATE=y writes what was measured; GATE=file is another file
+  ab        one app at two commits, or under two policies: both tables and
+              the difference. BASE=commit FEATURES=policy: there and in this
+              tree, or at HEAD=commit; FEATURES=a,b: a there (or here), b here;
+              A=cost the cost of a yield, another app its figures
   experiment-cost, experiment-turnaround
             the two experiments of the PBG report, tables and figures
   experiment-waits

@@ -1,13 +1,16 @@
 # Measurements with a table of their own: what a yield costs without any
 # instrument, the two experiments of the PBG report, and a program that waits ever
-# more often. docs/experiments.md shows what they print.
-# In:  SCHEDLAB given (lab.mk); POLICIES comma (features.mk); FOUND
+# more often. docs/experiments.md shows what they print, docs/cost-gate.md the gate.
+# In:  SCHEDLAB given (lab.mk); FOUND
 #      ARCH FEATURES, where they were given, maybe lists with commas; cost runs on
 #      all architectures otherwise, the experiments on x86_64
 #      SCALE SMP TIMING TIMEOUT COST_OUT PHASES for cost; TIMEOUT for the experiments
+#      TIMEOUT GATE UPDATE for cost-gate
 #      ARCH (one) SCALE TIMEOUT WAITS WAITS_OUT LAB for experiment-waits
 # Out: cost                   target/cost/*.txt (result lines), table.md; COST_OUT
 #                             (CSV)
+#      cost-gate              nothing, or the measured lines in GATE; fails if a
+#                             yield costs more than is written there
 #      experiment-cost        target/experiments/cost/: tables and figures
 #      experiment-turnaround  target/experiments/turnaround/: the same
 #      experiment-waits       WAITS_OUT: waits.csv, and a chart; a folder of results
@@ -56,19 +59,35 @@ ifneq ($(filter cost,$(MAKECMDGOALS)),)
   endif
 endif
 
-# Not in the recipe: a line of one that names the make program is run even by a
-# dry run.
-COST = SCALE='$(SCALE)' SMP='$(SMP)' TIMING='$(TIMING)' TIMEOUT='$(TIMEOUT)' MAKE='$(MAKE)' \
-    COST_OUT='$(COST_OUT)' PHASES='$(PHASES)' scripts/cost.sh '$(if $(call given,ARCH,.),$(ARCH),$(ARCHES))' '$(or $(FEATURES),$(POLICIES))'
+# The figures that the gate holds against what it measures: of so many yields less than make
+# cost does, which is precise enough (docs/cost-gate.md).
+GATE      ?= docs/results/cost-gate.csv
+UPDATE    ?= n
+GATE_SCALE = 8
+ifneq ($(filter cost-gate,$(MAKECMDGOALS)),)
+  $(call one-of,UPDATE,n y)
+  ifneq ($(words $(GATE)),1)
+    $(error GATE=$(GATE): allowed is one file)
+  endif
+  ifeq ($(UPDATE)$(wildcard $(GATE)),n)
+    $(error GATE=$(GATE): no such file; allowed is one that make cost-gate UPDATE=y has written)
+  endif
+endif
 
-ifneq ($(filter cost experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
+COST_CELLS = $(call given,ARCH,--arch) $(call given,FEATURES,--policy) $(call given,TIMEOUT,--timeout)
+
+ifneq ($(filter cost cost-gate experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 
-.PHONY: cost experiment-cost experiment-turnaround experiment-waits
+.PHONY: cost cost-gate experiment-cost experiment-turnaround experiment-waits
 
 cost:
-	$(Q)$(COST)
+	$(Q)$(SCHEDLAB) cost $(strip $(COST_CELLS) $(call given,SCALE,--scale) $(call given,SMP,--smp) \
+	    $(call given,TIMING,--timing)) --phases $(PHASES) --csv '$(COST_OUT)'
+
+cost-gate:
+	$(Q)$(SCHEDLAB) cost $(strip $(COST_CELLS)) --scale $(GATE_SCALE) --gate '$(GATE)' $(if $(filter y,$(UPDATE)),--update)
 
 experiment-cost: export SCHED_YIELDS := $(REPORT_YIELDS)
 experiment-cost:

@@ -20,6 +20,8 @@ pub enum Command {
     Matrix(MatrixArgs),
     /// Print the tables of a matrix and draw its figures, or compare two
     Compare(CompareArgs),
+    /// Count what a yield costs under each policy, and judge whether it grew
+    Cost(CostArgs),
     /// Hold against each other what `make experiment-waits` ran
     Waits(WaitsArgs),
     /// Draw when each task of a traced run had its CPU
@@ -118,6 +120,53 @@ pub struct MatrixArgs {
 }
 
 #[derive(Args, Debug)]
+pub struct CostArgs {
+    /// Policies, as sched_rr, rr or stock-rr [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Architectures [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub arch: Vec<String>,
+    /// The app that measures
+    #[arg(long, value_name = "FOLDER", default_value = "apps/sched-tests/cost")]
+    pub app: String,
+    #[command(flatten)]
+    pub setting: SettingArgs,
+    /// Guests at the same time [default: one per core; one if time is real]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub phases: u16,
+    /// Seconds until a guest counts as hung [default: what make says]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    /// Where the figures go as CSV [default: target/cost/cost.csv]
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Also print how these figures differ from those of another run's CSV file
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+    /// Judge the figures by these committed ones, beside the stock policies; no tables
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "against"])]
+    pub gate: Option<PathBuf>,
+    /// Write the measured figures into that file
+    #[arg(long, requires = "gate")]
+    pub update: bool,
+}
+
+impl CostArgs {
+    /// The choice of cells.
+    pub fn select(&self) -> SelectArgs {
+        SelectArgs {
+            policy: self.policy.clone(),
+            app: Vec::new(),
+            arch: self.arch.clone(),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
 pub struct CompareArgs {
     /// A folder of results [default: target/lab, and -scaleN, -smpN, -real after it]
     #[arg(value_name = "A")]
@@ -138,6 +187,9 @@ pub struct CompareArgs {
     /// More rows: PBG while it measures; of two folders every difference
     #[arg(long)]
     pub long: bool,
+    /// Of the second folder, this policy's cells in place of the first's; of PBG, its replay
+    #[arg(long, value_name = "POLICY", requires = "second")]
+    pub against: Option<String>,
     /// A missing cell is an error
     #[arg(long)]
     pub strict: bool,

@@ -4,6 +4,7 @@
 //! - `schedlab matrix` builds and runs, and keeps what the guests printed
 //! - `schedlab compare` reads that and prints the tables, or holds two folders
 //!   of results against each other
+//! - `schedlab cost` counts what a yield costs, and is the gate that says whether that grew
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
@@ -19,7 +20,9 @@
 //! | [`account`] | who had the CPUs, and how much may be nobody's |
 //! | [`spread`] | a figure over several phases of the timer tick |
 //! | [`store`] | the folder of results |
+//! | [`boot`] | building and booting through make |
 //! | [`matrix`] | running what has to be run |
+//! | [`cost`] | what a yield costs, and the gate |
 //! | [`compare`] | tables, figures, differences |
 //! | [`waits`] | a program that waits ever more often |
 //! | [`docs`] | the figures of Markdown pages |
@@ -29,12 +32,14 @@
 //! | [`output`] | standard output and standard error |
 //! | [`profile`] | PBG's profiles |
 //!
-//! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a profile
-//! is bad or differs; 2 the question or a file was wrong; 130 interrupted.
+//! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a yield costs more
+//! than it did, a profile is bad or differs; 2 the question or a file was wrong; 130 interrupted.
 
 mod account;
+mod boot;
 mod cli;
 mod compare;
+mod cost;
 mod docs;
 mod draw;
 mod gantt;
@@ -60,7 +65,8 @@ use cli::{Cli, Command};
 pub enum Verdict {
     /// Nothing to complain about.
     Good,
-    /// Some cell failed, is missing, or differs; a profile is bad, or differs.
+    /// Some cell failed, is missing, or differs; a yield costs more; a profile is bad, or
+    /// differs.
     Bad,
     /// Somebody pressed Ctrl-C.
     Interrupted,
@@ -71,6 +77,7 @@ fn main() -> ExitCode {
     let verdict = match &cli.command {
         Command::Matrix(options) => matrix::matrix(&cli.tree, options),
         Command::Compare(options) => compare::compare(&cli.tree, options),
+        Command::Cost(options) => cost::cost(&cli.tree, options),
         Command::Waits(options) => waits::waits(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),

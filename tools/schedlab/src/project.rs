@@ -97,6 +97,19 @@ impl Project {
         self.ask("lab-tools")
     }
 
+    /// The version of the compiler that builds images.
+    pub fn compiler(&self) -> Result<String> {
+        let tools = self.tools()?;
+        let first = tools.lines().next().unwrap_or_default();
+        match first.trim() {
+            "" => bail!(
+                "`{} -s lab-tools`: expected the compiler's version, found nothing",
+                self.make.display()
+            ),
+            compiler => Ok(compiler.to_owned()),
+        }
+    }
+
     fn ask(&self, target: &str) -> Result<String> {
         let command = format!("`{} -s {target}`", self.make.display());
         let output = self

@@ -278,3 +278,39 @@ fn results_of_before_there_was_an_account_are_shown_and_said_to_have_none() {
     let rr = end.out.lines().find(|line| line.starts_with("  rr "));
     assert!(rr.is_some_and(|row| row.ends_with(" -")), "{}", end.out);
 }
+
+#[test]
+fn two_policies_are_held_against_each_other_by_their_last_phases() {
+    let lab = filled();
+    let folder = lab.path("target/lab");
+    let folder = folder.to_str().expect("text");
+    let compare = |policy: &str| {
+        let cells = ["--policy=sched_rr", "--app=yield", "--arch=x86_64"];
+        lab.run(
+            &[
+                &["compare", "--long", "--against", policy, folder, folder],
+                &cells[..],
+            ]
+            .concat(),
+        )
+    };
+    let end = compare("sched_pbg");
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert!(
+        end.out.starts_with("x86_64/yield/sched_rr -> sched_pbg: "),
+        "{}",
+        end.out
+    );
+    let line = "\n    last phase: makespan_ns 2000000 -> 1000000 (-1000000, -50.0000 %)\n";
+    assert!(end.out.contains(line), "{}", end.out);
+    let same = compare("sched_rr");
+    assert_eq!(
+        same.out,
+        "x86_64/yield/sched_rr -> sched_rr: 0 differences\n"
+    );
+    let none = compare("sched_none").out;
+    assert!(
+        none.starts_with("x86_64/yield/sched_rr: no sched_none in "),
+        "{none}"
+    );
+}

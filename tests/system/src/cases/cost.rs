@@ -1,5 +1,7 @@
 //! What a yield costs.
 
+use std::fs;
+
 use anyhow::{Context as _, Result, ensure};
 
 use super::helpers::{ANY_ARCH, folder, results};
@@ -18,7 +20,19 @@ pub fn cases(project: &Project) -> Vec<Case> {
             case(name, move |context| cheap_yields(context, &on)).builds(arch)
         })
         .collect();
-    cases.push(case("qemu: make cost, sched_pbg", cost_table).builds(ANY_ARCH));
+    let here = |name: String, check: fn(&Context) -> Result<()>| case(name, check).builds(ANY_ARCH);
+    cases.extend([
+        here("qemu: make cost, sched_pbg".into(), cost_table),
+        here(
+            format!("qemu: make cost-gate, every policy, {ANY_ARCH}"),
+            gate,
+        ),
+        here(
+            "qemu: make cost-gate fails if a yield costs an instruction more".into(),
+            gate_is_red,
+        ),
+        here("qemu: make ab, two policies".into(), side_by_side),
+    ]);
     cases
 }
 
@@ -44,6 +58,81 @@ fn cost_table(context: &Context) -> Result<()> {
         0.0 < replay && replay < idle,
         "replay {replay}, idle {idle}"
     );
+    Ok(())
+}
+
+/// No yield costs more than the committed figures say.
+fn gate(context: &Context) -> Result<()> {
+    let arch = format!("ARCH={ANY_ARCH}");
+    context.make(["cost-gate"]).args([arch]).text().map(drop)
+}
+
+/// The gate can fail: FIFO's yield costs an instruction more than a copy of the figures says.
+fn gate_is_red(context: &Context) -> Result<()> {
+    let text = fs::read_to_string("docs/results/cost-gate.csv")?;
+    let row = format!("sched_fifo,{ANY_ARCH},256,");
+    let less = |line: &str| -> Result<String> {
+        let mut fields: Vec<_> = line.split(',').map(str::to_owned).collect();
+        if line.starts_with(&row) {
+            fields[3] = (fields[3].parse::<f64>()? - 1.0).to_string();
+        }
+        Ok(fields.join(",") + "\n")
+    };
+    let copy = context.file("gate.csv")?;
+    fs::write(&copy, text.lines().map(less).collect::<Result<String>>()?)?;
+    let said = context
+        .make(["cost-gate", "FEATURES=sched_fifo"])
+        .args([format!("ARCH={ANY_ARCH}"), format!("GATE={copy}")])
+        .failure()?;
+    let more = format!("cost-gate: more: sched_fifo on {ANY_ARCH}, 256 tasks: ");
+    let more = said.lines().find_map(|line| line.strip_prefix(&more));
+    let more = more.context("the row is not named")?;
+    ensure!(
+        more.contains(" before, ") && more.contains(" after"),
+        "without before and after: {more}"
+    );
+    ensure!(
+        said.lines()
+            .any(|line| line.starts_with("cost-gate: ") && line.contains(" 1 more, 0 less")),
+        "expected one row more and none less"
+    );
+    Ok(())
+}
+
+/// Two policies of this tree side by side; of a commit it is a clone that is built.
+fn side_by_side(context: &Context) -> Result<()> {
+    let said = context
+        .make(["ab", "A=cost", "FEATURES=sched_fifo,sched_rr", "SCALE=100"])
+        .args([format!("ARCH={ANY_ARCH}")])
+        .text()?;
+    let mut rows = 0;
+    for line in said
+        .lines()
+        .filter(|line| line.starts_with(" fifo -> rr "))
+    {
+        let row: Vec<_> = line.split_whitespace().collect();
+        let (fifo, rr): (f64, f64) = (row[4].parse()?, row[5].parse()?);
+        ensure!(0.0 < fifo && fifo < rr, "{line}");
+        rows += 1;
+    }
+    ensure!(rows == 4, "{rows} rows of the difference");
+    let head = context
+        .program("git").args(["rev-parse", "HEAD"]).text()?;
+    let head = head.trim();
+    let said = context
+        .program("scripts/ab.sh")
+        .args([head, "apps/sched-tests/cost"])
+        .text()?;
+    let clone = said.lines().last().context("no folder")?; // it may say before that it clones
+    ensure!(
+        clone == format!("target/ab/{head}"),
+        "the clone is at {clone}"
+    );
+    let there = context
+        .program("git")
+        .args(["-C", clone, "rev-parse", "HEAD"])
+        .text()?;
+    ensure!(there.trim() == head, "the clone has {there}");
     Ok(())
 }
 

@@ -66,7 +66,7 @@ const VARIABLES: [&str; 22] = [
     "JOBS",
 ];
 
-const GOALS: [&str; 23] = [
+const GOALS: [&str; 25] = [
     "setup",
     "build",
     "run",
@@ -76,6 +76,8 @@ const GOALS: [&str; 23] = [
     "profile",
     "gantt",
     "cost",
+    "cost-gate",
+    "ab",
     "experiment-cost",
     "experiment-turnaround",
     "experiment-waits",

@@ -83,6 +83,27 @@ pub fn differences(a: &str, b: &str) -> Result<Vec<Difference>, ParseError> {
     Ok(found)
 }
 
+/// The lines of each boot's last phase, with neither its name nor the policy's: what is left
+/// of two policies can be compared.
+pub fn last_phase(text: &str) -> Result<String, ParseError> {
+    let outcomes = parse_boots(text)?;
+    let last = &outcomes[0].last().context.phase; // all boots of a cell have the same
+    let mut out = String::new();
+    for line in text.lines() {
+        let Some((kind, json)) = split(line) else {
+            out.push('\n'); // between two boots
+            continue;
+        };
+        let mut figures: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+        if figures.get("phase").and_then(Value::as_str) == Some(last) {
+            figures.insert("phase".into(), "last phase".into());
+            figures.insert("sched".into(), "either".into());
+            out += &format!("{kind} {}\n", Value::from(figures));
+        }
+    }
+    Ok(out)
+}
+
 /// A line's figures, under the name of what they are about.
 type Places = Vec<(String, Map<String, Value>)>;
 
@@ -192,6 +213,31 @@ mod tests {
         let b = a.replace(r#""pass""#, r#""new":1,"pass""#);
         assert_eq!(shown(&a, &b), ["run: new nothing -> 1"]);
         assert_eq!(shown(&b, &a), ["run: new 1 -> nothing"]);
+    }
+
+    #[test]
+    fn two_policies_are_compared_by_their_last_phases() {
+        let pbg = sample("realtime", "pbg", &[("measure", 200), ("replay", 100)]);
+        let rr = sample("realtime", "rr", &[("run", 120)]);
+        let of = |text: &str| last_phase(text).unwrap();
+        let makespan = "last phase: makespan_ns 120 -> 100 (-20, -16.6667 %)".to_owned();
+        let found = shown(&of(&rr), &of(&pbg));
+        assert!(found.contains(&makespan), "{found:?}");
+        let words = ["measure", "sched", "phase \""];
+        let mut text = found.iter();
+        assert!(
+            !text.any(|line| words.iter().any(|word| line.contains(word))),
+            "{found:?}"
+        );
+        assert!(shown(&of(&pbg), &of(&pbg)).is_empty());
+        let both = |avg| {
+            format!(
+                "{}\n{}",
+                sample_at(0, "a", "rr", &[("run", avg)]),
+                sample_at(125, "a", "rr", &[("run", 7)])
+            )
+        };
+        assert_eq!(parse_boots(&of(&both(5))).unwrap().len(), 2);
     }
 
     #[test]

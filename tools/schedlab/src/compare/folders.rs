@@ -4,11 +4,15 @@ use std::fmt::Write;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::{differences, present};
+use super::{
+    difference::{Difference, last_phase},
+    differences, present,
+};
 use crate::{
     Verdict,
     cli::CompareArgs,
     output::{count, print},
+    project::Cell,
     store::{Store, write},
 };
 
@@ -16,6 +20,9 @@ use crate::{
 const ENOUGH: usize = 4;
 
 pub fn compare(a: &Store, b: &Store, args: &CompareArgs) -> Result<Verdict> {
+    if let Some(policy) = &args.against {
+        return against(a, b, policy, args);
+    }
     let mut cells = present(a, args)?;
     let in_a = cells.len();
     let mut only_b = present(b, args)?;
@@ -56,17 +63,7 @@ pub fn compare(a: &Store, b: &Store, args: &CompareArgs) -> Result<Verdict> {
             "figures differ"
         };
         writeln!(out, "{cell}: {} {figures}", found.len())?;
-        let shown = if args.long { found.len() } else { ENOUGH };
-        for difference in found.iter().take(shown) {
-            writeln!(out, "    {difference}")?;
-        }
-        if found.len() > shown {
-            writeln!(
-                out,
-                "    … and {} more (--long shows them)",
-                found.len() - shown
-            )?;
-        }
+        show(&mut out, &found, args)?;
     }
     let verdict = if differ + alone == 0 {
         Verdict::Good
@@ -83,4 +80,49 @@ pub fn compare(a: &Store, b: &Store, args: &CompareArgs) -> Result<Verdict> {
         write(&folder.join("differences.txt"), &out)?;
     }
     Ok(verdict)
+}
+
+/// The cells of the first folder beside those of another policy in the second: how their last
+/// phases differ. Two policies are not expected to agree, so that is no verdict.
+fn against(a: &Store, b: &Store, policy: &str, args: &CompareArgs) -> Result<Verdict> {
+    let mut out = String::new();
+    for cell in present(a, args)? {
+        let other = Cell {
+            policy: policy.to_owned(),
+            ..cell.clone()
+        };
+        if a.read(&cell)?.is_none() || b.read(&other)?.is_none() {
+            writeln!(out, "{cell}: no {policy} in {}", b.root.display())?;
+            continue;
+        }
+        let last = |store: &Store, cell: &Cell| {
+            let text = store.lines(cell)?.unwrap_or_default();
+            last_phase(&text).map_err(|e| anyhow!("{cell}: {e}"))
+        };
+        let found = differences(&last(a, &cell)?, &last(b, &other)?);
+        let found = found.map_err(|e| anyhow!("{cell}: {e}"))?;
+        writeln!(
+            out,
+            "{cell} -> {policy}: {}",
+            count(found.len(), "difference")
+        )?;
+        show(&mut out, &found, args)?;
+    }
+    print(&out)?;
+    Ok(Verdict::Good)
+}
+
+fn show(out: &mut String, found: &[Difference], args: &CompareArgs) -> Result<()> {
+    let shown = if args.long { found.len() } else { ENOUGH };
+    for difference in found.iter().take(shown) {
+        writeln!(out, "    {difference}")?;
+    }
+    if found.len() > shown {
+        writeln!(
+            out,
+            "    … and {} more (--long shows them)",
+            found.len() - shown
+        )?;
+    }
+    Ok(())
 }

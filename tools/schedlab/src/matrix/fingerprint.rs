@@ -26,7 +26,7 @@ const ROOTS: [&str; 6] = [
 const NOT_BUILT: [&str; 4] = ["benches", "examples", "fuzz", "tests"];
 
 /// Scripts that neither build nor boot an image.
-const NOT_CALLED: [&str; 2] = ["scripts/clippy.sh", "scripts/cost.sh"];
+const NOT_CALLED: [&str; 2] = ["scripts/ab.sh", "scripts/clippy.sh"];
 
 /// The files that matter, read once.
 pub struct Fingerprints {

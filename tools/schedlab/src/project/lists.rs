@@ -16,6 +16,19 @@ pub struct App {
     pub folder: String,
 }
 
+impl App {
+    pub fn in_folder(folder: &str) -> Result<Self> {
+        let name = Path::new(folder).file_name();
+        let name = name
+            .and_then(|name| name.to_str())
+            .with_context(|| format!("expected folders of apps, found `{folder}`"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+        })
+    }
+}
+
 /// One policy with one app on one architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
@@ -61,23 +74,15 @@ impl Lists {
             }
             Ok(words)
         };
-        let app = |folder: String| -> Result<App> {
-            let name = Path::new(&folder)
-                .file_name()
-                .and_then(|name| name.to_str());
-            let name = name
-                .with_context(|| format!("expected folders of apps, found `{folder}`"))?
-                .to_owned();
-            Ok(App { name, folder })
-        };
         let titles = text.lines().filter_map(|line| {
             let (policy, title) = line.strip_prefix("title ")?.split_once(' ')?;
             Some((policy.to_owned(), title.to_owned()))
         });
-        let apps = words("apps")?.into_iter().map(app).collect::<Result<_>>()?;
+        let apps = words("apps")?;
+        let apps = apps.iter().map(|folder| App::in_folder(folder));
         Ok(Self {
             policies: words("policies")?,
-            apps,
+            apps: apps.collect::<Result<_>>()?,
             arches: words("arches")?,
             titles: titles.collect(),
         })

@@ -1,0 +1,176 @@
+//! `schedlab cost`: what a yield costs under every policy, by the number of tasks; and
+//! whether that is what it was, `--gate`, or was elsewhere, `--against`.
+//!
+//! cells ([`crate::boot`]) -> [`figures`] -> text, Markdown and CSV ([`render`]), and
+//! judged against committed ones ([`gate`]) or held against another run's ([`against`]).
+
+mod against;
+mod figures;
+mod gate;
+mod render;
+
+use std::path::Path;
+
+use anyhow::Result;
+use sched_tests_results::TickPhase;
+
+use crate::{
+    Verdict,
+    boot::{Booter, Children, Failure, Message},
+    cli::{CostArgs, TreeArgs},
+    output::{note, print, print_line},
+    project::{App, Cell, Lists, Project},
+    setting::Setting,
+    store::write,
+};
+use figures::Figures;
+use gate::Committed;
+
+/// How much of a failed guest's console is shown.
+const LAST_LINES: usize = 20;
+
+pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
+    let project = Project::find(tree)?;
+    let setting = Setting::new(&args.setting);
+    setting.check()?;
+    let tick_phases = setting.tick_phases(args.phases)?;
+    let against = args.against.as_deref().map(against::read).transpose()?;
+    let mut lists = project.lists()?;
+    // The matrix has no row for it: it prints no turnaround.
+    lists.apps = vec![App::in_folder(&args.app)?];
+    let mut wanted = lists.select(&args.select())?;
+    let Some(path) = &args.gate else {
+        let figures = match measure(&project, &setting, args, &wanted, &tick_phases)? {
+            Ok(figures) => figures,
+            Err(verdict) => return Ok(verdict),
+        };
+        show(args, &figures, &project.root.join("target/cost"))?;
+        if let Some(before) = against {
+            print(against::text(&before, &figures))?;
+        }
+        return Ok(Verdict::Good);
+    };
+    let mut committed = Committed::read(path, args.update)?;
+    let compiler = project.compiler()?;
+    wanted.policies = gate::with_stock(&wanted.policies, &lists.policies);
+    if args.update {
+        committed.check_update(&wanted, &lists.policies, &compiler)?;
+    }
+    let figures = match measure(&project, &setting, args, &wanted, &tick_phases)? {
+        Ok(figures) => figures,
+        Err(verdict) => return Ok(verdict),
+    };
+    let verdicts = committed.judge(&figures, &wanted.policies, &compiler)?;
+    print(gate::text(&verdicts))?;
+    if args.update {
+        committed.update(&verdicts, &compiler, &lists);
+        write(path, committed.csv()?)?;
+        print_line(format_args!("cost-gate: written: {}", path.display()))?;
+        return Ok(Verdict::Good);
+    }
+    let says = gate::says(&verdicts, path);
+    print(says.text)?;
+    Ok(if says.passed {
+        Verdict::Good
+    } else {
+        Verdict::Bad
+    })
+}
+
+/// Builds and boots the cells. If one of them failed or somebody pressed Ctrl-C there are no
+/// figures but the verdict, and the reason has been said.
+fn measure(
+    project: &Project,
+    setting: &Setting,
+    args: &CostArgs,
+    wanted: &Lists,
+    tick_phases: &[TickPhase],
+) -> Result<Result<Figures, Verdict>> {
+    let children = Children::new()?;
+    let booter = Booter {
+        project,
+        children: &children,
+        setting,
+        timeout: args.timeout,
+    };
+    let cells: Vec<Cell> = wanted.cells().collect();
+    let mut figures: Vec<Option<Figures>> = cells.iter().map(|_| None).collect();
+    let mut failed = false;
+    booter.all(
+        cells.clone(),
+        args.jobs.map(Into::into),
+        |cell: &Cell| boots(&booter, cell, tick_phases),
+        |message| {
+            match message {
+                Message::Begins(cell, "run") => {
+                    note(format_args!("cost: {} on {}", cell.policy, cell.arch));
+                }
+                Message::Begins(..) | Message::Ends(_, Err(Failure::Stopped)) => {}
+                Message::Ends(cell, Ok((lines, good))) => {
+                    let file = format!("target/cost/{}-{}.txt", cell.arch, cell.policy);
+                    write(&project.root.join(file), lines.join("\n") + "\n")?;
+                    let place = cells.iter().position(|other| *other == cell);
+                    figures[place.expect("it is one of them")] = Some(good);
+                }
+                Message::Ends(cell, Err(Failure::Bad { why, console })) => {
+                    failed = true;
+                    let first = console.len().saturating_sub(LAST_LINES);
+                    for line in &console[first..] {
+                        note(format_args!("        | {line}"));
+                    }
+                    note(format_args!("cost: {cell}: {why}"));
+                }
+            }
+            Ok(())
+        },
+    )?;
+    Ok(if children.stopped() {
+        Err(Verdict::Interrupted)
+    } else if failed {
+        Err(Verdict::Bad)
+    } else {
+        Ok(Figures::joined(figures.into_iter().flatten().collect()))
+    })
+}
+
+/// Boots a cell's image at each tick phase; its result lines and figures.
+fn boots(
+    booter: &Booter,
+    cell: &Cell,
+    tick_phases: &[TickPhase],
+) -> Result<(Vec<String>, Figures), Failure> {
+    let boots: Vec<_> = match tick_phases {
+        [] => vec![None],
+        phases => phases.iter().copied().map(Some).collect(),
+    };
+    let mut lines = Vec::new();
+    let mut figures = Figures::default();
+    for tick_phase in boots {
+        let console = booter.boot(cell, tick_phase)?;
+        // The app waits for the phase before each round, so its SCHED-RUN lines name none.
+        let read = booter.judge(cell, None, &console).and_then(|(runs, _)| {
+            let costs = figures::lines(&console);
+            figures.add(cell, &costs)?;
+            Ok((runs, costs))
+        });
+        match read {
+            Ok((runs, costs)) => lines.extend(costs.into_iter().chain(runs)),
+            Err(why) => return Err(Failure::Bad { why, console }),
+        }
+    }
+    Ok((lines, figures))
+}
+
+/// The tables: printed, and as Markdown and CSV.
+fn show(args: &CostArgs, figures: &Figures, folder: &Path) -> Result<()> {
+    let markdown = folder.join("table.md");
+    print(render::text(figures))?;
+    write(&markdown, render::markdown(figures))?;
+    let csv = args.csv.clone().unwrap_or_else(|| folder.join("cost.csv"));
+    write(&csv, render::csv(figures)?)?;
+    print_line(format_args!(
+        "\ncost: as Markdown in {}, as CSV in {}",
+        markdown.display(),
+        csv.display()
+    ))
+}
