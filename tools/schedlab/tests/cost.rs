@@ -71,7 +71,7 @@ fn a_cell_that_fails_leaves_no_table() {
             "panic",
             "cost: x86_64/cost/stock_rr: the guest panicked at src/main.rs:1 oh no\n",
         ),
-        ("not-passed", "expected"),
+        ("not-passed", "\"pass\":false in phase `run`\n"),
         (
             "no-build",
             "cost: x86_64/cost/stock_rr: make build: exit status: 2\n",
@@ -132,7 +132,7 @@ fn the_gate_tells_more_from_less_and_both_from_as_before() {
     assert!(more.out.contains(sentence), "{}", more.out);
     assert!(
         more.out
-            .contains("cost-gate: 4 figures: 2 as before, 2 more, 0 less"),
+            .contains("cost-gate: 6 figures: 4 as before, 2 more, 0 less"),
         "{}",
         more.out
     );

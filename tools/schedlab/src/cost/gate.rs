@@ -58,10 +58,11 @@ fn stock_of(policy: &str) -> &'static str {
     }
 }
 
-/// These policies and the stock ones that they are held against, in the order of all.
+/// These policies and the two stock ones that policies are held against, in the order of all.
 pub fn with_stock(wanted: &[String], all: &[String]) -> Vec<String> {
-    let needed = |policy: &String| wanted.iter().any(|other| stock_of(name(other)) == policy);
-    let chosen = |policy: &&String| wanted.contains(policy) || needed(policy);
+    let chosen = |policy: &&String| {
+        wanted.contains(policy) || ["stock_fifo", "stock_rr"].contains(&policy.as_str())
+    };
     all.iter().filter(chosen).cloned().collect()
 }
 
@@ -541,7 +542,7 @@ stock_rr,x86_64,256,200.0,rustc 1
         let all = words(&["sched_fifo", "sched_rr", "stock_fifo", "stock_rr"]);
         assert_eq!(
             with_stock(&words(&["sched_fifo"]), &all),
-            ["sched_fifo", "stock_fifo"]
+            ["sched_fifo", "stock_fifo", "stock_rr"]
         );
     }
 
