@@ -1,5 +1,5 @@
 //! The account of a phase's CPU time: every nanosecond of every CPU between the
-//! start of the phase, just before the first submission, and the last end belongs to somebody.
+//! start of the phase, just before the first submission, and the last end has an owner.
 //!
 //! 1. It closes: tasks + main + gc + rest + idle = CPUs × makespan, as
 //!    [`Account::closes`] has it. The apps judge themselves by the same.
@@ -7,8 +7,8 @@
 //!    longer than the policy has them: at most [`LIMIT_ONE_CPU_PERCENT`] of CPUs ×
 //!    makespan on one CPU, [`LIMIT_MORE_CPUS_PERCENT`] on several, and [`START_NS`] or
 //!    [`START_REAL_NS`] for each CPU, so that a short run may start its tasks. A program that
-//!    holds the handles of ended tasks, on purpose, is let through. An idle CPU is in
-//!    nobody's way and does not count.
+//!    holds the handles of ended tasks, on purpose, is let through. An idle CPU delays
+//!    no task and does not count.
 
 use sched_tests_results::{Account, RunLine, TOLERANCE_PERCENT};
 

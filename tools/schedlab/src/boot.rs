@@ -28,9 +28,9 @@ pub use children::Children;
 
 /// Why there are no figures.
 pub enum Failure {
-    /// Somebody wanted it so.
+    /// The user stopped it.
     Stopped,
-    /// In a line, and all that was printed.
+    /// Why, in a line, and all that was printed.
     Bad { why: String, console: Vec<String> },
 }
 
@@ -220,7 +220,7 @@ impl Job for Cell {
     }
 }
 
-/// What the threads say.
+/// What the threads that build and run report.
 pub enum Message<J, T> {
     /// A build or a run of this cell begins.
     Begins(Cell, &'static str),

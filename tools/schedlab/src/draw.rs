@@ -52,7 +52,7 @@ pub type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// A figure of the usual width, under its title.
 pub struct Picture<'a> {
-    /// For the error.
+    /// What the figure is called in an error.
     pub name: &'a str,
     pub height: i32,
     pub title: String,
@@ -332,7 +332,7 @@ pub struct Stroke {
     pub dash: Option<(u32, u32)>,
 }
 
-/// Of an ordinary text.
+/// The width of an ordinary text.
 pub fn width(text: &str) -> i32 {
     width_in(text, (TEXT, FontStyle::Normal))
 }
@@ -344,7 +344,7 @@ fn width_in(text: &str, (size, style): (i32, FontStyle)) -> i32 {
     font.box_size(text).expect("the font is registered").0 as i32
 }
 
-/// From nought, as bars must be, in steps of 1, 2 or 5 times a power of ten.
+/// An axis from 0, as bars need it, in steps of 1, 2 or 5 times a power of ten.
 pub struct Axis {
     pub end: f64,
     step: f64,
@@ -592,7 +592,7 @@ pub mod tests {
     }
 
     #[test]
-    fn an_axis_has_round_steps_from_nought() {
+    fn an_axis_has_round_steps_from_0() {
         let ticks = |highest: f64| Axis::new(highest).ticks().collect::<Vec<_>>();
         assert_eq!(ticks(3346.3), [0.0, 1000.0, 2000.0, 3000.0]);
         assert_eq!(ticks(162.5), [0.0, 50.0, 100.0, 150.0]);

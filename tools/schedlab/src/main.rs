@@ -17,7 +17,7 @@
 //! | [`project`] | where the project is, what it has, how its `make` is called |
 //! | [`setting`] | what all cells of a matrix have in common |
 //! | [`record`] | result lines: text to figures |
-//! | [`account`] | who had the CPUs, and how much may be nobody's |
+//! | [`account`] | who had the CPUs, and how much time may be outside the tasks |
 //! | [`spread`] | a figure over several phases of the timer tick |
 //! | [`store`] | the folder of results |
 //! | [`boot`] | building and booting through make |

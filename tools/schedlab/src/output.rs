@@ -12,8 +12,8 @@ pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Prints a text. Who reads it may close it early, as `head` does: the rest is then
-/// for nobody, and everything else is done as ever.
+/// Prints a text. The reader may close its end early, as `head` does: the rest is then
+/// dropped, and everything else is done as ever.
 pub fn print(text: impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
     match write!(out, "{text}").and_then(|()| out.flush()) {
@@ -26,7 +26,7 @@ pub fn print_line(line: impl Display) -> Result<()> {
     print(format_args!("{line}\n"))
 }
 
-/// To standard error, or to nobody.
+/// Writes a line to standard error; if that is closed, the line is dropped.
 pub fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -37,13 +37,14 @@ pub fn profile(command: &ProfileCommand) -> Result<Verdict> {
     }
 }
 
-/// Of a console log with a profile in it; a profile has far less.
+/// The most bytes that are read of a console log with a profile in it; a profile has far
+/// fewer.
 const MAX_FILE: u64 = 64 << 20;
 
 /// A profile, and what it was read from.
 struct Source {
     profile: StoredProfile,
-    /// Of the profile itself.
+    /// The size of the profile itself, without the console around it.
     bytes: usize,
     is_console: bool,
 }

@@ -158,7 +158,7 @@ impl Setting {
         variables
     }
 
-    /// The folder of results under `target/`. Named after whatever is not a
+    /// The folder of results under `target/`. Its name has every value that is not the
     /// default, so that a quick try does not overwrite a long night's figures.
     pub fn folder(&self) -> String {
         let mut name = "lab".to_owned();

@@ -25,7 +25,7 @@ impl Spread {
         [first, least, mean, most, self.count.to_string()]
     }
 
-    /// Nothing of no values.
+    /// The spread of these values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
         let count = values.len();

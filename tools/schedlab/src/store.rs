@@ -21,11 +21,11 @@ use crate::{
 /// What a cell's results were made from.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Origin {
-    /// Of sources, tools and variables; equal ones need no new run.
+    /// The fingerprint of sources, tools and variables; equal ones need no new run.
     pub fingerprint: String,
-    /// Of sources and tools only.
+    /// The fingerprint of sources and tools only.
     pub sources: String,
-    /// Makes the same results by hand.
+    /// The command that makes the same results by hand.
     pub command: String,
     /// How many runs gave these lines.
     pub runs: usize,

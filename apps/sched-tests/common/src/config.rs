@@ -9,7 +9,7 @@
 //!
 //! Anything else is a compile error. [`tick_phase`] is decided later, when the image
 //! boots: `make TICK_PHASE=` writes it into a copy of the image. Nothing here changes what the guest does
-//! with its clock: `SCHED_TIMING` is what the one who starts QEMU says.
+//! with its clock: `SCHED_TIMING` says how QEMU will be started.
 
 use axsched_ext::pbg::Base;
 
@@ -43,7 +43,7 @@ static TICK_PHASE: [u8; 20] = *b"SCHED-TICK-PHASE=000";
 /// tick's period; the same image has another one in another boot.
 pub fn tick_phase() -> u64 {
     // SAFETY: a reference to a plain value. Volatile, as the compiler must not take the
-    // value for the one that stands here: the bytes change after it is done.
+    // value for the one that stands here: the bytes are changed after the build.
     let text = unsafe { core::ptr::read_volatile(&TICK_PHASE) };
     digits(&text[17..])
 }

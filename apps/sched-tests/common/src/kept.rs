@@ -6,8 +6,8 @@
 //! | image | that file, built in ([`config::PROFILE`](crate::config::PROFILE)) | |
 //! | disk | a file on a FAT disk | the same file (feature `disk`) |
 //!
-//! A profile in the image is somebody's decision: if it is refused, nobody measures
-//! in its place. One on the disk is this program's own: if it is refused, or there
+//! A profile in the image is the user's decision: if it is refused, no measurement
+//! takes its place. One on the disk is this program's own: if it is refused, or there
 //! is none, the program measures and replaces it.
 
 #[cfg_attr(all(feature = "disk", target_os = "none"), path = "kept/disk.rs")]
@@ -74,7 +74,7 @@ pub enum Found {
     Refused {
         /// Where it was.
         origin: Origin,
-        /// Why.
+        /// Why it was refused.
         why: String,
     },
 }

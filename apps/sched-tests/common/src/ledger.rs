@@ -4,14 +4,14 @@
 //! The [meters](crate::meter) have the tasks' time. What lies between the leave of one
 //! metered task and the entry of the next belongs to tasks that carry no meter, as no
 //! code of ours runs when `axtask` switches among those. It is booked piece by piece,
-//! each piece to the one who is seen at its end:
+//! each piece to the task that is current at its end:
 //!
 //! | seen | by | booked to |
 //! |---|---|---|
 //! | a metered task enters after one without a meter | the hook, which still finds that one current | that one |
 //! | a timer tick hits one without a meter | a timer callback, on each CPU that has had a metered task | that one |
 //! | main is about to wait, or back from it | [`main_waits`] | main; idle |
-//! | a metered task enters after a metered one | the hook | nobody: there is no piece, the one's stay begins where the other's ended |
+//! | a metered task enters after a metered one | the hook | no account: there is no piece, as the second stay begins where the first ended |
 //!
 //! Two inaccuracies are left, both below a thousandth in all test programs: what `gc`
 //! needs to reclaim a task before the CPU goes idle counts as idle, and so does main's
@@ -46,7 +46,7 @@ enum Who {
     Main,
     Gc,
     Idle,
-    /// Somebody else, such as a migration helper.
+    /// Any other task without a meter, such as a migration helper.
     Other,
 }
 
@@ -55,7 +55,7 @@ enum Who {
 struct Ledger {
     /// Until when all is booked; [`METERED`] while a metered task has the CPU.
     until: AtomicU64,
-    /// By [`Who`].
+    /// The time of each [`Who`], by its number.
     booked: [AtomicU64; 4],
     /// The ids of this CPU's `idle` and `gc`, once they were met; ids begin at 1.
     idle: AtomicU64,
@@ -106,7 +106,7 @@ impl Ledger {
         }
     }
 
-    /// Somebody new. `axtask` tells what a task is by its name only, and makes a copy
+    /// A task that this CPU has not seen yet. `axtask` tells what a task is by its name only, and makes a copy
     /// of that.
     #[cold]
     fn meet(&self, task: &TaskInner) -> Who {

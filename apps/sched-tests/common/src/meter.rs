@@ -35,7 +35,7 @@
 //!
 //! **Order.** Only the CPU that runs a task writes its meter, with interrupts
 //! off; between two CPUs the task itself is handed over through a run queue's
-//! lock. So everything is `Relaxed`; whoever reads the figures has waited for the end of
+//! lock. So everything is `Relaxed`; the reader of the figures has waited for the end of
 //! the task's work at a [latch](crate::platform::Latch), which orders them.
 
 use alloc::sync::Arc;

@@ -50,7 +50,7 @@ pub struct TaskResult {
     pub run_ns: u64,
     /// How much of that lies in the window, where there is one.
     pub run_in_window_ns: Option<u64>,
-    /// How often it got a CPU from somebody else.
+    /// How often it got a CPU from another task.
     pub dispatches: u64,
     /// How often it yielded.
     pub yields: u64,
@@ -77,16 +77,16 @@ pub enum Question {
     Ends,
     /// When is this one done? Jain's index is about the ends.
     EndOf(&'static str),
-    /// How is the CPU shared within so many nanoseconds of the start? Jain's index
-    /// is about the time on a CPU in that window.
+    /// How is the CPU shared within a window from the start of the phase? Jain's index is
+    /// about the time on a CPU in that window.
     Shares {
-        /// The length of the window.
+        /// The length of the window, in nanoseconds.
         window_ns: u64,
     },
-    /// What does a yield cost, where each comes after a loop of so many rounds?
-    /// Jain's index is about the ends.
+    /// What does a yield cost, where each comes after a loop? Jain's index is about the
+    /// ends.
     YieldCost {
-        /// The length of the loop.
+        /// The rounds of the loop before each yield.
         rounds: u64,
     },
 }
@@ -119,7 +119,7 @@ pub struct Phase {
     pub account: Option<Account>,
     /// Main held handles of tasks that had ended.
     pub holds_handles: bool,
-    /// The verdict of the one who ran it.
+    /// Whether the runner found all results and figures right.
     pub pass: bool,
 }
 
@@ -130,9 +130,9 @@ pub struct Unmetered {
     pub main_ns: u64,
     /// The kernel's `gc`, which reclaims ended tasks.
     pub gc_ns: u64,
-    /// Nobody.
+    /// The time in which a CPU had nothing to do.
     pub idle_ns: u64,
-    /// Anybody else without a meter.
+    /// All other tasks without a meter, such as the kernel's migration helpers.
     pub other_ns: u64,
 }
 

@@ -9,8 +9,8 @@
 //! all tasks have one parent and are spawned in the same order in each phase, as
 //! PBG's keys need. Where it gets the CPU only later, as under FIFO, or outside a
 //! plan, the spawn is late; yet the task counts as submitted when it was due. If
-//! the clock of a turnaround began at the spawn, a policy that keeps the one who
-//! submits from the CPU would look the better for it.
+//! the clock of a turnaround began at the spawn, a policy that keeps the main task from
+//! the CPU would look the better for it.
 
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 use core::{
@@ -40,12 +40,12 @@ pub struct App {
     /// order, those that arrive later after the others, by the time they are due.
     pub tasks: fn(scale: u64) -> Vec<Task>,
     /// Main holds a handle of each task until all are done, as a program does that joins
-    /// its threads in order; else nobody keeps a task that has ended.
+    /// its threads in order; else no handle of a task that has ended is kept.
     pub holds_handles: bool,
 }
 
 impl App {
-    /// An application whose tasks end, and of which nobody keeps a task that has ended.
+    /// An application whose tasks end, and that keeps no handle of a task that has ended.
     pub const fn new(name: &'static str, tasks: fn(scale: u64) -> Vec<Task>) -> Self {
         Self {
             name,
@@ -128,7 +128,7 @@ impl TaskCtx {
         platform::yield_now();
     }
 
-    /// How often it has done so.
+    /// How often it has yielded so far.
     pub fn yields(&self) -> u64 {
         self.yields.get()
     }
@@ -144,7 +144,7 @@ impl TaskCtx {
         self.groups.set(self.groups.get() + 1);
     }
 
-    /// How many are finished.
+    /// How many groups it has finished so far.
     pub fn groups(&self) -> u64 {
         self.groups.get()
     }
@@ -275,7 +275,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     gate.submit(|| submitted.extend(tasks.into_iter().map(submit)));
     for task in late {
         sleep_until(start_ns + task.arrival_ns);
-        // By the gate again, so that nobody comes between a label and its spawn.
+        // By the gate again, so that no other spawn comes between a label and its own.
         gate.submit(|| submitted.push(submit(task)));
     }
     terms.wait_for_all();
@@ -321,7 +321,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
 /// How long gc may take to reclaim all tasks of a phase, in waits of a tick.
 const PATIENCE_TICKS: u32 = 100;
 
-/// Waits until no task of the phase is left; false if somebody keeps one. Then `gc` had to
+/// Waits until no task of the phase is left; false if a handle of one is kept. Then `gc` had to
 /// look for it again and again, at the cost of those that were still at work.
 fn all_reclaimed(watches: &[Watch]) -> bool {
     for _ in 0..PATIENCE_TICKS {

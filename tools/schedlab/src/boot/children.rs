@@ -71,7 +71,7 @@ impl Children {
     /// Runs a command to its end. Its output and errors are one stream of lines,
     /// in the order in which they were written.
     pub fn run(&self, mut command: Command) -> Result<(Vec<String>, ExitStatus)> {
-        let (reader, writer) = pipe().context("no pipe to be had")?;
+        let (reader, writer) = pipe().context("no pipe could be made")?;
         command
             .stdout(writer.try_clone()?)
             .stderr(writer)

@@ -121,7 +121,7 @@ fn bar_of(
         HPos::Right,
     )?;
     let (mean, most) = match bar.value {
-        // A value that is not nought is not to look like nought.
+        // A value that is not 0 must not look like 0.
         Some(value) if value.mean > 0.0 => (x(value.mean).max(left + 2), x(value.most)),
         _ => (left, left),
     };

@@ -214,7 +214,7 @@ fn time_unit(table: &Table) -> &'static str {
     }
 }
 
-/// Another setting is another file.
+/// The figure's file, named after the table's setting where that is not the usual one.
 fn file_name(table: &Table, name: &str) -> String {
     let mut name = format!("{name}-{}", table.arch);
     if table.scale != 1 {

@@ -32,17 +32,17 @@ enum Compare {
     Columns,
 }
 
-/// Rows or columns.
+/// Which rows, or which columns, a table has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Axis {
     /// One for each word in this column of the file.
     Of(String),
-    /// These.
+    /// The ones that are named.
     These(Vec<Line>),
 }
 
-/// A row or a column.
+/// A row or a column: its title, and which lines of the file it shows.
 #[derive(Clone, Debug, Deserialize)]
 struct Line {
     title: String,
@@ -52,7 +52,7 @@ struct Line {
     filter: Filter,
 }
 
-/// `<!-- table {…} -->`.
+/// What a mark `<!-- table {…} -->` says.
 #[derive(Debug, Deserialize)]
 pub struct Table {
     csv: String,

@@ -134,7 +134,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Figures in tables that no CSV file is named for: nobody can write those anew.
+    /// Figures in tables that no CSV file is named for: those cannot be written anew.
     pub fn unmarked(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|d| d.kind == Kind::Unmarked)
     }

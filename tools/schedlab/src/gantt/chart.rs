@@ -11,7 +11,7 @@ pub type Traced = (Phase, Vec<TraceLine>);
 pub struct Chart {
     pub title: String,
     pub subtitle: String,
-    /// Of whatever ends last.
+    /// The end of the task that ends last, of all panels.
     pub end_ns: u64,
     pub panels: Vec<Panel>,
 }
@@ -159,7 +159,7 @@ fn shares(stays: &[Stay], column_ns: f64, count: usize) -> Vec<f64> {
 }
 
 /// Neighbours of the same height together: from, to, height. A height of 0 is left out,
-/// and a share that is not nought is at least 1 high.
+/// and a share that is not 0 is at least 1 high.
 pub fn blocks(shares: &[f64], full: i32) -> Vec<(i32, i32, i32)> {
     let height = |share: f64| {
         let least = i32::from(share > 0.0);

@@ -89,7 +89,7 @@ impl Fingerprints {
     }
 }
 
-/// Of a cell.
+/// The fingerprint of a cell.
 pub fn of(sources: &str, variables: &[String]) -> String {
     hex(&Sha256::digest(format!(
         "{sources}\n{}",

@@ -88,7 +88,7 @@ impl Progress {
         self.busy.retain(|(name, _)| *name != cell.to_string());
     }
 
-    /// The last word.
+    /// Prints the closing line, and judges the run.
     pub fn finish(self, store: &Store, interrupted: bool) -> Result<Verdict> {
         self.bar.finish_and_clear();
         let Self {

@@ -46,7 +46,7 @@ impl Clock {
             "counts" | "count" => 0,
             _ => bail!("--latest: expected {EXPECTED}, found `{text}`"),
         };
-        // Of the number, 10^9 times.
+        // The number times 10^9.
         let Some(scaled) = scaled(number) else {
             bail!("--latest: expected {EXPECTED}, found `{text}`");
         };

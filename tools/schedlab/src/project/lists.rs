@@ -44,7 +44,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// What there is.
+/// The policies, apps and architectures that there are.
 #[derive(Clone, Debug)]
 pub struct Lists {
     /// In the order of rows.

@@ -1,4 +1,4 @@
-//! A line chart: waits from left to right, average turnaround upwards from nought. Lines
+//! A line chart: waits from left to right, average turnaround upwards from 0. Lines
 //! differ in width and dashes too, and have their names at their ends.
 
 use super::sweep::{Point, Sweep};

@@ -93,7 +93,7 @@ pub fn last_line(steps: &[Step]) -> String {
     })
 }
 
-/// Of milliseconds.
+/// Digits behind the point of a time in milliseconds.
 const DECIMALS: usize = 3;
 
 fn ms(value: f64) -> String {

@@ -56,7 +56,7 @@ pub fn sleep(duration: Duration) {
     axtask::sleep(duration);
 }
 
-/// The same for main, in whose account nothing else keeps such a time apart.
+/// Blocks main, which carries no meter, for at least `duration`, and books the time as idle.
 pub fn main_sleeps(duration: Duration) {
     ledger::main_waits(|| axtask::sleep(duration));
 }
@@ -80,7 +80,7 @@ impl Gate {
         })
     }
 
-    /// A gate that nobody waits at.
+    /// A gate at which no task waits yet.
     pub fn opened() -> Arc<Self> {
         let gate = Self::new();
         gate.open.store(true, Release);
@@ -117,7 +117,7 @@ impl Gate {
 /// queue looks at the count again after it has taken main in.
 struct Latch {
     missing: AtomicUsize,
-    /// The latest time at which one of those was done who have come, in ticks.
+    /// When the last task that has come was done, in ticks.
     latest: AtomicU64,
     is_open: AtomicBool,
     opened: WaitQueue,
@@ -287,8 +287,8 @@ impl Watch {
 
 // --- The time of a phase -------------------------------------------------------
 
-/// When the last two timer ticks came, in ticks of the hardware counter. On one CPU: on
-/// several nobody asks.
+/// When the last two timer ticks came, in ticks of the hardware counter. Used on one CPU
+/// only.
 static LAST_TICKS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Has each timer tick of this CPU seen by the instrument. Called by main, and by each task

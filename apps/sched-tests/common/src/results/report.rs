@@ -18,25 +18,25 @@ pub struct Report {
 /// How a profile was followed, or why it was not.
 #[derive(Clone, Debug)]
 pub enum Fate {
-    /// How.
+    /// Its plan was followed, however far.
     Followed(Replay),
-    /// The reason.
+    /// It was of no use, for this reason.
     Refused(String),
 }
 
 /// How a profile was followed.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// By the scheduler.
+    /// The scheduler's own account of the replay.
     pub status: Status,
     /// The average turnaround of the run that the profile is of.
     pub measured_ns: u64,
-    /// That of the replay.
+    /// The average turnaround of the replay.
     pub replayed_ns: u64,
 }
 
 /// A replay is called slower than the measured run if its average turnaround is longer by
-/// more than one in so many: as PBG itself has it.
+/// more than one part in this many. PBG judges itself by the same share.
 const SLOWER_BY: u64 = pbg::BEHIND_BEYOND;
 
 impl Replay {
@@ -46,7 +46,7 @@ impl Replay {
             > u128::from(self.measured_ns) * u128::from(SLOWER_BY + 1)
     }
 
-    /// A word to people where the plan was none to follow.
+    /// A sentence for people where the replay was slower or behind, else `None`.
     pub fn remark(&self) -> Option<String> {
         if !self.is_slower() && !self.status.behind {
             return None;

@@ -47,7 +47,7 @@ pub fn table(setting: &Setting, phases: &[Phase]) -> String {
     out + &accounts(phases)
 }
 
-/// Where the CPU time went, and a word where much of it went to nobody's work.
+/// Where the CPU time went, and a line where much of it was not the tasks'.
 fn accounts(phases: &[Phase]) -> String {
     let known = || {
         phases

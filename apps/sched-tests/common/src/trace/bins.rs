@@ -63,7 +63,7 @@ impl Bins {
         }
     }
 
-    /// It has left its CPU, blocked or not.
+    /// The task has left its CPU, blocked or not.
     pub(crate) fn left(&self, now: u64, is_blocked: impl FnOnce() -> bool) {
         if !self.is_closed.load(Relaxed) && is_blocked() {
             self.blocked_since.store(now, Relaxed);
@@ -71,14 +71,14 @@ impl Bins {
         }
     }
 
-    /// There is a timer tick.
+    /// Notes at a timer tick whether the task is blocked.
     pub(crate) fn looked(&self, now: u64, is_blocked: impl FnOnce() -> bool) {
         if self.blocked_since.load(Relaxed) != 0 && is_blocked() {
             self.seen_blocked.store(now, Relaxed);
         }
     }
 
-    /// It has got a CPU.
+    /// The task has got a CPU: what it was blocked until now is kept.
     pub(crate) fn entered(&self, now: u64) {
         let since = self.blocked_since.swap(0, Relaxed);
         if since != 0 {
