@@ -126,7 +126,7 @@ HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' WHERE='$(WHERE)' POLICIES
 # Built, then called, as cargo would leave variables of its own behind. The cases must not see
 # what the user gave to this make.
 TESTS = RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) build $(WHERE) --quiet --profile tool --package system-tests && \
-    $(HOST_ENV) VARIABLES='$(VARIABLES)' JOBS='$(JOBS)' target/tool/system-tests
+    $(HOST_ENV) JOBS='$(JOBS)' target/tool/system-tests
 ifneq ($(filter test prepush,$(MAKECMDGOALS)),)
   $(if $(JOBS),$(call number,JOBS))
 endif

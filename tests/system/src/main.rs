@@ -3,8 +3,7 @@
 //! `system-tests [--list] [WORD]` runs the cases whose name contains the word, several at a
 //! time, prints a line for each and `N passed, N failed` at the end, and fails if one did.
 //! What they printed is kept in `target/test/`. Called by make (`make test`), which puts into
-//! the environment: `CARGO`, `RUSTC`, `WHERE` (the host's), `VARIABLES` (all that a user may
-//! give to make) and `JOBS`.
+//! the environment: `CARGO`, `RUSTC` and `WHERE` (the host's), and `JOBS`.
 
 mod cases;
 mod frame;

@@ -39,46 +39,41 @@ const OF_MAKE: [&str; 6] = [
 ];
 
 impl Project {
-    /// As make has put it into the environment, and as `make lab-list` tells it.
+    /// As make has put it into the environment, and as it tells it.
     pub fn new() -> Result<Self> {
         let variable = |name| env::var(name).with_context(|| format!("{name}: set by make test"));
-        let variables = variable("VARIABLES")?;
         let mut project = Self {
             root: env::current_dir()?,
             cargo: variable("CARGO")?,
             cargo_where: words(&variable("WHERE")?),
-            caller_variables: words(&variables),
+            caller_variables: OF_MAKE.map(str::to_owned).into(),
             ..Self::default()
         };
-        let of_make = OF_MAKE.map(str::to_owned);
-        project.caller_variables.extend(of_make);
-        project.ask_make()?;
+        let variables = project.ask_make("lab-variables")?;
+        project.caller_variables.extend(words(&variables));
+        for line in project.ask_make("lab-list")?.lines() {
+            match line.split_once(' ') {
+                Some(("policies", names)) => project.policies = words(names),
+                Some(("apps", names)) => project.apps = words(names),
+                Some(("arches", names)) => project.arches = words(names),
+                _ => {} // may say more
+            }
+        }
+        if project.policies.is_empty() || project.apps.is_empty() || project.arches.is_empty() {
+            bail!("make lab-list names no policies, apps or arches");
+        }
         Ok(project)
     }
 
-    fn ask_make(&mut self) -> Result<()> {
+    fn ask_make(&self, goal: &str) -> Result<String> {
         let mut make = Command::new("make");
         for name in &self.caller_variables {
             make.env_remove(name);
         }
-        let out = make.args(["--no-print-directory", "lab-list"]).output()?;
-        ensure!(
-            out.status.success(),
-            "make lab-list: {}",
-            String::from_utf8_lossy(&out.stderr)
-        );
-        for line in String::from_utf8(out.stdout)?.lines() {
-            match line.split_once(' ') {
-                Some(("policies", names)) => self.policies = words(names),
-                Some(("apps", names)) => self.apps = words(names),
-                Some(("arches", names)) => self.arches = words(names),
-                _ => {} // may say more
-            }
-        }
-        if self.policies.is_empty() || self.apps.is_empty() || self.arches.is_empty() {
-            bail!("make lab-list names no policies, apps or arches");
-        }
-        Ok(())
+        let out = make.args(["-s", "--no-print-directory", goal]).output()?;
+        let error = String::from_utf8_lossy(&out.stderr);
+        ensure!(out.status.success(), "make {goal}: {error}");
+        Ok(String::from_utf8(out.stdout)?)
     }
 
     /// Apps of the user's own: the folders under `apps/` but `apps/sched-tests`.

@@ -95,8 +95,11 @@ fn boot_name(policy: &str) -> String {
         "stock_fifo" => "FIFO".into(),
         "stock_rr" => "Round-robin".into(),
         "stock_cfs" => "Completely Fair".into(),
-        "sched_pbg_coop" => "PBG".into(), // a PBG that axtask does not preempt
-        _ => policy.trim_start_matches("sched_").to_uppercase(),
+        _ => {
+            let short = policy.trim_start_matches("sched_");
+            let name = short.split('_').next().unwrap_or(short); // pbg_coop is a PBG
+            name.to_uppercase()
+        }
     }
 }
 

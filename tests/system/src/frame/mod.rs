@@ -1,4 +1,7 @@
 //! Runs cases, side by side where they may, and tells what became of them.
+//!
+//! Not libtest-mimic, whose cases neither count tests nor say what keeps them apart: one that
+//! waits for another there takes the place of one that could run.
 
 mod case;
 mod child;
