@@ -17,7 +17,7 @@ use super::child::{Children, Running};
 use crate::project::Project;
 
 /// A program that takes longer hangs. The longest is a matrix of some hundred cells.
-const LIMIT: Duration = Duration::from_secs(1800);
+const LIMIT: Duration = Duration::from_secs(3600);
 
 /// For one case, while it runs.
 pub struct Context<'a> {

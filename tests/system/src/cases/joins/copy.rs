@@ -21,7 +21,7 @@ impl<'a> Copy<'a> {
     pub fn new(context: &'a Context) -> Result<Self> {
         let root = context.project.root.join(context.file("tree")?);
         fs::create_dir_all(root.join("target"))?;
-        // Without a shell's help there is no list of names to hand over.
+        // In shell, as git's list of names goes straight to cp.
         let script = "git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory \"$1\"
             find target -maxdepth 1 \\( -name kernel -o -name 'tool*' \\) -exec cp -al -t \"$1/target\" {} +";
         context
