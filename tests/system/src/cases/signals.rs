@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use nix::sys::signal::Signal;
 
 use super::helpers::{ANY_ARCH, folder, selftest};
@@ -39,7 +39,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Looks ten times a second whether it is so.
-fn wait_for(limit: Duration, is_so: impl Fn() -> bool) -> bool {
+fn wait_for(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     while Instant::now() < end {
         if is_so() {
@@ -73,7 +73,7 @@ fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<(
         .text()?;
     let out = context.file("console")?;
     // With interrupts not ignored, which they are where the tests run in the background.
-    let make = context
+    let mut make = context
         .program("env")
         .args(["--default-signal=INT", "make", "justrun"])
         .args([folder("selftest"), format!("QEMU_ARGS=-name {mark}")])
@@ -94,9 +94,14 @@ fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<(
         make.signal(signal)?;
     }
     // A busy host is late.
-    wait_for(Duration::from_secs(30), || running(&mark).is_empty());
+    wait_for(Duration::from_secs(30), || {
+        make.has_ended().is_ok_and(|has_ended| has_ended) && running(&mark).is_empty()
+    });
     let left = running(&mark);
-    ensure!(left.is_empty(), "still there: {left:?}");
+    if !left.is_empty() {
+        make.signal_group(Signal::SIGKILL)?; // whoever is left has its number still
+        bail!("still there: {left:?}");
+    }
     Ok(())
 }
 

@@ -195,6 +195,13 @@ impl Running<'_> {
         Ok(killpg(leader(&self.child), signal)?)
     }
 
+    /// Whether it has ended. Until somebody asks, its number stays taken, and to the programs
+    /// that it has started it seems to be there.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        self.is_over = self.child.try_wait()?.is_some();
+        Ok(self.is_over)
+    }
+
     /// Waits for its end.
     pub fn wait(&mut self) -> Result<ExitStatus> {
         let status = self.child.wait()?;
