@@ -166,7 +166,7 @@ impl<T, S: Accounted> Bursts<T, S> {
     /// it is now. `None` if the task does not run, and for `main` before its first
     /// pick, whose burst nobody saw begin.
     #[inline]
-    pub(crate) fn so_far(task: &Arc<Task<T, S>>, now: Counts) -> Option<Counts> {
+    pub(crate) fn take_uncharged(task: &Arc<Task<T, S>>, now: Counts) -> Option<Counts> {
         let account = task.state().account();
         if !account.running.load(Relaxed) {
             return None;

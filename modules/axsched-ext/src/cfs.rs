@@ -74,8 +74,11 @@ use crate::task::Fresh;
 use crate::units::Counts;
 
 use line::{Line, OwnLine};
+pub use scale::MEMORY;
+use scale::{FRACTION_BITS, NORMAL_WEIGHT};
 
 mod line;
+mod scale;
 
 /// A task under [`CfsScheduler`].
 pub type CfsTask<T> = KeyedTask<T, CfsState>;
@@ -95,12 +98,6 @@ pub const SLEEPER_CREDIT_TICKS: u64 = 1;
 /// One: with less, those who come would hold `min_vruntime` where it is.
 pub const ENTRY_TICKS: u64 = 1;
 
-/// For how long a task that is away is remembered, in counts: 2.4 hours at 1 GHz.
-/// Whoever comes back later is treated as having nothing and owing nothing: no debt
-/// is that large, and within this time no `min_vruntime` goes half-way round the line,
-/// not even beside a task of nice 19.
-pub const MEMORY: Counts = Counts(1 << 43);
-
 /// The weights of the nice values from −20 to 19, as in Linux's
 /// `sched_prio_to_weight`: each is about 1.25 times the next.
 pub const WEIGHTS: [u32; 40] = [
@@ -110,15 +107,8 @@ pub const WEIGHTS: [u32; 40] = [
     110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// The weight at which vruntime is time.
-const NORMAL_WEIGHT: u64 = 1024;
-
 /// Place of nice 0 in [`WEIGHTS`].
 const NICE_0: u8 = 20;
-
-/// vruntime is in counts over 2^12: a heavy task's burst of a few counts, as a slow
-/// counter has them, must not be charged as nothing.
-const FRACTION_BITS: u32 = 12;
 
 /// `NORMAL_WEIGHT / weight` in such fractions, over 2^32, so that a charge needs no
 /// division.
@@ -365,7 +355,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn ticked(&mut self, running: &Arc<CfsTask<T>>) -> Tick {
         let now = C::now();
         self.tick.tick(now);
-        let Some(burst) = Bursts::so_far(running, now) else {
+        let Some(burst) = Bursts::take_uncharged(running, now) else {
             // `main` before its first pick has no account: whoever is ready is next.
             return Tick::reschedule_if(!self.ready.is_empty());
         };
@@ -392,7 +382,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
             return false;
         }
         let now = C::now();
-        let burst = Bursts::so_far(task, now);
+        let burst = Bursts::take_uncharged(task, now);
         if let Some(burst) = burst {
             self.charge(task, burst); // rule 8
             self.move_min(task.state().key());

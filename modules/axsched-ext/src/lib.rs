@@ -34,6 +34,7 @@ pub mod cfs;
 pub mod clock;
 pub mod event;
 pub mod fifo;
+mod link;
 pub mod mlfq;
 pub mod ordered;
 #[cfg(test)]

@@ -100,9 +100,9 @@ pub struct Mlfq<T, C, const RESET: u32> {
 }
 
 impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
-    /// The task's level, after a reset that it has not heard of.
+    /// Tells the task of a reset that it has not heard of; its level, after that.
     #[inline]
-    fn level(&self, state: &MlfqState) -> u8 {
+    fn catch_up(&self, state: &MlfqState) -> u8 {
         if state.reset.load(Relaxed) != self.resets {
             state.reset.store(self.resets, Relaxed);
             state.level.store(0, Relaxed);
@@ -115,7 +115,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     /// of it (rules 3 and 4).
     #[inline]
     fn charge(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
-        let level = self.level(state);
+        let level = self.catch_up(state);
         let used = Counts(state.used.load(Relaxed)).saturating_add(run);
         let tick = self.tick.length();
         // Before two ticks have been seen there is no measure of an allotment.
@@ -142,7 +142,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
 
     #[inline]
     fn push_back(&mut self, task: Arc<MlfqTask<T>>) {
-        let level = self.level(task.state()) as usize;
+        let level = self.catch_up(task.state()) as usize;
         self.occupied |= 1 << level;
         self.levels[level].push_back(task);
     }
@@ -212,7 +212,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         match why {
             Return::Yielded => self.yielder = Some(task),
             Return::Preempted if !used_up && !self.expired => {
-                let level = self.level(state) as usize;
+                let level = self.catch_up(state) as usize;
                 self.occupied |= 1 << level;
                 self.levels[level].push_front(task); // rule 5
             }
@@ -250,7 +250,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     fn ticked(&mut self, running: &Arc<MlfqTask<T>>) -> Tick {
         let now = C::now();
         self.tick.tick(now);
-        let burst = Bursts::so_far(running, now);
+        let burst = Bursts::take_uncharged(running, now);
         let half = self.tick.half();
         self.expired |= burst.is_none_or(|burst| self.charge(running.state(), burst, half));
         self.ticks_since_reset += 1;
@@ -258,7 +258,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
             self.reset();
         }
         // `main` before its first pick has no account, and gives way to anybody.
-        let level = self.level(running.state());
+        let level = self.catch_up(running.state());
         let higher = (self.occupied & ((1 << level) - 1)) != 0;
         Tick::reschedule_if(higher || self.expired && self.occupied != 0) // rule 7
     }

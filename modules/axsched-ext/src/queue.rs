@@ -9,37 +9,15 @@
 //! whose link is null. Each of these tasks is in this queue only, and the queue owns
 //! one handle of it.
 //!
-//! APART: the link of a task that is in no queue is [`APART`].
+//! APART: the link of a task that is in no queue is [`Link::APART`].
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
+use crate::link::Link;
 use crate::task::Task;
-
-/// A task's place in a queue. Relaxed: see LOCK in [`task`](crate::task).
-pub(crate) struct Link<N>(AtomicPtr<N>);
-
-impl<N> Link<N> {
-    /// Of a task that is in no queue: no address that a task can have.
-    const APART: *mut N = ptr::without_provenance_mut(1);
-
-    pub(crate) const fn new() -> Self {
-        Self(AtomicPtr::new(Self::APART))
-    }
-
-    #[inline]
-    fn get(&self) -> *mut N {
-        self.0.load(Relaxed)
-    }
-
-    #[inline]
-    fn set(&self, next: *mut N) {
-        self.0.store(next, Relaxed);
-    }
-}
 
 /// The queue.
 #[repr(C)] // the same layout for every `T`: see `typed`

@@ -230,7 +230,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         let now = C::now();
         let whole = core::mem::replace(&mut self.ticked, true);
         let first = self.ready.first_key();
-        let Some(burst) = Bursts::so_far(running, now) else {
+        let Some(burst) = Bursts::take_uncharged(running, now) else {
             // `main` before its first pick.
             return Tick::reschedule_if(first.is_some());
         };

@@ -12,7 +12,7 @@
 
 use core::ops::Deref;
 
-use crate::queue::Link;
+use crate::link::Link;
 
 /// The state of a task that a policy has not seen yet.
 pub trait Fresh {

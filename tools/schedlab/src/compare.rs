@@ -8,10 +8,11 @@ mod difference;
 mod draw;
 mod figure;
 mod folders;
+mod present;
 mod render;
 mod table;
 
-use std::{collections::HashSet, path::Path};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
@@ -21,7 +22,7 @@ use crate::{
     Verdict,
     cli::{CompareArgs, Format, TreeArgs},
     output::{count, note, print, print_line},
-    project::{App, Cell, Project},
+    project::{Cell, Project},
     setting::Setting,
     store::{Store, write},
 };
@@ -162,31 +163,4 @@ fn last_line(missing: &[Cell], present: usize) -> String {
         if missing.len() == 1 { "has" } else { "have" },
         names.join(" ")
     )
-}
-
-/// The cells that are in a folder and were asked for, whatever the project has.
-fn present(store: &Store, args: &CompareArgs) -> Result<Vec<Cell>> {
-    let wanted =
-        |words: &[String], name: &str| words.is_empty() || words.iter().any(|word| word == name);
-    let select = &args.select;
-    let mut cells = Vec::new();
-    let mut seen = HashSet::new();
-    for [arch, app, policy] in store.contents()? {
-        let policy_wanted = wanted(&select.policy, &policy)
-            || wanted(&select.policy, &crate::project::short(&policy));
-        if wanted(&select.arch, &arch) && wanted(&select.app, &app) && policy_wanted {
-            let cell = Cell {
-                arch,
-                app: App {
-                    folder: app.clone(),
-                    name: app,
-                },
-                policy,
-            };
-            if seen.insert(cell.to_string()) {
-                cells.push(cell);
-            }
-        }
-    }
-    Ok(cells)
 }

@@ -31,6 +31,7 @@
 //! | [`grid`] | what all tables on a terminal have in common |
 //! | [`output`] | standard output and standard error |
 //! | [`profile`] | PBG's profiles |
+//! | [`verdict`] | how a subcommand ends |
 //!
 //! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a yield costs more
 //! than it did, a profile is bad or differs; 2 the question or a file was wrong; 130 interrupted.
@@ -52,6 +53,7 @@ mod record;
 mod setting;
 mod spread;
 mod store;
+mod verdict;
 mod waits;
 
 use std::process::ExitCode;
@@ -59,18 +61,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, Command};
-
-/// How a subcommand ended that did what it was asked to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing to complain about.
-    Good,
-    /// Some cell failed, is missing, or differs; a yield costs more; a profile is bad, or
-    /// differs.
-    Bad,
-    /// Somebody pressed Ctrl-C.
-    Interrupted,
-}
+pub use verdict::Verdict;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

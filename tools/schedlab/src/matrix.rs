@@ -12,12 +12,12 @@ use crate::{
     cli::{MatrixArgs, TreeArgs},
     output::{count, print_line},
     project::{Cell, Project},
-    record::Outcome,
     setting::Setting,
     store::{Origin, Store},
 };
 use fingerprint::Fingerprints;
 use progress::Progress;
+use run::Good;
 
 /// A cell that has to be run.
 struct Job {
@@ -29,12 +29,6 @@ impl boot::Job for Job {
     fn cell(&self) -> &Cell {
         &self.cell
     }
-}
-
-/// What came out of a cell: one of each for every boot.
-struct Good {
-    lines: Vec<Vec<String>>,
-    outcomes: Vec<Outcome>,
 }
 
 pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
@@ -99,7 +93,10 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     booter.all(
         jobs,
         args.jobs.map(Into::into),
-        |job: &Job| run::run(&booter, job, args.repeat.get()),
+        |job: &Job| {
+            let tick_phases = &job.origin.tick_phases;
+            run::run(&booter, &job.cell, tick_phases, args.repeat.get())
+        },
         |message| follow(message, &store, &mut progress),
     )?;
     progress.finish(&store, children.stopped())

@@ -5,8 +5,13 @@ mod hash;
 mod multiply;
 mod parse;
 mod sort;
+mod work;
 
 use alloc::boxed::Box;
+
+pub use work::Work;
+
+use work::Numbers;
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,32 +50,6 @@ impl Kind {
             Self::Parse => Box::new(parse::Parse(numbers)),
             Self::Multiply => Box::new(multiply::Multiply(numbers)),
         }
-    }
-}
-
-/// A job under way.
-pub trait Work {
-    /// Does the next unit. Whether it came out right.
-    fn unit(&mut self) -> bool;
-}
-
-/// Input for the jobs: the generator of [`sched_tests_common::work`], of which the
-/// upper halves are used, as the lower bits of such a generator repeat soon.
-struct Numbers(u64);
-
-impl Numbers {
-    fn new(seed: u64) -> Self {
-        Self(2 * seed + 1) // odd, for the long period
-    }
-
-    fn next(&mut self) -> u32 {
-        self.0 = sched_tests_common::work::jump(self.0, 1);
-        (self.0 >> 32) as u32
-    }
-
-    /// Below `bound`, which is small.
-    fn below(&mut self, bound: usize) -> usize {
-        self.next() as usize % bound
     }
 }
 

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use spin::{mutex::SpinMutex, once::Once};
 
-use super::{FRACTION_BITS, MEMORY, NORMAL_WEIGHT};
+use super::scale::{FRACTION_BITS, MEMORY, NORMAL_WEIGHT};
 use crate::burst::QueueId;
 use crate::ordered::Key;
 use crate::units::Counts;

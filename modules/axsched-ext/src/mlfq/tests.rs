@@ -10,7 +10,7 @@ type P<const RESET: u32 = 100_000> = Mlfq<&'static str, VirtualClock, RESET>;
 type Bench<const RESET: u32 = 100_000> = bench::Bench<P<RESET>>;
 
 fn level<const R: u32>(bench: &Bench<R>, task: &Handle<P<R>>) -> u8 {
-    bench.scheduler.policy().level(task.state())
+    bench.scheduler.policy().catch_up(task.state())
 }
 
 /// Knows how long a tick is.

@@ -106,18 +106,14 @@ fn side_by_side(context: &Context) -> Result<()> {
         .args([format!("ARCH={ANY_ARCH}")])
         .text()?;
     let mut rows = 0;
-    for line in said
-        .lines()
-        .filter(|line| line.starts_with(" fifo -> rr "))
-    {
+    for line in said.lines().filter(|line| line.starts_with(" fifo -> rr ")) {
         let row: Vec<_> = line.split_whitespace().collect();
         let (fifo, rr): (f64, f64) = (row[4].parse()?, row[5].parse()?);
         ensure!(0.0 < fifo && fifo < rr, "{line}");
         rows += 1;
     }
     ensure!(rows == 4, "{rows} rows of the difference");
-    let head = context
-        .program("git").args(["rev-parse", "HEAD"]).text()?;
+    let head = context.program("git").args(["rev-parse", "HEAD"]).text()?;
     let head = head.trim();
     let said = context
         .program("scripts/ab.sh")

@@ -4,15 +4,17 @@
 //! several tick phases a bar is the mean, and a whisker on it the range.
 
 mod dots;
+mod legend;
 
-use super::figure::{Bar, Bars, Figure, Group, Kind, Plot};
+use super::figure::{Bar, Bars, Figure, Group, Plot};
 use crate::{
     draw::{
-        AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, LEGEND, MARGIN,
-        ORANGE, Picture, RGBColor, TEXT, WHITE, WIDTH, width,
+        AXIS, Axis, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, LEGEND, MARGIN, Picture,
+        TEXT, WHITE, WIDTH, width,
     },
     spread::deviation,
 };
+use legend::{colour, legend};
 
 /// A bar and the space around it.
 const BAR: i32 = 20;
@@ -21,13 +23,6 @@ const BAR_SPACE: i32 = 3;
 const WHISKER: i32 = 4;
 const GROUP_TITLE: i32 = 28;
 const GROUP_GAP: i32 = 8;
-
-/// Three colours that differ in brightness too.
-const KINDS: [(Kind, RGBColor, &str); 3] = [
-    (Kind::Ours, BLUE, "this project's policies"),
-    (Kind::Pbg, ORANGE, "PBG, following its plan"),
-    (Kind::Stock, RGBColor(0xb4, 0xb8, 0xbd), "stock axsched"),
-];
 
 pub fn picture(figure: &Figure) -> Picture<'_> {
     Picture {
@@ -152,25 +147,6 @@ fn whisker(canvas: &Canvas, (least, most): (i32, i32), y: i32) -> Drawn {
     Ok(())
 }
 
-/// The colours that occur.
-fn legend(canvas: &Canvas, kinds: &[Kind], y: i32) -> Drawn {
-    let mut x = MARGIN;
-    for (kind, colour, words) in KINDS {
-        if kinds.contains(&kind) {
-            canvas.rectangle((x, y - 6), (x + 12, y + 6), colour)?;
-            canvas.text(
-                words,
-                (x + 18, y),
-                (TEXT, FontStyle::Normal),
-                INK,
-                HPos::Left,
-            )?;
-            x += 18 + width(words) + 24;
-        }
-    }
-    Ok(())
-}
-
 fn value(figure: &Bars, bar: &Bar) -> String {
     bar.value.map_or_else(
         || "no result".to_owned(),
@@ -183,15 +159,9 @@ fn value(figure: &Bars, bar: &Bar) -> String {
     )
 }
 
-fn colour(kind: Kind) -> RGBColor {
-    KINDS
-        .iter()
-        .find(|(of, ..)| *of == kind)
-        .map_or(INK, |(_, colour, _)| *colour)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::legend::KINDS;
     use super::*;
     use crate::{
         compare::{
@@ -199,7 +169,7 @@ mod tests {
             table::tests::{over_tick_phases, realtime},
         },
         draw::{
-            PNG_SCALE,
+            PNG_SCALE, RGBColor,
             tests::{Pixels, assert_legible},
         },
     };

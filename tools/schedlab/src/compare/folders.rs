@@ -5,8 +5,8 @@ use std::fmt::Write;
 use anyhow::{Result, anyhow, bail};
 
 use super::{
-    difference::{Difference, last_phase},
-    differences, present,
+    difference::{Difference, differences, last_phase},
+    present::present,
 };
 use crate::{
     Verdict,

@@ -440,8 +440,8 @@ pub fn says(all: &[Judged], path: &Path) -> Says {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::Titles;
     use crate::cost::figures::tests::sample;
+    use crate::project::Titles;
 
     const FILE: &str = "\
 policy,architecture,tasks,instructions,compiler

@@ -2,7 +2,6 @@
 
 use sched_tests_results::TickPhase;
 
-use super::{Good, Job};
 use crate::{
     account,
     boot::{Booter, Failure},
@@ -10,6 +9,12 @@ use crate::{
     project::Cell,
     record::Outcome,
 };
+
+/// What came out of a cell: one of each for every boot.
+pub struct Good {
+    pub lines: Vec<Vec<String>>,
+    pub outcomes: Vec<Outcome>,
+}
 
 /// What came out of a boot.
 struct Boot {
@@ -19,10 +24,14 @@ struct Boot {
 
 /// Boots the cell's image at each tick phase, `repeat` times; once, if there are no phases.
 /// The first run's lines count.
-pub fn run(booter: &Booter, job: &Job, repeat: usize) -> Result<Good, Failure> {
-    let tick_phases = &job.origin.tick_phases;
+pub fn run(
+    booter: &Booter,
+    cell: &Cell,
+    tick_phases: &[TickPhase],
+    repeat: usize,
+) -> Result<Good, Failure> {
     let several = tick_phases.len() > 1;
-    let boots: Vec<_> = match &tick_phases[..] {
+    let boots: Vec<_> = match tick_phases {
         [] => vec![None],
         phases => phases.iter().copied().map(Some).collect(),
     };
@@ -32,7 +41,7 @@ pub fn run(booter: &Booter, job: &Job, repeat: usize) -> Result<Good, Failure> {
             Some(phase) if several => format!("tick phase {phase}: "),
             _ => String::new(),
         };
-        let boot = boots_at(booter, &job.cell, tick_phase, repeat);
+        let boot = boots_at(booter, cell, tick_phase, repeat);
         let boot = boot.map_err(|failure| failure.at(&at))?;
         lines.push(boot.lines);
         outcomes.push(boot.outcome);

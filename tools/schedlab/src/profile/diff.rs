@@ -5,7 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use axsched_ext::pbg::stored::{Figures, StoredProfile, StoredTask};
 
-use super::{edit, names::Names, quantity::Clock, read, show::mean, title};
+use super::{
+    edit,
+    file::{read, title},
+    names::Names,
+    quantity::Clock,
+    show::mean,
+};
 use crate::{Verdict, cli::DiffArgs, output::print_line};
 
 pub fn diff(args: &DiffArgs) -> Result<Verdict> {

@@ -5,7 +5,11 @@ use std::num::NonZeroU8;
 use anyhow::{Result, bail};
 use axsched_ext::{pbg::stored::StoredTask, units::Counts};
 
-use super::{names::Names, quantity::Clock, read, save};
+use super::{
+    file::{read, save},
+    names::Names,
+    quantity::Clock,
+};
 use crate::{Verdict, cli::EditArgs, output::print_line};
 
 pub fn edit(args: &EditArgs) -> Result<Verdict> {

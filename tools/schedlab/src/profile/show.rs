@@ -9,7 +9,11 @@ use axsched_ext::pbg::stored::{
 use comfy_table::CellAlignment;
 use serde::Serialize;
 
-use super::{names::Names, quantity::Clock, read, title};
+use super::{
+    file::{read, title},
+    names::Names,
+    quantity::Clock,
+};
 use crate::{
     Verdict,
     cli::{ProfileFormat, ShowArgs},

@@ -10,15 +10,10 @@ mod polls;
 mod rewrite;
 mod share;
 mod tasks;
+mod verdict;
 mod yielders;
 
-use alloc::{format, vec::Vec};
-
-use sched_tests_common::{
-    platform::println,
-    results::{Phase, TaskResult},
-    runner::{print_heading, print_lines, setting},
-};
+use verdict::{CHOICE, verdict, verdict_on};
 
 const CASES: [(&str, fn()); 20] = [
     ("clock", clock::run),
@@ -43,12 +38,6 @@ const CASES: [(&str, fn()); 20] = [
     ("fail", endings::fail),
 ];
 
-/// The case that this image was built for.
-const CHOICE: &str = match option_env!("SELFTEST") {
-    Some(case) => case,
-    None => "",
-};
-
 /// Runs the case, or says which there are.
 pub fn main() {
     match CASES.iter().find(|(case, _)| *case == CHOICE) {
@@ -65,26 +54,4 @@ pub fn main() {
             verdict(false);
         }
     }
-}
-
-/// Prints the result line of a case that has no tasks to show.
-fn verdict(pass: bool) {
-    verdict_on([].into(), 0, "run", pass);
-}
-
-/// Prints the result lines of a case.
-fn verdict_on(tasks: Vec<TaskResult>, context_switches: u64, phase: &'static str, pass: bool) {
-    let app = if CHOICE.is_empty() {
-        "selftest".into()
-    } else {
-        format!("selftest-{CHOICE}")
-    };
-    let phase = Phase {
-        name: phase,
-        tasks,
-        context_switches,
-        pass,
-        ..Phase::default()
-    };
-    print_lines(&setting(&app), &[phase]);
 }

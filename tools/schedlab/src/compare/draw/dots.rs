@@ -3,7 +3,7 @@
 //! they suffer differ by orders of magnitude. However many policies there are, all are on
 //! one screen.
 
-use super::{colour, legend};
+use super::legend::{colour, legend};
 use crate::{
     compare::figure::Dots,
     draw::{

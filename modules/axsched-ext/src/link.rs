@@ -1,0 +1,26 @@
+//! What a task carries to stand in a [`Queue`](crate::queue::Queue).
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// A task's place in a queue. Relaxed: see LOCK in [`task`](crate::task).
+pub(crate) struct Link<N>(AtomicPtr<N>);
+
+impl<N> Link<N> {
+    /// Of a task that is in no queue: no address that a task can have.
+    pub(crate) const APART: *mut N = ptr::without_provenance_mut(1);
+
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(Self::APART))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> *mut N {
+        self.0.load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, next: *mut N) {
+        self.0.store(next, Relaxed);
+    }
+}
