@@ -1,7 +1,7 @@
 //! CFS: completely fair scheduling.
 //!
 //!  1. A task's vruntime grows by its time on the CPU, in counts of the hardware
-//!     counter, times 1024 over the weight of its nice value ([`WEIGHTS`]).
+//!     counter, times 1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)).
 //!  2. The ready task with the smallest vruntime runs; ties in order of arrival.
 //!  3. `min_vruntime` is the smallest vruntime in the queue, the running task's
 //!     included. It never decreases, and moves on every pick, put and tick.
@@ -69,16 +69,11 @@ use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use crate::burst::{Account, Accounted, Bursts, TickLength};
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
+use crate::nice::{self, NICE_0, weighted};
 use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
 use crate::task::Fresh;
 use crate::units::Counts;
-
-use line::{Line, OwnLine};
-pub use scale::MEMORY;
-use scale::{FRACTION_BITS, NORMAL_WEIGHT};
-
-mod line;
-mod scale;
+use crate::virtual_time::{QueueTime, VirtualTime};
 
 /// A task under [`CfsScheduler`].
 pub type CfsTask<T> = KeyedTask<T, CfsState>;
@@ -98,29 +93,11 @@ pub const SLEEPER_CREDIT_TICKS: u64 = 1;
 /// One: with less, those who come would hold `min_vruntime` where it is.
 pub const ENTRY_TICKS: u64 = 1;
 
-/// The weights of the nice values from −20 to 19, as in Linux's
-/// `sched_prio_to_weight`: each is about 1.25 times the next.
-pub const WEIGHTS: [u32; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, //
-    9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277, //
-    1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, //
-    110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
-];
-
-/// Place of nice 0 in [`WEIGHTS`].
-const NICE_0: u8 = 20;
-
-/// `NORMAL_WEIGHT / weight` in such fractions, over 2^32, so that a charge needs no
-/// division.
-const FACTORS: [u64; 40] = {
-    let mut factors = [0; 40];
-    let mut i = 0;
-    while i < 40 {
-        factors[i] = (NORMAL_WEIGHT << (32 + FRACTION_BITS)) / WEIGHTS[i] as u64;
-        i += 1;
-    }
-    factors
-};
+/// For how long a task that is away is remembered, in counts: 2.4 hours at 1 GHz.
+/// Whoever comes back later is treated as having nothing and owing nothing: no debt
+/// is that large, and within this time no `min_vruntime` goes half-way round the line,
+/// not even beside a task of nice 19.
+pub const MEMORY: Counts = nice::LONGEST_CHARGE;
 
 /// What CFS remembers of a task; its vruntime is the key. Relaxed: see LOCK in
 /// [`task`](crate::task).
@@ -143,20 +120,13 @@ impl Accounted for Keyed<CfsState> {
     }
 }
 
-/// Rule 1. What runs for more than [`MEMORY`] without a tick is charged for that.
-#[inline]
-fn weighted(run: Counts, nice: u8) -> u64 {
-    let run = u128::from(run.0.min(MEMORY.0));
-    ((run * u128::from(FACTORS[nice as usize])) >> 32) as u64
-}
-
 #[inline]
 fn nice<T>(task: &CfsTask<T>) -> u8 {
     task.state().data().nice.load(Relaxed)
 }
 
 fn weight<T>(task: &CfsTask<T>) -> u64 {
-    u64::from(WEIGHTS[nice(task) as usize])
+    nice::weight(nice(task))
 }
 
 /// See the [module documentation](self).
@@ -164,11 +134,8 @@ pub struct Cfs<T, C> {
     ready: Ordered<T, CfsState>,
     bursts: Bursts<T, Keyed<CfsState>>,
     min_vruntime: Key,
-    /// The queue's virtual time (rule 7).
-    line: OwnLine,
-    /// What has been charged since that was last moved, in counts, less what had been
-    /// counted then and was not charged. It is moved at every tick.
-    served: i64,
+    /// Rule 7. It is moved at every tick.
+    time: QueueTime,
     /// Rule 11.
     entry: Key,
     tick: TickLength,
@@ -198,7 +165,7 @@ impl<T, C: Clock> Cfs<T, C> {
     fn charge(&mut self, task: &CfsTask<T>, run: Counts) {
         let state = task.state();
         state.set_key(state.key().later(weighted(run, nice(task))));
-        self.served = self.served.wrapping_add(run.0 as i64);
+        self.time.charged(run);
     }
 
     /// Rule 3; `also` is the vruntime of a task that is on its way in or out.
@@ -216,18 +183,16 @@ impl<T, C: Clock> Cfs<T, C> {
         }
     }
 
-    fn line(&mut self) -> &'static Line {
-        self.line.of(self.bursts.id())
+    fn time(&mut self) -> &'static VirtualTime {
+        self.time.of(self.bursts.id())
     }
 
-    /// What has been charged moves the lines of rules 7 and 11, and so does what runs
-    /// and is not charged yet; it is taken off when it is.
-    fn move_lines(&mut self, now: Counts, uncharged: Counts) {
-        let served = self.served.wrapping_add(uncharged.0 as i64);
-        self.served = (uncharged.0 as i64).wrapping_neg();
+    /// What has been charged moves the virtual time and the entry line (rules 7 and 11),
+    /// and so does what runs and is not charged yet.
+    fn move_time(&mut self, now: Counts, uncharged: Counts) {
         let within = self.before_min(SLEEPER_CREDIT_TICKS)..=self.after_min(GRANULARITY_TICKS);
-        let by = self.line().moves(now, served, within);
-        let entry = self.entry.later(by / 2);
+        let moved = self.time.moves(self.bursts.id(), now, uncharged, within);
+        let entry = self.entry.later(moved.by / 2);
         let last = self.after_min(ENTRY_TICKS);
         let first = self.before_min(GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS);
         self.entry = entry.max(first).min(last);
@@ -239,7 +204,7 @@ impl<T, C: Clock> Cfs<T, C> {
     fn catch_up(&mut self, now: Counts) {
         let running = self.bursts.running();
         let uncharged = running.map_or(Counts::ZERO, |task| Bursts::uncharged(task, now));
-        self.move_lines(now, uncharged);
+        self.move_time(now, uncharged);
     }
 
     /// A task that was away is ready here; it is not in the queue yet.
@@ -248,13 +213,13 @@ impl<T, C: Clock> Cfs<T, C> {
         let came = self.bursts.returned(task, why, now);
         let mut floor = self.before_min(SLEEPER_CREDIT_TICKS); // rule 5
         self.catch_up(now);
-        let line = self.line();
+        let time = self.time();
         let state = task.state();
         if came.moved {
-            let old = Line::find(came.from);
+            let old = VirtualTime::find(came.from);
             let lag = old.map_or(0, |old| state.key().after(old.at(now))) as u64;
             let run = weighted(came.burst, nice(task));
-            state.set_key(line.at(now).later(lag).later(run)); // rule 7
+            state.set_key(time.at(now).later(lag).later(run)); // rule 7
             floor = floor.max(self.entry); // rule 11
             if came.ran
                 && let Some(old) = old
@@ -267,20 +232,20 @@ impl<T, C: Clock> Cfs<T, C> {
             state.set_key(self.min_vruntime);
         }
         state.set_key(state.key().max(floor));
-        line.join(weight(task));
+        time.join(weight(task));
     }
 }
 
 #[cfg(test)]
 impl<T, C: Clock> Cfs<T, C> {
-    /// The line has the weights of who is ready or runs here, and of nobody else.
+    /// The virtual time has the weights of who is ready or runs here, and of nobody else.
     fn assert_valid(&mut self) {
         let id = self.bursts.id();
         let running = self.bursts.running().into_iter();
         let running = running.filter(|task| Bursts::home(task) == id); // MIGRATION
         let running: u64 = running.map(|task| weight(task)).sum();
         let ready: u64 = self.ready.iter().map(weight).sum();
-        assert_eq!(self.line().weight(), ready + running);
+        assert_eq!(self.time().weight(), ready + running);
         let ahead = self.entry.after(self.after_min(ENTRY_TICKS));
         assert!(ahead <= 0, "rule 11: {ahead}");
     }
@@ -295,8 +260,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         ready: Ordered::new(),
         bursts: Bursts::new(),
         min_vruntime: Key(0),
-        line: OwnLine::NEW,
-        served: 0,
+        time: QueueTime::NEW,
         entry: Key(0),
         tick: TickLength::new(),
         clock: PhantomData,
@@ -306,7 +270,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         self.bursts.adopt(&task);
         let start = self.after_min(GRANULARITY_TICKS); // rule 4
         self.catch_up(C::now());
-        self.line().join(weight(&task));
+        self.time().join(weight(&task));
         task.state().set_key(start);
         self.ready.insert(task);
     }
@@ -333,12 +297,12 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn left(&mut self) {
         let now = C::now();
         let Some((task, burst)) = self.bursts.left(now) else {
-            return; // MIGRATION: what it had here stands in the line
+            return; // MIGRATION: what it had here stands in the virtual time
         };
         self.charge(&task, burst);
         self.move_min(task.state().key());
-        self.move_lines(now, Counts::ZERO);
-        self.line().leave(weight(&task));
+        self.move_time(now, Counts::ZERO);
+        self.time().leave(weight(&task));
     }
 
     #[inline]
@@ -362,7 +326,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         self.charge(running, burst);
         let vruntime = running.state().key();
         self.move_min(vruntime);
-        self.move_lines(now, Counts::ZERO);
+        self.move_time(now, Counts::ZERO);
         let nice = nice(running);
         let ticks = self.ticks(GRANULARITY_TICKS, nice);
         let granularity = ticks - weighted(self.tick.half(), nice);
@@ -373,14 +337,14 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn remove(&mut self, task: &Arc<CfsTask<T>>) -> Option<Arc<CfsTask<T>>> {
         let removed = self.ready.remove(task)?;
         self.catch_up(C::now());
-        self.line().leave(weight(&removed));
+        self.time().leave(weight(&removed));
         Some(removed)
     }
 
     fn set_priority(&mut self, task: &Arc<CfsTask<T>>, nice: isize) -> bool {
-        if !(-20..=19).contains(&nice) {
+        let Some(place) = nice::place(nice) else {
             return false;
-        }
+        };
         let now = C::now();
         let burst = Bursts::take_uncharged(task, now);
         if let Some(burst) = burst {
@@ -389,13 +353,11 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
         }
         self.catch_up(now);
         let old = weight(task);
-        let place = (nice + NICE_0 as isize) as u8;
         task.state().data().nice.store(place, Relaxed);
         if (burst.is_some() || task.state().is_queued())
-            && let Some(line) = Line::find(Bursts::home(task))
+            && let Some(time) = VirtualTime::find(Bursts::home(task))
         {
-            line.leave(old);
-            line.join(weight(task));
+            time.reweigh(old, weight(task));
         }
         true
     }

@@ -13,6 +13,7 @@
 //! | [`syscall`] | start measuring, end measuring, start PBG: for Rust and C |
 //! | [`selected`] | the list of policies, and the one that this build has chosen |
 //! | [`task`], [`ordered`] | the task wrapper, and the queues it can stand in |
+//! | [`nice`], `virtual_time` | for policies that share by weight: nice values, and a queue's virtual time |
 //! | [`burst`], [`clock`], [`units`] | how long a task had the CPU, by which counter, in which unit |
 //! | `model`, `conformance` | feature `std`: `axtask` on the host, and what every scheduler must satisfy |
 //!
@@ -36,6 +37,7 @@ pub mod event;
 pub mod fifo;
 mod link;
 pub mod mlfq;
+pub mod nice;
 pub mod ordered;
 #[cfg(test)]
 mod pace; // the first policy of docs/new-policy.md
@@ -47,6 +49,7 @@ pub mod sjf;
 pub mod syscall;
 pub mod task;
 pub mod units;
+mod virtual_time;
 
 #[cfg(feature = "std")]
 pub mod conformance;
