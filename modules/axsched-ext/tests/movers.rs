@@ -1,4 +1,4 @@
-//! CFS on several queues, where sleepers change queues at every wake.
+//! The fair policies on several queues, where sleepers change queues at every wake.
 //!
 //! A leaner machine than the model's, for long runs: queues, ticks, and tasks that run
 //! and sleep; calls and switches take no time. As in `axtask`, spawns and wakes go to
@@ -14,6 +14,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
@@ -21,6 +22,64 @@ use axsched_ext::{BaseScheduler, CfsScheduler, CfsTask};
 
 /// A tick, in counts.
 const TICK: u64 = 1000;
+
+/// A policy that these scenes are for, and what it promises in them.
+trait Fair {
+    type Task: Deref<Target = usize>;
+    type Queue: BaseScheduler<SchedItem = Arc<Self::Task>>;
+
+    fn queue() -> Self::Queue;
+    fn task(id: usize) -> Arc<Self::Task>;
+
+    /// What each of n tasks waits at most on a queue, in ticks: where all queues have the
+    /// same load, and, whatever their loads, a hog and a mover.
+    fn waits_evenly(n: u64) -> u64;
+    fn hog_waits(n: u64) -> u64;
+    fn mover_waits(n: u64) -> u64;
+
+    /// A share is what is owed, up to this factor.
+    const WITHIN: f64;
+    /// What is owed to sleepers that want half a CPU each, beside one or two hogs.
+    fn beside_few(periods: Periods) -> Owed;
+
+    /// How long somebody waits at least, in ticks for each task of the queue, in the
+    /// worst of those scenes: else they would show little.
+    const HARD: f64;
+}
+
+struct Cfs;
+
+impl Fair for Cfs {
+    const HARD: f64 = 4.0;
+    const WITHIN: f64 = 1.1;
+
+    fn beside_few(periods: Periods) -> Owed {
+        // With random periods some sleep for so long that they lose more than their credit.
+        match periods {
+            Periods::Random => Owed::Between,
+            _ => Owed::MaxMin,
+        }
+    }
+    type Task = CfsTask<usize>;
+    type Queue = CfsScheduler<usize, VirtualClock>;
+
+    fn queue() -> Self::Queue {
+        CfsScheduler::new()
+    }
+    fn task(id: usize) -> Arc<Self::Task> {
+        Arc::new(CfsTask::new(id))
+    }
+    fn waits_evenly(n: u64) -> u64 {
+        (2 * axsched_ext::cfs::GRANULARITY_TICKS + axsched_ext::cfs::SLEEPER_CREDIT_TICKS + 1)
+            * (n - 1)
+    }
+    fn hog_waits(n: u64) -> u64 {
+        27 * n
+    }
+    fn mover_waits(n: u64) -> u64 {
+        48 * n
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Periods {
@@ -103,18 +162,18 @@ struct Task {
     longest_wait: u64,
 }
 
-struct Machine {
+struct Machine<P: Fair> {
     wakes: Wakes,
     now: u64,
     /// Whose turn it is to be given a task.
     turn: usize,
     tasks: Vec<Task>,
-    handles: Vec<Arc<CfsTask<usize>>>,
-    cpus: Vec<Cpu>,
+    handles: Vec<Arc<P::Task>>,
+    cpus: Vec<Cpu<P>>,
 }
 
-struct Cpu {
-    queue: CfsScheduler<usize, VirtualClock>,
+struct Cpu<P: Fair> {
+    queue: P::Queue,
     current: Option<usize>,
     next_tick: u64,
     /// Who went to sleep here, by the time to wake.
@@ -128,11 +187,11 @@ enum Next {
     Tick,
 }
 
-impl Machine {
+impl<P: Fair> Machine<P> {
     fn new(cpus: usize, wakes: Wakes, scene: &Scene) -> Self {
         VirtualClock::set(0);
         let cpu = |c| Cpu {
-            queue: CfsScheduler::new(),
+            queue: P::queue(),
             current: None,
             next_tick: TICK + TICK * c as u64 / cpus as u64,
             wheel: BinaryHeap::new(),
@@ -154,7 +213,7 @@ impl Machine {
                 had: 0,
                 longest_wait: 0,
             });
-            machine.handles.push(Arc::new(CfsTask::new(id)));
+            machine.handles.push(P::task(id));
             let on = on.unwrap_or_else(|| machine.next_queue());
             let handle = machine.handles[id].clone();
             machine.cpus[on].queue.add_task(handle);
@@ -170,7 +229,7 @@ impl Machine {
 
     fn pick(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
-        cpu.current = cpu.queue.pick_next_task().map(|task| *task.inner());
+        cpu.current = cpu.queue.pick_next_task().map(|task| **task);
         if let Some(id) = cpu.current {
             self.waited(id);
         }
@@ -356,7 +415,7 @@ fn the_references_are_what_they_say() {
 
 const TICKS: u64 = 20_000;
 
-/// What a scene's tasks are owed, within a tenth.
+/// What a scene's tasks are owed, give or take what the policy promises.
 #[derive(Clone, Copy)]
 enum Owed {
     MaxMin,
@@ -366,7 +425,7 @@ enum Owed {
 
 /// Plays a scene of equally loaded queues; returns what the last task has of its
 /// max-min share. Nobody waits for longer than on one queue with all the sleepers.
-fn even(
+fn even<P: Fair>(
     cpus: usize,
     wakes: Wakes,
     hogs_a_queue: usize,
@@ -383,7 +442,7 @@ fn even(
         Owed::MaxMin => max_min.clone(),
         Owed::Between => fluid(cpus, wakes, &works, TICKS),
     };
-    let mut machine = Machine::new(cpus, wakes, &scene);
+    let mut machine = Machine::<P>::new(cpus, wakes, &scene);
     machine.run(TICKS);
     let n = (hogs_a_queue + sleepers) as u64;
     let mut last = 0.0;
@@ -395,11 +454,11 @@ fn even(
             works[id]
         );
         assert!(
-            (least / 1.1..most * 1.1).contains(&share),
+            (least / P::WITHIN..most * P::WITHIN).contains(&share),
             "{who} has {share:.4}, owed {least:.4} to {most:.4}"
         );
         let waited = task.longest_wait / TICK;
-        let bound = 6 * (n - 1);
+        let bound = P::waits_evenly(n);
         assert!(waited <= bound, "{who} waits for {waited} of {bound} ticks");
         last = share / max_min[id];
     }
@@ -407,7 +466,7 @@ fn even(
 }
 
 /// A scene on 1, 2 and 4 queues: so many hogs on each, and `sleepers` of their number.
-fn on_1_2_and_4_queues(
+fn on_1_2_and_4_queues<P: Fair>(
     wakes: &[Wakes],
     hogs: usize,
     sleepers: fn(usize) -> usize,
@@ -415,57 +474,36 @@ fn on_1_2_and_4_queues(
     owed: Owed,
 ) {
     for &wakes in wakes {
-        let play = |cpus| even(cpus, wakes, hogs, sleepers(cpus), sleeper, owed);
+        let play = |cpus| even::<P>(cpus, wakes, hogs, sleepers(cpus), sleeper, owed);
         let alone = play(1);
         for cpus in [2, 4] {
             let moving = play(cpus);
             assert!(
-                (alone / 1.1..alone * 1.1).contains(&moving),
+                (alone / P::WITHIN..alone * P::WITHIN).contains(&moving),
                 "{hogs} hogs, {sleeper:?}, {wakes:?}: on one queue {alone:.2} of its max-min share, on {cpus} {moving:.2}"
             );
         }
     }
 }
 
-fn fair_shares(periods: Periods) {
+fn fair_shares<P: Fair>(periods: Periods) {
     let sleeper = |on, off| Work::Sleeper { on, off, periods };
     let half = sleeper(1500, 1500);
-    // With random periods some of those beside few hogs sleep for so long that they
-    // lose more than their credit.
-    let beside_few = match periods {
-        Periods::Random => Owed::Between,
-        _ => Owed::MaxMin,
-    };
+    let beside_few = P::beside_few(periods);
     let wakes = &[Wakes::AtTicks, Wakes::AtOnce];
-    on_1_2_and_4_queues(wakes, 32, |_| 1, half, Owed::MaxMin);
-    on_1_2_and_4_queues(wakes, 16, |cpus| 8 * cpus, half, Owed::MaxMin);
-    on_1_2_and_4_queues(wakes, 2, |cpus| cpus, half, beside_few);
-    on_1_2_and_4_queues(wakes, 1, |cpus| 2 * cpus, half, beside_few);
+    on_1_2_and_4_queues::<P>(wakes, 32, |_| 1, half, Owed::MaxMin);
+    on_1_2_and_4_queues::<P>(wakes, 16, |cpus| 8 * cpus, half, Owed::MaxMin);
+    on_1_2_and_4_queues::<P>(wakes, 2, |cpus| cpus, half, beside_few);
+    on_1_2_and_4_queues::<P>(wakes, 1, |cpus| 2 * cpus, half, beside_few);
     for (on, off) in [(15_000, 15_000), (300, 700), (1500, 30_000)] {
         let sleepers = |cpus| 2 * cpus;
-        on_1_2_and_4_queues(&wakes[..1], 4, sleepers, sleeper(on, off), Owed::Between);
+        on_1_2_and_4_queues::<P>(&wakes[..1], 4, sleepers, sleeper(on, off), Owed::Between);
     }
-}
-
-#[test]
-fn shares_are_fair_with_periods_in_step() {
-    fair_shares(Periods::InStep);
-}
-
-#[test]
-fn shares_are_fair_with_jittered_periods() {
-    fair_shares(Periods::Jittered);
-}
-
-#[test]
-fn shares_are_fair_with_random_periods() {
-    fair_shares(Periods::Random);
 }
 
 /// Hogs on the last queue only, or many there and one on the first: what the movers
 /// owe here is worked off on queues where time goes faster.
-#[test]
-fn nobody_starves_where_movers_come_from_faster_queues() {
+fn lopsided_loads<P: Fair>() {
     let mut worst = 0.0_f64;
     for (cpus, wakes) in [(2, Wakes::AtTicks), (2, Wakes::AtOnce), (4, Wakes::AtOnce)] {
         for (elsewhere, here, movers) in [(0, 1, 8), (0, 1, 16), (0, 3, 16), (1, 1, 16), (1, 8, 8)]
@@ -481,12 +519,15 @@ fn nobody_starves_where_movers_come_from_faster_queues() {
                 let mut scene = vec![(Work::Hog, Some(cpus - 1)); here];
                 scene.extend(vec![(Work::Hog, Some(0)); elsewhere]);
                 scene.extend(vec![(Work::Sleeper { on, off, periods }, None); movers]);
-                let mut machine = Machine::new(cpus, wakes, &scene);
+                let mut machine = Machine::<P>::new(cpus, wakes, &scene);
                 machine.run(4000);
                 let n = (here + movers) as u64;
                 for (task, (work, _)) in machine.tasks.iter().zip(&scene) {
                     let waited = task.longest_wait / TICK;
-                    let bound = n * if matches!(work, Work::Hog) { 27 } else { 48 };
+                    let bound = match work {
+                        Work::Hog => P::hog_waits(n),
+                        Work::Sleeper { .. } => P::mover_waits(n),
+                    };
                     assert!(
                         waited <= bound,
                         "{cpus} queues, woken {wakes:?}, {here} hogs, {elsewhere} elsewhere, {movers} movers of {on} and {off}: \
@@ -497,25 +538,24 @@ fn nobody_starves_where_movers_come_from_faster_queues() {
             }
         }
     }
-    assert!(worst > 4.0, "these scenes are too easy: {worst}");
+    println!("the longest wait is {worst:.1} ticks for each task of the queue");
+    assert!(worst > P::HARD, "these scenes are too easy: {worst}");
 }
 
 /// A hog on one of two queues, beside movers that do not block there: they wake on it in
 /// turn, two a tick, run between two ticks or around one, migrate while they run, and sleep
 /// on the other, where a hog yields all the time. The longest wait of the first, in ticks.
-fn wait_beside_migrants(movers: usize, ticks: u64) -> u64 {
+fn wait_beside_migrants<P: Fair>(movers: usize, ticks: u64) -> u64 {
     const HOG: usize = usize::MAX;
     const YIELDER: usize = usize::MAX - 1;
-    type Handle = Arc<CfsTask<usize>>;
     VirtualClock::set(0);
-    let task = |id| Arc::new(CfsTask::new(id));
-    let [mut here, mut there] = [(); 2].map(|()| CfsScheduler::<usize, VirtualClock>::new());
-    here.add_task(task(HOG));
-    there.add_task(task(YIELDER));
-    (0..movers).for_each(|id| there.add_task(task(id)));
+    let [mut here, mut there] = [(); 2].map(|()| P::queue());
+    here.add_task(P::task(HOG));
+    there.add_task(P::task(YIELDER));
+    (0..movers).for_each(|id| there.add_task(P::task(id)));
     let mut on = here.pick_next_task();
     let mut other = there.pick_next_task();
-    let mut asleep: std::collections::VecDeque<Handle> = [].into();
+    let mut asleep: std::collections::VecDeque<Arc<P::Task>> = [].into();
     let (mut waits_since, mut longest) = (None, 0);
     for tick in 0..ticks {
         for phase in [0, 1, 2, TICK / 2, TICK - 2] {
@@ -534,24 +574,24 @@ fn wait_beside_migrants(movers: usize, ticks: u64) -> u64 {
                 woken.for_each(|mover| here.put_prev_task(mover, false));
             }
             if (phase == 2 || phase == TICK - 2)
-                && let Some(mover) = on.take_if(|running| *running.inner() < movers)
+                && let Some(mover) = on.take_if(|running| ***running < movers)
             {
                 there.put_prev_task(mover, false); // by the helper, which then exits
                 on = here.pick_next_task();
             }
             while let Some(running) = other.take() {
-                let yields = *running.inner() == YIELDER;
+                let yields = **running == YIELDER;
                 if yields {
                     there.put_prev_task(running, false);
                 } else {
                     asleep.push_back(running);
                 }
                 other = there.pick_next_task();
-                if yields && other.as_ref().is_some_and(|next| *next.inner() == YIELDER) {
+                if yields && other.as_ref().is_some_and(|next| ***next == YIELDER) {
                     break;
                 }
             }
-            if on.as_ref().is_some_and(|running| *running.inner() == HOG) {
+            if on.as_ref().is_some_and(|running| ***running == HOG) {
                 waits_since = None;
             } else {
                 longest = longest.max(now - *waits_since.get_or_insert(now));
@@ -561,12 +601,48 @@ fn wait_beside_migrants(movers: usize, ticks: u64) -> u64 {
     longest / TICK
 }
 
-#[test]
-fn nobody_starves_where_movers_leave_by_migrating_while_they_run() {
+fn migrants<P: Fair>() {
     for movers in [3, 4, 6, 8, 12] {
-        let wait = wait_beside_migrants(movers, 3_000);
-        let bound = 27 * (movers as u64 + 1);
+        let wait = wait_beside_migrants::<P>(movers, 3_000);
+        let bound = P::hog_waits(movers as u64 + 1);
         println!("{movers} migrants: a hog waits for {wait} ticks of {bound}");
         assert!(wait <= bound, "{movers} migrants: {wait} of {bound}");
     }
+}
+
+macro_rules! scenes_for {
+    ($($tests:ident: $policy:ty;)*) => {$(
+        mod $tests {
+            use super::*;
+
+            #[test]
+            fn shares_are_fair_with_periods_in_step() {
+                fair_shares::<$policy>(Periods::InStep);
+            }
+
+            #[test]
+            fn shares_are_fair_with_jittered_periods() {
+                fair_shares::<$policy>(Periods::Jittered);
+            }
+
+            #[test]
+            fn shares_are_fair_with_random_periods() {
+                fair_shares::<$policy>(Periods::Random);
+            }
+
+            #[test]
+            fn nobody_starves_where_movers_come_from_faster_queues() {
+                lopsided_loads::<$policy>();
+            }
+
+            #[test]
+            fn nobody_starves_where_movers_leave_by_migrating_while_they_run() {
+                migrants::<$policy>();
+            }
+        }
+    )*};
+}
+
+scenes_for! {
+    cfs: Cfs;
 }
