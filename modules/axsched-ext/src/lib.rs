@@ -33,6 +33,7 @@ mod bench;
 pub mod burst;
 pub mod cfs;
 pub mod clock;
+pub mod eevdf;
 pub mod event;
 pub mod fifo;
 mod link;
@@ -58,6 +59,7 @@ pub mod model;
 
 pub use base::BaseScheduler;
 pub use cfs::{CfsScheduler, CfsTask};
+pub use eevdf::{EevdfScheduler, EevdfTask};
 pub use fifo::{FifoScheduler, FifoTask};
 pub use mlfq::{MlfqScheduler, MlfqTask};
 pub use pbg::{PbgScheduler, PbgTask};

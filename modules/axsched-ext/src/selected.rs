@@ -24,6 +24,7 @@ macro_rules! for_each_policy {
             "sched_fifo" fifo FifoTask FifoScheduler<T>; // the first is what no feature means
             "sched_rr"   rr   RrTask   RrScheduler<T>;
             "sched_cfs"  cfs  CfsTask  CfsScheduler<T, C>;
+            "sched_eevdf" eevdf EevdfTask EevdfScheduler<T, C>;
             "sched_sjf"  sjf  SjfTask  SjfScheduler<T, C>;
             "sched_mlfq" mlfq MlfqTask MlfqScheduler<T, C>;
             "sched_pbg"  pbg  PbgTask  PbgScheduler<T, C>;

@@ -1,0 +1,615 @@
+//! EEVDF rule by rule.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::BaseScheduler;
+use crate::bench::{self, TICK};
+use crate::clock::VirtualClock;
+use crate::nice::{LONGEST_CHARGE, WEIGHTS};
+
+type Policy = Eevdf<&'static str, VirtualClock>;
+type Bench = bench::Bench<Policy>;
+type Handle = bench::Handle<Policy>;
+
+impl Bench {
+    fn assert_valid(&mut self) {
+        self.scheduler.policy_mut().assert_valid();
+    }
+
+    /// The virtual time as of now, although nothing has happened.
+    fn time(&mut self) -> Key {
+        let policy = self.scheduler.policy_mut();
+        policy.catch_up(VirtualClock::now(), None);
+        policy.now
+    }
+
+    /// How far a task is behind its queue's virtual time, in counts; what it has run since
+    /// it was last charged included.
+    fn lag(&mut self, task: &Handle) -> i64 {
+        let time = self.time();
+        let run = Bursts::uncharged(task, VirtualClock::now());
+        let vruntime = state(task).vruntime();
+        let vruntime = vruntime.later(weighted(run, state(task).nice()));
+        time.after(vruntime) / ONE as i64
+    }
+
+    fn running_state(&self) -> &EevdfState {
+        state(self.current.as_ref().expect("somebody runs"))
+    }
+}
+
+/// A count, as vruntime.
+const ONE: u64 = 1 << FRACTION_BITS;
+const SLICE: u64 = SLICE_TICKS * TICK;
+
+/// `a` and `b` by a thousandth of a tick or less apart.
+fn about(a: i64, b: i64) -> bool {
+    a.abs_diff(b) <= TICK / 1000
+}
+
+#[test]
+fn rule_1_virtual_time_is_service_over_the_weight_of_who_is_there() {
+    let mut bench = Bench::running(&["a", "b", "c", "d"]);
+    bench.shares(20);
+    let start = bench.time();
+    bench.run(400);
+    assert_eq!(bench.time().after(start), 100 * ONE as i64, "for four");
+    bench.tick_until("a");
+    let _asleep = bench.block();
+    let start = bench.time();
+    bench.run(300);
+    bench.interrupt();
+    assert_eq!(bench.time().after(start), 100 * ONE as i64, "for three");
+    let d = bench.spawn("e");
+    assert!(bench.scheduler.set_priority(&d, 5));
+    let start = bench.time();
+    bench.run(1000);
+    let expected = 1000 * 1024 / (3 * 1024 + i64::from(WEIGHTS[25]));
+    let by = bench.time().after(start) / ONE as i64;
+    assert!(about(by, expected), "{by} for {expected}");
+}
+
+#[test]
+fn rule_1_virtual_time_goes_on_to_the_first_where_all_are_ahead() {
+    let mut bench = Bench::running(&["owes", "leaves"]);
+    bench.shares(20);
+    bench.tick_until("owes");
+    bench.run(SLICE);
+    let owes = bench.block();
+    assert_eq!(bench.name(), "leaves");
+    bench.block();
+    let before = bench.time();
+    let lag = state(&owes).lag.load(Relaxed);
+    assert!(lag < 0, "it has had too much: {lag}");
+    bench.run(50 * TICK);
+    assert_eq!(bench.time(), before, "nobody is there");
+    bench.wake(&owes);
+    assert_eq!(
+        bench.time(),
+        state(&owes).vruntime(),
+        "nobody else is there"
+    );
+    assert_eq!(bench.time().after(before), -lag);
+}
+
+#[test]
+fn rule_1_virtual_time_never_decreases() {
+    let mut bench = Bench::running(&["a", "b", "c"]);
+    let mut asleep = Vec::new();
+    let mut last = bench.time();
+    for step in 0..2000_u64 {
+        VirtualClock::advance(step * 37 % 700);
+        match step % 7 {
+            _ if bench.current.is_none() => drop(bench.pick()),
+            0 => drop(bench.yield_now()),
+            1 | 2 => asleep.push(bench.block()),
+            3 => drop(bench.preempt()),
+            4 => drop(bench.set_priority(step as isize % 40 - 20)),
+            _ => drop(bench.interrupt()),
+        }
+        if step % 3 != 0 && !asleep.is_empty() {
+            let task = asleep.swap_remove(step as usize % asleep.len());
+            bench.wake(&task);
+        }
+        let now = bench.time();
+        assert!(now >= last, "step {step}");
+        last = now;
+    }
+}
+
+#[test]
+fn rule_2_vruntime_is_weighted_time_on_the_cpu() {
+    let mut bench = Bench::running(&["a"]);
+    bench.run(300);
+    bench.preempt();
+    bench.run(40);
+    bench.interrupt();
+    assert_eq!(bench.running_state().vruntime(), Key(340 * ONE));
+}
+
+#[test]
+fn rule_2_shares_follow_the_weights() {
+    for (nice, other) in [(0, 5), (-20, 0), (19, -5), (0, 0)] {
+        let mut bench = Bench::running(&["one", "other"]);
+        assert!(bench.set_priority(nice));
+        bench.tick_until("other");
+        assert!(bench.set_priority(other));
+        let had = bench.shares(200_000);
+        let ratio = had["one"] as f64 / had["other"] as f64;
+        let weights = [nice, other].map(|nice| f64::from(WEIGHTS[(nice + 20) as usize]));
+        let expected = weights[0] / weights[1];
+        assert!(
+            (ratio / expected - 1.0).abs() < 0.01,
+            "{ratio} for {expected}"
+        );
+    }
+}
+
+#[test]
+fn rule_2_vruntime_may_wrap() {
+    let mut policy = <Policy as crate::event::Policy>::NEW;
+    policy.now = Key(u64::MAX - 3 * TICK * ONE);
+    let mut bench = Bench::with(Adapter::with_policy(policy));
+    // The queue's virtual time goes there with its first task.
+    let _both = ["a", "b"].map(|name| bench.spawn(name));
+    bench.block();
+    let had = bench.shares(1000);
+    assert!(had["a"].abs_diff(had["b"]) <= 4, "{had:?}");
+    assert!(bench.time().0 < 1_000_000 * ONE, "it has wrapped");
+}
+
+#[test]
+fn rule_3_a_request_is_of_ticks_by_weight_and_the_next_begins_when_it_is_served() {
+    let mut bench = Bench::running(&["a", "b"]);
+    bench.shares(20);
+    for nice in [0, 10, -10] {
+        bench.run(3);
+        bench.set_priority(nice);
+        let length = weighted(Counts(SLICE), (nice + 20) as u8);
+        let a = bench.current.clone().unwrap();
+        bench.scheduler.policy().request(state(&a));
+        assert_eq!(state(&a).rest(), length, "nice {nice}");
+        let deadline = state(&a).deadline();
+        bench.run(TICK - 3);
+        bench.interrupt();
+        assert_eq!(state(&a).deadline(), deadline, "half of it");
+        bench.tick(); // to the nearest tick
+        assert_eq!(state_of(&a), (state(&a).vruntime(), length), "nice {nice}");
+        assert!(state(&a).deadline() > deadline);
+        let name = *a.inner();
+        bench.tick_until(name);
+    }
+}
+
+/// The vruntime and the length of what is left of the request.
+fn state_of(task: &Handle) -> (Key, u64) {
+    (state(task).vruntime(), state(task).rest())
+}
+
+#[test]
+fn rule_4_the_eligible_task_with_the_earliest_deadline_runs() {
+    // By lag and deadline in ticks: who runs.
+    for (tasks, runs) in [
+        ([(0, 4), (0, 3), (0, 5)], 1),
+        ([(0, 4), (-1, 2), (0, 5)], 0), // the earliest is not eligible
+        ([(9, 4), (1, 4), (2, 5)], 0),  // a tie
+        ([(-3, 4), (-1, 5), (-2, 3)], 1), // nobody is eligible
+    ] {
+        let mut bench = Bench::running(&["runs"]);
+        bench.shares(20);
+        let policy = bench.scheduler.policy_mut();
+        for (task, (lag, deadline)) in ["0", "1", "2"].iter().zip(tasks) {
+            let tick = (TICK * ONE) as i64;
+            let task = bench::task::<Policy>(task);
+            policy.bursts.adopt(&task);
+            policy.time.of(policy.bursts.id()).join(1024);
+            let after = |ticks: i64| policy.now.later((ticks * tick) as u64);
+            state(&task).set_vruntime(after(-lag));
+            state(&task).set_deadline(after(deadline));
+            policy.enqueue(task);
+        }
+        let next = policy.pop().expect("three are ready");
+        assert_eq!(*next.inner(), ["0", "1", "2"][runs], "{tasks:?}");
+    }
+}
+
+#[test]
+fn rule_4_who_has_the_shorter_request_by_weight_comes_first() {
+    let mut bench = Bench::running(&["heavy", "normal", "normal", "normal"]);
+    bench.shares(20);
+    bench.tick_until("heavy");
+    bench.set_priority(-10);
+    let heavy = bench.block();
+    for _ in 0..10 {
+        bench.shares(7);
+        bench.wake(&heavy);
+        let waited = (1..).find(|_| bench.tick() == "heavy").unwrap();
+        assert!(waited <= SLICE_TICKS, "{waited}: the request that runs");
+        bench.block();
+    }
+}
+
+#[test]
+fn rule_5_a_tick_preempts_when_the_request_is_served_and_somebody_is_ready() {
+    for late in [false, true] {
+        let mut bench = Bench::running(&["a", "b", "c"]);
+        let mut turns = Vec::new();
+        let (mut last, mut turn) = (bench.name(), 0);
+        for _ in 0..1000 {
+            turn += 1;
+            let now = if late {
+                bench.late_tick()
+            } else {
+                bench.tick()
+            };
+            if now != last {
+                turns.push(turn);
+                (last, turn) = (now, 0);
+            }
+        }
+        let steady = &turns[6..];
+        assert!(
+            steady.iter().all(|&turn| turn == SLICE_TICKS),
+            "late {late}: {turns:?}"
+        );
+    }
+    let mut bench = Bench::running(&["alone"]);
+    let alone = bench.current.clone().unwrap();
+    for _ in 0..20 {
+        bench.run(TICK);
+        assert!(!bench.scheduler.task_tick(&alone));
+    }
+}
+
+#[test]
+fn rule_5_neither_a_waker_nor_an_earlier_deadline_ends_a_request() {
+    let mut bench = Bench::running(&["sleeper", "worker"]);
+    bench.shares(20);
+    bench.tick_until("sleeper");
+    bench.set_priority(-20); // its deadlines are near
+    let sleeper = bench.block();
+    bench.shares(20);
+    while bench.running_state().rest() < SLICE * ONE {
+        bench.tick();
+    }
+    bench.wake(&sleeper);
+    assert_eq!(bench.name(), "worker");
+    assert!(state(&sleeper).deadline() < bench.running_state().deadline());
+    assert_eq!(bench.tick(), "worker", "half of its request is left");
+    assert_eq!(bench.tick(), "sleeper");
+}
+
+#[test]
+fn rule_6_a_new_task_has_no_lag() {
+    let mut bench = Bench::running(&["early"]);
+    bench.shares(5000);
+    bench.run(300);
+    let late = bench.spawn("late");
+    assert_eq!(bench.lag(&late), 0);
+    assert_eq!(state(&late).rest(), SLICE * ONE);
+    let had = bench.shares(100);
+    assert!(had["early"].abs_diff(had["late"]) <= 4, "{had:?}");
+}
+
+/// Each worker spawns the next, works and exits, so that two or three are ready.
+#[test]
+fn rule_6_a_chain_of_spawns_starves_nobody() {
+    for (chains, work) in [(1, 10), (1, 900), (2, 900), (2, 2500)] {
+        let mut bench = Bench::running(&["victim", "first"]);
+        bench.shares(20);
+        bench.tick_until("victim");
+        bench.tick_while("victim");
+        for _ in 1..chains {
+            bench.spawn("link");
+        }
+        let (mut clock, mut had, mut ticks) = (0, 0, 0);
+        while ticks < 3000 {
+            let is_victim = bench.name() == "victim";
+            if !is_victim {
+                bench.spawn("link");
+            }
+            for _ in 0..work / 10 {
+                bench.run(10);
+                clock += 10;
+                if clock % TICK == 0 {
+                    ticks += 1;
+                    had += u64::from(bench.name() == "victim");
+                    bench.interrupt();
+                }
+            }
+            if bench.name() != "victim" {
+                bench.block(); // exits
+            }
+        }
+        let fair = ticks / (chains + 2);
+        assert!(
+            had >= fair / 2,
+            "{chains} chains of {work}: {had} of {ticks}"
+        );
+    }
+}
+
+/// A task with so much lag, in counts, that has just left.
+fn away(bench: &mut Bench, lag: i64) -> Handle {
+    let task = bench.spawn("moves");
+    let now = bench.time();
+    let policy = bench.scheduler.policy_mut();
+    policy.take(&task).expect("it is ready");
+    state(&task).set_vruntime(now.later(((lag * ONE as i64) as u64).wrapping_neg()));
+    policy.enqueue(task.clone());
+    assert!(bench.scheduler.remove_task(&task).is_some());
+    task
+}
+
+#[test]
+fn rule_7_lag_is_kept_over_a_sleep_and_a_change_of_queues() {
+    let mut queues = [3, 1, 9].map(|hogs| Bench::running(&["hog"; 9][..hogs]));
+    for _ in 0..50 {
+        bench::all_tick(&mut queues);
+    }
+    let (owed, owes) = (SLICE as i64, (LAG_TICKS * TICK) as i64);
+    for (lag, kept) in [
+        (0, 0),
+        (500, 500),
+        (-700, -700),
+        (owed + 500, owed),
+        (-owes - 500, -owes),
+    ] {
+        let task = away(&mut queues[0], lag);
+        for to in [0, 1, 2, 1, 0, 2] {
+            for _ in 0..to * 7 {
+                bench::all_tick(&mut queues);
+            }
+            queues[to].wake(&task);
+            assert!(about(queues[to].lag(&task), kept), "{lag} on {to}");
+            assert_eq!(state(&task).rest(), SLICE * ONE, "a new request");
+            queues[to].assert_valid();
+            assert!(queues[to].scheduler.remove_task(&task).is_some());
+        }
+    }
+}
+
+#[test]
+fn rule_7_the_limits_are_in_ticks_of_the_tasks_weight() {
+    let mut bench = Bench::running(&["hog"]);
+    bench.shares(20);
+    for nice in [-20, 5, 19] {
+        let task = bench.spawn("light or heavy");
+        bench.scheduler.set_priority(&task, nice);
+        let kept = |ticks| weighted(Counts(ticks * TICK), (nice + 20) as u8) as i64;
+        let policy = bench.scheduler.policy();
+        assert_eq!(policy.limited(i64::MAX, state(&task)), kept(SLICE_TICKS));
+        assert_eq!(policy.limited(i64::MIN, state(&task)), -kept(LAG_TICKS));
+    }
+}
+
+#[test]
+fn rule_7_who_leaves_takes_along_what_it_has_had_too_much() {
+    let mut bench = Bench::running(&["sleeper", "hog"]);
+    bench.shares(20);
+    bench.tick_until("sleeper");
+    let sleeper = bench.current.clone().unwrap();
+    let before = bench.lag(&sleeper);
+    bench.run(600);
+    bench.block();
+    bench.shares(1000);
+    bench.wake(&sleeper);
+    // It ran for 600, and the virtual time of two moved by half of that.
+    let lag = bench.lag(&sleeper);
+    assert!(about(lag, before - 300), "{before}, {lag}");
+}
+
+#[test]
+fn rule_7_a_task_that_migrates_while_it_runs_takes_its_lag_along() {
+    let mut old = Bench::new();
+    let [moves, stays] = ["moves", "stays"].map(|name| old.spawn(name));
+    old.block();
+    let mut queues = [old, Bench::running(&["local"])];
+    for _ in 0..20 {
+        bench::all_tick(&mut queues);
+    }
+    while queues[0].name() != "moves" {
+        bench::all_tick(&mut queues);
+    }
+    let [mut old, mut new] = queues;
+    let before = old.lag(&moves);
+    old.run(500);
+    old.current = None;
+    new.wake(&moves); // by the helper, on the old CPU
+    let lag = new.lag(&moves);
+    assert!(about(lag, before - 250), "{before}, {lag}");
+    old.pick(); // the helper exits; the old queue sees that somebody has left
+    assert_eq!(old.name(), "stays");
+    // What it had there counts there, as shared by who is left.
+    let lag = old.lag(&stays);
+    assert!(about(lag, 500 - before), "{before}, {lag}");
+    for bench in [&mut old, &mut new] {
+        bench.assert_valid();
+    }
+}
+
+#[test]
+fn rule_8_a_yield_gives_up_the_rest_of_the_request() {
+    let mut bench = Bench::running(&["yields", "other", "third"]);
+    bench.shares(21);
+    for run in [0, 10, TICK, 2 * TICK + 300] {
+        let start = bench.time();
+        let yields = bench.current.clone().unwrap();
+        let (vruntime, rest) = state_of(&yields);
+        bench.run(run);
+        let charged = vruntime.later(run * ONE);
+        bench.yield_now();
+        let given_up = rest.saturating_sub(run * ONE);
+        assert_eq!(state_of(&yields), (charged.later(given_up), SLICE * ONE));
+        let moved = bench.time().after(start);
+        let expected = (run * ONE + given_up) as i64 / 3;
+        assert!(
+            about(moved / ONE as i64, expected / ONE as i64),
+            "counts as service"
+        );
+        bench.tick();
+    }
+}
+
+#[test]
+fn rule_8_what_is_given_up_is_what_would_have_been_run() {
+    for nice in 0..40 {
+        for run in [1 << 8, 12345, 1 << 30, LONGEST_CHARGE.0] {
+            let back = service(weighted(Counts(run), nice), nice).0;
+            assert!(
+                back <= run && run - back <= 1 + (run >> 24),
+                "{nice}: {run}, {back}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rule_8_a_yielder_sits_out_one_pick() {
+    let mut bench = Bench::running(&["yields", "owes"]);
+    bench.shares(20);
+    bench.tick_until("owes");
+    bench.run(50 * TICK); // with interrupts off, say
+    bench.interrupt();
+    assert_eq!(bench.name(), "yields");
+    assert_eq!(bench.yield_now(), "owes", "although it is 50 ticks ahead");
+    assert_eq!(bench.yield_now(), "yields");
+    let mut alone = Bench::running(&["alone"]);
+    assert_eq!(alone.yield_now(), "alone");
+}
+
+#[test]
+fn rule_9_a_preempted_task_keeps_what_is_left_of_its_request() {
+    let mut bench = Bench::running(&["a", "b"]);
+    bench.shares(20);
+    bench.tick_until("a");
+    let a = bench.current.clone().unwrap();
+    let deadline = state(&a).deadline();
+    let vruntime = state(&a).vruntime();
+    bench.run(700);
+    bench.preempt();
+    assert_eq!(state(&a).deadline(), deadline);
+    assert_eq!(state(&a).vruntime(), vruntime.later(700 * ONE));
+}
+
+#[test]
+fn rule_10_nice_values_are_checked() {
+    let mut bench = Bench::running(&["a"]);
+    for nice in -20..=19 {
+        assert!(bench.set_priority(nice));
+    }
+    for nice in [-21, 20, isize::MIN, isize::MAX] {
+        assert!(!bench.set_priority(nice));
+    }
+}
+
+#[test]
+fn rule_10_lag_and_request_stay_what_they_are_in_time() {
+    let in_time = |lag: i64, nice: isize| {
+        let weight = i64::from(WEIGHTS[(nice + 20) as usize]);
+        lag * weight / 1024
+    };
+    let mut bench = Bench::running(&["a", "b"]);
+    bench.shares(21);
+    let mut nice = 0;
+    bench.run(300);
+    for next in [5, -20, 19, 0] {
+        let running = bench.current.clone().unwrap();
+        let lag = in_time(bench.lag(&running), nice);
+        assert!(bench.set_priority(nice)); // charges it
+        let rest = service(state(&running).rest(), (nice + 20) as u8).0;
+        assert!(bench.set_priority(next));
+        let now = in_time(bench.lag(&running), next);
+        let now_rest = service(state(&running).rest(), (next + 20) as u8).0;
+        assert!(lag.abs_diff(now) <= 100, "{nice} to {next}: {lag}, {now}");
+        assert!(
+            rest.abs_diff(now_rest) <= 2,
+            "{nice} to {next}: {rest}, {now_rest}"
+        );
+        bench.assert_valid();
+        nice = next;
+    }
+    // Of one that is away, too, and of one that is ready.
+    let ready = bench.spawn("ready");
+    let asleep = away(&mut bench, -1000);
+    for task in [&ready, &asleep] {
+        assert!(bench.scheduler.set_priority(task, 10));
+        bench.assert_valid();
+    }
+    bench.wake(&asleep);
+    let lag = in_time(bench.lag(&asleep), 10);
+    assert!(lag.abs_diff(-1000) <= 2, "{lag}");
+}
+
+#[test]
+fn rule_10_repeating_it_gains_nothing() {
+    let mut bench = Bench::running(&["greedy", "modest"]);
+    bench.shares(20);
+    let mut had = [0, 0];
+    for step in 0..20_000 {
+        let greedy = bench.name() == "greedy";
+        had[usize::from(greedy)] += 1;
+        if greedy {
+            bench.set_priority([0, 5][step % 2]);
+        }
+        bench.tick();
+    }
+    assert!(had[1] <= had[0], "{had:?}");
+}
+
+proptest! {
+    /// Whatever happens, each queue's virtual time is that of those who are there, and who
+    /// stands as eligible is.
+    #[test]
+    fn rules_1_and_2_hold_whatever_happens(ops in prop::collection::vec((0..7u8, 0..3usize, 0..40usize), 0..300)) {
+        let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
+        let mut asleep = Vec::new();
+        for (op, at, which) in ops {
+            VirtualClock::advance(which as u64 * 100);
+            let queue = &mut queues[at];
+            match op {
+                _ if queue.current.is_none() => _ = queue.pick(),
+                0 => _ = queue.yield_now(),
+                1 => _ = queue.interrupt(),
+                2 => asleep.push(queue.block()),
+                3 => _ = queue.set_priority(which as isize - 20),
+                4 => {
+                    let migrates = queue.current.take().unwrap();
+                    queues[which % 3].wake(&migrates);
+                    queues[at].assert_valid();
+                    queues[at].pick();
+                }
+                5 => {
+                    let task = queue.spawn("new");
+                    if which % 2 == 0 {
+                        queue.scheduler.remove_task(&task);
+                    }
+                }
+                _ => {}
+            }
+            if op == 6 && !asleep.is_empty() {
+                let task = asleep.swap_remove(which % asleep.len());
+                queues[at].wake(&task);
+            }
+            queues.iter_mut().for_each(Bench::assert_valid);
+        }
+    }
+}
+
+#[test]
+fn bound_each_of_n_equal_tasks_runs_again() {
+    for n in 2..12 {
+        let mut bench = Bench::new();
+        let tasks: Vec<_> = (0..n).map(|_| bench.spawn("a hog")).collect();
+        bench.block();
+        let waited = bench.longest_wait(&tasks, 5_000);
+        let bound = n * WAIT_TICKS;
+        assert!(waited <= bound, "{n} tasks: {waited} of {bound} ticks");
+    }
+}
+
+#[test]
+fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
+    bench::hits_main::<Policy>();
+}
