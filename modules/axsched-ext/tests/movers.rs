@@ -18,7 +18,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::{BaseScheduler, CfsScheduler, CfsTask};
+use axsched_ext::{BaseScheduler, CfsScheduler, CfsTask, EevdfScheduler, EevdfTask};
 
 /// A tick, in counts.
 const TICK: u64 = 1000;
@@ -78,6 +78,36 @@ impl Fair for Cfs {
     }
     fn mover_waits(n: u64) -> u64 {
         48 * n
+    }
+}
+
+struct Eevdf;
+
+impl Fair for Eevdf {
+    const HARD: f64 = 2.0;
+    const WITHIN: f64 = 1.15;
+
+    fn beside_few(_: Periods) -> Owed {
+        // Nobody is owed anything for the time that it was away.
+        Owed::Between
+    }
+    type Task = EevdfTask<usize>;
+    type Queue = EevdfScheduler<usize, VirtualClock>;
+
+    fn queue() -> Self::Queue {
+        EevdfScheduler::new()
+    }
+    fn task(id: usize) -> Arc<Self::Task> {
+        Arc::new(EevdfTask::new(id))
+    }
+    fn waits_evenly(n: u64) -> u64 {
+        axsched_ext::eevdf::WAIT_TICKS * n
+    }
+    fn hog_waits(n: u64) -> u64 {
+        axsched_ext::eevdf::WAIT_TICKS * n
+    }
+    fn mover_waits(n: u64) -> u64 {
+        axsched_ext::eevdf::WAIT_TICKS * n
     }
 }
 
@@ -645,4 +675,5 @@ macro_rules! scenes_for {
 
 scenes_for! {
     cfs: Cfs;
+    eevdf: Eevdf;
 }
