@@ -32,7 +32,7 @@ use crate::units::{Counts, TaskKey};
 use entry::OVERRUN_TICK_POINTS;
 use table::Table;
 use turns::{Turn, Turns};
-use watch::{Hit, Watch};
+use watch::Watch;
 
 type Handle<T> = Arc<PbgTask<T>>;
 
@@ -94,8 +94,10 @@ impl<T> Replay<T> {
     #[inline]
     pub fn settle(&mut self, left: i64) {
         let made = (self.granted - left) as u64;
-        self.granted = left;
-        self.yielded(made);
+        if made > 0 {
+            self.granted = left;
+            self.yielded(made);
+        }
     }
 
     /// The running task has spawned `task`. It is ready.
@@ -296,7 +298,7 @@ impl<T> Replay<T> {
         if root.is_some() {
             return root;
         }
-        if !(self.turns.is_due() && !self.fallback.is_empty())
+        if (!self.turns.is_due() || self.fallback.is_empty())
             && let Some(task) = self.ready.pop_first()
         {
             return Some(task);
@@ -403,12 +405,9 @@ impl<T> Replay<T> {
         if self.dropped {
             return false;
         }
-        let hit = Hit {
-            rank: self.running.index(),
-            is_unknown: self.running == Role::UNKNOWN,
-            interval: now - self.since,
-        };
-        let Some(divergence) = self.watch.tick(&self.table.entries, &hit, now) else {
+        let (running, interval) = (self.running, now - self.since);
+        let found = (self.watch).tick(&self.table.entries, running, interval, now);
+        let Some(divergence) = found else {
             return false;
         };
         self.counters.behind.store(true, Relaxed);

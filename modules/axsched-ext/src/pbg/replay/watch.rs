@@ -4,6 +4,7 @@ use core::mem::take;
 
 use super::entry::Entry;
 use crate::pbg::status::{BEHIND_BEYOND, Divergence};
+use crate::pbg::task::Role;
 use crate::units::Counts;
 
 /// The tasks that a tick looks at for rule 11, so that it takes no longer in a large plan.
@@ -17,16 +18,6 @@ pub enum Behind {
     GiveUp,
     /// It is followed, and the status says that it is behind.
     Keep,
-}
-
-/// Who a tick hits, for the watch.
-pub struct Hit {
-    /// Its rank, if the plan has one for it.
-    pub rank: Option<usize>,
-    /// Whether it is the program's, but not in the plan.
-    pub is_unknown: bool,
-    /// How long it has run since it was charged last.
-    pub interval: Counts,
 }
 
 /// A round over all tasks, some of them at each tick.
@@ -73,10 +64,16 @@ impl Watch {
         self.unknown += interval;
     }
 
-    /// A tick comes. If it is the first that finds the replay behind: how the task diverges
-    /// that is the latest.
+    /// A tick hits `running`, which has run for `interval` since it was charged last. If it is
+    /// the first tick that finds the replay behind: how the task diverges that is the latest.
     #[inline]
-    pub fn tick(&mut self, entries: &[Entry], hit: &Hit, now: Counts) -> Option<Divergence> {
+    pub fn tick(
+        &mut self,
+        entries: &[Entry],
+        running: Role,
+        interval: Counts,
+        now: Counts,
+    ) -> Option<Divergence> {
         if self.found_behind {
             return None;
         }
@@ -87,13 +84,13 @@ impl Watch {
         }
         let first = self.next as usize;
         let end = entries.len().min(first + LOOKS_A_TICK);
-        for (rank, entry) in (first..).zip(&entries[first..end]) {
+        for (rank, entry) in (first as u32..).zip(&entries[first..end]) {
             if entry.has_come() {
-                let interval = (hit.rank == Some(rank)).then_some(hit.interval);
+                let interval = (running == Role::of(rank)).then_some(interval);
                 let late = entry.late(now, interval);
                 self.late += late;
                 self.surplus += entry.surplus(interval);
-                self.latest = self.latest.max((late, rank as u32));
+                self.latest = self.latest.max((late, rank));
             }
         }
         self.next = end as u32;
@@ -104,8 +101,8 @@ impl Watch {
         let (late, (_, latest)) = (take(&mut self.late), take(&mut self.latest));
         // What the measured run did not have would have made all that are there late, too.
         let mut new = take(&mut self.surplus).saturating_add(self.unknown);
-        if hit.is_unknown {
-            new += hit.interval;
+        if running == Role::UNKNOWN {
+            new += interval;
         }
         // And a sleep lasts until a tick, in whatever order they run.
         let each = new.saturating_add(self.tick);
