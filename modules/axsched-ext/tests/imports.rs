@@ -17,17 +17,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// Imports that close a circle and are left alone, each with its reason.
-const KNOWN: [(&str, &str, &str); 4] = [
-    (
-        "apps/sched-tests/common/src/platform/host.rs",
-        "apps/sched-tests/common/src/results/account.rs",
-        "what a platform meters is a part of the results, and in which time it runs another",
-    ),
-    (
-        "apps/sched-tests/common/src/results/account.rs",
-        "apps/sched-tests/common/src/results.rs",
-        RESULTS,
-    ),
+const KNOWN: [(&str, &str, &str); 2] = [
     (
         "apps/sched-tests/common/src/results/table.rs",
         "apps/sched-tests/common/src/results.rs",

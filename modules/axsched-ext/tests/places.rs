@@ -11,7 +11,7 @@ const PAGE: &str = "docs/new-policy.md";
 const FIRST_POLICY: &str = "modules/axsched-ext/src/pace.rs";
 
 /// Files that name some policies for what they are, of which a new one need be none.
-const NO_LISTS: [(&str, &str); 5] = [
+const NO_LISTS: [(&str, &str); 7] = [
     (
         "modules/axsched-ext/tests/model.rs",
         "what the model is held against",
@@ -20,6 +20,11 @@ const NO_LISTS: [(&str, &str); 5] = [
         "modules/axsched-ext/tests/places.rs",
         "what a list looks like",
     ),
+    (
+        "tests/system/src/cases/refusals.rs",
+        "calls that mean something else",
+    ),
+    ("tools/schedlab/src/cost/gate.rs", "figures of made-up rows"),
     (
         "tools/schedlab/src/compare/draw.rs",
         "a chart of made-up rows",
