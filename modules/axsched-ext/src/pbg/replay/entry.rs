@@ -199,6 +199,7 @@ impl Entry {
     }
 
     /// The same, whatever has been done.
+    #[inline]
     const fn remains_beyond(&self, interval: Counts) -> Counts {
         let burst = remains_of(self.burst, self.done.saturating_add(interval));
         let rest = remains_of(self.run, self.used.saturating_add(interval));
@@ -245,6 +246,7 @@ impl Entry {
     }
 
     /// The yields that it may make in all (rule 8).
+    #[inline]
     const fn may_yield(&self) -> u64 {
         self.most_yields
             .saturating_mul(OVERRUN_FACTOR)
@@ -252,15 +254,18 @@ impl Entry {
     }
 
     /// Whether it has been spawned.
+    #[inline]
     pub const fn has_come(&self) -> bool {
         self.taken
     }
 
+    #[inline]
     pub const fn born(&self) -> Counts {
         self.born
     }
 
     /// What it has used beyond its record, with the interval that it is in.
+    #[inline]
     pub fn surplus(&self, interval: Option<Counts>) -> Counts {
         let used = self.used.saturating_add(interval.unwrap_or(Counts::ZERO));
         Counts(used.0.saturating_sub(self.run.0))
@@ -270,6 +275,7 @@ impl Entry {
     /// by how much it adds to what all tasks have lived, less what they had lived by then in
     /// the measured run. `interval` is what it has run for since it was charged last, if it
     /// has the CPU.
+    #[inline]
     pub fn late(&self, now: Counts, interval: Option<Counts>) -> i128 {
         let age = now - self.born;
         let lived = if self.ready || interval.is_some() {

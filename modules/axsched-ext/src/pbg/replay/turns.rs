@@ -84,6 +84,7 @@ impl Turns {
 
     /// A tick hit a planned task; `waiting` is whether somebody is in the fallback
     /// queue. Whether the turn of that queue has come.
+    #[inline]
     pub const fn tick_planned(&mut self, waiting: bool) -> bool {
         self.root_may = true;
         self.root_ran = false;
@@ -101,6 +102,7 @@ impl Turns {
     /// A tick hit a task outside the plan while a planned one is ready. It gives
     /// way, unless its turn begins with this tick: a planned task that blocks
     /// before every tick must not take the ticks' worth from it (rule 7).
+    #[inline]
     pub const fn tick_outside(&mut self) -> Turn {
         self.root_ran = false;
         let root_runs = take_bool(&mut self.root_runs);
