@@ -40,7 +40,7 @@ pub fn text(before: &[Before], after: &Figures) -> String {
             .map(|row| (row.0.as_str(), row))
             .collect();
         if pairs.is_empty()
-            && let (Some(first), Some(second)) = (of_arch().last(), rows.last())
+            && let (Some(first), Some(second)) = (of_arch().next_back(), rows.last())
         {
             pairs.push((&first.scheduler, second));
         }

@@ -115,7 +115,7 @@ pub fn pbg_line(setting: &Setting, report: &Report) -> PbgLine {
         behind: status.behind,
         turnaround_permille: status.turnaround_permille,
         first: status.first.map(|first| Divergence {
-            why: first.why.name().into(),
+            why: first.cause.name().into(),
             task: first.task.to_string(),
             expected: first.expected,
             found: first.found,
@@ -165,7 +165,7 @@ mod tests {
         let line = |fate| pbg_line(&SETTING, &Report { from: "disk", fate }).to_line();
         let head = r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","#;
         let first = pbg::Divergence {
-            why: pbg::Why::Run,
+            cause: pbg::Cause::Run,
             task: TaskKey::ROOT.child(0),
             expected: 10,
             found: 21,
