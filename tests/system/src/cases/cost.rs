@@ -17,10 +17,11 @@ pub fn cases(project: &Project) -> Vec<Case> {
             let name =
                 format!("qemu: a replayed yield without preemption, {arch}, 3/4 of stock FIFO");
             let on = arch.clone();
-            case(name, move |context| cheap_yields(context, &on)).builds(arch)
+            case(name, move |context| cheap_yields(context, &on)).boots("cost", arch)
         })
         .collect();
-    let here = |name: String, check: fn(&Context) -> Result<()>| case(name, check).builds(ANY_ARCH);
+    let here =
+        |name: String, check: fn(&Context) -> Result<()>| case(name, check).boots("cost", ANY_ARCH);
     cases.extend([
         here("qemu: make cost, sched_pbg".into(), cost_table),
         here(
