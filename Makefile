@@ -82,7 +82,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun test test-list mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun test test-list soak mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -93,7 +93,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test test-list mutants clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun new test test-list soak mutants clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -136,6 +136,10 @@ test:
 
 test-list:
 	$(Q)$(TESTS) --list $(call quoted,$(T))
+
+soak:
+	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) test $(WHERE) --profile soak --package axsched-ext \
+	    --test policies -- --ignored --nocapture $(call quoted,$(T))
 
 mutants:
 	$(Q)$(HOST_ENV) MINUTES='$(MINUTES)' scripts/mutants.sh '$(T)'
@@ -223,6 +227,7 @@ Targets
   test      all tests: library, make itself, QEMU; T=word runs some of them,
               JOBS=n so many at a time
   test-list the names of the tests; T=word those that have it in their name
+  soak      every policy in the model for over a million dispatches; T=word one
   mutants   break the policies line by line and see whether a test notices;
               T=word some of them; MINUTES=60 the limit, then go on later
   clippy    lint, warnings are errors         fmt   format the sources

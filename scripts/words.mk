@@ -46,7 +46,7 @@ VARIABLES := A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS 
     COST_OUT PHASES GATE UPDATE BASE HEAD WAITS WAITS_OUT SELFTEST SCHED_YIELDS SCHED_WAITS
 GOALS := help setup new build run justrun matrix compare profile gantt cost cost-gate ab \
     experiment-cost experiment-turnaround experiment-waits docs-tables docs-check test test-list \
-    mutants clippy fmt doc audit clean prepush lab-list lab-tools lab-variables
+    soak mutants clippy fmt doc audit clean prepush lab-list lab-tools lab-variables
 
 # What make itself knows, and sets by its own options.
 MAKES_OWN := SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES MAKELEVEL CURDIR -%

@@ -42,6 +42,12 @@ macro_rules! policies {
                 }
 
                 #[test]
+                #[ignore = "slow without optimisation: make soak"]
+                fn conforms_over_a_million_dispatches() {
+                    crate::soaks(&promises(), made, $task::new);
+                }
+
+                #[test]
                 fn preempts_when_its_rules_say_so() {
                     assert_eq!(crate::turns(made, $task::new), TURNS);
                 }
@@ -90,6 +96,26 @@ fn conforms<S, W>(
     let enough = coverage.tasks > 2_000 && coverage.yields > 6_000 && coverage.wake_spins > 0;
     assert!(enough, "{coverage:?}");
     assert_eq!(coverage.preemptions > 200, preempts, "{coverage:?}");
+}
+
+/// The same with other programs, and many more of them.
+fn soaks<S, W>(
+    promises: &Promises,
+    made: impl FnMut(usize) -> S,
+    wrap: impl FnMut(ModelTask) -> W,
+) where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    let promises = Promises {
+        on_time: VirtualClock::set,
+        random_programs: 2_500,
+        seed: promises.seed + 1,
+        ..promises.clone()
+    };
+    let coverage = check(&promises, made, wrap).unwrap();
+    println!("{coverage:?}");
+    assert!(coverage.dispatches > 1_000_000, "{coverage:?}");
 }
 
 /// A random program on a random machine, under the promised bound on waiting.
