@@ -99,11 +99,8 @@ fn conforms<S, W>(
 }
 
 /// The same with other programs, and many more of them.
-fn soaks<S, W>(
-    promises: &Promises,
-    made: impl FnMut(usize) -> S,
-    wrap: impl FnMut(ModelTask) -> W,
-) where
+fn soaks<S, W>(promises: &Promises, made: impl FnMut(usize) -> S, wrap: impl FnMut(ModelTask) -> W)
+where
     S: BaseScheduler<SchedItem = Arc<W>>,
     W: Deref<Target = ModelTask>,
 {

@@ -81,7 +81,7 @@ fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<(
         .start(&out)?;
     let said = || String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).into_owned();
     let has_booted = || said().lines().any(|line| line.starts_with("smp = "));
-    let has_booted = wait_for(Duration::from_secs(30), has_booted);
+    let has_booted = wait_for(Duration::from_secs(90), has_booted);
     context.say(said());
     ensure!(has_booted, "the guest has not booted");
     ensure!(
