@@ -214,6 +214,6 @@ pub mod tests {
         let neither = line("rr", "run", 4, 1.0).replace("instructions_per_yield", "other");
         assert!(refused(&[neither]).starts_with("expected the cost of a yield, found `{"));
         let half = line("rr", "run", 4, 1.0).replace("\"tasks\":4,", "");
-        assert!(refused(&[half]).contains("missing field `tasks`"));
+        assert!(refused(&[half]).contains("SCHED-COST lacks `tasks`"));
     }
 }
