@@ -25,8 +25,8 @@
 //! | nothing ready | `pick_next_task` returns `None`, the idle task runs |
 //! | timer tick | `task_tick(current)`, never for the idle task |
 //!
-//! [`event`](crate::event) turns this into typed events, once, for every
-//! policy. `main` and migration helpers become current without ever being
+//! [`event`](crate::event) turns this into typed events, for every policy
+//! but PBG, which asks there only who runs. `main` and migration helpers become current without ever being
 //! picked. The first `add_task` on every queue is the `gc` task. In this version
 //! of `axtask` every waker passes `resched` as false.
 

@@ -1,4 +1,4 @@
-//! The one place that turns the trait's calls into typed events.
+//! What turns the trait's calls into typed events.
 //!
 //! [`BaseScheduler`] has four verbs for eight things that happen (see its
 //! table). What a `put_prev_task` means, and that a task has blocked or exited
@@ -130,7 +130,8 @@ pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;
 /// address before the new task can come back. (A task that migrates away leaves
 /// without a pick; until its helper's pick its address stands, and a task that
 /// came here at that address would count as having yielded. That is possible
-/// with several CPUs only, and harmless to the policies that look.)
+/// with several CPUs only, and harmless to the policies that look. PBG looks, too, and would
+/// not bear it: it neither measures nor replays with more than one.)
 pub(crate) struct Running {
     /// Null while idle and before the first pick, and where it was forgotten.
     address: *const (),

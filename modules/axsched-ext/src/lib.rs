@@ -7,7 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`base`] | [`BaseScheduler`], and the contract as `axtask` really uses it |
-//! | [`event`] | the one place that turns the trait's calls into typed events |
+//! | [`event`] | what turns the trait's calls into typed events |
 //! | [`fifo`], [`rr`], and the others of the [list](selected) | one policy per file: numbered rules, state, code, tests |
 //! | [`pbg`] | recording, the profile, the plan, and following it |
 //! | [`syscall`] | start measuring, end measuring, start PBG: for Rust and C |

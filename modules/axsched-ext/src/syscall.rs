@@ -30,7 +30,7 @@
 //! | [`Error::BadLabel`] | −84 `EILSEQ` | a label is empty, longer than 32 bytes, not UTF-8, or has control characters |
 //!
 //! End a measurement from the root, when the program's tasks have ended: the last
-//! burst of each counts as ended by its exit.
+//! run interval of each counts as ended by its exit.
 //!
 //! A profile can be kept for the next boot: [`Control`](crate::pbg::Control)`::profile`
 //! gives it as data and `load` takes one over in place of a measurement.

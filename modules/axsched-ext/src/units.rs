@@ -71,8 +71,8 @@ impl TaskKey {
         Self(mix(self.0.wrapping_add(step)))
     }
 
-    /// The key of the task that is called `label`, whoever spawned it, as its
-    /// how-many-th child.
+    /// The key of the task that is called `label`, whoever spawned it and after how many
+    /// others.
     ///
     /// FNV-1a over the bytes (Fowler, Noll and Vo), then the mix of [`child`](Self::child):
     /// FNV alone leaves the top bits of short names nearly alike. Cost: a

@@ -65,16 +65,15 @@
 //!     more than 1/[`BEHIND_BEYOND`] of all measured turnaround together and a tick for each
 //!     task of the plan, the replay is behind, and the plan is dropped at that tick: all that
 //!     are ready go to the fallback queue, first those that are late, as they came, and
-//!     then the others, by rank. Not counted are [`LATE_BY_ITSELF`] times what a late task has used beyond its record, and,
-//!     for each task of the plan, what all have used beyond their record and unknown
-//!     tasks at all. The plan stays if the call that started it says so ([`Behind`]), or if
+//!     then the others, by rank. Not counted are [`LATE_BY_ITSELF`] times what a late task
+//!     has used beyond its record, and, for each task of the plan, what all have used beyond
+//!     their record and unknown tasks at all. The plan stays if the call that started it says so ([`Behind`]), or if
 //!     the user has set priorities or latest times. After the last task's end the status
 //!     tells, with nothing left out, whether the replay was slower.
 //!
-//! **Cost.** Measuring adds to a switch one counter read and six memory
-//! accesses. Following the plan, a
-//! yield that keeps the CPU moves one pointer aside and back and counts; other picks
-//! are a find-first-set over two words, and a return to the ready set is a binary
+//! **Cost.** Measuring adds to a switch one counter read and six memory accesses.
+//! Following the plan, a yield that keeps the CPU moves one pointer aside and back and
+//! counts; other picks are a find-first-set over two words, and a return to the ready set is a binary
 //! search in the task's band and, among those who stand at the same place, a walk past
 //! 64 at most. The counter is read only when the CPU may change hands. Once, when
 //! a command is taken, every ready task is looked at, and every place of the plan; once,
@@ -83,7 +82,6 @@
 //!
 //! **Limits.** One CPU ([`syscall`](crate::syscall)). Ticks and preemption
 //! (`axtask/preempt`) are needed for rules 7 to 11.
-
 //!
 //! # Map
 //!
@@ -91,9 +89,9 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `error`, `status`, `counters`, `cell` | why a call is refused; what PBG says of itself; what it counts; numbers with one writer |
+//! | `error`, `status`, `counters` | why a call is refused; what PBG says of itself; what it counts |
 //! | [`stored`] | the profile, as data and as bytes |
-//! | `record`, `recorder` | what a task did, and the table of that |
+//! | `cell`, `record`, `recorder` | numbers with one writer; what a task did, and the table of that |
 //! | `task` | what a task carries with it |
 //! | [`plan`] | the order of tasks that is made of a profile |
 //! | `ready` | who is ready by the plan |

@@ -3,7 +3,7 @@
 //!
 //! All that the scheduler keeps for itself is how often the running task may still yield and
 //! go on at once: it [grants](Replay::granted) that, and is told what is left of it
-//! ([`Replay::settle`]) before anything else.
+//! ([`Replay::settle`]) before anything else but a removal.
 
 mod entry;
 mod table;

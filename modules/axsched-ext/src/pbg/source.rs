@@ -36,8 +36,8 @@ std::thread_local! {
 
 #[cfg(feature = "std")]
 impl PerThread {
-    /// A new control for this thread, for good. Schedulers of before follow it, too,
-    /// which only those may that are empty: their plan is the old one's.
+    /// A new control for this thread, for good. Schedulers that were used before must not be
+    /// used any more: their plan is the old one's.
     pub fn renew() -> &'static Control {
         let control = Box::leak(Box::default());
         OF_THREAD.set(Some(control));

@@ -24,8 +24,8 @@ pub struct Turns {
     plan_ticks: u32,
     /// The fallback queue's turn has come (rule 7).
     due: bool,
-    /// The running task, which is outside the plan, has its turn of a whole tick: at
-    /// the how-many-th tick from now it ends. 0 is no turn.
+    /// The running task, which is outside the plan, has its turn of a whole tick: after
+    /// so many ticks more it ends. 0 is no turn.
     left: u8,
     /// The root has the CPU, as it woke and went first (rule 9).
     root_runs: bool,

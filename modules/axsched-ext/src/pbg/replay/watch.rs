@@ -16,7 +16,8 @@ pub enum Behind {
     /// It is dropped, and the fallback policy goes on.
     #[default]
     GiveUp,
-    /// It is followed, and the status says that it is behind.
+    /// It is not dropped for that, and the status says that it is behind. Rule 10 may
+    /// still drop it.
     Keep,
 }
 
