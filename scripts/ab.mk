@@ -33,7 +33,7 @@ ifneq ($(filter ab,$(MAKECMDGOALS)),)
     endif
   endif
   # $(call commit,NAME): its hash, or an error; two hashes are a range
-  hashes = $(shell git rev-parse --verify --quiet $(call quoted,$($(1))^{commit}))
+  hashes = $(shell git rev-parse --verify --quiet $(call quoted,$($(1))^{commit}) 2>/dev/null)
   one-word = $(if $(filter 1,$(words $(1))),$(1))
   commit = $(if $($(1)),$(or $(call one-word,$(call hashes,$(1))),$(error $(1)=$($(1)): no such commit; allowed is one that git log shows)))
   BASE_HASH := $(call commit,BASE)

@@ -23,9 +23,11 @@ if [[ ! -d $clone ]]; then
     if [[ -d target/tools ]]; then cp -a target/tools "$clone.new/target/"; fi
     mv "$clone.new" "$clone"
 fi
-if [[ ! -d $clone/$2 ]]; then
+# Copied each time: it may have been edited since.
+if ! git -C "$clone" cat-file -e "$1:$2" 2>/dev/null; then
     echo "ab: $1 has no $2: that of this tree is taken" >&2
     mkdir -p "$clone/${2%/*}"
+    rm -rf "${clone:?}/$2"
     cp -r "$2" "$clone/$2"
 fi
 echo "$clone"

@@ -100,6 +100,6 @@ experiment-turnaround:
 # folder of its own: what was not finished goes on where it was.
 experiment-waits:
 	$(Q)for n in $(WAITS_LIST); do \
-	    SCHED_WAITS=$$n $(SCHEDLAB) matrix $(strip $(WAITS_CELLS)) --results $(WAITS_LAB)$$n $(LAB); \
+	    export SCHED_WAITS=$$n; $(SCHEDLAB) matrix $(strip $(WAITS_CELLS)) --results $(WAITS_LAB)$$n $(LAB); \
 	done
 	$(Q)$(SCHEDLAB) waits --arch $(ARCH) --out '$(WAITS_OUT)' $(WAITS_LIST:%=$(WAITS_LAB)%)

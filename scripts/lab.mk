@@ -53,7 +53,7 @@ LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURE
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
 # Whatever the cells measure, it is not the profile that the user has kept.
 # The first time it is built, and a person is told why nothing happens for a while.
-TELL_BUILD = $(if $(wildcard target/tool/schedlab),,echo 'make: building tools/schedlab, this once: about a minute on two cores' >&2;)
+TELL_BUILD = $(if $(wildcard target/tool/schedlab),,echo 'make: building tools/schedlab, this once: about a minute on two cores' >&2 &&)
 SCHEDLAB = $(TELL_BUILD) PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run $(WHERE) --quiet --profile tool --package schedlab --
 
 # All cells are built and booted in make's own way otherwise.

@@ -18,9 +18,9 @@
 //!  7. A task that leaves keeps its lag, for however long and whatever queue it comes back
 //!     to: at most [`SLICE_TICKS`] of what it is owed and [`LAG_TICKS`] of what it owes, in
 //!     ticks of its own weight. It comes back with a new request.
-//!  8. A task that yields gives up the rest of its request: its vruntime is raised to the
-//!     deadline, and what it gave up counts as service (rule 1). It sits out one pick if
-//!     anybody else is ready.
+//!  8. A task that yields while anybody else is ready gives up the rest of its request: its
+//!     vruntime is raised to the deadline, and what it gave up counts as service (rule 1).
+//!     It sits out one pick.
 //!  9. A preempted task keeps its vruntime and what is left of its request.
 //! 10. `set_priority` takes nice values from −20 to 19. The time until then is charged by
 //!     the old weight; the lag and what is left of the request stay what they are in time
@@ -29,15 +29,17 @@
 //! After Stoica and Abdel-Wahab (1995), and what Linux 6.6 made of it: requests of one
 //! size, and rule 5, its `RUN_TO_PARITY` (there a wake ends the turn of a task that is not
 //! eligible any more; here no wake does). Linux's virtual time is the average of all
-//! vruntimes, which goes back when somebody joins or leaves with a lag. Rule 1 is that of
-//! WF2Q+ (Bennett and Zhang, 1997), which does not: whoever waits is overtaken by those
-//! before its deadline, and the time of these passes. Rule 8 is that of later Linux (2025). Two
-//! limits in rule 7 in place of Linux's one: with no more credit than a request, who comes
-//! has no deadline before the virtual time, so no rule like CFS's 11 is needed against
-//! movers.
+//! vruntimes, which goes back when somebody comes who is owed or leaves who owes. Rule 1
+//! has the slope of generalised processor sharing and the step to the first of WF2Q+
+//! (Bennett and Zhang, 1997), and does not go back: whoever waits is overtaken by those
+//! before its deadline, and the time of these passes. Rule 8 is that of later Linux (2025),
+//! which takes only from a task that is eligible. Two limits in rule 7 in place of Linux's
+//! one: with no more credit than a request, who comes has no deadline before the virtual
+//! time, so no rule like CFS's 11 is needed against movers.
 //!
 //! **Bounds.** Below, all weights are equal, and n counts the tasks, sleepers and movers
-//! too, that are on the queue at any time while somebody waits there.
+//! too, that are on the queue at any time while somebody waits there. Ticks in which
+//! preemption is forbidden come on top.
 //!
 //! - Each runs again after at most [`WAIT_TICKS`] × n ticks, on one queue and on several,
 //!   whatever their loads. Who waits has its deadline [`LAG_TICKS`] + [`SLICE_TICKS`] after
@@ -227,7 +229,8 @@ impl<T, C: Clock> Eevdf<T, C> {
         let not_waiting = running.into_iter().chain(also);
         let first = not_waiting.chain(self.waiting.first_key()).min();
         let first = first.filter(|_| self.eligible.is_empty());
-        let first = first.unwrap_or(self.now);
+        // A task that has just migrated is still `running` here, by another queue's time.
+        let first = first.map_or(self.now, |first| first.max(self.now));
         let within = first..=first.later(1 << 62);
         self.now = self.time.moves(self.bursts.id(), now, uncharged, within).to;
     }
@@ -281,7 +284,9 @@ impl<T, C: Clock> Eevdf<T, C> {
                 self.limited(lag, state)
             });
         }
-        self.join(task, lag, now);
+        // In ticks of the queue that it left, which may have been longer.
+        let request = self.ticks(SLICE_TICKS, state.nice()) as i64;
+        self.join(task, lag.min(request), now);
     }
 
     #[inline]
@@ -321,6 +326,9 @@ impl<T, C: Clock> Eevdf<T, C> {
     fn take(&mut self, task: &Arc<EevdfTask<T>>) -> Option<Arc<EevdfTask<T>>> {
         if self.yielder.holds(task) {
             return self.yielder.take();
+        }
+        if !task.state().is_queued() {
+            return None;
         }
         let eligible = self.eligible.remove(task);
         eligible.or_else(|| self.waiting.remove(task))
@@ -393,7 +401,11 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
         let state = state(&task);
         self.charge(state, burst);
         if why == Return::Yielded {
-            self.give_up(state);
+            if self.is_anybody_ready() {
+                self.give_up(state);
+            } else {
+                self.next_request(state);
+            }
             self.yielder.put(task);
         } else {
             self.next_request(state);

@@ -42,15 +42,15 @@ trait Fair {
     /// What is owed to sleepers that want half a CPU each, beside one or two hogs.
     fn beside_few(periods: Periods) -> Owed;
 
-    /// How long somebody waits at least, in ticks for each task of the queue, in the
-    /// worst of those scenes: else they would show little.
-    const HARD: f64;
+    /// The longest wait in those scenes, in ticks for each task of the queue, as the docs
+    /// have it.
+    const LONGEST: f64;
 }
 
 struct Cfs;
 
 impl Fair for Cfs {
-    const HARD: f64 = 4.0;
+    const LONGEST: f64 = 8.5;
     const WITHIN: f64 = 1.1;
 
     fn beside_few(periods: Periods) -> Owed {
@@ -84,7 +84,7 @@ impl Fair for Cfs {
 struct Eevdf;
 
 impl Fair for Eevdf {
-    const HARD: f64 = 2.0;
+    const LONGEST: f64 = 2.3;
     const WITHIN: f64 = 1.15;
 
     fn beside_few(_: Periods) -> Owed {
@@ -569,7 +569,10 @@ fn lopsided_loads<P: Fair>() {
         }
     }
     println!("the longest wait is {worst:.1} ticks for each task of the queue");
-    assert!(worst > P::HARD, "these scenes are too easy: {worst}");
+    assert!(
+        (worst - P::LONGEST).abs() < 0.05,
+        "no more what is published: {worst}"
+    );
 }
 
 /// A hog on one of two queues, beside movers that do not block there: they wake on it in

@@ -94,12 +94,12 @@ impl Results {
         self.refused_first(from, why).map(drop)
     }
 
-    /// One profile was refused, for this reason, and another one was followed.
+    /// One profile was refused, for this reason, and after it another one was followed.
     pub fn refused_and_replaced(&self, from: &str, why: &str) -> Result<()> {
         self.refused_first(from, why)?;
         ensure!(
-            self.pbg.len() == 2,
-            "expected two SCHED-PBG lines, found {:?}",
+            matches!(&self.pbg[..], [PbgLine::Refused(_), PbgLine::Followed(_)]),
+            "expected one that was refused and one that was followed, found {:?}",
             self.pbg
         );
         Ok(())

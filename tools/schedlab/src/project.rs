@@ -62,7 +62,17 @@ impl Project {
             make: args.make.clone(),
             variables: Vec::new(),
         };
-        let variables = project.ask("lab-variables")?;
+        let variables = project.ask("lab-variables").or_else(|error| {
+            // A commit from before there was that goal: the names of the caller's tree will do.
+            let caller = Self {
+                root: ".".into(),
+                ..project.clone()
+            };
+            match args.project {
+                Some(_) => caller.ask("lab-variables"),
+                None => Err(error),
+            }
+        })?;
         project.variables = variables.split_whitespace().map(str::to_owned).collect();
         Ok(project)
     }

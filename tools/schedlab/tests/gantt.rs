@@ -84,8 +84,8 @@ fn the_phases_of_all_files_are_drawn() {
     assert!(end.out.contains("2 panels"), "{end:?}");
     assert!(lab.exists("charts/a.png"));
     let svg = lab.read("charts/a.svg");
-    assert!(svg.contains("RR: in turn (rr)") && svg.contains("\npbg, replay\n"));
-    assert!(!svg.contains("pbg, measure"));
+    assert!(svg.contains("RR: in turn (rr)") && svg.contains("\npbg, following its plan\n"));
+    assert!(!svg.contains("pbg, measuring"));
     let (lab, _) = gantt(&files, "charts/a.svg");
     let again = lab.read("charts/a.svg");
     assert_eq!(svg, again, "the same chart each time");

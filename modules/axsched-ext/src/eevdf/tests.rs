@@ -118,6 +118,28 @@ fn rule_1_virtual_time_never_decreases() {
     }
 }
 
+/// The helper's exit wakes `gc` before the old queue has seen that the task has left.
+#[test]
+fn rule_1_a_task_that_has_gone_to_a_queue_far_behind_takes_no_time_along() {
+    let mut old = Bench::new();
+    let moves = ["moves", "stays"].map(|name| old.spawn(name))[0].clone();
+    old.block();
+    old.shares(20);
+    old.tick_while("moves");
+    old.tick_until("moves");
+    assert!(old.scheduler.policy().eligible.is_empty(), "stays is ahead");
+    let before = old.time();
+    let behind = before.0.wrapping_sub(3 << 61);
+    let mut new = Bench::with(Adapter::with_policy(policy_at([1 << 62, 1 << 63, behind])));
+    old.current = None;
+    new.wake(&moves);
+    assert!(state(&moves).vruntime() < before);
+    old.spawn("gc");
+    assert!(old.time() >= before);
+    old.pick();
+    old.assert_valid();
+}
+
 #[test]
 fn rule_2_vruntime_is_weighted_time_on_the_cpu() {
     let mut bench = Bench::running(&["a"]);
@@ -146,12 +168,22 @@ fn rule_2_shares_follow_the_weights() {
     }
 }
 
+/// A queue whose virtual time has gone through these: it begins at 0, and each step is less
+/// than half of the line.
+fn policy_at(times: impl IntoIterator<Item = u64>) -> Policy {
+    let mut policy = <Policy as crate::event::Policy>::NEW;
+    for now in times {
+        policy.now = Key(now);
+        policy.move_time(VirtualClock::now(), Counts::ZERO, None);
+    }
+    policy
+}
+
 #[test]
 fn rule_2_vruntime_may_wrap() {
-    let mut policy = <Policy as crate::event::Policy>::NEW;
-    policy.now = Key(u64::MAX - 3 * TICK * ONE);
+    let policy = policy_at([1 << 62, 1 << 63, 3 << 62, u64::MAX - 3 * TICK * ONE]);
     let mut bench = Bench::with(Adapter::with_policy(policy));
-    // The queue's virtual time goes there with its first task.
+    assert!(bench.time().0 > 3 << 62, "not yet");
     let _both = ["a", "b"].map(|name| bench.spawn(name));
     bench.block();
     let had = bench.shares(1000);
@@ -450,6 +482,19 @@ fn rule_8_a_yield_gives_up_the_rest_of_the_request() {
         );
         bench.tick();
     }
+}
+
+#[test]
+fn rule_8_a_yield_alone_gives_up_nothing() {
+    let mut bench = Bench::running(&["alone"]);
+    let alone = bench.current.clone().unwrap();
+    let (vruntime, _) = state_of(&alone);
+    for _ in 0..3 {
+        bench.run(100);
+        assert_eq!(bench.yield_now(), "alone");
+    }
+    assert_eq!(state_of(&alone).0, vruntime.later(300 * ONE));
+    assert_eq!(bench.lag(&alone), 0);
 }
 
 #[test]

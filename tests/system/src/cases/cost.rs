@@ -70,7 +70,14 @@ fn gate(context: &Context) -> Result<()> {
 
 /// The gate can fail: FIFO's yield costs an instruction more than a copy of the figures says.
 fn gate_is_red(context: &Context) -> Result<()> {
-    let text = fs::read_to_string("docs/results/cost-gate.csv")?;
+    // Figures of this compiler, whatever the committed ones are of.
+    let copy = context.file("gate.csv")?;
+    fs::copy("docs/results/cost-gate.csv", &copy)?;
+    context
+        .make(["cost-gate", "FEATURES=sched_fifo", "UPDATE=y"])
+        .args([format!("ARCH={ANY_ARCH}"), format!("GATE={copy}")])
+        .text()?;
+    let text = fs::read_to_string(&copy)?;
     let row = format!("sched_fifo,{ANY_ARCH},256,");
     let less = |line: &str| -> Result<String> {
         let mut fields: Vec<_> = line.split(',').map(str::to_owned).collect();
@@ -79,7 +86,6 @@ fn gate_is_red(context: &Context) -> Result<()> {
         }
         Ok(fields.join(",") + "\n")
     };
-    let copy = context.file("gate.csv")?;
     fs::write(&copy, text.lines().map(less).collect::<Result<String>>()?)?;
     let said = context
         .make(["cost-gate", "FEATURES=sched_fifo"])

@@ -66,7 +66,7 @@ const VARIABLES: [&str; 22] = [
     "JOBS",
 ];
 
-const GOALS: [&str; 25] = [
+const GOALS: [&str; 27] = [
     "setup",
     "build",
     "run",
@@ -86,6 +86,8 @@ const GOALS: [&str; 25] = [
     "test",
     "test-list",
     "mutants",
+    "soak",
+    "audit",
     "clippy",
     "fmt",
     "doc",

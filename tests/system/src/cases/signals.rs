@@ -81,7 +81,9 @@ fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<(
         .start(&out)?;
     let said = || String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).into_owned();
     let has_booted = || said().lines().any(|line| line.starts_with("smp = "));
-    let has_booted = wait_for(Duration::from_secs(90), has_booted);
+    let mut is_over = || make.has_ended().is_ok_and(|ended| ended);
+    wait_for(Duration::from_secs(90), || has_booted() || is_over());
+    let has_booted = has_booted();
     context.say(said());
     ensure!(has_booted, "the guest has not booted");
     ensure!(
@@ -134,7 +136,9 @@ fn killed(context: &Context) -> Result<()> {
                 .iter()
                 .any(|begin| line.starts_with(begin))
         };
-        wait_for(Duration::from_secs(60), || console().lines().any(begun));
+        wait_for(Duration::from_secs(60), || {
+            console().lines().any(begun) || make.has_ended().is_ok_and(|ended| ended)
+        });
         thread::sleep(Duration::from_millis(some_number()? % 500));
         make.signal_group(Signal::SIGKILL)?;
         make.wait()?;

@@ -22,8 +22,9 @@ use nix::{
     unistd::Pid,
 };
 
-/// For QEMU's runner to end in good order; it allows QEMU one second itself.
-const GRACE: Duration = Duration::from_secs(4);
+/// For QEMU's runner to end in good order, which allows QEMU one second itself; and for the
+/// lab, which allows its own children four.
+const GRACE: Duration = Duration::from_secs(8);
 
 /// How often somebody looks whether a limit has passed.
 const TICK: Duration = Duration::from_millis(100);

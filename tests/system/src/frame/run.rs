@@ -87,7 +87,13 @@ fn outcome(case: &Case, project: &Project, children: &Children, log: &Path) -> O
         }
         None
     };
-    checked(&Context::new(project, children, log).ok()?)
+    match Context::new(project, children, log) {
+        Ok(context) => checked(&context),
+        Err(error) => {
+            eprintln!("{}: {error:#}", log.display());
+            None
+        }
+    }
 }
 
 /// The cases that nobody has taken, and those that somebody has.

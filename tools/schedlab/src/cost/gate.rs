@@ -48,7 +48,8 @@ fn name(policy: &str) -> &str {
 }
 
 /// The stock policy that a policy is held against: the one that preempts like it. The
-/// stock policies are held against each other.
+/// stock policies are held against each other, for people to see: with another compiler one
+/// of the two has grown, and nobody here could mend it.
 fn stock_of(policy: &str) -> &'static str {
     let preempts = !(policy.ends_with("fifo") || policy.ends_with("coop"));
     match (policy, preempts) {
@@ -431,9 +432,12 @@ pub fn says(all: &[Judged], path: &Path) -> Says {
         count(all.len(), "figure"),
         number(Change::AsBefore),
     );
+    let is_ours = |judged: &&Judged| {
+        judged.rule == Rule::SameCompiler || !judged.policy.starts_with("stock_")
+    };
     Says {
         text,
-        passed: more + new == 0,
+        passed: of(Change::More).filter(is_ours).count() + new == 0,
     }
 }
 
@@ -525,6 +529,32 @@ stock_rr,x86_64,256,200.0,rustc 1
         assert!(more.text.contains(sentence), "{}", more.text);
         assert!(gate([141.2, 140.0], [160.0; 2], "rustc 2").passed);
         assert!(!gate([141.5, 140.0], [160.0; 2], "rustc 2").passed);
+    }
+
+    #[test]
+    fn of_another_compiler_the_stock_rows_do_not_fail_for_being_further_apart() {
+        let figures = sample(&[
+            ("stock_fifo", "run", [160.0; 2]),
+            ("stock_rr", "run", [210.0; 2]),
+        ]);
+        let committed = Committed::parse(
+            "policy,architecture,tasks,instructions,compiler\n\
+             stock_fifo,x86_64,4,160.0,rustc 1\nstock_fifo,x86_64,256,160.0,rustc 1\n\
+             stock_rr,x86_64,4,200.0,rustc 1\nstock_rr,x86_64,256,200.0,rustc 1\n",
+        )
+        .unwrap();
+        let wanted = words(&["stock_fifo", "stock_rr"]);
+        let says = |compiler: &str| {
+            let judged = committed.judge(&figures, &wanted, compiler).unwrap();
+            says(&judged, Path::new("gate.csv"))
+        };
+        let other = says("rustc 2");
+        assert!(
+            other.passed && other.text.contains("2 more"),
+            "{}",
+            other.text
+        );
+        assert!(!says("rustc 1").passed);
     }
 
     #[test]

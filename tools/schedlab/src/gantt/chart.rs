@@ -176,12 +176,14 @@ pub fn blocks(shares: &[f64], full: i32) -> Vec<(i32, i32, i32)> {
     blocks
 }
 
-/// What the policy is, where that is known, and its name; and the phase where there are several.
+/// What the policy is, where that is known, and its name; and the phase, in words, where there
+/// are several.
 fn title(sched: &str, phase: &str, titles: &Titles) -> String {
-    let name = if phase == "run" {
-        sched.to_owned()
-    } else {
-        format!("{sched}, {phase}")
+    let name = match phase {
+        "run" => sched.to_owned(),
+        "measure" => format!("{sched}, measuring"),
+        "replay" => format!("{sched}, following its plan"),
+        _ => format!("{sched}, {phase}"),
     };
     let (stock, short) = match sched.strip_prefix("stock-") {
         Some(short) => ("Stock axsched's ", short),
@@ -295,8 +297,8 @@ pub mod tests {
             titles,
             [
                 "RR: in turn (rr)",
-                "PBG: by a plan (pbg, measure)",
-                "PBG: by a plan (pbg, replay)"
+                "PBG: by a plan (pbg, measuring)",
+                "PBG: by a plan (pbg, following its plan)"
             ]
         );
         assert_eq!(
@@ -304,7 +306,10 @@ pub mod tests {
             "Stock axsched's RR: in turn (stock-rr)"
         );
         assert_eq!(title("lottery", "run", &known), "lottery");
-        assert_eq!(title("lottery", "replay", &known), "lottery, replay");
+        assert_eq!(
+            title("lottery", "replay", &known),
+            "lottery, following its plan"
+        );
         assert_eq!(chart.panels[1].average_ns, 3_500_000);
         assert_eq!(chart.panels[1].rows[0].turnaround_ns, 7_000_000);
     }

@@ -266,7 +266,7 @@ mod tests {
             "When each task had the CPU: realtime on x86_64",
             "1 CPU, icount time (1 ns is 1 instruction), scale 1",
             ">\nrr\n</text>",
-            ">\npbg, replay\n</text>",
+            ">\npbg, following its plan\n</text>",
             "average turnaround 3.0 ms",
             "average turnaround 0.1 ms",
             "turnaround, ms",

@@ -13,7 +13,13 @@ mod tasks;
 mod verdict;
 mod yielders;
 
-use verdict::{CHOICE, verdict, verdict_on};
+use alloc::{format, vec::Vec};
+
+use sched_tests_common::{
+    platform::println,
+    runner::{print_heading, setting},
+};
+use verdict::{CHOICE, verdict};
 
 const CASES: [(&str, fn()); 20] = [
     ("clock", clock::run),

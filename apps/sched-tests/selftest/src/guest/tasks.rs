@@ -34,7 +34,7 @@ use sched_tests_common::{
     work,
 };
 
-use super::{verdict, verdict_on};
+use super::verdict::{verdict, verdict_on};
 
 /// Rounds of a unit of work: about 5 ms under icount, half a tick.
 const UNIT: u64 = 2_500_000;

@@ -3,9 +3,8 @@
 use alloc::{format, vec::Vec};
 
 use sched_tests_common::{
-    platform::println,
     results::{Phase, TaskResult},
-    runner::{print_heading, print_lines, setting},
+    runner::{print_lines, setting},
 };
 
 /// The case that this image was built for.
