@@ -287,6 +287,7 @@ fn rule_5_a_tick_preempts_when_the_request_is_served_and_somebody_is_ready() {
         );
     }
     let mut bench = Bench::running(&["alone"]);
+    bench.shares(21); // a tick's length, and with it a request's, is known after two
     let alone = bench.current.clone().unwrap();
     for _ in 0..20 {
         bench.run(TICK);
@@ -487,6 +488,7 @@ fn rule_8_a_yield_gives_up_the_rest_of_the_request() {
 #[test]
 fn rule_8_a_yield_alone_gives_up_nothing() {
     let mut bench = Bench::running(&["alone"]);
+    bench.shares(21); // a tick's length, and with it a request's, is known after two
     let alone = bench.current.clone().unwrap();
     let (vruntime, _) = state_of(&alone);
     for _ in 0..3 {
