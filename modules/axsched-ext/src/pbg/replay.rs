@@ -203,14 +203,14 @@ impl<T> Replay<T> {
         }
         // It may be of another scheduler, whose plan has more.
         let rank = task.state().role().index();
-        if let Some(entry) = rank.and_then(|rank| self.table.entries.get(rank)) {
-            let is_it = |other: &PbgTask<T>| core::ptr::eq(other, Arc::as_ptr(task));
-            let found = self.ready.remove(entry.stands_at as usize, is_it);
-            if found.is_some() {
-                return found;
-            }
-        }
-        self.fallback.remove(task)
+        let Some(entry) = rank.and_then(|rank| self.table.entries.get_mut(rank)) else {
+            return self.fallback.remove(task);
+        };
+        let is_it = |other: &PbgTask<T>| core::ptr::eq(other, Arc::as_ptr(task));
+        let found = (self.ready.remove(entry.stands_at as usize, is_it))
+            .or_else(|| self.fallback.remove(task))?;
+        entry.removed();
+        Some(found)
     }
 
     /// Whether `role` runs by the plan, and not from the fallback queue.

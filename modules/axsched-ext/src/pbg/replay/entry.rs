@@ -142,6 +142,11 @@ impl Entry {
         self.ready = true;
     }
 
+    /// It does so no longer, and has not got it either.
+    pub const fn removed(&mut self) {
+        self.ready = false;
+    }
+
     /// It has the CPU. How often it may yield before somebody has to look (rule 8).
     #[inline]
     pub const fn dispatched(&mut self) -> u64 {

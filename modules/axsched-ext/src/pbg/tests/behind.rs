@@ -1,6 +1,7 @@
 //! A plan that is slower: rule 11.
 
 use super::cpu::*;
+use crate::BaseScheduler;
 use crate::pbg::*;
 use crate::units::TaskKey;
 
@@ -120,6 +121,25 @@ fn rule_11_what_unknown_tasks_take_is_not_counted() {
     cpu.run(100 * TICK);
     cpu.wake(&a);
     cpu.pick();
+    cpu.tick();
+    assert!(cpu.status().behind, "{}", cpu.status());
+}
+
+#[test]
+fn rule_11_a_task_that_was_removed_does_not_get_later() {
+    // Measured turnarounds of 10 and 100,010: together they may be 5,001 and two ticks late.
+    let mut cpu = replaying(&[("a", 10), ("b", 100 * TICK)]);
+    let a = cpu.spawn("a");
+    cpu.spawn("b");
+    cpu.scheduler.remove_task(&a).expect("it is ready");
+    cpu.block(); // main
+    for _ in 0..50 {
+        cpu.run(TICK);
+        assert_eq!(cpu.tick(), "b");
+    }
+    assert!(!cpu.status().behind, "{}", cpu.status());
+    // Put back, it is ready, and has lived for 50 ticks.
+    cpu.wake(&a);
     cpu.tick();
     assert!(cpu.status().behind, "{}", cpu.status());
 }
