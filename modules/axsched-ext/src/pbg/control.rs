@@ -412,6 +412,13 @@ impl Control {
         self.set_mode(command.mode());
         Some(command)
     }
+
+    /// What an interrupt does on top of a call that is under way.
+    #[cfg(test)]
+    pub(super) fn on_top_of_a_call<R>(&self, interrupt: impl FnOnce() -> R) -> R {
+        let _inner = self.inner.lock();
+        interrupt()
+    }
 }
 
 /// What a measurement knows by itself: the frequency is unknown until somebody asks

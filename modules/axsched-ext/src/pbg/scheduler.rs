@@ -110,9 +110,6 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
         let control = M::control();
         if control.mode() == ModeByte::COMMAND {
             self.take_command();
-            // The caller may be known by what it was in an earlier epoch: it shall
-            // come back as one who has to be looked at.
-            self.running.forget();
         }
         if !self.registered {
             self.registered = true; // this is `gc`, the queue's first task
@@ -205,7 +202,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         self.root = match (self.running.address(), self.root) {
             (running, _) if !running.is_null() => Root::At(running),
             (_, Root::Nobody) => Root::Main,
-            // Still `main`, or one that we had forgotten (`add_task`).
+            // Still `main`, or one that was forgotten when the last command was taken.
             (_, last) => last,
         };
         assert!(
@@ -229,6 +226,10 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
             self.budget = replay.granted();
             self.work = Work::Replay(replay);
         }
+        // The caller may be known by what it was in an earlier epoch: it shall come back
+        // as one who has to be looked at. Not where nothing was taken: then who runs is
+        // what the root is still to be known by.
+        self.running.forget();
     }
 
     /// Who a task is that is older than the epoch: its root, or outside.

@@ -34,6 +34,37 @@ fn from_that_pick_on_it_is_known_who_runs() {
     assert_eq!(cpu.measure_end(), Ok(0));
 }
 
+/// The spawn finds the lock taken, so the command stays and its giver is still the one who
+/// has the CPU.
+#[test]
+fn a_timers_spawn_on_top_of_a_call_does_not_make_another_the_root() {
+    let mut cpu = Cpu::boot();
+    cpu.spawn("root");
+    let main = cpu.block();
+    cpu.block(); // gc
+    assert_eq!(cpu.name(), "root");
+    cpu.control.measure_start().unwrap();
+    let control = cpu.control;
+    control.on_top_of_a_call(|| cpu.spawn("a timer's"));
+    assert_eq!(control.mode(), ModeByte::COMMAND);
+    cpu.spawn("child 0");
+    let root = cpu.block();
+    cpu.wake(&main);
+    while cpu.name() != "main" {
+        cpu.block();
+    }
+    cpu.spawn("a stranger's child");
+    cpu.wake(&root);
+    while cpu.name() != "root" {
+        cpu.block();
+    }
+    cpu.spawn("child 1");
+    cpu.spawn("child 2");
+    cpu.measure_end().unwrap();
+    let keys: Vec<_> = cpu.profile().tasks.iter().map(|task| task.key).collect();
+    assert_eq!(keys, [0, 1, 2].map(|place| TaskKey::ROOT.child(place)));
+}
+
 #[test]
 fn a_profile_says_what_ran_while_it_was_measured() {
     for (base, name) in [(Base::RoundRobin, "rr"), (Base::Fifo, "fifo")] {
