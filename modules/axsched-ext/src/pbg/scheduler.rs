@@ -274,6 +274,9 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
     /// Has the replay do something, if there is one: first it is told what is left of the
     /// budget, and of the task that was kept for a pick which has not come yet (which is on
     /// another CPU); and afterwards it says what the budget is.
+    ///
+    /// The yield of a kept task is one of those that are settled. So the task gives way as if
+    /// the CPU was taken from it: as one that yielded it would be counted again.
     #[inline]
     fn replay(&mut self, verb: impl FnOnce(&mut Replay<T>)) {
         let Work::Replay(replay) = &mut self.work else {
@@ -281,7 +284,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         };
         replay.settle(self.budget);
         if let Some(task) = self.kept.take() {
-            replay.gave_way(task, Return::Yielded, C::now());
+            replay.gave_way(task, Return::Preempted, C::now());
         }
         verb(replay);
         self.budget = replay.granted();

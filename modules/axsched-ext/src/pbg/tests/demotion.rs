@@ -1,6 +1,7 @@
 //! Who overruns it: rule 8.
 
 use super::cpu::*;
+use crate::BaseScheduler;
 use crate::pbg::*;
 use crate::units::TaskKey;
 
@@ -273,4 +274,22 @@ fn rule_8_the_first_who_went_its_own_way_is_told() {
     let first = cpu.status().first.unwrap();
     let unknown = TaskKey::ROOT.child(1);
     assert_eq!((first.cause, first.task), (Cause::Unknown, unknown));
+}
+
+/// On several CPUs another may put somebody between a yield that keeps the CPU and its pick.
+#[test]
+fn rule_8_a_yield_counts_once_whoever_is_put_before_its_pick() {
+    let mut cpu = replaying(&[("yields", 1_000_000)]);
+    cpu.spawn("yields");
+    let main = cpu.block();
+    for made in 1..=FREE_YIELDS {
+        let yields = cpu.current.take().unwrap();
+        cpu.scheduler.put_prev_task(yields, false);
+        cpu.wake(&main);
+        cpu.scheduler.remove_task(&main).expect("it is ready");
+        assert_eq!(cpu.pick(), "yields");
+        assert_eq!(cpu.status().demoted, 0, "after {made} yields");
+    }
+    cpu.yield_now();
+    assert_eq!(cpu.status().demoted, 1);
 }
