@@ -81,7 +81,9 @@
 //! Nothing allocates in pick, put or tick: the calls do.
 //!
 //! **Limits.** One CPU ([`syscall`](crate::syscall)). Ticks and preemption
-//! (`axtask/preempt`) are needed for rules 7 to 11.
+//! (`axtask/preempt`) are needed for rules 7 to 11. A block and an exit look the same, so rule
+//! 11 counts who is blocked when it wakes, and until then as if it had ended
+//! (`docs/adr/0016-behind-the-measured-run.md`).
 //!
 //! # Map
 //!

@@ -125,6 +125,32 @@ fn rule_11_what_unknown_tasks_take_is_not_counted() {
     assert!(cpu.status().behind, "{}", cpu.status());
 }
 
+/// Who is blocked and who has ended after fewer blocks than recorded look alike: neither gets
+/// later, and the blocked one counts once it wakes.
+#[test]
+fn rule_11_a_task_that_may_have_ended_does_not_get_later() {
+    // `a` blocks eight times and lives for 8,091; all together may be 405 late.
+    let mut cpu = with_a_task_that_blocks(&[10; 8], TICK, 10);
+    cpu.spawn("a");
+    let main = cpu.block();
+    assert_eq!(cpu.name(), "a");
+    cpu.run(10);
+    let a = cpu.block();
+    cpu.run(200 * TICK);
+    cpu.wake(&main);
+    cpu.pick();
+    cpu.spawn("b");
+    cpu.block();
+    for _ in 0..3 {
+        cpu.run(1);
+        assert_eq!(cpu.tick(), "b");
+    }
+    assert!(!cpu.status().behind, "{}", cpu.status());
+    cpu.wake(&a);
+    cpu.tick();
+    assert!(cpu.status().behind, "{}", cpu.status());
+}
+
 #[test]
 fn rule_11_a_task_that_was_removed_does_not_get_later() {
     // Measured turnarounds of 10 and 100,010: together they may be 5,001 and two ticks late.
