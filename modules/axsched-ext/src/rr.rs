@@ -48,9 +48,9 @@ impl<const SLICE: usize> RrState<SLICE> {
         }
     }
 
-    /// Ends the turn early: the next return goes to the end of the queue.
+    /// Ends the slice, however much is left of it: the next return goes to the end of the queue.
     #[inline]
-    pub(crate) fn end_turn(&self) {
+    pub(crate) fn expire(&self) {
         self.left.store(0, Relaxed);
     }
 }

@@ -96,7 +96,7 @@
 //! | `cell`, `record`, `recorder` | numbers with one writer; what a task did, and the table of that |
 //! | `task` | what a task carries with it |
 //! | [`plan`] | the order of tasks that is made of a profile |
-//! | `ready` | who is ready by the plan |
+//! | `ready_set` | who is ready by the plan |
 //! | `replay` | following the plan |
 //! | `control`, `source` | the calls, and how the scheduler learns of them |
 //! | `scheduler` | a task's way from `add_task` to its end |
@@ -106,7 +106,7 @@ mod control;
 mod counters;
 mod error;
 pub mod plan;
-mod ready;
+mod ready_set;
 mod record;
 mod recorder;
 mod replay;

@@ -20,7 +20,7 @@ pub use turns::PLAN_TICKS;
 pub use watch::Behind;
 
 use super::counters::{Counters, add, increment};
-use super::ready::{MOST_PASSED, ReadySet};
+use super::ready_set::{MOST_PASSED, ReadySet};
 use super::record::OUTSIDE;
 use super::status::{Cause, Divergence};
 use super::stored::Label;
@@ -40,7 +40,7 @@ type Handle<T> = Arc<PbgTask<T>>;
 pub(super) struct Replay<T> {
     table: Table,
     /// Who follows the plan and is ready.
-    ready: ReadySet<T>,
+    ready_set: ReadySet<T>,
     /// Who else is ready: in the fallback queue.
     fallback: Queue<T, PbgState>,
     /// The root, if it woke and goes first (rule 9).
@@ -49,11 +49,11 @@ pub(super) struct Replay<T> {
     turns: Turns,
     watch: Watch,
     dropped: bool,
-    /// Who has the CPU, or had it last, and since when that was not charged.
-    running: Role,
+    /// The role of who has the CPU, or had it last, and since when that was not charged.
+    current: Role,
     since: Counts,
-    /// Of the yields that `running` may make without being looked at: what was left when
-    /// they were last settled. 0 once anybody has become ready or a tick wants the CPU.
+    /// Of the yields that the running task may make without being looked at: what was left
+    /// when they were last settled. 0 once anybody has become ready or a tick wants the CPU.
     granted: i64,
     counters: &'static Counters,
 }
@@ -69,14 +69,14 @@ impl<T> Replay<T> {
     ) -> Self {
         Self {
             table: prepared.table,
-            ready: ReadySet::typed(prepared.ready),
+            ready_set: ReadySet::typed(prepared.ready_set),
             fallback,
             root: Slot::EMPTY,
             root_children: 0,
             turns: Turns::NEW,
             watch: prepared.watch,
             dropped: false,
-            running: Role::ROOT,
+            current: Role::ROOT,
             since: now,
             granted: 0,
             counters,
@@ -116,15 +116,15 @@ impl<T> Replay<T> {
     /// `task`, whose role is `role`, is ready after a block, or has come from another queue.
     pub fn woken(&mut self, task: Handle<T>, role: Role) {
         self.granted = 0;
-        self.waits(role);
+        self.becomes_ready(role);
         if self.follows(role) {
             let rank = role.rank();
             self.table.entries[rank].woken(&self.table.steps);
             return self.stand_by_remains(rank, task, false);
         }
-        // (It may be running: then it was forgotten, and has only given way.)
-        let wakes = role == Role::ROOT && self.running != Role::ROOT;
-        if wakes && !self.dropped && self.turns.take_roots() {
+        // (It may have the CPU: then it was forgotten, and has only given way.)
+        let wakes = role == Role::ROOT && self.current != Role::ROOT;
+        if wakes && !self.dropped && self.turns.take_root_turn() {
             self.root.put(task); // rule 9
         } else {
             rr::requeue(&mut self.fallback, task, Return::Woken);
@@ -139,9 +139,9 @@ impl<T> Replay<T> {
         if why == Return::Yielded {
             self.yielded(1);
         }
-        self.waits(self.running);
-        if self.follows(self.running) {
-            self.stand_by_remains(self.running.rank(), task, true);
+        self.becomes_ready(self.current);
+        if self.follows(self.current) {
+            self.stand_by_remains(self.current.rank(), task, true);
         } else {
             rr::requeue(&mut self.fallback, task, why);
         }
@@ -154,10 +154,10 @@ impl<T> Replay<T> {
             .as_ref()
             .map_or(Role::OUTSIDE, |task| task.state().role());
         self.charge(now);
-        if role != self.running {
+        if role != self.current {
             self.handed_over(now);
         }
-        self.running = role;
+        self.current = role;
         self.granted = self.grant();
         next
     }
@@ -168,17 +168,17 @@ impl<T> Replay<T> {
             self.drop_plan(); // from this tick on, round robin runs
             return task.state().slice.tick();
         }
-        if self.follows(self.running) {
+        if self.follows(self.current) {
             let tick = self.tick_planned(now);
-            if !self.follows(self.running) {
-                task.state().slice.end_turn(); // demoted: to the end of the queue
+            if !self.follows(self.current) {
+                task.state().slice.expire(); // demoted: to the end of the queue
             }
             if tick == Tick::Reschedule {
                 self.granted = 0;
             }
             return tick;
         }
-        if self.ready.is_empty() {
+        if self.ready_set.is_empty() {
             let tick = task.state().slice.tick();
             return if self.root.is_empty() {
                 tick
@@ -191,7 +191,7 @@ impl<T> Replay<T> {
             increment(&self.counters.turns);
         }
         if turn == Turn::Over {
-            task.state().slice.end_turn();
+            task.state().slice.expire();
         }
         Tick::reschedule_if(turn == Turn::Over)
     }
@@ -207,7 +207,7 @@ impl<T> Replay<T> {
             return self.fallback.remove(task);
         };
         let is_it = |other: &PbgTask<T>| core::ptr::eq(other, Arc::as_ptr(task));
-        let found = (self.ready.remove(entry.stands_at as usize, is_it))
+        let found = (self.ready_set.remove(entry.stands_at as usize, is_it))
             .or_else(|| self.fallback.remove(task))?;
         entry.removed();
         Some(found)
@@ -222,22 +222,22 @@ impl<T> Replay<T> {
                 .is_some_and(|rank| !self.table.entries[rank].is_demoted())
     }
 
-    /// `role` waits for the CPU, by the plan or not.
+    /// The task of `role` is ready, by the plan or not.
     #[inline]
-    fn waits(&mut self, role: Role) {
+    fn becomes_ready(&mut self, role: Role) {
         if let Some(rank) = role.index() {
-            self.table.entries[rank].waits();
+            self.table.entries[rank].becomes_ready();
         }
     }
 
     /// The running task has spawned another: its role (rules 1 and 6).
     fn role_of_new(&mut self, label: Option<&Label>, now: Counts) -> Role {
-        let parent = match self.running.index() {
+        let parent = match self.current.index() {
             Some(rank) => {
                 let entry = &mut self.table.entries[rank];
                 Some((entry.key, &mut entry.children))
             }
-            None if self.running == Role::ROOT => Some((TaskKey::ROOT, &mut self.root_children)),
+            None if self.current == Role::ROOT => Some((TaskKey::ROOT, &mut self.root_children)),
             None => None,
         };
         let by_path = parent.map(|(key, children)| {
@@ -246,15 +246,15 @@ impl<T> Replay<T> {
             key.child(ordinal)
         });
         let key = match (label, by_path) {
-            (Some(label), _) if self.running != Role::OUTSIDE => TaskKey::labelled(label.as_str()),
+            (Some(label), _) if self.current != Role::OUTSIDE => TaskKey::labelled(label.as_str()),
             (_, Some(key)) => key,
-            _ => return self.running, // nobody's, or unknown as its parent is
+            _ => return self.current, // nobody's, or unknown as its parent is
         };
         if let Some(rank) = self.table.rank_of(key)
-            && let Some(life) = self.table.entries[rank as usize].take(now)
+            && let Some(turnaround) = self.table.entries[rank as usize].spawned(now)
         {
             increment(&self.counters.matched);
-            add(&self.counters.measured, life);
+            add(&self.counters.measured, turnaround);
             return Role::of(rank);
         }
         increment(&self.counters.unplanned);
@@ -279,7 +279,7 @@ impl<T> Replay<T> {
         let entries = &mut self.table.entries;
         entries[rank].stands_at = at as u32;
         let remains = entries[rank].remains(Counts::ZERO);
-        self.ready.insert(at, task, |other| {
+        self.ready_set.insert(at, task, |other| {
             let theirs = entries[other.state().role().rank()].remains(Counts::ZERO);
             if first {
                 remains <= theirs
@@ -299,11 +299,11 @@ impl<T> Replay<T> {
             return root;
         }
         if (!self.turns.is_due() || self.fallback.is_empty())
-            && let Some(task) = self.ready.pop_first()
+            && let Some(task) = self.ready_set.pop_first()
         {
             return Some(task);
         }
-        if self.turns.serve_fallback() && !self.ready.is_empty() {
+        if self.turns.serve_fallback() && !self.ready_set.is_empty() {
             increment(&self.counters.turns);
         }
         self.fallback.pop_front()
@@ -313,9 +313,9 @@ impl<T> Replay<T> {
     #[inline]
     fn charge(&mut self, now: Counts) {
         let interval = now - core::mem::replace(&mut self.since, now);
-        if let Some(rank) = self.running.index() {
+        if let Some(rank) = self.current.index() {
             self.table.entries[rank].charge(interval);
-        } else if self.running == Role::UNKNOWN {
+        } else if self.current == Role::UNKNOWN {
             self.watch.charge_unknown(interval);
         }
     }
@@ -324,7 +324,7 @@ impl<T> Replay<T> {
     /// ready, it has stood by the plan since it came back, and does so no longer (rule 8).
     #[inline]
     fn handed_over(&mut self, now: Counts) {
-        let Some(rank) = self.running.index() else {
+        let Some(rank) = self.current.index() else {
             return;
         };
         let entry = &mut self.table.entries[rank];
@@ -334,8 +334,8 @@ impl<T> Replay<T> {
         };
         let at = entry.stands_at as usize;
         self.counters.count_demoted(divergence);
-        let running = self.running;
-        if let Some(demoted) = (self.ready).remove(at, |task| task.state().role() == running) {
+        let current = self.current;
+        if let Some(demoted) = (self.ready_set).remove(at, |task| task.state().role() == current) {
             rr::requeue(&mut self.fallback, demoted, Return::Yielded);
         }
     }
@@ -343,7 +343,7 @@ impl<T> Replay<T> {
     /// How often the running task, which has just been dispatched, may yield and go on.
     #[inline]
     fn grant(&mut self) -> i64 {
-        let Some(rank) = self.running.index() else {
+        let Some(rank) = self.current.index() else {
             return 0;
         };
         let may_yield = self.table.entries[rank].dispatched();
@@ -356,7 +356,7 @@ impl<T> Replay<T> {
     /// The running task has yielded so often since that was last looked at (rule 8).
     #[inline]
     fn yielded(&mut self, times: u64) {
-        if let Some(rank) = self.running.index()
+        if let Some(rank) = self.current.index()
             && let Some(divergence) = self.table.entries[rank].yielded(times)
         {
             self.counters.count_demoted(divergence);
@@ -365,7 +365,7 @@ impl<T> Replay<T> {
 
     /// A tick hits the running task, which follows the plan.
     fn tick_planned(&mut self, now: Counts) -> Tick {
-        let rank = self.running.rank();
+        let rank = self.current.rank();
         let interval = now - self.since;
         let mut tick = Tick::reschedule_if(!self.root.is_empty()); // rule 9
 
@@ -374,7 +374,7 @@ impl<T> Replay<T> {
             self.counters.count_demoted(divergence);
             tick = Tick::Reschedule; // rule 8
         }
-        if let Some(first) = self.ready.first_rank() {
+        if let Some(first) = self.ready_set.first_rank() {
             let entries = &self.table.entries;
             let remains = entries[rank].remains(interval);
             let at = self.table.stands_at(rank, remains);
@@ -382,7 +382,7 @@ impl<T> Replay<T> {
                 let other = &entries[other.state().role().rank()];
                 other.remains(Counts::ZERO) < remains
             };
-            if first < at || first == at && self.ready.first_at(first).is_some_and(is_less) {
+            if first < at || first == at && self.ready_set.first_at(first).is_some_and(is_less) {
                 tick = Tick::Reschedule; // rule 5
             }
         }
@@ -405,8 +405,8 @@ impl<T> Replay<T> {
         if self.dropped {
             return false;
         }
-        let (running, interval) = (self.running, now - self.since);
-        let found = (self.watch).tick(&self.table.entries, running, interval, now);
+        let (current, interval) = (self.current, now - self.since);
+        let found = (self.watch).tick(&self.table.entries, current, interval, now);
         let Some(divergence) = found else {
             return false;
         };
@@ -429,7 +429,7 @@ impl<T> Replay<T> {
         if let Some(root) = self.root.take() {
             self.fallback.push_back(root);
         }
-        while let Some(task) = self.ready.pop_first() {
+        while let Some(task) = self.ready_set.pop_first() {
             self.fallback.push_back(task);
         }
     }
@@ -439,10 +439,10 @@ impl<T> Replay<T> {
     #[cold]
     fn late_first(&mut self, now: Counts) {
         let (mut late, mut others) = (Queue::new(), Queue::new());
-        while let Some(task) = self.ready.pop_first() {
+        while let Some(task) = self.ready_set.pop_first() {
             let entries = &self.table.entries;
             let entry = &entries[task.state().role().rank()];
-            if entry.late(now, None) > 0 {
+            if entry.lateness(now, None) > 0 {
                 let came_before =
                     |other: &PbgTask<T>| entry.born() < entries[other.state().role().rank()].born();
                 late.push_before(task, MOST_PASSED, came_before);
@@ -450,12 +450,12 @@ impl<T> Replay<T> {
                 others.push_back(task);
             }
         }
-        let last = self.ready.last_rank();
+        let last = self.ready_set.last_rank();
         for (at, mut group) in [(0, late), (last, others)] {
             while let Some(task) = group.pop_front() {
                 let rank = task.state().role().rank();
                 self.table.entries[rank].stands_at = at as u32;
-                self.ready.push_back(at, task);
+                self.ready_set.push_back(at, task);
             }
         }
     }

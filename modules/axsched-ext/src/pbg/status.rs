@@ -31,7 +31,7 @@ pub enum Cause {
     Run = 2,
     /// It yielded more often than that.
     Yields = 3,
-    /// It was the latest when the replay was found behind (rule 11): so many counts
+    /// It was late by the most when the replay was found behind (rule 11): so many counts
     /// after its spawn it had not ended.
     Turnaround = 4,
 }

@@ -59,8 +59,8 @@ pub struct Entry {
     /// What it should use in all.
     run: Counts,
     /// How long it lived when it was measured, when it was spawned, and when it last gave
-    /// the CPU away or was spawned. Unless it is `ready` or runs, it may have ended then.
-    life: Counts,
+    /// the CPU away or was spawned. Unless it `is_ready` or runs, it may have ended then.
+    turnaround: Counts,
     born: Counts,
     seen: Counts,
     /// Of the table's steps, those to come after these.
@@ -72,9 +72,9 @@ pub struct Entry {
     pub children: u32,
     /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
     overrun: u8,
-    taken: bool,
-    /// It waits for the CPU, in whichever queue.
-    ready: bool,
+    has_come: bool,
+    /// It is ready, in whichever queue.
+    is_ready: bool,
     weight: Weight,
 }
 
@@ -109,7 +109,7 @@ impl Entry {
             done: Counts::ZERO,
             repeats: 0,
             run: task.run,
-            life: task.turnaround,
+            turnaround: task.turnaround,
             born: Counts::ZERO,
             seen: Counts::ZERO,
             steps: task.steps.clone(),
@@ -117,8 +117,8 @@ impl Entry {
             stands_at: 0,
             children: 0,
             overrun: 0,
-            taken: false,
-            ready: false,
+            has_come: false,
+            is_ready: false,
             weight: task.weight,
         };
         entry.next_burst(steps);
@@ -127,30 +127,30 @@ impl Entry {
 
     /// The task is spawned, if nobody was before it who has its key. How long it was
     /// measured to live.
-    pub fn take(&mut self, now: Counts) -> Option<Counts> {
-        if core::mem::replace(&mut self.taken, true) {
+    pub fn spawned(&mut self, now: Counts) -> Option<Counts> {
+        if core::mem::replace(&mut self.has_come, true) {
             return None;
         }
         (self.born, self.seen) = (now, now);
-        self.ready = true;
-        Some(self.life)
+        self.is_ready = true;
+        Some(self.turnaround)
     }
 
-    /// It waits for the CPU.
+    /// It is ready, in whichever queue.
     #[inline]
-    pub const fn waits(&mut self) {
-        self.ready = true;
+    pub const fn becomes_ready(&mut self) {
+        self.is_ready = true;
     }
 
-    /// It does so no longer, and has not got it either.
+    /// It was taken out of its queue: it is not ready, and has not got the CPU.
     pub const fn removed(&mut self) {
-        self.ready = false;
+        self.is_ready = false;
     }
 
     /// It has the CPU. How often it may yield before somebody has to look (rule 8).
     #[inline]
     pub const fn dispatched(&mut self) -> u64 {
-        self.ready = false;
+        self.is_ready = false;
         if self.is_demoted() {
             return 0;
         }
@@ -261,7 +261,7 @@ impl Entry {
     /// Whether it has been spawned.
     #[inline]
     pub const fn has_come(&self) -> bool {
-        self.taken
+        self.has_come
     }
 
     #[inline]
@@ -281,26 +281,26 @@ impl Entry {
     /// the measured run. `interval` is what it has run for since it was charged last, if it
     /// has the CPU.
     #[inline]
-    pub fn late(&self, now: Counts, interval: Option<Counts>) -> i128 {
+    pub fn lateness(&self, now: Counts, interval: Option<Counts>) -> i128 {
         let age = now - self.born;
-        let lived = if self.ready || interval.is_some() {
+        let lived = if self.is_ready || interval.is_some() {
             age
         } else {
             self.seen - self.born
         };
-        if lived <= self.life {
-            return i128::from(lived.0) - i128::from(age.min(self.life).0);
+        if lived <= self.turnaround {
+            return i128::from(lived.0) - i128::from(age.min(self.turnaround).0);
         }
         let own = self.surplus(interval).saturating_mul(LATE_BY_ITSELF);
-        i128::from((lived - self.life).0.saturating_sub(own.0))
+        i128::from((lived - self.turnaround).0.saturating_sub(own.0))
     }
 
-    /// That it is late, as the latest of all (rule 11).
-    pub fn diverges_as_latest(&self, now: Counts) -> Divergence {
+    /// That it is late by the most of all (rule 11).
+    pub fn diverges_as_most_late(&self, now: Counts) -> Divergence {
         Divergence {
             cause: Cause::Turnaround,
             task: self.key,
-            expected: self.life.0,
+            expected: self.turnaround.0,
             found: (now - self.born).0,
         }
     }

@@ -1,4 +1,4 @@
-//! A plan made ready to be followed, by the call, in one go: it never grows.
+//! A plan prepared to be followed, by the call, in one go: it never grows.
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -7,7 +7,7 @@ use super::entry::Entry;
 use super::watch::{Behind, Watch};
 use crate::pbg::error::{Error, boxed};
 use crate::pbg::plan::{Plan, Step};
-use crate::pbg::ready::{RANK_BYTES, ReadySet};
+use crate::pbg::ready_set::{RANK_BYTES, ReadySet};
 use crate::units::{Counts, TaskKey};
 
 /// What a planned task takes, in bytes.
@@ -33,7 +33,7 @@ pub struct Table {
 /// would be one more load on the way.
 pub struct Prepared {
     pub table: Table,
-    pub ready: ReadySet<()>,
+    pub ready_set: ReadySet<()>,
     pub watch: Watch,
 }
 
@@ -53,7 +53,7 @@ impl Prepared {
         });
         Ok(Self {
             table: Table::new(plan)?,
-            ready: ReadySet::new(tasks.len())?,
+            ready_set: ReadySet::new(tasks.len())?,
             watch: Watch::new(when_behind, measured),
         })
     }

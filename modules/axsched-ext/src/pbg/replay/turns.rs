@@ -55,7 +55,7 @@ impl Turns {
     }
 
     /// Whether the root, which has woken, may go first (rule 9). Then it does.
-    pub const fn take_roots(&mut self) -> bool {
+    pub const fn take_root_turn(&mut self) -> bool {
         take_bool(&mut self.root_may)
     }
 
@@ -82,21 +82,21 @@ impl Turns {
         self.left = 1 + self.root_ran as u8;
     }
 
-    /// A tick hit a planned task; `waiting` is whether somebody is in the fallback
+    /// A tick hit a planned task; `outside_ready` is whether somebody is in the fallback
     /// queue. Whether the turn of that queue has come.
     #[inline]
-    pub const fn tick_planned(&mut self, waiting: bool) -> bool {
+    pub const fn tick_planned(&mut self, outside_ready: bool) -> bool {
         self.root_may = true;
         self.root_ran = false;
-        if waiting {
+        if outside_ready {
             self.plan_ticks += 1;
             self.due |= self.plan_ticks >= PLAN_TICKS;
         } else {
-            // Nobody saves up turns by arriving late.
+            // Nobody saves up turns by not being ready.
             self.plan_ticks = 0;
             self.due = false;
         }
-        waiting && self.plan_ticks >= PLAN_TICKS
+        outside_ready && self.plan_ticks >= PLAN_TICKS
     }
 
     /// A tick hit a task outside the plan while a planned one is ready. It gives

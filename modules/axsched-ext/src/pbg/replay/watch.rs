@@ -29,10 +29,10 @@ pub struct Watch {
     next: u32,
     /// By how much the tasks before it are late together, and what they have used beyond
     /// their record.
-    late: i128,
+    lateness: i128,
     surplus: Counts,
-    /// The latest of them, and by how much.
-    latest: (i128, u32),
+    /// By how much the one is late that is late by the most, and its rank.
+    most_late: (i128, u32),
     /// What unknown tasks have used.
     unknown: Counts,
     /// By how much all may be late together, but for the ticks.
@@ -49,9 +49,9 @@ impl Watch {
             when_behind,
             found_behind: false,
             next: 0,
-            late: 0,
+            lateness: 0,
             surplus: Counts::ZERO,
-            latest: (0, 0),
+            most_late: (0, 0),
             unknown: Counts::ZERO,
             allowed: Counts(measured.0 / BEHIND_BEYOND),
             ticked: None,
@@ -65,13 +65,14 @@ impl Watch {
         self.unknown += interval;
     }
 
-    /// A tick hits `running`, which has run for `interval` since it was charged last. If it is
-    /// the first tick that finds the replay behind: how the task diverges that is the latest.
+    /// A tick hits the task whose role is `current`, which has run for `interval` since it was
+    /// charged last. If it is the first tick that finds the replay behind: how the task
+    /// diverges that is late by the most.
     #[inline]
     pub fn tick(
         &mut self,
         entries: &[Entry],
-        running: Role,
+        current: Role,
         interval: Counts,
         now: Counts,
     ) -> Option<Divergence> {
@@ -87,11 +88,11 @@ impl Watch {
         let end = entries.len().min(first + LOOKS_A_TICK);
         for (rank, entry) in (first as u32..).zip(&entries[first..end]) {
             if entry.has_come() {
-                let interval = (running == Role::of(rank)).then_some(interval);
-                let late = entry.late(now, interval);
-                self.late += late;
+                let interval = (current == Role::of(rank)).then_some(interval);
+                let lateness = entry.lateness(now, interval);
+                self.lateness += lateness;
                 self.surplus += entry.surplus(interval);
-                self.latest = self.latest.max((late, rank));
+                self.most_late = self.most_late.max((lateness, rank));
             }
         }
         self.next = end as u32;
@@ -99,19 +100,19 @@ impl Watch {
             return None;
         }
         self.next = 0;
-        let (late, (_, latest)) = (take(&mut self.late), take(&mut self.latest));
+        let (lateness, (_, most_late)) = (take(&mut self.lateness), take(&mut self.most_late));
         // What the measured run did not have would have made all that are there late, too.
         let mut new = take(&mut self.surplus).saturating_add(self.unknown);
-        if running == Role::UNKNOWN {
+        if current == Role::UNKNOWN {
             new += interval;
         }
         // And a sleep lasts until a tick, in whatever order they run.
         let each = new.saturating_add(self.tick);
         let excused = each.saturating_mul(entries.len() as u64);
-        if late <= i128::from(self.allowed.0) + i128::from(excused.0) {
+        if lateness <= i128::from(self.allowed.0) + i128::from(excused.0) {
             return None;
         }
         self.found_behind = true;
-        Some(entries[latest as usize].diverges_as_latest(now))
+        Some(entries[most_late as usize].diverges_as_most_late(now))
     }
 }
