@@ -9,30 +9,42 @@ use crate::clock::VirtualClock;
 use crate::event::{Adapter, Policy};
 use crate::task::{Fresh, Task};
 
+/// A scheduler that a bench can be built on: of tasks that are names.
+pub trait Scheduler:
+    BaseScheduler<SchedItem = Arc<Task<&'static str, <Self as Scheduler>::State>>> + Default
+{
+    /// What it remembers of a task.
+    type State: Fresh;
+}
+
+impl<P: Policy<Inner = &'static str, State: Fresh>> Scheduler for Adapter<P> {
+    type State = P::State;
+}
+
 /// A tick of the bench, in counts.
 pub const TICK: u64 = 1000;
 
 /// A delay between two things that happen because of a tick, in counts.
 pub const LATE: u64 = 5;
 
-pub type Handle<P> = Arc<Task<&'static str, <P as Policy>::State>>;
+pub type Handle<S> = Arc<Task<&'static str, <S as Scheduler>::State>>;
 
-pub struct Bench<P: Policy<Inner = &'static str>> {
-    pub scheduler: Adapter<P>,
-    pub current: Option<Handle<P>>,
+pub struct Bench<S: Scheduler> {
+    pub scheduler: S,
+    pub current: Option<Handle<S>>,
 }
 
-impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
+impl<S: Scheduler> Bench<S> {
     /// A queue as `axtask` sets it up, except that `gc` has blocked already:
     /// `main` runs, and was never picked.
     pub fn new() -> Self {
-        Self::with(Adapter::new())
+        Self::with(S::default())
     }
 
-    pub fn with(scheduler: Adapter<P>) -> Self {
+    pub fn with(scheduler: S) -> Self {
         Self {
             scheduler,
-            current: Some(task::<P>("main")),
+            current: Some(task::<S>("main")),
         }
     }
 
@@ -48,8 +60,8 @@ impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
         self.current.as_ref().map_or("idle", |task| task.inner())
     }
 
-    pub fn spawn(&mut self, name: &'static str) -> Handle<P> {
-        let new = task::<P>(name);
+    pub fn spawn(&mut self, name: &'static str) -> Handle<S> {
+        let new = task::<S>(name);
         self.scheduler.add_task(new.clone());
         new
     }
@@ -76,13 +88,13 @@ impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
     }
 
     /// Blocks or exits; the handle is how it can be woken.
-    pub fn block(&mut self) -> Handle<P> {
+    pub fn block(&mut self) -> Handle<S> {
         let current = self.current.take().expect("idle does not block");
         self.pick();
         current
     }
 
-    pub fn wake(&mut self, task: &Handle<P>) {
+    pub fn wake(&mut self, task: &Handle<S>) {
         self.scheduler.put_prev_task(task.clone(), false);
     }
 
@@ -134,7 +146,7 @@ impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
 
     /// The longest time, in late ticks of the next `ticks`, between two in which the
     /// same one of `tasks` runs.
-    pub fn longest_wait(&mut self, tasks: &[Handle<P>], ticks: u64) -> u64 {
+    pub fn longest_wait(&mut self, tasks: &[Handle<S>], ticks: u64) -> u64 {
         let mut last = std::vec![0; tasks.len()];
         let mut longest = 0;
         for now in 0..ticks {
@@ -169,21 +181,21 @@ impl<P: Policy<Inner = &'static str, State: Fresh>> Bench<P> {
 }
 
 /// A tick's time passes on several CPUs, and the tick comes to each.
-pub fn all_tick<P: Policy<Inner = &'static str, State: Fresh>>(benches: &mut [Bench<P>]) {
+pub fn all_tick<S: Scheduler>(benches: &mut [Bench<S>]) {
     VirtualClock::advance(TICK);
     for bench in benches {
         bench.interrupt();
     }
 }
 
-pub fn task<P: Policy<Inner = &'static str, State: Fresh>>(name: &'static str) -> Handle<P> {
+pub fn task<S: Scheduler>(name: &'static str) -> Handle<S> {
     Arc::new(Task::new(name))
 }
 
 /// A tick that hits `main` lets whoever is ready go before it: `main` is not picked before it
 /// blocks or yields for the first time, so no queue has an account of it.
-pub fn hits_main<P: Policy<Inner = &'static str, State: Fresh>>() {
-    let mut bench = Bench::<P>::new();
+pub fn hits_main<S: Scheduler>() {
+    let mut bench = Bench::<S>::new();
     let main = bench.current.clone().unwrap();
     assert!(!bench.scheduler.task_tick(&main), "alone");
     bench.spawn("ready");

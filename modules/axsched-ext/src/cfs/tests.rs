@@ -9,8 +9,8 @@ use crate::clock::VirtualClock;
 use crate::nice::{FRACTION_BITS, WEIGHTS};
 
 type Policy = Cfs<&'static str, VirtualClock>;
-type Bench = bench::Bench<Policy>;
-type Handle = bench::Handle<Policy>;
+type Bench = bench::Bench<Adapter<Policy>>;
+type Handle = bench::Handle<Adapter<Policy>>;
 
 impl Bench {
     fn assert_valid(&mut self) {
@@ -719,5 +719,5 @@ fn rule_7_the_virtual_time_has_the_weight_of_those_who_are_ready_or_run() {
 
 #[test]
 fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
-    bench::hits_main::<Policy>();
+    bench::hits_main::<Adapter<Policy>>();
 }

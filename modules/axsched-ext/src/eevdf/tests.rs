@@ -9,8 +9,8 @@ use crate::clock::VirtualClock;
 use crate::nice::{LONGEST_CHARGE, WEIGHTS};
 
 type Policy = Eevdf<&'static str, VirtualClock>;
-type Bench = bench::Bench<Policy>;
-type Handle = bench::Handle<Policy>;
+type Bench = bench::Bench<Adapter<Policy>>;
+type Handle = bench::Handle<Adapter<Policy>>;
 
 impl Bench {
     fn assert_valid(&mut self) {
@@ -233,7 +233,7 @@ fn rule_4_the_eligible_task_with_the_earliest_deadline_runs() {
         let policy = bench.scheduler.policy_mut();
         for (task, (lag, deadline)) in ["0", "1", "2"].iter().zip(tasks) {
             let tick = (TICK * ONE) as i64;
-            let task = bench::task::<Policy>(task);
+            let task = bench::task::<Adapter<Policy>>(task);
             policy.bursts.adopt(&task);
             policy.time.of(policy.bursts.id()).join(1024);
             let after = |ticks: i64| policy.now.later((ticks * tick) as u64);
@@ -658,5 +658,5 @@ fn bound_each_of_n_equal_tasks_runs_again() {
 
 #[test]
 fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
-    bench::hits_main::<Policy>();
+    bench::hits_main::<Adapter<Policy>>();
 }

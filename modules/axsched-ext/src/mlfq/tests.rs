@@ -7,9 +7,9 @@ use crate::clock::VirtualClock;
 
 /// A reset that does not come by itself within a test, unless the test is about it.
 type P<const RESET: u32 = 100_000> = Mlfq<&'static str, VirtualClock, RESET>;
-type Bench<const RESET: u32 = 100_000> = bench::Bench<P<RESET>>;
+type Bench<const RESET: u32 = 100_000> = bench::Bench<Adapter<P<RESET>>>;
 
-fn level<const R: u32>(bench: &Bench<R>, task: &Handle<P<R>>) -> u8 {
+fn level<const R: u32>(bench: &Bench<R>, task: &Handle<Adapter<P<R>>>) -> u8 {
     bench.scheduler.policy().catch_up(task.state())
 }
 
@@ -332,5 +332,5 @@ fn a_level_is_empty_when_its_last_task_is_removed() {
 
 #[test]
 fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
-    bench::hits_main::<P>();
+    bench::hits_main::<Adapter<P>>();
 }

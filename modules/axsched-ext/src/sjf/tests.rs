@@ -2,19 +2,20 @@
 
 use super::*;
 use crate::BaseScheduler;
-use crate::bench::{self, Handle, TICK};
+use crate::bench::{self, TICK};
 use crate::clock::VirtualClock;
 use proptest::prelude::*;
 
 type P = Sjf<&'static str, VirtualClock>;
-type Bench = bench::Bench<P>;
+type Bench = bench::Bench<Adapter<P>>;
+type Handle = bench::Handle<Adapter<P>>;
 
-fn expected(task: &Handle<P>) -> u64 {
+fn expected(task: &Handle) -> u64 {
     task.state().data().expected.load(Relaxed)
 }
 
 /// Makes the running task's expectation known: a hundred bursts of that length.
-fn teach(bench: &mut Bench, burst: u64) -> Handle<P> {
+fn teach(bench: &mut Bench, burst: u64) -> Handle {
     bench.run(burst);
     let task = bench.block();
     for _ in 1..100 {
@@ -27,7 +28,7 @@ fn teach(bench: &mut Bench, burst: u64) -> Handle<P> {
 }
 
 /// Tasks that have shown their bursts, all blocked; nobody runs.
-fn taught<const N: usize>(bursts: [(&'static str, u64); N]) -> (Bench, [Handle<P>; N]) {
+fn taught<const N: usize>(bursts: [(&'static str, u64); N]) -> (Bench, [Handle; N]) {
     let mut bench = Bench::new();
     bench.block();
     let tasks = bursts.map(|(name, burst)| {
@@ -428,5 +429,5 @@ fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
 
 #[test]
 fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
-    bench::hits_main::<P>();
+    bench::hits_main::<Adapter<P>>();
 }

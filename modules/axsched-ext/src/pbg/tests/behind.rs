@@ -34,7 +34,7 @@ fn replayed_with_a_gate(cpu: &mut Cpu, waiting: usize) -> Option<u64> {
             cpu.block(); // the first has ended, just before the tick
         }
         asleep.drain(..).for_each(|waits| cpu.wake(&waits));
-        cpu.tick();
+        cpu.interrupt();
         if cpu.status().first.is_some() {
             found = found.or(Some(tick));
         }
@@ -64,7 +64,7 @@ fn rule_11_a_replay_behind_what_was_measured_is_given_up() {
     // Who has the CPU has a slice; then those who are late, as they came.
     for _ in 1..SLICE_TICKS {
         assert_eq!(cpu.name(), "short");
-        cpu.tick();
+        cpu.interrupt();
     }
     let order = ["waits", "waits", "waits", "short", "gate"];
     assert_eq!(cpu.name(), "gate");
@@ -108,11 +108,10 @@ fn rule_11_what_unknown_tasks_take_is_not_counted() {
     let a = cpu.block();
     for _ in 0..100 {
         assert_eq!(cpu.name(), "unknown");
-        cpu.run(TICK);
         cpu.tick();
     }
     cpu.wake(&a);
-    cpu.tick();
+    cpu.interrupt();
     assert!(!cpu.status().behind, "{}", cpu.status());
     // But what nobody does is.
     cpu.yield_now();
@@ -121,7 +120,7 @@ fn rule_11_what_unknown_tasks_take_is_not_counted() {
     cpu.run(100 * TICK);
     cpu.wake(&a);
     cpu.pick();
-    cpu.tick();
+    cpu.interrupt();
     assert!(cpu.status().behind, "{}", cpu.status());
 }
 
@@ -143,11 +142,11 @@ fn rule_11_a_task_that_may_have_ended_does_not_get_later() {
     cpu.block();
     for _ in 0..3 {
         cpu.run(1);
-        assert_eq!(cpu.tick(), "b");
+        assert_eq!(cpu.interrupt(), "b");
     }
     assert!(!cpu.status().behind, "{}", cpu.status());
     cpu.wake(&a);
-    cpu.tick();
+    cpu.interrupt();
     assert!(cpu.status().behind, "{}", cpu.status());
 }
 
@@ -160,13 +159,12 @@ fn rule_11_a_task_that_was_removed_does_not_get_later() {
     cpu.scheduler.remove_task(&a).expect("it is ready");
     cpu.block(); // main
     for _ in 0..50 {
-        cpu.run(TICK);
         assert_eq!(cpu.tick(), "b");
     }
     assert!(!cpu.status().behind, "{}", cpu.status());
     // Put back, it is ready, and has lived for 50 ticks.
     cpu.wake(&a);
-    cpu.tick();
+    cpu.interrupt();
     assert!(cpu.status().behind, "{}", cpu.status());
 }
 
@@ -177,7 +175,6 @@ fn rule_11_what_is_beyond_a_record_is_not_counted() {
     cpu.spawn("over");
     cpu.block();
     for _ in 0..19 {
-        cpu.run(TICK);
         assert_eq!(cpu.tick(), "over");
     }
     assert!(!cpu.status().dropped, "{}", cpu.status());
@@ -200,7 +197,7 @@ fn rule_11_who_has_more_to_do_is_late_by_itself() {
         if task.1 == 0 {
             cpu.block();
         } else {
-            cpu.tick();
+            cpu.interrupt();
         }
         assert!(!cpu.status().dropped, "{left:?}: {}", cpu.status());
     }

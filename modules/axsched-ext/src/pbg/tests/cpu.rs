@@ -1,83 +1,47 @@
-//! One queue of one CPU, for the tests: a program is played on it by hand.
+//! A [bench](crate::bench) with PBG on it, and the programs that the tests play there.
 
-use alloc::sync::Arc;
+use core::ops::{Deref, DerefMut};
 
-use crate::BaseScheduler;
+pub use crate::bench::TICK;
+use crate::bench::{self, Bench};
 use crate::clock::VirtualClock;
 use crate::pbg::stored::{Program, ProgramName, StoredProfile, StoredTask};
 use crate::pbg::*;
 
-pub type Handle = Arc<PbgTask<&'static str>>;
+type Scheduler = PbgScheduler<&'static str, VirtualClock, PerThread>;
 
-/// One CPU: a scheduler, its control, and the task that has the CPU.
+impl bench::Scheduler for Scheduler {
+    type State = PbgState;
+}
+
+pub type Handle = bench::Handle<Scheduler>;
+
+/// A bench with PBG on it, and its control.
 pub struct Cpu {
-    pub scheduler: PbgScheduler<&'static str, VirtualClock, PerThread>,
+    bench: Bench<Scheduler>,
     pub control: &'static Control,
-    pub current: Option<Handle>,
+}
+
+impl Deref for Cpu {
+    type Target = Bench<Scheduler>;
+    fn deref(&self) -> &Bench<Scheduler> {
+        &self.bench
+    }
+}
+
+impl DerefMut for Cpu {
+    fn deref_mut(&mut self) -> &mut Bench<Scheduler> {
+        &mut self.bench
+    }
 }
 
 impl Cpu {
     /// A queue as `axtask` sets it up: `gc` is in it, `main` runs.
     pub fn boot() -> Self {
         let control = PerThread::renew();
-        let mut scheduler = PbgScheduler::new();
-        scheduler.add_task(task("gc"));
-        Self {
-            scheduler,
-            control,
-            current: Some(task("main")),
-        }
-    }
-
-    pub fn name(&self) -> &'static str {
-        self.current.as_ref().map_or("idle", |t| t.inner())
-    }
-
-    pub fn spawn(&mut self, name: &'static str) -> Handle {
-        let new = task(name);
-        self.scheduler.add_task(new.clone());
-        new
-    }
-
-    pub fn run(&self, counts: u64) {
-        VirtualClock::advance(counts);
-    }
-
-    pub fn pick(&mut self) -> &'static str {
-        self.current = self.scheduler.pick_next_task();
-        self.name()
-    }
-
-    pub fn yield_now(&mut self) -> &'static str {
-        let current = self.current.take().expect("idle does not yield");
-        self.scheduler.put_prev_task(current, false);
-        self.pick()
-    }
-
-    pub fn preempt(&mut self) -> &'static str {
-        let current = self.current.take().expect("idle is not preempted");
-        self.scheduler.put_prev_task(current, true);
-        self.pick()
-    }
-
-    /// Blocks or exits; the handle is how it can be woken.
-    pub fn block(&mut self) -> Handle {
-        let current = self.current.take().expect("idle does not block");
-        self.pick();
-        current
-    }
-
-    pub fn wake(&mut self, task: &Handle) {
-        self.scheduler.put_prev_task(task.clone(), false);
-    }
-
-    /// A tick, and the preemption that it may cause.
-    pub fn tick(&mut self) -> &'static str {
-        let current = self.current.clone().expect("idle has no ticks");
-        if self.scheduler.task_tick(&current) {
-            return self.preempt();
-        }
-        self.name()
+        let mut bench = Bench::new();
+        bench.spawn("gc");
+        Self { bench, control }
     }
 
     pub fn status(&self) -> Status {
@@ -109,7 +73,7 @@ impl Cpu {
 }
 
 pub fn task(name: &'static str) -> Handle {
-    Arc::new(PbgTask::new(name))
+    bench::task::<Scheduler>(name)
 }
 
 /// Measures a program in which `main` spawns one task for each of `runs` and
@@ -196,17 +160,6 @@ pub fn edited(cpu: &Cpu, edit: impl Fn(&mut [StoredTask])) {
     assert_eq!(cpu.control.load(&bytes, &about), Ok(profile.tasks.len()));
 }
 
-/// Plays `ticks` ticks of 1000 counts and counts who had them.
-pub fn shares(cpu: &mut Cpu, ticks: usize) -> std::collections::BTreeMap<&'static str, usize> {
-    let mut had = std::collections::BTreeMap::new();
-    for _ in 0..ticks {
-        cpu.run(1000);
-        *had.entry(cpu.name()).or_default() += 1;
-        cpu.tick();
-    }
-    had
-}
-
 /// The running task yields until it is demoted (rule 8).
 pub fn demote(cpu: &mut Cpu) {
     let before = cpu.status().demoted;
@@ -217,6 +170,3 @@ pub fn demote(cpu: &mut Cpu) {
 }
 
 pub const WRONG: [&str; 7] = ["w1", "w2", "w3", "w4", "w5", "w6", "w7"];
-
-/// The tick of the scenes for rule 11, in counts.
-pub const TICK: u64 = 1000;

@@ -13,16 +13,11 @@ fn rule_8_a_task_far_beyond_its_plan_is_demoted_and_the_rest_stands() {
     cpu.spawn("last");
     cpu.block();
     // Beyond twice 5,000 at the 11th tick of 1,000; demoted at the second that says so.
-    let turn = (1..)
-        .find(|_| {
-            cpu.run(1000);
-            cpu.tick() != "runaway"
-        })
-        .unwrap();
+    let turn = (1..).find(|_| cpu.tick() != "runaway").unwrap();
     assert_eq!(turn, 12);
     assert_eq!((cpu.name(), cpu.status().demoted), ("next", 1));
     // From now on it has the share of a task outside the plan.
-    let had = shares(&mut cpu, 10);
+    let had = cpu.shares(10);
     assert_eq!((had["next"], had["runaway"]), (9, 1));
     cpu.block();
     assert_eq!(cpu.name(), "last");
@@ -37,7 +32,7 @@ fn rule_8_running_as_planned_is_never_demoted() {
     cpu.spawn("steady");
     cpu.block();
     for _ in 0..20 {
-        cpu.run(1000); // up to twice the plan, in bursts cut by yields and ticks
+        // Up to twice the plan, in bursts cut by yields and ticks.
         cpu.tick();
         cpu.yield_now();
     }
@@ -57,13 +52,13 @@ fn rule_8_time_before_a_block_counts_too() {
         cpu.wake(&blocked);
         cpu.pick();
     }
-    assert_eq!(cpu.tick(), "blocks");
+    assert_eq!(cpu.interrupt(), "blocks");
     assert_eq!(
         cpu.status().demoted,
         0,
         "24 of 10: the first tick to find it so"
     );
-    cpu.tick();
+    cpu.interrupt();
     assert_eq!(cpu.status().demoted, 1);
 }
 
@@ -96,7 +91,6 @@ fn rule_8_a_demoted_task_goes_to_the_end_of_the_queue() {
     cpu.spawn("patient");
     cpu.block();
     while cpu.name() != "patient" {
-        cpu.run(1000);
         cpu.tick();
         assert!(
             cpu.name() != "runaway" || cpu.status().demoted == 0,
@@ -117,7 +111,6 @@ fn rule_8_a_task_demoted_at_its_first_tick_goes_there_too() {
         assert_eq!((cpu.pick(), cpu.status().demoted), ("runaway", 0));
     }
     cpu.spawn("patient");
-    cpu.run(1000);
     assert_eq!((cpu.tick(), cpu.status().demoted), ("patient", 1));
 }
 

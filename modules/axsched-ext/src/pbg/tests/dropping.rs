@@ -17,19 +17,19 @@ fn rule_10_the_plan_is_dropped_when_most_of_its_tasks_are_demoted() {
         demote(&mut cpu);
     }
     // Two of four is not most; these have their tenth.
-    let had = shares(&mut cpu, 1000);
+    let had = cpu.shares(1000);
     assert_eq!((had["a"], had["b"], had["c"]), (50, 50, 900));
     while cpu.name() != "c" {
-        cpu.tick();
+        cpu.interrupt();
     }
     demote(&mut cpu);
     assert_eq!((cpu.name(), cpu.status().dropped), ("d", false));
-    cpu.tick();
+    cpu.interrupt();
     let status = cpu.status();
     assert!(status.dropped);
     assert_eq!(status.first.unwrap().cause, Cause::Yields);
     // Round robin from now on, with whole slices and all tasks.
-    let had = shares(&mut cpu, 100);
+    let had = cpu.shares(100);
     assert!(had.values().all(|&ticks| ticks == 25), "{had:?}");
     assert_eq!(cpu.status().demoted, 3);
 }
@@ -44,7 +44,7 @@ fn rule_10_two_thirds_are_not_most() {
     cpu.block();
     demote(&mut cpu);
     demote(&mut cpu);
-    assert_eq!(shares(&mut cpu, 1000)["c"], 900);
+    assert_eq!(cpu.shares(1000)["c"], 900);
     assert!(!cpu.status().dropped);
 }
 
@@ -53,13 +53,13 @@ fn rule_10_an_unknown_task_that_runs_while_the_others_sleep_drops_nothing() {
     let (mut cpu, main) = replaying_beside("planned", 1 << 40, "unknown");
     for _ in 1..PLAN_TICKS {
         let planned = cpu.block();
-        (0..100).for_each(|_| assert_eq!(cpu.tick(), "unknown"));
+        (0..100).for_each(|_| assert_eq!(cpu.interrupt(), "unknown"));
         cpu.wake(&planned);
-        assert_eq!(cpu.tick(), "planned", "at once, every time");
+        assert_eq!(cpu.interrupt(), "planned", "at once, every time");
     }
     cpu.block();
     cpu.spawn("and what it spawns");
-    shares(&mut cpu, 1000);
+    cpu.shares(1000);
     assert!(!cpu.status().dropped);
     drop(main);
 }
@@ -70,7 +70,7 @@ fn rule_10_a_program_that_keeps_to_the_plan_never_loses_it() {
     cpu.spawn("a");
     cpu.spawn("unknown");
     cpu.block();
-    let had = shares(&mut cpu, 1000);
+    let had = cpu.shares(1000);
     assert_eq!(had["unknown"], 100, "a tenth is no drift");
     assert!(!cpu.status().dropped);
 }
@@ -84,12 +84,12 @@ fn rule_10_neither_outsiders_nor_the_root_drop_it() {
     let main = cpu.block();
     assert_eq!(cpu.name(), "a");
     cpu.block();
-    (0..100).for_each(|_| assert_eq!(cpu.tick(), "older than the call"));
+    (0..100).for_each(|_| assert_eq!(cpu.interrupt(), "older than the call"));
     assert!(!cpu.status().dropped);
     cpu.block();
     cpu.wake(&main);
     cpu.pick();
-    (0..100).for_each(|_| assert_eq!(cpu.tick(), "main"));
+    (0..100).for_each(|_| assert_eq!(cpu.interrupt(), "main"));
     assert!(!cpu.status().dropped);
 }
 
@@ -115,7 +115,7 @@ fn about_to_drop_its_plan() -> (Cpu, Handle) {
 #[test]
 fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
     let (mut cpu, main) = about_to_drop_its_plan();
-    cpu.tick();
+    cpu.interrupt();
     assert!(cpu.status().dropped);
     cpu.wake(&main);
     let mut order = Vec::new();
@@ -131,7 +131,7 @@ fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
 fn rule_10_who_has_the_cpu_when_the_plan_is_dropped_keeps_it_across_no_yield() {
     let (mut cpu, _main) = about_to_drop_its_plan();
     assert_eq!(cpu.yield_now(), "a");
-    assert_eq!(cpu.tick(), "a", "its slice is not over");
+    assert_eq!(cpu.interrupt(), "a", "its slice is not over");
     for expected in [&WRONG[..], &["b", "c", "a", "w1"]].concat() {
         assert_eq!(cpu.yield_now(), expected);
     }
@@ -141,9 +141,9 @@ fn rule_10_who_has_the_cpu_when_the_plan_is_dropped_keeps_it_across_no_yield() {
 fn rule_10_the_tick_that_drops_the_plan_is_the_first_of_a_slice() {
     let (mut cpu, _main) = about_to_drop_its_plan();
     for _ in 1..SLICE_TICKS {
-        assert_eq!(cpu.tick(), "a");
+        assert_eq!(cpu.interrupt(), "a");
     }
-    assert_eq!(cpu.tick(), "w1");
+    assert_eq!(cpu.interrupt(), "w1");
 }
 
 #[test]
@@ -155,7 +155,6 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
     cpu.block();
     // Off the plan by the other way: every one of them runs for ever.
     let dropped = (0..10_000).any(|_| {
-        cpu.run(1000);
         cpu.tick();
         cpu.status().dropped
     });
@@ -175,7 +174,7 @@ fn rule_10_a_root_that_waits_to_go_first_is_not_lost_either() {
     demote(&mut cpu);
     assert_eq!(cpu.name(), "unknown");
     cpu.wake(&main);
-    cpu.tick();
+    cpu.interrupt();
     assert!(cpu.status().dropped);
     for expected in ["unknown", "planned", "main", "idle"] {
         assert_eq!(cpu.name(), expected);

@@ -83,7 +83,7 @@ fn rule_6_a_plan_that_never_matches_is_round_robin() {
     cpu.spawn("y");
     assert_eq!(cpu.pick(), "x");
     assert_eq!(cpu.yield_now(), "y");
-    let turn: Vec<_> = (0..2 * SLICE_TICKS).map(|_| cpu.tick()).collect();
+    let turn: Vec<_> = (0..2 * SLICE_TICKS).map(|_| cpu.interrupt()).collect();
     assert_eq!(turn, ["y", "y", "y", "y", "x", "x", "x", "x", "x", "y"]);
 }
 
@@ -95,7 +95,7 @@ fn rule_7_tasks_outside_the_plan_have_a_tenth_and_no_more() {
     cpu.spawn("late 2");
     cpu.block();
     assert_eq!(cpu.name(), "planned");
-    let had = shares(&mut cpu, 1000);
+    let had = cpu.shares(1000);
     assert_eq!(had["planned"], 900);
     assert_eq!((had["late 1"], had["late 2"]), (50, 50));
     assert_eq!(cpu.status().turns, 100);
@@ -111,7 +111,6 @@ fn rule_7_each_of_n_runs_again_within_n_periods() {
     cpu.block();
     let mut last = std::collections::BTreeMap::new();
     for now in 0..5000usize {
-        cpu.run(1000);
         if cpu.tick() != "planned" {
             let since = now - last.insert(cpu.name(), now).unwrap_or(0);
             assert!(
@@ -132,7 +131,6 @@ fn rule_7_a_turn_ends_when_its_task_gives_way() {
     cpu.block();
     let mut turns = 0;
     for _ in 0..1000 {
-        cpu.run(1000);
         if cpu.tick() == "gc-like" {
             turns += 1;
             assert_eq!(cpu.yield_now(), "planned", "no second turn");
@@ -148,12 +146,16 @@ fn rule_7_a_turn_that_was_given_back_is_over() {
     cpu.spawn("planned");
     cpu.spawn("outsider");
     cpu.block();
-    while cpu.tick() != "outsider" {}
+    while cpu.interrupt() != "outsider" {}
     assert_eq!(cpu.yield_now(), "planned");
     let planned = cpu.block();
     cpu.wake(&planned);
-    assert_eq!(cpu.tick(), "planned", "the first tick of the next period");
-    let more = (1..).find(|_| cpu.tick() == "outsider").unwrap();
+    assert_eq!(
+        cpu.interrupt(),
+        "planned",
+        "the first tick of the next period"
+    );
+    let more = (1..).find(|_| cpu.interrupt() == "outsider").unwrap();
     assert_eq!(more, PLAN_TICKS - 1);
 }
 
@@ -184,7 +186,7 @@ fn rule_7_a_turn_of_one_who_is_gone_is_nobodys() {
         cpu.scheduler.task_tick(&planned);
     }
     cpu.scheduler.remove_task(&outsider).unwrap();
-    cpu.tick();
+    cpu.interrupt();
     cpu.spawn("another");
     assert_eq!(cpu.yield_now(), "planned");
 }
@@ -208,9 +210,9 @@ fn rule_7_an_empty_fallback_queue_saves_no_turns_up() {
     let mut cpu = replaying(&[("planned", 1_000_000_000)]);
     cpu.spawn("planned");
     cpu.block();
-    assert_eq!(shares(&mut cpu, 500)["planned"], 500);
+    assert_eq!(cpu.shares(500)["planned"], 500);
     cpu.spawn("late");
-    let first = (1..).find(|_| cpu.tick() == "late").unwrap();
+    let first = (1..).find(|_| cpu.interrupt() == "late").unwrap();
     assert_eq!(first, PLAN_TICKS);
 }
 
@@ -241,7 +243,7 @@ fn rule_7_a_planned_task_that_blocks_before_every_tick_takes_no_more() {
             if let Some(task) = asleep.take() {
                 cpu.wake(&task);
             }
-            cpu.tick();
+            cpu.interrupt();
         }
         assert!(
             had >= 1_000_000 / u64::from(PLAN_TICKS + 1),
@@ -262,7 +264,6 @@ fn rule_7_a_moment_without_planned_tasks_is_no_turn() {
     while ticks < 1000 {
         for _ in 0..PLAN_TICKS - 1 {
             had += u64::from(cpu.name() == "outsider") * 1000;
-            cpu.run(1000);
             cpu.tick();
             ticks += 1;
         }
@@ -297,7 +298,7 @@ fn rule_7_one_of_many_runs_again_in_time() {
         if planned_ticks == PLAN_TICKS {
             cpu.wake(&main);
         }
-        cpu.tick();
+        cpu.interrupt();
         if cpu.name() == "main" {
             cpu.run(1);
             cpu.block();

@@ -15,7 +15,7 @@ fn rule_2_round_robin_runs_unless_a_plan_is_followed() {
             cpu.control.measure_start().unwrap();
         }
         let start = cpu.name();
-        let turns: Vec<_> = (0..3 * 4 * SLICE_TICKS).map(|_| cpu.tick()).collect();
+        let turns: Vec<_> = (0..3 * 4 * SLICE_TICKS).map(|_| cpu.interrupt()).collect();
         // Every 5th tick changes the task, and all four take turns.
         for (i, name) in turns.iter().enumerate() {
             let before = if i == 0 { start } else { turns[i - 1] };
@@ -44,8 +44,8 @@ fn rule_3_a_run_interval_ends_at_yield_preemption_block_and_exit() {
     cpu.block();
     assert_eq!(cpu.name(), "a");
     cpu.run(5);
-    (1..SLICE_TICKS).for_each(|_| assert_eq!(cpu.tick(), "a"));
-    assert_eq!(cpu.tick(), "a", "preempted, and alone");
+    (1..SLICE_TICKS).for_each(|_| assert_eq!(cpu.interrupt(), "a"));
+    assert_eq!(cpu.interrupt(), "a", "preempted, and alone");
     cpu.run(7);
     cpu.block();
     assert_eq!(cpu.name(), "idle");
@@ -133,8 +133,8 @@ fn rule_2_under_fifo_no_tick_preempts_while_measuring() {
     cpu.block();
     cpu.block(); // gc
     cpu.spawn("b");
-    (0..3 * SLICE_TICKS).for_each(|_| assert_eq!(cpu.tick(), "a"));
+    (0..3 * SLICE_TICKS).for_each(|_| assert_eq!(cpu.interrupt(), "a"));
     cpu.measure_end().unwrap();
     assert_eq!(cpu.profile().header.policy.as_str(), "fifo");
-    assert_eq!(cpu.tick(), "b", "the slice is long over");
+    assert_eq!(cpu.interrupt(), "b", "the slice is long over");
 }

@@ -79,7 +79,7 @@ fn rule_1_main_is_the_root_whatever_happened_before_its_first_pick() {
     for (ticks, measured_before) in [(0, false), (1, false), (0, true), (3, true)] {
         let mut cpu = Cpu::boot();
         for _ in 0..ticks {
-            cpu.tick();
+            cpu.interrupt();
         }
         if measured_before {
             cpu.control.measure_start().unwrap();

@@ -12,18 +12,22 @@ fn rule_9_the_root_goes_first_when_it_wakes() {
     cpu.wake(&main);
     assert_eq!(cpu.name(), "a");
     assert_eq!(
-        cpu.tick(),
+        cpu.interrupt(),
         "main",
         "at the next tick, before a and the unknown"
     );
-    assert_eq!(cpu.tick(), "a", "and for no longer than to the one after");
+    assert_eq!(
+        cpu.interrupt(),
+        "a",
+        "and for no longer than to the one after"
+    );
     let main = main.clone();
     while cpu.name() != "main" {
-        cpu.tick();
+        cpu.interrupt();
     }
     cpu.block();
     while cpu.name() != "a" {
-        cpu.tick();
+        cpu.interrupt();
     }
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main", "or at the next yield");
@@ -36,7 +40,7 @@ fn rule_9_the_root_goes_first_also_while_only_others_run() {
     assert_eq!(cpu.name(), "unknown");
     // A waker may ask for rescheduling, too.
     cpu.scheduler.put_prev_task(main.clone(), true);
-    assert_eq!(cpu.tick(), "main");
+    assert_eq!(cpu.interrupt(), "main");
     cpu.block();
     assert_eq!(cpu.name(), "unknown");
 }
@@ -44,14 +48,14 @@ fn rule_9_the_root_goes_first_also_while_only_others_run() {
 #[test]
 fn rule_9_a_turn_that_somebody_gave_up_is_not_the_roots() {
     let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
-    (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.tick(), "planned"));
+    (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.interrupt(), "planned"));
     cpu.wake(&main);
-    assert_eq!(cpu.tick(), "main");
+    assert_eq!(cpu.interrupt(), "main");
     let main = cpu.block();
     assert_eq!(cpu.name(), "outsider");
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main");
-    assert_ne!(cpu.tick(), "main");
+    assert_ne!(cpu.interrupt(), "main");
 }
 
 #[test]
@@ -60,7 +64,7 @@ fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
     cpu.wake(&main);
     let removed = cpu.scheduler.remove_task(&main).expect("it is ready");
     assert!(Arc::ptr_eq(&main, &removed));
-    assert_eq!(cpu.tick(), "a", "and the unknown has not got it");
+    assert_eq!(cpu.interrupt(), "a", "and the unknown has not got it");
 }
 
 #[test]
@@ -72,11 +76,11 @@ fn rule_9_the_root_goes_first_once_between_two_ticks_that_hit_planned_tasks() {
     let planned = cpu.block();
     assert_eq!(cpu.name(), "outsider");
     cpu.wake(&planned);
-    assert_eq!(cpu.tick(), "planned", "it has hit the outsider");
+    assert_eq!(cpu.interrupt(), "planned", "it has hit the outsider");
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "planned");
     cpu.scheduler.remove_task(&main).unwrap();
-    cpu.tick();
+    cpu.interrupt();
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main");
 }
@@ -84,10 +88,10 @@ fn rule_9_the_root_goes_first_once_between_two_ticks_that_hit_planned_tasks() {
 #[test]
 fn rule_9_the_turn_that_comes_while_the_root_goes_first_is_for_the_others() {
     let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
-    (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.tick(), "planned"));
+    (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.interrupt(), "planned"));
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main");
-    assert_eq!(cpu.tick(), "outsider");
+    assert_eq!(cpu.interrupt(), "outsider");
 }
 
 /// It sleeps and wakes all the time; the others have their share.
@@ -101,7 +105,7 @@ fn rule_9_a_root_that_wakes_all_the_time_takes_nobodys_turn() {
         if let Some(main) = asleep.take() {
             cpu.wake(&main);
         }
-        cpu.tick();
+        cpu.interrupt();
         let mut left = 1000;
         if cpu.name() == "main" {
             *had.entry("main").or_insert(0) += 900;
