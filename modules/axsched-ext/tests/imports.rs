@@ -17,20 +17,11 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// Imports that close a circle and are left alone, each with its reason.
-const KNOWN: [(&str, &str, &str); 2] = [
-    (
-        "apps/sched-tests/common/src/results/table.rs",
-        "apps/sched-tests/common/src/results.rs",
-        RESULTS,
-    ),
-    (
-        "apps/sched-tests/common/src/pbg.rs",
-        "apps/sched-tests/common/src/runner.rs",
-        "the runner chooses between one phase and PBG's two, which are made of such phases",
-    ),
-];
-
-const RESULTS: &str = "the types of the result lines stand beside what prints them";
+const KNOWN: [(&str, &str, &str); 1] = [(
+    "apps/sched-tests/common/src/pbg.rs",
+    "apps/sched-tests/common/src/runner.rs",
+    "the runner chooses between one phase and PBG's two, which are made of such phases",
+)];
 
 /// A module's index in [`Tree::modules`].
 type Id = usize;

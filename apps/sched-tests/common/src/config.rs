@@ -7,9 +7,9 @@
 //! | `PBG_BASE` | what PBG measures under: `rr` or `fifo` | `rr` |
 //! | `PBG_PROFILE` | a file with a profile to build in (`build.rs`) | none |
 //!
-//! Anything else is a compile error. [`tick_phase`] is decided later, when the image
-//! boots: `make TICK_PHASE=` writes it into a copy of the image. Nothing here changes what the guest does
-//! with its clock: `SCHED_TIMING` says how QEMU will be started.
+//! Any other value is a compile error. [`tick_phase`] is decided later, when the image
+//! boots: `make TICK_PHASE=` writes it into a copy of the image. `SCHED_TIMING` changes
+//! nothing in the guest: it says how QEMU will be started.
 
 use axsched_ext::pbg::Base;
 
@@ -40,7 +40,7 @@ pub const TRACED: bool = cfg!(feature = "trace");
 static TICK_PHASE: [u8; 20] = *b"SCHED-TICK-PHASE=000";
 
 /// At which phase of the timer tick a run of the workload starts, in thousandths of the
-/// tick's period; the same image has another one in another boot.
+/// tick's period, below 1,000. The same image may have another one in another boot.
 pub fn tick_phase() -> u64 {
     // SAFETY: a reference to a plain value. Volatile, as the compiler must not take the
     // value for the one that stands here: the bytes are changed after the build.
@@ -53,10 +53,10 @@ fn digits(text: &[u8]) -> u64 {
         .fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }
 
-/// The profile that was built in, right or wrong.
+/// The profile that was built in, if any. Nobody has looked yet whether it is a good one.
 #[cfg(pbg_profile)]
 pub const PROFILE: Option<&[u8]> = Some(include_bytes!(concat!(env!("OUT_DIR"), "/profile.pbg")));
-/// The profile that was built in, right or wrong.
+/// The profile that was built in, if any. Nobody has looked yet whether it is a good one.
 #[cfg(not(pbg_profile))]
 pub const PROFILE: Option<&[u8]> = None;
 

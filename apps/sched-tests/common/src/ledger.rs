@@ -1,5 +1,5 @@
-//! Whose all the CPU time is that no task of the workload has: the other half of the
-//! instrument, so that a phase's figures add up to its makespan.
+//! Who had the CPU when no task of the workload did: the other half of the instrument,
+//! so that a phase's figures add up to its makespan.
 //!
 //! The [meters](crate::meter) have the tasks' time. What lies between the leave of one
 //! metered task and the entry of the next belongs to tasks that carry no meter, as no
@@ -32,7 +32,7 @@ use axhal::{
 use axtask::TaskInner;
 use kernel_guard::NoPreemptIrqSave;
 
-use crate::results::Unmetered;
+use crate::measured::Unmetered;
 
 /// The most CPUs that `SMP=` allows.
 pub(crate) const MAX_CPUS: usize = 8;
@@ -102,14 +102,14 @@ impl Ledger {
             id if id == self.idle.load(Relaxed) => Who::Idle,
             id if id == self.gc.load(Relaxed) => Who::Gc,
             id if id == MAIN.load(Relaxed) => Who::Main,
-            _ => self.meet(task),
+            _ => self.identify(task),
         }
     }
 
-    /// A task that this CPU has not seen yet. `axtask` tells what a task is by its name only, and makes a copy
-    /// of that.
+    /// Finds out what a task is that this CPU has not met yet. `axtask` tells that by the
+    /// name only, and makes a copy of it.
     #[cold]
-    fn meet(&self, task: &TaskInner) -> Who {
+    fn identify(&self, task: &TaskInner) -> Who {
         let (field, who) = match task.name().as_str() {
             "idle" => (&self.idle, Who::Idle),
             "gc" => (&self.gc, Who::Gc),
@@ -126,8 +126,8 @@ pub(crate) fn metered_leaves(now: u64) {
     Ledger::of_this_cpu().until.store(now, Relaxed);
 }
 
-/// A metered task enters this CPU: since when its stay counts. Interrupts are off, and
-/// the current task still is the one that goes.
+/// A metered task enters this CPU; returns since when its stay counts. Interrupts are off,
+/// and the current task still is the one that goes.
 #[inline]
 pub(crate) fn metered_enters() -> Entry {
     let ledger = Ledger::of_this_cpu();
@@ -146,8 +146,9 @@ pub(crate) fn metered_enters() -> Entry {
 
 /// How a metered task comes onto its CPU.
 pub(crate) struct Entry {
+    /// Since when its stay counts.
     pub ticks: u64,
-    /// The task that goes carries a meter, too.
+    /// Whether the task that goes carries a meter, too.
     pub after_metered: bool,
 }
 
@@ -187,7 +188,8 @@ pub(crate) fn open() -> u64 {
     now
 }
 
-/// Ends it, by the last metered task to end; the work of all was done at `now`.
+/// Ends the account of a phase, by the last metered task to end; the work of all was done
+/// at `now`.
 pub(crate) fn close(now: u64) {
     let _guard = NoPreemptIrqSave::new();
     for ledger in &LEDGERS[..axhal::cpu_num()] {

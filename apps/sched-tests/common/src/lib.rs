@@ -24,6 +24,7 @@ pub mod work;
 
 #[cfg(target_os = "none")]
 mod ledger;
+mod measured;
 #[cfg(target_os = "none")]
 mod meter;
 mod pbg;

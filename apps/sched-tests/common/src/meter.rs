@@ -48,7 +48,8 @@ use kernel_guard::NoPreemptIrqSave;
 
 use crate::{
     ledger,
-    trace::{BIN_NS, Recorder, Timeline},
+    measured::Figures,
+    trace::{BIN_NS, Recorder},
     window::time_after,
 };
 
@@ -62,7 +63,7 @@ pub struct Meter {
     entered_ticks: AtomicU64,
     first_run_ticks: AtomicU64,
     run_ticks: AtomicU64,
-    /// What it had before it was let in.
+    /// The time on a CPU before the task was let in.
     waited_ticks: AtomicU64,
     /// What of `run_ticks` lies after the deadline.
     late_ticks: AtomicU64,
@@ -80,30 +81,6 @@ struct End {
     run_ticks: AtomicU64,
     late_ticks: AtomicU64,
     dispatches: AtomicU64,
-}
-
-/// What a meter shows after its task has ended; times are since boot.
-#[derive(Clone, Debug)]
-pub struct Figures {
-    /// When the task first got a CPU.
-    pub first_run_ns: u64,
-    /// When its work was done.
-    pub finish_ns: u64,
-    /// How long it was on a CPU until then.
-    pub run_ns: u64,
-    /// How much of it lies before the deadline.
-    pub run_in_window_ns: u64,
-    /// How often it got a CPU from another task until then.
-    pub dispatches: u64,
-    /// Context switches, including the one that ended it.
-    pub switches: u64,
-    /// How often its work ended; anything but 1 is a scheduler's bug.
-    pub ends: u64,
-    /// How long the task was on a CPU so far beyond `run_ns`: what it needs to end, and
-    /// before it was let in.
-    pub beside_ns: u64,
-    /// When it was on a CPU, if that was traced; since the start of its phase.
-    pub timeline: Option<Timeline>,
 }
 
 impl Meter {
@@ -162,9 +139,9 @@ impl Meter {
         now
     }
 
-    /// A traced task is looked at, at a timer tick.
-    pub fn looked(&self, is_blocked: impl FnOnce() -> bool) {
-        self.trace.looked(current_ticks(), is_blocked);
+    /// Notes at a timer tick whether the task is blocked; for a traced task.
+    pub fn ticked(&self, is_blocked: impl FnOnce() -> bool) {
+        self.trace.ticked(current_ticks(), is_blocked);
     }
 
     /// The figures. Complete once its [`finish`](Self::finish) has happened before; but

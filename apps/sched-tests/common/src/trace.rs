@@ -1,9 +1,8 @@
 //! When a task had its CPU and when it was blocked, for a chart of the run: `make run TRACE=y`.
 //!
-//! The meter tells a [`Recorder`] of each stay on the CPU. Which one that is was
-//! decided when the image was built, by the feature `trace`: one that keeps the
-//! time in bins, or one that does nothing, so that an image without a trace has
-//! the instructions that it had before there was one.
+//! The meter tells a `Recorder` of each stay on the CPU. The feature `trace` decides
+//! which one an image has: one that keeps the time in bins, or one that does nothing, so
+//! that an image without a trace pays nothing for it.
 
 use alloc::vec::Vec;
 
@@ -15,7 +14,7 @@ mod none;
 #[cfg(all(target_os = "none", feature = "trace"))]
 pub(crate) use bins::Bins as Recorder;
 #[cfg(all(target_os = "none", not(feature = "trace")))]
-pub(crate) use none::Nothing as Recorder;
+pub(crate) use none::NoTrace as Recorder;
 
 /// Whether this image keeps a trace.
 #[cfg(target_os = "none")]

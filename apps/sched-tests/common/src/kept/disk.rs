@@ -30,7 +30,7 @@ use axstd::{
 
 use crate::platform::println;
 
-/// Names of FAT's first days, which take one entry of a directory.
+/// Short (8.3) names, which take one entry of a directory.
 const NAMES: [&str; 2] = ["/PROFILE1.PBG", "/PROFILE2.PBG"];
 
 /// The first of the disk's profiles that is accepted; else why the last of them was

@@ -16,11 +16,10 @@ use crate::{
     config,
     ledger::{self, MAX_CPUS},
     meter::{Hook, Meter},
-    results::Unmetered,
     trace,
 };
 
-pub use crate::meter::Figures;
+pub use crate::measured::{Figures, Unmetered};
 
 /// The policy's name in result lines.
 pub const SCHED: &str = if cfg!(feature = "sched_pbg_coop") {
@@ -108,9 +107,9 @@ impl Gate {
     }
 }
 
-/// Lets one wait until so many have come: a count-down latch.
+/// A count-down latch: lets one wait until so many have come.
 ///
-/// For main, which must not hold a handle of a task that has ended (`gc` spins while
+/// Made for main, which must not hold a handle of a task that has ended (`gc` spins while
 /// anybody does), must not spin itself, and must not miss an end. `axtask`'s own `join`
 /// needs the handle, and looks at the state before it leaves its waker, without a second
 /// look. Here the task's last act counts down, and who brings the count to 0 wakes main; the
@@ -139,8 +138,8 @@ impl Latch {
         })
     }
 
-    /// One has come, who was done at `done`. The last to come, who need not be the last who
-    /// was done, calls `at_last` with the latest of these times, and opens the latch.
+    /// One has come, who was done at `done`, in ticks. The last to come, who need not be the
+    /// last who was done, calls `at_last` with the latest of these times, and opens the latch.
     fn count_down(&self, done: u64, at_last: impl FnOnce(u64)) {
         self.latest.fetch_max(done, Relaxed);
         if self.missing.fetch_sub(1, AcqRel) == 1 {
@@ -150,7 +149,7 @@ impl Latch {
         }
     }
 
-    /// Waits until it is open. What was done before is visible then.
+    /// Waits until the latch is open. What those who came did before is visible then.
     fn wait(&self) {
         let is_open = || self.is_open.load(Acquire);
         if TIMING == "icount" {
@@ -240,7 +239,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Looks at the task from elsewhere.
+    /// A view of the task, for somebody else.
     pub fn watch(&self) -> Watch {
         self.watch.clone()
     }
@@ -274,7 +273,7 @@ impl Watch {
         self.task.upgrade().map(|task| task.state())
     }
 
-    /// Whether gc has reclaimed it.
+    /// Whether gc has reclaimed the task.
     pub fn is_reclaimed(&self) -> bool {
         self.task.strong_count() == 0
     }
@@ -291,7 +290,7 @@ impl Watch {
 /// only.
 static LAST_TICKS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Has each timer tick of this CPU seen by the instrument. Called by main, and by each task
+/// Has the instrument see each timer tick of this CPU. Called by main, and by each task
 /// as it begins: there is no other way onto the further CPUs.
 fn watch_ticks() {
     static WATCHED: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
@@ -313,19 +312,19 @@ fn watch_state(meter: Arc<Meter>) {
     let task = Arc::downgrade(&axtask::current().clone());
     axtask::register_timer_callback(move |_| {
         // Asked only of one that left its CPU blocked, which somebody else keeps.
-        meter.looked(|| {
+        meter.ticked(|| {
             let task = task.upgrade();
             task.is_some_and(|task| task.state() == TaskState::Blocked)
         });
     });
 }
 
-/// Waits until the timer tick has the phase that the image was told ([`tick_phase`]), so
-/// that how long the boot took is nothing that a phase of the workload depends on. `None`
-/// where time is real: there the host comes in between anyway.
+/// Waits until the timer tick has the phase that the image was told ([`tick_phase`]), and
+/// returns that. So a phase of the workload does not depend on how long the boot took. Waits
+/// for nothing and returns `None` where time is real: there the host comes in between anyway.
 ///
-/// Main sleeps until a tick, whatever its policy thought of it before, has the next one
-/// hit it, and goes on from there.
+/// Main sleeps until a tick, spins until the next one, and waits for the phase from there: so
+/// the start is the same, whatever the policy did with main before.
 ///
 /// [`tick_phase`]: crate::config::tick_phase
 pub fn await_tick_phase() -> Option<u64> {
@@ -354,7 +353,7 @@ pub fn open_account() -> u64 {
     axhal::time::ticks_to_nanos(ledger::open())
 }
 
-/// What the account says of those without a meter. All tasks are done.
+/// What the account says of those without a meter. Called when all tasks are done.
 pub fn unmetered() -> Option<Unmetered> {
     Some(ledger::closed())
 }

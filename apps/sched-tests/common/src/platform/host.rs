@@ -11,8 +11,9 @@ use std::{
     time::Instant,
 };
 
-use crate::{results::Unmetered, trace::Timeline, window::share_before};
+use crate::window::share_before;
 
+pub use crate::measured::{Figures, Unmetered};
 pub use std::thread::{sleep, sleep as main_sleeps, yield_now};
 pub use std::{print, println};
 
@@ -22,36 +23,12 @@ pub const SCHED: &str = "host";
 /// What the clock counts.
 pub const TIMING: &str = "real";
 
-/// What a thread did, seen from itself at its end; times are since the program's start.
-#[derive(Clone, Debug)]
-pub struct Figures {
-    /// When the thread was let in.
-    pub first_run_ns: u64,
-    /// When its work was done.
-    pub finish_ns: u64,
-    /// How long it was on a CPU until then.
-    pub run_ns: u64,
-    /// How much of it lies before the deadline. In proportion: the host does not
-    /// say how much it was at a given time.
-    pub run_in_window_ns: u64,
-    /// How often it got a CPU.
-    pub dispatches: u64,
-    /// The same number: the host does not say who was there before.
-    pub switches: u64,
-    /// How often its work ended.
-    pub ends: u64,
-    /// Nothing: the host does not say what a thread needs to begin and end.
-    pub beside_ns: u64,
-    /// Never: the host does not say when a thread was on a CPU.
-    pub timeline: Option<Timeline>,
-}
-
 /// The number of CPUs.
 pub fn cpus() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The rate of the CPU's counter: unknown.
+/// 0: the rate of the CPU's counter is unknown.
 pub fn counter_hz() -> u64 {
     0
 }
@@ -115,7 +92,7 @@ impl Terms {
         self.deadline_ns
     }
 
-    /// A join waits here.
+    /// Nothing: here each join waits.
     pub fn wait_for_all(&self) {}
 }
 
@@ -143,16 +120,18 @@ pub fn spawn_in(
             _ => (finish_ns - first_run_ns, 1),
         };
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
+        // Seen by the thread itself, at its end.
         Figures {
-            first_run_ns,
+            first_run_ns, // when it was let in
             finish_ns,
             run_ns,
+            // In proportion: the host does not say how much it was at a given time.
             run_in_window_ns: share_before(deadline_ns, first_run_ns, finish_ns, run_ns),
             dispatches,
-            switches: dispatches,
+            switches: dispatches, // the host does not say who was there before
             ends: 1,
-            beside_ns: 0,
-            timeline: None,
+            beside_ns: 0,   // nor what a thread needs to begin and end
+            timeline: None, // nor when it was on a CPU
         }
     };
     let thread = thread::Builder::new().name(name.into()).spawn(entry);
@@ -177,12 +156,12 @@ impl Handle {
         self.0.join().expect("a task of the workload panicked")
     }
 
-    /// Nobody looks for it after its end.
+    /// A view of the thread, for somebody else.
     pub fn watch(&self) -> Watch {
         Watch
     }
 
-    /// The host's kernel keeps what it needs.
+    /// Keeps nothing: the host's kernel has its own count.
     pub fn hold(&self) -> Option<Held> {
         Some(Held)
     }
@@ -196,7 +175,7 @@ pub struct Held;
 pub struct Watch;
 
 impl Watch {
-    /// The host's kernel does so by itself.
+    /// Always: the host's kernel reclaims a thread by itself.
     pub fn is_reclaimed(&self) -> bool {
         true
     }

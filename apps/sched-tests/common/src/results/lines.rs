@@ -7,7 +7,10 @@ use sched_tests_results::{
     TickPhase, TraceLine,
 };
 
-use super::{Fate, Phase, Report, Setting, TaskResult};
+use super::{
+    phase::{Phase, Setting, TaskResult},
+    report::{Fate, Report},
+};
 
 /// The line of one task.
 pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> TaskLine {
@@ -135,7 +138,7 @@ fn context(setting: &Setting, phase: &str) -> Context {
     }
 }
 
-/// The image has three digits for it.
+/// A tick phase is below 1,000, as an image has three digits for it.
 fn tick_phase(thousandths: u64) -> TickPhase {
     let phase = u16::try_from(thousandths).map(TickPhase::try_from);
     phase
@@ -154,8 +157,8 @@ mod tests {
     use crate::{
         results::{
             Account, Question, ResultLine,
+            phase::tests::{SETTING, phase},
             report::tests::replay_of,
-            tests::{SETTING, phase},
         },
         trace::Timeline,
     };
@@ -221,6 +224,16 @@ mod tests {
         let line = run_line(&SETTING, &phase).to_line();
         let end = r#","tick_phase":125,"tasks_run_ns":2500,"main_run_ns":1,"gc_run_ns":2,"rest_run_ns":3,"idle_ns":494,"holds_handles":true,"pass":true}"#;
         assert!(line.ends_with(end), "{line}");
+    }
+
+    #[test]
+    fn the_price_of_a_yield_stands_in_the_run_line() {
+        let mut phase = phase();
+        phase.question = Question::YieldCost { rounds: 10 };
+        phase.tasks[0].finish_ns = 1_000_000;
+        let price = phase.ns_per_yield(&SETTING);
+        assert!(price.is_some());
+        assert_eq!(run_line(&SETTING, &phase).ns_per_yield, price);
     }
 
     #[test]

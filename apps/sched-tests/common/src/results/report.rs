@@ -4,23 +4,23 @@ use alloc::{format, string::String};
 
 use axsched_ext::pbg::{self, Status};
 
-use super::table::{ms, ratio};
+use super::numbers::{ms, ratio};
 
 /// What became of a profile.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Where it came from.
+    /// Where the profile came from.
     pub from: &'static str,
-    /// How it was followed, or why it was refused.
+    /// How it was followed, or why not.
     pub fate: Fate,
 }
 
-/// How a profile was followed, or why it was not.
+/// How a profile was followed, or why not.
 #[derive(Clone, Debug)]
 pub enum Fate {
     /// Its plan was followed, however far.
     Followed(Replay),
-    /// It was of no use, for this reason.
+    /// The profile was of no use, for this reason.
     Refused(String),
 }
 
@@ -40,7 +40,7 @@ pub struct Replay {
 const SLOWER_BY: u64 = pbg::BEHIND_BEYOND;
 
 impl Replay {
-    /// Whether it was slower than what was measured.
+    /// Whether the replay was slower than the measured run, by more than the share that counts.
     pub fn is_slower(&self) -> bool {
         u128::from(self.replayed_ns) * u128::from(SLOWER_BY)
             > u128::from(self.measured_ns) * u128::from(SLOWER_BY + 1)

@@ -6,9 +6,12 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Phase, Question, Setting, TaskResult};
+use super::{
+    numbers::{ms, ratio},
+    phase::{Phase, Question, Setting, TaskResult},
+};
 
-/// Names longer than this push their row out of line.
+/// The width of the column of names; a longer one pushes its row out of line.
 const NAME_WIDTH: usize = 12;
 
 /// The tasks of each phase, then one line of totals for each phase.
@@ -71,7 +74,7 @@ fn accounts(phases: &[Phase]) -> String {
             ms(account.rest_run_ns),
             ms(account.idle_ns),
             ratio(account.sum_ns() as u64, account.available_ns() as u64),
-            mark(account.closes()),
+            verdict(account.closes()),
         );
     }
     for (phase, account) in known().filter(|(_, account)| account.is_noted()) {
@@ -90,7 +93,7 @@ fn accounts(phases: &[Phase]) -> String {
     out
 }
 
-/// The answer to the application's question, where a column of its own has it.
+/// The heading of the column for the answer to the application's question, if it has one.
 fn answer_title(phase: &Phase) -> String {
     match phase.question {
         Question::Ends => "".into(),
@@ -100,6 +103,7 @@ fn answer_title(phase: &Phase) -> String {
     }
 }
 
+/// The answer to the application's question, below [`answer_title`].
 fn answer(setting: &Setting, phase: &Phase) -> String {
     match phase.question {
         Question::Ends => "".into(),
@@ -118,16 +122,17 @@ fn answer(setting: &Setting, phase: &Phase) -> String {
 /// A figure of a task: its heading, the width of its column, its text.
 type Column = (&'static str, usize, fn(&TaskResult) -> String);
 
+/// One phase, with all figures of each task.
 fn single(phase: &Phase) -> String {
     const SUBMIT: Column = ("submit", 10, |t| ms(t.submit_ns));
     const FIRST_RUN: Column = ("first run", 12, |t| ms(t.first_run_ns));
     const FINISH: Column = ("finish", 12, |t| ms(t.finish_ns));
     const TURNAROUND: Column = ("turnaround", 12, |t| ms(t.turnaround_ns()));
     const RUN: Column = ("run", 12, |t| ms(t.run_ns));
-    const IN_WINDOW: Column = ("in window", 12, |t| maybe(t.run_in_window_ns.map(ms)));
+    const IN_WINDOW: Column = ("in window", 12, |t| or_dash(t.run_in_window_ns.map(ms)));
     const DISPATCHES: Column = ("dispatches", 12, |t| t.dispatches.to_string());
     const YIELDS: Column = ("yields", 10, |t| t.yields.to_string());
-    const GROUPS: Column = ("groups", 8, |t| maybe(t.groups.map(|n| n.to_string())));
+    const GROUPS: Column = ("groups", 8, |t| or_dash(t.groups.map(|n| n.to_string())));
     const TURN: [Column; 4] = [FIRST_RUN, FINISH, TURNAROUND, RUN];
 
     let columns = match phase.question {
@@ -136,25 +141,26 @@ fn single(phase: &Phase) -> String {
         Question::EndOf(_) => [&[SUBMIT], &TURN[..], &[DISPATCHES, YIELDS, GROUPS]].concat(),
         _ => [&[SUBMIT], &TURN[..], &[DISPATCHES, YIELDS]].concat(),
     };
-    let row = |name: &str, cell: &dyn Fn(&Column) -> String, mark: &str| {
+    let row = |name: &str, cell: &dyn Fn(&Column) -> String, verdict: &str| {
         let cells = columns.iter().map(|c| format!("{:>1$}", cell(c), c.1));
-        format!("{name:NAME_WIDTH$}{}{mark}\n", cells.collect::<String>())
+        format!("{name:NAME_WIDTH$}{}{verdict}\n", cells.collect::<String>())
     };
     let heading = row("task, ms", &|&(heading, ..)| heading.into(), "");
     let tasks = phase.tasks.iter();
-    let rows = tasks.map(|t| row(&t.name, &|&(.., text)| text(t), mark(t.ok)));
+    let rows = tasks.map(|t| row(&t.name, &|&(.., text)| text(t), verdict(t.ok)));
     [heading].into_iter().chain(rows).collect()
 }
 
+/// Two phases, with each figure that may differ shown of both.
 fn side_by_side(before: &Phase, after: &Phase) -> String {
     const TURNAROUND: Column = ("turnaround, ms", 12, |t| ms(t.turnaround_ns()));
     const RUN: Column = ("run, ms", 12, |t| ms(t.run_ns));
     const IN_WINDOW: Column = ("run in window, ms", 12, |t| {
-        maybe(t.run_in_window_ns.map(ms))
+        or_dash(t.run_in_window_ns.map(ms))
     });
     const DISPATCHES: Column = ("dispatches", 10, |t| t.dispatches.to_string());
     const YIELDS: Column = ("yields", 10, |t| t.yields.to_string());
-    const GROUPS: Column = ("groups", 10, |t| maybe(t.groups.map(|n| n.to_string())));
+    const GROUPS: Column = ("groups", 10, |t| or_dash(t.groups.map(|n| n.to_string())));
 
     let columns = match before.question {
         Question::Shares { .. } => [TURNAROUND, IN_WINDOW, DISPATCHES, GROUPS],
@@ -181,7 +187,7 @@ fn side_by_side(before: &Phase, after: &Phase) -> String {
     }
     for (a, b) in pairs {
         let cell = |task: Option<&TaskResult>, &(_, width, text): &Column| {
-            format!("{:>width$}", maybe(task.map(text)))
+            format!("{:>width$}", or_dash(task.map(text)))
         };
         out += &format!("\n{:NAME_WIDTH$}", a.or(b).map_or("", |t| &t.name));
         for column in pairwise {
@@ -190,7 +196,7 @@ fn side_by_side(before: &Phase, after: &Phase) -> String {
         for column in once {
             out += &cell(a.or(b), column);
         }
-        out += mark([a, b].into_iter().flatten().all(|t| t.ok));
+        out += verdict([a, b].into_iter().flatten().all(|t| t.ok));
     }
     out + "\n"
 }
@@ -205,39 +211,20 @@ fn pairs<'a>(
         .collect()
 }
 
-fn mark(ok: bool) -> &'static str {
+/// The end of a row: a word if something in it is wrong.
+fn verdict(ok: bool) -> &'static str {
     if ok { "" } else { "  WRONG" }
 }
 
-fn maybe(text: Option<String>) -> String {
+fn or_dash(text: Option<String>) -> String {
     text.unwrap_or("-".into())
-}
-
-/// Nanoseconds as milliseconds, rounded to the microsecond.
-pub fn ms(ns: u64) -> String {
-    let us = ns / 1_000 + u64::from(ns % 1_000 >= 500);
-    format!("{}.{:03}", us / 1_000, us % 1_000)
-}
-
-pub fn ratio(of: u64, to: u64) -> String {
-    if to == 0 {
-        return "-".into();
-    }
-    format!("{:.4}", of as f64 / to as f64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Account, *};
+    use sched_tests_results::Account;
 
-    const SETTING: Setting = Setting {
-        app: "realtime",
-        arch: "x86_64",
-        smp: 1,
-        sched: "pbg",
-        timing: "icount",
-        scale: 1,
-    };
+    use super::{super::phase::tests::SETTING, *};
 
     fn phase(name: &'static str, factor: u64) -> Phase {
         let task = |name: &str, finish_ns: u64, run_ns, yields| TaskResult {
@@ -264,15 +251,6 @@ mod tests {
             pass: true,
             ..Phase::default()
         }
-    }
-
-    #[test]
-    fn milliseconds_are_rounded_to_the_microsecond() {
-        assert_eq!(ms(0), "0.000");
-        assert_eq!(ms(1_499), "0.001");
-        assert_eq!(ms(1_500), "0.002");
-        assert_eq!(ms(999_999_999), "1000.000");
-        assert_eq!(ms(u64::MAX), "18446744073709.552");
     }
 
     #[test]
@@ -321,14 +299,14 @@ run: 8.7 % of the CPU time was no task's (gc 8.6 %).
         assert!(words.len() <= 100 && text.ends_with("%): main held handles of ended tasks.\n"));
     }
 
-    /// [`phase`], asked about shares, with four tasks of `work` × their number.
+    /// [`phase`], asked about shares, with four tasks that differ in time and groups.
     fn shares(name: &'static str, factor: u64) -> Phase {
         let mut phase = phase(name, factor);
         phase.question = Question::Shares {
             window_ns: 5_000_000_000,
         };
-        let like = phase.tasks[0].clone();
-        phase.tasks.resize(4, like);
+        let task = phase.tasks[0].clone();
+        phase.tasks.resize(4, task);
         for (i, task) in (1..).zip(&mut phase.tasks) {
             task.name = format!("task{i}");
             task.run_in_window_ns = Some(1_250_000_000 - factor * i * 50_000_000);

@@ -28,9 +28,9 @@ pub(crate) struct Bins {
     width_ticks: AtomicU64,
     run_ticks: Box<[AtomicU64]>,
     blocked_ticks: Box<[AtomicU64]>,
-    /// When it left its CPU blocked; 0 is not at all.
+    /// When the task left its CPU blocked; 0 if it is not.
     blocked_since: AtomicU64,
-    /// The last tick that found it so; 0 is none.
+    /// The last tick that found it blocked; 0 is none.
     seen_blocked: AtomicU64,
     is_closed: AtomicBool,
 }
@@ -72,7 +72,7 @@ impl Bins {
     }
 
     /// Notes at a timer tick whether the task is blocked.
-    pub(crate) fn looked(&self, now: u64, is_blocked: impl FnOnce() -> bool) {
+    pub(crate) fn ticked(&self, now: u64, is_blocked: impl FnOnce() -> bool) {
         if self.blocked_since.load(Relaxed) != 0 && is_blocked() {
             self.seen_blocked.store(now, Relaxed);
         }
@@ -112,8 +112,8 @@ impl Bins {
         self.is_closed.store(true, Relaxed);
     }
 
-    /// What was kept. Ticks are converted from the start on and not bin by bin, so
-    /// that what rounding takes from one bin it gives to the next.
+    /// What was kept, in nanoseconds. Ticks are converted from the start on and not bin by
+    /// bin, so that what rounding takes from one bin it gives to the next.
     pub(crate) fn timeline(&self, to_ns: impl Fn(u64) -> u64) -> Option<Timeline> {
         let in_ns = |bins: &[AtomicU64]| {
             let mut ticks = 0;
@@ -219,10 +219,10 @@ mod tests {
     fn who_sleeps_is_blocked_until_the_tick_that_wakes_it() {
         let bins = Bins::new(1_000, 10);
         bins.left(1_005, || true);
-        bins.looked(1_010, || true);
-        bins.looked(1_020, || true);
+        bins.ticked(1_010, || true);
+        bins.ticked(1_020, || true);
         // Woken by that tick, it is ready at the next.
-        bins.looked(1_030, || false);
+        bins.ticked(1_030, || false);
         bins.entered(1_037);
         assert_eq!(timeline(&bins).blocked_ns, [5, 10]);
     }
@@ -233,7 +233,7 @@ mod tests {
         bins.left(1_012, || true);
         bins.entered(1_017);
         bins.left(1_025, || false);
-        bins.looked(1_030, || panic!("it is not blocked"));
+        bins.ticked(1_030, || panic!("it is not blocked"));
         bins.entered(1_031);
         bins.close();
         bins.left(1_040, || true);

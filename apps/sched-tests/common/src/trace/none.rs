@@ -1,12 +1,12 @@
-//! No trace: nothing is kept, and nothing is done.
+//! No trace: every call does nothing.
 
 use super::Timeline;
 
 /// Takes no room in a meter.
 #[derive(Default)]
-pub(crate) struct Nothing;
+pub(crate) struct NoTrace;
 
-impl Nothing {
+impl NoTrace {
     #[inline(always)]
     pub(crate) fn new(_start_ticks: u64, _bin_ticks: u64) -> Self {
         Self
@@ -22,7 +22,7 @@ impl Nothing {
     pub(crate) fn left(&self, _now: u64, _is_blocked: impl FnOnce() -> bool) {}
 
     #[inline(always)]
-    pub(crate) fn looked(&self, _now: u64, _is_blocked: impl FnOnce() -> bool) {}
+    pub(crate) fn ticked(&self, _now: u64, _is_blocked: impl FnOnce() -> bool) {}
 
     #[inline(always)]
     pub(crate) fn entered(&self, _now: u64) {}
