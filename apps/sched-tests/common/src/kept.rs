@@ -49,7 +49,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// As `SCHED-PBG` lines have it.
+    /// The name in `SCHED-PBG` lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Boot => "boot",
@@ -57,22 +57,31 @@ impl Origin {
             Self::Disk => "disk",
         }
     }
+
+    /// For a sentence that begins with "the profile".
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::Boot => "of this boot",
+            Self::Image => "in this image",
+            Self::Disk => "on the disk",
+        }
+    }
 }
 
-/// What a look at the places has shown.
+/// What [`start`] has found.
 pub enum Found {
     /// There is no profile.
     Nothing,
     /// There is one; its plan is followed from now on.
     Started {
-        /// Where it was.
+        /// Where it was found.
         origin: Origin,
         /// How many tasks are planned.
         tasks: usize,
     },
     /// There is one that is of no use.
     Refused {
-        /// Where it was.
+        /// Where it was found.
         origin: Origin,
         /// Why it was refused.
         why: String,
@@ -126,7 +135,8 @@ fn start_with(bytes: &[u8], about: &About) -> Result<usize, String> {
     syscall::start_pbg().map_err(text)
 }
 
-/// Why a profile is of no use. What a hash was made of the library does not know.
+/// Why a profile is of no use. Where the names agree and the hashes do not, it is the scale
+/// that differs; the library's own words are of hashes.
 fn refusal(error: LoadError, about: &About) -> String {
     match error {
         LoadError::Mismatch(Mismatch::Program { found, .. }) => {
@@ -157,8 +167,8 @@ pub fn measured(about: &About) -> Result<Vec<u8>, String> {
 
 /// Puts a profile on the disk, in place of an older one. `None` if there is no disk.
 ///
-/// At each moment, power may fail: then the next boot finds the older one, this
-/// one, or none.
+/// The power may fail at any moment: then the next boot finds the older one, this one, or
+/// none.
 pub fn save(bytes: &[u8]) -> Option<Result<(), String>> {
     disk::save(bytes)
 }

@@ -1,12 +1,14 @@
 //! What the scheduler test applications share.
 //!
-//! - [`runner`]: runs an application's tasks and prints what came out
+//! - [`runner`]: runs an application, prints what came out
 //! - [`work`]: a loop of known cost whose result can be checked
 //! - [`results`]: the result lines, the table for people, the SRPT bound
 //! - [`trace`]: when a task had its CPU, if the image was built to say so
 //! - [`platform`]: ArceOS, or threads of the host for debugging, behind one API
 //! - [`kept`]: a profile beyond the boot: in the image, on a disk, on the console
 //! - [`config`]: what was decided when the image was built
+//!
+//! An application is an [`App`] with [`Task`]s, and [`run`] is all that it needs to call.
 
 #![cfg_attr(target_os = "none", no_std)]
 
@@ -22,12 +24,15 @@ pub mod runner;
 pub mod trace;
 pub mod work;
 
+mod app;
 #[cfg(target_os = "none")]
 mod ledger;
 mod measured;
 #[cfg(target_os = "none")]
 mod meter;
 mod pbg;
+mod run_phase;
 mod window;
 
-pub use runner::{App, Task, TaskCtx, run};
+pub use app::{App, Task, TaskCtx};
+pub use runner::run;

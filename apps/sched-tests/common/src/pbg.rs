@@ -1,5 +1,5 @@
-//! An application under PBG: with a profile that was kept it follows that, else it
-//! is measured first.
+//! An application under PBG: it follows the profile that was kept, if there is one;
+//! else it is measured first, and follows the profile of that.
 
 use alloc::{string::ToString, vec::Vec};
 
@@ -10,28 +10,29 @@ use axsched_ext::{
 };
 
 use crate::{
+    app::App,
     config,
     kept::{self, Found, Origin},
     platform::{self, println},
     results::{Fate, Phase, Replay, Report},
-    runner::{App, run_phase},
+    run_phase::run_phase,
 };
 
-/// What an application leaves to be printed.
-pub struct Ran {
-    /// Its phases.
+/// What a run of an application came to, to be printed.
+pub struct AppResult {
+    /// The phases, in the order in which they ran.
     pub phases: Vec<Phase>,
     /// What became of profiles.
     pub reports: Vec<Report>,
-    /// The profile that was measured.
+    /// The profile that was measured, as bytes, if it is a good one.
     pub profile: Option<Vec<u8>>,
 }
 
-impl Ran {
-    /// Phases, and nothing about profiles.
-    pub fn of(phases: Vec<Phase>) -> Self {
+impl AppResult {
+    /// One phase, and nothing about profiles.
+    pub fn of_phase(phase: Phase) -> Self {
         Self {
-            phases,
+            phases: [phase].into(),
             reports: Vec::new(),
             profile: None,
         }
@@ -39,47 +40,49 @@ impl Ran {
 }
 
 /// Runs `app` in the phases that are called for.
-pub fn run(app: &App) -> Ran {
+pub fn run(app: &App) -> AppResult {
     let about = kept::about(app.name);
     match kept::start(&about) {
         Found::Nothing => measure_and_replay(app, &about),
         Found::Started { origin, tasks } => {
             println!(
                 "PBG follows the profile {}: {tasks} tasks.\n",
-                place(origin)
+                origin.phrase()
             );
-            name_late_tasks(&about);
+            print_late_tasks(&about);
             // A changed program may differ from its profile: that is no failure.
             let replay = run_phase(app, "replay");
             let measured_ns = measured_ns(&about);
             let report = measured_ns.and_then(|ns| followed(origin, ns, &replay));
-            let mut outcome = Ran::of([replay].into());
-            outcome.reports.extend(report);
-            outcome
+            let mut result = AppResult::of_phase(replay);
+            result.reports.extend(report);
+            result
         }
         Found::Refused { origin, why } => {
-            let place = place(origin);
-            let mut outcome = if origin == Origin::Disk {
-                println!("PBG refuses the profile {place}: {why}.\n");
+            let origin_phrase = origin.phrase();
+            let mut result = if origin == Origin::Disk {
+                println!("PBG refuses the profile {origin_phrase}: {why}.\n");
                 measure_and_replay(app, &about)
             } else {
-                println!("PBG refuses the profile {place}: {why}. One ordinary run instead.\n");
-                Ran::of([run_phase(app, "run")].into())
+                println!(
+                    "PBG refuses the profile {origin_phrase}: {why}. One ordinary run instead.\n"
+                );
+                AppResult::of_phase(run_phase(app, "run"))
             };
             let report = Report {
                 from: origin.name(),
                 fate: Fate::Refused(why),
             };
-            outcome.reports.insert(0, report);
-            outcome
+            result.reports.insert(0, report);
+            result
         }
     }
 }
 
-/// Says which tasks no order ends by their latest time.
-fn name_late_tasks(about: &About) {
+/// Prints the tasks that the plan ends after their latest time.
+fn print_late_tasks(about: &About) {
     if !CONTROL.status().is_ok_and(|status| status.late > 0) {
-        return; // hardly ever is there one: no second plan to find it so
+        return; // mostly, and then no second plan is made to look for them
     }
     let (Ok(Some(plan)), Ok(Some(profile))) = (CONTROL.plan(), CONTROL.profile(about)) else {
         return;
@@ -100,15 +103,8 @@ fn name_late_tasks(about: &About) {
     println!();
 }
 
-const fn place(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Boot => "of this boot",
-        Origin::Image => "in this image",
-        Origin::Disk => "on the disk",
-    }
-}
-
-/// The average turnaround of the run that the present profile is of.
+/// The average turnaround of the run that the scheduler's profile was measured in; `None`
+/// if there is no profile.
 fn measured_ns(about: &About) -> Option<u64> {
     let profile = CONTROL.profile(about).ok()??;
     let sum: u128 = (profile.tasks.iter())
@@ -119,7 +115,7 @@ fn measured_ns(about: &About) -> Option<u64> {
     u64::try_from(ns).ok()
 }
 
-/// The report of a replay that has ended.
+/// The report of a replay that has ended; `None` if the scheduler has no account of one.
 fn followed(origin: Origin, measured_ns: u64, replay: &Phase) -> Option<Report> {
     Some(Report {
         from: origin.name(),
@@ -131,12 +127,13 @@ fn followed(origin: Origin, measured_ns: u64, replay: &Phase) -> Option<Report> 
     })
 }
 
-fn measure_and_replay(app: &App, about: &About) -> Ran {
+/// Measures the application, and has it follow the plan that comes of that.
+fn measure_and_replay(app: &App, about: &About) -> AppResult {
     if let Err(error) = syscall::measure_start_under(config::PBG_BASE) {
         println!("No measurement, no profile: {error}. One ordinary run instead.\n");
         let mut run = run_phase(app, "run");
         run.pass &= error == syscall::Error::NotSupported && platform::cpus() > 1;
-        return Ran::of([run].into());
+        return AppResult::of_phase(run);
     }
     let mut measure = run_phase(app, "measure");
     let recorded = syscall::measure_end();
@@ -151,7 +148,7 @@ fn measure_and_replay(app: &App, about: &About) -> Ran {
     match (recorded, planned) {
         (Ok(recorded), Ok(planned)) => {
             println!("PBG recorded {recorded} tasks and planned {planned}.\n");
-            name_late_tasks(about);
+            print_late_tasks(about);
         }
         (Err(error), _) | (_, Err(error)) => {
             println!("PBG has no plan: {error}. The replay runs without one and fails.\n");
@@ -165,15 +162,15 @@ fn measure_and_replay(app: &App, about: &About) -> Ran {
     };
     replay.pass &= planned.is_ok_and(all_matched);
     let report = followed(Origin::Boot, measure.avg_turnaround_ns(), &replay);
-    Ran {
+    AppResult {
         phases: [measure, replay].into(),
         reports: report.into_iter().collect(),
         profile,
     }
 }
 
-/// The profile as bytes, now on the disk, too, if there is one. Where that fails,
-/// so does the phase.
+/// Returns the profile as bytes, and puts it on the disk, if there is one. Where either
+/// fails, so does the phase.
 fn keep(about: &About, measure: &mut Phase) -> Option<Vec<u8>> {
     let profile = match kept::measured(about) {
         Ok(profile) => profile,
