@@ -22,7 +22,7 @@ use sched_tests_results::COUNTED;
 use crate::{
     app::{App, Task, TaskCtx},
     config::SCALE,
-    platform::{self, Figures, Gate, Terms, Watch, println},
+    platform::{self, Figures, Gate, TaskSet, Watch, println},
     results::{Account, Phase, TaskResult},
 };
 
@@ -38,15 +38,15 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     let start_ns = platform::open_account();
     let window_ns = app.question.window_ns();
     let deadline_ns = window_ns.map(|window_ns| start_ns + window_ns);
-    let terms = Terms::new(count, start_ns, deadline_ns);
-    let submit = |task| Submitted::spawn(task, &terms, &gate, app.holds_handles);
+    let set = TaskSet::new(count, start_ns, deadline_ns);
+    let submit = |task| Submitted::spawn(task, &set, &gate, app.holds_handles);
     gate.submit(|| submitted.extend(tasks.into_iter().map(submit)));
     for task in late {
         sleep_until(start_ns + task.arrival_ns);
         // By the gate again, so that no other spawn comes between a label and its own.
         gate.submit(|| submitted.push(submit(task)));
     }
-    terms.wait_for_all();
+    set.wait_for_all();
     let (mut context_switches, mut beside_ns) = (0, 0);
     let mut watches = Vec::with_capacity(submitted.len());
     let tasks: Vec<_> = submitted
@@ -133,10 +133,10 @@ struct Submitted {
 }
 
 impl Submitted {
-    fn spawn(task: Task, terms: &Terms, gate: &Arc<Gate>, hold: bool) -> Self {
+    fn spawn(task: Task, set: &TaskSet, gate: &Arc<Gate>, hold: bool) -> Self {
         let outcome = Arc::new(Outcome::default());
         let (body, of_body) = (task.body, outcome.clone());
-        let (start_ns, deadline_ns) = (terms.start_ns(), terms.deadline_ns());
+        let (start_ns, deadline_ns) = (set.start_ns(), set.deadline_ns());
         let entry = move || {
             let ctx = TaskCtx::new(deadline_ns);
             of_body.is_right.store(body(&ctx), Relaxed);
@@ -152,7 +152,7 @@ impl Submitted {
             // PBG then knows the task by its place among the spawns.
             let _ = syscall::label_next(&task.name);
         }
-        let handle = platform::spawn_in(terms, &task.name, gate, entry);
+        let handle = platform::spawn_in(set, &task.name, gate, entry);
         Self {
             _held: if hold { handle.hold() } else { None },
             handle,

@@ -160,21 +160,21 @@ impl Latch {
     }
 }
 
-/// Spawns a metered task behind `gate`.
+/// Spawns a metered task behind `gate`; it is a set of its own.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
-    spawn_in(&Terms::new(1, now_ns(), None), name, gate, body)
+    spawn_in(&TaskSet::new(1, now_ns(), None), name, gate, body)
 }
 
-/// What the tasks of a phase have in common.
-pub struct Terms {
+/// The tasks of a phase, as a set: when it started, and when the work of all is done.
+pub struct TaskSet {
     start_ns: u64,
     deadline_ns: Option<u64>,
     /// Counts down when a task's work is done.
     done: Arc<Latch>,
 }
 
-impl Terms {
-    /// For so many tasks, of a phase that started at `start_ns`; the CPU time of each
+impl TaskSet {
+    /// A set of so many tasks, of a phase that started at `start_ns`; the CPU time of each
     /// before `deadline_ns` is kept apart. Both are times since boot. The deadline ends
     /// no task.
     pub fn new(tasks: usize, start_ns: u64, deadline_ns: Option<u64>) -> Self {
@@ -201,17 +201,17 @@ impl Terms {
     }
 }
 
-/// Spawns a metered task of a phase behind `gate`.
+/// Spawns a metered task of `set` behind `gate`.
 pub fn spawn_in(
-    terms: &Terms,
+    set: &TaskSet,
     name: &str,
     gate: &Arc<Gate>,
     body: impl FnOnce() + Send + 'static,
 ) -> Handle {
-    let deadline_ticks = (terms.deadline_ns).map_or(u64::MAX, axhal::time::nanos_to_ticks);
-    let meter = Arc::new(Meter::new(terms.start_ns, deadline_ticks));
+    let deadline_ticks = (set.deadline_ns).map_or(u64::MAX, axhal::time::nanos_to_ticks);
+    let meter = Arc::new(Meter::new(set.start_ns, deadline_ticks));
     let hook = Hook(meter.clone());
-    let (gate, own, done) = (gate.clone(), meter.clone(), terms.done.clone());
+    let (gate, own, done) = (gate.clone(), meter.clone(), set.done.clone());
     let entry = move || {
         watch_ticks();
         if trace::IS_KEPT {
@@ -228,7 +228,7 @@ pub fn spawn_in(
             task: Arc::downgrade(&axtask::spawn_task(task)),
             meter,
         },
-        done: terms.done.clone(),
+        done: set.done.clone(),
     }
 }
 
@@ -244,8 +244,8 @@ impl Handle {
         self.watch.clone()
     }
 
-    /// Waits until the work of the task, and of all others of its [`Terms`], is done,
-    /// and returns its figures.
+    /// Waits until the work of all tasks of its [`TaskSet`] is done, and returns the figures
+    /// of this one.
     pub fn join(self) -> Figures {
         self.done.wait();
         self.watch.figures()

@@ -66,14 +66,14 @@ impl Gate {
     }
 }
 
-/// What the threads of a phase have in common.
-pub struct Terms {
+/// The threads of a phase, as a set: when it started.
+pub struct TaskSet {
     start_ns: u64,
     deadline_ns: Option<u64>,
 }
 
-impl Terms {
-    /// For so many threads; the CPU time of each before `deadline_ns`, a time since the
+impl TaskSet {
+    /// A set of so many threads; the CPU time of each before `deadline_ns`, a time since the
     /// program's start, is kept apart. The deadline ends no thread.
     pub fn new(_threads: usize, start_ns: u64, deadline_ns: Option<u64>) -> Self {
         Self {
@@ -96,19 +96,19 @@ impl Terms {
     pub fn wait_for_all(&self) {}
 }
 
-/// Spawns a thread behind `gate`.
+/// Spawns a thread behind `gate`; it is a set of its own.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
-    spawn_in(&Terms::new(1, 0, None), name, gate, body)
+    spawn_in(&TaskSet::new(1, 0, None), name, gate, body)
 }
 
-/// Spawns a thread of a phase behind `gate`.
+/// Spawns a thread of `set` behind `gate`.
 pub fn spawn_in(
-    terms: &Terms,
+    set: &TaskSet,
     name: &str,
     gate: &Arc<Gate>,
     body: impl FnOnce() + Send + 'static,
 ) -> Handle {
-    let deadline_ns = terms.deadline_ns;
+    let deadline_ns = set.deadline_ns;
     let gate = gate.clone();
     let entry = move || {
         gate.pass();
