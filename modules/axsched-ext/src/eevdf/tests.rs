@@ -656,6 +656,40 @@ fn bound_each_of_n_equal_tasks_runs_again() {
     }
 }
 
+/// The others come owed as much as one can be, leave just before their request is served, and
+/// come back owed as much again, as if another queue had made up for it at once.
+#[test]
+fn bound_who_owes_most_waits_for_those_who_come_back_owed() {
+    for n in [3, 4, 8, 16, 31] {
+        let names = [&["comes back"; 30][..n as usize - 1], &["owes"]].concat();
+        let mut bench = Bench::running(&names);
+        bench.tick_while("comes back");
+        bench.run(2 * LAG_TICKS * TICK * n); // with interrupts off, say
+        let owes = bench.block();
+        bench.wake(&owes);
+        let debt = state(&owes).vruntime().after(bench.time());
+        assert_eq!(debt as u64, LAG_TICKS * TICK * ONE, "the most that is kept");
+        let (mut waited, mut turn) = (0, 0); // in tenths of a tick
+        while bench.name() == "comes back" {
+            bench.run(TICK / 10);
+            (waited, turn) = (waited + 1, turn + 1);
+            let is_tick = waited % 10 == 0;
+            if turn == 19 || is_tick && turn >= 15 {
+                let owed = bench.block();
+                state(&owed).lag.store(i64::MAX, Relaxed);
+                bench.wake(&owed);
+                turn = 0;
+            }
+            if is_tick {
+                bench.interrupt();
+            }
+            assert!(waited <= 10 * n * WAIT_TICKS, "{n} tasks");
+        }
+        let hard = 10 * (n - 1) * (LAG_TICKS + SLICE_TICKS);
+        assert!(waited > hard, "{n} tasks: only {waited} tenths of a tick");
+    }
+}
+
 #[test]
 fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
     bench::hits_main::<Adapter<Policy>>();
