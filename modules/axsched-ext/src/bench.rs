@@ -7,17 +7,17 @@ use alloc::sync::Arc;
 use crate::BaseScheduler;
 use crate::clock::VirtualClock;
 use crate::event::{Adapter, Policy};
-use crate::task::{Fresh, Task};
+use crate::task::{InitialState, Task};
 
 /// A scheduler that a bench can be built on: of tasks that are names.
 pub trait Scheduler:
     BaseScheduler<SchedItem = Arc<Task<&'static str, <Self as Scheduler>::State>>> + Default
 {
     /// What it remembers of a task.
-    type State: Fresh;
+    type State: InitialState;
 }
 
-impl<P: Policy<Inner = &'static str, State: Fresh>> Scheduler for Adapter<P> {
+impl<P: Policy<Inner = &'static str, State: InitialState>> Scheduler for Adapter<P> {
     type State = P::State;
 }
 

@@ -66,12 +66,12 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use crate::burst::{Account, Accounted, Bursts, TickLength};
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::nice::{self, NICE_0, weighted};
 use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
-use crate::task::Fresh;
+use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
+use crate::task::InitialState;
 use crate::units::Counts;
 use crate::virtual_time::{QueueTime, VirtualTime};
 
@@ -107,9 +107,9 @@ pub struct CfsState {
     nice: AtomicU8,
 }
 
-impl Fresh for CfsState {
-    const FRESH: Self = Self {
-        account: Account::FRESH,
+impl InitialState for CfsState {
+    const INITIAL: Self = Self {
+        account: Account::INITIAL,
         nice: AtomicU8::new(NICE_0),
     };
 }
@@ -132,7 +132,7 @@ fn weight<T>(task: &CfsTask<T>) -> u64 {
 /// See the [module documentation](self).
 pub struct Cfs<T, C> {
     ready: Ordered<T, CfsState>,
-    bursts: Bursts<T, Keyed<CfsState>>,
+    intervals: RunIntervals<T, Keyed<CfsState>>,
     min_vruntime: Key,
     /// Rule 7. It is moved at every tick.
     time: QueueTime,
@@ -175,7 +175,7 @@ impl<T, C: Clock> Cfs<T, C> {
         if let Some(first) = self.ready.first_key() {
             min = min.min(first);
         }
-        if let Some(running) = self.bursts.running() {
+        if let Some(running) = self.intervals.running() {
             min = min.min(running.state().key());
         }
         if min > self.min_vruntime {
@@ -184,14 +184,14 @@ impl<T, C: Clock> Cfs<T, C> {
     }
 
     fn time(&mut self) -> &'static VirtualTime {
-        self.time.of(self.bursts.id())
+        self.time.of(self.intervals.id())
     }
 
     /// What has been charged moves the virtual time and the entry line (rules 7 and 11),
     /// and so does what runs and is not charged yet.
     fn move_time(&mut self, now: Counts, uncharged: Counts) {
         let within = self.before_min(SLEEPER_CREDIT_TICKS)..=self.after_min(GRANULARITY_TICKS);
-        let moved = self.time.moves(self.bursts.id(), now, uncharged, within);
+        let moved = self.time.moves(self.intervals.id(), now, uncharged, within);
         let entry = self.entry.later(moved.by / 2);
         let last = self.after_min(ENTRY_TICKS);
         let first = self.before_min(GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS);
@@ -202,15 +202,15 @@ impl<T, C: Clock> Cfs<T, C> {
     /// task is not charged: this may be another CPU than its own, on which it may be
     /// migrating, and then it stands in another queue (KEY).
     fn catch_up(&mut self, now: Counts) {
-        let running = self.bursts.running();
-        let uncharged = running.map_or(Counts::ZERO, |task| Bursts::uncharged(task, now));
+        let running = self.intervals.running();
+        let uncharged = running.map_or(Counts::ZERO, |task| RunIntervals::uncharged(task, now));
         self.move_time(now, uncharged);
     }
 
     /// A task that was away is ready here; it is not in the queue yet.
     #[cold]
     fn arrived(&mut self, task: &Arc<CfsTask<T>>, why: Return, now: Counts) {
-        let came = self.bursts.returned(task, why, now);
+        let came = self.intervals.returned(task, why, now);
         let mut floor = self.before_min(SLEEPER_CREDIT_TICKS); // rule 5
         self.catch_up(now);
         let time = self.time();
@@ -218,14 +218,14 @@ impl<T, C: Clock> Cfs<T, C> {
         if came.moved {
             let old = VirtualTime::find(came.from);
             let lag = old.map_or(0, |old| state.key().after(old.at(now))) as u64;
-            let run = weighted(came.burst, nice(task));
+            let run = weighted(came.interval, nice(task));
             state.set_key(time.at(now).later(lag).later(run)); // rule 7
             floor = floor.max(self.entry); // rule 11
             if came.ran
                 && let Some(old) = old
             {
                 // MIGRATION: its old queue will not see it leave
-                old.leave_running(weight(task), came.burst);
+                old.leave_running(weight(task), came.interval);
             }
         }
         if came.age >= MEMORY {
@@ -240,9 +240,9 @@ impl<T, C: Clock> Cfs<T, C> {
 impl<T, C: Clock> Cfs<T, C> {
     /// The virtual time has the weights of who is ready or runs here, and of nobody else.
     fn assert_valid(&mut self) {
-        let id = self.bursts.id();
-        let running = self.bursts.running().into_iter();
-        let running = running.filter(|task| Bursts::home(task) == id); // MIGRATION
+        let id = self.intervals.id();
+        let running = self.intervals.running().into_iter();
+        let running = running.filter(|task| RunIntervals::home(task) == id); // MIGRATION
         let running: u64 = running.map(|task| weight(task)).sum();
         let ready: u64 = self.ready.iter().map(weight).sum();
         assert_eq!(self.time().weight(), ready + running);
@@ -258,7 +258,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     const TRACKS: Tracks = Tracks::Departures;
     const NEW: Self = Self {
         ready: Ordered::new(),
-        bursts: Bursts::new(),
+        intervals: RunIntervals::new(),
         min_vruntime: Key(0),
         time: QueueTime::NEW,
         entry: Key(0),
@@ -267,7 +267,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     };
 
     fn spawned(&mut self, task: Arc<CfsTask<T>>) {
-        self.bursts.adopt(&task);
+        self.intervals.adopt(&task);
         let start = self.after_min(GRANULARITY_TICKS); // rule 4
         self.catch_up(C::now());
         self.time().join(weight(&task));
@@ -279,11 +279,11 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
         let now = C::now();
         let state = task.state();
-        if why == Return::Woken || Bursts::home(&task) != self.bursts.id() {
+        if why == Return::Woken || RunIntervals::home(&task) != self.intervals.id() {
             self.arrived(&task, why, now);
         } else {
-            let burst = self.bursts.returned(&task, why, now).burst;
-            self.charge(&task, burst); // rule 10: and no more
+            let interval = self.intervals.returned(&task, why, now).interval;
+            self.charge(&task, interval); // rule 10: and no more
         }
         if why == Return::Yielded
             && let Some(first) = self.ready.first_key()
@@ -296,10 +296,10 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
 
     fn left(&mut self) {
         let now = C::now();
-        let Some((task, burst)) = self.bursts.left(now) else {
+        let Some((task, interval)) = self.intervals.left(now) else {
             return; // MIGRATION: what it had here stands in the virtual time
         };
-        self.charge(&task, burst);
+        self.charge(&task, interval);
         self.move_min(task.state().key());
         self.move_time(now, Counts::ZERO);
         self.time().leave(weight(&task));
@@ -311,7 +311,7 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
             self.tick.idle();
             return None;
         };
-        self.bursts.begin(&next, C::now());
+        self.intervals.begin(&next, C::now());
         self.move_min(next.state().key());
         Some(next)
     }
@@ -319,11 +319,11 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn ticked(&mut self, running: &Arc<CfsTask<T>>) -> Tick {
         let now = C::now();
         self.tick.tick(now);
-        let Some(burst) = Bursts::take_uncharged(running, now) else {
+        let Some(interval) = RunIntervals::take_uncharged(running, now) else {
             // `main` before its first pick has no account: whoever is ready is next.
             return Tick::reschedule_if(!self.ready.is_empty());
         };
-        self.charge(running, burst);
+        self.charge(running, interval);
         let vruntime = running.state().key();
         self.move_min(vruntime);
         self.move_time(now, Counts::ZERO);
@@ -342,20 +342,20 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     }
 
     fn set_priority(&mut self, task: &Arc<CfsTask<T>>, nice: isize) -> bool {
-        let Some(place) = nice::place(nice) else {
+        let Some(index) = nice::index(nice) else {
             return false;
         };
         let now = C::now();
-        let burst = Bursts::take_uncharged(task, now);
-        if let Some(burst) = burst {
-            self.charge(task, burst); // rule 8
+        let interval = RunIntervals::take_uncharged(task, now);
+        if let Some(interval) = interval {
+            self.charge(task, interval); // rule 8
             self.move_min(task.state().key());
         }
         self.catch_up(now);
         let old = weight(task);
-        task.state().data().nice.store(place, Relaxed);
-        if (burst.is_some() || task.state().is_queued())
-            && let Some(time) = VirtualTime::find(Bursts::home(task))
+        task.state().data().nice.store(index, Relaxed);
+        if (interval.is_some() || task.state().is_queued())
+            && let Some(time) = VirtualTime::find(RunIntervals::home(task))
         {
             time.reweigh(old, weight(task));
         }

@@ -16,7 +16,7 @@ pub trait Clock {
 /// The CPU's own counter: `rdtsc`, `rdtime`, `cntvct_el0` or `rdtime.d`.
 ///
 /// One instruction, not serialising: a few instructions of reordering do not
-/// matter to a burst, a fence in every pick would.
+/// matter to a run interval, a fence in every pick would.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuCounter;
 

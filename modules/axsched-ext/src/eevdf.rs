@@ -61,13 +61,13 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
-use crate::burst::{Account, Accounted, Bursts, TickLength};
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::nice::{self, FRACTION_BITS, NICE_0, NORMAL_WEIGHT, weighted};
 use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
 use crate::queue::Slot;
-use crate::task::Fresh;
+use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
+use crate::task::InitialState;
 use crate::units::Counts;
 use crate::virtual_time::{QueueTime, VirtualTime};
 
@@ -92,7 +92,7 @@ pub const WAIT_TICKS: u64 = 2 * (LAG_TICKS + SLICE_TICKS);
 /// What EEVDF remembers of a task. Relaxed: see LOCK in [`task`](crate::task).
 pub struct EevdfState {
     account: Account,
-    /// Place of its nice value in [`WEIGHTS`](nice::WEIGHTS).
+    /// Index of its nice value in [`WEIGHTS`](nice::WEIGHTS).
     nice: AtomicU8,
     /// While it is ready or runs.
     vruntime: AtomicU64,
@@ -102,9 +102,9 @@ pub struct EevdfState {
     lag: AtomicI64,
 }
 
-impl Fresh for EevdfState {
-    const FRESH: Self = Self {
-        account: Account::FRESH,
+impl InitialState for EevdfState {
+    const INITIAL: Self = Self {
+        account: Account::INITIAL,
         nice: AtomicU8::new(NICE_0),
         vruntime: AtomicU64::new(0),
         deadline: AtomicU64::new(0),
@@ -176,7 +176,7 @@ pub struct Eevdf<T, C> {
     eligible: Ordered<T, EevdfState>,
     /// The task that has just yielded, until the next pick (rule 8).
     yielder: Slot<T, Keyed<EevdfState>>,
-    bursts: Bursts<T, Keyed<EevdfState>>,
+    intervals: RunIntervals<T, Keyed<EevdfState>>,
     time: QueueTime,
     /// The virtual time as last moved (rule 1).
     now: Key,
@@ -226,7 +226,7 @@ impl<T, C: Clock> Eevdf<T, C> {
 
     /// Rule 1; `also` is the vruntime of a task that is on its way out.
     fn move_time(&mut self, now: Counts, uncharged: Counts, also: Option<Key>) {
-        let running = self.bursts.running();
+        let running = self.intervals.running();
         let running = running.map(|running| state(running).vruntime());
         let not_waiting = running.into_iter().chain(also);
         let first = not_waiting.chain(self.waiting.first_key()).min();
@@ -234,15 +234,18 @@ impl<T, C: Clock> Eevdf<T, C> {
         // A task that has just migrated is still `running` here, by another queue's time.
         let first = first.map_or(self.now, |first| first.max(self.now));
         let within = first..=first.later(1 << 62);
-        self.now = self.time.moves(self.bursts.id(), now, uncharged, within).to;
+        self.now = self
+            .time
+            .moves(self.intervals.id(), now, uncharged, within)
+            .to;
     }
 
     /// Who is ready is about to change: up to now, those share who were. The running
     /// task is not charged: this may be another CPU than its own, on which it may be
     /// migrating, and then it stands in another queue (KEY).
     fn catch_up(&mut self, now: Counts, also: Option<Key>) {
-        let running = self.bursts.running();
-        let uncharged = running.map_or(Counts::ZERO, |task| Bursts::uncharged(task, now));
+        let running = self.intervals.running();
+        let uncharged = running.map_or(Counts::ZERO, |task| RunIntervals::uncharged(task, now));
         self.move_time(now, uncharged, also);
     }
 
@@ -252,7 +255,7 @@ impl<T, C: Clock> Eevdf<T, C> {
         let state = state(&task);
         state.set_vruntime(self.now.later((lag as u64).wrapping_neg()));
         self.request(state);
-        self.time.of(self.bursts.id()).join(state.weight());
+        self.time.of(self.intervals.id()).join(state.weight());
         self.enqueue(task);
     }
 
@@ -261,7 +264,7 @@ impl<T, C: Clock> Eevdf<T, C> {
     fn leave(&mut self, state: &EevdfState) {
         let lag = self.limited(self.now.after(state.vruntime()), state);
         state.lag.store(lag, Relaxed);
-        self.time.of(self.bursts.id()).leave(state.weight());
+        self.time.of(self.intervals.id()).leave(state.weight());
     }
 
     /// What a task may keep of its lag (rule 7).
@@ -274,15 +277,17 @@ impl<T, C: Clock> Eevdf<T, C> {
     /// A task that was away is ready here.
     #[cold]
     fn arrived(&mut self, task: Arc<EevdfTask<T>>, why: Return, now: Counts) {
-        let came = self.bursts.returned(&task, why, now);
+        let came = self.intervals.returned(&task, why, now);
         let state = state(&task);
         let mut lag = state.lag.load(Relaxed);
         if came.moved && came.ran {
             // MIGRATION: its old queue will not see it leave
-            let vruntime = state.vruntime().later(weighted(came.burst, state.nice()));
+            let vruntime = state
+                .vruntime()
+                .later(weighted(came.interval, state.nice()));
             lag = VirtualTime::find(came.from).map_or(0, |old| {
                 let lag = old.at(now).after(vruntime);
-                old.leave_running(state.weight(), came.burst);
+                old.leave_running(state.weight(), came.interval);
                 self.limited(lag, state)
             });
         }
@@ -346,9 +351,9 @@ impl<T, C: Clock> Eevdf<T, C> {
     /// The virtual time has the weights of who is ready or runs here, and of nobody else.
     /// Who is eligible stands in that tree by its deadline.
     fn assert_valid(&mut self) {
-        let id = self.bursts.id();
-        let running = self.bursts.running().into_iter();
-        let running = running.filter(|task| Bursts::home(task) == id); // MIGRATION
+        let id = self.intervals.id();
+        let running = self.intervals.running().into_iter();
+        let running = running.filter(|task| RunIntervals::home(task) == id); // MIGRATION
         let running: u64 = running.map(|task| state(task).weight()).sum();
         let ready = self.eligible.iter().chain(self.waiting.iter());
         let ready: u64 = ready.map(|task| state(task).weight()).sum();
@@ -381,7 +386,7 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
         waiting: Ordered::new(),
         eligible: Ordered::new(),
         yielder: Slot::EMPTY,
-        bursts: Bursts::new(),
+        intervals: RunIntervals::new(),
         time: QueueTime::NEW,
         now: Key(0),
         tick: TickLength::new(),
@@ -389,19 +394,19 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
     };
 
     fn spawned(&mut self, task: Arc<EevdfTask<T>>) {
-        self.bursts.adopt(&task);
+        self.intervals.adopt(&task);
         self.join(task, 0, C::now()); // rule 6
     }
 
     #[inline]
     fn returned(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
         let now = C::now();
-        if why == Return::Woken || Bursts::home(&task) != self.bursts.id() {
+        if why == Return::Woken || RunIntervals::home(&task) != self.intervals.id() {
             return self.arrived(task, why, now);
         }
-        let burst = self.bursts.returned(&task, why, now).burst;
+        let interval = self.intervals.returned(&task, why, now).interval;
         let state = state(&task);
-        self.charge(state, burst);
+        self.charge(state, interval);
         if why == Return::Yielded {
             if self.is_anybody_ready() {
                 self.give_up(state);
@@ -417,11 +422,11 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
 
     fn left(&mut self) {
         let now = C::now();
-        let Some((task, burst)) = self.bursts.left(now) else {
+        let Some((task, interval)) = self.intervals.left(now) else {
             return; // MIGRATION: what it had here stands in the virtual time
         };
         let state = state(&task);
-        self.charge(state, burst);
+        self.charge(state, interval);
         self.move_time(now, Counts::ZERO, Some(state.vruntime()));
         self.leave(state);
     }
@@ -442,19 +447,19 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
                 next
             }
         };
-        self.bursts.begin(&next, C::now());
+        self.intervals.begin(&next, C::now());
         Some(next)
     }
 
     fn ticked(&mut self, running: &Arc<EevdfTask<T>>) -> Tick {
         let now = C::now();
         self.tick.tick(now);
-        let Some(burst) = Bursts::take_uncharged(running, now) else {
+        let Some(interval) = RunIntervals::take_uncharged(running, now) else {
             // `main` before its first pick has no account: whoever is ready is next.
             return Tick::reschedule_if(self.is_anybody_ready());
         };
         let state = state(running);
-        self.charge(state, burst);
+        self.charge(state, interval);
         self.move_time(now, Counts::ZERO, None);
         Tick::reschedule_if(self.next_request(state) && self.is_anybody_ready()) // rule 5
     }
@@ -469,21 +474,21 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
 
     /// Linear for a ready task, of which `axtask` does not ask it.
     fn set_priority(&mut self, task: &Arc<EevdfTask<T>>, nice: isize) -> bool {
-        let Some(place) = nice::place(nice) else {
+        let Some(index) = nice::index(nice) else {
             return false;
         };
         let now = C::now();
         let state = state(task);
         let ready = self.take(task);
-        let burst = Bursts::take_uncharged(task, now);
-        if let Some(burst) = burst {
-            self.charge(state, burst); // rule 10
+        let interval = RunIntervals::take_uncharged(task, now);
+        if let Some(interval) = interval {
+            self.charge(state, interval); // rule 10
         }
         self.catch_up(now, ready.as_ref().map(|_| state.vruntime()));
-        let (old, new) = (state.weight(), nice::weight(place));
+        let (old, new) = (state.weight(), nice::weight(index));
         let reweighed = |time: i64| (i128::from(time) * i128::from(old) / i128::from(new)) as i64;
-        state.nice.store(place, Relaxed);
-        let is_here = burst.is_some() || ready.is_some();
+        state.nice.store(index, Relaxed);
+        let is_here = interval.is_some() || ready.is_some();
         if is_here {
             let lag = reweighed(self.now.after(state.vruntime()));
             let rest = reweighed(state.rest() as i64);
@@ -493,7 +498,7 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
             state.lag.store(reweighed(state.lag.load(Relaxed)), Relaxed);
         }
         if (is_here || task.state().is_queued())
-            && let Some(time) = VirtualTime::find(Bursts::home(task))
+            && let Some(time) = VirtualTime::find(RunIntervals::home(task))
         {
             time.reweigh(old, new);
         }

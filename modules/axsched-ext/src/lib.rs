@@ -14,7 +14,7 @@
 //! | [`selected`] | the list of policies, and the one that this build has chosen |
 //! | [`task`], [`ordered`] | the task wrapper, and the queues it can stand in |
 //! | [`nice`], `virtual_time` | for policies that share by weight: nice values, and a queue's virtual time |
-//! | [`burst`], [`clock`], [`units`] | how long a task had the CPU, by which counter, in which unit |
+//! | [`run_interval`], [`clock`], [`units`] | how long a task had the CPU, by which counter, in which unit |
 //! | `model`, `conformance` | feature `std`: `axtask` on the host, and what every scheduler must satisfy |
 //!
 //! # Choosing a policy
@@ -30,7 +30,7 @@ extern crate alloc;
 pub mod base;
 #[cfg(test)]
 mod bench;
-pub mod burst;
+
 pub mod cfs;
 pub mod clock;
 pub mod eevdf;
@@ -45,6 +45,7 @@ mod pace; // the first policy of docs/new-policy.md
 pub mod pbg;
 mod queue;
 pub mod rr;
+pub mod run_interval;
 pub mod selected;
 pub mod sjf;
 pub mod syscall;

@@ -36,11 +36,11 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use crate::burst::{Account, Accounted, Bursts, TickLength};
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::queue::Queue;
-use crate::task::{Fresh, Task};
+use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
+use crate::task::{InitialState, Task};
 use crate::units::Counts;
 
 /// A task under [`MlfqScheduler`].
@@ -67,9 +67,9 @@ pub struct MlfqState {
     reset: AtomicU32,
 }
 
-impl Fresh for MlfqState {
-    const FRESH: Self = Self {
-        account: Account::FRESH,
+impl InitialState for MlfqState {
+    const INITIAL: Self = Self {
+        account: Account::INITIAL,
         level: AtomicU8::new(0),
         used: AtomicU64::new(0),
         reset: AtomicU32::new(0),
@@ -89,7 +89,7 @@ pub struct Mlfq<T, C, const RESET: u32> {
     occupied: u32,
     /// The task that has just yielded, until the next pick (rule 8).
     yielder: Option<Arc<MlfqTask<T>>>,
-    bursts: Bursts<T, MlfqState>,
+    intervals: RunIntervals<T, MlfqState>,
     tick: TickLength,
     /// The running task's allotment was used up at the last tick, of whatever level
     /// it is at now (rule 3).
@@ -186,7 +186,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
             levels: [const { Queue::new() }; LEVELS],
             occupied: 0,
             yielder: None,
-            bursts: Bursts::new(),
+            intervals: RunIntervals::new(),
             tick: TickLength::new(),
             expired: false,
             ticks_since_reset: 0,
@@ -196,19 +196,19 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     };
 
     fn spawned(&mut self, task: Arc<MlfqTask<T>>) {
-        self.bursts.adopt(&task);
+        self.intervals.adopt(&task);
         task.state().reset.store(self.resets, Relaxed); // rule 2
         self.push_back(task);
     }
 
     #[inline]
     fn returned(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
-        let came = self.bursts.returned(&task, why, C::now());
+        let came = self.intervals.returned(&task, why, C::now());
         let state = task.state();
         if came.moved {
             self.moved(state, came.age);
         }
-        let used_up = self.charge(state, came.burst, Counts::ZERO);
+        let used_up = self.charge(state, came.interval, Counts::ZERO);
         match why {
             Return::Yielded => self.yielder = Some(task),
             Return::Preempted if !used_up && !self.expired => {
@@ -221,8 +221,8 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     }
 
     fn left(&mut self) {
-        if let Some((task, burst)) = self.bursts.left(C::now()) {
-            self.charge(task.state(), burst, Counts::ZERO);
+        if let Some((task, interval)) = self.intervals.left(C::now()) {
+            self.charge(task.state(), interval, Counts::ZERO);
         }
     }
 
@@ -243,16 +243,17 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
                 next
             }
         };
-        self.bursts.begin(&next, C::now());
+        self.intervals.begin(&next, C::now());
         Some(next)
     }
 
     fn ticked(&mut self, running: &Arc<MlfqTask<T>>) -> Tick {
         let now = C::now();
         self.tick.tick(now);
-        let burst = Bursts::take_uncharged(running, now);
+        let interval = RunIntervals::take_uncharged(running, now);
         let half = self.tick.half();
-        self.expired |= burst.is_none_or(|burst| self.charge(running.state(), burst, half));
+        self.expired |=
+            interval.is_none_or(|interval| self.charge(running.state(), interval, half));
         self.ticks_since_reset += 1;
         if self.ticks_since_reset >= RESET {
             self.reset();

@@ -17,10 +17,10 @@ pub const WEIGHTS: [u32; 40] = [
 /// The weight at which vruntime is time.
 pub(crate) const NORMAL_WEIGHT: u64 = 1024;
 
-/// Place of nice 0 in [`WEIGHTS`].
+/// Index of nice 0 in [`WEIGHTS`].
 pub(crate) const NICE_0: u8 = 20;
 
-/// vruntime is in counts over 2^12: a heavy task's burst of a few counts, as a slow
+/// vruntime is in counts over 2^12: a heavy task's run interval of a few counts, as a slow
 /// counter has them, must not be charged as nothing.
 pub(crate) const FRACTION_BITS: u32 = 12;
 
@@ -41,22 +41,22 @@ const FACTORS: [u64; 40] = {
     factors
 };
 
-/// What a run adds to the vruntime of a task whose nice value has this place in
+/// What a run adds to the vruntime of a task whose nice value has this index in
 /// [`WEIGHTS`].
 #[inline]
-pub(crate) fn weighted(run: Counts, place: u8) -> u64 {
+pub(crate) fn weighted(run: Counts, index: u8) -> u64 {
     let run = u128::from(run.0.min(LONGEST_CHARGE.0));
-    ((run * u128::from(FACTORS[place as usize])) >> 32) as u64
+    ((run * u128::from(FACTORS[index as usize])) >> 32) as u64
 }
 
-/// The weight of the nice value with this place in [`WEIGHTS`].
+/// The weight of the nice value with this index in [`WEIGHTS`].
 #[inline]
-pub(crate) fn weight(place: u8) -> u64 {
-    u64::from(WEIGHTS[place as usize])
+pub(crate) fn weight(index: u8) -> u64 {
+    u64::from(WEIGHTS[index as usize])
 }
 
-/// The place of a nice value in [`WEIGHTS`]; `None` if it is none.
-pub(crate) fn place(nice: isize) -> Option<u8> {
+/// The index of a nice value in [`WEIGHTS`]; `None` if it is none.
+pub(crate) fn index(nice: isize) -> Option<u8> {
     let is_one = (-20..=19).contains(&nice);
     is_one.then(|| (nice + NICE_0 as isize) as u8)
 }
@@ -80,10 +80,10 @@ mod tests {
     fn a_year_without_a_tick_does_not_overflow() {
         let year_at_4_ghz = Counts(4_000_000_000 * 86_400 * 366);
         assert!(year_at_4_ghz > LONGEST_CHARGE);
-        for place in 0..40 {
-            let charge = weighted(year_at_4_ghz, place);
-            let exact = LONGEST_CHARGE.0 as f64 * 1024.0 * ONE as f64 / weight(place) as f64;
-            assert!((charge as f64 / exact - 1.0).abs() < 1e-6, "place {place}");
+        for index in 0..40 {
+            let charge = weighted(year_at_4_ghz, index);
+            let exact = LONGEST_CHARGE.0 as f64 * 1024.0 * ONE as f64 / weight(index) as f64;
+            assert!((charge as f64 / exact - 1.0).abs() < 1e-6, "index {index}");
             assert!(
                 charge < 1 << 62,
                 "half-way round at most with what is there"
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn nice_values_are_from_minus_20_to_19() {
-        assert_eq!([-20, 0, 19].map(place), [Some(0), Some(NICE_0), Some(39)]);
-        assert_eq!([-21, 20, isize::MIN, isize::MAX].map(place), [None; 4]);
+        assert_eq!([-20, 0, 19].map(index), [Some(0), Some(NICE_0), Some(39)]);
+        assert_eq!([-21, 20, isize::MIN, isize::MAX].map(index), [None; 4]);
     }
 }

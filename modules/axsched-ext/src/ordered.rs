@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use intrusive_collections::{KeyAdapter, RBTree, RBTreeAtomicLink, intrusive_adapter};
 
-use crate::task::{Fresh, Task};
+use crate::task::{InitialState, Task};
 
 /// A point on an endless line of time, virtual or real: compared by the sign of
 /// the difference, so that it may wrap. Right as long as all keys in one queue
@@ -80,11 +80,11 @@ impl<D> Keyed<D> {
     }
 }
 
-impl<D: Fresh> Fresh for Keyed<D> {
-    const FRESH: Self = Self {
+impl<D: InitialState> InitialState for Keyed<D> {
+    const INITIAL: Self = Self {
         link: RBTreeAtomicLink::new(),
         key: AtomicU64::new(0),
-        data: D::FRESH,
+        data: D::INITIAL,
     };
 }
 

@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::queue::Queue;
-use crate::task::{Fresh, Task};
+use crate::task::{InitialState, Task};
 
 /// Timer ticks per time slice, as upstream's `axtask` has it: 50 ms at 100 Hz.
 pub const SLICE_TICKS: usize = 5;
@@ -78,8 +78,8 @@ impl<const SLICE: usize> AsRef<Self> for RrState<SLICE> {
     }
 }
 
-impl<const SLICE: usize> Fresh for RrState<SLICE> {
-    const FRESH: Self = {
+impl<const SLICE: usize> InitialState for RrState<SLICE> {
+    const INITIAL: Self = {
         assert!(SLICE > 0, "a time slice has at least one tick");
         Self {
             left: AtomicUsize::new(SLICE),

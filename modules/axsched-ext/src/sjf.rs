@@ -1,8 +1,8 @@
 //! SJF: shortest job first, where a job is a CPU burst.
 //!
 //!  1. A burst is the time on the CPU between two points at which a task gives
-//!     the CPU away by itself: a yield, a block, its exit. Time asleep or waiting
-//!     is no part of it; being preempted does not end it.
+//!     the CPU away by itself: a yield (unlike in PBG), a block, its exit. Time asleep or
+//!     waiting is no part of it; being preempted does not end it.
 //!  2. The expected burst of a task is the exponential average of its bursts, the
 //!     newest with weight 1/[`AVERAGE_WEIGHT`]; of a new task it is zero, so that a
 //!     task is tried before it is judged.
@@ -44,11 +44,11 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::burst::{Account, Accounted, Bursts};
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
-use crate::task::Fresh;
+use crate::run_interval::{Account, Accounted, RunIntervals};
+use crate::task::InitialState;
 use crate::units::Counts;
 
 /// A task under [`SjfScheduler`].
@@ -74,9 +74,9 @@ pub struct SjfState {
     used: AtomicU64,
 }
 
-impl Fresh for SjfState {
-    const FRESH: Self = Self {
-        account: Account::FRESH,
+impl InitialState for SjfState {
+    const INITIAL: Self = Self {
+        account: Account::INITIAL,
         expected: AtomicU64::new(0),
         used: AtomicU64::new(0),
     };
@@ -134,7 +134,7 @@ pub struct Sjf<T, C> {
     ready: Ordered<T, SjfState>,
     /// The task that has just yielded, until the next pick (rule 6).
     yielder: Option<Arc<SjfTask<T>>>,
-    bursts: Bursts<T, Keyed<SjfState>>,
+    intervals: RunIntervals<T, Keyed<SjfState>>,
     /// Whether a tick has hit the running task already (rule 5).
     ticked: bool,
     clock: PhantomData<fn() -> C>,
@@ -164,34 +164,34 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     const NEW: Self = Self {
         ready: Ordered::new(),
         yielder: None,
-        bursts: Bursts::new(),
+        intervals: RunIntervals::new(),
         ticked: false,
         clock: PhantomData,
     };
 
     fn spawned(&mut self, task: Arc<SjfTask<T>>) {
-        self.bursts.adopt(&task);
+        self.intervals.adopt(&task);
         self.begin(task, C::now());
     }
 
     #[inline]
     fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
         let now = C::now();
-        let burst = self.bursts.returned(&task, why, now).burst;
+        let interval = self.intervals.returned(&task, why, now).interval;
         let data = task.state().data();
         match why {
             Return::Yielded => {
-                data.ran(burst);
+                data.ran(interval);
                 data.learn();
                 self.yielder = Some(task);
             }
             Return::Preempted => {
-                charge(&task, burst);
+                charge(&task, interval);
                 self.go_on(task, now);
             }
             // It has migrated while it ran: its burst goes on.
-            Return::Woken if burst > Counts::ZERO || data.used.load(Relaxed) > 0 => {
-                charge(&task, burst);
+            Return::Woken if interval > Counts::ZERO || data.used.load(Relaxed) > 0 => {
+                charge(&task, interval);
                 self.go_on(task, now);
             }
             Return::Woken => self.begin(task, now),
@@ -199,9 +199,9 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     }
 
     fn left(&mut self) {
-        if let Some((task, burst)) = self.bursts.left(C::now()) {
+        if let Some((task, interval)) = self.intervals.left(C::now()) {
             let data = task.state().data();
-            data.ran(burst);
+            data.ran(interval);
             data.learn();
         }
     }
@@ -221,7 +221,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
                 yielder
             }
         };
-        self.bursts.begin(&next, now);
+        self.intervals.begin(&next, now);
         self.ticked = false;
         Some(next)
     }
@@ -230,17 +230,17 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         let now = C::now();
         let whole = core::mem::replace(&mut self.ticked, true);
         let first = self.ready.first_key();
-        let Some(burst) = Bursts::take_uncharged(running, now) else {
+        let Some(interval) = RunIntervals::take_uncharged(running, now) else {
             // `main` before its first pick.
             return Tick::reschedule_if(first.is_some());
         };
         let state = running.state();
         let Some(first) = first else {
-            state.data().ran(burst);
+            state.data().ran(interval);
             state.set_key(state.key().max(Key(now.0)));
             return Tick::Continue;
         };
-        charge(running, burst);
+        charge(running, interval);
         Tick::reschedule_if(whole && first < state.key().max(Key(now.0)))
     }
 

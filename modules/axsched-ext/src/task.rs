@@ -15,13 +15,13 @@ use core::ops::Deref;
 use crate::link::Link;
 
 /// The state of a task that a policy has not seen yet.
-pub trait Fresh {
+pub trait InitialState {
     /// That state. A constant, because `axtask` may build tasks in `const` context.
-    const FRESH: Self;
+    const INITIAL: Self;
 }
 
-impl Fresh for () {
-    const FRESH: Self = ();
+impl InitialState for () {
+    const INITIAL: Self = ();
 }
 
 /// A task `T` together with a policy's state `S` of it.
@@ -31,12 +31,12 @@ pub struct Task<T, S> {
     pub(crate) link: Link<Self>,
 }
 
-impl<T, S: Fresh> Task<T, S> {
+impl<T, S: InitialState> Task<T, S> {
     /// Wraps a task.
     pub const fn new(inner: T) -> Self {
         Self {
             inner,
-            state: S::FRESH,
+            state: S::INITIAL,
             link: Link::new(),
         }
     }

@@ -15,9 +15,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use spin::{mutex::SpinMutex, once::Once};
 
-use crate::burst::QueueId;
 use crate::nice::{FRACTION_BITS, LONGEST_CHARGE, NORMAL_WEIGHT};
 use crate::ordered::Key;
+use crate::run_interval::QueueId;
 use crate::units::Counts;
 
 /// The virtual time of one queue. Alone on its cache line, since every CPU has its own.

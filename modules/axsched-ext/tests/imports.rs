@@ -106,11 +106,11 @@ fn path_of(attribute: &syn::Attribute) -> Option<String> {
 }
 
 /// Calls `f` with each path of a `use` and the name that it brings in; `*` is a glob.
-fn each_use(tree: &syn::UseTree, path: &mut Vec<String>, f: &mut impl FnMut(&[String], &str)) {
+fn for_each_use(tree: &syn::UseTree, path: &mut Vec<String>, f: &mut impl FnMut(&[String], &str)) {
     match tree {
         syn::UseTree::Path(part) => {
             path.push(part.ident.to_string());
-            each_use(&part.tree, path, f);
+            for_each_use(&part.tree, path, f);
             path.pop();
         }
         syn::UseTree::Name(name) if name.ident == "self" => {
@@ -129,7 +129,10 @@ fn each_use(tree: &syn::UseTree, path: &mut Vec<String>, f: &mut impl FnMut(&[St
         }
         syn::UseTree::Glob(_) => f(path, "*"),
         syn::UseTree::Group(group) => {
-            group.items.iter().for_each(|tree| each_use(tree, path, f));
+            group
+                .items
+                .iter()
+                .for_each(|tree| for_each_use(tree, path, f));
         }
     }
 }
@@ -148,7 +151,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        each_use(&item.tree, &mut Vec::new(), &mut |path, _| {
+        for_each_use(&item.tree, &mut Vec::new(), &mut |path, _| {
             self.0.push(path.to_vec());
         });
     }
@@ -230,7 +233,7 @@ impl Tree {
                 syn::Item::Use(item) => {
                     let is_private = matches!(item.vis, syn::Visibility::Inherited);
                     let module = &mut self.modules[id];
-                    each_use(&item.tree, &mut Vec::new(), &mut |path, name| {
+                    for_each_use(&item.tree, &mut Vec::new(), &mut |path, name| {
                         if is_private {
                             module.paths.push(path.to_vec());
                         }

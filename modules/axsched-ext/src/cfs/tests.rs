@@ -264,7 +264,7 @@ fn rule_6_a_yield_forgives_no_debt() {
 
 /// How far a task is ahead of its queue's virtual time.
 fn lag(task: &Handle) -> i64 {
-    let time = VirtualTime::find(Bursts::home(task)).expect("it has been on a queue");
+    let time = VirtualTime::find(RunIntervals::home(task)).expect("it has been on a queue");
     task.state().key().after(time.at(VirtualClock::now()))
 }
 
@@ -365,7 +365,7 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
     assert_eq!((old.name(), moves.state().key()), ("stays", charged));
     let virtual_time = |bench: &Bench| {
         let current = bench.current.as_ref().unwrap();
-        VirtualTime::find(Bursts::home(current))
+        VirtualTime::find(RunIntervals::home(current))
             .unwrap()
             .at(VirtualClock::now())
     };
@@ -383,7 +383,7 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
 
 /// Where the queue of this task is.
 fn virtual_time(task: &Handle) -> Key {
-    let time = VirtualTime::find(Bursts::home(task)).expect("it has been on a queue");
+    let time = VirtualTime::find(RunIntervals::home(task)).expect("it has been on a queue");
     time.at(VirtualClock::now())
 }
 
@@ -601,7 +601,7 @@ fn rule_11_a_mover_starts_no_earlier_than_the_entry_line() {
         bench::all_tick(&mut queues);
         let policy = queues[1].scheduler.policy();
         let hog = queues[1].current.as_ref().unwrap();
-        let now = VirtualTime::find(Bursts::home(hog))
+        let now = VirtualTime::find(RunIntervals::home(hog))
             .unwrap()
             .at(VirtualClock::now());
         let behind = min(&queues[1]).after(policy.entry);

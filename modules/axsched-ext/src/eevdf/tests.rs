@@ -28,7 +28,7 @@ impl Bench {
     /// it was last charged included.
     fn lag(&mut self, task: &Handle) -> i64 {
         let time = self.time();
-        let run = Bursts::uncharged(task, VirtualClock::now());
+        let run = RunIntervals::uncharged(task, VirtualClock::now());
         let vruntime = state(task).vruntime();
         let vruntime = vruntime.later(weighted(run, state(task).nice()));
         time.after(vruntime) / ONE as i64
@@ -234,8 +234,8 @@ fn rule_4_the_eligible_task_with_the_earliest_deadline_runs() {
         for (task, (lag, deadline)) in ["0", "1", "2"].iter().zip(tasks) {
             let tick = (TICK * ONE) as i64;
             let task = bench::task::<Adapter<Policy>>(task);
-            policy.bursts.adopt(&task);
-            policy.time.of(policy.bursts.id()).join(1024);
+            policy.intervals.adopt(&task);
+            policy.time.of(policy.intervals.id()).join(1024);
             let after = |ticks: i64| policy.now.later((ticks * tick) as u64);
             state(&task).set_vruntime(after(-lag));
             state(&task).set_deadline(after(deadline));

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::record::{Record, RecordRef};
 use crate::rr::RrState;
-use crate::task::{Fresh, Task};
+use crate::task::{InitialState, Task};
 
 /// Timer ticks in a slice of the base policy and of the fallback queue.
 pub const SLICE_TICKS: usize = 5;
@@ -70,9 +70,9 @@ impl PbgState {
     }
 }
 
-impl Fresh for PbgState {
-    const FRESH: Self = Self {
-        slice: RrState::FRESH,
+impl InitialState for PbgState {
+    const INITIAL: Self = Self {
+        slice: RrState::INITIAL,
         epoch: AtomicU32::new(0),
         role: AtomicU32::new(Role::OUTSIDE.0),
         record: RecordRef::nowhere(),

@@ -70,7 +70,7 @@ fn lock_of_axstd(context: &Context) -> Result<String> {
     let mut json = String::new();
     // Not into the log, where it would be most of it.
     let metadata = context.cargo("metadata").args(["--format-version", "1"]);
-    metadata.quiet().each_line(|line| {
+    metadata.quiet().for_each_line(|line| {
         if line.starts_with('{') {
             json = line.to_owned();
         }

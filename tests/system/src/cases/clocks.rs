@@ -71,7 +71,7 @@ fn real_clock(context: &Context, arch: &str) -> Result<()> {
     let mut tries = Vec::new();
     for _ in 0..3 {
         let (begin, end) = (Cell::new(None), Cell::new(None));
-        let output = call("justrun").each_line(|line| {
+        let output = call("justrun").for_each_line(|line| {
             if line.contains("CLOCK-BEGIN") {
                 begin.set(Some(Instant::now()));
             } else if line.contains("CLOCK-END") {

@@ -145,7 +145,7 @@ impl<'a> Call<'a> {
     }
 
     /// Calls it, whatever becomes of it; each line is shown to `line` as it comes.
-    pub fn each_line(self, mut line: impl FnMut(&str)) -> Result<Output> {
+    pub fn for_each_line(self, mut line: impl FnMut(&str)) -> Result<Output> {
         let context = self.context;
         context.say(said(&self.command));
         let mut text = String::new();
@@ -162,7 +162,7 @@ impl<'a> Call<'a> {
 
     /// Calls it, whatever becomes of it.
     pub fn output(self) -> Result<Output> {
-        self.each_line(|_| {})
+        self.for_each_line(|_| {})
     }
 
     /// What it says; it must succeed.

@@ -110,19 +110,19 @@ impl Figures {
 
     /// Each architecture once.
     pub fn arches(&self) -> Vec<&str> {
-        each(self.0.iter().map(|figure| figure.arch.as_str()))
+        distinct(self.0.iter().map(|figure| figure.arch.as_str()))
     }
 
     /// Each number of tasks once.
     pub fn sizes(&self) -> Vec<usize> {
-        each(self.0.iter().map(|figure| figure.tasks))
+        distinct(self.0.iter().map(|figure| figure.tasks))
     }
 
     /// The schedulers of an architecture, and of each its figures, one for each size that
     /// it has.
     pub fn rows(&self, arch: &str) -> Vec<(String, Vec<&Figure>)> {
         let of_arch = || self.0.iter().filter(|figure| figure.arch == arch);
-        each(of_arch().map(Figure::scheduler))
+        distinct(of_arch().map(Figure::scheduler))
             .into_iter()
             .map(|scheduler| {
                 let own = of_arch().filter(|figure| figure.scheduler() == scheduler);
@@ -134,7 +134,7 @@ impl Figures {
 }
 
 /// The values without repetition, in the order in which they are met.
-fn each<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut once = Vec::new();
     for value in values {
         if !once.contains(&value) {

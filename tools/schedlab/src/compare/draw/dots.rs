@@ -57,13 +57,13 @@ pub fn draw(canvas: &Canvas, panels: &[Dots]) -> Drawn {
         let (column, row) = ((i % ACROSS) as i32, (i / ACROSS) as i32);
         let left = MARGIN + NUMBERS + column * (wide + BETWEEN);
         let title = HEADER + AXES + row * (plot + PANEL_TITLE + PANEL_GAP);
-        let place = Place {
+        let area = PanelArea {
             sides: (left, left + wide),
             ends: (title + PANEL_TITLE, title + PANEL_TITLE + plot),
             is_first: column == 0,
             is_last: i + ACROSS >= panels.len(),
         };
-        draw_panel(canvas, panel, &across, &up, &place)?;
+        draw_panel(canvas, panel, &across, &up, &area)?;
     }
     let bottom = height(panels.len()) - AXIS - LEGEND;
     let middle = (WIDTH / 2, bottom + 36);
@@ -73,7 +73,7 @@ pub fn draw(canvas: &Canvas, panels: &[Dots]) -> Drawn {
 }
 
 /// Where a panel is.
-struct Place {
+struct PanelArea {
     sides: (i32, i32),
     ends: (i32, i32),
     /// Of its row: it has the numbers of the axis that goes up.
@@ -87,22 +87,22 @@ fn draw_panel(
     panel: &Dots,
     across: &LogAxis,
     up: &LogAxis,
-    place: &Place,
+    area: &PanelArea,
 ) -> Drawn {
-    let ((left, right), (top, bottom)) = (place.sides, place.ends);
+    let ((left, right), (top, bottom)) = (area.sides, area.ends);
     let small = (SMALL, FontStyle::Normal);
     let upwards = (bottom, top);
     for (tick, label) in across.ticks() {
-        let x = across.place(tick, place.sides);
+        let x = across.place(tick, area.sides);
         canvas.line((x, top), (x, bottom), GRID)?;
-        if place.is_last {
+        if area.is_last {
             canvas.text(&label, (x, bottom + 12), small, FAINT, HPos::Center)?;
         }
     }
     for (tick, label) in up.ticks() {
         let y = up.place(tick, upwards);
         canvas.line((left, y), (right, y), GRID)?;
-        if place.is_first {
+        if area.is_first {
             canvas.text(&label, (left - 8, y), small, FAINT, HPos::Right)?;
         }
     }
@@ -118,7 +118,7 @@ fn draw_panel(
     canvas.text(&words, (right, title), small, INK, HPos::Right)?;
     for task in &panel.slowdowns {
         let at = (
-            across.place(task.own_ms, place.sides),
+            across.place(task.own_ms, area.sides),
             up.place(task.times, upwards),
         );
         canvas.dot(at, RADIUS, colour(panel.kind))?;

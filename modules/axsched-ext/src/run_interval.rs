@@ -1,24 +1,25 @@
-//! Bursts: how long a task had the CPU, for policies that act on it.
+//! Run intervals: how long a task had the CPU, for policies that act on it.
 //!
-//! A burst begins when a task is dispatched and ends when it yields, is
-//! preempted, blocks, exits or migrates. When a task leaves by itself the trait
+//! A run interval begins when a task is dispatched and ends when it yields, is
+//! preempted, blocks, exits or migrates. (A CPU burst, of which SJF and PBG speak, is
+//! of one or more.) When a task leaves by itself the trait
 //! hands out no handle of it, so the queue keeps one while the task runs, and
 //! lets it go at the pick that shows that the task has left: before `gc` can
 //! wait for it.
 //!
 //! MIGRATION: a task that migrates is put on the other queue, by a helper that
 //! runs on this queue's CPU, before this queue's next pick. The other queue then
-//! ends the burst and becomes the task's home, and this one, which reads `home`
+//! ends the run interval and becomes the task's home, and this one, which reads `home`
 //! afterwards on the same CPU, leaves the task alone.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::event::Return;
-use crate::task::{Fresh, Task};
+use crate::task::{InitialState, Task};
 use crate::units::Counts;
 
-/// What a task carries of its bursts. Relaxed: see LOCK in [`task`](crate::task).
+/// What a task carries of its run intervals. Relaxed: see LOCK in [`task`](crate::task).
 pub struct Account {
     /// The queue that the task is or was last on; 0 before the first.
     home: AtomicU32,
@@ -26,8 +27,8 @@ pub struct Account {
     running: AtomicBool,
 }
 
-impl Fresh for Account {
-    const FRESH: Self = Self {
+impl InitialState for Account {
+    const INITIAL: Self = Self {
         home: AtomicU32::new(0),
         since: AtomicU64::new(0),
         running: AtomicBool::new(false),
@@ -36,7 +37,7 @@ impl Fresh for Account {
 
 /// A state with an [`Account`] in it.
 pub trait Accounted {
-    /// It.
+    /// That account.
     fn account(&self) -> &Account;
 }
 
@@ -50,10 +51,10 @@ impl QueueId {
 
 /// What a queue learns when a task comes back.
 pub(crate) struct Returned {
-    /// The length of the burst that ended with the return or before; zero if
+    /// The length of the interval that ended with the return or before; zero if
     /// none is unaccounted for.
-    pub burst: Counts,
-    /// Whether that burst ended with the return: the task ran until now.
+    pub interval: Counts,
+    /// Whether that interval ended with the return: the task ran until now.
     pub ran: bool,
     /// Whether the task comes from another queue.
     pub moved: bool,
@@ -65,13 +66,13 @@ pub(crate) struct Returned {
 }
 
 /// The queue's side: who runs here.
-pub(crate) struct Bursts<T, S> {
+pub(crate) struct RunIntervals<T, S> {
     /// None until the queue has had a task.
     id: QueueId,
     running: Option<Arc<Task<T, S>>>,
 }
 
-impl<T, S: Accounted> Bursts<T, S> {
+impl<T, S: Accounted> RunIntervals<T, S> {
     pub(crate) const fn new() -> Self {
         Self {
             id: QueueId::NONE,
@@ -116,7 +117,7 @@ impl<T, S: Accounted> Bursts<T, S> {
         self.running = Some(task.clone());
     }
 
-    /// `task` came back: ends its burst, if it has one open.
+    /// `task` came back: ends its interval, if it has one open.
     #[inline]
     pub(crate) fn returned(
         &mut self,
@@ -133,14 +134,14 @@ impl<T, S: Accounted> Bursts<T, S> {
         account.home.store(id.0, Relaxed);
         Returned {
             ran: account.running.load(Relaxed),
-            burst: end(account, now),
+            interval: end(account, now),
             moved: from != id,
             from,
             age: now - Counts(account.since.load(Relaxed)),
         }
     }
 
-    /// The running task has left: its handle and burst, unless it migrated.
+    /// The running task has left: its handle and interval, unless it migrated.
     #[inline]
     pub(crate) fn left(&mut self, now: Counts) -> Option<(Arc<Task<T, S>>, Counts)> {
         let task = self.running.take()?;
@@ -148,11 +149,11 @@ impl<T, S: Accounted> Bursts<T, S> {
         if Self::home(&task) != self.id {
             return None; // MIGRATION
         }
-        let burst = end(account, now);
-        Some((task, burst))
+        let interval = end(account, now);
+        Some((task, interval))
     }
 
-    /// The part of a task's burst that has not been accounted for, which it is not now
+    /// The part of a task's interval that has not been accounted for, which it is not now
     /// either. Zero if the task does not run.
     pub(crate) fn uncharged(task: &Arc<Task<T, S>>, now: Counts) -> Counts {
         let account = task.state().account();
@@ -162,9 +163,9 @@ impl<T, S: Accounted> Bursts<T, S> {
         now - Counts(account.since.load(Relaxed))
     }
 
-    /// The part of a running task's burst that has not been accounted for, which
+    /// The part of a running task's interval that has not been accounted for, which
     /// it is now. `None` if the task does not run, and for `main` before its first
-    /// pick, whose burst nobody saw begin.
+    /// pick, whose interval nobody saw begin.
     #[inline]
     pub(crate) fn take_uncharged(task: &Arc<Task<T, S>>, now: Counts) -> Option<Counts> {
         let account = task.state().account();
