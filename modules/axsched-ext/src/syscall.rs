@@ -41,7 +41,7 @@
 //! with several, who spawned a task cannot be told from what a queue sees.
 
 pub use crate::pbg::Error;
-use crate::pbg::{Base, Behind, CONTROL};
+use crate::pbg::{BasePolicy, Behind, CONTROL};
 use crate::selected::HAS_PBG;
 
 const fn built_in() -> Result<(), Error> {
@@ -58,14 +58,14 @@ const fn built_in() -> Result<(), Error> {
 /// # Errors
 /// See the [table](self).
 pub fn measure_start() -> Result<(), Error> {
-    measure_start_under(Base::RoundRobin)
+    measure_start_under(BasePolicy::RoundRobin)
 }
 
 /// The same under a base policy of choice.
 ///
 /// # Errors
 /// See the [table](self).
-pub fn measure_start_under(base: Base) -> Result<(), Error> {
+pub fn measure_start_under(base: BasePolicy) -> Result<(), Error> {
     built_in()?;
     CONTROL.measure_start_under(base)
 }

@@ -11,7 +11,7 @@
 //! boots: `make TICK_PHASE=` writes it into a copy of the image. `SCHED_TIMING` changes
 //! nothing in the guest: it says how QEMU will be started.
 
-use axsched_ext::pbg::Base;
+use axsched_ext::pbg::BasePolicy;
 
 /// What a workload's counts are divided by.
 pub const SCALE: u64 = match option_env!("SCHED_SCALE") {
@@ -26,9 +26,9 @@ pub const TIMING: &str = match option_env!("SCHED_TIMING") {
 };
 
 /// What PBG measures under.
-pub const PBG_BASE: Base = match option_env!("PBG_BASE") {
+pub const PBG_BASE: BasePolicy = match option_env!("PBG_BASE") {
     Some(text) => parse_base(text),
-    None => Base::RoundRobin,
+    None => BasePolicy::RoundRobin,
 };
 
 /// Whether the image keeps when each task had its CPU: the feature `trace`, which
@@ -88,10 +88,10 @@ const fn parse_timing(text: &str) -> &'static str {
     }
 }
 
-const fn parse_base(text: &str) -> Base {
+const fn parse_base(text: &str) -> BasePolicy {
     match text.as_bytes() {
-        b"rr" => Base::RoundRobin,
-        b"fifo" => Base::Fifo,
+        b"rr" => BasePolicy::RoundRobin,
+        b"fifo" => BasePolicy::Fifo,
         _ => panic!("PBG_BASE must be `rr` or `fifo`"),
     }
 }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(parse_scale("1"), 1);
         assert_eq!(parse_scale("250"), 250);
         assert_eq!(parse_timing("real"), "real");
-        assert_eq!(parse_base("fifo"), Base::Fifo);
+        assert_eq!(parse_base("fifo"), BasePolicy::Fifo);
     }
 
     #[test]

@@ -37,7 +37,7 @@ use crate::clock::{Clock, CpuCounter};
 
 /// What runs while PBG measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Base {
+pub enum BasePolicy {
     /// Round robin, with the slice of the fallback.
     #[default]
     RoundRobin,
@@ -46,7 +46,7 @@ pub enum Base {
     Fifo,
 }
 
-impl Base {
+impl BasePolicy {
     /// The policy's short name, as a profile has it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ impl ModeByte {
 }
 
 struct Inner {
-    base: Base,
+    base: BasePolicy,
     recorder: Option<&'static Recorder>,
     profile: Option<StoredProfile>,
     command: Option<Command>,
@@ -167,7 +167,7 @@ impl Control {
             next_label: LabelCell::new(),
             counters: Counters::new(),
             inner: SpinMutex::new(Inner {
-                base: Base::RoundRobin,
+                base: BasePolicy::RoundRobin,
                 recorder: None,
                 profile: None,
                 command: None,
@@ -208,14 +208,14 @@ impl Control {
     /// # Errors
     /// See the table in [`syscall`](crate::syscall).
     pub fn measure_start(&self) -> Result<(), Error> {
-        self.measure_start_under(Base::RoundRobin)
+        self.measure_start_under(BasePolicy::RoundRobin)
     }
 
     /// The same, under a base policy of choice.
     ///
     /// # Errors
     /// See the table in [`syscall`](crate::syscall).
-    pub fn measure_start_under(&self, base: Base) -> Result<(), Error> {
+    pub fn measure_start_under(&self, base: BasePolicy) -> Result<(), Error> {
         let mut inner = self.enter()?;
         match self.mode_under(&inner) {
             Mode::Idle => {}
@@ -229,7 +229,7 @@ impl Control {
         };
         inner.recorder = Some(recorder);
         inner.base = base;
-        self.fifo.store(base == Base::Fifo, Relaxed);
+        self.fifo.store(base == BasePolicy::Fifo, Relaxed);
         self.give(inner, Command::Measure(recorder));
         Ok(())
     }
@@ -423,7 +423,7 @@ impl Control {
 
 /// What a measurement knows by itself: the frequency is unknown until somebody asks
 /// for the profile and says it.
-fn header(base: Base, unrecorded: u64) -> Header {
+fn header(base: BasePolicy, unrecorded: u64) -> Header {
     const UNNAMED: ProgramName = match ProgramName::new("program") {
         Ok(name) => name,
         Err(_) => panic!(),

@@ -18,7 +18,7 @@
 //! **Measuring**
 //!  2. Before, while, and unless a plan is followed, the base policy runs: round
 //!     robin with 5 ticks ([`rr`](crate::rr), its rules). A measurement may be made under
-//!     FIFO instead ([`Base`]).
+//!     FIFO instead ([`BasePolicy`]).
 //!  3. Of each task its time on the CPU, its time ready and its time blocked are
 //!     recorded; how often it was dispatched, yielded, was preempted and blocked;
 //!     and in which order ([`stored::Phases`]). A run interval begins when the task is
@@ -118,7 +118,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use control::{About, Base, Control, LoadError};
+pub use control::{About, BasePolicy, Control, LoadError};
 pub use error::Error;
 pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};
 pub use record::{RECORD_BYTES, RECORDED_PHASES};

@@ -179,7 +179,7 @@ mod tests {
     fn rule_3_run_ready_and_blocked_are_kept_apart() {
         let task = played(&[('r', 5), ('p', 7), ('r', 1), ('b', 20), ('r', 4), ('.', 3)]);
         let once = |figure: Figure| (figure.total, figure.least, figure.most);
-        let each = task.figures.each().map(once);
+        let each = task.figures.to_array().map(once);
         // run, ready, blocked, dispatches, yields, preemptions, blocks
         let expected = [40, 60, 100, 6, 3, 1, 1].map(|value| (value, value, value));
         assert_eq!(each, expected);
@@ -233,7 +233,7 @@ mod tests {
         record.woken(Counts(1115));
         record.woken(Counts(1130)); // and again
         let (tasks, _) = recorder.read(Counts(1140), &OUTSIDE).unwrap();
-        let figures = tasks[0].figures.each().map(|figure| figure.total);
+        let figures = tasks[0].figures.to_array().map(|figure| figure.total);
         assert_eq!(figures, [5, 10, 100, 1, 0, 0, 1]);
         assert_eq!(phases(&tasks[0]), [(Ended::Block, 1, 5, 100)]);
     }

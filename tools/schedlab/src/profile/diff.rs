@@ -103,7 +103,7 @@ fn differences(a: &StoredProfile, b: &StoredProfile, percent: f64) -> Difference
 /// always counts.
 fn changes(a: &StoredTask, b: &StoredTask, clock: Clock, percent: f64) -> Vec<String> {
     let mut changes = Vec::new();
-    let figures = a.figures.each().into_iter().zip(b.figures.each());
+    let figures = a.figures.to_array().into_iter().zip(b.figures.to_array());
     for (index, (name, (of_a, of_b))) in Figures::NAMES.iter().zip(figures).enumerate() {
         let (from, to) = (mean(of_a, a.runs), mean(of_b, b.runs));
         if (to - from).abs() <= from * percent / 100.0 {

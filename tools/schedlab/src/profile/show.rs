@@ -51,7 +51,7 @@ fn text(profile: &StoredProfile) -> String {
 
     let tasks = || profile.tasks.iter();
     let each = |i: usize, show: &dyn Fn(Figure, u32) -> String| {
-        let cells = tasks().map(|task| show(task.figures.each()[i], task.runs));
+        let cells = tasks().map(|task| show(task.figures.to_array()[i], task.runs));
         Column::new(Figures::NAMES[i], cells)
     };
     let time = |figure, runs| spread(figure, runs, |counts| clock.show(counts));
@@ -204,7 +204,7 @@ fn csv(profile: &StoredProfile) -> Result<String> {
             task.latest
                 .map_or_else(empty, |latest| latest.0.to_string()),
         ];
-        for figure in task.figures.each() {
+        for figure in task.figures.to_array() {
             row.extend([figure.total, figure.least, figure.most].map(|n| n.to_string()));
         }
         out.write_record(row)?;
@@ -265,7 +265,7 @@ fn json(profile: &StoredProfile) -> Result<String> {
     let names = Names::of(profile);
     let header = &profile.header;
     let tasks = (profile.tasks.iter().enumerate()).map(|(index, task)| {
-        let figures = Figures::NAMES.iter().zip(task.figures.each());
+        let figures = Figures::NAMES.iter().zip(task.figures.to_array());
         let figures = figures.map(|(name, figure)| {
             let figure = JsonFigure {
                 mean: mean(figure, task.runs),

@@ -381,7 +381,7 @@ fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, Decode
         runs,
         priority,
         latest,
-        figures: Figures::of(figures),
+        figures: Figures::from_array(figures),
         phases: phases(reader, has(flag::BY_ENDING))?,
     })
 }

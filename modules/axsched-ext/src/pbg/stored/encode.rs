@@ -231,7 +231,7 @@ fn task(task: &StoredTask, before: &[StoredTask], out: &mut impl Sink) {
     if let Some(latest) = task.latest {
         out.number(latest.0);
     }
-    for figure in task.figures.each() {
+    for figure in task.figures.to_array() {
         out.number(figure.total);
         // One run has nothing to be spread over.
         if task.runs > 1 {

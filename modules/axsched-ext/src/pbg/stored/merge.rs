@@ -421,11 +421,11 @@ fn task(
         merged.runs += other.runs;
         merged.priority = stricter(merged.priority, other.priority);
         merged.latest = stricter(merged.latest, other.latest);
-        let mut figures = merged.figures.each();
-        for (figure, other) in figures.iter_mut().zip(other.figures.each()) {
+        let mut figures = merged.figures.to_array();
+        for (figure, other) in figures.iter_mut().zip(other.figures.to_array()) {
             *figure = figure.merged(other);
         }
-        merged.figures = Figures::of(figures);
+        merged.figures = Figures::from_array(figures);
         merged.phases = add(merged.phases, &other.phases)?;
     }
     Ok(merged)

@@ -194,7 +194,7 @@ impl StoredTask {
         self.place.key(before)?;
         let seen = (1..=header.runs).contains(&self.runs);
         require(seen, Rule::TaskRuns, self.runs as u64)?;
-        for figure in self.figures.each() {
+        for figure in self.figures.to_array() {
             figure.validate(self.runs)?;
         }
         self.phases.validate()

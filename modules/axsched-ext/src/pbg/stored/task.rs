@@ -98,7 +98,7 @@ impl Figures {
     ];
 
     /// All of them, in the order in which they are stored.
-    pub const fn each(&self) -> [Figure; Self::COUNT] {
+    pub const fn to_array(&self) -> [Figure; Self::COUNT] {
         [
             self.run,
             self.ready,
@@ -110,9 +110,9 @@ impl Figures {
         ]
     }
 
-    /// The opposite of [`each`](Self::each).
-    pub const fn of(each: [Figure; Self::COUNT]) -> Self {
-        let [run, ready, blocked, dispatches, yields, preemptions, blocks] = each;
+    /// The opposite of [`to_array`](Self::to_array).
+    pub const fn from_array(figures: [Figure; Self::COUNT]) -> Self {
+        let [run, ready, blocked, dispatches, yields, preemptions, blocks] = figures;
         Self {
             run,
             ready,

@@ -212,7 +212,7 @@ prop_compose! {
     ) -> StoredTask {
         StoredTask {
             runs,
-            figures: Figures::of(figures),
+            figures: Figures::from_array(figures),
             phases,
             priority: NonZeroU8::new(priority),
             latest: latest.map(Counts),

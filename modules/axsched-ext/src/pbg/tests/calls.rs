@@ -67,7 +67,7 @@ fn a_timers_spawn_on_top_of_a_call_does_not_make_another_the_root() {
 
 #[test]
 fn a_profile_says_what_ran_while_it_was_measured() {
-    for (base, name) in [(Base::RoundRobin, "rr"), (Base::Fifo, "fifo")] {
+    for (base, name) in [(BasePolicy::RoundRobin, "rr"), (BasePolicy::Fifo, "fifo")] {
         assert_eq!(base.name(), name);
         let cpu = Cpu::boot();
         cpu.control.measure_start_under(base).unwrap();

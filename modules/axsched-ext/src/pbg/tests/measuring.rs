@@ -60,7 +60,7 @@ fn rule_3_a_run_interval_ends_at_yield_preemption_block_and_exit() {
         panic!("{profile:?}")
     };
     // run, ready, blocked; dispatches, yields, preemptions, blocks
-    let figures = |task: &StoredTask| task.figures.each().map(|figure| figure.total);
+    let figures = |task: &StoredTask| task.figures.to_array().map(|figure| figure.total);
     assert_eq!(figures(a), [15, 1_000_020, 0, 3, 1, 1, 0]);
     assert_eq!(figures(b), [60, 1_000_003, 1_000_012, 2, 0, 0, 1]);
 }
@@ -128,7 +128,7 @@ fn rule_4_tasks_beyond_the_table_run_unrecorded() {
 #[test]
 fn rule_2_under_fifo_no_tick_preempts_while_measuring() {
     let mut cpu = Cpu::boot();
-    cpu.control.measure_start_under(Base::Fifo).unwrap();
+    cpu.control.measure_start_under(BasePolicy::Fifo).unwrap();
     cpu.spawn("a");
     cpu.block();
     cpu.block(); // gc

@@ -150,7 +150,7 @@ fn a_figure_that_no_runs_can_have_given_is_refused() {
     three.tasks[0].runs = 3;
     let mut with = |total, least, most| {
         let figure = Figure { total, least, most };
-        three.tasks[0].figures = Figures::of([figure; 7]);
+        three.tasks[0].figures = Figures::from_array([figure; 7]);
         encode(&three).is_ok()
     };
     assert!(with(30, 10, 10) && with(40, 10, 20) && with(50, 10, 20));
