@@ -1,4 +1,4 @@
-//! Plans with priorities and latest times, against all orders that there are, and
+//! Plans with priorities and deadlines, against all orders that there are, and
 //! followed by the scheduler, with ticks.
 
 #[path = "common/profiles.rs"]
@@ -25,7 +25,7 @@ struct Job {
     bursts: Vec<(u64, u64)>,
     /// How much shorter its other run was.
     spared: u64,
-    latest: Option<u64>,
+    deadline: Option<u64>,
     spawned: u64,
 }
 
@@ -63,7 +63,7 @@ fn profile(jobs: &[Job]) -> StoredProfile {
         label: Some(Label::new(&label(ordinal)).unwrap()),
         runs: 2,
         priority: NonZeroU8::new(job.priority),
-        latest: job.latest.map(Counts),
+        deadline: job.deadline.map(Counts),
         figures: Figures {
             run: twice(job.run(), job.spared),
             blocked: twice(job.blocked(), job.spared),
@@ -103,7 +103,10 @@ fn order_and_late(jobs: &[Job]) -> (Vec<usize>, Vec<usize>) {
         let before = order.iter().take_while(|&&i| i != place(late.key));
         let job = &jobs[place(late.key)];
         let end = before.map(|&i| jobs[i].run()).sum::<u64>() + job.run() + job.blocked();
-        assert_eq!((late.end, Some(late.latest.0)), (Counts(end), job.latest));
+        assert_eq!(
+            (late.end, Some(late.deadline.0)),
+            (Counts(end), job.deadline)
+        );
     }
     (order, late)
 }
@@ -120,7 +123,7 @@ fn ends(jobs: &[Job], order: &[usize], start: u64) -> Vec<u64> {
 }
 
 fn late_by(jobs: &[Job], ends: &[u64]) -> Vec<usize> {
-    let late = |&i: &usize| jobs[i].latest.is_some_and(|latest| ends[i] > latest);
+    let late = |&i: &usize| jobs[i].deadline.is_some_and(|deadline| ends[i] > deadline);
     (0..jobs.len()).filter(late).collect()
 }
 
@@ -149,11 +152,11 @@ fn config(cases: u32) -> ProptestConfig {
 
 /// Few different numbers, so that ties, tight sets and hopeless ones are common.
 fn small_job() -> impl Strategy<Value = Job> {
-    let latest = proptest::option::weighted(0.7, 0..40u64);
-    (0..9u64, 0..4u64, 0..3u64, latest).prop_map(|(run, blocked, spared, latest)| Job {
+    let deadline = proptest::option::weighted(0.7, 0..40u64);
+    (0..9u64, 0..4u64, 0..3u64, deadline).prop_map(|(run, blocked, spared, deadline)| Job {
         bursts: vec![(run, blocked)],
         spared,
-        latest,
+        deadline,
         ..Job::default()
     })
 }
@@ -164,7 +167,7 @@ proptest! {
     /// Rules 6 and 8 of the plan, of a second class (the first has `start` to do).
     #[test]
     fn no_order_is_better(start in 0..10u64, jobs in vec(small_job(), 1..=7)) {
-        prop_assume!(jobs.iter().any(|job| job.latest.is_some()));
+        prop_assume!(jobs.iter().any(|job| job.deadline.is_some()));
         let first = Job { priority: 1, bursts: vec![(start, 0)], ..Job::default() };
         let mut with_first = vec![first];
         with_first.extend(jobs.iter().cloned());
@@ -450,7 +453,7 @@ fn a_more_urgent_task_takes_over_at_the_next_tick() {
 fn a_latest_time_is_kept_against_shorter_tasks_over_many_ticks() {
     let jobs = [
         Job {
-            latest: Some(12_000),
+            deadline: Some(12_000),
             ..urgent(0, &[(9_000, 0), (3_000, 0)], 0)
         },
         urgent(0, &[(1_500, 0)], 0),
@@ -469,13 +472,13 @@ fn any_job() -> impl Strategy<Value = Job> {
             bursts,
             spared,
             spawned,
-            latest: None,
+            deadline: None,
         },
     )
 }
 
-/// Sets of which one order has all in time: that one is drawn first, and the latest
-/// times are where it ends, or later. Every class has some, so that all are strict.
+/// Sets of which one order has all in time: that one is drawn first, and the deadlines
+/// are where it ends, or later. Every class has some, so that all are strict.
 fn feasible() -> impl Strategy<Value = Vec<Job>> {
     let slack = prop_oneof![Just(0), 0..5_000u64, 0..1_000_000u64];
     let one = (
@@ -492,7 +495,7 @@ fn feasible() -> impl Strategy<Value = Vec<Job>> {
             if class.replace(job.priority) != Some(job.priority) {
                 slack.get_or_insert(0);
             }
-            job.latest = slack.map(|slack| now + job.blocked() + slack);
+            job.deadline = slack.map(|slack| now + job.blocked() + slack);
         }
         // In which order they are spawned is another matter.
         drawn.sort_by_key(|(_, _, at)| at.rotate_left(32));
@@ -515,8 +518,8 @@ proptest! {
         for (place, (&end, planned)) in cpu.run().iter().zip(planned).enumerate() {
             let bound = planned + slack(&jobs, &order, place);
             prop_assert!(end <= bound, "{end} > {bound}");
-            let latest = jobs[place].latest.unwrap_or(u64::MAX);
-            prop_assert!(planned <= latest, "{planned} > {latest}");
+            let deadline = jobs[place].deadline.unwrap_or(u64::MAX);
+            prop_assert!(planned <= deadline, "{planned} > {deadline}");
         }
     }
 }
@@ -532,7 +535,7 @@ proptest! {
         let which = which.index(jobs.len());
         let job = &mut jobs[which];
         job.bursts[0].0 += 1; // else it may have nothing to do
-        job.latest = Some(job.run() + job.blocked() - 1);
+        job.deadline = Some(job.run() + job.blocked() - 1);
         let (order, late) = order_and_late(&jobs);
         prop_assert!(!late.is_empty());
         let mut cpu = Cpu::following_the_plan_of(&jobs);
@@ -546,7 +549,7 @@ proptest! {
 proptest! {
     #![proptest_config(config(300))]
 
-    /// Without latest times; [`Cpu::check_order`] looks at every pick and tick.
+    /// Without deadlines; [`Cpu::check_order`] looks at every pick and tick.
     #[test]
     fn classes_are_followed_one_after_the_other(jobs in vec(any_job(), 1..40)) {
         Cpu::following_the_plan_of(&jobs).run();

@@ -195,7 +195,7 @@ fn a_plan_takes_what_is_stated_or_is_refused() {
     for (ordinal, task) in profile.tasks.iter_mut().enumerate() {
         task.figures.run = Figure::once(1 + ordinal as u64);
         task.figures.blocked = Figure::default();
-        task.latest = Some(Counts(1)); // one may have that
+        task.deadline = Some(Counts(1)); // one may have that
     }
     let (plan, bytes) = peak(|| Plan::of(&profile));
     assert_eq!(plan.as_ref().map(|plan| plan.late().len()), Ok(999));

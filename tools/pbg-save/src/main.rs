@@ -5,7 +5,7 @@
 //! `FILE, N tasks, M bytes`; or one line that says what is wrong, and exits with 1. The
 //! file is replaced as a whole or not at all. What a measurement would not bring back is
 //! kept as FILE.old, FILE.old.2 and so on: a profile in which somebody has set priorities
-//! or latest times, and whatever is no profile.
+//! or deadlines, and whatever is no profile.
 //!
 //! `pbg-save --check FILE PROGRAM ARCH SCALE SMP TIMING` prints nothing if FILE is a
 //! profile of that program there; else one line that says what was expected, and exits
@@ -145,7 +145,7 @@ fn loss(old: &Path, new: &StoredProfile) -> Option<(&'static str, Vec<u8>)> {
         Ok(old) => {
             let edits = edits(&old);
             (!edits.is_empty() && edits != self::edits(new))
-                .then_some(("had priorities or latest times of its own", bytes))
+                .then_some(("had priorities or deadlines of its own", bytes))
         }
     }
 }
@@ -154,8 +154,8 @@ fn loss(old: &Path, new: &StoredProfile) -> Option<(&'static str, Vec<u8>)> {
 fn edits(profile: &StoredProfile) -> Vec<(TaskKey, Option<NonZeroU8>, Option<Counts>)> {
     let tasks = profile.tasks.iter();
     tasks
-        .map(|task| (task.key, task.priority, task.latest))
-        .filter(|(_, priority, latest)| priority.is_some() || latest.is_some())
+        .map(|task| (task.key, task.priority, task.deadline))
+        .filter(|(_, priority, deadline)| priority.is_some() || deadline.is_some())
         .collect()
 }
 

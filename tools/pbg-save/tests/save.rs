@@ -16,10 +16,10 @@ use axsched_ext::{
     units::Counts,
 };
 
-fn profile(priority: Option<u8>, latest: Option<u64>) -> Vec<u8> {
+fn profile(priority: Option<u8>, deadline: Option<u64>) -> Vec<u8> {
     let mut profile = profiles::profile("realtime", [0, 1].map(profiles::task));
     profile.tasks[1].priority = priority.and_then(NonZeroU8::new);
-    profile.tasks[1].latest = latest.map(Counts);
+    profile.tasks[1].deadline = deadline.map(Counts);
     encode(&profile).expect("it is valid")
 }
 

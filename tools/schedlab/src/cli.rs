@@ -249,7 +249,7 @@ pub enum ProfileCommand {
     Verify(VerifyArgs),
     /// Make one profile of several runs of a program
     Merge(MergeArgs),
-    /// Set a task's priority or latest tolerable time
+    /// Set a task's priority or deadline
     Edit(EditArgs),
     /// Say which tasks are new, gone or changed
     Diff(DiffArgs),
@@ -302,7 +302,7 @@ pub struct MergeArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(group = clap::ArgGroup::new("change").required(true).multiple(true).args(["priority", "latest"]))]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true).args(["priority", "deadline"]))]
 pub struct EditArgs {
     /// A profile or a console log
     #[arg(value_name = "FILE")]
@@ -314,10 +314,10 @@ pub struct EditArgs {
     /// none (or 0) takes it away
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub priority: Option<String>,
-    /// Its latest tolerable end, from its spawn: as 50ms, 1.5s, 20us, 100ns,
+    /// Its deadline, from its spawn: as 50ms, 1.5s, 20us, 100ns,
     /// 5000counts, or none
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub latest: Option<String>,
+    pub deadline: Option<String>,
     /// Where the changed profile goes [default: into FILE, if that is a profile]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -368,7 +368,7 @@ fn edit_sets_what_the_user_knows() {
         "short1",
         "--priority",
         "1",
-        "--latest",
+        "--deadline",
         "50ms",
         "-o",
         "c.pbg",
@@ -377,14 +377,14 @@ fn edit_sets_what_the_user_knows() {
         (end.code, end.out.as_str()),
         (
             Some(0),
-            "short1: priority none, latest none -> priority 1, latest 50.000 ms\n"
+            "short1: priority none, deadline none -> priority 1, deadline 50.000 ms\n"
         ),
         "{end:?}"
     );
     assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
     let task = &read(&lab, "c.pbg").tasks[1];
     assert_eq!(task.priority.map(|p| p.get()), Some(1));
-    assert_eq!(task.latest, Some(Counts(50_000_000)));
+    assert_eq!(task.deadline, Some(Counts(50_000_000)));
     let shown = profile(&lab, &["show", "c.pbg"]).out;
     assert!(
         shown
@@ -406,17 +406,17 @@ fn edit_sets_what_the_user_knows() {
     };
     assert_eq!(priorities(&lab), [7, 0, 7]);
     assert_eq!(
-        edit(&["--task=0", "--priority=0", "--latest=none"]).code,
+        edit(&["--task=0", "--priority=0", "--deadline=none"]).code,
         Some(0)
     );
     assert_eq!(edit(&["--task=2", "--priority", "none"]).code, Some(0));
     assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
 
-    // A latest time, and none again.
-    for latest in ["5000counts", "none"] {
-        assert_eq!(edit(&["--task=0", "--latest", latest]).code, Some(0));
-        let set = read(&lab, "a.pbg").tasks[0].latest;
-        assert_eq!(set, (latest != "none").then_some(Counts(5000)));
+    // A deadline, and none again.
+    for deadline in ["5000counts", "none"] {
+        assert_eq!(edit(&["--task=0", "--deadline", deadline]).code, Some(0));
+        let set = read(&lab, "a.pbg").tasks[0].deadline;
+        assert_eq!(set, (deadline != "none").then_some(Counts(5000)));
     }
 
     for (words, reason) in [
@@ -425,12 +425,12 @@ fn edit_sets_what_the_user_knows() {
             "schedlab: --task: expected a label, key or path of the profile, found `nobody`; it has 0 short1 2\n",
         ),
         (
-            &["--task", "2", "--latest", "soon"],
-            "schedlab: --latest: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `soon`\n",
+            &["--task", "2", "--deadline", "soon"],
+            "schedlab: --deadline: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `soon`\n",
         ),
         (
-            &["--task", "2", "--latest", "-5ms"],
-            "schedlab: --latest: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `-5ms`\n",
+            &["--task", "2", "--deadline", "-5ms"],
+            "schedlab: --deadline: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `-5ms`\n",
         ),
         (
             &["--task", "2", "--priority", "-1"],

@@ -79,7 +79,7 @@ pub fn run(app: &App) -> AppResult {
     }
 }
 
-/// Prints the tasks that the plan ends after their latest time.
+/// Prints the tasks that the plan ends after their deadline.
 fn print_late_tasks(about: &About) {
     if !CONTROL.status().is_ok_and(|status| status.late > 0) {
         return; // mostly, and then no second plan is made to look for them
@@ -96,7 +96,7 @@ fn print_late_tasks(about: &About) {
         };
         println!(
             "PBG cannot end task {name} in time: expected after {:.3} ms at the latest, found {:.3} in the plan.",
-            ms(late.latest),
+            ms(late.deadline),
             ms(late.end)
         );
     }

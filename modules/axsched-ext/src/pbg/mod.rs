@@ -68,7 +68,7 @@
 //!     then the others, by rank. Not counted are [`LATE_BY_ITSELF`] times what a late task
 //!     has used beyond its record, and, for each task of the plan, what all have used beyond
 //!     their record and unknown tasks at all. The plan stays if the call that started it says so ([`Behind`]), or if
-//!     the user has set priorities or latest times. After the last task's end the status
+//!     the user has set priorities or deadlines. After the last task's end the status
 //!     tells, with nothing left out, whether the replay was slower.
 //!
 //! **Cost.** Measuring adds to a switch one counter read and six memory accesses.

@@ -1,8 +1,8 @@
 //! The plan: a pure function of the profile.
 //!
 //! A plan is an order of tasks, made so that their average turnaround is the
-//! least on one CPU, under what the user has asked for: priorities, and latest
-//! times at which a task must have ended.
+//! least on one CPU, under what the user has asked for: priorities, and deadlines
+//! at which a task must have ended.
 //!
 //!  1. **Expected.** A task is expected to use what it used on average over its
 //!     runs. A promise is checked with the most that it used in any of them.
@@ -13,7 +13,7 @@
 //!     doing, so time before those counts to the burst that they are in. Bursts
 //!     that follow one another and come from the same phase are a step. Where the
 //!     order of the phases is not known, the task has one step, of equal bursts.
-//!  4. **Shortest first.** A class in which no task has a latest time is one band:
+//!  4. **Shortest first.** A class in which no task has a deadline is one band:
 //!     its tasks are ranked by what is before them, and a replay orders them by what
 //!     remains of it. Before a task is the burst that it is in, and of its CPU time
 //!     after that a part, the task's weight: R / (R + Z × n / [`BLOCKS_IN_FULL`]),
@@ -23,14 +23,14 @@
 //!     blocked again and again, and for longer than it runs (a server).
 //!  5. **Equal is by arrival.** Of tasks in a band who have before them what differs by
 //!     at most 1/[`EQUAL_WITHIN`] of the least, the first spawned goes first.
-//!  6. **Latest times.** In a class in which some task has a latest time, every task
+//!  6. **Deadlines.** In a class in which some task has a deadline, every task
 //!     is a band by itself, and the order is one in which every task ends in
 //!     time; of those orders, one with the least average turnaround.
 //!  7. **In time** is a task if the most of all classes before, of the tasks before it
 //!     in its class, and of itself, and the most time that it was ever blocked, do
-//!     not exceed its latest time together.
+//!     not exceed its deadline together.
 //!  8. **Too much.** If no order has every task in time, as few as can be are late.
-//!     They lose their latest time, are ranked by rule 6 without it, and are named
+//!     They lose their deadline, are ranked by rule 6 without it, and are named
 //!     in [`Plan::late`].
 //!
 //! **Sources.** Rule 4: for tasks that never block, shortest first has the least
@@ -47,11 +47,11 @@
 //! x86_64, full scale); of many, each answer may be what somebody waits for. Rule 6 is
 //! Smith's backward rule, from the
 //! same paper: of the tasks that may be last, the longest is. It finds an order if
-//! there is one, that is, if the order of latest times is one (Jackson, Scheduling
+//! there is one, that is, if the order of deadlines is one (Jackson, Scheduling
 //! a production line to minimize maximum tardiness, 1955; today EDF). Rule 8 is
 //! Moore's algorithm in Hodgson's form (Moore, An n job, one machine sequencing
-//! algorithm for minimizing the number of late jobs, 1968): add the tasks by latest
-//! time, and whenever the one just added is late, give up the longest so far.
+//! algorithm for minimizing the number of late jobs, 1968): add the tasks by deadline,
+//! and whenever the one just added is late, give up the longest so far.
 //!
 //! **Why rule 7 is a promise.** While a task is ready and does not run, one of a
 //! lower rank runs, and those have only so much to do. So it ends at most that much
@@ -61,7 +61,7 @@
 //! For tasks that were spawned together and never block it is exact: those are late
 //! of which no order has more in time.
 //!
-//! **Why rule 8 harms nobody.** The tasks that are not given up, by latest time, and
+//! **Why rule 8 harms nobody.** The tasks that are not given up, by deadline, and
 //! then the others, is an order with the former in time; so one exists, and Smith's
 //! rule finds the best. A task in `late` is late there too: were it not, that order
 //! would have fewer late tasks than the fewest.
@@ -69,20 +69,20 @@
 //! **Which time is least.** By rule 6 the average turnaround is least when every task
 //! takes its most, as rule 7 assumes. Smith's rule needs one and the same length
 //! for both questions: with the mean for one and the most for the other, putting
-//! the longest last may cost a shorter one its latest time.
+//! the longest last may cost a shorter one its deadline.
 //!
 //! **Cost.** n tasks: n log n comparisons. A plan has 64 bytes a task, 16 a step (at
 //! least one a task, at most [`MAX_PHASES`](super::stored::MAX_PHASES)) and 24 a late
-//! task; making it takes 40 more a task, and 16 more if any has a latest time.
-//! A replay of n tasks with latest times is one of n bands.
+//! task; making it takes 40 more a task, and 16 more if any has a deadline.
+//! A replay of n tasks with deadlines is one of n bands.
 //!
 //! **Limits.** What the plan does not know is not in its promises: tasks outside the
 //! plan, which have their share of the CPU; the tick that it may take, each time that a
 //! task or one of lower rank becomes ready, until the CPU is taken from one of higher
 //! rank; and blocked time that depends on the order, as
 //! that of a task that waits for another. Leave room for it. Within a class with
-//! latest times a task that arrives late does not take over by what remains of it,
-//! as that could break a promise. The largest latest time, 2^64 − 1, is none.
+//! deadlines a task that arrives late does not take over by what remains of it,
+//! as that could break a promise. The largest deadline, 2^64 − 1, is none.
 
 mod order;
 mod steps;
@@ -102,7 +102,7 @@ use super::error::{Error, reserved};
 use super::stored::{StoredProfile, StoredTask};
 use crate::units::{Counts, TaskKey};
 use order::{
-    Candidate, NO_DUE, NO_PRIORITY, equal_by_arrival, give_up_late, latest, longest_last, most,
+    Candidate, NO_DUE, NO_PRIORITY, deadline, equal_by_arrival, give_up_late, longest_last, most,
 };
 use steps::{push_steps, weight_of};
 
@@ -140,8 +140,8 @@ pub struct PlannedTask {
 pub struct Late {
     /// Who it is.
     pub key: TaskKey,
-    /// When it should have ended at the latest, counted from its spawn.
-    pub latest: Counts,
+    /// When it should have ended, counted from its spawn.
+    pub deadline: Counts,
     /// When it ends by the plan, counted alike: the sum of rule 7. Always later.
     pub end: Counts,
 }
@@ -175,7 +175,7 @@ impl Plan {
         let mut tasks = reserved(stored.len())?;
         let mut late = Vec::new();
         let mut longest = BinaryHeap::new();
-        if stored.iter().any(|task| latest(task).is_some()) {
+        if stored.iter().any(|task| deadline(task).is_some()) {
             longest
                 .try_reserve_exact(stored.len())
                 .map_err(|_| Error::NoMemory)?;
@@ -190,7 +190,8 @@ impl Plan {
                 steps.truncate(first);
                 steps.push(Step { times: 1, run });
             }
-            let due = latest(task).map(|latest| latest.0.checked_sub(task.figures.blocked.most));
+            let due =
+                deadline(task).map(|deadline| deadline.0.checked_sub(task.figures.blocked.most));
             order.push(Candidate {
                 class: task.priority.map_or(NO_PRIORITY, |p| p.get().into()),
                 place: place as u32,
@@ -205,7 +206,7 @@ impl Plan {
         order.sort_unstable_by_key(|task| (task.class, task.sort_key, task.place));
 
         // Wider than a time, as sums that stop would make everybody in time who
-        // has the largest latest time but one.
+        // has the largest deadline but one.
         let mut end: u128 = 0;
         let mut band = 0;
         for class in order.chunk_by_mut(|a, b| a.class == b.class) {
@@ -222,12 +223,12 @@ impl Plan {
                 let task = &stored[candidate.place as usize];
                 let figures = &task.figures;
                 end += figures.run.most as u128;
-                if let (true, Some(latest)) = (candidate.late, task.latest) {
+                if let (true, Some(deadline)) = (candidate.late, task.deadline) {
                     let end = end + figures.blocked.most as u128;
                     let end = Counts(u64::try_from(end).unwrap_or(u64::MAX));
                     late.push(Late {
                         key: task.key,
-                        latest,
+                        deadline,
                         end,
                     });
                 }

@@ -357,7 +357,7 @@ impl Record {
             },
             runs: 1,
             priority: None,
-            latest: None,
+            deadline: None,
             figures,
             phases: self.read_phases(run)?,
         })

@@ -90,7 +90,7 @@ pub struct Status {
     pub turnaround_permille: u32,
     /// Turns that the fallback queue got while planned tasks were ready (rule 7).
     pub turns: u32,
-    /// Tasks that no order could end by their latest time, when the plan was made.
+    /// Tasks that no order could end by their deadline, when the plan was made.
     pub late: u32,
     /// The first task that went its own way.
     pub first: Option<Divergence>,

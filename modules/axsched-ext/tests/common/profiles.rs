@@ -34,7 +34,7 @@ pub fn task(ordinal: u32) -> StoredTask {
         place: Place::Root { ordinal },
         runs: 1,
         priority: None,
-        latest: None,
+        deadline: None,
         figures: Figures::default(),
         phases: Phases::default(),
     }

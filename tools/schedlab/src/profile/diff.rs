@@ -170,7 +170,7 @@ mod tests {
                 "realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks -> \
                  realtime (0000000000000001) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks",
                 "worker: run 10.000 ms -> 20.000 ms (+100.0 %); yields 2 -> 0 (-100.0 %); \
-                 priority none, latest none -> priority 2, latest none",
+                 priority none, deadline none -> priority 2, deadline none",
                 "gone: 1.0",
                 "new: 9",
             ]

@@ -25,7 +25,7 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
     let mut profile = source.profile;
     let clock = Clock::new(profile.header.frequency_hz);
     let priority = args.priority.as_deref().map(priority).transpose()?;
-    let latest = match args.latest.as_deref() {
+    let deadline = match args.deadline.as_deref() {
         Some("none") => Some(None),
         Some(text) => Some(Some(Counts(clock.counts(text)?))),
         None => None,
@@ -39,8 +39,8 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
         if let Some(priority) = priority {
             task.priority = priority;
         }
-        if let Some(latest) = latest {
-            task.latest = latest;
+        if let Some(deadline) = deadline {
+            task.deadline = deadline;
         }
         lines.push(format!(
             "{}: {before} -> {}",
@@ -64,13 +64,13 @@ fn priority(text: &str) -> Result<Option<NonZeroU8>> {
     }
 }
 
-/// `priority 3, latest 50.000 ms`.
+/// `priority 3, deadline 50.000 ms`.
 pub fn shown(task: &StoredTask, clock: Clock) -> String {
     let priority = task
         .priority
         .map_or("none".to_owned(), |priority| priority.to_string());
-    let latest = task.latest.map_or("none".to_owned(), |latest| {
-        format!("{} {}", clock.show(latest.0 as f64), clock.unit())
+    let deadline = task.deadline.map_or("none".to_owned(), |deadline| {
+        format!("{} {}", clock.show(deadline.0 as f64), clock.unit())
     });
-    format!("priority {priority}, latest {latest}")
+    format!("priority {priority}, deadline {deadline}")
 }

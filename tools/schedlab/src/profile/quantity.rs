@@ -44,16 +44,16 @@ impl Clock {
             "us" | "µs" => 1_000_000,
             "ns" => 1_000_000_000,
             "counts" | "count" => 0,
-            _ => bail!("--latest: expected {EXPECTED}, found `{text}`"),
+            _ => bail!("--deadline: expected {EXPECTED}, found `{text}`"),
         };
         // The number times 10^9.
         let Some(scaled) = scaled(number) else {
-            bail!("--latest: expected {EXPECTED}, found `{text}`");
+            bail!("--deadline: expected {EXPECTED}, found `{text}`");
         };
         let counts = match (per_second, self.frequency_hz) {
             (0, _) => scaled / 1_000_000_000,
             (_, 0) => bail!(
-                "--latest: expected counts, as 5000counts, since the profile does not say how long one is; found `{text}`"
+                "--deadline: expected counts, as 5000counts, since the profile does not say how long one is; found `{text}`"
             ),
             (per_second, hz) => match scaled.checked_mul(hz.into()) {
                 Some(product) => product / (per_second * 1_000_000_000),
@@ -62,7 +62,7 @@ impl Clock {
         };
         match u64::try_from(counts) {
             Ok(counts) => Ok(counts),
-            Err(_) => bail!("--latest: expected less than 2^64 counts, found `{text}`"),
+            Err(_) => bail!("--deadline: expected less than 2^64 counts, found `{text}`"),
         }
     }
 }
@@ -112,7 +112,7 @@ mod tests {
             let error = Clock::new(1_000_000_000).counts(text).unwrap_err();
             let error = error.to_string();
             assert!(
-                error.starts_with("--latest: expected ") && error.ends_with(&format!("`{text}`")),
+                error.starts_with("--deadline: expected ") && error.ends_with(&format!("`{text}`")),
                 "{error}"
             );
         }

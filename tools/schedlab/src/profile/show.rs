@@ -63,9 +63,9 @@ fn text(profile: &StoredProfile) -> String {
         let cells = tasks().map(|task| or_dash(task.priority.map(|priority| priority.to_string())));
         counts.push(Column::new("priority", cells));
     }
-    if tasks().any(|task| task.latest.is_some()) {
-        let cells = tasks().map(|task| or_dash(task.latest.map(|l| clock.show(l.0 as f64))));
-        counts.push(Column::new("latest", cells));
+    if tasks().any(|task| task.deadline.is_some()) {
+        let cells = tasks().map(|task| or_dash(task.deadline.map(|l| clock.show(l.0 as f64))));
+        counts.push(Column::new("deadline", cells));
     }
     if runs > 1 {
         counts.push(Column::new(
@@ -178,7 +178,7 @@ fn csv(profile: &StoredProfile) -> Result<String> {
         "label",
         "runs",
         "priority",
-        "latest_counts",
+        "deadline_counts",
     ]
     .map(String::from)
     .into();
@@ -201,8 +201,8 @@ fn csv(profile: &StoredProfile) -> Result<String> {
             task.runs.to_string(),
             task.priority
                 .map_or_else(empty, |priority| priority.to_string()),
-            task.latest
-                .map_or_else(empty, |latest| latest.0.to_string()),
+            task.deadline
+                .map_or_else(empty, |deadline| deadline.0.to_string()),
         ];
         for figure in task.figures.to_array() {
             row.extend([figure.total, figure.least, figure.most].map(|n| n.to_string()));
@@ -239,7 +239,7 @@ struct JsonTask {
     parent: Option<u32>,
     runs: u32,
     priority: Option<u8>,
-    latest_counts: Option<u64>,
+    deadline_counts: Option<u64>,
     figures: serde_json::Map<String, serde_json::Value>,
     phase_order: &'static str,
     phases: Vec<JsonPhase>,
@@ -286,7 +286,7 @@ fn json(profile: &StoredProfile) -> Result<String> {
             },
             runs: task.runs,
             priority: task.priority.map(|priority| priority.get()),
-            latest_counts: task.latest.map(|latest| latest.0),
+            deadline_counts: task.deadline.map(|deadline| deadline.0),
             figures: figures.collect::<Result<_>>()?,
             phase_order: match task.phases.order {
                 PhaseOrder::AsRun => "as-run",
@@ -336,7 +336,7 @@ mod tests {
     fn the_table_of_one_run() {
         let mut profile = sample();
         profile.tasks[1].priority = NonZeroU8::new(1);
-        profile.tasks[1].latest = Some(Counts(50_000_000));
+        profile.tasks[1].deadline = Some(Counts(50_000_000));
         let expected = "\
 realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks
 Times are in ms.
@@ -347,11 +347,11 @@ Times are in ms.
  worker     10.000  20.000   10.000  #####::::::::::.....
  1.0         0.002   0.001    0.000  ###############:::::
 
- task     dispatches  yields  preemptions  blocks  priority  latest
--------------------------------------------------------------------
- 0                 4       2            1       1         -       -
- worker            4       2            1       1         1  50.000
- 1.0               4       2            1       1         -       -
+ task     dispatches  yields  preemptions  blocks  priority  deadline
+---------------------------------------------------------------------
+ 0                 4       2            1       1         -         -
+ worker            4       2            1       1         1    50.000
+ 1.0               4       2            1       1         -         -
 ";
         assert_eq!(text(&profile), expected);
     }
@@ -446,7 +446,7 @@ Mean over a task's runs, ± half the way from the least to the most.
         );
         assert!(
             lines[0].starts_with(
-                "task,key,path,label,runs,priority,latest_counts,run_counts_total,run_counts_least,"
+                "task,key,path,label,runs,priority,deadline_counts,run_counts_total,run_counts_least,"
             ),
             "{csv}"
         );

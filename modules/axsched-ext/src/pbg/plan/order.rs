@@ -27,10 +27,10 @@ pub struct Candidate {
     pub weight: Weight,
     pub steps: Range<u32>,
     /// When its CPU time must be over, counted from the start of the plan, or
-    /// [`NO_DUE`]: its latest time less the most that it was blocked.
+    /// [`NO_DUE`]: its deadline less the most that it was blocked.
     pub due: u64,
     pub late: bool,
-    /// Its place in a class with latest times.
+    /// Its place in a class with deadlines.
     pub rank: u32,
 }
 
@@ -47,9 +47,9 @@ const _: () = {
 /// class. The largest is the longest, and of those the last to arrive.
 pub type Longest = (Counts, u32, u32);
 
-/// The user's latest time, if there is one that can be missed.
-pub fn latest(task: &StoredTask) -> Option<Counts> {
-    task.latest.filter(|latest| latest.0 != NO_DUE)
+/// The user's deadline, if there is one that can be missed.
+pub fn deadline(task: &StoredTask) -> Option<Counts> {
+    task.deadline.filter(|deadline| deadline.0 != NO_DUE)
 }
 
 /// The most CPU time of a task: how long it is where promises are made.

@@ -34,10 +34,10 @@ fn changed(runs: &[u64], change: impl Fn(usize, &mut StoredTask)) -> StoredProfi
     of(runs.iter().enumerate().map(task).collect())
 }
 
-/// The same, with latest times.
+/// The same, with deadlines.
 fn with_latest(tasks: &[(u64, Option<u64>)]) -> StoredProfile {
     let runs: Vec<_> = tasks.iter().map(|task| task.0).collect();
-    changed(&runs, |i, task| task.latest = tasks[i].1.map(Counts))
+    changed(&runs, |i, task| task.deadline = tasks[i].1.map(Counts))
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn rule_1_expected_is_the_mean_and_promises_are_checked_with_the_most() {
     let plan = Plan::of(&profile).unwrap();
     assert_eq!(column(&plan, |t| (t.run.0, t.most.0)), [(15, 21), (21, 40)]);
     assert_eq!(column(&plan, |t| t.yields), [8, 8]);
-    for (latest, late) in [(40, 0), (39, 1)] {
-        profile.tasks[1].latest = Some(Counts(latest));
+    for (deadline, late) in [(40, 0), (39, 1)] {
+        profile.tasks[1].deadline = Some(Counts(deadline));
         assert_eq!(Plan::of(&profile).unwrap().late().len(), late);
     }
 }
@@ -66,14 +66,14 @@ fn rule_1_expected_is_the_mean_and_promises_are_checked_with_the_most() {
 fn rule_2_priorities_are_strict() {
     let runs = [1, 100, 7, 50, 3, 200];
     let priorities = [0, 255, 2, 1, 2, 1];
-    for latest in [None, Some(Counts(1000))] {
+    for deadline in [None, Some(Counts(1000))] {
         let profile = changed(&runs, |i, task| {
             task.priority = NonZeroU8::new(priorities[i]);
-            task.latest = latest.filter(|_| priorities[i] == 2);
+            task.deadline = deadline.filter(|_| priorities[i] == 2);
         });
         let plan = Plan::of(&profile).unwrap();
         assert_eq!(places(&plan, &profile), [3, 5, 4, 2, 1, 0]);
-        let bands = match latest {
+        let bands = match deadline {
             None => [0, 0, 1, 1, 2, 3],
             Some(_) => [0, 0, 1, 2, 3, 4],
         };
@@ -296,7 +296,7 @@ fn rule_5_noise_changes_no_order() {
 
 #[test]
 fn rule_6_of_the_orders_in_time_the_one_of_least_turnaround() {
-    // By latest time: 50 + 60 + 63 + 73 = 246. Smith's: 3 + 53 + 63 + 73 = 192;
+    // By deadline: 50 + 60 + 63 + 73 = 246. Smith's: 3 + 53 + 63 + 73 = 192;
     // shortest first would be 3 + 13 + 23 + 73, but 50 must end by 60.
     let tasks = [(50, Some(60)), (10, Some(70)), (3, None), (10, None)];
     let profile = with_latest(&tasks);
@@ -311,13 +311,13 @@ fn rule_6_of_the_orders_in_time_the_one_of_least_turnaround() {
 
 #[test]
 fn rule_7_in_time_counts_the_classes_before_and_the_time_blocked() {
-    let latest_of_second = |latest: u64, priority: u8, blocked: u64| {
+    let deadline_of_second = |deadline: u64, priority: u8, blocked: u64| {
         let profile = changed(&[30, 20], |i, task| {
             if i == 0 {
                 task.priority = NonZeroU8::new(7);
             } else {
                 task.priority = NonZeroU8::new(priority);
-                task.latest = Some(Counts(latest));
+                task.deadline = Some(Counts(deadline));
                 task.figures.blocked = Figure::once(blocked);
             }
         });
@@ -327,15 +327,15 @@ fn rule_7_in_time_counts_the_classes_before_and_the_time_blocked() {
             .map(|late| late.end.0)
             .collect::<Vec<_>>()
     };
-    assert_eq!(latest_of_second(50, 8, 0), []);
-    assert_eq!(latest_of_second(49, 8, 0), [50]);
-    assert_eq!(latest_of_second(20, 7, 0), []); // it may be first
-    assert_eq!(latest_of_second(19, 6, 0), [20]);
-    assert_eq!(latest_of_second(55, 8, 5), []);
-    assert_eq!(latest_of_second(54, 8, 5), [55]);
-    assert_eq!(latest_of_second(5, 6, 6), [26]); // blocked for longer than that
-    assert_eq!(latest_of_second(MAX - 1, 6, MAX), [MAX]);
-    assert_eq!(latest_of_second(MAX, 6, MAX), []); // none
+    assert_eq!(deadline_of_second(50, 8, 0), []);
+    assert_eq!(deadline_of_second(49, 8, 0), [50]);
+    assert_eq!(deadline_of_second(20, 7, 0), []); // it may be first
+    assert_eq!(deadline_of_second(19, 6, 0), [20]);
+    assert_eq!(deadline_of_second(55, 8, 5), []);
+    assert_eq!(deadline_of_second(54, 8, 5), [55]);
+    assert_eq!(deadline_of_second(5, 6, 6), [26]); // blocked for longer than that
+    assert_eq!(deadline_of_second(MAX - 1, 6, MAX), [MAX]);
+    assert_eq!(deadline_of_second(MAX, 6, MAX), []); // none
 }
 
 #[test]
@@ -352,11 +352,11 @@ fn rule_8_as_few_as_can_be_are_late_and_named() {
     assert_eq!(places(&plan, &profile), [1, 2, 3, 0]);
     let late = Late {
         key: profile.tasks[0].key,
-        latest: Counts(40),
+        deadline: Counts(40),
         end: Counts(80),
     };
     assert_eq!(plan.late(), [late]);
-    // Where it has lost its latest time, a late task goes by its length: it may
+    // Where it has lost its deadline, a late task goes by its length: it may
     // go before those that have time.
     let profile = with_latest(&[(5, Some(4)), (50, Some(90))]);
     let plan = Plan::of(&profile).unwrap();
@@ -375,7 +375,11 @@ fn sums_beyond_64_bits_make_nobody_early() {
     let profile = with_latest(&tasks);
     let plan = Plan::of(&profile).unwrap();
     assert_eq!(places(&plan, &profile), [2, 0, 1, 3]);
-    let named: Vec<_> = plan.late().iter().map(|l| (l.latest.0, l.end.0)).collect();
+    let named: Vec<_> = plan
+        .late()
+        .iter()
+        .map(|l| (l.deadline.0, l.end.0))
+        .collect();
     assert_eq!(named, [(MAX - 1, MAX)]);
 }
 
@@ -383,10 +387,10 @@ fn sums_beyond_64_bits_make_nobody_early() {
 fn the_largest_profile_has_a_plan() {
     let n = crate::pbg::stored::MAX_TASKS as u64;
     let runs: Vec<u64> = (0..n).map(|i| i * 7919 % n).collect();
-    let profile = changed(&runs, |_, task| task.latest = Some(Counts(n * n / 4)));
+    let profile = changed(&runs, |_, task| task.deadline = Some(Counts(n * n / 4)));
     let plan = Plan::of(&profile).unwrap();
     assert_eq!(plan.tasks().len() as u64, n);
-    // Equal latest times, so the longest are given up: 0 + 1 + … + k ≤ n²/4.
+    // Equal deadlines, so the longest are given up: 0 + 1 + … + k ≤ n²/4.
     let kept = (0..n).take_while(|k| k * (k + 1) / 2 <= n * n / 4).count();
     assert_eq!(plan.late().len(), n as usize - kept);
     assert!(column(&plan, |t| t.run).is_sorted());
@@ -427,8 +431,8 @@ proptest! {
         }
         for late in plan.late() {
             let task = profile.tasks.iter().find(|task| task.key == late.key).unwrap();
-            prop_assert_eq!(Some(late.latest), task.latest);
-            prop_assert!(late.end > late.latest);
+            prop_assert_eq!(Some(late.deadline), task.deadline);
+            prop_assert!(late.end > late.deadline);
         }
     }
 }

@@ -365,7 +365,7 @@ fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, Decode
     } else {
         None
     };
-    let latest = if has(flag::LATEST) {
+    let deadline = if has(flag::DEADLINE) {
         Some(Counts(reader.number()?))
     } else {
         None
@@ -380,7 +380,7 @@ fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, Decode
         place,
         runs,
         priority,
-        latest,
+        deadline,
         figures: Figures::from_array(figures),
         phases: phases(reader, has(flag::BY_ENDING))?,
     })

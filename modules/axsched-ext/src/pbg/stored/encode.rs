@@ -25,7 +25,7 @@ const MAX_VARINT_32: usize = 5;
 pub(super) const MAX_HEADER_BYTES: usize = FIXED_BYTES + 64 + 16 + MAX_VARINT_32 + MAX_VARINT + 2;
 /// Least and spread add up to a number of 64 bits: not both of them need ten bytes.
 const MAX_FIGURE: usize = 3 * MAX_VARINT - 1;
-/// Parent, ordinal, flags, runs; key, label, priority, latest; figures; phases.
+/// Parent, ordinal, flags, runs; key, label, priority, deadline; figures; phases.
 pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
     + (8 + 33 + 1 + MAX_VARINT)
     + Figures::COUNT * MAX_FIGURE
@@ -45,9 +45,9 @@ pub(super) mod flag {
     pub const KEY: u8 = 1 << 0;
     pub const LABEL: u8 = 1 << 1;
     pub const PRIORITY: u8 = 1 << 2;
-    pub const LATEST: u8 = 1 << 3;
+    pub const DEADLINE: u8 = 1 << 3;
     pub const BY_ENDING: u8 = 1 << 4;
-    pub const ALL: u8 = KEY | LABEL | PRIORITY | LATEST | BY_ENDING;
+    pub const ALL: u8 = KEY | LABEL | PRIORITY | DEADLINE | BY_ENDING;
 }
 
 /// The first of [`Place`]'s numbers that is a task.
@@ -201,7 +201,7 @@ fn task(task: &StoredTask, before: &[StoredTask], out: &mut impl Sink) {
         (!given, flag::KEY),
         (task.label.is_some(), flag::LABEL),
         (task.priority.is_some(), flag::PRIORITY),
-        (task.latest.is_some(), flag::LATEST),
+        (task.deadline.is_some(), flag::DEADLINE),
         (task.phases.order == PhaseOrder::ByEnding, flag::BY_ENDING),
     ] {
         flags |= if set { bit } else { 0 };
@@ -228,8 +228,8 @@ fn task(task: &StoredTask, before: &[StoredTask], out: &mut impl Sink) {
     if let Some(priority) = task.priority {
         out.put(&[priority.get()]);
     }
-    if let Some(latest) = task.latest {
-        out.number(latest.0);
+    if let Some(deadline) = task.deadline {
+        out.number(deadline.0);
     }
     for figure in task.figures.to_array() {
         out.number(figure.total);

@@ -234,7 +234,7 @@ struct Group {
 /// Tasks are matched by key; one that only some have is kept, with the number of
 /// its own runs. The time of those that do not say theirs is the others'. Of what the user
 /// has set, the stricter stands: the priority
-/// before the others, the earlier latest time. A task that stood at different
+/// before the others, the earlier deadline. A task that stood at different
 /// places gets [`Place::Several`].
 ///
 /// All of this depends neither on the order of the profiles nor on which are
@@ -420,7 +420,7 @@ fn task(
         // The sum of all runs fits, so this does.
         merged.runs += other.runs;
         merged.priority = stricter(merged.priority, other.priority);
-        merged.latest = stricter(merged.latest, other.latest);
+        merged.deadline = stricter(merged.deadline, other.deadline);
         let mut figures = merged.figures.to_array();
         for (figure, other) in figures.iter_mut().zip(other.figures.to_array()) {
             *figure = figure.merged(other);

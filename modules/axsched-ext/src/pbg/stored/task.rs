@@ -41,8 +41,8 @@ pub struct StoredTask {
     /// The user's: tasks of priority 1 go strictly before those of priority 2,
     /// and so on to 255; all of them strictly before the rest, who have none.
     pub priority: Option<NonZeroU8>,
-    /// The user's: the latest tolerable end, counted from the task's spawn.
-    pub latest: Option<Counts>,
+    /// The user's deadline, counted from the task's spawn.
+    pub deadline: Option<Counts>,
     /// What it did.
     pub figures: Figures,
     /// How it did it.

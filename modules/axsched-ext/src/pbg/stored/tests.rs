@@ -47,7 +47,7 @@ fn task(place: Place, key: TaskKey, run: u64) -> StoredTask {
         place,
         runs: 1,
         priority: None,
-        latest: None,
+        deadline: None,
         figures: Figures {
             run: Figure::once(run),
             dispatches: Figure::once(1),
@@ -80,7 +80,7 @@ fn sample() -> StoredProfile {
     first.figures.blocked = Figure::once(5_000);
     let mut second = labelled("io worker", 1, 1 << 40);
     second.priority = NonZeroU8::new(3);
-    second.latest = Some(Counts(50_000_000));
+    second.deadline = Some(Counts(50_000_000));
     second.phases = Phases {
         order: PhaseOrder::ByEnding,
         list: vec![
@@ -208,14 +208,14 @@ prop_compose! {
         figures in [(); Figures::COUNT].map(|()| figure(runs)),
         phases in phases(),
         priority in any::<u8>(),
-        latest in proptest::option::of(number()),
+        deadline in proptest::option::of(number()),
     ) -> StoredTask {
         StoredTask {
             runs,
             figures: Figures::from_array(figures),
             phases,
             priority: NonZeroU8::new(priority),
-            latest: latest.map(Counts),
+            deadline: deadline.map(Counts),
             ..child_of_root(0, 0)
         }
     }

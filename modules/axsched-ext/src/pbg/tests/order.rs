@@ -300,7 +300,7 @@ fn rule_5_a_priority_goes_strictly_first() {
 #[test]
 fn rule_5_latest_times_are_kept_and_those_that_cannot_be_are_told() {
     let mut cpu = measured(&[("short", 10), ("due", 100), ("middle", 50)]);
-    edited(&cpu, |tasks| tasks[1].latest = Some(Counts(120)));
+    edited(&cpu, |tasks| tasks[1].deadline = Some(Counts(120)));
     let plan = cpu.control.plan().unwrap().unwrap();
     assert!(plan.late().is_empty());
     assert_eq!(cpu.control.start_pbg(), Ok(3));
@@ -318,7 +318,7 @@ fn rule_5_latest_times_are_kept_and_those_that_cannot_be_are_told() {
     edited(&cpu, |tasks| {
         tasks
             .iter_mut()
-            .for_each(|task| task.latest = Some(Counts(100)))
+            .for_each(|task| task.deadline = Some(Counts(100)))
     });
     assert_eq!(cpu.control.start_pbg(), Ok(2));
     assert_eq!(cpu.status().late, 1);

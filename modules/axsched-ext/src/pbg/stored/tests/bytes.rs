@@ -63,7 +63,7 @@ fn the_largest_profile_is_as_large_as_stated() {
             },
             runs: u32::MAX,
             priority: NonZeroU8::new(255),
-            latest: Some(Counts(u64::MAX)),
+            deadline: Some(Counts(u64::MAX)),
             figures: Figures::from_array([figure; 7]),
             phases: Phases {
                 order: PhaseOrder::AsRun,

@@ -65,7 +65,7 @@ fn a_merged_task_has_the_sums_and_the_extremes() {
     second.tasks[0].priority = NonZeroU8::new(9);
     let mut third = run(&[(0, 50)]);
     third.tasks[0].priority = NonZeroU8::new(4);
-    third.tasks[0].latest = Some(Counts(100));
+    third.tasks[0].deadline = Some(Counts(100));
     let merged = merge(&[run(&[(0, 10)]), second, third]).unwrap();
     assert_eq!(merged.header.runs, 3);
     let [first, late] = &merged.tasks[..] else {
@@ -77,7 +77,7 @@ fn a_merged_task_has_the_sums_and_the_extremes() {
     assert_eq!((figure.mean(3), figure.spread()), (30, 40));
     assert_eq!(late.figures.run, Figure::once(7));
     assert_eq!(
-        (first.priority, first.latest),
+        (first.priority, first.deadline),
         (NonZeroU8::new(4), Some(Counts(100)))
     );
 }
