@@ -3,6 +3,9 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use std::vec::Vec;
+
+use proptest::prelude::*;
 
 use crate::BaseScheduler;
 use crate::clock::VirtualClock;
@@ -144,6 +147,21 @@ impl<S: Scheduler> Bench<S> {
         self.pick()
     }
 
+    /// How many of the next 1000 ticks each turn takes: those that end by then.
+    pub fn turns(&mut self, tick: impl Fn(&mut Self) -> &'static str) -> Vec<u64> {
+        let mut turns = Vec::new();
+        let (mut last, mut turn) = (self.name(), 0);
+        for _ in 0..1000 {
+            turn += 1;
+            let now = tick(self);
+            if now != last {
+                turns.push(turn);
+                (last, turn) = (now, 0);
+            }
+        }
+        turns
+    }
+
     /// The longest time, in late ticks of the next `ticks`, between two in which the
     /// same one of `tasks` runs.
     pub fn longest_wait(&mut self, tasks: &[Handle<S>], ticks: u64) -> u64 {
@@ -200,4 +218,62 @@ pub fn hits_main<S: Scheduler>() {
     assert!(!bench.scheduler.task_tick(&main), "alone");
     bench.spawn("ready");
     assert_eq!(bench.tick(), "ready");
+}
+
+/// All nice values are taken, and no others.
+pub fn checks_nice_values<P: Policy<Inner = &'static str, State: InitialState>>() {
+    let mut bench = Bench::<P>::running(&["a"]);
+    for nice in -20..=19 {
+        assert!(bench.set_priority(nice));
+    }
+    for nice in [-21, 20, isize::MIN, isize::MAX] {
+        assert!(!bench.set_priority(nice));
+    }
+}
+
+/// What happens, on which queue, and a number that says the rest.
+type Step = (u8, usize, usize);
+
+/// Steps for [`whatever_happens`].
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec((0..7u8, 0..3usize, 0..40usize), 0..300)
+}
+
+/// Three queues on which tasks yield, are preempted, sleep, change priority, migrate, come
+/// and are removed; after each step `assert_valid` looks at all of them.
+pub fn whatever_happens<P: Policy<Inner = &'static str, State: InitialState>>(
+    steps: Vec<Step>,
+    assert_valid: impl Fn(&mut Bench<P>),
+) {
+    let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
+    let mut asleep = Vec::new();
+    for (what, at, which) in steps {
+        VirtualClock::advance(which as u64 * 100);
+        let queue = &mut queues[at];
+        match what {
+            _ if queue.current.is_none() => _ = queue.pick(),
+            0 => _ = queue.yield_now(),
+            1 => _ = queue.interrupt(),
+            2 => asleep.push(queue.block()),
+            3 => _ = queue.set_priority(which as isize - 20),
+            4 => {
+                let migrates = queue.current.take().unwrap();
+                queues[which % 3].wake(&migrates);
+                assert_valid(&mut queues[at]);
+                queues[at].pick();
+            }
+            5 => {
+                let task = queue.spawn("new");
+                if which % 2 == 0 {
+                    queue.scheduler.remove_task(&task);
+                }
+            }
+            _ => {}
+        }
+        if what == 6 && !asleep.is_empty() {
+            let task = asleep.swap_remove(which % asleep.len());
+            queues[at].wake(&task);
+        }
+        queues.iter_mut().for_each(&assert_valid);
+    }
 }

@@ -65,7 +65,7 @@ use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::nice::{self, FRACTION_BITS, NICE_0, NORMAL_WEIGHT, weighted};
 use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
-use crate::queue::Slot;
+use crate::queue::{Slot, sit_out};
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::task::InitialState;
 use crate::units::Counts;
@@ -433,19 +433,10 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<EevdfTask<T>>> {
-        let first = self.pop();
-        let next = match (first, self.yielder.take()) {
-            (Some(first), Some(yielder)) => {
-                self.enqueue(yielder);
-                first
-            }
-            (first, yielder) => {
-                let Some(next) = first.or(yielder) else {
-                    self.tick.idle();
-                    return None;
-                };
-                next
-            }
+        let (first, yielder) = (self.pop(), self.yielder.take());
+        let Some(next) = sit_out(first, yielder, |yielder| self.enqueue(yielder)) else {
+            self.tick.idle();
+            return None;
         };
         self.intervals.begin(&next, C::now());
         Some(next)

@@ -38,7 +38,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
-use crate::queue::Queue;
+use crate::queue::{Queue, sit_out};
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::task::{InitialState, Task};
 use crate::units::Counts;
@@ -229,19 +229,10 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<MlfqTask<T>>> {
         self.expired = false;
-        let first = self.pop();
-        let next = match (first, self.yielder.take()) {
-            (Some(first), Some(yielder)) => {
-                self.push_back(yielder);
-                first
-            }
-            (first, yielder) => {
-                let Some(next) = first.or(yielder) else {
-                    self.tick.idle();
-                    return None;
-                };
-                next
-            }
+        let (first, yielder) = (self.pop(), self.yielder.take());
+        let Some(next) = sit_out(first, yielder, |yielder| self.push_back(yielder)) else {
+            self.tick.idle();
+            return None;
         };
         self.intervals.begin(&next, C::now());
         Some(next)

@@ -287,6 +287,23 @@ impl<T, S> Drop for Slot<T, S> {
     }
 }
 
+/// Who runs next: a task that has just yielded sits out this pick, and is put back, if
+/// anybody else is ready.
+#[inline]
+pub(crate) fn sit_out<A>(
+    first: Option<A>,
+    yielder: Option<A>,
+    put_back: impl FnOnce(A),
+) -> Option<A> {
+    match (first, yielder) {
+        (Some(first), Some(yielder)) => {
+            put_back(yielder);
+            Some(first)
+        }
+        (first, yielder) => first.or(yielder),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,9 @@
 //! Where memory is short, a call answers `NoMemory` and changes nothing. Each
 //! allocation of each call is refused once.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "common/memory.rs"]
+mod memory;
+
 use std::sync::Arc;
 
 use axsched_ext::BaseScheduler;
@@ -10,34 +11,6 @@ use axsched_ext::clock::VirtualClock;
 use axsched_ext::pbg::stored::{Program, ProgramName, Timing};
 use axsched_ext::pbg::{About, Control, Mode, PbgScheduler, PbgTask, PerThread};
 use axsched_ext::syscall::Error;
-
-thread_local! {
-    /// Allocations that this thread may still make.
-    static GRANTED: Cell<u32> = const { Cell::new(u32::MAX) };
-}
-
-/// The system's allocator, with nothing left after so many allocations.
-struct Short;
-
-// SAFETY: every call is handed on to `System` as it came, or refused.
-unsafe impl GlobalAlloc for Short {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match GRANTED.get() {
-            0 => return std::ptr::null_mut(),
-            u32::MAX => {}
-            left => GRANTED.set(left - 1),
-        }
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Short = Short;
 
 fn about() -> About {
     About {
@@ -51,26 +24,10 @@ fn about() -> About {
     }
 }
 
-/// Makes the call with 0, 1, 2 ... allocations until it succeeds.
+/// Refused, a call leaves mode and record as they are.
 fn refused_until_granted<R>(control: &Control, call: impl Fn() -> Result<R, Error>) -> R {
-    for granted in 0.. {
-        let before = (control.status(), control.profile(&about()));
-        GRANTED.set(granted);
-        let result = call();
-        GRANTED.set(u32::MAX);
-        match result {
-            Ok(result) => {
-                assert!(
-                    granted > 0,
-                    "the call allocates nothing: what is tested here?"
-                );
-                return result;
-            }
-            Err(error) => assert_eq!(error, Error::NoMemory, "{granted} granted"),
-        }
-        assert_eq!((control.status(), control.profile(&about())), before);
-    }
-    unreachable!()
+    let state = || (control.status(), control.profile(&about()));
+    memory::refused_until_granted(Error::NoMemory, state, call)
 }
 
 #[test]

@@ -4,47 +4,15 @@
 #[path = "common/profiles.rs"]
 mod profiles;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "common/memory.rs"]
+mod memory;
 
 use axsched_ext::pbg::Plan;
 use axsched_ext::pbg::stored::*;
 use axsched_ext::syscall::Error;
 use axsched_ext::units::Counts;
 
-thread_local! {
-    /// Allocations that this thread may still make.
-    static GRANTED: Cell<u32> = const { Cell::new(u32::MAX) };
-    /// Bytes that it holds, and the most that it ever held.
-    static HELD: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, which counts, and has nothing left after so many allocations.
-struct Counting;
-
-// SAFETY: every call is handed on to `System` as it came, or refused.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match GRANTED.get() {
-            0 => return std::ptr::null_mut(),
-            u32::MAX => {}
-            left => GRANTED.set(left - 1),
-        }
-        HELD.set(HELD.get() + layout.size() as isize);
-        PEAK.set(PEAK.get().max(HELD.get()));
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        HELD.set(HELD.get() - layout.size() as isize);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use memory::{HELD, PEAK, refused_until_granted};
 
 /// The most bytes that `call` held on top of what there was.
 fn peak<R>(call: impl FnOnce() -> R) -> (R, usize) {
@@ -136,44 +104,21 @@ fn huge_counts_allocate_nothing_large() {
     assert!(peak < 10_000, "{peak}");
 }
 
-/// Makes the call with 0, 1, 2 … allocations until it succeeds.
-fn refused_until_granted<R, E: PartialEq + std::fmt::Debug>(
-    no_memory: E,
-    call: impl Fn() -> Result<R, E>,
-) -> R {
-    for granted in 0.. {
-        GRANTED.set(granted);
-        let result = call();
-        GRANTED.set(u32::MAX);
-        match result {
-            Ok(result) => {
-                assert!(
-                    granted > 0,
-                    "the call allocates nothing: what is tested here?"
-                );
-                return result;
-            }
-            Err(error) => assert_eq!(error, no_memory, "{granted} granted"),
-        }
-    }
-    unreachable!()
-}
-
 #[test]
 fn every_allocation_may_fail() {
     let mut original = profile(20, 3);
     original.tasks[7].phases.list.pop();
     let mut other = profile(21, 3);
     other.tasks[3].phases.list.pop();
-    let bytes = refused_until_granted(EncodeError::NoMemory, || encode(&original));
-    let decoded = refused_until_granted(DecodeError::NoMemory, || decode(&bytes));
+    let bytes = refused_until_granted(EncodeError::NoMemory, || (), || encode(&original));
+    let decoded = refused_until_granted(DecodeError::NoMemory, || (), || decode(&bytes));
     assert_eq!(decoded, original);
     let both = [original, other];
-    let merged = refused_until_granted(MergeError::NoMemory, || merge(&both));
+    let merged = refused_until_granted(MergeError::NoMemory, || (), || merge(&both));
     assert_eq!(merged.tasks.len(), 21);
     let mut text = String::new();
     write_frame(&bytes, &mut text).unwrap();
-    let found = refused_until_granted(FrameError::NoMemory, || read_frame(text.as_bytes()));
+    let found = refused_until_granted(FrameError::NoMemory, || (), || read_frame(text.as_bytes()));
     assert_eq!(found, bytes);
 }
 
@@ -200,7 +145,7 @@ fn a_plan_takes_what_is_stated_or_is_refused() {
     let (plan, bytes) = peak(|| Plan::of(&profile));
     assert_eq!(plan.as_ref().map(|plan| plan.late().len()), Ok(999));
     assert_eq!(bytes, 1000 * (64 + 16 * 16 + 40 + 16) + 999 * 24);
-    let refused = refused_until_granted(Error::NoMemory, || Plan::of(&profile));
+    let refused = refused_until_granted(Error::NoMemory, || (), || Plan::of(&profile));
     assert_eq!(Ok(refused), plan);
 }
 

@@ -481,13 +481,7 @@ fn rule_8_a_charge_by_set_priority_moves_along() {
 
 #[test]
 fn rule_8_nice_values_are_checked() {
-    let mut bench = Bench::running(&["a"]);
-    for nice in -20..=19 {
-        assert!(bench.set_priority(nice));
-    }
-    for nice in [-21, 20, isize::MIN, isize::MAX] {
-        assert!(!bench.set_priority(nice));
-    }
+    bench::checks_nice_values::<Policy>();
 }
 
 #[test]
@@ -530,20 +524,7 @@ fn rule_8_repeating_it_starves_nobody() {
 fn rule_9_a_tick_preempts_with_a_granularity() {
     for late in [false, true] {
         let mut bench = Bench::running(&["a", "b"]);
-        let mut turns = Vec::new();
-        let (mut last, mut turn) = (bench.name(), 0);
-        for _ in 0..1000 {
-            turn += 1;
-            let now = if late {
-                bench.late_tick()
-            } else {
-                bench.tick()
-            };
-            if now != last {
-                turns.push(turn);
-                (last, turn) = (now, 0);
-            }
-        }
+        let turns = bench.turns(if late { Bench::late_tick } else { Bench::tick });
         let steady = &turns[5..];
         assert!(
             steady.iter().all(|&turn| turn == 2 * GRANULARITY_TICKS),
@@ -635,38 +616,8 @@ fn rule_11_a_mover_starts_no_earlier_than_the_entry_line() {
 proptest! {
     /// Whatever happens, each queue's virtual time is that of those who are there.
     #[test]
-    fn rule_7_a_task_counts_where_it_is_ready(ops in prop::collection::vec((0..7u8, 0..3usize, 0..40usize), 0..300)) {
-        let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
-        let mut asleep = Vec::new();
-        for (op, at, which) in ops {
-            VirtualClock::advance(which as u64 * 100);
-            let queue = &mut queues[at];
-            match op {
-                _ if queue.current.is_none() => _ = queue.pick(),
-                0 => _ = queue.yield_now(),
-                1 => _ = queue.interrupt(),
-                2 => asleep.push(queue.block()),
-                3 => _ = queue.set_priority(which as isize - 20),
-                4 => {
-                    let migrates = queue.current.take().unwrap();
-                    queues[which % 3].wake(&migrates);
-                    queues[at].assert_valid();
-                    queues[at].pick();
-                }
-                5 => {
-                    let task = queue.spawn("new");
-                    if which % 2 == 0 {
-                        queue.scheduler.remove_task(&task);
-                    }
-                }
-                _ => {}
-            }
-            if op == 6 && !asleep.is_empty() {
-                let task = asleep.swap_remove(which % asleep.len());
-                queues[at].wake(&task);
-            }
-            queues.iter_mut().for_each(Bench::assert_valid);
-        }
+    fn rule_7_a_task_counts_where_it_is_ready(steps in bench::steps()) {
+        bench::whatever_happens(steps, Bench::assert_valid);
     }
 }
 

@@ -266,20 +266,7 @@ fn rule_4_who_has_the_shorter_request_by_weight_comes_first() {
 fn rule_5_a_tick_preempts_when_the_request_is_served_and_somebody_is_ready() {
     for late in [false, true] {
         let mut bench = Bench::running(&["a", "b", "c"]);
-        let mut turns = Vec::new();
-        let (mut last, mut turn) = (bench.name(), 0);
-        for _ in 0..1000 {
-            turn += 1;
-            let now = if late {
-                bench.late_tick()
-            } else {
-                bench.tick()
-            };
-            if now != last {
-                turns.push(turn);
-                (last, turn) = (now, 0);
-            }
-        }
+        let turns = bench.turns(if late { Bench::late_tick } else { Bench::tick });
         let steady = &turns[6..];
         assert!(
             steady.iter().all(|&turn| turn == SLICE_TICKS),
@@ -542,13 +529,7 @@ fn rule_9_a_preempted_task_keeps_what_is_left_of_its_request() {
 
 #[test]
 fn rule_10_nice_values_are_checked() {
-    let mut bench = Bench::running(&["a"]);
-    for nice in -20..=19 {
-        assert!(bench.set_priority(nice));
-    }
-    for nice in [-21, 20, isize::MIN, isize::MAX] {
-        assert!(!bench.set_priority(nice));
-    }
+    bench::checks_nice_values::<Policy>();
 }
 
 #[test]
@@ -609,38 +590,8 @@ proptest! {
     /// Whatever happens, each queue's virtual time is that of those who are there, and who
     /// stands as eligible is.
     #[test]
-    fn rules_1_and_2_hold_whatever_happens(ops in prop::collection::vec((0..7u8, 0..3usize, 0..40usize), 0..300)) {
-        let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
-        let mut asleep = Vec::new();
-        for (op, at, which) in ops {
-            VirtualClock::advance(which as u64 * 100);
-            let queue = &mut queues[at];
-            match op {
-                _ if queue.current.is_none() => _ = queue.pick(),
-                0 => _ = queue.yield_now(),
-                1 => _ = queue.interrupt(),
-                2 => asleep.push(queue.block()),
-                3 => _ = queue.set_priority(which as isize - 20),
-                4 => {
-                    let migrates = queue.current.take().unwrap();
-                    queues[which % 3].wake(&migrates);
-                    queues[at].assert_valid();
-                    queues[at].pick();
-                }
-                5 => {
-                    let task = queue.spawn("new");
-                    if which % 2 == 0 {
-                        queue.scheduler.remove_task(&task);
-                    }
-                }
-                _ => {}
-            }
-            if op == 6 && !asleep.is_empty() {
-                let task = asleep.swap_remove(which % asleep.len());
-                queues[at].wake(&task);
-            }
-            queues.iter_mut().for_each(Bench::assert_valid);
-        }
+    fn rules_1_and_2_hold_whatever_happens(steps in bench::steps()) {
+        bench::whatever_happens(steps, Bench::assert_valid);
     }
 }
 
