@@ -44,6 +44,7 @@ pub mod ordered;
 mod pace; // the first policy of docs/new-policy.md
 pub mod pbg;
 mod queue;
+mod room;
 pub mod rr;
 pub mod run_interval;
 pub mod selected;

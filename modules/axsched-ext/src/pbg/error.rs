@@ -4,6 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::room::with_room;
+
 /// Why a call was refused. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -74,9 +76,7 @@ impl core::error::Error for Error {}
 
 /// An empty vector with room for `len`: what the calls allocate may be refused.
 pub(super) fn reserved<A>(len: usize) -> Result<Vec<A>, Error> {
-    let mut vec = Vec::new();
-    vec.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
-    Ok(vec)
+    with_room(len).ok_or(Error::NoMemory)
 }
 
 /// All of `items` in memory of their own.

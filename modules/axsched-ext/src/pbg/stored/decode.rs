@@ -12,6 +12,7 @@ use super::{
     Architecture, Ended, Figure, Figures, Header, MAX_BYTES, MAX_PHASES, MAX_TASKS, PhaseOrder,
     Phases, Place, Program, Rule, StoredPhase, StoredProfile, StoredTask, Text, Timing, VERSION,
 };
+use crate::room::with_room;
 use crate::units::{Counts, TaskKey};
 
 /// Bytes of a task that did nothing: parent, ordinal, flags, runs, figures and
@@ -123,10 +124,8 @@ pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
     require(count <= room.min(MAX_TASKS) as u64, Rule::Tasks, count)
         .map_err(|broken| broken.at(at))?;
     let count = count as usize;
-    let mut tasks: Vec<StoredTask> = Vec::new();
-    let mut keys: Vec<(TaskKey, u32)> = Vec::new();
-    tasks.try_reserve_exact(count).map_err(no_memory)?;
-    keys.try_reserve_exact(count).map_err(no_memory)?;
+    let mut tasks: Vec<StoredTask> = with_room(count).ok_or(DecodeError::NoMemory)?;
+    let mut keys: Vec<(TaskKey, u32)> = with_room(count).ok_or(DecodeError::NoMemory)?;
     for _ in 0..count {
         let at = reader.at;
         let task = task(&mut reader, &tasks)?;
@@ -145,10 +144,6 @@ pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
         });
     }
     Ok(StoredProfile { header, tasks })
-}
-
-fn no_memory(_: alloc::collections::TryReserveError) -> DecodeError {
-    DecodeError::NoMemory
 }
 
 impl Broken {
@@ -404,8 +399,7 @@ fn phases(reader: &mut Reader, by_ending: bool) -> Result<Phases, DecodeError> {
     let at = reader.at;
     let count = reader.byte()? as usize;
     require(count <= MAX_PHASES, Rule::PhaseCount, count as u64).map_err(|broken| broken.at(at))?;
-    let mut list = Vec::new();
-    list.try_reserve_exact(count).map_err(no_memory)?;
+    let mut list = with_room(count).ok_or(DecodeError::NoMemory)?;
     for _ in 0..count {
         let at = reader.at;
         let ended = reader.byte()?;

@@ -8,6 +8,7 @@ use super::{
     Ended, Figures, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Place, Rule, StoredProfile,
     StoredTask, Text, VERSION,
 };
+use crate::room::with_room;
 
 /// What a profile begins with. The first byte is no ASCII, and CR LF, ^Z and LF
 /// are what transfers as text spoil first (as in PNG).
@@ -117,10 +118,7 @@ pub fn encode(profile: &StoredProfile) -> Result<Vec<u8>, EncodeError> {
     profile.validate()?;
     let mut size = Size(CHECKSUM_BYTES);
     write(profile, 0, &mut size);
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(size.0)
-        .map_err(|_| EncodeError::NoMemory)?;
+    let mut bytes: Vec<u8> = with_room(size.0).ok_or(EncodeError::NoMemory)?;
     write(profile, size.0 as u32, &mut bytes);
     let checksum = crc32fast::hash(&bytes);
     bytes.put(&checksum.to_le_bytes());

@@ -19,6 +19,7 @@ use core::fmt::{self, Write};
 use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::MAX_BYTES;
+use crate::room::with_room;
 
 /// The version of the framing that [`write_frame`] writes and [`read_frame`] reads.
 pub const FRAME_VERSION: u32 = 1;
@@ -258,10 +259,7 @@ pub fn read_frame(console: &[u8]) -> Result<Vec<u8>, FrameError> {
         });
     }
 
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(frame.bytes)
-        .map_err(|_| FrameError::NoMemory)?;
+    let mut bytes = with_room(frame.bytes).ok_or(FrameError::NoMemory)?;
     bytes.resize(frame.bytes, 0);
     let mut seen = Seen::new(frame.lines)?;
     for (line, text) in inside() {
@@ -361,10 +359,8 @@ struct Seen {
 
 impl Seen {
     fn new(lines: usize) -> Result<Self, FrameError> {
-        let mut bits = Vec::new();
         let bytes = lines.div_ceil(8);
-        bits.try_reserve_exact(bytes)
-            .map_err(|_| FrameError::NoMemory)?;
+        let mut bits = with_room(bytes).ok_or(FrameError::NoMemory)?;
         bits.resize(bytes, 0);
         Ok(Self {
             bits,

@@ -7,6 +7,7 @@ use super::{
     Architecture, EncodeError, Figures, Label, MAX_TASKS, Phases, Place, PolicyName, Program,
     ProgramName, StoredPhase, StoredProfile, StoredTask, Timing,
 };
+use crate::room::with_room;
 use crate::units::TaskKey;
 
 /// Why profiles do not merge. Profiles are counted from 0.
@@ -206,10 +207,7 @@ impl core::error::Error for MergeError {}
 
 /// An empty list with room for `len`.
 fn room<T>(len: usize) -> Result<Vec<T>, MergeError> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(len)
-        .map_err(|_| MergeError::NoMemory)?;
-    Ok(list)
+    with_room(len).ok_or(MergeError::NoMemory)
 }
 
 /// A task of one of the profiles.

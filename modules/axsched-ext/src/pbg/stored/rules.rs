@@ -7,6 +7,7 @@ use super::{
     Ended, Figure, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Phases, Place, StoredProfile,
     StoredTask,
 };
+use crate::room::with_room;
 use crate::units::TaskKey;
 
 /// A rule of the format; its text is what was expected.
@@ -215,9 +216,7 @@ impl StoredProfile {
         self.header.validate().map_err(header)?;
         let tasks = &self.tasks;
         require(tasks.len() <= MAX_TASKS, Rule::Tasks, tasks.len() as u64).map_err(header)?;
-        let mut keys: Vec<(TaskKey, u32)> = Vec::new();
-        keys.try_reserve_exact(tasks.len())
-            .map_err(|_| Invalid::NoMemory)?;
+        let mut keys: Vec<(TaskKey, u32)> = with_room(tasks.len()).ok_or(Invalid::NoMemory)?;
         for (index, task) in tasks.iter().enumerate() {
             task.validate(&self.header, &tasks[..index])
                 .map_err(|broken| Invalid::Broken(Some(index), broken))?;
