@@ -86,7 +86,7 @@ pub struct Figures {
 impl Figures {
     /// How many there are.
     pub const COUNT: usize = 7;
-    /// What they are called, in the order of [`each`](Self::each).
+    /// What they are called, in the order of [`to_array`](Self::to_array).
     pub const NAMES: [&'static str; Self::COUNT] = [
         "run",
         "ready",

@@ -1,0 +1,173 @@
+//! What a caller of the suite states, and what it gets.
+
+use std::fmt;
+
+use crate::model::{Config, Failure, MaxWait, Program};
+
+/// What a bound on waiting may depend on.
+#[derive(Debug, Clone, Copy)]
+pub struct Load<'a> {
+    /// All tasks of the run: programs, `main`, one `gc` per CPU, one helper per
+    /// migration.
+    pub tasks: u64,
+    /// The longest time that a task computes while it forbids preemption.
+    pub longest_guarded: u64,
+    /// [`Program::serial_time`] of it all.
+    pub serial_time: u64,
+    /// Whether a task [sets a priority](Program::sets_priorities).
+    pub sets_priorities: bool,
+    /// The machine.
+    pub config: &'a Config,
+}
+
+impl<'a> Load<'a> {
+    /// What `main`, and all it spawns, puts on the machine.
+    pub fn of(main: &Program, config: &'a Config) -> Self {
+        Self {
+            tasks: (main.tasks() + config.cpus) as u64,
+            longest_guarded: main.longest_guarded(),
+            serial_time: main.serial_time(config),
+            sets_priorities: main.sets_priorities(),
+            config,
+        }
+    }
+}
+
+/// A job beside tasks that do nothing but yield, on one CPU; all are ready when it
+/// begins. What a bound on its end may depend on.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside {
+    /// The CPU time of the job, in ticks, rounded up.
+    pub job_ticks: u64,
+    /// The yielders, `gc` included.
+    pub yielders: u64,
+    /// How many of them a tick has room for.
+    pub yields_per_tick: u64,
+}
+
+impl Beside {
+    /// The time in which each of the yielders runs once, in ticks, rounded up.
+    pub fn round_ticks(&self) -> u64 {
+        self.yielders.div_ceil(self.yields_per_tick)
+    }
+}
+
+/// What the policy under test promises beyond the rules, and how hard to try it.
+#[derive(Debug, Clone)]
+pub struct Promises {
+    /// The longest wait of a ready task; no bound by default, and none is
+    /// applied in rule 24, where a waker can take the CPU as often as it likes.
+    pub max_wait: fn(&Load<'_>) -> MaxWait,
+    /// After how many ticks a job is done beside yielders; `None`, the default, is no
+    /// bound, and rule 25 is not tried.
+    pub done_beside: fn(&Beside) -> Option<u64>,
+    /// The policy picks a task again that yielded, although others are ready.
+    /// Only for a plan that says so.
+    pub repick_after_yield: bool,
+    /// How often in a row `gc` may be picked while another task is ready.
+    pub max_gc_streak: u64,
+    /// Machines have up to so many CPUs, 1 to 64.
+    pub max_cpus: usize,
+    /// See [`Config::on_time`].
+    pub on_time: fn(u64),
+    /// How many programs rules 3, 26 and 27 make up.
+    pub random_programs: u32,
+    /// Where they start from. Same seed, same programs.
+    pub seed: u64,
+}
+
+impl Default for Promises {
+    fn default() -> Self {
+        Self {
+            max_wait: |_| MaxWait::default(),
+            done_beside: |_| None,
+            repick_after_yield: false,
+            max_gc_streak: 4,
+            max_cpus: 4,
+            on_time: |_| {},
+            random_programs: 200,
+            seed: 0,
+        }
+    }
+}
+
+/// What a passed [`check`] has gone through, so that a test can tell that it
+/// was not for nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Rules that hold.
+    pub rules: usize,
+    /// Runs of the model.
+    pub runs: u64,
+    /// Tasks in them.
+    pub tasks: u64,
+    /// Picks that returned a task.
+    pub dispatches: u64,
+    /// Yields.
+    pub yields: u64,
+    /// Preemptions.
+    pub preemptions: u64,
+    /// Wakes that had to wait for a CPU to finish switching away.
+    pub wake_spins: u64,
+}
+
+/// Why a rule does not hold.
+#[derive(Debug, Clone)]
+pub enum Broken {
+    /// The scheduler, called by hand, answered wrongly.
+    ByHand {
+        /// What was called.
+        call: String,
+        /// What it should have answered.
+        expected: String,
+        /// What it answered.
+        found: String,
+    },
+    /// A run of the model failed.
+    InModel {
+        /// The machine.
+        config: Box<Config>,
+        /// The program that failed.
+        program: Program,
+        /// How.
+        failure: Box<Failure>,
+    },
+}
+
+/// The first rule that does not hold.
+#[derive(Clone)]
+pub struct NotConformant {
+    /// The rule's number in the [module docs](super).
+    pub rule: usize,
+    /// The rule's name there.
+    pub name: &'static str,
+    /// Why it does not hold.
+    pub broken: Broken,
+}
+
+impl fmt::Display for NotConformant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "rule {}, {}, is broken", self.rule, self.name)?;
+        match &self.broken {
+            Broken::ByHand {
+                call,
+                expected,
+                found,
+            } => writeln!(f, "{call}: expected {expected}, found {found}"),
+            Broken::InModel {
+                config,
+                program,
+                failure,
+            } => writeln!(f, "{failure}by {program:?}\non {config:?}"),
+        }
+    }
+}
+
+/// As [`Display`](fmt::Display), so that a failed `unwrap()` can be read.
+impl fmt::Debug for NotConformant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for NotConformant {}

@@ -1,0 +1,407 @@
+//! The machine: CPUs, tasks and time, and who acts next.
+
+mod blocking;
+mod checks;
+mod interrupts;
+mod queues;
+mod steps;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Deref,
+    sync::{Arc, Weak},
+};
+
+use super::{
+    Config, CpuMask, Failure, ModelTask, Op, Program, Report, State, TaskId, TaskReport, Trace,
+    Violation,
+};
+use crate::BaseScheduler;
+
+/// A waker of one `block_on`: it outlives that `block_on` (rule 13).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Waker {
+    task: TaskId,
+    serial: u64,
+}
+
+/// A key in a timer wheel: deadline, then order of arrival.
+///
+/// `axtask` counts arrivals per wheel, so that keys of two wheels can be equal
+/// and a cancel on the wrong CPU can hit a stranger's timer. With nanosecond
+/// deadlines that is unlikely, with our small numbers it would be common, and
+/// it is no business of a scheduler: here the count is machine-wide.
+type TimerKey = (u64, u64);
+
+/// What a blocked task waits for.
+#[derive(Debug)]
+enum Future {
+    Gc,
+    Sleep {
+        deadline: u64,
+        timer: Option<TimerKey>,
+    },
+    Wait {
+        queue: u8,
+        deadline: Option<u64>,
+        listening: bool,
+        timer: Option<TimerKey>,
+    },
+    Join(TaskId),
+    /// `main` after its end.
+    Never,
+}
+
+/// `main` comes second, after CPU 0's idle (rule 1).
+const MAIN: TaskId = TaskId(1);
+
+enum Poll {
+    Ready,
+    Pending,
+    /// The future itself called `yield_now()`.
+    Yield,
+}
+
+/// A `block_on` in progress.
+struct BlockOn<W> {
+    future: Future,
+    waker: Waker,
+    /// The waker fired since the task last parked.
+    woke: bool,
+    /// Polled as pending; parks next.
+    polled: bool,
+    /// When it is over, the same step begins again.
+    looks_again: bool,
+    /// `block_on` keeps its task alive.
+    _keeps: Arc<W>,
+}
+
+enum Kind<W> {
+    Idle,
+    Gc,
+    Program(Arc<Program>),
+    /// Holds the task to put on another queue, until it has done so.
+    Helper(Option<Arc<W>>),
+}
+
+/// All that the model knows of a task.
+struct Record<W> {
+    kind: Kind<W>,
+    arc: Weak<W>,
+    state: State,
+    mask: CpuMask,
+    /// The CPU that runs it, or has not finished leaving it.
+    on_cpu: Option<usize>,
+    /// The queue it went into; from then until it is picked, these three count.
+    queued_on: Option<usize>,
+    ready_since: u64,
+    dispatches_before: u64,
+    need_resched: bool,
+    preempt_off: u32,
+    /// The next step of its program, and how much of that step is done.
+    pc: usize,
+    done: u64,
+    /// [`Program::longest_burst`]; of gc and the helpers, that of an empty one.
+    longest_burst: u64,
+    block: Option<BlockOn<W>>,
+    handles: Vec<Option<Arc<W>>>,
+    /// How many of others' `handles` hold this task.
+    held: usize,
+    /// As `AtomicWaker`: one joiner.
+    joiner: Option<Waker>,
+    report: TaskReport,
+}
+
+/// A piece of a call, done with interrupts off on behalf of whatever runs.
+enum Act<W> {
+    Wake(Waker),
+    Put {
+        task: Arc<W>,
+        on: usize,
+    },
+    TaskTick,
+    /// A guard is released: a pending preemption is granted. Always the last
+    /// but for `ExitResched`, since others continue in another task's context.
+    Release,
+    /// The rest of an exit.
+    ExitList,
+    ExitResched,
+}
+
+struct Cpu<S, W> {
+    scheduler: S,
+    /// When it next does something.
+    clock: u64,
+    next_tick: u64,
+    current: Arc<W>,
+    current_since: u64,
+    /// The task that is being left, while the switch lasts.
+    leaving: Option<TaskId>,
+    acts: VecDeque<Act<W>>,
+    idle: Arc<W>,
+    /// Idle is to pick once more before it waits for interrupts.
+    idle_picks: bool,
+    exited: VecDeque<Arc<W>>,
+    gc: TaskId,
+    gc_waker: Option<Waker>,
+    gc_streak: u64,
+    wheel: BTreeMap<TimerKey, Waker>,
+    queued: Vec<TaskId>,
+    dispatches: u64,
+}
+
+#[derive(Default)]
+struct WaitQueue {
+    permits: u64,
+    /// In order of arrival; true once notified.
+    listeners: VecDeque<(Waker, bool)>,
+}
+
+/// Why a CPU picks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Yield,
+    Other,
+}
+
+type Step<T = ()> = Result<T, Violation>;
+
+pub(super) struct Machine<'a, S, W, F> {
+    config: &'a Config,
+    wrap: F,
+    now: u64,
+    limit: u64,
+    tasks: Vec<Record<W>>,
+    cpus: Vec<Cpu<S, W>>,
+    wait_queues: BTreeMap<u8, WaitQueue>,
+    /// The counter of queue choices (rule 12).
+    choices: usize,
+    wakers: u64,
+    timers: u64,
+    /// Programs and helpers that have not ended.
+    alive: usize,
+    switches: u64,
+    wake_spins: u64,
+    makespan: u64,
+    trace: Trace,
+}
+
+impl<'a, S, W, F> Machine<'a, S, W, F>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+    F: FnMut(ModelTask) -> W,
+{
+    /// Rule 1.
+    pub(super) fn boot(
+        config: &'a Config,
+        main: &Program,
+        mut make: impl FnMut(usize) -> S,
+        wrap: F,
+    ) -> Self {
+        (config.on_time)(0);
+        let mut m = Self {
+            config,
+            wrap,
+            now: 0,
+            limit: config.time_limit_for(main),
+            tasks: Vec::new(),
+            cpus: Vec::new(),
+            wait_queues: BTreeMap::new(),
+            choices: 0,
+            wakers: 0,
+            timers: 0,
+            alive: 1,
+            switches: 0,
+            wake_spins: 0,
+            makespan: 0,
+            trace: Trace::default(),
+        };
+        let all = CpuMask::first(config.cpus);
+        for cpu in 0..config.cpus {
+            let idle = m.new_task("idle", Kind::Idle, CpuMask::one(cpu));
+            let current = if cpu == 0 {
+                m.new_task("main", Kind::Program(Arc::new(main.clone())), all)
+            } else {
+                idle.clone()
+            };
+            let gc = m.new_task("gc", Kind::Gc, CpuMask::one(cpu));
+            let record = &mut m.tasks[current.id().0];
+            record.state = State::Running;
+            record.on_cpu = Some(cpu);
+            record.report.first_run = Some(0);
+            let period = config.tick_period;
+            m.cpus.push(Cpu {
+                scheduler: make(cpu),
+                clock: 0,
+                next_tick: period + period * cpu as u64 / config.cpus as u64,
+                current,
+                current_since: 0,
+                leaving: None,
+                acts: VecDeque::new(),
+                idle,
+                idle_picks: cpu != 0,
+                exited: VecDeque::new(),
+                gc: gc.id(),
+                gc_waker: None,
+                gc_streak: 0,
+                wheel: BTreeMap::new(),
+                queued: Vec::new(),
+                dispatches: 0,
+            });
+            m.add(cpu, gc, cpu);
+        }
+        m
+    }
+
+    /// Plays until every program has ended and gc has nothing left to do.
+    pub(super) fn run_to_the_end(&mut self) -> Step {
+        loop {
+            let ready = self.cpus.iter().any(|cpu| !cpu.queued.is_empty());
+            let resting = !ready && self.cpus.iter().all(|cpu| self.rests(cpu));
+            if resting {
+                let gc_done = self.cpus.iter().all(|cpu| cpu.exited.is_empty());
+                if self.alive == 0 && gc_done {
+                    return Ok(());
+                }
+                if self.cpus.iter().all(|cpu| cpu.wheel.is_empty()) {
+                    let blocked = self.labels(|task| {
+                        task.state == State::Blocked && matches!(task.kind, Kind::Program(_))
+                    });
+                    return Err(Violation::Deadlock { blocked });
+                }
+            }
+            let c = (0..self.cpus.len())
+                .min_by_key(|&c| self.cpus[c].clock)
+                .expect("at least one CPU");
+            if self.cpus[c].clock != self.now {
+                self.now = self.cpus[c].clock;
+                (self.config.on_time)(self.now);
+            }
+            if self.now > self.limit {
+                let left = self.tasks.iter().filter(|task| {
+                    let finite = matches!(task.kind, Kind::Program(_) | Kind::Helper(_));
+                    finite && task.arc.strong_count() > 0
+                });
+                return Err(Violation::NotFinished {
+                    limit: self.limit,
+                    left: left.map(|t| (t.report.label.clone(), t.state)).collect(),
+                });
+            }
+            self.step(c)?;
+        }
+    }
+
+    /// Whether a CPU sits in idle, with nothing to do before its next tick.
+    fn rests(&self, cpu: &Cpu<S, W>) -> bool {
+        Arc::ptr_eq(&cpu.current, &cpu.idle)
+            && cpu.leaving.is_none()
+            && cpu.acts.is_empty()
+            && !cpu.idle_picks
+    }
+
+    /// Lets CPU `c` do one thing. What it does first is what cannot be
+    /// interrupted; the tick comes next; the current task last.
+    fn step(&mut self, c: usize) -> Step {
+        if let Some(left) = self.cpus[c].leaving.take() {
+            self.tasks[left.0].on_cpu = None;
+            return Ok(());
+        }
+        if let Some(act) = self.cpus[c].acts.pop_front() {
+            return self.act(c, act);
+        }
+        if self.cpus[c].next_tick <= self.now {
+            self.timer_interrupt(c);
+            return Ok(());
+        }
+        let id = self.current(c);
+        if self.tasks[id.0].block.is_some() {
+            return self.block_step(c, id);
+        }
+        match &mut self.tasks[id.0].kind {
+            Kind::Idle => self.idle_step(c),
+            Kind::Gc => {
+                self.block_on(c, Future::Gc);
+                Ok(())
+            }
+            Kind::Helper(migrated) => {
+                let migrated = migrated.take();
+                self.helper_step(c, migrated);
+                Ok(())
+            }
+            Kind::Program(program) => {
+                let program = program.clone();
+                let pc = self.tasks[id.0].pc;
+                let op = program.ops.get(pc).cloned().unwrap_or(Op::Exit);
+                self.program_step(c, id, op)
+            }
+        }
+    }
+
+    fn act(&mut self, c: usize, act: Act<W>) -> Step {
+        match act {
+            Act::Wake(waker) => self.wake(c, waker),
+            Act::Put { task, on } => self.unblock(c, task, on),
+            Act::TaskTick => self.task_tick(c)?,
+            Act::Release => self.release(c)?,
+            Act::ExitList => {
+                let cpu = &mut self.cpus[c];
+                cpu.exited.push_back(cpu.current.clone());
+                if let Some(waker) = cpu.gc_waker.take() {
+                    cpu.acts.push_front(Act::Wake(waker));
+                }
+            }
+            Act::ExitResched => self.resched(c, Why::Other)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn fail(&mut self, violation: Violation) -> Box<Failure> {
+        Box::new(Failure {
+            violation,
+            time: self.now,
+            trace: std::mem::take(&mut self.trace),
+        })
+    }
+
+    /// Drains the queues, drops the schedulers, counts the owners.
+    pub(super) fn close(mut self) -> Result<Report, Box<Failure>> {
+        for cpu in &mut self.cpus {
+            if let Some(task) = cpu.scheduler.pick_next_task() {
+                let task = task.label().clone();
+                let state = self.tasks[task.id.0].state;
+                return Err(self.fail(Violation::LeftOver { task, state }));
+            }
+        }
+        let dispatches = self.cpus.iter().map(|cpu| cpu.dispatches).sum();
+        let mut alive = Vec::new();
+        for cpu in self.cpus.drain(..) {
+            drop(cpu.scheduler);
+            // Idle's are the two of `Cpu`; the other one `current` is idle too.
+            drop(cpu.current);
+            alive.push(cpu.idle);
+        }
+        for record in &mut self.tasks {
+            // gc's, main's: what `block_on` keeps.
+            alive.extend(record.block.take().map(|block| block._keeps));
+        }
+        for task in &alive {
+            if let Err(violation) = self.check_owners(task, 1) {
+                return Err(self.fail(violation));
+            }
+        }
+        drop(alive);
+        let tasks = self
+            .tasks
+            .into_iter()
+            .filter(|task| !matches!(task.kind, Kind::Idle));
+        Ok(Report {
+            tasks: tasks.map(|task| task.report).collect(),
+            switches: self.switches,
+            dispatches,
+            makespan: self.makespan,
+            wake_spins: self.wake_spins,
+            trace: self.trace,
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! What must hold at each pick, and while somebody waits.
+
+use std::{ops::Deref, sync::Arc};
+
+use super::{Machine, Step, Why};
+use crate::{
+    BaseScheduler,
+    model::{Label, ModelTask, State, TaskId, Violation},
+};
+
+impl<S, W, F> Machine<'_, S, W, F>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+    F: FnMut(ModelTask) -> W,
+{
+    pub(super) fn ready_on(&self, c: usize) -> Vec<Label> {
+        let queued = self.cpus[c].queued.iter();
+        queued
+            .map(|id| self.tasks[id.0].report.label.clone())
+            .collect()
+    }
+
+    /// Everything that can be wrong with a pick, and the books on waiting.
+    pub(super) fn check_pick(&mut self, c: usize, next: &Arc<W>, why: Why) -> Step {
+        let label = next.label().clone();
+        let id = label.id;
+        let known = self
+            .tasks
+            .get(id.0)
+            .is_some_and(|task| task.arc.as_ptr() == Arc::as_ptr(next));
+        if !known {
+            return Err(Violation::Unknown { task: label });
+        }
+        let task = &self.tasks[id.0];
+        if task.state != State::Ready {
+            let found = task.state;
+            return Err(Violation::NotReady { task: label, found });
+        }
+        if let Some(found) = task.on_cpu.filter(|&on| on != c) {
+            return Err(Violation::StillOnCpu {
+                task: label,
+                cpu: c,
+                found,
+            });
+        }
+        let Some(queue) = task.queued_on.filter(|&on| on == c || self.config.stealing) else {
+            let found = task.queued_on;
+            return Err(Violation::NotQueuedHere {
+                task: label,
+                cpu: c,
+                found,
+            });
+        };
+        if !task.mask.has(c) {
+            let allowed = task.mask;
+            return Err(Violation::WrongCpu {
+                task: label,
+                cpu: c,
+                allowed,
+            });
+        }
+
+        self.check_wait(id)?;
+        self.cpus[queue].queued.retain(|&queued| queued != id);
+        self.cpus[queue].dispatches += 1;
+        let task = &mut self.tasks[id.0];
+        task.queued_on = None;
+        task.report.dispatches += 1;
+        self.check_waits(queue)?;
+
+        let ready = self.ready_on(c);
+        let again = why == Why::Yield && id == self.current(c);
+        if again && !ready.is_empty() && !self.config.repick_after_yield {
+            return Err(Violation::Repicked { task: label, ready });
+        }
+        let cpu = &mut self.cpus[c];
+        if id != cpu.gc || ready.is_empty() {
+            cpu.gc_streak = 0;
+            return Ok(());
+        }
+        cpu.gc_streak += 1;
+        let streak = cpu.gc_streak;
+        if streak > self.config.max_gc_streak {
+            return Err(Violation::GcMonopolises {
+                cpu: c,
+                streak,
+                ready,
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_waits(&mut self, queue: usize) -> Step {
+        for i in 0..self.cpus[queue].queued.len() {
+            self.check_wait(self.cpus[queue].queued[i])?;
+        }
+        Ok(())
+    }
+
+    /// Holds the wait so far of a queued task against the bound.
+    pub(super) fn check_wait(&mut self, id: TaskId) -> Step {
+        let task = &mut self.tasks[id.0];
+        let queue = task.queued_on.expect("model: only queued tasks wait");
+        let dispatches = self.cpus[queue].dispatches - task.dispatches_before;
+        let time = self.now - task.ready_since;
+        task.report.max_wait = task.report.max_wait.max(time);
+        task.report.max_wait_dispatches = task.report.max_wait_dispatches.max(dispatches);
+        let bound = self.config.max_wait;
+        let within = |found: u64, limit: Option<u64>| limit.is_none_or(|limit| found <= limit);
+        let own = bound.own_bursts * task.longest_burst;
+        if within(dispatches, bound.dispatches) && within(time, bound.time.map(|time| time + own)) {
+            return Ok(());
+        }
+        Err(Violation::Starved {
+            task: task.report.label.clone(),
+            dispatches,
+            time,
+            bound,
+        })
+    }
+
+    pub(super) fn check_owners(&self, task: &Arc<W>, expected: usize) -> Step {
+        let found = Arc::strong_count(task);
+        if found == expected {
+            return Ok(());
+        }
+        Err(Violation::HandleKept {
+            task: task.label().clone(),
+            expected,
+            found,
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Ticks, timers and wake-ups.
+
+use std::{ops::Deref, sync::Arc};
+
+use super::{Act, Kind, Machine, Step, Waker};
+use crate::{
+    BaseScheduler,
+    model::{ModelTask, State, What},
+};
+
+impl<S, W, F> Machine<'_, S, W, F>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+    F: FnMut(ModelTask) -> W,
+{
+    /// Rule 10. Ticks that were missed with interrupts off are one tick.
+    pub(super) fn timer_interrupt(&mut self, c: usize) {
+        let cpu = &mut self.cpus[c];
+        while cpu.next_tick <= self.now {
+            cpu.next_tick += self.config.tick_period;
+        }
+        let later = cpu.wheel.split_off(&(self.now, u64::MAX));
+        let expired = std::mem::replace(&mut cpu.wheel, later);
+        cpu.acts.extend(expired.into_values().map(Act::Wake));
+        cpu.acts.extend([Act::TaskTick, Act::Release]);
+        cpu.idle_picks = Arc::ptr_eq(&cpu.current, &cpu.idle);
+    }
+
+    pub(super) fn task_tick(&mut self, c: usize) -> Step {
+        let id = self.current(c);
+        if !matches!(self.tasks[id.0].kind, Kind::Idle) {
+            let cpu = &mut self.cpus[c];
+            let resched = cpu.scheduler.task_tick(&cpu.current);
+            self.note(c, What::Ticked(resched), id);
+            self.tasks[id.0].need_resched |= resched;
+        }
+        self.check_waits(c)
+    }
+
+    /// `AxWaker::wake` up to the point where it may have to spin (rule 6).
+    pub(super) fn wake(&mut self, c: usize, waker: Waker) {
+        let record = &self.tasks[waker.task.0];
+        let Some(task) = record.arc.upgrade() else {
+            return;
+        };
+        let on = self.select(record.mask);
+        let record = &mut self.tasks[waker.task.0];
+        if let Some(block) = record.block.as_mut().filter(|block| block.waker == waker) {
+            block.woke = true;
+        }
+        if record.state == State::Blocked {
+            record.state = State::Ready;
+            self.cpus[c].acts.push_front(Act::Put { task, on });
+        }
+    }
+
+    /// The rest of a wake: spins until the task is off its CPU, then puts it.
+    pub(super) fn unblock(&mut self, c: usize, task: Arc<W>, on: usize) {
+        let id = task.id();
+        if let Some(busy) = self.tasks[id.0].on_cpu {
+            // One unit later, so that the other CPU surely goes first.
+            self.cpus[c].clock = self.cpus[busy].clock + 1;
+            self.cpus[c].acts.push_front(Act::Put { task, on });
+            self.wake_spins += 1;
+            return;
+        }
+        let resched = self.config.wake_resched;
+        self.note(c, What::Woken(on), id);
+        self.put(on, task, resched);
+        if resched && on == c {
+            let current = self.current(c);
+            self.tasks[current.0].need_resched = true;
+        }
+    }
+}

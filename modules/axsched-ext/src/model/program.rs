@@ -1,0 +1,335 @@
+//! What a test writes: tasks, programs, configuration.
+
+use std::{fmt, sync::Arc};
+
+/// A task's number, in the order in which tasks were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub usize);
+
+/// A task's name and number, printed as `name#number`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The number, unique in a run.
+    pub id: TaskId,
+    /// The name of the task's program; not unique.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.name, self.id.0)
+    }
+}
+
+/// The inner task, in the place of `axtask`'s `TaskInner`.
+///
+/// As opaque to a policy as the real one: state, program and clock are kept by
+/// the model, which finds them by the [`TaskId`].
+#[derive(Debug)]
+pub struct ModelTask {
+    pub(super) label: Label,
+}
+
+impl ModelTask {
+    /// A task outside any run, for tests that call a scheduler by hand.
+    pub fn new(id: usize, name: &str) -> Self {
+        let id = TaskId(id);
+        Self {
+            label: Label {
+                id,
+                name: name.into(),
+            },
+        }
+    }
+
+    /// The task's number.
+    pub fn id(&self) -> TaskId {
+        self.label.id
+    }
+
+    /// The task's name and number.
+    pub fn label(&self) -> &Label {
+        &self.label
+    }
+}
+
+/// A set of CPUs; bit n is CPU n, of 64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuMask(pub u64);
+
+impl CpuMask {
+    /// CPUs `0..cpus`.
+    pub fn first(cpus: usize) -> Self {
+        Self(u64::MAX.checked_shr(64 - cpus as u32).unwrap_or(0))
+    }
+
+    /// One CPU.
+    pub fn one(cpu: usize) -> Self {
+        Self(1 << cpu)
+    }
+
+    /// Whether `cpu` is in the set.
+    pub fn has(self, cpu: usize) -> bool {
+        self.0 >> cpu & 1 == 1
+    }
+}
+
+/// One step of a program. Every step but [`Run`](Op::Run) takes
+/// [`Config::call_cost`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Computes for so many time units; ticks may interrupt it.
+    Run(u64),
+    /// `yield_now()`.
+    Yield,
+    /// `sleep()`: wakes at the first tick of this CPU at or after the deadline.
+    Sleep(u64),
+    /// `WaitQueue::wait_until(|| take a permit)`, or `wait_timeout_until` with
+    /// a number of time units. Permits make a notification that came first count.
+    Wait {
+        /// Which wait queue.
+        queue: u8,
+        /// Give up after so many time units.
+        timeout: Option<u64>,
+    },
+    /// Adds a permit and wakes one waiter that is not woken yet. (The real
+    /// `notify_one` wakes nobody while an earlier woken waiter has not run.)
+    Notify {
+        /// Which wait queue.
+        queue: u8,
+        /// Yield afterwards, as `notify_one(true)` does.
+        resched: bool,
+    },
+    /// Yields until the wait queue has a permit, and leaves it there: a busy wait.
+    YieldUntil {
+        /// Which wait queue.
+        queue: u8,
+    },
+    /// Sleeps for so many time units again and again until the wait queue has a permit, and
+    /// leaves it there: polling.
+    SleepUntil {
+        /// Which wait queue.
+        queue: u8,
+        /// How long each sleep is.
+        units: u64,
+    },
+    /// `spawn()`; keeps the handle under the next number, from 0.
+    Spawn(Program),
+    /// Waits for the n-th task this task spawned, and keeps the handle. Nothing
+    /// if there is no such handle (any more).
+    Join(usize),
+    /// Drops the n-th handle. All that are left are dropped at exit.
+    DropHandle(usize),
+    /// `set_current_affinity()`. CPUs that do not exist are ignored; nothing if
+    /// none is left.
+    Migrate(CpuMask),
+    /// Takes a guard that forbids preemption; they nest. Blocking under one is
+    /// a fault of the program, as in `axtask`.
+    PreemptOff,
+    /// Releases one such guard, if any is held.
+    PreemptOn,
+    /// `set_priority()`; the answer is counted in the [`TaskReport`].
+    SetPriority(isize),
+    /// Something that the application does on its own: [`Config::on_call`].
+    Call(u32),
+    /// Returns from the task's function. Implied at the end of a program.
+    ///
+    /// (A direct call of `axtask::exit` would leak the handles on its stack, and
+    /// `gc` would then yield for ever.)
+    Exit,
+}
+
+/// What a task does: a name and its steps.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Names the tasks that run it.
+    pub name: Arc<str>,
+    /// The steps, in order.
+    pub ops: Vec<Op>,
+}
+
+impl Program {
+    /// A program of the given steps.
+    pub fn new(name: &str, ops: impl IntoIterator<Item = Op>) -> Self {
+        Self {
+            name: name.into(),
+            ops: ops.into_iter().collect(),
+        }
+    }
+
+    /// A program that does `ops` `n` times.
+    pub fn repeat(name: &str, n: usize, ops: &[Op]) -> Self {
+        Self::new(name, ops.iter().cycle().take(n * ops.len()).cloned())
+    }
+
+    /// How many tasks this program makes: itself, all it spawns, and one helper
+    /// for each migration.
+    pub fn tasks(&self) -> usize {
+        let made = |op: &Op| match op {
+            Op::Spawn(child) => child.tasks(),
+            Op::Migrate(_) => 1,
+            _ => 0,
+        };
+        1 + self.ops.iter().map(made).sum::<usize>()
+    }
+
+    /// The longest time that this program, or any that it spawns, computes
+    /// while it forbids preemption.
+    pub fn longest_guarded(&self) -> u64 {
+        let (mut guards, mut guarded, mut longest) = (0_u32, 0, 0);
+        for op in &self.ops {
+            match op {
+                Op::PreemptOff => guards += 1,
+                Op::PreemptOn => guards = guards.saturating_sub(1),
+                Op::Run(units) if guards > 0 => guarded += units,
+                Op::Spawn(child) => longest = longest.max(child.longest_guarded()),
+                _ => {}
+            }
+            longest = longest.max(guarded);
+            if guards == 0 {
+                guarded = 0;
+            }
+        }
+        longest
+    }
+
+    /// The longest time that this program itself has the CPU between two points at
+    /// which it surely gives it away, with what its calls and switches cost.
+    pub fn longest_burst(&self, config: &Config) -> u64 {
+        let call = 2 * (config.call_cost + config.switch_cost);
+        let (mut burst, mut longest) = (0, 0);
+        for op in &self.ops {
+            burst += match op {
+                Op::Run(units) => units + (1 + units / config.tick_period) * call,
+                _ => call,
+            };
+            longest = longest.max(burst);
+            let gives_away = match op {
+                Op::Yield | Op::YieldUntil { .. } => true,
+                Op::Sleep(units) | Op::SleepUntil { units, .. } => *units > 0,
+                Op::Notify { resched, .. } => *resched,
+                _ => false,
+            };
+            if gives_away {
+                burst = 0;
+            }
+        }
+        longest.max(call)
+    }
+
+    /// Whether this program, or any that it spawns, sets a priority.
+    pub fn sets_priorities(&self) -> bool {
+        self.ops.iter().any(|op| match op {
+            Op::SetPriority(_) => true,
+            Op::Spawn(child) => child.sets_priorities(),
+            _ => false,
+        })
+    }
+
+    /// The time this program and all it spawns would take one after another,
+    /// each step with every latency it can meet.
+    pub fn serial_time(&self, config: &Config) -> u64 {
+        // A wake on an idle CPU waits for its tick, and a sleeper for that of
+        // the wheel it sits in: two ticks at most per step.
+        let step = 4 * (config.call_cost + config.switch_cost) + 2 * config.tick_period;
+        let time = |op: &Op| match op {
+            Op::Run(units) => units + units / config.tick_period * step,
+            Op::Sleep(units) | Op::SleepUntil { units, .. } => units + step,
+            Op::Wait { timeout, .. } => timeout.unwrap_or(0) + step,
+            Op::Spawn(child) => child.serial_time(config) + step,
+            _ => step,
+        };
+        step + self.ops.iter().map(time).sum::<u64>()
+    }
+}
+
+/// Prints as the code that makes it, less the noise.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", self.name, self.ops)
+    }
+}
+
+/// How long a ready task may wait for the CPU. `None` means no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MaxWait {
+    /// In picks of other tasks from the same queue; picking the same one again
+    /// counts each time.
+    pub dispatches: Option<u64>,
+    /// In time units.
+    pub time: Option<u64>,
+    /// What is added to [`time`](Self::time) for each task: so many times the
+    /// [longest burst](Program::longest_burst) of its own program.
+    pub own_bursts: u64,
+}
+
+/// The machine, its costs, and what the policy under test promises.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Number of CPUs, 1 to 64. With one, `axtask` is built without `smp`.
+    pub cpus: usize,
+    /// `axtask` is built with `preempt`.
+    pub preempt: bool,
+    /// Time units between two ticks of a CPU, at least 1. CPUs tick in turn,
+    /// spread over the period.
+    pub tick_period: u64,
+    /// Time units for each call into `axtask`, at least 1 so that time moves.
+    pub call_cost: u64,
+    /// Time units for a switch to another task. While they pass, the task left
+    /// behind still counts as on its CPU; 0 makes that window very short.
+    pub switch_cost: u64,
+    /// Told the time whenever it changes, and 0 at boot: a policy that reads a
+    /// clock must be given a virtual one, and this is where to set it.
+    pub on_time: fn(u64),
+    /// What [`Op::Call`] does, such as the calls that a policy offers to
+    /// applications. It runs on the calling task's time, outside any lock.
+    pub on_call: fn(u32),
+    /// Wakes ask for rescheduling (`put_prev_task(task, true)` for a task that
+    /// is not running). `axtask` 0.3.0-preview.3 has the parameter but always
+    /// passes `false`; the trait's contract allows both.
+    pub wake_resched: bool,
+    /// The policy may pick a task that yielded while another is ready.
+    pub repick_after_yield: bool,
+    /// A scheduler may hand out tasks that went into another CPU's queue.
+    pub stealing: bool,
+    /// The bound on waiting that the policy promises.
+    pub max_wait: MaxWait,
+    /// How often in a row `gc` may be picked while another task is ready.
+    pub max_gc_streak: u64,
+    /// When a run counts as stuck. `None` takes eight times what all programs
+    /// would take one after another.
+    pub time_limit: Option<u64>,
+    /// How many of the last events are kept for the trace.
+    pub trace_events: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cpus: 1,
+            preempt: true,
+            tick_period: 10,
+            call_cost: 1,
+            switch_cost: 2,
+            on_time: |_| {},
+            on_call: |_| {},
+            wake_resched: false,
+            repick_after_yield: false,
+            stealing: false,
+            max_wait: MaxWait::default(),
+            max_gc_streak: 16,
+            time_limit: None,
+            trace_events: 50,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn time_limit_for(&self, main: &Program) -> u64 {
+        // Eight: the programs never all run one after another, but gc and the
+        // helpers add switches of their own, and a policy with a small share
+        // for some of its tasks is still a correct one.
+        let bound = 8 * (main.serial_time(self) + 10 * self.tick_period);
+        self.time_limit.unwrap_or(bound)
+    }
+}

@@ -1,0 +1,61 @@
+//! What a run came to.
+
+use super::{Label, Trace};
+
+/// What one task did in a run. Times in time units since boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskReport {
+    /// Its name and number.
+    pub label: Label,
+    /// When it was made.
+    pub submitted: u64,
+    /// When it first became current.
+    pub first_run: Option<u64>,
+    /// When its program ended; `None` for gc.
+    pub finished: Option<u64>,
+    /// The time that it was current, its calls and switches included.
+    pub run_time: u64,
+    /// The longest time that it was ready and not current.
+    pub max_wait: u64,
+    /// The most picks of others while it was.
+    pub max_wait_dispatches: u64,
+    /// How often it was picked.
+    pub dispatches: u64,
+    /// How often it gave the CPU up and stayed ready.
+    pub yields: u64,
+    /// How often the CPU was taken away.
+    pub preemptions: u64,
+    /// How many of its [`Op::SetPriority`] were accepted.
+    pub priorities_set: u64,
+}
+
+impl TaskReport {
+    /// From submission to the end.
+    pub fn turnaround(&self) -> Option<u64> {
+        Some(self.finished? - self.submitted)
+    }
+}
+
+/// What a finished run was like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// All tasks but the idle ones, in the order in which they were made.
+    pub tasks: Vec<TaskReport>,
+    /// Switches from one task to another, idle and helpers included.
+    pub switches: u64,
+    /// Picks that returned a task.
+    pub dispatches: u64,
+    /// When the last program ended.
+    pub makespan: u64,
+    /// Wakes that had to wait for a CPU to finish switching away.
+    pub wake_spins: u64,
+    /// The last events.
+    pub trace: Trace,
+}
+
+impl Report {
+    /// The first task of this name.
+    pub fn task(&self, name: &str) -> Option<&TaskReport> {
+        self.tasks.iter().find(|task| &*task.label.name == name)
+    }
+}
