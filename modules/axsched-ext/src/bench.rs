@@ -221,8 +221,8 @@ pub fn hits_main<S: Scheduler>() {
 }
 
 /// All nice values are taken, and no others.
-pub fn checks_nice_values<P: Policy<Inner = &'static str, State: InitialState>>() {
-    let mut bench = Bench::<P>::running(&["a"]);
+pub fn checks_nice_values<S: Scheduler>() {
+    let mut bench = Bench::<S>::running(&["a"]);
     for nice in -20..=19 {
         assert!(bench.set_priority(nice));
     }
@@ -241,10 +241,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// Three queues on which tasks yield, are preempted, sleep, change priority, migrate, come
 /// and are removed; after each step `assert_valid` looks at all of them.
-pub fn whatever_happens<P: Policy<Inner = &'static str, State: InitialState>>(
-    steps: Vec<Step>,
-    assert_valid: impl Fn(&mut Bench<P>),
-) {
+pub fn whatever_happens<S: Scheduler>(steps: Vec<Step>, assert_valid: impl Fn(&mut Bench<S>)) {
     let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
     let mut asleep = Vec::new();
     for (what, at, which) in steps {

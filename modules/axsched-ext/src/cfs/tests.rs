@@ -481,7 +481,7 @@ fn rule_8_a_charge_by_set_priority_moves_along() {
 
 #[test]
 fn rule_8_nice_values_are_checked() {
-    bench::checks_nice_values::<Policy>();
+    bench::checks_nice_values::<Adapter<Policy>>();
 }
 
 #[test]

@@ -529,7 +529,7 @@ fn rule_9_a_preempted_task_keeps_what_is_left_of_its_request() {
 
 #[test]
 fn rule_10_nice_values_are_checked() {
-    bench::checks_nice_values::<Policy>();
+    bench::checks_nice_values::<Adapter<Policy>>();
 }
 
 #[test]
