@@ -16,14 +16,20 @@ use std::{
     path::Path,
     process::ExitCode,
     thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 
-use frame::{Children, matching, run};
+use frame::{matching, run};
+use process_groups::Children;
 use project::Project;
 
 const LOGS: &str = "target/test";
+
+/// For QEMU's runner to end in good order, which allows QEMU one second itself; and for the
+/// lab, which allows its own children four.
+const GRACE: Duration = Duration::from_secs(8);
 
 fn main() -> ExitCode {
     match tests() {
@@ -57,7 +63,7 @@ fn tests() -> Result<ExitCode> {
     if logs.exists() {
         fs::remove_dir_all(logs).context(LOGS)?;
     }
-    let children = Children::default();
+    let children = Children::new(GRACE);
     children.catch_signals()?;
     children.watch();
     let totals = run(&cases, &project, &children, jobs()?, logs, &mut out)?;

@@ -5,14 +5,13 @@
 //! anyway; others boot what is finished. Where time is the host's, all builds
 //! come first and guests run alone, or they would measure each other.
 
-mod children;
-
 use std::{
     sync::{
         Mutex,
         mpsc::{self, Receiver, Sender},
     },
     thread,
+    time::Duration,
 };
 
 use anyhow::Result;
@@ -24,7 +23,7 @@ use crate::{
     setting::Setting,
     store::belongs,
 };
-pub use children::Children;
+pub use process_groups::Children;
 
 /// Why there are no figures.
 pub enum Failure {
@@ -56,6 +55,16 @@ pub fn variables(cell: &Cell, setting: &Setting) -> Vec<String> {
     ];
     variables.extend(setting.variables());
     variables
+}
+
+/// For QEMU's runner to end in good order; it allows QEMU one second itself.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// The makes that build and boot, and are stopped when somebody interrupts schedlab.
+pub fn children() -> Result<Children> {
+    let children = Children::new(GRACE);
+    children.catch_signals()?;
+    Ok(children)
 }
 
 /// Builds and boots cells of one setting.
@@ -110,18 +119,16 @@ impl Booter<'_> {
         arguments.extend(variables(cell, self.setting));
         arguments.extend(variable);
         arguments.extend(self.timeout.map(|seconds| format!("TIMEOUT={seconds}")));
-        let (console, status) = match self.children.run(self.project.make(&arguments)) {
-            Ok(end) => end,
-            Err(error) => {
-                return Err(Failure::Bad {
-                    why: format!("make {target}: {error:#}"),
-                    console: Vec::new(),
-                });
-            }
-        };
+        let mut console = Vec::new();
+        let make = self.project.make(&arguments);
+        let end = (self.children).run(make, None, |line| console.push(line.to_owned()));
         if self.children.stopped() {
             return Err(Failure::Stopped);
         }
+        let status = end.map_err(|error| Failure::Bad {
+            why: format!("make {target}: {error:#}"),
+            console: Vec::new(),
+        })?;
         if status.success() {
             return Ok(console);
         }

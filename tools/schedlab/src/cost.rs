@@ -16,7 +16,7 @@ use sched_tests_results::TickPhase;
 
 use crate::{
     Verdict,
-    boot::{Booter, Children, Failure, Message},
+    boot::{self, Booter, Failure, Message},
     cli::{CostArgs, TreeArgs},
     output::{note, print, print_line},
     project::{App, Cell, Lists, Project},
@@ -86,7 +86,7 @@ fn measure(
     wanted: &Lists,
     tick_phases: &[TickPhase],
 ) -> Result<Result<Figures, Verdict>> {
-    let children = Children::new()?;
+    let children = boot::children()?;
     let booter = Booter {
         project,
         children: &children,

@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::{
     Verdict,
-    boot::{self, Booter, Children, Failure, Message, variables},
+    boot::{self, Booter, Failure, Message, variables},
     cli::{MatrixArgs, TreeArgs},
     output::{count, print_line},
     project::{Cell, Project},
@@ -82,7 +82,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         return Ok(Verdict::Good);
     }
 
-    let children = Children::new()?;
+    let children = boot::children()?;
     let booter = Booter {
         project: &project,
         children: &children,

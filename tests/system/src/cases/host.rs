@@ -22,7 +22,13 @@ pub fn cases() -> Vec<Case> {
         ),
         suite(
             "host: tests/system, what runs the tests",
-            &["system-tests", "--profile", "tool"],
+            &[
+                "system-tests",
+                "--package",
+                "process-groups",
+                "--profile",
+                "tool",
+            ],
         ),
         case(
             "host: the tables of the docs are those of their CSV files",

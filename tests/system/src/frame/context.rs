@@ -13,7 +13,8 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::child::{Children, Running};
+use process_groups::{Children, Running};
+
 use crate::project::Project;
 
 /// A program that takes longer hangs. The longest is a matrix of some hundred cells.
@@ -149,14 +150,16 @@ impl<'a> Call<'a> {
         let context = self.context;
         context.say(said(&self.command));
         let mut text = String::new();
-        let status = context.children.run(self.command, self.limit, |next| {
-            if !self.is_quiet {
-                context.say(next);
-            }
-            text.push_str(next);
-            text.push('\n');
-            line(next);
-        })?;
+        let status = context
+            .children
+            .run(self.command, Some(self.limit), |next| {
+                if !self.is_quiet {
+                    context.say(next);
+                }
+                text.push_str(next);
+                text.push('\n');
+                line(next);
+            })?;
         Ok(Output { text, status })
     }
 

@@ -4,13 +4,11 @@
 //! waits for another there takes the place of one that could run.
 
 mod case;
-mod child;
 mod context;
 mod order;
 mod report;
 mod run;
 
 pub use case::{Case, case};
-pub use child::Children;
 pub use context::{Call, Context, Output};
 pub use run::{matching, run};

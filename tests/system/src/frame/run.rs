@@ -11,10 +11,10 @@ use std::{
 };
 
 use anyhow::Result;
+use process_groups::Children;
 
 use super::{
     case::{Case, Needs},
-    child::Children,
     context::Context,
     order,
     report::{self, Totals},
@@ -173,7 +173,7 @@ mod tests {
         let totals = run(
             cases,
             &Project::default(),
-            &Children::default(),
+            &Children::new(Duration::ZERO),
             jobs,
             folder.path(),
             &mut out,

@@ -1,8 +1,10 @@
-//! The programs that are running, and how they are stopped.
+//! The programs that are running, and how they are stopped: of schedlab and of the tests, which
+//! call make.
 //!
 //! Each leads a process group of its own, so that one signal reaches make, its runner and
 //! QEMU alike, and nobody else's. A Ctrl-C at the terminal therefore goes to this program
-//! only, which passes it on.
+//! only, which passes it on. QEMU's runner (`scripts/qemu-run.sh`) ends its QEMU on an
+//! interrupt; whoever is left after a grace period is killed.
 
 use std::{
     io::{BufRead, BufReader, pipe},
@@ -22,33 +24,43 @@ use nix::{
     unistd::Pid,
 };
 
-/// For QEMU's runner to end in good order, which allows QEMU one second itself; and for the
-/// lab, which allows its own children four.
-const GRACE: Duration = Duration::from_secs(8);
-
-/// How often somebody looks whether a limit has passed.
+/// How often somebody looks whether a limit has passed, or all have ended.
 const TICK: Duration = Duration::from_millis(100);
 
-/// All that run.
-#[derive(Clone, Default)]
+/// All that run. A clone is a handle of the same.
+#[derive(Clone)]
 pub struct Children {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
+    /// Between asking a group to end and killing it.
+    grace: Duration,
     stopped: AtomicBool,
     groups: Mutex<Vec<Group>>,
 }
 
 struct Group {
     leader: Pid,
-    limit: Instant,
+    limit: Option<Instant>,
     /// The limit has passed, and the group was asked to end.
     is_late: bool,
 }
 
 impl Children {
+    /// None so far. Who has to end has `grace` for it before it is killed: at least a second
+    /// more than the program allows to those that it has started itself.
+    pub fn new(grace: Duration) -> Self {
+        let shared = Shared {
+            grace,
+            stopped: AtomicBool::new(false),
+            groups: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
     /// From now on an interrupt, a termination and a hang-up stop the children and are seen
     /// in [`stopped`](Self::stopped), but do not end this program.
     pub fn catch_signals(&self) -> Result<()> {
@@ -56,7 +68,8 @@ impl Children {
         ctrlc::set_handler(move || children.stop()).context("signals cannot be caught")
     }
 
-    /// Ends the groups whose time is up, for as long as the program runs.
+    /// Ends the groups whose time is up, for as long as the program runs. Nobody else looks at
+    /// the limits.
     pub fn watch(&self) {
         let children = self.clone();
         thread::spawn(move || {
@@ -73,10 +86,10 @@ impl Children {
     }
 
     /// Ends all children; returns when they are gone or killed.
-    fn stop(&self) {
+    pub fn stop(&self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
         self.signal(Signal::SIGINT);
-        let end = Instant::now() + GRACE;
+        let end = Instant::now() + self.shared.grace;
         while Instant::now() < end && !self.groups().is_empty() {
             thread::sleep(TICK);
         }
@@ -87,11 +100,12 @@ impl Children {
     /// in which they were written; each is shown to `line` as it comes, without its end.
     ///
     /// # Errors
-    /// It cannot be started, or was not done within `limit` and is ended, with its group.
+    /// It cannot be started, or not any more ([`stopped`](Self::stopped)), or was not done
+    /// within `limit` and is ended, with its group.
     pub fn run(
         &self,
         mut command: Command,
-        limit: Duration,
+        limit: Option<Duration>,
         mut line: impl FnMut(&str),
     ) -> Result<ExitStatus> {
         let (reader, writer) = pipe().context("no pipe to be had")?;
@@ -105,15 +119,18 @@ impl Children {
         // number is not given to anybody else.
         let is_late = self.forget(&child);
         let status = child.wait()?;
-        if is_late {
+        if let (true, Some(limit)) = (is_late, limit) {
             bail!("not done within {} s, and ended", limit.as_secs());
         }
         Ok(status)
     }
 
     /// Starts a command whose output goes where it says.
+    ///
+    /// # Errors
+    /// It cannot be started, or not any more ([`stopped`](Self::stopped)).
     pub fn start(&self, mut command: Command, limit: Duration) -> Result<Running<'_>> {
-        let child = self.spawn(&mut command, limit)?;
+        let child = self.spawn(&mut command, Some(limit))?;
         Ok(Running {
             children: self,
             child,
@@ -121,7 +138,7 @@ impl Children {
         })
     }
 
-    fn spawn(&self, command: &mut Command, limit: Duration) -> Result<Child> {
+    fn spawn(&self, command: &mut Command, limit: Option<Duration>) -> Result<Child> {
         command.stdin(Stdio::null()).process_group(0);
         // Under the lock, so that `stop` sees either the flag's effect here or the child in
         // the list.
@@ -134,7 +151,7 @@ impl Children {
             .with_context(|| format!("{:?} cannot be started", command.get_program()))?;
         groups.push(Group {
             leader: leader(&child),
-            limit: Instant::now() + limit,
+            limit: limit.map(|limit| Instant::now() + limit),
             is_late: false,
         });
         Ok(child)
@@ -151,9 +168,10 @@ impl Children {
 
     fn end_late(&self, now: Instant) {
         for group in self.groups().iter_mut() {
-            if now >= group.limit + GRACE {
+            let Some(limit) = group.limit else { continue };
+            if now >= limit + self.shared.grace {
                 let _ = killpg(group.leader, Signal::SIGKILL);
-            } else if now >= group.limit && !group.is_late {
+            } else if now >= limit && !group.is_late {
                 group.is_late = true;
                 let _ = killpg(group.leader, Signal::SIGTERM);
             }
@@ -187,6 +205,9 @@ pub struct Running<'a> {
 
 impl Running<'_> {
     /// A signal to the program alone.
+    ///
+    /// # Errors
+    /// It has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         Ok(kill(leader(&self.child), signal)?)
     }
@@ -223,7 +244,12 @@ impl Drop for Running<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
+
+    const GRACE: Duration = Duration::from_secs(8);
+    const LIMIT: Duration = Duration::from_secs(60);
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -234,11 +260,11 @@ mod tests {
     #[test]
     fn lines_come_in_their_order_without_carriage_returns() {
         let mut lines = Vec::new();
-        let children = Children::default();
+        let children = Children::new(GRACE);
         let status = children
             .run(
                 shell("printf 'one\\r\\n'; echo two >&2; printf three; exit 7"),
-                Duration::from_secs(60),
+                Some(LIMIT),
                 |line| lines.push(line.to_owned()),
             )
             .unwrap();
@@ -248,17 +274,15 @@ mod tests {
 
     #[test]
     fn who_is_late_ends_with_its_group_and_nobody_else() {
-        let children = Children::default();
+        let children = Children::new(GRACE);
         children.watch();
-        let mut other = children
-            .start(shell("sleep 1; exit 5"), Duration::from_secs(60))
-            .unwrap();
+        let mut other = children.start(shell("sleep 1; exit 5"), LIMIT).unwrap();
         // The second sleep holds the pipe open, so the run ends only if it was ended, too.
         let begin = Instant::now();
         let error = children
             .run(
                 shell("sleep 50 & sleep 50"),
-                Duration::from_millis(200),
+                Some(Duration::from_millis(200)),
                 |_| {},
             )
             .unwrap_err();
@@ -269,10 +293,8 @@ mod tests {
 
     #[test]
     fn who_is_forgotten_is_killed() {
-        let children = Children::default();
-        let running = children
-            .start(shell("sleep 50"), Duration::from_secs(60))
-            .unwrap();
+        let children = Children::new(GRACE);
+        let running = children.start(shell("sleep 50"), LIMIT).unwrap();
         let pid = leader(&running.child);
         drop(running);
         assert!(kill(pid, None).is_err());
@@ -280,13 +302,36 @@ mod tests {
     }
 
     #[test]
+    fn a_stop_ends_who_heeds_it_and_kills_who_does_not() {
+        let children = Children::new(Duration::from_millis(500));
+        thread::scope(|scope| {
+            let run = |script: &str| {
+                let command = shell(script);
+                let children = children.clone();
+                let (up, is_up) = std::sync::mpsc::channel();
+                let run = move || {
+                    children.run(command, None, |_| {
+                        let _ = up.send(());
+                    })
+                };
+                let running = scope.spawn(run);
+                is_up.recv().unwrap();
+                running
+            };
+            let heeds = run("trap 'exit 7' INT; echo up; for i in $(seq 500); do sleep 0.01; done");
+            let does_not = run("trap '' INT; echo up; for i in $(seq 500); do sleep 0.01; done");
+            children.stop();
+            assert_eq!(heeds.join().unwrap().unwrap().code(), Some(7));
+            let killed = does_not.join().unwrap().unwrap();
+            assert_eq!(killed.signal(), Some(Signal::SIGKILL as i32));
+        });
+        assert!(children.stopped());
+    }
+
+    #[test]
     fn nothing_starts_after_a_stop() {
-        let children = Children::default();
+        let children = Children::new(GRACE);
         children.stop();
-        assert!(
-            children
-                .run(shell("true"), Duration::from_secs(1), |_| {})
-                .is_err()
-        );
+        assert!(children.run(shell("true"), None, |_| {}).is_err());
     }
 }
