@@ -17,13 +17,25 @@ pub struct Copy<'a> {
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
+/// The same for all cases, which have it one after the other: what cargo has built of the
+/// crates of one copy is no use to a copy elsewhere.
+const ROOT: &str = "target/test/copy";
+
+/// What cargo builds, under `target/`. All else goes with the case.
+const BUILT: [&str; 3] = ["kernel", "tool", "debug"];
+
 impl<'a> Copy<'a> {
     pub fn new(context: &'a Context) -> Result<Self> {
-        let root = context.project.root.join(context.file("tree")?);
+        let root = context.project.root.join(ROOT);
         fs::create_dir_all(root.join("target"))?;
-        // In shell, as git's list of names goes straight to cp.
-        let script = "git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory \"$1\"
-            find target -maxdepth 1 \\( -name kernel -o -name 'tool*' \\) -exec cp -al -t \"$1/target\" {} +";
+        remove_all_but(&root, &["target"])?;
+        remove_all_but(&root.join("target"), &BUILT)?;
+        // In shell, as git's list of names goes straight to cp. With the times of the files, by
+        // which cargo knows what it has built.
+        let script = "git ls-files -z | xargs -0 cp --parents --no-dereference --preserve=timestamps --target-directory \"$1\"
+            for from in target/kernel target/tool*; do
+                [[ ! -e $from || -e $1/$from ]] || cp -al \"$from\" \"$1/target\"
+            done";
         context
             .program("bash")
             .args(["-euo", "pipefail", "-c", script, "copy"])
@@ -156,4 +168,19 @@ impl<'a> Copy<'a> {
         }
         Ok(files)
     }
+}
+
+fn remove_all_but(folder: &Path, kept: &[&str]) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if kept.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
