@@ -389,7 +389,7 @@ fn edit_sets_what_the_user_knows() {
     assert!(
         shown
             .lines()
-            .any(|l| l.contains("short1") && l.trim().ends_with(" 1  50.000")),
+            .any(|l| l.contains("short1") && l.trim().ends_with(" 1    50.000")),
         "{shown}"
     );
 
