@@ -336,8 +336,11 @@ pub fn await_tick_phase() -> Option<u64> {
     axtask::sleep(Duration::from_millis(1));
     let [before, last] = &LAST_TICKS;
     let slept_until = last.load(Relaxed);
-    // Not with `spin_loop`: at its instruction QEMU leaves the translated code and looks for
-    // other work, so that a tick's time took most of a second of the host.
+    #[allow(
+        clippy::missing_spin_loop,
+        reason = "at its instruction QEMU leaves the translated code and looks for other work, so \
+                  that a tick's time took most of a second of the host"
+    )]
     while last.load(Relaxed) == slept_until {}
     let tick = last.load(Relaxed);
     let period = tick - before.load(Relaxed);
