@@ -41,7 +41,22 @@ pub fn cases(project: &Project) -> Result<Vec<Case>> {
         }
     }
     // In real time.
-    cases.push(every_policy(ANY_ARCH, &FEW_APPS, 4).alone());
+    let policies = project.policies.clone();
+    cases.push(
+        every_policy(ANY_ARCH, &FEW_APPS, 4).alone_after(move |context| {
+            let images = FEW_APPS
+                .iter()
+                .flat_map(|app| policies.iter().map(move |policy| (app, policy)));
+            for (app, policy) in images {
+                context
+                    .make(["build", "SCALE=100", "SMP=4"])
+                    .args([format!("A={app}"), format!("ARCH={ANY_ARCH}")])
+                    .args([format!("FEATURES={policy}")])
+                    .text()?;
+            }
+            Ok(())
+        }),
+    );
     for folder in project.own_apps()? {
         let app = Path::new(&folder)
             .file_name()

@@ -4,12 +4,19 @@ use anyhow::Result;
 
 use super::context::Context;
 
-type Check = Box<dyn Fn(&Context) -> Result<()> + Send + Sync>;
+pub(super) type Check = Box<dyn Fn(&Context) -> Result<()> + Send + Sync>;
 
 /// One line of the result.
 pub struct Case {
     /// What `T=` looks into.
     pub name: String,
+    pub(super) needs: Needs,
+    pub(super) check: Check,
+    pub(super) preparation: Option<Preparation>,
+}
+
+/// What of a case may be done before it, beside others.
+pub(super) struct Preparation {
     pub(super) needs: Needs,
     pub(super) check: Check,
 }
@@ -35,6 +42,7 @@ pub fn case(
         name: name.into(),
         needs: Needs::default(),
         check: Box::new(check),
+        preparation: None,
     }
 }
 
@@ -61,6 +69,20 @@ impl Case {
     pub fn alone(mut self) -> Self {
         self.needs.alone = true;
         self
+    }
+
+    /// As [`alone`](Self::alone), but for this, which is done beside others before: builds, so
+    /// that not all CPUs but one are idle meanwhile. Nobody looks at how it ends. The case
+    /// itself asks for all that it needs, which is then there, or fails once more.
+    pub fn alone_after(
+        mut self,
+        preparation: impl Fn(&Context) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.preparation = Some(Preparation {
+            needs: self.needs.clone(),
+            check: Box::new(preparation),
+        });
+        self.alone()
     }
 }
 

@@ -14,7 +14,7 @@ use anyhow::Result;
 use process_groups::Children;
 
 use super::{
-    case::{Case, Needs},
+    case::{Case, Check, Needs},
     context::Context,
     order,
     report::{self, Totals},
@@ -43,16 +43,22 @@ pub fn run(
     thread::scope(|scope| -> io::Result<()> {
         let worker = || -> io::Result<()> {
             while let Some(at) = queue.take(|| children.stopped()) {
-                let case = &cases[at];
+                let job = &queue.jobs[at];
                 let begin = Instant::now();
-                let log = logs
-                    .join(report::file_name(&case.name))
-                    .with_extension("log");
-                let tests = outcome(case, project, children, &log);
-                let line = report::line(&case.name, tests, begin.elapsed(), &log);
+                let end = if job.is_preparation {
+                    "before.log"
+                } else {
+                    "log"
+                };
+                let log = logs.join(report::file_name(job.name)).with_extension(end);
+                let tests = outcome(job.check, project, children, &log);
+                let line = report::line(job.name, tests, begin.elapsed(), &log);
                 queue.give_back(at);
                 if children.stopped() {
                     break; // what was stopped has neither passed nor failed
+                }
+                if job.is_preparation {
+                    continue;
                 }
                 let (out, totals) = &mut *lock(&out);
                 totals.add(tests);
@@ -71,9 +77,9 @@ pub fn run(
 }
 
 /// How many tests have passed; none if the case failed, and its log says why.
-fn outcome(case: &Case, project: &Project, children: &Children, log: &Path) -> Option<usize> {
+fn outcome(check: &Check, project: &Project, children: &Children, log: &Path) -> Option<usize> {
     let checked = |context: &Context| {
-        match panic::catch_unwind(AssertUnwindSafe(|| (case.check)(context))) {
+        match panic::catch_unwind(AssertUnwindSafe(|| check(context))) {
             Ok(Ok(())) => return Some(context.tests()),
             Ok(Err(error)) => context.say(format_args!("failed: {error:#}")),
             Err(panic) => {
@@ -96,9 +102,40 @@ fn outcome(case: &Case, project: &Project, children: &Children, log: &Path) -> O
     }
 }
 
-/// The cases that nobody has taken, and those that somebody has.
+/// A case, or what may be done of it before.
+struct Job<'a> {
+    name: &'a str,
+    needs: &'a Needs,
+    check: &'a Check,
+    is_preparation: bool,
+}
+
+/// In the order of the cases. Only a case that is alone has a preparation, and those are after
+/// all that are not.
+fn jobs(cases: &[Case]) -> Vec<Job<'_>> {
+    let of_case = |case| {
+        let Case {
+            name,
+            needs,
+            check,
+            preparation,
+        }: &Case = case;
+        let job = |needs, check, is_preparation| Job {
+            name,
+            needs,
+            check,
+            is_preparation,
+        };
+        let before = preparation.as_ref();
+        let before = before.map(|before| job(&before.needs, &before.check, true));
+        before.into_iter().chain([job(needs, check, false)])
+    };
+    cases.iter().flat_map(of_case).collect()
+}
+
+/// The jobs that nobody has taken, and those that somebody has.
 struct Queue<'a> {
-    cases: &'a [Case],
+    jobs: Vec<Job<'a>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -110,17 +147,18 @@ struct State {
 
 impl<'a> Queue<'a> {
     fn new(cases: &'a [Case]) -> Self {
+        let jobs = jobs(cases);
         Self {
-            cases,
             state: Mutex::new(State {
-                waiting: (0..cases.len()).collect(),
+                waiting: (0..jobs.len()).collect(),
                 running: Vec::new(),
             }),
+            jobs,
             changed: Condvar::new(),
         }
     }
 
-    /// The next case, once one may start; none if all are taken or no more is wanted.
+    /// The next job, once one may start; none if all are taken or no more is wanted.
     fn take(&self, is_over: impl Fn() -> bool) -> Option<usize> {
         let mut state = lock(&self.state);
         loop {
@@ -129,19 +167,19 @@ impl<'a> Queue<'a> {
                 return None;
             }
             let needs = |of: &[usize]| -> Vec<&Needs> {
-                of.iter().map(|&at| &self.cases[at].needs).collect()
+                of.iter().map(|&at| self.jobs[at].needs).collect()
             };
             if let Some(at) = order::next(&needs(&state.waiting), &needs(&state.running)) {
-                let case = state.waiting.remove(at);
-                state.running.push(case);
-                return Some(case);
+                let job = state.waiting.remove(at);
+                state.running.push(job);
+                return Some(job);
             }
             state = self.changed.wait(state).expect(UNPOISONED);
         }
     }
 
-    fn give_back(&self, case: usize) {
-        lock(&self.state).running.retain(|&running| running != case);
+    fn give_back(&self, job: usize) {
+        lock(&self.state).running.retain(|&running| running != job);
         self.changed.notify_all();
     }
 }
@@ -252,5 +290,32 @@ mod tests {
             }
         );
         assert_eq!([most[0].load(SeqCst), most[1].load(SeqCst)], [3, 1]);
+    }
+    #[test]
+    fn a_preparation_is_beside_others_and_before_its_case_and_has_no_line() {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let says = |word: &'static str, is_good: bool| {
+            let order = order.clone();
+            move |_: &Context| {
+                lock(&order).push(word);
+                if is_good { Ok(()) } else { bail!("it fails") }
+            }
+        };
+        let cases = [
+            case("alone", says("check", true)).alone_after(says("preparation", false)),
+            case("other", says("other", true)),
+        ];
+        let (totals, said) = run_all(&cases, 1);
+        assert_eq!(*lock(&order), ["preparation", "other", "check"]);
+        assert_eq!(said, "ok      other 0 s\nok      alone 0 s\n");
+        assert_eq!(
+            totals,
+            Totals {
+                passed: 2,
+                failed: 0
+            }
+        );
+        let before = cases[0].preparation.as_ref().expect("it has one");
+        assert!(before.needs.goes_with(&cases[1].needs));
     }
 }
