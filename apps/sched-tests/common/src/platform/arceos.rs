@@ -327,6 +327,11 @@ fn watch_state(meter: Arc<Meter>) {
 /// the start is the same, whatever the policy did with main before.
 ///
 /// [`tick_phase`]: crate::config::tick_phase
+#[allow(
+    clippy::missing_spin_loop,
+    reason = "at its instruction QEMU leaves the translated code and looks for other work, so \
+              that a tick's time took most of a second of the host"
+)]
 pub fn await_tick_phase() -> Option<u64> {
     watch_ticks();
     if TIMING != "icount" {
@@ -336,17 +341,10 @@ pub fn await_tick_phase() -> Option<u64> {
     axtask::sleep(Duration::from_millis(1));
     let [before, last] = &LAST_TICKS;
     let slept_until = last.load(Relaxed);
-    #[allow(
-        clippy::missing_spin_loop,
-        reason = "at its instruction QEMU leaves the translated code and looks for other work, so \
-                  that a tick's time took most of a second of the host"
-    )]
     while last.load(Relaxed) == slept_until {}
     let tick = last.load(Relaxed);
-    let period = tick - before.load(Relaxed);
-    while axhal::time::current_ticks() - tick < period * phase / 1_000 {
-        core::hint::spin_loop();
-    }
+    let begin = (tick - before.load(Relaxed)) * phase / 1_000;
+    while axhal::time::current_ticks() - tick < begin {}
     Some(phase)
 }
 
