@@ -27,8 +27,8 @@ pub struct Project {
     pub caller_variables: Vec<String>,
 }
 
-/// Of make itself; and of CI, where Cargo.lock must know all apps: the tests have some of
-/// their own.
+/// What make sets itself; and what CI does, where Cargo.lock must know all apps: the tests
+/// have some of their own.
 const OF_MAKE: [&str; 6] = [
     "MAKEFLAGS",
     "MFLAGS",
@@ -39,7 +39,7 @@ const OF_MAKE: [&str; 6] = [
 ];
 
 impl Project {
-    /// As make has put it into the environment, and as it tells it.
+    /// Reads what make has put into the environment, and asks make for the rest.
     pub fn new() -> Result<Self> {
         let variable = |name| env::var(name).with_context(|| format!("{name}: set by make test"));
         let mut project = Self {

@@ -46,7 +46,7 @@ impl Results {
         Ok(())
     }
 
-    /// Of a file.
+    /// The lines of a file.
     pub fn of_file(path: &str) -> Result<Self> {
         Self::of(&fs::read_to_string(path).with_context(|| path.to_owned())?)
             .with_context(|| path.to_owned())

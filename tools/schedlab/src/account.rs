@@ -20,7 +20,7 @@ const LIMIT_MORE_CPUS_PERCENT: u64 = 5;
 const START_NS: u64 = 200_000;
 const START_REAL_NS: u64 = 40_000_000;
 
-/// Rules 1 and 2, of this phase.
+/// Whether this phase keeps rules 1 and 2.
 pub fn check(run: &RunLine) -> Result<(), String> {
     let account = Account::of(run).map_err(|error| error.to_string())?;
     closes(&account)?;
@@ -30,7 +30,7 @@ pub fn check(run: &RunLine) -> Result<(), String> {
     is_the_tasks_own(&account)
 }
 
-/// Rule 1.
+/// Rule 1: the account closes.
 fn closes(account: &Account) -> Result<(), String> {
     if account.closes() {
         return Ok(());
@@ -49,7 +49,7 @@ fn closes(account: &Account) -> Result<(), String> {
     ))
 }
 
-/// Rule 2.
+/// Rule 2: not more than the limit is outside the tasks.
 fn is_the_tasks_own(account: &Account) -> Result<(), String> {
     let limit = if account.cpus == 1 {
         LIMIT_ONE_CPU_PERCENT

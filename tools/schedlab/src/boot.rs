@@ -231,7 +231,7 @@ impl Job for Cell {
 pub enum Message<J, T> {
     /// A build or a run of this cell begins.
     Begins(Cell, &'static str),
-    /// The job is done.
+    /// The job has ended, well or not.
     Ends(J, Result<T, Failure>),
 }
 

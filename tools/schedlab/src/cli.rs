@@ -22,7 +22,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Count what a yield costs under each policy, and judge whether it grew
     Cost(CostArgs),
-    /// Hold against each other what `make experiment-waits` ran
+    /// Print and draw what `make experiment-waits` ran, by the number of waits
     Waits(WaitsArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
@@ -328,7 +328,7 @@ pub struct DiffArgs {
     /// A profile or a console log
     #[arg(value_name = "A")]
     pub first: PathBuf,
-    /// Another
+    /// Another, to compare it with
     #[arg(value_name = "B")]
     pub second: PathBuf,
     /// A mean that differs by no more than this is no change

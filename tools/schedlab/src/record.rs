@@ -50,7 +50,7 @@ impl Outcome {
 /// What was wrong, where.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
     pub expected: String,
     pub found: String,

@@ -2,7 +2,7 @@
 
 use sched_tests_common::platform;
 
-/// Says so.
+/// Says how to run it on a guest, and fails.
 pub fn main() {
     println!("cost measures a guest: make A=apps/sched-tests/cost FEATURES=sched_pbg run");
     platform::finish(false);

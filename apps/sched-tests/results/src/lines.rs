@@ -24,7 +24,7 @@ pub struct Context {
 /// One task in one phase.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct TaskLine {
-    /// Of which phase.
+    /// The phase that the line is of.
     #[serde(flatten)]
     pub context: Context,
     /// The task's name, unique in its phase.
@@ -54,7 +54,7 @@ pub struct TaskLine {
 /// One phase as a whole.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RunLine {
-    /// Of which phase.
+    /// The phase that the line is of.
     #[serde(flatten)]
     pub context: Context,
     /// What the clock counts: `icount`, instructions, or `real`.
@@ -126,7 +126,7 @@ impl RunLine {
 /// start of the phase. A list ends with the last bin that is not 0.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct TraceLine {
-    /// Of which phase.
+    /// The phase that the line is of.
     #[serde(flatten)]
     pub context: Context,
     /// The task's name.
@@ -144,7 +144,7 @@ pub struct TraceLine {
 /// there, to one decimal.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CostLine {
-    /// Of which phase.
+    /// The phase that the line is of.
     #[serde(flatten)]
     pub context: Context,
     /// What the clock counts: `icount`, instructions, or `real`.

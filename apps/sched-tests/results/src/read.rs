@@ -63,7 +63,7 @@ pub enum ReadError {
     Missing {
         /// The line's kind.
         kind: Kind,
-        /// All of them, sorted.
+        /// The names of all of them, sorted.
         keys: Vec<String>,
     },
     /// It is no JSON object, or a value is not what its key allows.
@@ -89,7 +89,7 @@ impl core::error::Error for ReadError {}
 
 /// A result line. Its [`Default`] has the keys that every one has, and no others.
 pub trait ResultLine: Default + Serialize + DeserializeOwned {
-    /// Its kind.
+    /// What kind of line it is.
     const KIND: Kind;
 
     /// The line, without an end of line.

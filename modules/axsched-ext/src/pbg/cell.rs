@@ -38,7 +38,7 @@ pub struct LabelCell {
 }
 
 impl LabelCell {
-    /// None.
+    /// A cell without a label.
     pub const fn new() -> Self {
         Self {
             len: AtomicU64::new(0),
@@ -46,7 +46,7 @@ impl LabelCell {
         }
     }
 
-    /// From now on this one.
+    /// Takes this label, or none, in place of what it had.
     pub fn set(&self, label: Option<&Label>) {
         let text = label.map_or(&[][..], |label| label.as_str().as_bytes());
         let mut bytes = [0; 32];
@@ -58,7 +58,7 @@ impl LabelCell {
         self.len.store(text.len() as u64, Release);
     }
 
-    /// The label.
+    /// The label, if there is one.
     pub fn get(&self) -> Option<Label> {
         let len = self.len.load(Relaxed) as usize;
         if len == 0 {

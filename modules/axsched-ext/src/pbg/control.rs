@@ -74,7 +74,7 @@ pub struct About {
 /// Why a stored profile is not used. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// Not now.
+    /// The call was not possible now.
     Call(Error),
     /// It cannot be read.
     Decode(stored::DecodeError),
@@ -123,11 +123,11 @@ impl Command {
 pub(super) struct ModeByte(u8);
 
 impl ModeByte {
-    /// The base policy.
+    /// The base policy runs.
     pub const IDLE: Self = Self(0);
-    /// The base policy, recorded.
+    /// The base policy runs and is recorded.
     pub const MEASURING: Self = Self(1);
-    /// A plan.
+    /// A plan is followed.
     pub const REPLAYING: Self = Self(2);
     /// There is a command to be taken first.
     pub const COMMAND: Self = Self(3);
@@ -143,21 +143,21 @@ struct Inner {
 /// One PBG: its calls, and what its schedulers learn of them. There is one for the
 /// system, [`CONTROL`](super::CONTROL); tests make their own.
 pub struct Control {
-    /// A [`ModeByte`].
+    /// The mode byte, a [`ModeByte`] (MODE).
     mode: AtomicU8,
     /// While measuring, the record of the task that has the CPU. Only the scheduler
     /// writes it.
     pub(super) running: RecordRef,
     queues: AtomicU32,
     fifo: AtomicBool,
-    /// For the next spawn. Without a lock: `spawned` may interrupt a call.
+    /// The label of the next spawn. It has no lock, since `spawned` may interrupt a call.
     next_label: LabelCell,
     pub(super) counters: Counters,
     inner: SpinMutex<Inner>,
 }
 
 impl Control {
-    /// Idle, without a profile.
+    /// A control that is idle and has no profile.
     pub const fn new() -> Self {
         Self {
             mode: AtomicU8::new(ModeByte::IDLE.0),
@@ -188,7 +188,7 @@ impl Control {
         }
     }
 
-    /// MODE.
+    /// What PBG does, or is about to do (MODE).
     fn mode_under(&self, inner: &Inner) -> Mode {
         let waiting = inner.command.as_ref().map(Command::mode);
         match waiting.unwrap_or_else(|| self.mode()) {

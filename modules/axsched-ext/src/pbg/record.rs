@@ -81,7 +81,7 @@ impl PhaseCell {
 /// all that a context switch writes.
 #[repr(align(64))]
 pub struct Record {
-    /// BALANCE.
+    /// The time on the CPU, by BALANCE.
     run: Word,
     intervals: Word,
     /// When the last run interval ended; before the first, when the task was spawned.
@@ -118,19 +118,19 @@ pub static OUTSIDE: Record = Record::new();
 pub struct RecordRef(AtomicPtr<Record>);
 
 impl RecordRef {
-    /// To [`OUTSIDE`].
+    /// A reference to [`OUTSIDE`].
     pub const fn nowhere() -> Self {
         Self(AtomicPtr::new((&raw const OUTSIDE).cast_mut()))
     }
 
-    /// The record.
+    /// The record that it refers to.
     #[inline(always)]
     pub fn get(&self) -> &'static Record {
         // SAFETY: only references that live for good are ever stored.
         unsafe { &*self.0.load(Relaxed) }
     }
 
-    /// From now on this one.
+    /// Refers to this record from now on.
     #[inline(always)]
     pub fn set(&self, record: &'static Record) {
         self.0.store((&raw const *record).cast_mut(), Relaxed);

@@ -22,7 +22,7 @@ const NO_PLAN: i64 = -1;
 /// Who made the last starting call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Root {
-    /// There was none.
+    /// There was no such call.
     Nobody,
     /// `main`, before its first pick.
     Main,
@@ -30,11 +30,11 @@ enum Root {
     At(*const ()),
 }
 
-/// What this queue's part in the mode is. It is of the mode that its last command
-/// brought; another queue may have had another.
+/// What this queue does in the present mode: that of the last command that it took. Another
+/// queue may have taken another.
 #[expect(clippy::large_enum_variant, reason = "one, on the scheduling path")]
 enum Work<T> {
-    /// None: the base policy runs.
+    /// The base policy runs, and nothing is recorded.
     Base,
     /// The base policy runs, and here is recorded what it does.
     Measure(&'static Recorder),

@@ -15,7 +15,7 @@ pub trait ControlSource {
     fn control() -> &'static Control;
 }
 
-/// The system's: [`CONTROL`].
+/// The source of the system's schedulers: [`CONTROL`].
 pub struct SystemControl;
 
 impl ControlSource for SystemControl {

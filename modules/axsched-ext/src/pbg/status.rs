@@ -29,7 +29,7 @@ pub enum Cause {
     Unknown = 1,
     /// It used more time on the CPU than the plan can bear; in counts.
     Run = 2,
-    /// It yielded more often than that.
+    /// It yielded more often than the plan can bear.
     Yields = 3,
     /// It was late by the most when the replay was found behind (rule 11): so many counts
     /// after its spawn it had not ended.
@@ -39,7 +39,7 @@ pub enum Cause {
 impl Cause {
     pub(super) const ALL: [Self; 4] = [Self::Unknown, Self::Run, Self::Yields, Self::Turnaround];
 
-    /// In one word.
+    /// What result lines call it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown task",
@@ -53,9 +53,9 @@ impl Cause {
 /// The first task that went its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// In which way.
+    /// How it diverged.
     pub cause: Cause,
-    /// Which task.
+    /// The task's key.
     pub task: TaskKey,
     /// The most that was recorded; 0 of an unknown task.
     pub expected: u64,

@@ -19,10 +19,10 @@ pub type PbgTask<T> = Task<T, PbgState>;
 pub(super) struct Role(u32);
 
 impl Role {
-    /// None of the program's.
+    /// A task that is none of the program's.
     pub const OUTSIDE: Self = Self(u32::MAX);
     pub const ROOT: Self = Self(u32::MAX - 1);
-    /// The program's, but not in the plan.
+    /// A task of the program that is not in the plan.
     pub const UNKNOWN: Self = Self(u32::MAX - 2);
 
     pub const fn of(rank: u32) -> Self {
@@ -52,7 +52,7 @@ impl Role {
 pub struct PbgState {
     pub(super) slice: RrState<SLICE_TICKS>,
     pub(super) epoch: AtomicU32,
-    /// A [`Role`].
+    /// The number in a [`Role`].
     role: AtomicU32,
     pub(super) record: RecordRef,
 }

@@ -16,7 +16,7 @@ use crate::{
 const ALL_APPS: [&str; 7] = [
     "equal", "unequal", "yield", "realtime", "held", "occupy", "batch",
 ];
-/// On the other architectures.
+/// The apps that run on the other architectures.
 const FEW_APPS: [&str; 2] = ["realtime", "yield"];
 
 pub fn cases(project: &Project) -> Result<Vec<Case>> {

@@ -25,7 +25,7 @@ use anyhow::Result;
 
 use crate::{frame::Case, project::Project};
 
-/// All of them.
+/// The cases of all groups.
 pub fn all(project: &Project) -> Result<Vec<Case>> {
     let mut cases = host::cases();
     cases.extend(matrix::cases(project)?);

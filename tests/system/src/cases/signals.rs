@@ -168,7 +168,7 @@ fn killed(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Another one each time.
+/// A number that is another one each time.
 fn some_number() -> Result<u64> {
     Ok(std::time::SystemTime::UNIX_EPOCH
         .elapsed()?

@@ -8,9 +8,9 @@ const SHOWN: usize = 25;
 /// What became of the cases so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Tests: a case may count several.
+    /// Tests that passed; a case may count several.
     pub passed: usize,
-    /// Cases.
+    /// Cases that failed.
     pub failed: usize,
 }
 

@@ -32,7 +32,7 @@ pub struct Group {
 
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// The file's, without its ending.
+    /// The file's name, without its ending.
     pub name: String,
     pub title: String,
     pub subtitle: String,
@@ -42,7 +42,7 @@ pub struct Figure {
 #[derive(Clone, Debug)]
 pub enum Plot {
     Bars(Bars),
-    /// One for each policy.
+    /// One panel for each policy.
     Dots(Vec<Dots>),
 }
 

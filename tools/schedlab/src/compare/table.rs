@@ -26,7 +26,7 @@ pub enum TaskFigure {
     Turnaround,
     /// Time on a CPU: where all tasks end at the same time.
     RunTime,
-    /// Work done by then.
+    /// Groups of work that were done: where the time is limited.
     Groups,
 }
 
@@ -51,7 +51,7 @@ pub struct Column {
 pub struct Row {
     /// `rr`, `stock-rr`, `pbg (measuring)`.
     pub label: String,
-    /// The registry's own.
+    /// Whether it is the registry's own scheduler.
     pub stock: bool,
     /// A phase that is not the scheduler's result does not compete for the best.
     pub competes: bool,

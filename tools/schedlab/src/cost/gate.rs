@@ -37,7 +37,7 @@ struct Line {
     policy: String,
     architecture: String,
     tasks: usize,
-    /// Of a yield.
+    /// What a yield costs.
     instructions: f64,
     compiler: String,
 }
@@ -73,7 +73,7 @@ pub fn with_stock(wanted: &[String], all: &[String]) -> Vec<String> {
     all.iter().filter(chosen).cloned().collect()
 }
 
-/// What the file has.
+/// The figures in the file.
 #[derive(Debug)]
 pub struct Committed {
     lines: Vec<Line>,

@@ -9,7 +9,7 @@ use comfy_table::CellAlignment;
 use super::figures::{Figure, Figures};
 use crate::{grid, spread::Spread};
 
-/// Of a figure.
+/// The decimals that a figure is printed with.
 const DECIMALS: usize = 1;
 
 /// A table for each architecture, a line for each scheduler.

@@ -38,7 +38,7 @@ enum Compare {
 enum Axis {
     /// One for each word in this column of the file.
     Of(String),
-    /// The ones that are named.
+    /// One for each of these, which the mark names.
     These(Vec<Line>),
 }
 

@@ -18,7 +18,7 @@ const END: &str = "<!-- end -->";
 /// A line that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Counted from 1.
+    /// Its number in the page, counted from 1.
     line: usize,
     kind: Kind,
     expected: String,
@@ -46,7 +46,7 @@ impl fmt::Display for Difference {
 }
 
 pub struct Page {
-    /// As it should be.
+    /// The page as it should be.
     pub text: String,
     /// How many tables and figures are marked.
     pub marks: usize,

@@ -22,7 +22,7 @@ impl Clock {
         }
     }
 
-    /// In [`unit`](Self::unit)s, without it.
+    /// The number of [`unit`](Self::unit)s, without the unit.
     pub fn show(self, counts: f64) -> String {
         if self.frequency_hz == 0 {
             format!("{counts:.0}")

@@ -233,9 +233,9 @@ struct JsonTask {
     task: String,
     key: String,
     label: Option<String>,
-    /// None: at several places.
+    /// `None` if it was spawned at several places.
     path: Option<String>,
-    /// Its index among the tasks; none is the root, or several.
+    /// The parent's index among the tasks; `None` if that is the root, or there are several.
     parent: Option<u32>,
     runs: u32,
     priority: Option<u8>,

@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// However close the lines end.
+    /// The names of the lines have room, however close the lines end.
     #[test]
     fn no_text_is_on_another() {
         for pbg in [690.0, 700.0, 720.0, 1_400.0, 0.5] {

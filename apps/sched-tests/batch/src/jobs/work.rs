@@ -20,7 +20,7 @@ impl Numbers {
         (self.0 >> 32) as u32
     }
 
-    /// Below `bound`, which is small.
+    /// A number below `bound`, which is small.
     pub fn below(&mut self, bound: usize) -> usize {
         self.next() as usize % bound
     }

@@ -17,7 +17,7 @@ pub const BLOCKS_IN_FULL: u64 = 64;
 pub struct Weight(pub(super) u32);
 
 impl Weight {
-    /// All of it.
+    /// The weight of a task of which all that follows counts.
     pub const WHOLE: Self = Self(1 << 16);
 
     /// Of a task that uses the CPU for `run` in all and is blocked `blocks` times, for

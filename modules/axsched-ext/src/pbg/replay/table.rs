@@ -16,10 +16,10 @@ pub const ENTRY_BYTES: usize =
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(ENTRY_BYTES == 184);
 
-/// The tasks of a plan. [`ENTRY_BYTES`] a task, with their ranks in the ready set, and 16
-/// a step.
+/// The tasks of a plan. It takes [`ENTRY_BYTES`] a task, with their ranks in the ready set,
+/// and 16 bytes a step.
 pub struct Table {
-    /// By rank.
+    /// What is known of each task, by rank.
     pub entries: Box<[Entry]>,
     pub steps: Box<[Step]>,
     /// (key, rank), sorted by key.

@@ -13,11 +13,11 @@ pub enum Turn {
     GoesOn,
     /// Its turn begins with this tick.
     Begins,
-    /// It has none, or no longer.
+    /// It has no turn, or its turn has ended.
     Over,
 }
 
-/// Ticks and turns.
+/// What has to be known to tell whose turn it is.
 pub struct Turns {
     /// Ticks since a task outside the plan had its last turn, or since there was
     /// none ready (rule 7).
@@ -29,9 +29,9 @@ pub struct Turns {
     left: u8,
     /// The root has the CPU, as it woke and went first (rule 9).
     root_runs: bool,
-    /// It had it since the last tick.
+    /// The root had the CPU since the last tick.
     root_ran: bool,
-    /// A tick has hit a planned task since it had it last.
+    /// A tick has hit a planned task since the root had the CPU last.
     root_may: bool,
 }
 

@@ -8,9 +8,9 @@ use super::profile::StoredProfile;
 /// The program and machine that a profile is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Of the machine.
+    /// The machine's architecture.
     pub architecture: Architecture,
-    /// Of the program; see [`Program::hash`].
+    /// The program's hash; see [`Program::hash`].
     pub program_hash: u64,
     /// CPUs that will be scheduled.
     pub cpus: u16,
@@ -23,9 +23,9 @@ pub struct Expected {
 pub enum Mismatch {
     /// It was measured on another architecture, whose counts mean something else.
     Architecture {
-        /// This machine's.
+        /// The architecture of this machine.
         expected: Architecture,
-        /// The profile's.
+        /// The architecture in the profile.
         found: Architecture,
     },
     /// It is of another program, or of another version of it.
@@ -37,16 +37,16 @@ pub enum Mismatch {
     },
     /// It was measured on more or fewer CPUs.
     Cpus {
-        /// This machine's.
+        /// The number of CPUs of this machine.
         expected: u16,
-        /// The profile's.
+        /// The number of CPUs in the profile.
         found: u16,
     },
     /// It was measured in another time, whose counts mean something else.
     Timing {
-        /// This machine's.
+        /// The timing of this machine.
         expected: Timing,
-        /// The profile's.
+        /// The timing in the profile.
         found: Timing,
     },
 }

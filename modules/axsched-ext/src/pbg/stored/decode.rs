@@ -39,7 +39,7 @@ pub enum DecodeError {
     },
     /// It is one, of a version that this code does not read.
     OtherVersion {
-        /// That version; [`VERSION`] was expected.
+        /// The profile's version; [`VERSION`] was expected.
         found: u16,
     },
     /// The end is missing.
@@ -53,7 +53,7 @@ pub enum DecodeError {
     Checksum {
         /// What the profile says, in its last four bytes.
         expected: u32,
-        /// What its other bytes give.
+        /// The checksum of its other bytes.
         found: u32,
     },
     /// It was never right: the checksum is, the contents are not.

@@ -46,7 +46,7 @@ pub enum FrameError {
     OtherVersion {
         /// Of the console text, counted from 1.
         line: usize,
-        /// That version; [`FRAME_VERSION`] was expected.
+        /// The framing's version; [`FRAME_VERSION`] was expected.
         found: u32,
     },
     /// Lines are missing, or damaged, which is no better.
@@ -68,14 +68,14 @@ pub enum FrameError {
     Contradiction {
         /// The second one's line in the console text, counted from 1.
         line: usize,
-        /// The number of both.
+        /// The number that both lines have.
         number: usize,
     },
     /// Every line is intact, and together they are not what was written.
     Checksum {
         /// What the first line says.
         expected: u32,
-        /// What the others give.
+        /// The checksum of the others.
         found: u32,
     },
     /// Out of memory.

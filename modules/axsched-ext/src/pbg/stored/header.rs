@@ -44,7 +44,7 @@ impl Architecture {
         Self::Other
     };
 
-    /// As `ARCH=` has it.
+    /// Its name, as in `ARCH=`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Other => "other",
@@ -144,7 +144,7 @@ impl Program {
 pub struct Header {
     /// Where it was measured.
     pub architecture: Architecture,
-    /// In which time.
+    /// In which time it was measured.
     pub timing: Timing,
     /// Counts per second, in Hz; 0 is unknown. All times are in counts.
     pub frequency_hz: u64,

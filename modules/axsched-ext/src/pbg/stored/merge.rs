@@ -13,65 +13,65 @@ use crate::units::TaskKey;
 /// Why profiles do not merge. Profiles are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeError {
-    /// There is none.
+    /// No profile was given.
     Nothing,
     /// One of them breaks a rule by itself.
     Inconsistent {
-        /// Which.
+        /// Which one does.
         profile: usize,
-        /// The rule.
+        /// The rule that it breaks.
         error: EncodeError,
     },
     /// They are of different programs.
     Program {
         /// Which differs from the first.
         profile: usize,
-        /// The hash of the first one's.
+        /// The hash of the first one's program.
         expected: u64,
-        /// Its own.
+        /// The program of the one that differs.
         found: Program,
     },
     /// They are of the same program under different names.
     Name {
         /// Which differs from the first.
         profile: usize,
-        /// Its own; the first one's was expected.
+        /// The name in the one that differs; that in the first was expected.
         found: ProgramName,
     },
     /// They were measured on different architectures.
     Architecture {
         /// Which differs from the first.
         profile: usize,
-        /// The first one's.
+        /// The architecture in the first.
         expected: Architecture,
-        /// Its own.
+        /// The architecture in the one that differs.
         found: Architecture,
     },
     /// Their counts have different lengths.
     Frequency {
         /// Which differs from the first.
         profile: usize,
-        /// The first one's, in Hz.
+        /// The frequency in the first, in Hz.
         expected: u64,
-        /// Its own, in Hz.
+        /// The frequency in the one that differs, in Hz.
         found: u64,
     },
     /// They were measured on different numbers of CPUs.
     Cpus {
         /// Which differs from the first.
         profile: usize,
-        /// The first one's.
+        /// The number of CPUs in the first.
         expected: u16,
-        /// Its own.
+        /// The number of CPUs in the one that differs.
         found: u16,
     },
     /// Some were measured in real time and others in counted time.
     Timing {
         /// Which differs from those before it.
         profile: usize,
-        /// Theirs.
+        /// The timing of those before it.
         expected: Timing,
-        /// Its own.
+        /// The timing of the one that differs.
         found: Timing,
     },
     /// They were measured under different policies, so that waiting times and
@@ -79,16 +79,16 @@ pub enum MergeError {
     Policy {
         /// Which differs from the first.
         profile: usize,
-        /// The first one's.
+        /// The policy in the first.
         expected: PolicyName,
-        /// Its own.
+        /// The policy in the one that differs.
         found: PolicyName,
     },
     /// The same key stands for tasks of different labels.
     Label {
         /// Which has the second label.
         profile: usize,
-        /// The key.
+        /// The key of both.
         key: TaskKey,
         /// The label in a profile before.
         expected: Label,
@@ -97,7 +97,7 @@ pub enum MergeError {
     },
     /// Together they have more than [`MAX_TASKS`].
     TooManyTasks {
-        /// How many.
+        /// How many tasks they have together.
         found: usize,
     },
     /// Together they have more runs than can be counted, 2^32 − 1.

@@ -65,7 +65,7 @@ impl StoredPhase {
 /// In which order phases stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PhaseOrder {
-    /// As they ran.
+    /// In the order in which they ran.
     #[default]
     AsRun,
     /// One for each way to end, whenever that was: what is left of runs that

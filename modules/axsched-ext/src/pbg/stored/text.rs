@@ -86,18 +86,18 @@ impl<const N: usize> fmt::Debug for Text<N> {
 /// Why a text was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextError {
-    /// Nothing in it.
+    /// It is empty.
     Empty,
-    /// Too many bytes.
+    /// It has too many bytes.
     TooLong {
-        /// What fits.
+        /// How many bytes fit.
         most: usize,
-        /// What there was.
+        /// How many bytes there were.
         found: usize,
     },
-    /// A control character.
+    /// There is a control character in it.
     Control {
-        /// Its first byte.
+        /// The index of that character's first byte.
         at: usize,
     },
 }

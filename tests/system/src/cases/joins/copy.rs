@@ -150,7 +150,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// But those of `target/`.
+    /// What is in each file, but for those in `target/`.
     fn every_file(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.root.clone()];

@@ -3,7 +3,7 @@
 /// Compares nothing.
 pub fn compare() {}
 
-/// Nothing.
+/// There is no result.
 pub fn result() -> Option<(u64, u64)> {
     None
 }
