@@ -229,9 +229,10 @@ Targets
   test-list the names of the tests; T=word those that have it in their name
   soak      every policy in the model for over a million dispatches; T=word one
   mutants   break the policies line by line and see whether a test notices;
-              T=word some of them; MINUTES=60 the limit, then go on later
+              T=word some of them; MINUTES=60 the limit, then go on later;
+              MUTANTS=again tries those again that were caught
   clippy    lint, warnings are errors         fmt   format the sources
-  doc       the library's documentation       clean remove all but profiles
+  doc       the library's documentation       clean keep only tools and profiles
   audit     refuse dependencies that were yanked since, or that a security
               advisory names (for those it needs cargo-audit)
   prepush   what CI runs: format check, clippy, test
@@ -268,7 +269,10 @@ Variables           default      allowed
   BLK=y             n            a FAT32 disk, on which PBG keeps its profile
   DISK=file                      that disk, made if it is not there;
                                    default target/pbg/<app>-<arch>.img, likewise
-  JOBS=n            (CPUs)       how many checks make test runs at a time
+  JOBS=n            (CPUs)       how many tests make test runs at a time
+  SELFTEST=case                  the case of the app selftest, as in its main.rs
+  SCHED_YIELDS=n    100000       yields of each task of the app yield
+  SCHED_WAITS=n     4            how often jobs of the app batch wait: 0 to 64
   V=n               0            1: show commands; 2: cargo's, too
 
 Features of ArceOS, named as there
