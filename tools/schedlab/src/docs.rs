@@ -21,7 +21,7 @@
 //! 2. Between `table` or `figure` and `end` stands what the CSV file says, and nothing
 //!    else ([`mark`] has their words).
 //! 3. A table that is not marked has no figures with a point or a comma in it, unless
-//!    `<!-- by hand: … -->` above it says whence they are.
+//!    `<!-- by hand: … -->` above it says where they are from.
 //!
 //! | module | its business |
 //! |---|---|

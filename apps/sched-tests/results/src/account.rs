@@ -41,7 +41,7 @@ const OFF_REAL_NS: u64 = 1_000_000;
 /// Above this share, in % of CPUs × makespan, time outside the tasks is worth a word.
 const NOTED_PERCENT: u128 = 2;
 
-/// A key of the account that a line lacks. Lines of before there was an account have none.
+/// A key of the account that a line lacks. Lines from before there was an account have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAccount(pub &'static str);
 

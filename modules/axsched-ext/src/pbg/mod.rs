@@ -40,7 +40,7 @@
 //!     former gets a turn after every [`PLAN_TICKS`] ticks, until it gives way or
 //!     for a whole tick. So they have at least one tick in `PLAN_TICKS` + 1 if
 //!     they can use it, and one of n of them runs again within n × (`PLAN_TICKS`
-//!     + 2) ticks: a turn that begins in the midst of a tick has all of the next.
+//!     + 2) ticks: a turn that begins in the middle of a tick has all of the next.
 //!  8. A planned task found beyond [`OVERRUN_FACTOR`] times the most time that was
 //!     recorded of it, by [`OVERRUN_TICKS`] ticks, or at [`OVERRUN_HANDOVERS`]
 //!     handovers of the CPU (its exit is one; a tick counts for eight of them),
@@ -67,15 +67,15 @@
 //!     are ready go to the fallback queue, first those that are late, as they came, and
 //!     then the others, by rank. Not counted are [`LATE_BY_ITSELF`] times what a late task
 //!     has used beyond its record, and, for each task of the plan, what all have used beyond
-//!     their record and unknown tasks at all. The plan stays if the call that started it says so ([`Behind`]), or if
-//!     the user has set priorities or deadlines. After the last task's end the status
-//!     tells, with nothing left out, whether the replay was slower.
+//!     their record and unknown tasks at all. The plan stays if the call that started it says
+//!     so ([`Behind`]), or if the user has set priorities or deadlines. After the last
+//!     task's end the status tells, with nothing left out, whether the replay was slower.
 //!
 //! **Cost.** Measuring adds to a switch one counter read and six memory accesses.
 //! Following the plan, a yield that keeps the CPU moves one pointer aside and back and
-//! counts; other picks are a find-first-set over two words, and a return to the ready set is a binary
-//! search in the task's band and, among those who stand at the same place, a walk past
-//! 64 at most. The counter is read only when the CPU may change hands. Once, when
+//! counts; other picks are a find-first-set over two words, and a return to the ready set is
+//! a binary search in the task's band and, among those who stand at the same place, a walk
+//! past 64 at most. The counter is read only when the CPU may change hands. Once, when
 //! a command is taken, every ready task is looked at, and every place of the plan; once,
 //! when a task is demoted, those who stand where it stands. A tick looks at 64 tasks.
 //! Nothing allocates in pick, put or tick: the calls do.

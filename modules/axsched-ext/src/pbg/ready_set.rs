@@ -76,7 +76,7 @@ pub struct ReadySet<T> {
 pub const RANK_BYTES: usize = size_of::<Queue<(), PbgState>>();
 
 impl ReadySet<()> {
-    /// Of so many ranks, with nobody in it. The call that makes it does not know the
+    /// A set of so many ranks, with nobody in it. The call that makes it does not know the
     /// type of the tasks: see [`ReadySet::typed`].
     pub fn new(ranks: usize) -> Result<Self, Error> {
         Ok(Self {

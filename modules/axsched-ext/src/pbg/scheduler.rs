@@ -232,7 +232,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         self.running.forget();
     }
 
-    /// Who a task is that is older than the epoch: its root, or outside.
+    /// The role of a task that is older than the epoch: its root, or outside.
     fn look_at(&self, task: &PbgTask<T>) -> Role {
         let is_root = match self.root {
             Root::Nobody => false,
@@ -244,7 +244,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         if is_root { Role::ROOT } else { Role::OUTSIDE }
     }
 
-    /// Looks at it and lets it know.
+    /// Finds the role of a task that is older than the epoch, and notes it in the task.
     #[cold]
     fn recognise(&self, task: &PbgTask<T>) -> Role {
         let role = self.look_at(task);
@@ -261,7 +261,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         role
     }
 
-    /// Who a task is that comes from elsewhere.
+    /// The role of a task that comes back or is woken, noted in it or found now.
     #[inline]
     fn known(&self, task: &PbgTask<T>) -> Role {
         if task.state().epoch.load(Relaxed) == self.epoch {
@@ -342,7 +342,8 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         Some(next)
     }
 
-    /// Not inlined, and all in one, so that the ways that matter are short.
+    /// A pick while a command waits or a plan is followed. Not inlined, and all in one, so
+    /// that the other picks are short.
     #[inline(never)]
     fn pick_otherwise(&mut self) -> Option<Arc<PbgTask<T>>> {
         if M::control().mode() == ModeByte::COMMAND {

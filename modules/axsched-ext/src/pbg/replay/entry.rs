@@ -63,14 +63,15 @@ pub struct Entry {
     turnaround: Counts,
     born: Counts,
     seen: Counts,
-    /// Of the table's steps, those to come after these.
+    /// Those of the table's steps that are to come after these.
     steps: Range<u32>,
     /// The ranks of its band.
     pub band: Range<u32>,
     /// The rank at which it is ready, or was last.
     pub stands_at: u32,
     pub children: u32,
-    /// Up to [`OVERRUN_HANDOVERS`], where the task is demoted (rule 8).
+    /// How far it has overrun its record, in handovers, up to [`OVERRUN_HANDOVERS`], where it
+    /// is demoted (rule 8).
     overrun: u8,
     has_come: bool,
     /// It is ready, in whichever queue.
@@ -95,7 +96,7 @@ const fn remains_of(recorded: Counts, done: Counts) -> Counts {
 }
 
 impl Entry {
-    /// Of a task that has not come yet; `steps` are those of the whole plan.
+    /// The entry of a task that has not come yet; `steps` are those of the whole plan.
     pub fn new(task: &PlannedTask, steps: &[Step]) -> Self {
         let mut entry = Self {
             key: task.key,
@@ -125,8 +126,8 @@ impl Entry {
         entry
     }
 
-    /// The task is spawned, if nobody was before it who has its key. How long it was
-    /// measured to live.
+    /// The task is spawned. Returns how long it was measured to live; `None` if one with its
+    /// key has come before.
     pub fn spawned(&mut self, now: Counts) -> Option<Counts> {
         if core::mem::replace(&mut self.has_come, true) {
             return None;
@@ -147,7 +148,7 @@ impl Entry {
         self.is_ready = false;
     }
 
-    /// It has the CPU. How often it may yield before somebody has to look (rule 8).
+    /// It has the CPU. Returns how often it may yield before somebody has to look (rule 8).
     #[inline]
     pub const fn dispatched(&mut self) -> u64 {
         self.is_ready = false;
@@ -164,7 +165,7 @@ impl Entry {
         self.done += interval;
     }
 
-    /// It has given the CPU away: how long after the last time, or its spawn.
+    /// It has given the CPU away. Returns how long after the last time, or its spawn.
     #[inline]
     pub fn gave_away(&mut self, now: Counts) -> Counts {
         now - core::mem::replace(&mut self.seen, now)
@@ -203,7 +204,7 @@ impl Entry {
         }
     }
 
-    /// The same, whatever has been done.
+    /// The same without `sure`, whatever has been done.
     #[inline]
     const fn remains_beyond(&self, interval: Counts) -> Counts {
         let burst = remains_of(self.burst, self.done.saturating_add(interval));
@@ -216,8 +217,8 @@ impl Entry {
         self.overrun >= OVERRUN_HANDOVERS
     }
 
-    /// Rule 8: somebody looks, after `interval` more, for so many `points`. How it
-    /// diverges if it is demoted by this.
+    /// Rule 8: somebody looks, after `interval` more, for so many `points`. Returns how it
+    /// diverges, if it is demoted by this.
     #[inline]
     pub fn look(&mut self, interval: Counts, points: u8) -> Option<Divergence> {
         let used = self.used.saturating_add(interval);
@@ -233,8 +234,8 @@ impl Entry {
         })
     }
 
-    /// Rule 8: it has yielded so often since it was last told. How it diverges if it is
-    /// demoted by this.
+    /// Rule 8: it has yielded so often since it was last told. Returns how it diverges, if
+    /// it is demoted by this.
     #[inline]
     pub fn yielded(&mut self, times: u64) -> Option<Divergence> {
         self.yields = self.yields.saturating_add(times);
@@ -295,7 +296,7 @@ impl Entry {
         i128::from((lived - self.turnaround).0.saturating_sub(own.0))
     }
 
-    /// That it is late by the most of all (rule 11).
+    /// The divergence of the task that is late by the most of all (rule 11).
     pub fn diverges_as_most_late(&self, now: Counts) -> Divergence {
         Divergence {
             cause: Cause::Turnaround,

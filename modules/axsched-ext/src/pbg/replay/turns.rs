@@ -9,7 +9,7 @@ pub const PLAN_TICKS: u32 = 9;
 /// What a tick does to a task outside the plan that it hits while a planned one is ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It is in the midst of its turn.
+    /// It is in the middle of its turn.
     GoesOn,
     /// Its turn begins with this tick.
     Begins,
@@ -54,7 +54,7 @@ impl Turns {
         self.root_ran |= root_goes_first;
     }
 
-    /// Whether the root, which has woken, may go first (rule 9). Then it does.
+    /// The root has woken. Returns whether it may go first (rule 9), and then it does.
     pub const fn take_root_turn(&mut self) -> bool {
         take_bool(&mut self.root_may)
     }
@@ -65,8 +65,8 @@ impl Turns {
         self.due
     }
 
-    /// The fallback queue is served now. Whether its turn begins with that: it need not
-    /// have come, where no planned task is ready.
+    /// The fallback queue is served now. Returns whether its turn begins with that: where no
+    /// planned task is ready, it may be served before its turn.
     #[inline]
     pub const fn serve_fallback(&mut self) -> bool {
         let begins = take_bool(&mut self.due);
@@ -83,7 +83,7 @@ impl Turns {
     }
 
     /// A tick hit a planned task; `outside_ready` is whether somebody is in the fallback
-    /// queue. Whether the turn of that queue has come.
+    /// queue. Returns whether the turn of that queue has come.
     #[inline]
     pub const fn tick_planned(&mut self, outside_ready: bool) -> bool {
         self.root_may = true;

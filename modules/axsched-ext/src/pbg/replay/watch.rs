@@ -43,7 +43,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Over tasks whose measured turnaround was `measured` together.
+    /// A watch over tasks whose measured turnaround was `measured` together.
     pub const fn new(when_behind: Behind, measured: Counts) -> Self {
         Self {
             when_behind,
@@ -66,8 +66,8 @@ impl Watch {
     }
 
     /// A tick hits the task whose role is `current`, which has run for `interval` since it was
-    /// charged last. If it is the first tick that finds the replay behind: how the task
-    /// diverges that is late by the most.
+    /// charged last. Returns how the task diverges that is late by the most, if this is the
+    /// first tick that finds the replay behind.
     #[inline]
     pub fn tick(
         &mut self,

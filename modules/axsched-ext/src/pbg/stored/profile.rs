@@ -1,11 +1,12 @@
-//! A profile.
+//! A profile as data: a header, and the tasks.
 
 use alloc::vec::Vec;
 
 use super::header::Header;
 use super::task::StoredTask;
 
-/// The version that [`encode`](super::encode()) writes, and the only one that [`decode`](super::decode()) reads.
+/// The version that [`encode`](super::encode()) writes, and the only one that
+/// [`decode`](super::decode()) reads.
 pub const VERSION: u16 = 1;
 /// The most tasks in a profile: as many as are recorded and planned.
 pub const MAX_TASKS: usize = 4096;
@@ -16,8 +17,9 @@ pub const MAX_PHASES: usize = 16;
 /// A profile, of one run or several.
 ///
 /// The fields are open; what must hold between them are [`Rule`](super::Rule)s, and
-/// [`validate`](Self::validate) tells. [`encode`](super::encode()) and [`merge`](super::merge()) refuse what
-/// breaks one, [`decode`](super::decode()) never returns it.
+/// [`validate`](Self::validate) tells. [`encode`](super::encode()) and
+/// [`merge`](super::merge()) refuse what breaks one, [`decode`](super::decode()) never
+/// returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredProfile {
     /// What holds for all of it.
