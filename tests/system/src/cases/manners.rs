@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-const VARIABLES: [&str; 22] = [
+const VARIABLES: [&str; 25] = [
     "A",
     "KIND",
     "ARCH",
@@ -64,6 +64,9 @@ const VARIABLES: [&str; 22] = [
     "BLK",
     "DISK",
     "JOBS",
+    "SELFTEST",
+    "SCHED_YIELDS",
+    "SCHED_WAITS",
 ];
 
 const GOALS: [&str; 27] = [
