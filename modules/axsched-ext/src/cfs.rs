@@ -136,7 +136,7 @@ pub struct Cfs<T, C> {
     min_vruntime: Key,
     /// Rule 7. It is moved at every tick.
     time: QueueTime,
-    /// Rule 11.
+    /// The entry line (rule 11).
     entry: Key,
     tick: TickLength,
     clock: PhantomData<fn() -> C>,

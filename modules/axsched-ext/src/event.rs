@@ -14,7 +14,7 @@
 //! | [`left`](Policy::left) | the running task blocked, exited or migrated away | pick without a put |
 //! | [`dispatch`](Policy::dispatch) | somebody must run now | pick |
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
-//! | [`remove`](Policy::remove) | a ready task shall be ready no longer | `remove_task` |
+//! | [`remove`](Policy::remove) | a ready task is taken out | `remove_task` |
 //! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
 //!
 //! How much of this the adapter finds out is the policy's choice, [`Policy::TRACKS`];
@@ -171,7 +171,7 @@ impl Running {
         }
     }
 
-    /// Null for nobody.
+    /// The address of the task that was picked last; null for nobody.
     #[inline(always)]
     pub(crate) const fn address(&self) -> *const () {
         self.address

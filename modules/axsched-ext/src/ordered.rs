@@ -73,7 +73,7 @@ impl<D> Keyed<D> {
         self.link.is_linked()
     }
 
-    /// The policy's own.
+    /// What the policy keeps of the task beside its key.
     #[inline]
     pub(crate) const fn data(&self) -> &D {
         &self.data
@@ -101,7 +101,7 @@ impl<'a, T, D> KeyAdapter<'a> for Links<T, D> {
     }
 }
 
-/// The queue.
+/// A queue of tasks in the order of their keys.
 pub(crate) struct Ordered<T, D> {
     tree: RBTree<Links<T, D>>,
     /// FIRST: the smallest key in the tree. Policies ask for it several times a

@@ -19,7 +19,7 @@ use core::ptr;
 use crate::link::Link;
 use crate::task::Task;
 
-/// The queue.
+/// A first-in, first-out list of tasks.
 #[repr(C)] // the same layout for every `T`: see `typed`
 pub(crate) struct Queue<T, S> {
     /// Null if the queue is empty.

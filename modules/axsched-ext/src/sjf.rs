@@ -119,7 +119,7 @@ fn set_due<T>(task: &SjfTask<T>, now: Counts) {
     state.set_key(Key(now.0).later(patience(expected)));
 }
 
-/// Charges a task in the midst of a burst, which stands in no queue (rule 4).
+/// Charges a task that is within a burst and stands in no queue (rule 4).
 fn charge<T>(task: &SjfTask<T>, time: Counts) {
     let (state, data) = (task.state(), task.state().data());
     let expected = data.expected.load(Relaxed);

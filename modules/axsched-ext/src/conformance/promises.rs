@@ -99,13 +99,13 @@ pub struct Coverage {
     pub rules: usize,
     /// Runs of the model.
     pub runs: u64,
-    /// Tasks in them.
+    /// Tasks in all runs.
     pub tasks: u64,
     /// Picks that returned a task.
     pub dispatches: u64,
-    /// Yields.
+    /// How often a task yielded.
     pub yields: u64,
-    /// Preemptions.
+    /// How often a task was preempted.
     pub preemptions: u64,
     /// Wakes that had to wait for a CPU to finish switching away.
     pub wake_spins: u64,
@@ -129,7 +129,7 @@ pub enum Broken {
         config: Box<Config>,
         /// The program that failed.
         program: Program,
-        /// How.
+        /// What the model found.
         failure: Box<Failure>,
     },
 }

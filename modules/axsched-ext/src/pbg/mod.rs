@@ -121,7 +121,7 @@ mod tests;
 pub use control::{About, BasePolicy, Control, LoadError};
 pub use error::Error;
 pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};
-pub use record::{RECORD_BYTES, RECORDED_PHASES};
+pub use record::{RECORD_BYTES, RECORDED_PHASES, STORED_BYTES};
 pub use replay::{
     Behind, ENTRY_BYTES, FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS,
     OVERRUN_TICKS, PLAN_TICKS,

@@ -36,6 +36,14 @@ pub const RECORDED_PHASES: usize = 8;
 pub const RECORD_BYTES: usize = 448;
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
+/// What a recorded task takes in the profile that is made of it, in bytes.
+pub const STORED_BYTES: usize = 600;
+const _: () =
+    assert!(size_of::<StoredTask>() + STORED_PHASES * size_of::<StoredPhase>() == STORED_BYTES);
+
+/// The recorded phases, and the two that the last burst may have, which ends with the record.
+const STORED_PHASES: usize = RECORDED_PHASES + 2;
+
 /// Run intervals that ended alike, as a record keeps them.
 #[derive(Default)]
 struct PhaseCell {
@@ -365,7 +373,7 @@ impl Record {
 
     /// The phases, with the last burst, which ends with the record.
     pub fn read_phases(&self, run: u64) -> Result<Phases, Error> {
-        let mut list = reserved(RECORDED_PHASES + 2)?;
+        let mut list = reserved(STORED_PHASES)?;
         list.extend(
             self.phases[..self.count.get() as usize]
                 .iter()
