@@ -94,7 +94,7 @@ end=$((SECONDS + limit)) why=''
 while kill -0 "$qemu" 2>/dev/null; do
     if ((SECONDS >= end)); then why=limit; stop; break; fi
     if orphaned; then stop; exit 143; fi
-    sleep 1 >/dev/null 2>&1 &
+    sleep 1 >/dev/null 2>&1 9>&- & # without the lock, which it would hold after our end
     tick=$!
     wait -n "$qemu" "$tick" || true
     kill "$tick" 2>/dev/null || true
