@@ -108,7 +108,7 @@ impl Children {
         limit: Option<Duration>,
         mut line: impl FnMut(&str),
     ) -> Result<ExitStatus> {
-        let (reader, writer) = pipe().context("no pipe to be had")?;
+        let (reader, writer) = pipe().context("a pipe cannot be made")?;
         command.stdout(writer.try_clone()?).stderr(writer);
         let mut child = self.spawn(&mut command, limit)?;
         drop(command); // it holds the pipe's other end

@@ -18,6 +18,10 @@ const ALL_APPS: [&str; 7] = [
 ];
 /// The apps that run on the other architectures.
 const FEW_APPS: [&str; 2] = ["realtime", "yield"];
+/// At this scale a run is a moment, and a few ticks long.
+const SCALE: &str = "SCALE=100";
+/// How many CPUs the case has that has several.
+const CPUS: u32 = 4;
 
 pub fn cases(project: &Project) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
@@ -41,22 +45,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case>> {
         }
     }
     // In real time.
-    let policies = project.policies.clone();
-    cases.push(
-        every_policy(ANY_ARCH, &FEW_APPS, 4).alone_after(move |context| {
-            let images = FEW_APPS
-                .iter()
-                .flat_map(|app| policies.iter().map(move |policy| (app, policy)));
-            for (app, policy) in images {
-                context
-                    .make(["build", "SCALE=100", "SMP=4"])
-                    .args([format!("A={app}"), format!("ARCH={ANY_ARCH}")])
-                    .args([format!("FEATURES={policy}")])
-                    .text()?;
-            }
-            Ok(())
-        }),
-    );
+    cases.push(every_policy(ANY_ARCH, &FEW_APPS, CPUS).alone_after(build_cells));
     for folder in project.own_apps()? {
         let app = Path::new(&folder)
             .file_name()
@@ -93,11 +82,24 @@ fn results_folder(arch: &str, smp: u32) -> String {
     format!("target/test/lab/{arch}-smp{smp}")
 }
 
-/// All cells of these apps, at a scale at which a run is a moment and a few ticks long;
-/// counted time must give the same lines twice.
+/// The images that the cells on several CPUs boot.
+fn build_cells(context: &Context) -> Result<()> {
+    for app in FEW_APPS {
+        for policy in &context.project.policies {
+            context
+                .make(["build", SCALE])
+                .args([format!("SMP={CPUS}"), format!("ARCH={ANY_ARCH}")])
+                .args([format!("A={app}"), format!("FEATURES={policy}")])
+                .text()?;
+        }
+    }
+    Ok(())
+}
+
+/// All cells of these apps; counted time must give the same lines twice.
 fn run_cells(context: &Context, arch: &str, apps: &str, smp: u32) -> Result<()> {
     context
-        .make(["matrix", "SCALE=100"])
+        .make(["matrix", SCALE])
         .args([
             format!("ARCH={arch}"),
             format!("A={apps}"),
