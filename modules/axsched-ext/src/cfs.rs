@@ -210,7 +210,7 @@ impl<T, C: Clock> Cfs<T, C> {
     /// A task that was away is ready here; it is not in the queue yet.
     #[cold]
     fn arrived(&mut self, task: &Arc<CfsTask<T>>, why: Return, now: Counts) {
-        let came = self.intervals.returned(task, why, now);
+        let came = self.intervals.arrived(task, why, now);
         let mut floor = self.before_min(SLEEPER_CREDIT_TICKS); // rule 5
         self.catch_up(now);
         let time = self.time();
@@ -279,10 +279,10 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
         let now = C::now();
         let state = task.state();
-        if why == Return::Woken || RunIntervals::home(&task) != self.intervals.id() {
+        if !self.intervals.ran_here(&task, why) {
             self.arrived(&task, why, now);
         } else {
-            let interval = self.intervals.returned(&task, why, now).interval;
+            let interval = self.intervals.gives_way(&task, now);
             self.charge(&task, interval); // rule 10: and no more
         }
         if why == Return::Yielded
@@ -309,9 +309,10 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
     fn dispatch(&mut self) -> Option<Arc<CfsTask<T>>> {
         let Some(next) = self.ready.pop_first() else {
             self.tick.idle();
+            self.intervals.idle();
             return None;
         };
-        self.intervals.begin(&next, C::now());
+        self.intervals.begin(&next, self.intervals.now::<C>());
         self.move_min(next.state().key());
         Some(next)
     }

@@ -277,7 +277,7 @@ impl<T, C: Clock> Eevdf<T, C> {
     /// A task that was away is ready here.
     #[cold]
     fn arrived(&mut self, task: Arc<EevdfTask<T>>, why: Return, now: Counts) {
-        let came = self.intervals.returned(&task, why, now);
+        let came = self.intervals.arrived(&task, why, now);
         let state = state(&task);
         let mut lag = state.lag.load(Relaxed);
         if came.moved && came.ran {
@@ -401,10 +401,10 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
     #[inline]
     fn returned(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
         let now = C::now();
-        if why == Return::Woken || RunIntervals::home(&task) != self.intervals.id() {
+        if !self.intervals.ran_here(&task, why) {
             return self.arrived(task, why, now);
         }
-        let interval = self.intervals.returned(&task, why, now).interval;
+        let interval = self.intervals.gives_way(&task, now);
         let state = state(&task);
         self.charge(state, interval);
         if why == Return::Yielded {
@@ -436,9 +436,10 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
         let (first, yielder) = (self.pop(), self.yielder.take());
         let Some(next) = sit_out(first, yielder, |yielder| self.enqueue(yielder)) else {
             self.tick.idle();
+            self.intervals.idle();
             return None;
         };
-        self.intervals.begin(&next, C::now());
+        self.intervals.begin(&next, self.intervals.now::<C>());
         Some(next)
     }
 

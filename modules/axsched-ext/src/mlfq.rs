@@ -203,12 +203,18 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
 
     #[inline]
     fn returned(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
-        let came = self.intervals.returned(&task, why, C::now());
+        let now = C::now();
         let state = task.state();
-        if came.moved {
-            self.moved(state, came.age);
-        }
-        let used_up = self.charge(state, came.interval, Counts::ZERO);
+        let interval = if self.intervals.ran_here(&task, why) {
+            self.intervals.gives_way(&task, now)
+        } else {
+            let came = self.intervals.arrived(&task, why, now);
+            if came.moved {
+                self.moved(state, came.age);
+            }
+            came.interval
+        };
+        let used_up = self.charge(state, interval, Counts::ZERO);
         match why {
             Return::Yielded => self.yielder = Some(task),
             Return::Preempted if !used_up && !self.expired => {
@@ -232,9 +238,10 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         let (first, yielder) = (self.pop(), self.yielder.take());
         let Some(next) = sit_out(first, yielder, |yielder| self.push_back(yielder)) else {
             self.tick.idle();
+            self.intervals.idle();
             return None;
         };
-        self.intervals.begin(&next, C::now());
+        self.intervals.begin(&next, self.intervals.now::<C>());
         Some(next)
     }
 

@@ -276,6 +276,13 @@ impl<T, S> Slot<T, S> {
         self.task.is_null()
     }
 
+    /// Who is there.
+    #[inline]
+    pub(crate) const fn get(&self) -> Option<&Task<T, S>> {
+        // SAFETY: null, or kept alive by the handle that the slot owns.
+        unsafe { self.task.as_ref() }
+    }
+
     pub(crate) fn holds(&self, task: &Arc<Task<T, S>>) -> bool {
         ptr::eq(self.task, Arc::as_ptr(task))
     }

@@ -7,6 +7,11 @@
 //! lets it go at the pick that shows that the task has left: before `gc` can
 //! wait for it.
 //!
+//! STAMP: a pick follows the put of the task that ran, or the `left` that it causes, at
+//! once; so the counter is read there, and the next interval begins where the last one
+//! ended: no time between two tasks is nobody's. Only the first pick, and one of an
+//! idle CPU, have nothing to follow, and read for themselves.
+//!
 //! MIGRATION: a task that migrates is put on the other queue, by a helper that
 //! runs on this queue's CPU, before this queue's next pick. The other queue then
 //! ends the run interval and becomes the task's home, and this one, which reads `home`
@@ -15,7 +20,9 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use crate::clock::Clock;
 use crate::event::Return;
+use crate::queue::Slot;
 use crate::task::{InitialState, Task};
 use crate::units::Counts;
 
@@ -49,7 +56,7 @@ impl QueueId {
     pub(crate) const NONE: Self = Self(0);
 }
 
-/// What a queue learns when a task comes back.
+/// What a queue learns of a task that was away.
 pub(crate) struct Returned {
     /// The length of the interval that ended with the return or before; zero if
     /// none is unaccounted for.
@@ -69,14 +76,17 @@ pub(crate) struct Returned {
 pub(crate) struct RunIntervals<T, S> {
     /// None until the queue has had a task.
     id: QueueId,
-    running: Option<Arc<Task<T, S>>>,
+    running: Slot<T, S>,
+    /// STAMP. Zero if the next pick follows nothing.
+    stamp: Counts,
 }
 
 impl<T, S: Accounted> RunIntervals<T, S> {
     pub(crate) const fn new() -> Self {
         Self {
             id: QueueId::NONE,
-            running: None,
+            running: Slot::EMPTY,
+            stamp: Counts::ZERO,
         }
     }
 
@@ -93,19 +103,28 @@ impl<T, S: Accounted> RunIntervals<T, S> {
 
     /// The queue that `task` is or was last on.
     #[inline]
-    pub(crate) fn home(task: &Arc<Task<T, S>>) -> QueueId {
+    pub(crate) fn home(task: &Task<T, S>) -> QueueId {
         QueueId(task.state().account().home.load(Relaxed))
     }
 
     /// The task that has the CPU. `main` has no account before its first pick.
     #[inline]
-    pub(crate) const fn running(&self) -> Option<&Arc<Task<T, S>>> {
-        self.running.as_ref()
+    pub(crate) const fn running(&self) -> Option<&Task<T, S>> {
+        self.running.get()
     }
 
     /// A new task belongs here.
-    pub(crate) fn adopt(&mut self, task: &Arc<Task<T, S>>) {
+    pub(crate) fn adopt(&mut self, task: &Task<T, S>) {
         task.state().account().home.store(self.id().0, Relaxed);
+    }
+
+    /// When the next interval begins (STAMP).
+    #[inline]
+    pub(crate) fn now<C: Clock>(&self) -> Counts {
+        if self.stamp == Counts::ZERO {
+            return C::now();
+        }
+        self.stamp
     }
 
     /// `task` has the CPU from `now` on.
@@ -114,19 +133,39 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         let account = task.state().account();
         account.since.store(now.0, Relaxed);
         account.running.store(true, Relaxed);
-        self.running = Some(task.clone());
+        self.running.put(task.clone());
     }
 
-    /// `task` came back: ends its interval, if it has one open.
+    /// Nobody has the CPU from now on.
     #[inline]
-    pub(crate) fn returned(
-        &mut self,
-        task: &Arc<Task<T, S>>,
-        why: Return,
-        now: Counts,
-    ) -> Returned {
+    pub(crate) const fn idle(&mut self) {
+        self.stamp = Counts::ZERO;
+    }
+
+    /// Whether a task that comes back, as it seems from the CPU, does so: a task that
+    /// has been elsewhere meanwhile may look like it (see `event::Running`).
+    #[inline]
+    pub(crate) fn ran_here(&self, task: &Task<T, S>, why: Return) -> bool {
+        why != Return::Woken && Self::home(task) == self.id
+    }
+
+    /// The running task gives way, having [run here](Self::ran_here): the part of its
+    /// interval that has not been accounted for.
+    #[inline]
+    pub(crate) fn gives_way(&mut self, task: &Task<T, S>, now: Counts) -> Counts {
+        self.running.take();
+        self.stamp = now;
+        let account = task.state().account();
+        debug_assert!(account.running.load(Relaxed), "who runs has an interval");
+        account.running.store(false, Relaxed);
+        now - Counts(account.since.load(Relaxed))
+    }
+
+    /// `task` was away and is ready here: ends its interval, if it has one open.
+    pub(crate) fn arrived(&mut self, task: &Task<T, S>, why: Return, now: Counts) -> Returned {
         if why != Return::Woken {
-            self.running = None;
+            self.running.take();
+            self.stamp = now;
         }
         let account = task.state().account();
         let id = self.id();
@@ -142,8 +181,8 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     }
 
     /// The running task has left: its handle and interval, unless it migrated.
-    #[inline]
     pub(crate) fn left(&mut self, now: Counts) -> Option<(Arc<Task<T, S>>, Counts)> {
+        self.stamp = now;
         let task = self.running.take()?;
         let account = task.state().account();
         if Self::home(&task) != self.id {
@@ -155,7 +194,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
 
     /// The part of a task's interval that has not been accounted for, which it is not now
     /// either. Zero if the task does not run.
-    pub(crate) fn uncharged(task: &Arc<Task<T, S>>, now: Counts) -> Counts {
+    pub(crate) fn uncharged(task: &Task<T, S>, now: Counts) -> Counts {
         let account = task.state().account();
         if !account.running.load(Relaxed) {
             return Counts::ZERO;
@@ -167,7 +206,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// it is now. `None` if the task does not run, and for `main` before its first
     /// pick, whose interval nobody saw begin.
     #[inline]
-    pub(crate) fn take_uncharged(task: &Arc<Task<T, S>>, now: Counts) -> Option<Counts> {
+    pub(crate) fn take_uncharged(task: &Task<T, S>, now: Counts) -> Option<Counts> {
         let account = task.state().account();
         if !account.running.load(Relaxed) {
             return None;
@@ -183,7 +222,6 @@ fn replace(field: &AtomicU64, new: u64) -> u64 {
     old
 }
 
-#[inline]
 fn end(account: &Account, now: Counts) -> Counts {
     if !account.running.load(Relaxed) {
         return Counts::ZERO;
@@ -259,6 +297,41 @@ impl TickLength {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::VirtualClock;
+
+    impl Accounted for Account {
+        fn account(&self) -> &Account {
+            self
+        }
+    }
+
+    #[test]
+    fn an_interval_begins_where_the_last_one_ended() {
+        let mut intervals = RunIntervals::new();
+        let [a, b] = ["a", "b"].map(|name| Arc::new(Task::<_, Account>::new(name)));
+        [&a, &b].map(|task| intervals.adopt(task));
+        let mut had = Counts::ZERO;
+        let pick = |intervals: &mut RunIntervals<_, _>, task| {
+            VirtualClock::advance(3); // between a put and its pick
+            intervals.begin(task, intervals.now::<VirtualClock>());
+            VirtualClock::advance(10);
+        };
+        VirtualClock::set(100);
+        pick(&mut intervals, &a);
+        assert!(intervals.ran_here(&a, Return::Yielded));
+        had += intervals.gives_way(&a, VirtualClock::now());
+        pick(&mut intervals, &b);
+        had += intervals.left(VirtualClock::now()).unwrap().1;
+        pick(&mut intervals, &a);
+        had += intervals.gives_way(&a, VirtualClock::now());
+        assert_eq!(had, VirtualClock::now() - Counts(103), "all but the start");
+        intervals.idle();
+        VirtualClock::advance(1000);
+        intervals.arrived(&b, Return::Woken, VirtualClock::now());
+        pick(&mut intervals, &b);
+        let (_, interval) = intervals.left(VirtualClock::now()).unwrap();
+        assert_eq!(interval, Counts(10), "idle time is nobody's");
+    }
 
     fn learn(ticks: impl IntoIterator<Item = u64>) -> u64 {
         let mut length = TickLength::new();

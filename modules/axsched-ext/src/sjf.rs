@@ -177,7 +177,11 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     #[inline]
     fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
         let now = C::now();
-        let interval = self.intervals.returned(&task, why, now).interval;
+        let interval = if self.intervals.ran_here(&task, why) {
+            self.intervals.gives_way(&task, now)
+        } else {
+            self.intervals.arrived(&task, why, now).interval
+        };
         let data = task.state().data();
         match why {
             Return::Yielded => {
@@ -208,17 +212,21 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<SjfTask<T>>> {
-        let now = C::now();
+        let now = self.intervals.now::<C>();
         let first = self.ready.pop_first();
         let next = match (first, self.yielder.take()) {
             (Some(first), Some(yielder)) => {
                 self.begin(yielder, now);
                 first
             }
-            (first, None) => first?,
+            (Some(first), None) => first,
             (None, Some(yielder)) => {
                 set_due(&yielder, now);
                 yielder
+            }
+            (None, None) => {
+                self.intervals.idle();
+                return None;
             }
         };
         self.intervals.begin(&next, now);
