@@ -2,16 +2,21 @@
 //!
 //!  1. A task's vruntime grows by its time on the CPU, in counts of the hardware
 //!     counter, times 1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)).
-//!  2. The ready task with the smallest vruntime runs; ties in order of arrival.
+//!  2. The ready task with the smallest vruntime runs, to one [bucket](crate::buckets): of
+//!     those whose vruntimes are less than a bucket's width apart, which is at most half a
+//!     tick, the one that came first may. [`ExactCfsScheduler`] has no such width; there
+//!     ties are in order of arrival.
 //!  3. `min_vruntime` is the smallest vruntime in the queue, the running task's
-//!     included. It never decreases, and moves on every pick, put and tick.
+//!     included, or the start of its bucket. It never decreases, and moves at every tick
+//!     and before tasks come and go.
 //!  4. A new task starts [`GRANULARITY_TICKS`] after `min_vruntime`, as if it had
 //!     just had a turn: a chain of tasks that spawn each other cannot keep those
 //!     waiting that were there before.
 //!  5. A task that wakes is at most [`SLEEPER_CREDIT_TICKS`] behind
 //!     `min_vruntime`, however long it slept.
-//!  6. A task that yields goes behind the first in line: its vruntime is raised to
-//!     that one's. It is never lowered: what the task is ahead, it stays.
+//!  6. A task that yields sits out one pick if anybody else is ready, and goes behind the
+//!     one that runs then: its vruntime is raised to the start of that one's bucket. It is
+//!     never lowered: what the task is ahead, it stays.
 //!  7. A task that changes queues keeps its lag: as far as its vruntime is ahead of the
 //!     old queue's virtual time as of now, or behind it, so far is it put from the new one's.
 //!     The virtual time moves by the service over the weight of all who are ready or run;
@@ -20,8 +25,8 @@
 //!  8. `set_priority` takes nice values from −20 to 19. The time until then is
 //!     charged by the old weight, and nothing that was charged is forgotten.
 //!  9. A tick preempts the running task if it is, to the nearest tick of its own
-//!     weight, at least [`GRANULARITY_TICKS`] ahead of the first in line. A waker
-//!     preempts nobody: the next tick does.
+//!     weight, at least [`GRANULARITY_TICKS`] ahead of the task that a pick would take. A
+//!     waker preempts nobody: the next tick does.
 //! 10. A preempted task keeps its vruntime.
 //! 11. Who comes from another queue starts no earlier than this queue's entry line. It
 //!     moves half as fast as the virtual time, and is at most [`GRANULARITY_TICKS`] +
@@ -42,34 +47,38 @@
 //! queue at any time while somebody waits there.
 //!
 //! - One queue: each runs again after at most (n − 1) × (2 × `GRANULARITY_TICKS` +
-//!   `SLEEPER_CREDIT_TICKS` + 1) = 6 × (n − 1) ticks. So it is on several that are
-//!   equally loaded, in all scenes of `tests/movers.rs`.
-//! - Several queues, whatever their loads: a preempted task within 27 × n ticks, one that
-//!   has just come within 48 × n. A preempted one is at most L = `GRANULARITY_TICKS` + 1
-//!   ahead of `min_vruntime`, a mover L = 6. The entry line is there, or as far as it
-//!   goes, after 2 × (L + 3) × n ticks of service; from then on nobody comes before
-//!   `min_vruntime` + 1, and for each tick that this moves, each of n tasks has at most 5.
-//!   The longest wait in the lopsided scenes of `tests/movers.rs` is 8.5 × n.
+//!   `SLEEPER_CREDIT_TICKS` + 1½) = 6½ × (n − 1) ticks; in exact order it is 6. So it is on
+//!   several that are equally loaded, in all scenes of `tests/movers.rs`.
+//! - Several queues, whatever their loads: a preempted task within 38 × n ticks, one that
+//!   has just come within 52 × n. A preempted one is at most L = `GRANULARITY_TICKS` + 2
+//!   ahead of `min_vruntime`, two widths of a bucket included, a mover L = 6. The entry line
+//!   is there, or as far as it goes, after 2 × (L + 3) × n ticks of service; from then on
+//!   nobody comes before `min_vruntime` + 1, and for each tick that this moves, each of n
+//!   tasks has at most 5. Those before it in its bucket then have 4 each at most. The
+//!   longest wait in the lopsided scenes of `tests/movers.rs` is 8.5 × n.
 //! - Shares, on one queue and on several that are equally loaded, are within a tenth of
 //!   max-min fair where sleepers ask for more than that and never sleep for so long that
 //!   they lose more than their credit; else within a tenth of what lies between that and
 //!   generalised processor sharing. `tests/movers.rs` defines both.
 //! - A yield gains nobody anything, and loses who yields what it was behind (rule 6).
 //!
-//! **Cost.** O(log n) for put and pick, one counter read each; a multiplication for a
-//! charge, no division. A tick, spawn, wake and leave have one, under a lock that is
-//! held for little more than that; a change of queues has two more, and a search that is
-//! linear in the number of queues. Nothing allocates on up to 64 queues. Needs
-//! `axtask/preempt`.
+//! **Cost.** A put and the pick after it have one counter read, one multiplication, no
+//! division, and as many instructions whatever the number of tasks: those of nice 10 and
+//! above, and all until two ticks have been seen, cost O(log n). A tick, spawn, wake and
+//! leave have a division, under a lock that is held for little more than that; a change of
+//! queues has two more, and a search that is linear in the number of queues. Nothing
+//! allocates on up to 64 queues. Needs `axtask/preempt`. What makes it cheap is in
+//! `docs/adr/0020-order-to-a-bucket.md`.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+use crate::buckets::Buckets;
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
-use crate::nice::{self, NICE_0, weighted};
-use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
+use crate::nice::{self, Factor, LONGEST_CHARGE, Share};
+use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
+use crate::queue::Slot;
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::task::InitialState;
 use crate::units::Counts;
@@ -79,6 +88,8 @@ use crate::virtual_time::{QueueTime, VirtualTime};
 pub type CfsTask<T> = KeyedTask<T, CfsState>;
 /// The completely fair scheduler; `C` is where it reads the time.
 pub type CfsScheduler<T, C = CpuCounter> = Adapter<Cfs<T, C>>;
+/// The same with its ready queue in exact order (rule 2), in O(log n).
+pub type ExactCfsScheduler<T, C = CpuCounter> = Adapter<Cfs<T, C, Ordered<T, CfsState>>>;
 
 /// How far ahead of the first in line the running task must be for a tick to
 /// preempt it, in ticks of its own weight. Two, so that equal tasks change places
@@ -97,20 +108,19 @@ pub const ENTRY_TICKS: u64 = 1;
 /// Whoever comes back later is treated as having nothing and owing nothing: no debt
 /// is that large, and within this time no `min_vruntime` goes half-way round the line,
 /// not even beside a task of nice 19.
-pub const MEMORY: Counts = nice::LONGEST_CHARGE;
+pub const MEMORY: Counts = LONGEST_CHARGE;
 
 /// What CFS remembers of a task; its vruntime is the key. Relaxed: see LOCK in
 /// [`task`](crate::task).
 pub struct CfsState {
     account: Account,
-    /// Nice value + 20.
-    nice: AtomicU8,
+    share: Share,
 }
 
 impl InitialState for CfsState {
     const INITIAL: Self = Self {
         account: Account::INITIAL,
-        nice: AtomicU8::new(NICE_0),
+        share: Share::INITIAL,
     };
 }
 
@@ -121,17 +131,19 @@ impl Accounted for Keyed<CfsState> {
 }
 
 #[inline]
-fn nice<T>(task: &CfsTask<T>) -> u8 {
-    task.state().data().nice.load(Relaxed)
+fn share<T>(task: &CfsTask<T>) -> &Share {
+    &task.state().data().share
 }
 
 fn weight<T>(task: &CfsTask<T>) -> u64 {
-    nice::weight(nice(task))
+    share(task).weight()
 }
 
 /// See the [module documentation](self).
-pub struct Cfs<T, C> {
-    ready: Ordered<T, CfsState>,
+pub struct Cfs<T, C, Q = Buckets<T, CfsState>> {
+    ready: Q,
+    /// The task that has just yielded, until the next pick (rule 6).
+    yielder: Slot<T, Keyed<CfsState>>,
     intervals: RunIntervals<T, Keyed<CfsState>>,
     min_vruntime: Key,
     /// Rule 7. It is moved at every tick.
@@ -142,44 +154,43 @@ pub struct Cfs<T, C> {
     clock: PhantomData<fn() -> C>,
 }
 
-impl<T, C: Clock> Cfs<T, C> {
+impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     /// What so many ticks add to the vruntime of a task.
     #[inline]
-    fn ticks(&self, ticks: u64, nice: u8) -> u64 {
-        weighted(self.tick.length().saturating_mul(ticks), nice)
+    fn ticks(&self, ticks: u64, factor: Factor) -> u64 {
+        let counts = self.tick.length().saturating_mul(ticks);
+        factor.times(counts.min(LONGEST_CHARGE))
     }
 
     /// So many ticks before `min_vruntime`.
     fn before_min(&self, ticks: u64) -> Key {
-        let ticks = self.ticks(ticks, NICE_0);
+        let ticks = self.ticks(ticks, Factor::NICE_0);
         self.min_vruntime.later(ticks.wrapping_neg())
     }
 
     /// So many ticks after `min_vruntime`.
     fn after_min(&self, ticks: u64) -> Key {
-        self.min_vruntime.later(self.ticks(ticks, NICE_0))
+        self.min_vruntime.later(self.ticks(ticks, Factor::NICE_0))
     }
 
     /// Charges a running or just returned task (rule 1).
     #[inline]
     fn charge(&mut self, task: &CfsTask<T>, run: Counts) {
-        let state = task.state();
-        state.set_key(state.key().later(weighted(run, nice(task))));
+        let charge = share(task).factor().times(run);
+        task.set_key(task.key().later(charge));
         self.time.charged(run);
     }
 
-    /// Rule 3; `also` is the vruntime of a task that is on its way in or out.
-    #[inline]
-    fn move_min(&mut self, also: Key) {
-        let mut min = also;
-        if let Some(first) = self.ready.first_key() {
-            min = min.min(first);
-        }
-        if let Some(running) = self.intervals.running() {
-            min = min.min(running.state().key());
-        }
-        if min > self.min_vruntime {
-            self.min_vruntime = min;
+    /// Rule 3: before who is here changes, and at every tick. `also` is the vruntime of a
+    /// task that is on its way out.
+    fn move_min(&mut self, also: Option<Key>) {
+        let running = self.intervals.running().map(KeyedTask::key);
+        let all = also
+            .into_iter()
+            .chain(running)
+            .chain(self.ready.first_key());
+        if let Some(min) = all.min() {
+            self.min_vruntime = self.min_vruntime.max(min);
         }
     }
 
@@ -202,62 +213,84 @@ impl<T, C: Clock> Cfs<T, C> {
     /// task is not charged: this may be another CPU than its own, on which it may be
     /// migrating, and then it stands in another queue (KEY).
     fn catch_up(&mut self, now: Counts) {
-        let running = self.intervals.running();
-        let uncharged = running.map_or(Counts::ZERO, |task| RunIntervals::uncharged(task, now));
+        let uncharged = self.intervals.uncharged(now);
         self.move_time(now, uncharged);
     }
 
-    /// A task that was away is ready here; it is not in the queue yet.
+    /// A task that was away is ready here.
     #[cold]
-    fn arrived(&mut self, task: &Arc<CfsTask<T>>, why: Return, now: Counts) {
-        let came = self.intervals.arrived(task, why, now);
+    #[inline(never)]
+    fn arrived(&mut self, task: Arc<CfsTask<T>>, why: Return, now: Counts) {
+        let came = self.intervals.arrived(&task, why, now);
+        self.move_min(None);
         let mut floor = self.before_min(SLEEPER_CREDIT_TICKS); // rule 5
         self.catch_up(now);
         let time = self.time();
-        let state = task.state();
+        let mut key = task.key();
         if came.moved {
             let old = VirtualTime::find(came.from);
-            let lag = old.map_or(0, |old| state.key().after(old.at(now))) as u64;
-            let run = weighted(came.interval, nice(task));
-            state.set_key(time.at(now).later(lag).later(run)); // rule 7
+            let lag = old.map_or(0, |old| key.after(old.at(now))) as u64;
+            let run = share(&task).factor().times(came.interval);
+            key = time.at(now).later(lag).later(run); // rule 7
             floor = floor.max(self.entry); // rule 11
             if came.ran
                 && let Some(old) = old
             {
                 // MIGRATION: its old queue will not see it leave
-                old.leave_running(weight(task), came.interval);
+                old.leave_running(weight(&task), came.interval);
             }
         }
         if came.age >= MEMORY {
-            state.set_key(self.min_vruntime);
+            key = self.min_vruntime;
         }
-        state.set_key(state.key().max(floor));
-        time.join(weight(task));
+        time.join(weight(&task));
+        self.put(task, key.max(floor));
+    }
+
+    /// Nobody is ready but, maybe, who has just yielded.
+    #[inline(never)]
+    fn alone(&mut self) -> Option<Arc<CfsTask<T>>> {
+        let yielder = self.yielder.take();
+        if yielder.is_none() {
+            self.tick.idle();
+            self.intervals.idle();
+        }
+        yielder
+    }
+
+    /// A task is ready that has not yielded. Not inlined, as nothing that a yield does not
+    /// need: the compiler saves fewer registers, and lets `axtask` inline the rest.
+    #[cold]
+    #[inline(never)]
+    fn put(&mut self, task: Arc<CfsTask<T>>, key: Key) {
+        self.ready.place(task, key, self.min_vruntime);
     }
 }
 
 #[cfg(test)]
-impl<T, C: Clock> Cfs<T, C> {
+impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     /// The virtual time has the weights of who is ready or runs here, and of nobody else.
     fn assert_valid(&mut self) {
         let id = self.intervals.id();
         let running = self.intervals.running().into_iter();
         let running = running.filter(|task| RunIntervals::home(task) == id); // MIGRATION
         let running: u64 = running.map(|task| weight(task)).sum();
-        let ready: u64 = self.ready.iter().map(weight).sum();
+        let ready = self.ready.tasks().into_iter().chain(self.yielder.get());
+        let ready: u64 = ready.map(weight).sum();
         assert_eq!(self.time().weight(), ready + running);
         let ahead = self.entry.after(self.after_min(ENTRY_TICKS));
         assert!(ahead <= 0, "rule 11: {ahead}");
     }
 }
 
-impl<T, C: Clock> Policy for Cfs<T, C> {
+impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
     type Inner = T;
     type State = Keyed<CfsState>;
     const NAME: &'static str = "CFS";
     const TRACKS: Tracks = Tracks::Departures;
     const NEW: Self = Self {
-        ready: Ordered::new(),
+        ready: Q::NEW,
+        yielder: Slot::EMPTY,
         intervals: RunIntervals::new(),
         min_vruntime: Key(0),
         time: QueueTime::NEW,
@@ -268,75 +301,86 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
 
     fn spawned(&mut self, task: Arc<CfsTask<T>>) {
         self.intervals.adopt(&task);
+        self.move_min(None);
         let start = self.after_min(GRANULARITY_TICKS); // rule 4
         self.catch_up(C::now());
         self.time().join(weight(&task));
-        task.state().set_key(start);
-        self.ready.insert(task);
+        self.put(task, start);
     }
 
     #[inline]
     fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
         let now = C::now();
-        let state = task.state();
         if !self.intervals.ran_here(&task, why) {
-            self.arrived(&task, why, now);
+            return self.arrived(task, why, now);
+        }
+        let interval = self.intervals.gives_way(&task, now);
+        self.charge(&task, interval); // rule 10: and no more
+        if why == Return::Yielded {
+            self.yielder.put(task);
         } else {
-            let interval = self.intervals.gives_way(&task, now);
-            self.charge(&task, interval); // rule 10: and no more
+            let key = task.key();
+            self.put(task, key);
         }
-        if why == Return::Yielded
-            && let Some(first) = self.ready.first_key()
-        {
-            state.set_key(state.key().max(first)); // rule 6
-        }
-        self.move_min(state.key());
-        self.ready.insert(task);
+        self.intervals.let_go();
     }
 
+    #[cold]
+    #[inline(never)]
     fn left(&mut self) {
         let now = C::now();
         let Some((task, interval)) = self.intervals.left(now) else {
             return; // MIGRATION: what it had here stands in the virtual time
         };
         self.charge(&task, interval);
-        self.move_min(task.state().key());
+        self.move_min(Some(task.key()));
         self.move_time(now, Counts::ZERO);
         self.time().leave(weight(&task));
     }
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<CfsTask<T>>> {
-        let Some(next) = self.ready.pop_first() else {
-            self.tick.idle();
-            self.intervals.idle();
-            return None;
+        let next = if let Some(first) = self.ready.pop() {
+            if let Some(yielder) = self.yielder.take() {
+                let start = self.ready.floor(first.key());
+                let key = yielder.key().max(start); // rule 6
+                self.ready.insert(yielder, key, start);
+            }
+            first
+        } else {
+            self.alone()?
         };
         self.intervals.begin(&next, self.intervals.now::<C>());
-        self.move_min(next.state().key());
         Some(next)
     }
 
     fn ticked(&mut self, running: &Arc<CfsTask<T>>) -> Tick {
         let now = C::now();
         self.tick.tick(now);
+        self.ready.fit(self.tick.length());
         let Some(interval) = RunIntervals::take_uncharged(running, now) else {
             // `main` before its first pick has no account: whoever is ready is next.
             return Tick::reschedule_if(!self.ready.is_empty());
         };
         self.charge(running, interval);
-        let vruntime = running.state().key();
-        self.move_min(vruntime);
+        let vruntime = running.key();
+        self.move_min(None);
         self.move_time(now, Counts::ZERO);
-        let nice = nice(running);
-        let ticks = self.ticks(GRANULARITY_TICKS, nice);
-        let granularity = ticks - weighted(self.tick.half(), nice);
-        let is_ahead = |first| vruntime.after(first) >= granularity.max(1) as i64;
-        Tick::reschedule_if(self.ready.first_key().is_some_and(is_ahead)) // rule 9
+        let factor = share(running).factor();
+        let ticks = self.ticks(GRANULARITY_TICKS, factor);
+        let granularity = ticks - factor.times(self.tick.half().min(LONGEST_CHARGE));
+        let is_ahead = |next| vruntime.after(next) >= granularity.max(1) as i64;
+        Tick::reschedule_if(self.ready.next_key().is_some_and(is_ahead)) // rule 9
     }
 
     fn remove(&mut self, task: &Arc<CfsTask<T>>) -> Option<Arc<CfsTask<T>>> {
-        let removed = self.ready.remove(task)?;
+        let removed = if self.yielder.holds(task) {
+            self.yielder.take()?
+        } else {
+            self.ready.remove(task)?
+        };
+        self.intervals.removed(task);
+        self.move_min(Some(task.key()));
         self.catch_up(C::now());
         self.time().leave(weight(&removed));
         Some(removed)
@@ -347,17 +391,17 @@ impl<T, C: Clock> Policy for Cfs<T, C> {
             return false;
         };
         let now = C::now();
-        let interval = RunIntervals::take_uncharged(task, now);
-        if let Some(interval) = interval {
+        let is_ready = task.is_queued() || self.yielder.holds(task);
+        let mut is_here = is_ready;
+        if !is_ready && let Some(interval) = RunIntervals::take_uncharged(task, now) {
             self.charge(task, interval); // rule 8
-            self.move_min(task.state().key());
+            is_here = true;
         }
+        self.move_min(None);
         self.catch_up(now);
         let old = weight(task);
-        task.state().data().nice.store(index, Relaxed);
-        if (interval.is_some() || task.state().is_queued())
-            && let Some(time) = VirtualTime::find(RunIntervals::home(task))
-        {
+        share(task).set(index);
+        if is_here && let Some(time) = VirtualTime::find(RunIntervals::home(task)) {
             time.reweigh(old, weight(task));
         }
         true

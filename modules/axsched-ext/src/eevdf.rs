@@ -2,7 +2,7 @@
 //!
 //!  1. A queue's virtual time moves by the service over the weight of all who are ready
 //!     or run there, at every tick, join and leave. It never decreases; where all of them
-//!     are ahead of it, it goes on to the first of them.
+//!     are ahead of it, it goes on to the one that is next.
 //!  2. A task's vruntime grows by its time on the CPU, in counts of the hardware counter,
 //!     times 1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)). Its lag
 //!     is how far that is behind the virtual time: what the queue owes it, or, negative,
@@ -10,8 +10,13 @@
 //!  3. A task requests [`SLICE_TICKS`] of the CPU at a time. The virtual deadline of a
 //!     request is the task's vruntime at its beginning, plus the request over its weight.
 //!     When the vruntime is there, to the nearest tick, the next request begins.
-//!  4. The eligible task with the earliest deadline runs; ties in the order in which they
-//!     became eligible. Where nobody is eligible, the smallest vruntime runs.
+//!  4. The eligible task with the earliest deadline runs. Where nobody is eligible, the
+//!     smallest vruntime runs. Both are to one [bucket](crate::buckets): among those whose
+//!     deadlines or vruntimes are less than a bucket's width apart, which is at most half a
+//!     tick, the one that came first may be first. A task may be taken for not eligible until
+//!     one of the same width of vruntime is, and a pick takes notice of [`MOVES`] at most that
+//!     have become eligible; the picks that follow, of the rest. [`ExactEevdfScheduler`] has
+//!     no such width, and ties are in the order in which they became eligible.
 //!  5. A tick preempts the running task if its request is served and somebody is ready.
 //!     Before that neither an earlier deadline nor a waker does (run to parity).
 //!  6. A new task starts without lag.
@@ -44,28 +49,34 @@
 //! - Each runs again after at most [`WAIT_TICKS`] × n ticks, on one queue and on several,
 //!   whatever their loads. Who waits has its deadline [`LAG_TICKS`] + [`SLICE_TICKS`] after
 //!   the virtual time at most, which is there after n times that in ticks. Nobody comes
-//!   before it any more then, and who is before it has as much to come at most.
+//!   before it any more then, and who is before it has as much to come at most. To one
+//!   bucket adds half a tick to each of the two, and half a tick for being eligible late;
+//!   the picks until it is moved, n / `MOVES` of three ticks at most, are less than the
+//!   other half. In exact order it is 12 × n.
 //!   The longest wait in a test, of one that owes most among n − 1 that come back owed
-//!   most, is 7.8 × n.
+//!   most, is 7.6 × n.
 //! - vruntime is 64 bits wide and wraps; only those of tasks that are in one queue are
 //!   compared. Of who is away the lag is kept and nothing else, so it may be away for ever.
 //! - A yield gains nobody anything, and neither does a change of queues.
 //!
-//! **Cost.** Put and pick are O(log n) on average over the requests, with one counter read
-//! each and no division: each request is moved from one tree to another once. A pick
-//! after many have become eligible at once moves all of them. A tick, spawn, wake and
+//! **Cost.** A put and the pick after it have one counter read, three multiplications, no
+//! division, and as many instructions whatever the number of tasks; each request is moved
+//! from one queue to the other once, and a pick moves [`MOVES`] at most. Tasks of nice 10
+//! and above, and all until two ticks have been seen, cost O(log n). A tick, spawn, wake and
 //! leave have a division, under a lock that is held for little more than that. Nothing
-//! allocates on up to 64 queues. Needs `axtask/preempt`.
+//! allocates on up to 64 queues. Needs `axtask/preempt`. What makes it cheap is in
+//! `docs/adr/0020-order-to-a-bucket.md`.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use crate::buckets::Buckets;
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
-use crate::nice::{self, FRACTION_BITS, NICE_0, NORMAL_WEIGHT, weighted};
-use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
-use crate::queue::{Slot, sit_out};
+use crate::nice::{self, FRACTION_BITS, Factor, LONGEST_CHARGE, NORMAL_WEIGHT, Share};
+use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
+use crate::queue::Slot;
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::task::InitialState;
 use crate::units::Counts;
@@ -75,6 +86,8 @@ use crate::virtual_time::{QueueTime, VirtualTime};
 pub type EevdfTask<T> = KeyedTask<T, EevdfState>;
 /// The scheduler by virtual deadlines; `C` is where it reads the time.
 pub type EevdfScheduler<T, C = CpuCounter> = Adapter<Eevdf<T, C>>;
+/// The same with its queues in exact order (rule 4), in O(log n).
+pub type ExactEevdfScheduler<T, C = CpuCounter> = Adapter<Eevdf<T, C, Ordered<T, EevdfState>>>;
 
 /// A request, in ticks of the task's own weight. Two, as CFS's granularity: equal tasks
 /// change places every few ticks and not at each.
@@ -87,13 +100,19 @@ pub const LAG_TICKS: u64 = 2 * SLICE_TICKS;
 
 /// How long a task may wait, in ticks for each task of its queue, where all weights are
 /// equal.
-pub const WAIT_TICKS: u64 = 2 * (LAG_TICKS + SLICE_TICKS);
+pub const WAIT_TICKS: u64 = 2 * (LAG_TICKS + SLICE_TICKS) + 2;
+
+/// How many tasks a pick moves at most from those who wait to those who are eligible. The
+/// picks that follow move the rest.
+pub const MOVES: usize = 64;
+
+const ELIGIBLE: u8 = 1;
+const MOVED: u8 = 2;
 
 /// What EEVDF remembers of a task. Relaxed: see LOCK in [`task`](crate::task).
 pub struct EevdfState {
     account: Account,
-    /// Index of its nice value in [`WEIGHTS`](nice::WEIGHTS).
-    nice: AtomicU8,
+    share: Share,
     /// While it is ready or runs.
     vruntime: AtomicU64,
     /// While it is ready or runs: when its request ends.
@@ -105,7 +124,7 @@ pub struct EevdfState {
 impl InitialState for EevdfState {
     const INITIAL: Self = Self {
         account: Account::INITIAL,
-        nice: AtomicU8::new(NICE_0),
+        share: Share::INITIAL,
         vruntime: AtomicU64::new(0),
         deadline: AtomicU64::new(0),
         lag: AtomicI64::new(0),
@@ -113,11 +132,6 @@ impl InitialState for EevdfState {
 }
 
 impl EevdfState {
-    #[inline]
-    fn nice(&self) -> u8 {
-        self.nice.load(Relaxed)
-    }
-
     #[inline]
     fn vruntime(&self) -> Key {
         Key(self.vruntime.load(Relaxed))
@@ -144,8 +158,14 @@ impl EevdfState {
         self.deadline.store(deadline.0, Relaxed);
     }
 
+    #[inline]
     fn weight(&self) -> u64 {
-        nice::weight(self.nice())
+        self.share.weight()
+    }
+
+    #[inline]
+    fn factor(&self) -> Factor {
+        self.share.factor()
     }
 }
 
@@ -162,66 +182,79 @@ fn state<T>(task: &EevdfTask<T>) -> &EevdfState {
 
 /// How long a task runs for its vruntime to grow so far.
 #[inline]
-fn service(vruntime: u64, nice: u8) -> Counts {
-    let weighted = u128::from(vruntime) * u128::from(nice::weight(nice));
+fn service(vruntime: u64, weight: u64) -> Counts {
+    let weighted = u128::from(vruntime) * u128::from(weight);
     Counts((weighted >> (NORMAL_WEIGHT.trailing_zeros() + FRACTION_BITS)) as u64)
 }
 
 /// See the [module documentation](self).
-pub struct Eevdf<T, C> {
+pub struct Eevdf<T, C, Q = Buckets<T, EevdfState>> {
     /// Those who were not eligible when they came, by vruntime.
-    waiting: Ordered<T, EevdfState>,
+    waiting: Q,
     /// Those who are eligible, by deadline. They stay so: the virtual time does not go
     /// back.
-    eligible: Ordered<T, EevdfState>,
+    eligible: Q,
     /// The task that has just yielded, until the next pick (rule 8).
     yielder: Slot<T, Keyed<EevdfState>>,
     intervals: RunIntervals<T, Keyed<EevdfState>>,
     time: QueueTime,
     /// The virtual time as last moved (rule 1).
     now: Key,
+    /// LOOK: what a pick has to look at before it takes the first of those who wait.
+    /// `ELIGIBLE` is set exactly if somebody stands in `eligible`. While it is, `MOVED` is
+    /// set unless the first of those who wait is not eligible.
+    look: u8,
     tick: TickLength,
+    /// A request, in counts (rule 3).
+    slice: Counts,
     clock: PhantomData<fn() -> C>,
 }
 
-impl<T, C: Clock> Eevdf<T, C> {
+impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     /// What so many ticks add to the vruntime of a task.
-    #[inline]
-    fn ticks(&self, ticks: u64, nice: u8) -> u64 {
-        weighted(self.tick.length().saturating_mul(ticks), nice)
+    fn ticks(&self, ticks: u64, factor: Factor) -> u64 {
+        let counts = self.tick.length().saturating_mul(ticks);
+        factor.times(counts.min(LONGEST_CHARGE))
     }
 
     /// Charges a running or just returned task (rule 2).
     #[inline]
     fn charge(&mut self, state: &EevdfState, run: Counts) {
-        state.set_vruntime(state.vruntime().later(weighted(run, state.nice())));
+        state.set_vruntime(state.vruntime().later(state.factor().times(run)));
         self.time.charged(run);
     }
 
-    /// Begins a request (rule 3).
+    /// Begins a request at this vruntime (rule 3).
     #[inline]
-    fn request(&self, state: &EevdfState) {
-        let request = self.ticks(SLICE_TICKS, state.nice());
-        state.set_deadline(state.vruntime().later(request));
+    fn request(&self, state: &EevdfState, vruntime: Key) {
+        state.set_deadline(vruntime.later(state.factor().times(self.slice)));
     }
 
     /// Begins the next request if this one is served (rule 3).
     fn next_request(&self, state: &EevdfState) -> bool {
-        let half_tick = weighted(self.tick.half(), state.nice());
-        let is_served = state.vruntime().later(half_tick) >= state.deadline();
+        let half_tick = state.factor().times(self.tick.half().min(LONGEST_CHARGE));
+        let vruntime = state.vruntime();
+        let is_served = vruntime.later(half_tick) >= state.deadline();
         if is_served {
-            self.request(state);
+            self.request(state, vruntime);
         }
         is_served
     }
 
-    /// Gives up the rest of a request (rule 8).
+    /// Gives up the rest of a request (rule 8); the vruntime then.
     #[inline]
-    fn give_up(&mut self, state: &EevdfState) {
-        let rest = state.rest();
-        self.time.charged(service(rest, state.nice()));
-        state.set_vruntime(state.vruntime().later(rest));
-        self.request(state);
+    fn give_up(&mut self, state: &EevdfState) -> Key {
+        let (vruntime, deadline) = (state.vruntime(), state.deadline());
+        let rest = deadline.after(vruntime);
+        let vruntime = if rest > 0 {
+            self.time.charged(service(rest as u64, state.weight()));
+            state.set_vruntime(deadline);
+            deadline
+        } else {
+            vruntime
+        };
+        self.request(state, vruntime);
+        vruntime
     }
 
     /// Rule 1; `also` is the vruntime of a task that is on its way out.
@@ -229,11 +262,12 @@ impl<T, C: Clock> Eevdf<T, C> {
         let running = self.intervals.running();
         let running = running.map(|running| state(running).vruntime());
         let not_waiting = running.into_iter().chain(also);
-        let first = not_waiting.chain(self.waiting.first_key()).min();
+        let first = not_waiting.chain(self.waiting.next_key()).min();
         let first = first.filter(|_| self.eligible.is_empty());
         // A task that has just migrated is still `running` here, by another queue's time.
         let first = first.map_or(self.now, |first| first.max(self.now));
         let within = first..=first.later(1 << 62);
+        self.look |= MOVED;
         self.now = self
             .time
             .moves(self.intervals.id(), now, uncharged, within)
@@ -244,8 +278,7 @@ impl<T, C: Clock> Eevdf<T, C> {
     /// task is not charged: this may be another CPU than its own, on which it may be
     /// migrating, and then it stands in another queue (KEY).
     fn catch_up(&mut self, now: Counts, also: Option<Key>) {
-        let running = self.intervals.running();
-        let uncharged = running.map_or(Counts::ZERO, |task| RunIntervals::uncharged(task, now));
+        let uncharged = self.intervals.uncharged(now);
         self.move_time(now, uncharged, also);
     }
 
@@ -253,10 +286,11 @@ impl<T, C: Clock> Eevdf<T, C> {
     fn join(&mut self, task: Arc<EevdfTask<T>>, lag: i64, now: Counts) {
         self.catch_up(now, None);
         let state = state(&task);
-        state.set_vruntime(self.now.later((lag as u64).wrapping_neg()));
-        self.request(state);
+        let vruntime = self.now.later((lag as u64).wrapping_neg());
+        state.set_vruntime(vruntime);
+        self.request(state, vruntime);
         self.time.of(self.intervals.id()).join(state.weight());
-        self.enqueue(task);
+        self.put(task);
     }
 
     /// A task that was ready here or ran is gone: it takes its lag along (rule 7). The
@@ -269,22 +303,22 @@ impl<T, C: Clock> Eevdf<T, C> {
 
     /// What a task may keep of its lag (rule 7).
     fn limited(&self, lag: i64, state: &EevdfState) -> i64 {
-        let owes = self.ticks(LAG_TICKS, state.nice()) as i64;
-        let owed = self.ticks(SLICE_TICKS, state.nice()) as i64;
+        let owes = self.ticks(LAG_TICKS, state.factor()) as i64;
+        let owed = state.factor().times(self.slice) as i64;
         lag.clamp(-owes, owed)
     }
 
     /// A task that was away is ready here.
     #[cold]
+    #[inline(never)]
     fn arrived(&mut self, task: Arc<EevdfTask<T>>, why: Return, now: Counts) {
         let came = self.intervals.arrived(&task, why, now);
         let state = state(&task);
         let mut lag = state.lag.load(Relaxed);
         if came.moved && came.ran {
             // MIGRATION: its old queue will not see it leave
-            let vruntime = state
-                .vruntime()
-                .later(weighted(came.interval, state.nice()));
+            let run = state.factor().times(came.interval);
+            let vruntime = state.vruntime().later(run);
             lag = VirtualTime::find(came.from).map_or(0, |old| {
                 let lag = old.at(now).after(vruntime);
                 old.leave_running(state.weight(), came.interval);
@@ -292,41 +326,96 @@ impl<T, C: Clock> Eevdf<T, C> {
             });
         }
         // In ticks of the queue that it left, which may have been longer.
-        let request = self.ticks(SLICE_TICKS, state.nice()) as i64;
+        let request = state.factor().times(self.slice) as i64;
         self.join(task, lag.min(request), now);
     }
 
+    /// A task is ready. `around`: see [`ByKey::insert`].
     #[inline]
-    fn enqueue(&mut self, task: Arc<EevdfTask<T>>) {
-        let vruntime = state(&task).vruntime();
-        if vruntime <= self.now {
-            self.make_eligible(task);
+    fn enqueue(&mut self, task: Arc<EevdfTask<T>>, vruntime: Key, around: Key) {
+        if vruntime > self.now {
+            self.waiting.insert(task, vruntime, around);
         } else {
-            task.state().set_key(vruntime);
-            self.waiting.insert(task);
+            self.make_eligible(task);
         }
     }
 
-    #[inline]
+    /// Not inlined, nor is the rest of what a yield seldom needs: it would be dearer.
+    #[inline(never)]
     fn make_eligible(&mut self, task: Arc<EevdfTask<T>>) {
-        task.state().set_key(state(&task).deadline());
-        self.eligible.insert(task);
+        self.look |= ELIGIBLE | MOVED;
+        let deadline = state(&task).deadline();
+        self.eligible.insert(task, deadline, self.now);
+    }
+
+    /// A task is ready that has not yielded.
+    #[inline(never)]
+    fn put(&mut self, task: Arc<EevdfTask<T>>) {
+        let vruntime = state(&task).vruntime();
+        if vruntime > self.now {
+            self.waiting.place(task, vruntime, self.now);
+        } else {
+            self.look |= ELIGIBLE | MOVED;
+            let deadline = state(&task).deadline();
+            self.eligible.place(task, deadline, self.now);
+        }
     }
 
     /// Takes the next out (rule 4).
     #[inline]
     fn pop(&mut self) -> Option<Arc<EevdfTask<T>>> {
-        while self
-            .waiting
-            .first_key()
-            .is_some_and(|first| first <= self.now)
-        {
-            let task = self.waiting.pop_first()?;
+        if self.look != 0 {
+            return self.pop_eligible();
+        }
+        self.waiting.pop()
+    }
+
+    /// LOOK: somebody is eligible, or may have become so.
+    #[inline(never)]
+    fn pop_eligible(&mut self) -> Option<Arc<EevdfTask<T>>> {
+        if self.look & MOVED != 0 {
+            self.move_eligible();
+        }
+        let first = self.eligible.pop();
+        if self.eligible.is_empty() {
+            self.look &= !ELIGIBLE;
+        }
+        first.or_else(|| self.waiting.pop())
+    }
+
+    /// Moves those of who wait that have become eligible, or the first of them.
+    fn move_eligible(&mut self) {
+        for _ in 0..MOVES {
+            let next = self.waiting.next_key();
+            if next.is_none_or(|next| next > self.now) {
+                self.look &= !MOVED;
+                return;
+            }
+            let task = self.waiting.pop().expect("it was next");
             self.make_eligible(task);
         }
-        self.eligible
-            .pop_first()
-            .or_else(|| self.waiting.pop_first())
+    }
+
+    /// Nobody is ready but, maybe, who has just yielded.
+    #[inline(never)]
+    fn alone(&mut self) -> Option<Arc<EevdfTask<T>>> {
+        let yielder = self.yielder.take();
+        match &yielder {
+            Some(yielder) => _ = self.next_request(state(yielder)),
+            None => {
+                self.tick.idle();
+                self.intervals.idle();
+            }
+        }
+        yielder
+    }
+
+    /// The tick's length may be another.
+    fn fit(&mut self) {
+        let tick = self.tick.length();
+        self.slice = tick.saturating_mul(SLICE_TICKS).min(LONGEST_CHARGE);
+        self.waiting.fit(tick);
+        self.eligible.fit(tick);
     }
 
     /// Takes a ready task out.
@@ -334,10 +423,13 @@ impl<T, C: Clock> Eevdf<T, C> {
         if self.yielder.holds(task) {
             return self.yielder.take();
         }
-        if !task.state().is_queued() {
+        if !task.is_queued() {
             return None;
         }
         let eligible = self.eligible.remove(task);
+        if self.eligible.is_empty() {
+            self.look &= !ELIGIBLE;
+        }
         eligible.or_else(|| self.waiting.remove(task))
     }
 
@@ -347,7 +439,7 @@ impl<T, C: Clock> Eevdf<T, C> {
 }
 
 #[cfg(test)]
-impl<T, C: Clock> Eevdf<T, C> {
+impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     /// The virtual time has the weights of who is ready or runs here, and of nobody else.
     /// Who is eligible stands in that tree by its deadline.
     fn assert_valid(&mut self) {
@@ -355,7 +447,11 @@ impl<T, C: Clock> Eevdf<T, C> {
         let running = self.intervals.running().into_iter();
         let running = running.filter(|task| RunIntervals::home(task) == id); // MIGRATION
         let running: u64 = running.map(|task| state(task).weight()).sum();
-        let ready = self.eligible.iter().chain(self.waiting.iter());
+        let ready = self
+            .eligible
+            .tasks()
+            .into_iter()
+            .chain(self.waiting.tasks());
         let ready: u64 = ready.map(|task| state(task).weight()).sum();
         let yielder = self.yielder.take().into_iter();
         let yielder: u64 = yielder
@@ -366,30 +462,37 @@ impl<T, C: Clock> Eevdf<T, C> {
             })
             .sum();
         assert_eq!(self.time.of(id).weight(), ready + running + yielder);
-        for task in self.eligible.iter() {
+        let is_eligible = self.look & ELIGIBLE != 0;
+        assert_eq!(is_eligible, !self.eligible.is_empty(), "LOOK");
+        let next = self.waiting.next_key();
+        let none_waits = next.is_none_or(|next| next > self.now);
+        assert!(!is_eligible || none_waits || self.look & MOVED != 0, "LOOK");
+        for task in self.eligible.tasks() {
             let state = state(task);
-            assert_eq!(task.state().key(), state.deadline());
+            assert_eq!(task.key(), state.deadline());
             assert!(state.vruntime() <= self.now, "rule 2: not eligible");
         }
-        for task in self.waiting.iter() {
-            assert_eq!(task.state().key(), state(task).vruntime());
+        for task in self.waiting.tasks() {
+            assert_eq!(task.key(), state(task).vruntime());
         }
     }
 }
 
-impl<T, C: Clock> Policy for Eevdf<T, C> {
+impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     type Inner = T;
     type State = Keyed<EevdfState>;
     const NAME: &'static str = "EEVDF";
     const TRACKS: Tracks = Tracks::Departures;
     const NEW: Self = Self {
-        waiting: Ordered::new(),
-        eligible: Ordered::new(),
+        waiting: Q::NEW,
+        eligible: Q::NEW,
         yielder: Slot::EMPTY,
         intervals: RunIntervals::new(),
         time: QueueTime::NEW,
         now: Key(0),
+        look: 0,
         tick: TickLength::new(),
+        slice: Counts::ZERO,
         clock: PhantomData,
     };
 
@@ -405,21 +508,17 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
             return self.arrived(task, why, now);
         }
         let interval = self.intervals.gives_way(&task, now);
-        let state = state(&task);
-        self.charge(state, interval);
+        self.charge(state(&task), interval);
         if why == Return::Yielded {
-            if self.is_anybody_ready() {
-                self.give_up(state);
-            } else {
-                self.next_request(state);
-            }
             self.yielder.put(task);
         } else {
-            self.next_request(state);
-            self.enqueue(task);
+            self.next_request(state(&task));
+            self.put(task);
         }
+        self.intervals.let_go();
     }
 
+    #[inline(never)]
     fn left(&mut self) {
         let now = C::now();
         let Some((task, interval)) = self.intervals.left(now) else {
@@ -433,11 +532,14 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<EevdfTask<T>>> {
-        let (first, yielder) = (self.pop(), self.yielder.take());
-        let Some(next) = sit_out(first, yielder, |yielder| self.enqueue(yielder)) else {
-            self.tick.idle();
-            self.intervals.idle();
-            return None;
+        let next = if let Some(first) = self.pop() {
+            if let Some(yielder) = self.yielder.take() {
+                let vruntime = self.give_up(state(&yielder));
+                self.enqueue(yielder, vruntime, state(&first).vruntime());
+            }
+            first
+        } else {
+            self.alone()?
         };
         self.intervals.begin(&next, self.intervals.now::<C>());
         Some(next)
@@ -446,6 +548,7 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
     fn ticked(&mut self, running: &Arc<EevdfTask<T>>) -> Tick {
         let now = C::now();
         self.tick.tick(now);
+        self.fit();
         let Some(interval) = RunIntervals::take_uncharged(running, now) else {
             // `main` before its first pick has no account: whoever is ready is next.
             return Tick::reschedule_if(self.is_anybody_ready());
@@ -458,6 +561,7 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
 
     fn remove(&mut self, task: &Arc<EevdfTask<T>>) -> Option<Arc<EevdfTask<T>>> {
         let removed = self.take(task)?;
+        self.intervals.removed(&removed);
         let state = state(&removed);
         self.catch_up(C::now(), Some(state.vruntime()));
         self.leave(state);
@@ -472,14 +576,19 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
         let now = C::now();
         let state = state(task);
         let ready = self.take(task);
-        let interval = RunIntervals::take_uncharged(task, now);
+        let is_ready = ready.is_some() || task.is_queued(); // here, or elsewhere
+        let interval = match is_ready {
+            true => None,
+            false => RunIntervals::take_uncharged(task, now),
+        };
         if let Some(interval) = interval {
             self.charge(state, interval); // rule 10
         }
         self.catch_up(now, ready.as_ref().map(|_| state.vruntime()));
-        let (old, new) = (state.weight(), nice::weight(index));
+        let old = state.weight();
+        state.share.set(index);
+        let new = state.weight();
         let reweighed = |time: i64| (i128::from(time) * i128::from(old) / i128::from(new)) as i64;
-        state.nice.store(index, Relaxed);
         let is_here = interval.is_some() || ready.is_some();
         if is_here {
             let lag = reweighed(self.now.after(state.vruntime()));
@@ -489,13 +598,13 @@ impl<T, C: Clock> Policy for Eevdf<T, C> {
         } else {
             state.lag.store(reweighed(state.lag.load(Relaxed)), Relaxed);
         }
-        if (is_here || task.state().is_queued())
+        if (is_here || task.is_queued())
             && let Some(time) = VirtualTime::find(RunIntervals::home(task))
         {
             time.reweigh(old, new);
         }
         if let Some(ready) = ready {
-            self.enqueue(ready);
+            self.put(ready);
         }
         true
     }

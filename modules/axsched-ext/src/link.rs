@@ -14,6 +14,11 @@ impl<N> Link<N> {
         Self(AtomicPtr::new(Self::APART))
     }
 
+    /// Whether the task is in no queue.
+    pub(crate) fn is_apart(&self) -> bool {
+        ptr::eq(self.get(), Self::APART)
+    }
+
     #[inline]
     pub(crate) fn get(&self) -> *mut N {
         self.0.load(Relaxed)

@@ -206,7 +206,9 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         let now = C::now();
         let state = task.state();
         let interval = if self.intervals.ran_here(&task, why) {
-            self.intervals.gives_way(&task, now)
+            let interval = self.intervals.gives_way(&task, now);
+            self.intervals.let_go();
+            interval
         } else {
             let came = self.intervals.arrived(&task, why, now);
             if came.moved {
@@ -265,6 +267,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     fn remove(&mut self, task: &Arc<MlfqTask<T>>) -> Option<Arc<MlfqTask<T>>> {
         let aside = self.yielder.take_if(|yielder| Arc::ptr_eq(yielder, task));
         if aside.is_some() {
+            self.intervals.removed(task);
             return aside;
         }
         for (level, queue) in self.levels.iter_mut().enumerate() {
@@ -272,6 +275,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
                 if queue.is_empty() {
                     self.occupied &= !(1 << level);
                 }
+                self.intervals.removed(&task);
                 return Some(task);
             }
         }

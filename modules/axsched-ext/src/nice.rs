@@ -3,6 +3,9 @@
 //! For the policies that share the CPU by weight. A task's *vruntime* is its time on
 //! the CPU, times 1024 over its weight, so that tasks of nice 0 read it as time.
 
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::task::InitialState;
 use crate::units::Counts;
 
 /// The weights of the nice values from −20 to 19, as in Linux's
@@ -41,18 +44,60 @@ const FACTORS: [u64; 40] = {
     factors
 };
 
-/// What a run adds to the vruntime of a task whose nice value has this index in
-/// [`WEIGHTS`].
-#[inline]
-pub(crate) fn weighted(run: Counts, index: u8) -> u64 {
-    let run = u128::from(run.0.min(LONGEST_CHARGE.0));
-    ((run * u128::from(FACTORS[index as usize])) >> 32) as u64
+/// What a count of a run adds to a task's vruntime, over 2^32. A task keeps it, so that a
+/// charge looks nothing up.
+#[derive(Clone, Copy)]
+pub(crate) struct Factor(pub u64);
+
+impl Factor {
+    /// Of nice 0.
+    pub(crate) const NICE_0: Self = Self::of(NICE_0);
+
+    /// Of the nice value with this index in [`WEIGHTS`].
+    pub(crate) const fn of(index: u8) -> Self {
+        Self(FACTORS[index as usize])
+    }
+
+    /// What a run interval adds: no longer than [`LONGEST_CHARGE`], as `RunIntervals` has
+    /// them.
+    #[inline]
+    pub(crate) const fn times(self, run: Counts) -> u64 {
+        debug_assert!(run.0 <= LONGEST_CHARGE.0);
+        ((run.0 as u128 * self.0 as u128) >> 32) as u64
+    }
 }
 
-/// The weight of the nice value with this index in [`WEIGHTS`].
-#[inline]
-pub(crate) fn weight(index: u8) -> u64 {
-    u64::from(WEIGHTS[index as usize])
+/// What a task keeps of its nice value. Relaxed: see LOCK in [`task`](crate::task).
+pub(crate) struct Share {
+    weight: AtomicU32,
+    factor: AtomicU64,
+}
+
+impl InitialState for Share {
+    const INITIAL: Self = Self {
+        weight: AtomicU32::new(WEIGHTS[NICE_0 as usize]),
+        factor: AtomicU64::new(Factor::of(NICE_0).0),
+    };
+}
+
+impl Share {
+    /// The weight.
+    #[inline]
+    pub(crate) fn weight(&self) -> u64 {
+        u64::from(self.weight.load(Relaxed))
+    }
+
+    /// What a run adds to its vruntime.
+    #[inline]
+    pub(crate) fn factor(&self) -> Factor {
+        Factor(self.factor.load(Relaxed))
+    }
+
+    /// From now on the nice value is the one with this index in [`WEIGHTS`].
+    pub(crate) fn set(&self, index: u8) {
+        self.weight.store(WEIGHTS[index as usize], Relaxed);
+        self.factor.store(Factor::of(index).0, Relaxed);
+    }
 }
 
 /// The index of a nice value in [`WEIGHTS`]; `None` if it is none.
@@ -68,6 +113,10 @@ mod tests {
     /// A count, as vruntime.
     const ONE: u64 = 1 << FRACTION_BITS;
 
+    fn weighted(run: Counts, index: u8) -> u64 {
+        Factor::of(index).times(run)
+    }
+
     #[test]
     fn a_run_counts_by_the_weight_of_nice_0_over_its_own() {
         assert_eq!(weighted(Counts(12345), NICE_0), 12345 * ONE);
@@ -77,12 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn a_year_without_a_tick_does_not_overflow() {
-        let year_at_4_ghz = Counts(4_000_000_000 * 86_400 * 366);
-        assert!(year_at_4_ghz > LONGEST_CHARGE);
+    fn the_longest_charge_does_not_overflow() {
         for index in 0..40 {
-            let charge = weighted(year_at_4_ghz, index);
-            let exact = LONGEST_CHARGE.0 as f64 * 1024.0 * ONE as f64 / weight(index) as f64;
+            let charge = weighted(LONGEST_CHARGE, index);
+            let weight = f64::from(WEIGHTS[index as usize]);
+            let exact = LONGEST_CHARGE.0 as f64 * 1024.0 * ONE as f64 / weight;
             assert!((charge as f64 / exact - 1.0).abs() < 1e-6, "index {index}");
             assert!(
                 charge < 1 << 62,

@@ -1,16 +1,20 @@
-//! A ready queue in order of a key, for policies that compare tasks.
+//! Ready queues in order of a key, for policies that compare tasks: what they have in
+//! common, [`ByKey`], and the exact one, [`Ordered`].
 //!
-//! A red-black tree linked through the tasks (`intrusive-collections`): insert
+//! That is a red-black tree linked through the tasks (`intrusive-collections`): insert
 //! and pop cost O(log n) and never allocate. Tasks with equal keys leave in the
 //! order in which they came.
 
 use alloc::sync::Arc;
+#[cfg(test)]
+use alloc::vec::Vec;
 use core::cmp::Ordering as Order;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use intrusive_collections::{KeyAdapter, RBTree, RBTreeAtomicLink, intrusive_adapter};
 
 use crate::task::{InitialState, Task};
+use crate::units::Counts;
 
 /// A point on an endless line of time, virtual or real: compared by the sign of
 /// the difference, so that it may wrap. Right as long as all keys in one queue
@@ -46,7 +50,7 @@ impl Key {
     }
 }
 
-/// A policy's state `D` of a task that can stand in an `Ordered` queue.
+/// A policy's state `D` of a task that can stand in a [`ByKey`] queue.
 /// Relaxed: see LOCK in [`task`](crate::task).
 pub struct Keyed<D> {
     link: RBTreeAtomicLink,
@@ -55,24 +59,6 @@ pub struct Keyed<D> {
 }
 
 impl<D> Keyed<D> {
-    /// The key, as last set.
-    #[inline]
-    pub(crate) fn key(&self) -> Key {
-        Key(self.key.load(Relaxed))
-    }
-
-    /// Sets the key. KEY: never while the task stands in a queue.
-    #[inline]
-    pub(crate) fn set_key(&self, key: Key) {
-        debug_assert!(!self.link.is_linked(), "KEY: the task stands in a queue");
-        self.key.store(key.0, Relaxed);
-    }
-
-    /// Whether the task stands in a queue.
-    pub(crate) fn is_queued(&self) -> bool {
-        self.link.is_linked()
-    }
-
     /// What the policy keeps of the task beside its key.
     #[inline]
     pub(crate) const fn data(&self) -> &D {
@@ -88,8 +74,78 @@ impl<D: InitialState> InitialState for Keyed<D> {
     };
 }
 
-/// A task that can stand in an `Ordered` queue.
+/// A task that can stand in a [`ByKey`] queue.
 pub type KeyedTask<T, D> = Task<T, Keyed<D>>;
+
+impl<T, D> KeyedTask<T, D> {
+    /// The key, as last set.
+    #[inline]
+    pub(crate) fn key(&self) -> Key {
+        Key(self.state.key.load(Relaxed))
+    }
+
+    /// Sets the key. KEY: never while the task stands in a queue.
+    #[inline]
+    pub(crate) fn set_key(&self, key: Key) {
+        debug_assert!(!self.is_queued(), "KEY: the task stands in a queue");
+        self.state.key.store(key.0, Relaxed);
+    }
+
+    /// Whether the task stands in a queue.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.state.link.is_linked() || !self.link.is_apart()
+    }
+}
+
+/// A ready queue by key. One may let tasks out of order that are close together: those
+/// between two neighbouring *floors*. It says what the floors are.
+pub trait ByKey<T, D> {
+    /// No task.
+    const NEW: Self;
+
+    /// The timer tick is so long, and by that are floors chosen.
+    fn fit(&mut self, tick: Counts);
+
+    /// The last floor that is not after `key`.
+    fn floor(&self, key: Key) -> Key;
+
+    /// Whether nobody is there.
+    fn is_empty(&self) -> bool;
+
+    /// Puts a task in, by this key. `around` is where keys are for the most part; it never
+    /// goes back.
+    ///
+    /// # Panics
+    /// If it stands in a queue already.
+    fn insert(&mut self, task: Arc<KeyedTask<T, D>>, key: Key, around: Key);
+
+    /// The same for a task that does not yield, where a few instructions do not matter: it
+    /// comes nearer to the exact order.
+    #[inline]
+    fn place(&mut self, task: Arc<KeyedTask<T, D>>, key: Key, around: Key)
+    where
+        Self: Sized,
+    {
+        self.insert(task, key, around);
+    }
+
+    /// No key is before this, and the first is before the next floor.
+    fn first_key(&self) -> Option<Key>;
+
+    /// The key of the task that [`pop`](Self::pop) takes.
+    fn next_key(&self) -> Option<Key>;
+
+    /// Takes a task out whose key has the same floor as the first, or is the first.
+    fn pop(&mut self) -> Option<Arc<KeyedTask<T, D>>>;
+
+    /// Takes `task` out if it is there. Linear: `axtask` never removes a task,
+    /// and a search is sound for a task that stands in another queue.
+    fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>>;
+
+    /// All that are there, in any order.
+    #[cfg(test)]
+    fn tasks(&self) -> Vec<&KeyedTask<T, D>>;
+}
 
 intrusive_adapter!(Links<T, D> = Arc<KeyedTask<T, D>>: KeyedTask<T, D> { state.link => RBTreeAtomicLink });
 
@@ -97,77 +153,80 @@ impl<'a, T, D> KeyAdapter<'a> for Links<T, D> {
     type Key = Key;
     #[inline]
     fn get_key(&self, task: &'a KeyedTask<T, D>) -> Key {
-        task.state().key()
+        task.key()
     }
 }
 
-/// A queue of tasks in the order of their keys.
-pub(crate) struct Ordered<T, D> {
+/// A queue of tasks in the exact order of their keys: each is a floor of its own.
+pub struct Ordered<T, D> {
     tree: RBTree<Links<T, D>>,
     /// FIRST: the smallest key in the tree. Policies ask for it several times a
     /// pick, and each time it would be a walk down the tree.
     first: Option<Key>,
 }
 
-impl<T, D> Ordered<T, D> {
-    pub(crate) const fn new() -> Self {
-        Self {
-            tree: RBTree::new(Links::NEW),
-            first: None,
-        }
+impl<T, D> ByKey<T, D> for Ordered<T, D> {
+    const NEW: Self = Self {
+        tree: RBTree::new(Links::NEW),
+        first: None,
+    };
+
+    #[inline]
+    fn fit(&mut self, _: Counts) {}
+
+    #[inline]
+    fn floor(&self, key: Key) -> Key {
+        key
     }
 
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    /// Puts a task in, by its key.
-    ///
-    /// # Panics
-    /// If it stands in a queue already.
     #[inline]
-    pub(crate) fn insert(&mut self, task: Arc<KeyedTask<T, D>>) {
-        let key = task.state().key();
+    fn insert(&mut self, task: Arc<KeyedTask<T, D>>, key: Key, _: Key) {
+        task.set_key(key);
         if self.first.is_none_or(|first| key < first) {
             self.first = Some(key);
         }
         self.tree.insert(task);
     }
 
-    /// The smallest key.
     #[inline]
-    pub(crate) const fn first_key(&self) -> Option<Key> {
+    fn first_key(&self) -> Option<Key> {
         self.first
     }
 
-    #[cfg(test)]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &KeyedTask<T, D>> {
-        self.tree.iter()
+    #[inline]
+    fn next_key(&self) -> Option<Key> {
+        self.first
     }
 
-    /// Takes the task with the smallest key.
     #[inline]
-    pub(crate) fn pop_first(&mut self) -> Option<Arc<KeyedTask<T, D>>> {
+    fn pop(&mut self) -> Option<Arc<KeyedTask<T, D>>> {
         let mut cursor = self.tree.front_mut();
         let task = cursor.remove();
-        self.first = cursor.get().map(|task| task.state().key());
+        self.first = cursor.get().map(KeyedTask::key);
         task
     }
 
-    /// Takes `task` out if it is there. Linear: `axtask` never removes a task,
-    /// and a search is sound for a task that stands in another queue.
-    pub(crate) fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>> {
+    fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>> {
         let mut cursor = self.tree.front_mut();
         while let Some(entry) = cursor.get() {
             if core::ptr::eq(entry, Arc::as_ptr(task)) {
                 let task = cursor.remove();
-                self.first = self.tree.front().get().map(|task| task.state().key());
+                self.first = self.tree.front().get().map(KeyedTask::key);
                 return task;
             }
             cursor.move_next();
         }
         None
+    }
+
+    #[cfg(test)]
+    fn tasks(&self) -> Vec<&KeyedTask<T, D>> {
+        self.tree.iter().collect()
     }
 }
 
@@ -178,7 +237,7 @@ mod tests {
 
     fn task(id: usize, key: u64) -> Arc<KeyedTask<usize, ()>> {
         let task = Arc::new(KeyedTask::new(id));
-        task.state().set_key(Key(key));
+        task.set_key(Key(key));
         task
     }
 
@@ -186,20 +245,20 @@ mod tests {
         /// Beside a vector that is sorted stably; keys around a wrap of the line.
         #[test]
         fn an_ordered_queue_is_a_stably_sorted_list(ops in prop::collection::vec((0..3u8, 0..20u64), 0..200)) {
-            let (mut queue, mut model) = (Ordered::new(), Vec::<(usize, u64)>::new());
+            let (mut queue, mut model) = (Ordered::NEW, Vec::<(usize, u64)>::new());
             let mut handles = Vec::new();
             for (id, (op, key)) in ops.into_iter().enumerate() {
                 match op {
                     0 | 1 => {
                         let new = task(id, key.wrapping_sub(10));
                         handles.push(new.clone());
-                        queue.insert(new);
+                        queue.insert(new.clone(), new.key(), Key(0));
                         let at = model.partition_point(|&(_, k)| k <= key);
                         model.insert(at, (id, key));
                     }
                     _ if key < 10 => {
                         let expected = (!model.is_empty()).then(|| model.remove(0).0);
-                        prop_assert_eq!(queue.pop_first().map(|t| *t.inner()), expected);
+                        prop_assert_eq!(queue.pop().map(|t| *t.inner()), expected);
                     }
                     _ => if let Some(handle) = handles.get(id / 2) {
                         let at = model.iter().position(|&(i, _)| i == *handle.inner());

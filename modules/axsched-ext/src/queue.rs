@@ -13,6 +13,8 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+#[cfg(test)]
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ptr;
 
@@ -150,6 +152,15 @@ impl<T, S> Queue<T, S> {
         (!self.head.is_null()).then(|| unsafe { &*self.head })
     }
 
+    /// Takes the first task of a queue that is known to have one.
+    ///
+    /// # Panics
+    /// If it has none.
+    #[inline]
+    pub(crate) fn pop_known(&mut self) -> Arc<Task<T, S>> {
+        self.pop_front().expect("the queue has a task")
+    }
+
     /// Takes the first task.
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<Arc<Task<T, S>>> {
@@ -212,6 +223,16 @@ impl<T, S> Queue<T, S> {
             at = next;
         }
         None
+    }
+
+    /// First to last.
+    #[cfg(test)]
+    pub(crate) fn tasks(&self) -> Vec<&Task<T, S>> {
+        let at = |at: *mut Task<T, S>| unsafe {
+            // SAFETY: by CHAIN a task of this queue, hence alive, or null.
+            at.as_ref()
+        };
+        core::iter::successors(at(self.head), |task| at(task.link.get())).collect()
     }
 
     /// CHAIN; how many tasks there are.
@@ -316,7 +337,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::VecDeque;
-    use std::vec::Vec;
 
     type Entry = Arc<Task<usize, ()>>;
 

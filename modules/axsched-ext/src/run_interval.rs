@@ -22,6 +22,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::Clock;
 use crate::event::Return;
+use crate::nice::LONGEST_CHARGE;
 use crate::queue::Slot;
 use crate::task::{InitialState, Task};
 use crate::units::Counts;
@@ -30,15 +31,17 @@ use crate::units::Counts;
 pub struct Account {
     /// The queue that the task is or was last on; 0 before the first.
     home: AtomicU32,
+    /// HERE: whether it is ready or runs there, and has not left.
+    here: AtomicBool,
+    /// While it runs: from when its interval has not been accounted for.
     since: AtomicU64,
-    running: AtomicBool,
 }
 
 impl InitialState for Account {
     const INITIAL: Self = Self {
         home: AtomicU32::new(0),
+        here: AtomicBool::new(false),
         since: AtomicU64::new(0),
-        running: AtomicBool::new(false),
     };
 }
 
@@ -59,7 +62,7 @@ impl QueueId {
 /// What a queue learns of a task that was away.
 pub(crate) struct Returned {
     /// The length of the interval that ended with the return or before; zero if
-    /// none is unaccounted for.
+    /// none is unaccounted for. No interval counts for more than [`LONGEST_CHARGE`].
     pub interval: Counts,
     /// Whether that interval ended with the return: the task ran until now.
     pub ran: bool,
@@ -115,7 +118,9 @@ impl<T, S: Accounted> RunIntervals<T, S> {
 
     /// A new task belongs here.
     pub(crate) fn adopt(&mut self, task: &Task<T, S>) {
-        task.state().account().home.store(self.id().0, Relaxed);
+        let account = task.state().account();
+        account.home.store(self.id().0, Relaxed);
+        account.here.store(true, Relaxed);
     }
 
     /// When the next interval begins (STAMP).
@@ -132,7 +137,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     pub(crate) fn begin(&mut self, task: &Arc<Task<T, S>>, now: Counts) {
         let account = task.state().account();
         account.since.store(now.0, Relaxed);
-        account.running.store(true, Relaxed);
+        debug_assert!(account.here.load(Relaxed), "HERE: it was ready");
         self.running.put(task.clone());
     }
 
@@ -150,15 +155,20 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     }
 
     /// The running task gives way, having [run here](Self::ran_here): the part of its
-    /// interval that has not been accounted for.
+    /// interval that has not been accounted for. [`let_go`](Self::let_go) follows.
     #[inline]
     pub(crate) fn gives_way(&mut self, task: &Task<T, S>, now: Counts) -> Counts {
-        self.running.take();
         self.stamp = now;
         let account = task.state().account();
-        debug_assert!(account.running.load(Relaxed), "who runs has an interval");
-        account.running.store(false, Relaxed);
-        now - Counts(account.since.load(Relaxed))
+        debug_assert!(account.here.load(Relaxed), "HERE: it runs");
+        interval(account.since.load(Relaxed), now)
+    }
+
+    /// Lets go of the handle of a task that gave way. The last thing in a put: the compiler
+    /// need not save what it holds over a call that never happens.
+    #[inline(always)]
+    pub(crate) fn let_go(&mut self) {
+        self.running.take();
     }
 
     /// `task` was away and is ready here: ends its interval, if it has one open.
@@ -168,15 +178,21 @@ impl<T, S: Accounted> RunIntervals<T, S> {
             self.stamp = now;
         }
         let account = task.state().account();
-        let id = self.id();
         let from = Self::home(task);
-        account.home.store(id.0, Relaxed);
+        // HERE: it is not ready, so it runs, or did until now.
+        let ran = account.here.load(Relaxed);
+        let since = account.since.load(Relaxed);
+        self.adopt(task);
         Returned {
-            ran: account.running.load(Relaxed),
-            interval: end(account, now),
-            moved: from != id,
+            ran,
+            interval: if ran {
+                interval(since, now)
+            } else {
+                Counts::ZERO
+            },
+            moved: from != self.id,
             from,
-            age: now - Counts(account.since.load(Relaxed)),
+            age: now - Counts(since),
         }
     }
 
@@ -188,46 +204,57 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         if Self::home(&task) != self.id {
             return None; // MIGRATION
         }
-        let interval = end(account, now);
+        account.here.store(false, Relaxed);
+        let interval = interval(account.since.load(Relaxed), now);
         Some((task, interval))
     }
 
-    /// The part of a task's interval that has not been accounted for, which it is not now
-    /// either. Zero if the task does not run.
-    pub(crate) fn uncharged(task: &Task<T, S>, now: Counts) -> Counts {
-        let account = task.state().account();
-        if !account.running.load(Relaxed) {
-            return Counts::ZERO;
-        }
-        now - Counts(account.since.load(Relaxed))
+    /// A ready task is taken out.
+    pub(crate) fn removed(&mut self, task: &Task<T, S>) {
+        task.state().account().here.store(false, Relaxed);
     }
 
-    /// The part of a running task's interval that has not been accounted for, which
-    /// it is now. `None` if the task does not run, and for `main` before its first
+    /// The part of the running task's interval that has not been accounted for, which it is
+    /// not now either. Zero if nobody runs, or who ran has migrated.
+    pub(crate) fn uncharged(&self, now: Counts) -> Counts {
+        let here = self
+            .running
+            .get()
+            .filter(|task| Self::home(task) == self.id);
+        here.map_or(Counts::ZERO, |task| {
+            interval(task.state().account().since.load(Relaxed), now)
+        })
+    }
+
+    /// The part of the interval of a task that is not ready that has not been accounted for,
+    /// which it is now. `None` if the task does not run, and for `main` before its first
     /// pick, whose interval nobody saw begin.
     #[inline]
     pub(crate) fn take_uncharged(task: &Task<T, S>, now: Counts) -> Option<Counts> {
         let account = task.state().account();
-        if !account.running.load(Relaxed) {
+        if !account.here.load(Relaxed) {
             return None;
         }
-        Some(now - Counts(replace(&account.since, now.0)))
+        let since = account.since.load(Relaxed);
+        account.since.store(now.0, Relaxed);
+        Some(interval(since, now))
     }
 }
 
+/// From `since` to `now`, as [`Counts`] are subtracted, and [`LONGEST_CHARGE`] at most. One
+/// comparison for both, where it is neither.
 #[inline]
-fn replace(field: &AtomicU64, new: u64) -> u64 {
-    let old = field.load(Relaxed);
-    field.store(new, Relaxed);
-    old
+fn interval(since: u64, now: Counts) -> Counts {
+    let interval = Counts(now.0.wrapping_sub(since));
+    if interval.0 >> LONGEST_CHARGE.0.ilog2() == 0 {
+        return interval;
+    }
+    out_of_range(now - Counts(since))
 }
 
-fn end(account: &Account, now: Counts) -> Counts {
-    if !account.running.load(Relaxed) {
-        return Counts::ZERO;
-    }
-    account.running.store(false, Relaxed);
-    now - Counts(account.since.load(Relaxed))
+#[cold]
+fn out_of_range(interval: Counts) -> Counts {
+    interval.min(LONGEST_CHARGE)
 }
 
 /// The length of a timer tick, in counts, learned from the ticks themselves: the
@@ -309,7 +336,8 @@ mod tests {
     fn an_interval_begins_where_the_last_one_ended() {
         let mut intervals = RunIntervals::new();
         let [a, b] = ["a", "b"].map(|name| Arc::new(Task::<_, Account>::new(name)));
-        [&a, &b].map(|task| intervals.adopt(task));
+        intervals.adopt(&a);
+        intervals.adopt(&b);
         let mut had = Counts::ZERO;
         let pick = |intervals: &mut RunIntervals<_, _>, task| {
             VirtualClock::advance(3); // between a put and its pick
@@ -320,10 +348,12 @@ mod tests {
         pick(&mut intervals, &a);
         assert!(intervals.ran_here(&a, Return::Yielded));
         had += intervals.gives_way(&a, VirtualClock::now());
+        intervals.let_go();
         pick(&mut intervals, &b);
         had += intervals.left(VirtualClock::now()).unwrap().1;
         pick(&mut intervals, &a);
         had += intervals.gives_way(&a, VirtualClock::now());
+        intervals.let_go();
         assert_eq!(had, VirtualClock::now() - Counts(103), "all but the start");
         intervals.idle();
         VirtualClock::advance(1000);
@@ -331,6 +361,25 @@ mod tests {
         pick(&mut intervals, &b);
         let (_, interval) = intervals.left(VirtualClock::now()).unwrap();
         assert_eq!(interval, Counts(10), "idle time is nobody's");
+    }
+
+    #[test]
+    fn a_year_without_a_tick_counts_as_the_longest_charge() {
+        let year_at_4_ghz = 4_000_000_000 * 86_400 * 366;
+        for (since, now, counts) in [
+            (5, 5 + LONGEST_CHARGE.0 - 1, LONGEST_CHARGE.0 - 1),
+            (5, 5 + LONGEST_CHARGE.0, LONGEST_CHARGE.0),
+            (5, 6 + LONGEST_CHARGE.0, LONGEST_CHARGE.0),
+            (5, year_at_4_ghz, LONGEST_CHARGE.0),
+            (u64::MAX, 1, 2),
+            (5, 3, 0), // another CPU's counter is behind
+        ] {
+            assert_eq!(
+                interval(since, Counts(now)),
+                Counts(counts),
+                "{since} {now}"
+            );
+        }
     }
 
     fn learn(ticks: impl IntoIterator<Item = u64>) -> u64 {

@@ -46,7 +46,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
-use crate::ordered::{Key, Keyed, KeyedTask, Ordered};
+use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use crate::run_interval::{Account, Accounted, RunIntervals};
 use crate::task::InitialState;
 use crate::units::Counts;
@@ -114,19 +114,18 @@ fn patience(length: u64) -> u64 {
 /// A burst is ready from `now` on (rule 3).
 #[inline]
 fn set_due<T>(task: &SjfTask<T>, now: Counts) {
-    let state = task.state();
-    let expected = state.data().expected.load(Relaxed);
-    state.set_key(Key(now.0).later(patience(expected)));
+    let expected = task.state().data().expected.load(Relaxed);
+    task.set_key(Key(now.0).later(patience(expected)));
 }
 
 /// Charges a task that is within a burst and stands in no queue (rule 4).
 fn charge<T>(task: &SjfTask<T>, time: Counts) {
-    let (state, data) = (task.state(), task.state().data());
+    let data = task.state().data();
     let expected = data.expected.load(Relaxed);
     let before = data.used.load(Relaxed).max(expected);
     data.ran(time);
     let after = data.used.load(Relaxed).max(expected);
-    state.set_key(state.key().later(patience(after - before)));
+    task.set_key(task.key().later(patience(after - before)));
 }
 
 /// See the [module documentation](self).
@@ -145,14 +144,15 @@ impl<T, C: Clock> Sjf<T, C> {
     #[inline]
     fn begin(&mut self, task: Arc<SjfTask<T>>, now: Counts) {
         set_due(&task, now);
-        self.ready.insert(task);
+        let key = task.key();
+        self.ready.insert(task, key, Key(0));
     }
 
     /// A burst goes on waiting (rule 4).
     fn go_on(&mut self, task: Arc<SjfTask<T>>, now: Counts) {
-        let state = task.state();
-        state.set_key(state.key().max(Key(now.0)));
-        self.ready.insert(task);
+        task.set_key(task.key().max(Key(now.0)));
+        let key = task.key();
+        self.ready.insert(task, key, Key(0));
     }
 }
 
@@ -162,7 +162,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     const NAME: &'static str = "SJF";
     const TRACKS: Tracks = Tracks::Departures;
     const NEW: Self = Self {
-        ready: Ordered::new(),
+        ready: Ordered::NEW,
         yielder: None,
         intervals: RunIntervals::new(),
         ticked: false,
@@ -178,7 +178,9 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
         let now = C::now();
         let interval = if self.intervals.ran_here(&task, why) {
-            self.intervals.gives_way(&task, now)
+            let interval = self.intervals.gives_way(&task, now);
+            self.intervals.let_go();
+            interval
         } else {
             self.intervals.arrived(&task, why, now).interval
         };
@@ -213,7 +215,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<SjfTask<T>>> {
         let now = self.intervals.now::<C>();
-        let first = self.ready.pop_first();
+        let first = self.ready.pop();
         let next = match (first, self.yielder.take()) {
             (Some(first), Some(yielder)) => {
                 self.begin(yielder, now);
@@ -245,16 +247,18 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         let state = running.state();
         let Some(first) = first else {
             state.data().ran(interval);
-            state.set_key(state.key().max(Key(now.0)));
+            running.set_key(running.key().max(Key(now.0)));
             return Tick::Continue;
         };
         charge(running, interval);
-        Tick::reschedule_if(whole && first < state.key().max(Key(now.0)))
+        Tick::reschedule_if(whole && first < running.key().max(Key(now.0)))
     }
 
     fn remove(&mut self, task: &Arc<SjfTask<T>>) -> Option<Arc<SjfTask<T>>> {
         let aside = self.yielder.take_if(|yielder| Arc::ptr_eq(yielder, task));
-        aside.or_else(|| self.ready.remove(task))
+        let removed = aside.or_else(|| self.ready.remove(task))?;
+        self.intervals.removed(&removed);
+        Some(removed)
     }
 }
 

@@ -74,17 +74,17 @@ impl Fair for Cfs {
             * (n - 1)
     }
     fn hog_waits(n: u64) -> u64 {
-        27 * n
+        38 * n
     }
     fn mover_waits(n: u64) -> u64 {
-        48 * n
+        52 * n
     }
 }
 
 struct Eevdf;
 
 impl Fair for Eevdf {
-    const LONGEST: f64 = 2.3;
+    const LONGEST: f64 = 2.4;
     const WITHIN: f64 = 1.15;
 
     fn beside_few(_: Periods) -> Owed {

@@ -22,7 +22,7 @@ impl Bench {
 const ONE: u64 = 1 << FRACTION_BITS;
 
 fn vruntime(bench: &Bench) -> u64 {
-    bench.current.as_ref().unwrap().state().key().0
+    bench.current.as_ref().unwrap().key().0
 }
 
 fn min(bench: &Bench) -> Key {
@@ -37,7 +37,7 @@ fn rule_1_vruntime_is_weighted_time_on_the_cpu() {
     bench.run(40);
     let a = bench.block();
     bench.run(1_000_000); // asleep
-    assert_eq!(a.state().key(), Key(340 * ONE));
+    assert_eq!(a.key(), Key(340 * ONE));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn rule_4_a_late_task_has_just_had_a_turn_and_no_more() {
     bench.shares(5000);
     let late = bench.spawn("late");
     let turn = (GRANULARITY_TICKS * TICK * ONE) as i64;
-    assert_eq!(late.state().key().after(min(&bench)), turn);
+    assert_eq!(late.key().after(min(&bench)), turn);
     let had = bench.shares(100);
     assert!(had["early"].abs_diff(had["late"]) <= 4, "{had:?}");
 }
@@ -177,7 +177,7 @@ fn rule_5_a_sleeper_gets_a_tick_of_credit_however_long_it_slept() {
     bench.shares(5000);
     bench.wake(&sleeper);
     assert_eq!(
-        min(&bench).after(sleeper.state().key()),
+        min(&bench).after(sleeper.key()),
         (SLEEPER_CREDIT_TICKS * TICK * ONE) as i64
     );
     let had = bench.shares(100);
@@ -245,10 +245,10 @@ fn rule_6_a_yield_forgives_no_debt() {
         bench.tick_until("yields");
         let yields = bench.current.clone().unwrap();
         bench.run(ticks * TICK); // with interrupts off, say
-        let charged = yields.state().key().later(ticks * TICK * ONE);
+        let charged = yields.key().later(ticks * TICK * ONE);
         let first = bench.scheduler.policy().ready.first_key().unwrap();
         assert_eq!(bench.yield_now(), "waits");
-        assert_eq!(yields.state().key(), charged.max(first));
+        assert_eq!(yields.key(), charged.max(first));
         let mut ran = 0;
         while bench.name() == "waits" && ran < 1000 {
             bench.tick();
@@ -265,7 +265,7 @@ fn rule_6_a_yield_forgives_no_debt() {
 /// How far a task is ahead of its queue's virtual time.
 fn lag(task: &Handle) -> i64 {
     let time = VirtualTime::find(RunIntervals::home(task)).expect("it has been on a queue");
-    task.state().key().after(time.at(VirtualClock::now()))
+    task.key().after(time.at(VirtualClock::now()))
 }
 
 /// `a` and `b` by a thousandth of a tick or less apart.
@@ -359,10 +359,10 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
         "{before}, {}",
         lag(&moves)
     );
-    let charged = moves.state().key();
+    let charged = moves.key();
     old.run(100);
     old.pick(); // the helper exits; the old queue sees that somebody has left
-    assert_eq!((old.name(), moves.state().key()), ("stays", charged));
+    assert_eq!((old.name(), moves.key()), ("stays", charged));
     let virtual_time = |bench: &Bench| {
         let current = bench.current.as_ref().unwrap();
         VirtualTime::find(RunIntervals::home(current))
@@ -429,9 +429,9 @@ fn rule_7_moves_add_up() {
     }
     let traveller = queues[0].block();
     for debt_ticks in [6, 3] {
-        let key = traveller.state().key();
+        let key = traveller.key();
         let to = (debt_ticks * (TICK * ONE) as i64 - lag(&traveller)) as u64;
-        traveller.state().set_key(key.later(to));
+        traveller.set_key(key.later(to));
         let start = lag(&traveller);
         for to in [1, 2, 0, 2, 1, 0] {
             queues[to].wake(&traveller);
@@ -458,10 +458,10 @@ fn rule_7_the_distance_is_that_of_now() {
     old.tick_while("moves");
     old.tick_until("moves");
     let moves = old.current.take().unwrap();
-    assert_eq!(moves.state().key().after(min(&old)), 0);
+    assert_eq!(moves.key().after(min(&old)), 0);
     new.interrupt();
     new.wake(&moves);
-    assert!(moves.state().key() <= min(&new));
+    assert!(moves.key() <= min(&new));
 }
 
 #[test]
@@ -473,10 +473,10 @@ fn rule_8_a_charge_by_set_priority_moves_along() {
     old.run(900);
     old.set_priority(0);
     let moves = old.current.take().unwrap();
-    let lag = moves.state().key().after(min(&old));
+    let lag = moves.key().after(min(&old));
     new.interrupt();
     new.wake(&moves);
-    assert_eq!(moves.state().key().after(min(&new)), lag);
+    assert_eq!(moves.key().after(min(&new)), lag);
 }
 
 #[test]
@@ -597,15 +597,11 @@ fn rule_11_a_mover_starts_no_earlier_than_the_entry_line() {
         }
         (entry, virtual_time) = (policy.entry, now);
         // From an age behind, it starts there.
-        mover.state().set_key(
-            mover
-                .state()
-                .key()
-                .later((1000 * TICK * ONE).wrapping_neg()),
-        );
-        let floor = min(&queues[1]).later((SLEEPER_CREDIT_TICKS * TICK * ONE).wrapping_neg());
+        mover.set_key(mover.key().later((1000 * TICK * ONE).wrapping_neg()));
         queues[1].wake(&mover);
-        assert_eq!(mover.state().key(), entry.max(floor));
+        let floor = min(&queues[1]).later((SLEEPER_CREDIT_TICKS * TICK * ONE).wrapping_neg());
+        let entry_line = queues[1].scheduler.policy().entry;
+        assert_eq!(mover.key(), entry_line.max(floor));
         queues[1].scheduler.remove_task(&mover);
         queues[0].wake(&mover);
         queues[0].scheduler.remove_task(&mover);

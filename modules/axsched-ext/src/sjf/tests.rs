@@ -132,15 +132,11 @@ fn rule_4_a_preempted_task_keeps_its_due_time() {
     let (mut bench, [long, short]) = taught([("long", 10 * TICK), ("short", TICK / 2)]);
     bench.wake(&long);
     bench.pick();
-    let due = long.state().key();
+    let due = long.key();
     bench.tick();
     bench.wake(&short);
     assert_eq!(bench.tick(), "short");
-    assert_eq!(
-        long.state().key(),
-        due,
-        "2 of the 10 ticks that are expected"
-    );
+    assert_eq!(long.key(), due, "2 of the 10 ticks that are expected");
     while bench.name() == "short" {
         bench.tick();
     }
@@ -151,7 +147,7 @@ fn rule_4_a_preempted_task_keeps_its_due_time() {
     bench.run(1000 * TICK);
     bench.pick();
     bench.preempt();
-    assert_eq!(long.state().key(), Key(VirtualClock::now().0));
+    assert_eq!(long.key(), Key(VirtualClock::now().0));
 }
 
 #[test]
@@ -162,7 +158,7 @@ fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
     bench.wake(&spins);
     for turn in 1..100 {
         assert_eq!(bench.name(), "long");
-        let due = long.state().key();
+        let due = long.key();
         bench.run(2 * TICK);
         bench.preempt();
         let over = if turn == 1 {
@@ -171,7 +167,7 @@ fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
             2 * TICK
         };
         let later = due.later(PATIENCE * over).max(Key(VirtualClock::now().0));
-        assert_eq!(long.state().key(), later, "turn {turn}");
+        assert_eq!(long.key(), later, "turn {turn}");
         while bench.name() != "long" {
             bench.run(16);
             bench.yield_now();
@@ -185,7 +181,7 @@ fn rule_4_time_alone_costs_nothing() {
     let alone = bench.current.clone().unwrap();
     bench.shares(1000);
     let began = VirtualClock::now().0;
-    assert_eq!(alone.state().key(), Key(began));
+    assert_eq!(alone.key(), Key(began));
     let spins = ["spins", "spins too"].map(|name| bench.spawn(name));
     bench.tick();
     while bench.name() != "alone" {
@@ -226,9 +222,9 @@ fn rule_1_a_burst_goes_on_when_its_task_migrates() {
     old.run(TICK);
     let moves = old.current.take().unwrap();
     old.scheduler.task_tick(&moves);
-    let due = moves.state().key();
+    let due = moves.key();
     new.wake(&moves);
-    assert_eq!(moves.state().key(), due, "its due time stands");
+    assert_eq!(moves.key(), due, "its due time stands");
 }
 
 #[test]
@@ -236,10 +232,10 @@ fn rule_4_a_task_that_migrates_takes_its_due_time_along() {
     let (mut old, mut new) = (Bench::running(&["moves", "stays"]), Bench::running(&[]));
     old.shares(1);
     let moves = old.current.take().unwrap();
-    let due = moves.state().key();
+    let due = moves.key();
     old.run(TICK);
     new.wake(&moves); // by the helper, on the old CPU
-    assert_eq!(moves.state().key(), due.later(PATIENCE * TICK));
+    assert_eq!(moves.key(), due.later(PATIENCE * TICK));
     assert_eq!(expected(&moves), 0, "the burst goes on");
 }
 
@@ -314,7 +310,7 @@ fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time()
     for step in 0..50_000 {
         let name = bench.name();
         *dispatched.entry(name).or_default() += 1;
-        let due = bench.current.as_ref().unwrap().state().key();
+        let due = bench.current.as_ref().unwrap().key();
         let late = Key(VirtualClock::now().0).after(due);
         assert!(
             late <= 2 * 4 * TICK as i64,
@@ -424,7 +420,7 @@ fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
     bench.yield_now();
     assert_eq!(bench.name(), "job", "alone");
     let due = VirtualClock::now().0 + PATIENCE * expected(&job);
-    assert_eq!(job.state().key(), Key(due));
+    assert_eq!(job.key(), Key(due));
 }
 
 #[test]
