@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use crate::BaseScheduler;
 use crate::clock::VirtualClock;
 use crate::event::{Adapter, Policy};
+use crate::link::steps_of;
 use crate::task::{InitialState, Task};
 
 /// A scheduler that a bench can be built on: of tasks that are names.
@@ -232,6 +233,34 @@ pub fn checks_nice_values<S: Scheduler>() {
     for nice in [-21, 20, isize::MIN, isize::MAX] {
         assert!(!bench.set_priority(nice));
     }
+}
+
+/// The most steps of a call, over all kinds of calls and so many ticks. Somebody runs, and
+/// the rest is as the caller has arranged it.
+pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
+    let mut most = 0;
+    let mut count = |call: &mut dyn FnMut()| most = most.max(steps_of(call));
+    for round in 0..ticks {
+        bench.run(TICK);
+        let running = bench.current.clone().expect("somebody runs");
+        let mut preempt = false;
+        count(&mut || preempt = bench.scheduler.task_tick(&running));
+        count(&mut || _ = bench.scheduler.set_priority(&running, round as isize % 20));
+        let new = task::<S>("new");
+        count(&mut || bench.scheduler.add_task(new.clone()));
+        // It yields or is preempted, or it blocks and wakes.
+        let comes_back = round % 3 != 0;
+        for wakes in [false, true] {
+            if comes_back != wakes {
+                let put = preempt || round % 3 == 1;
+                count(&mut || bench.scheduler.put_prev_task(running.clone(), put));
+            }
+            if !wakes {
+                count(&mut || bench.current = bench.scheduler.pick_next_task());
+            }
+        }
+    }
+    most
 }
 
 /// What happens, on which queue, and a number that says the rest.

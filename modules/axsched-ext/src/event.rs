@@ -245,6 +245,10 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
     }
 
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
+        // Who runs is not ready, though a policy that hears of departures may keep it.
+        if P::TRACKS == Tracks::Departures && self.running.is(task) {
+            return None;
+        }
         self.policy.remove(task)
     }
 

@@ -27,18 +27,20 @@
 //! a reset all share level 0, where a turn is one tick, or up to one and a half if it
 //! begins between ticks.
 //!
-//! **Cost.** Put and pick are one list operation, one counter read and a
-//! find-first-set. Nothing allocates. A reset moves the ready tasks of the lower
-//! levels up, O(n) at a tick; running and blocked tasks learn of it by a counter.
-//! Needs `axtask/preempt`. `set_priority` returns false: levels are earned.
+//! **Cost.** Put and pick are one list operation each, one counter read for both and a
+//! find-first-set. Nothing allocates. STEPS: no call takes more than 3 × [`LEVELS`] steps,
+//! of which each is a look at a task's link or a turn of a loop: a reset appends queue to
+//! queue, and all tasks learn of it by a number. (Only `remove_task` searches; `axtask`
+//! never calls it.) Needs `axtask/preempt`. `set_priority` returns false: levels are earned.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
-use crate::queue::{Queue, sit_out};
+use crate::link::step;
+use crate::queue::Queue;
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::task::{InitialState, Task};
 use crate::units::Counts;
@@ -55,25 +57,30 @@ pub const LEVELS: usize = 8;
 /// The default period of rule 6, in timer ticks: 1 s at 100 Hz.
 pub const RESET_TICKS: u32 = 100;
 
-const LOWEST: u8 = LEVELS as u8 - 1;
-
 /// What MLFQ remembers of a task. Relaxed: see LOCK in [`task`](crate::task).
 pub struct MlfqState {
     account: Account,
-    level: AtomicU8,
+    /// STANDING: the task's level, plus the number of the reset that level and use belong
+    /// to, as the queue has it. Of another reset than the queue's last they are void.
+    standing: AtomicU32,
     /// Time on the CPU at this level.
     used: AtomicU64,
-    /// The reset that level and use belong to; of an earlier one they are void.
-    reset: AtomicU32,
 }
 
 impl InitialState for MlfqState {
     const INITIAL: Self = Self {
         account: Account::INITIAL,
-        level: AtomicU8::new(0),
+        standing: AtomicU32::new(0),
         used: AtomicU64::new(0),
-        reset: AtomicU32::new(0),
     };
+}
+
+impl MlfqState {
+    /// The level, if the task has heard of all resets of its queue.
+    #[inline]
+    fn level(&self) -> usize {
+        self.standing.load(Relaxed) as usize % LEVELS
+    }
 }
 
 impl Accounted for MlfqState {
@@ -82,127 +89,157 @@ impl Accounted for MlfqState {
     }
 }
 
+/// The time on the CPU that a task has at each level (rule 3).
+struct Allotments {
+    /// EACH: `tick << i` at level i, up to [`MOST`](Self::MOST).
+    each: [Counts; LEVELS],
+    /// The tick's length, as last heard of; zero if it is not known.
+    tick: Counts,
+}
+
+impl Allotments {
+    /// No use adds up to more than 2^64 with it, so that a charge need not look. Also
+    /// while there is no measure of an allotment: before two ticks have been seen.
+    const MOST: Counts = Counts(1 << 62);
+    const UNKNOWN: Self = Self {
+        each: [Self::MOST; LEVELS],
+        tick: Counts::ZERO,
+    };
+
+    /// Hears of the tick's length.
+    fn learn(&mut self, tick: Counts) {
+        if tick != self.tick {
+            self.tick = tick;
+            for (level, each) in self.each.iter_mut().enumerate() {
+                step();
+                *each = tick.saturating_mul(1 << level).min(Self::MOST);
+            }
+        }
+    }
+}
+
 /// See the [module documentation](self).
 pub struct Mlfq<T, C, const RESET: u32> {
     levels: [Queue<T, MlfqState>; LEVELS],
     /// OCCUPIED: bit i is set exactly if `levels[i]` has a task.
     occupied: u32,
-    /// The task that has just yielded, until the next pick (rule 8).
-    yielder: Option<Arc<MlfqTask<T>>>,
+    /// The number of the last reset: [`LEVELS`] times how many there were, modulo 2^32.
+    reset: u32,
     intervals: RunIntervals<T, MlfqState>,
-    tick: TickLength,
+    allotments: Allotments,
     /// The running task's allotment was used up at the last tick, of whatever level
     /// it is at now (rule 3).
     expired: bool,
     ticks_since_reset: u32,
-    resets: u32,
+    tick: TickLength,
     clock: PhantomData<fn() -> C>,
 }
 
 impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
-    /// Tells the task of a reset that it has not heard of; its level, after that.
+    /// The task's level; `None` if there is a reset that it has not heard of.
     #[inline]
-    fn catch_up(&self, state: &MlfqState) -> u8 {
-        if state.reset.load(Relaxed) != self.resets {
-            state.reset.store(self.resets, Relaxed);
-            state.level.store(0, Relaxed);
-            state.used.store(0, Relaxed);
+    fn level(&self, state: &MlfqState) -> Option<usize> {
+        let level = state.standing.load(Relaxed).wrapping_sub(self.reset) as usize;
+        (level < LEVELS).then_some(level)
+    }
+
+    /// Tells the task of a reset that it has not heard of; its level, after that.
+    fn catch_up(&self, state: &MlfqState) -> usize {
+        self.level(state).unwrap_or_else(|| {
+            self.place(state, 0);
+            0
+        })
+    }
+
+    /// The task is new at this level.
+    fn place(&self, state: &MlfqState, level: usize) {
+        let standing = self.reset.wrapping_add(level as u32);
+        state.standing.store(standing, Relaxed);
+        state.used.store(0, Relaxed);
+    }
+
+    /// Adds to a task's use if that leaves more than `slack` of its allotment, and says
+    /// whether it did; not, either, if it has not heard of a reset.
+    #[inline]
+    fn charge_within(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
+        let Some(level) = self.level(state) else {
+            return false;
+        };
+        // Below 2^62, 2^63 and 2^62 (see `Allotments::MOST`).
+        let used = state.used.load(Relaxed) + run.0;
+        let within = used + slack.0 < self.allotments.each[level].0;
+        if within {
+            state.used.store(used, Relaxed);
         }
-        state.level.load(Relaxed)
+        within
     }
 
     /// Adds to a task's use; whether that used its allotment up, or all but `slack`
     /// of it (rules 3 and 4).
-    #[inline]
     fn charge(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
         let level = self.catch_up(state);
-        let used = Counts(state.used.load(Relaxed)).saturating_add(run);
-        let tick = self.tick.length();
-        // Before two ticks have been seen there is no measure of an allotment.
-        if tick == Counts::ZERO || used.saturating_add(slack) < tick.saturating_mul(1 << level) {
-            state.used.store(used.0, Relaxed);
-            return false;
+        let used_up = !self.charge_within(state, run, slack);
+        if used_up {
+            self.place(state, (level + 1).min(LEVELS - 1));
         }
-        state.used.store(0, Relaxed);
-        state.level.store((level + 1).min(LOWEST), Relaxed);
-        true
+        used_up
     }
 
     /// A task comes from another queue. That one's resets are none of this one's, so
     /// the level stands, unless the task missed one meanwhile (rule 6).
     fn moved(&self, state: &MlfqState, age: Counts) {
         let period = self.tick.length().saturating_mul(u64::from(RESET));
-        let reset = if period > Counts::ZERO && age >= period {
-            self.resets.wrapping_sub(1)
+        if period > Counts::ZERO && age >= period {
+            self.place(state, 0);
         } else {
-            self.resets
-        };
-        state.reset.store(reset, Relaxed);
+            let standing = self.reset.wrapping_add(state.level() as u32);
+            state.standing.store(standing, Relaxed);
+        }
     }
 
+    /// Puts a task that has heard of all resets at the end of its level.
     #[inline]
     fn push_back(&mut self, task: Arc<MlfqTask<T>>) {
-        let level = self.catch_up(task.state()) as usize;
-        self.occupied |= 1 << level;
-        self.levels[level].push_back(task);
+        let level = task.state().level();
+        let queue = &mut self.levels[level];
+        if queue.is_empty() {
+            self.occupied |= 1 << level;
+        }
+        queue.push_back(task);
     }
 
     /// Takes the first task of the highest occupied level.
     #[inline]
     fn pop(&mut self) -> Option<Arc<MlfqTask<T>>> {
-        if self.occupied == 0 {
-            return None;
+        // By OCCUPIED the lowest level is empty, too, if no bit is set.
+        let level = (self.occupied | 1 << (LEVELS - 1)).trailing_zeros() as usize % LEVELS;
+        let queue = &mut self.levels[level];
+        let task = queue.pop_front()?;
+        if queue.is_empty() {
+            self.occupied ^= 1 << level;
         }
-        let level = self.occupied.trailing_zeros() as usize % LEVELS;
-        let task = self.levels[level].pop_front();
-        if self.levels[level].is_empty() {
-            self.occupied &= !(1 << level);
-        }
-        task
+        Some(task)
     }
 
-    /// Rule 6. Tasks that are not ready learn of it from `resets`.
-    #[cold]
-    fn reset(&mut self) {
-        self.ticks_since_reset = 0;
-        self.resets = self.resets.wrapping_add(1);
-        for level in 1..LEVELS {
-            while let Some(task) = self.levels[level].pop_front() {
-                self.levels[0].push_back(task);
-            }
-        }
-        self.occupied = !self.levels[0].is_empty() as u32;
-    }
-}
-
-impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
-    type Inner = T;
-    type State = MlfqState;
-    const NAME: &'static str = "MLFQ";
-    const TRACKS: Tracks = Tracks::Departures;
-    const NEW: Self = {
-        assert!(RESET > 0, "the reset period has at least one tick");
-        Self {
-            levels: [const { Queue::new() }; LEVELS],
-            occupied: 0,
-            yielder: None,
-            intervals: RunIntervals::new(),
-            tick: TickLength::new(),
-            expired: false,
-            ticks_since_reset: 0,
-            resets: 0,
-            clock: PhantomData,
-        }
-    };
-
-    fn spawned(&mut self, task: Arc<MlfqTask<T>>) {
-        self.intervals.adopt(&task);
-        task.state().reset.store(self.resets, Relaxed); // rule 2
-        self.push_back(task);
-    }
-
+    /// The short way, of a task that yields within its allotment; whether it is that. If
+    /// not, nothing has happened to the task.
     #[inline]
-    fn returned(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
+    fn only_yields(&mut self, task: &Arc<MlfqTask<T>>, why: Return) -> bool {
+        if why != Return::Yielded || !self.intervals.ran_here(task, why) {
+            return false;
+        }
+        let interval = self.intervals.gives_way(task, C::now());
+        let only = self.charge_within(task.state(), interval, Counts::ZERO);
+        if only {
+            self.intervals.set_aside(task); // rule 8
+        }
+        only
+    }
+
+    /// The long way, of any task.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
         let now = C::now();
         let state = task.state();
         let interval = if self.intervals.ran_here(&task, why) {
@@ -218,9 +255,9 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         };
         let used_up = self.charge(state, interval, Counts::ZERO);
         match why {
-            Return::Yielded => self.yielder = Some(task),
+            Return::Yielded => self.intervals.set_aside_arrived(task),
             Return::Preempted if !used_up && !self.expired => {
-                let level = self.catch_up(state) as usize;
+                let level = state.level();
                 self.occupied |= 1 << level;
                 self.levels[level].push_front(task); // rule 5
             }
@@ -228,6 +265,71 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         }
     }
 
+    #[inline(never)]
+    fn dispatch_after_no_yield(
+        &mut self,
+        first: Option<Arc<MlfqTask<T>>>,
+    ) -> Option<Arc<MlfqTask<T>>> {
+        match &first {
+            Some(next) => self.intervals.begin(next, self.intervals.now::<C>()),
+            None => {
+                self.tick.idle();
+                self.intervals.idle();
+            }
+        }
+        first
+    }
+
+    /// Rule 6. All tasks learn of it from `reset`.
+    #[cold]
+    #[inline(never)]
+    fn reset(&mut self) {
+        self.ticks_since_reset = 0;
+        self.reset = self.reset.wrapping_add(LEVELS as u32);
+        let (highest, lower) = self.levels.split_at_mut(1);
+        for queue in lower {
+            step();
+            highest[0].append(queue);
+        }
+        self.occupied = !highest[0].is_empty() as u32;
+    }
+}
+
+impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
+    type Inner = T;
+    type State = MlfqState;
+    const NAME: &'static str = "MLFQ";
+    const TRACKS: Tracks = Tracks::Departures;
+    const NEW: Self = {
+        assert!(RESET > 0, "the reset period has at least one tick");
+        Self {
+            levels: [const { Queue::new() }; LEVELS],
+            occupied: 0,
+            reset: 0,
+            intervals: RunIntervals::new(),
+            allotments: Allotments::UNKNOWN,
+            expired: false,
+            ticks_since_reset: 0,
+            tick: TickLength::new(),
+            clock: PhantomData,
+        }
+    };
+
+    fn spawned(&mut self, task: Arc<MlfqTask<T>>) {
+        self.intervals.adopt(&task);
+        self.place(task.state(), 0); // rule 2
+        self.push_back(task);
+    }
+
+    #[inline]
+    fn returned(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
+        if !self.only_yields(&task, why) {
+            self.comes_back(task, why);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
     fn left(&mut self) {
         if let Some((task, interval)) = self.intervals.left(C::now()) {
             self.charge(task.state(), interval, Counts::ZERO);
@@ -237,19 +339,25 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<MlfqTask<T>>> {
         self.expired = false;
-        let (first, yielder) = (self.pop(), self.yielder.take());
-        let Some(next) = sit_out(first, yielder, |yielder| self.push_back(yielder)) else {
-            self.tick.idle();
-            self.intervals.idle();
-            return None;
+        let first = self.pop();
+        let Some((yielder, now)) = self.intervals.take_yielder() else {
+            return self.dispatch_after_no_yield(first);
         };
-        self.intervals.begin(&next, self.intervals.now::<C>());
+        let next = match first {
+            Some(first) => {
+                self.push_back(yielder); // rule 8
+                first
+            }
+            None => yielder,
+        };
+        self.intervals.begin(&next, now);
         Some(next)
     }
 
     fn ticked(&mut self, running: &Arc<MlfqTask<T>>) -> Tick {
         let now = C::now();
         self.tick.tick(now);
+        self.allotments.learn(self.tick.length());
         let interval = RunIntervals::take_uncharged(running, now);
         let half = self.tick.half();
         self.expired |=
@@ -265,10 +373,9 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     }
 
     fn remove(&mut self, task: &Arc<MlfqTask<T>>) -> Option<Arc<MlfqTask<T>>> {
-        let aside = self.yielder.take_if(|yielder| Arc::ptr_eq(yielder, task));
-        if aside.is_some() {
-            self.intervals.removed(task);
-            return aside;
+        let yielder = self.intervals.remove_yielder(task);
+        if yielder.is_some() {
+            return yielder;
         }
         for (level, queue) in self.levels.iter_mut().enumerate() {
             if let Some(task) = queue.remove(task) {

@@ -176,6 +176,21 @@ impl<T, S> Queue<T, S> {
         Some(unsafe { Arc::from_raw(raw) })
     }
 
+    /// Puts all tasks of another queue after those of this one, as they stand.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        if other.head.is_null() {
+            return;
+        }
+        if self.head.is_null() {
+            self.head = other.head;
+        } else {
+            // SAFETY: by CHAIN the tail is a task of this queue, hence alive.
+            unsafe { &(*self.tail).link }.set(other.head);
+        }
+        self.tail = other.tail;
+        other.head = ptr::null_mut();
+    }
+
     /// Calls `f` with every task, first to last. Linear.
     pub(crate) fn for_each(&self, mut f: impl FnMut(&Task<T, S>)) {
         let mut at = self.head;
@@ -315,23 +330,6 @@ impl<T, S> Drop for Slot<T, S> {
     }
 }
 
-/// Who runs next: a task that has just yielded sits out this pick, and is put back, if
-/// anybody else is ready.
-#[inline]
-pub(crate) fn sit_out<A>(
-    first: Option<A>,
-    yielder: Option<A>,
-    put_back: impl FnOnce(A),
-) -> Option<A> {
-    match (first, yielder) {
-        (Some(first), Some(yielder)) => {
-            put_back(yielder);
-            Some(first)
-        }
-        (first, yielder) => first.or(yielder),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,7 +341,7 @@ mod tests {
     proptest! {
         /// Two queues beside two lists, and as many tasks as there are handles.
         #[test]
-        fn a_queue_is_a_list(ops in prop::collection::vec((0..5u8, 0..2usize, 0..8usize), 0..300)) {
+        fn a_queue_is_a_list(ops in prop::collection::vec((0..6u8, 0..2usize, 0..8usize), 0..300)) {
             let tasks: Vec<Entry> = (0..8).map(|i| Arc::new(Task::new(i))).collect();
             let mut queues = [Queue::new(), Queue::new()];
             let mut lists = [VecDeque::new(), VecDeque::new()];
@@ -362,6 +360,13 @@ mod tests {
                     2 | 3 => {
                         let found = queues[q].pop_front().map(|task| *task.inner());
                         prop_assert_eq!(found, lists[q].pop_front());
+                    }
+                    4 => {
+                        let [a, b] = &mut queues;
+                        let (to, from) = if q == 0 { (a, b) } else { (b, a) };
+                        to.append(from);
+                        let mut moved = core::mem::take(&mut lists[1 - q]);
+                        lists[q].append(&mut moved);
                     }
                     _ => {
                         let found = queues[q].remove(&tasks[i]).map(|task| *task.inner());

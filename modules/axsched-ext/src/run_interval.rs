@@ -12,6 +12,10 @@
 //! ended: no time between two tasks is nobody's. Only the first pick, and one of an
 //! idle CPU, have nothing to follow, and read for themselves.
 //!
+//! YIELDER: at a pick that handle is there only if its task has just yielded, and then it
+//! is the ready task itself: a put of any other kind, and a leave, take it away. So who
+//! yields is set aside without a store.
+//!
 //! MIGRATION: a task that migrates is put on the other queue, by a helper that
 //! runs on this queue's CPU, before this queue's next pick. The other queue then
 //! ends the run interval and becomes the task's home, and this one, which reads `home`
@@ -169,6 +173,33 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     #[inline(always)]
     pub(crate) fn let_go(&mut self) {
         self.running.take();
+    }
+
+    /// In place of [`let_go`](Self::let_go), for a task that yields: YIELDER.
+    ///
+    /// # Panics
+    /// If the handle is none of this task.
+    #[inline(always)]
+    pub(crate) fn set_aside(&self, task: &Arc<Task<T, S>>) {
+        assert!(self.running.holds(task), "YIELDER: who runs is kept");
+    }
+
+    /// Sets a task aside that did not run here, though it seemed so.
+    pub(crate) fn set_aside_arrived(&mut self, task: Arc<Task<T, S>>) {
+        self.running.put(task);
+    }
+
+    /// At a pick: who has been set aside since the last one, and when.
+    #[inline]
+    pub(crate) fn take_yielder(&mut self) -> Option<(Arc<Task<T, S>>, Counts)> {
+        self.running.take().map(|task| (task, self.stamp))
+    }
+
+    /// Takes a ready task out, if it has been set aside.
+    pub(crate) fn remove_yielder(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
+        let yielder = self.running.holds(task).then(|| self.running.take())?;
+        self.removed(task);
+        yielder
     }
 
     /// `task` was away and is ready here: ends its interval, if it has one open.
@@ -380,6 +411,37 @@ mod tests {
                 "{since} {now}"
             );
         }
+    }
+
+    #[test]
+    fn who_yields_is_set_aside_until_the_pick_and_nobody_else() {
+        let mut intervals = RunIntervals::new();
+        let task = Arc::new(Task::<_, Account>::new("a"));
+        intervals.adopt(&task);
+        intervals.begin(&task, Counts(100));
+        assert_eq!(intervals.gives_way(&task, Counts(110)), Counts(10));
+        intervals.set_aside(&task);
+        let (yielder, when) = intervals.take_yielder().unwrap();
+        assert!(Arc::ptr_eq(&yielder, &task) && when == Counts(110));
+        intervals.begin(&task, when);
+        intervals.gives_way(&task, Counts(120));
+        intervals.let_go();
+        assert!(intervals.take_yielder().is_none(), "it was preempted");
+        intervals.set_aside_arrived(task.clone());
+        let removed = intervals.remove_yielder(&task);
+        assert!(removed.is_some() && intervals.take_yielder().is_none());
+        drop((yielder, removed));
+        assert_eq!(Arc::strong_count(&task), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "YIELDER")]
+    fn nobody_is_set_aside_who_does_not_run() {
+        let mut intervals = RunIntervals::new();
+        let [a, b] = ["a", "b"].map(|name| Arc::new(Task::<_, Account>::new(name)));
+        intervals.adopt(&a);
+        intervals.begin(&a, Counts(100));
+        intervals.set_aside(&b);
     }
 
     fn learn(ticks: impl IntoIterator<Item = u64>) -> u64 {

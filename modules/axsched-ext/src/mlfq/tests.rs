@@ -9,7 +9,7 @@ use crate::clock::VirtualClock;
 type P<const RESET: u32 = 100_000> = Mlfq<&'static str, VirtualClock, RESET>;
 type Bench<const RESET: u32 = 100_000> = bench::Bench<Adapter<P<RESET>>>;
 
-fn level<const R: u32>(bench: &Bench<R>, task: &Handle<Adapter<P<R>>>) -> u8 {
+fn level<const R: u32>(bench: &Bench<R>, task: &Handle<Adapter<P<R>>>) -> usize {
     bench.scheduler.policy().catch_up(task.state())
 }
 
@@ -50,13 +50,13 @@ fn rule_2_a_new_task_starts_at_the_top() {
 fn rule_3_level_i_has_two_to_the_i_ticks() {
     let mut bench = running::<100_000>(&["a"]);
     let a = bench.current.clone().unwrap();
-    for expected in 0..LEVELS as u8 {
+    for expected in 0..LEVELS {
         for tick in 0..1 << expected {
             assert_eq!(level(&bench, &a), expected, "tick {tick}");
             bench.tick();
         }
     }
-    assert_eq!(level(&bench, &a), LOWEST, "and there it stays");
+    assert_eq!(level(&bench, &a), LEVELS - 1, "and there it stays");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn rule_4_yielding_just_before_each_tick_does_not_help() {
         bench.run(1);
         bench.interrupt();
         let used = (tick + 1) * TICK;
-        let expected = (0..).find(|i| used < TICK * ((2 << i) - 1)).unwrap() as u8;
+        let expected = (0..).find(|i| used < TICK * ((2 << i) - 1)).unwrap() as usize;
         assert!(level(&bench, &gamer).abs_diff(expected) <= 1, "tick {tick}");
     }
     assert!(level(&bench, &gamer) >= 4);
@@ -176,8 +176,8 @@ fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
     let sleeps = bench.block();
     let all = [sleeps.clone(), bench.current.clone().unwrap()];
     assert!(all.iter().all(|task| level(&bench, task) > 3));
-    let before = bench.scheduler.policy().resets;
-    while bench.scheduler.policy().resets == before {
+    let before = bench.scheduler.policy().reset;
+    while bench.scheduler.policy().reset == before {
         bench.tick();
     }
     assert!(all.iter().all(|task| level(&bench, task) == 0));
@@ -190,16 +190,16 @@ fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
 fn rule_6_a_reset_comes_when_it_is_said_to_and_gives_a_fresh_allotment() {
     let mut bench = running::<100>(&["a"]);
     let a = bench.current.clone().unwrap();
-    while bench.scheduler.policy().resets == 0 {
+    while bench.scheduler.policy().reset == 0 {
         bench.tick();
     }
     for _ in 0..5 {
-        let before = bench.scheduler.policy().resets;
+        let before = bench.scheduler.policy().reset;
         bench.shares(99);
-        assert_eq!(bench.scheduler.policy().resets, before);
+        assert_eq!(bench.scheduler.policy().reset, before);
         assert!(level(&bench, &a) > 3 && a.state().used.load(Relaxed) > 0);
         bench.tick();
-        assert_eq!(bench.scheduler.policy().resets, before + 1);
+        assert_eq!(bench.scheduler.policy().reset, before + LEVELS as u32);
         assert_eq!(level(&bench, &a), 0);
         assert_eq!(a.state().used.load(Relaxed), 0);
     }
@@ -208,7 +208,7 @@ fn rule_6_a_reset_comes_when_it_is_said_to_and_gives_a_fresh_allotment() {
 #[test]
 fn rule_6_a_reset_keeps_the_order_of_waiting() {
     let mut bench = running::<20>(&["low", "lower"]);
-    while bench.scheduler.policy().resets < 2 {
+    while bench.scheduler.policy().reset < 2 {
         bench.tick();
     }
     bench.shares(19);
@@ -221,12 +221,12 @@ fn rule_6_a_reset_keeps_the_order_of_waiting() {
 #[test]
 fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
     let (mut old, mut new) = (running::<100>(&["moves"]), running::<100>(&["local"]));
-    while old.scheduler.policy().resets == 0 {
+    while old.scheduler.policy().reset == 0 {
         old.tick();
     }
     old.shares(40);
     let moves = old.block();
-    let was = moves.state().level.load(Relaxed);
+    let was = moves.state().level();
     assert!(was > 3);
     new.shares(30);
     new.wake(&moves);
@@ -259,8 +259,8 @@ fn rule_6_a_thousand_tasks_over_a_reset_and_none_lost() {
     let mut bench = running::<2000>(&[]);
     let tasks: Vec<_> = (0..1000).map(|_| bench.spawn("one of many")).collect();
     bench.pick();
-    let before = bench.scheduler.policy().resets;
-    while bench.scheduler.policy().resets < before + 2 {
+    let before = bench.scheduler.policy().reset;
+    while bench.scheduler.policy().reset < before + 2 * LEVELS as u32 {
         bench.tick();
     }
     let mut left = std::collections::BTreeSet::new();
@@ -309,6 +309,21 @@ fn bound_each_of_n_runs_again_within_a_reset_and_two_ticks_each() {
         let waited = bench.longest_wait(&tasks, 5_000);
         assert!(waited <= 100 + 2 * n, "{n} tasks: {waited} ticks");
     }
+}
+
+#[test]
+fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_on_all_levels() {
+    let mut bench = running::<1>(&["runs"]);
+    let policy = bench.scheduler.policy_mut();
+    for i in 0..4096 {
+        let task = Arc::new(MlfqTask::new("one of many"));
+        policy.intervals.adopt(&task);
+        policy.place(task.state(), i % LEVELS);
+        policy.push_back(task);
+    }
+    policy.allotments = Allotments::UNKNOWN; // and all of them change at the tick
+    let most = bench::most_steps(&mut bench, 100);
+    assert!((2 * LEVELS..=3 * LEVELS).contains(&most), "{most}");
 }
 
 #[test]
