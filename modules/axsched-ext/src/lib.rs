@@ -12,7 +12,7 @@
 //! | [`pbg`] | recording, the profile, the plan, and following it |
 //! | [`syscall`] | start measuring, end measuring, start PBG: for Rust and C |
 //! | [`selected`] | the list of policies, and the one that this build has chosen |
-//! | [`task`], [`ordered`], [`buckets`] | the task wrapper, and the queues by key that it can stand in |
+//! | [`task`], [`ordered`], [`buckets`], [`classes`] | the task wrapper, and the queues by key that it can stand in |
 //! | [`nice`], `virtual_time` | for policies that share by weight: nice values, and a queue's virtual time |
 //! | [`run_interval`], [`clock`], [`units`] | how long a task had the CPU, by which counter, in which unit |
 //! | `model`, `conformance` | feature `std`: `axtask` on the host, and what every scheduler must satisfy |
@@ -32,6 +32,7 @@ pub mod base;
 mod bench;
 pub mod buckets;
 pub mod cfs;
+pub mod classes;
 pub mod clock;
 pub mod eevdf;
 pub mod event;

@@ -147,6 +147,7 @@ impl<T, S> Queue<T, S> {
     }
 
     /// The first task, which stays.
+    #[inline]
     pub(crate) fn first(&self) -> Option<&Task<T, S>> {
         // SAFETY: by CHAIN the head of a queue that is not empty is alive.
         (!self.head.is_null()).then(|| unsafe { &*self.head })

@@ -7,9 +7,14 @@
 //!     newest with weight 1/[`AVERAGE_WEIGHT`]; of a new task it is zero, so that a
 //!     task is tried before it is judged.
 //!  3. Each burst has a due time: when it became ready, plus [`PATIENCE`] times what
-//!     is expected of it. The ready task with the earliest due time runs; ties in order
-//!     of arrival. Of tasks that are ready together that is shortest job first; a
-//!     task that waits is overtaken only by shorter ones, and not for ever.
+//!     is expected of it. Ready tasks stand in [`classes`](crate::classes) by how far off
+//!     their due times were when they came there, two an octave. Of the first of each class
+//!     the one with the earliest due time runs; within a class, and of those who are due
+//!     at once, the one that came first. So who runs is due no later than anybody else by
+//!     half of what that one came with. Of tasks that are ready together that is shortest job
+//!     first, where one is longer than the other by half; a task that waits is overtaken
+//!     only by shorter ones, and not for ever. No due time is further off than
+//!     [`LONGEST`] counts, 13.7 minutes at 1 GHz.
 //!  4. A preempted task keeps its due time, but is not due before the time of its
 //!     return. A burst that has outgrown what was expected is due later by `PATIENCE`
 //!     times what it has had since beyond that; time that it ran with nobody ready, as
@@ -25,34 +30,45 @@
 //! the due time computed anew from all that a burst has had, at each preemption, two
 //! tasks that yield all the time would delay it by the square of its length.
 //!
-//! **Bound.** With n ready tasks, one with an expected burst e, or that has had e of
-//! its present burst if that is more, runs again after at most `PATIENCE` × e + 2 × n
-//! ticks: later arrivals are due later than it, and those before it lose the CPU at
-//! the second tick after its due time. A burst of x ticks, with e expected, is done
-//! after at most `PATIENCE` × max(e, x) + (x + 1) × (2 × n + 1) ticks, whatever the
+//! **Bound.** Half a class is the width of a class beside the waits in it, or
+//! [`SHORTEST`] counts if that is more. With n ready tasks, one
+//! with an expected burst e, or that has had e of its present burst if that is more, runs
+//! again after at most `PATIENCE` × 3/2 × e + 2 × n ticks, and `SHORTEST` counts: who comes
+//! when it is overdue by half a class is due later than the first of its class, and those
+//! before it lose the CPU at the second tick after that. A burst of x ticks, with e
+//! expected, is done after at most `PATIENCE` × 3/2 × max(e, x) + (x + 1) × (2 × n + 1)
+//! ticks, and x + 1 times `SHORTEST` counts, whatever the
 //! others do: it gets on by a tick at least in each of its turns, and waits past its
-//! due time for one turn of each other. Those of busy yielders (`gc`) are as short as
+//! due time for half a class and one turn of each other. (What it waits past its due time
+//! does not count again: the class of its next wait is that of what is left, and of what it
+//! has had since.) Those of busy yielders (`gc`) are as short as
 //! their bursts; beside them the first term is what counts, however many they are.
 //! Several CPUs: a due time is by the counter of the CPU that makes the task ready, so
 //! counters that disagree add their difference; a task that migrates while it runs
 //! takes it along.
 //!
-//! **Cost.** O(log n) for put and pick, one counter read each. Nothing allocates.
+//! **Cost.** One counter read for a put and the pick after it, and one list operation for
+//! each. Nothing allocates. STEPS: no call takes more than [`CLASSES`] + 5 steps, of which
+//! each is a look at a task's link or at the first of a class: a pick and a tick look at
+//! those classes that have a task. (Only `remove_task` searches; `axtask` never calls it.)
 //! Needs `axtask/preempt` for rules 4 and 5. `set_priority` returns false.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+#[cfg(doc)]
+use crate::classes::CLASSES;
+use crate::classes::{Class, Classes, Due, LONGEST, SHORTEST};
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
-use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
+use crate::ordered::Key;
 use crate::run_interval::{Account, Accounted, RunIntervals};
-use crate::task::InitialState;
+use crate::task::{InitialState, Task};
 use crate::units::Counts;
 
 /// A task under [`SjfScheduler`].
-pub type SjfTask<T> = KeyedTask<T, SjfState>;
+pub type SjfTask<T> = Task<T, SjfState>;
 /// The shortest-job-first scheduler; `C` is where it reads the time.
 pub type SjfScheduler<T, C = CpuCounter> = Adapter<Sjf<T, C>>;
 
@@ -65,117 +81,154 @@ pub const AVERAGE_WEIGHT: u64 = 16;
 /// four 2 % more.
 pub const PATIENCE: u64 = 8;
 
-/// What SJF remembers of a task; its due time is the key. Relaxed: see LOCK in
-/// [`task`](crate::task).
+/// What SJF remembers of a task. Relaxed: see LOCK in [`task`](crate::task).
 pub struct SjfState {
     account: Account,
+    /// When its present burst is due; never changed while the task stands in a class.
+    due: AtomicU64,
+    /// Up to [`LONGEST_EXPECTED`].
     expected: AtomicU64,
     /// What the present burst has had, over preemptions (rule 1).
     used: AtomicU64,
+    /// WAIT: the class of a burst of the expected length, of which lengths that is the
+    /// shortest, and up to how much longer ones it is.
+    class: AtomicU32,
+    from: AtomicU64,
+    width: AtomicU64,
 }
 
 impl InitialState for SjfState {
     const INITIAL: Self = Self {
         account: Account::INITIAL,
+        due: AtomicU64::new(0),
         expected: AtomicU64::new(0),
         used: AtomicU64::new(0),
+        class: AtomicU32::new(Class::FIRST.to_index()),
+        from: AtomicU64::new(0),
+        width: AtomicU64::new(SHORTEST / PATIENCE),
     };
 }
 
-impl Accounted for Keyed<SjfState> {
+impl Accounted for SjfState {
     fn account(&self) -> &Account {
-        &self.data().account
+        &self.account
     }
 }
 
-impl SjfState {
-    fn ran(&self, time: Counts) {
-        let used = self.used.load(Relaxed).saturating_add(time.0);
-        self.used.store(used, Relaxed);
+impl Due for SjfState {
+    #[inline]
+    fn due(&self) -> Key {
+        Key(self.due.load(Relaxed))
     }
+}
 
-    /// The burst is over (rule 2).
-    fn learn(&self) {
-        let (old, burst) = (self.expected.load(Relaxed), self.used.load(Relaxed));
-        // The old part is rounded up, so that a steady burst is met exactly.
-        let kept = old - old / AVERAGE_WEIGHT;
-        self.expected
-            .store(kept.saturating_add(burst / AVERAGE_WEIGHT), Relaxed);
-        self.used.store(0, Relaxed);
-    }
+/// What is expected of a burst that lets others pass for the [`LONGEST`] wait.
+const LONGEST_EXPECTED: u64 = LONGEST / PATIENCE;
+
+/// What is expected after a burst of which so much was expected (rule 2).
+#[inline]
+const fn average(old: u64, burst: Counts) -> u64 {
+    // The old part is rounded up, so that a steady burst is met exactly.
+    old - old / AVERAGE_WEIGHT + burst.0 / AVERAGE_WEIGHT
 }
 
 /// Rule 3: what a burst of that length lets pass before it.
 #[inline]
 fn patience(length: u64) -> u64 {
-    length.saturating_mul(PATIENCE).min(1 << 62)
+    length.saturating_mul(PATIENCE).min(LONGEST)
 }
 
-/// A burst is ready from `now` on (rule 3).
-#[inline]
-fn set_due<T>(task: &SjfTask<T>, now: Counts) {
-    let expected = task.state().data().expected.load(Relaxed);
-    task.set_key(Key(now.0).later(patience(expected)));
-}
+impl SjfState {
+    #[inline]
+    fn set_due(&self, due: Key) {
+        self.due.store(due.0, Relaxed);
+    }
 
-/// Charges a task that is within a burst and stands in no queue (rule 4).
-fn charge<T>(task: &SjfTask<T>, time: Counts) {
-    let data = task.state().data();
-    let expected = data.expected.load(Relaxed);
-    let before = data.used.load(Relaxed).max(expected);
-    data.ran(time);
-    let after = data.used.load(Relaxed).max(expected);
-    task.set_key(task.key().later(patience(after - before)));
+    /// A burst is ready from `now` on (rule 3); its class.
+    #[inline]
+    fn begin(&self, now: Counts) -> Class {
+        self.set_due(Key(now.0).later(PATIENCE * self.expected.load(Relaxed)));
+        Class::from_index(self.class.load(Relaxed))
+    }
+
+    /// A burst goes on waiting (rule 4); its class. What is overdue is due now.
+    fn go_on(&self, now: Counts) -> Class {
+        let wait = self.due().after(Key(now.0)).clamp(0, LONGEST as i64) as u64;
+        self.set_due(Key(now.0).later(wait));
+        Class::of(wait)
+    }
+
+    fn ran(&self, time: Counts) {
+        let used = self.used.load(Relaxed).saturating_add(time.0);
+        self.used.store(used, Relaxed);
+    }
+
+    /// Charges a task that is within a burst and stands in no class (rule 4).
+    fn charge(&self, time: Counts) {
+        let expected = self.expected.load(Relaxed);
+        let before = self.used.load(Relaxed).max(expected);
+        self.ran(time);
+        let after = self.used.load(Relaxed).max(expected);
+        self.set_due(self.due().later(patience(after - before)));
+    }
+
+    /// The burst is over, after it has had so much more (rule 2).
+    fn learn(&self, time: Counts) {
+        self.ran(time);
+        let burst = Counts(self.used.load(Relaxed));
+        self.used.store(0, Relaxed);
+        let expected = average(self.expected.load(Relaxed), burst).min(LONGEST_EXPECTED);
+        self.expected.store(expected, Relaxed);
+        let class = Class::of(PATIENCE * expected);
+        let (shortest, width) = class.shortest_and_width();
+        self.class.store(class.to_index(), Relaxed);
+        self.from.store(shortest / PATIENCE, Relaxed);
+        self.width.store(width / PATIENCE, Relaxed);
+    }
+
+    /// The same of a burst that has not been charged for yet, if its class stays; whether
+    /// it does.
+    #[inline]
+    fn learn_within(&self, burst: Counts) -> bool {
+        let expected = average(self.expected.load(Relaxed), burst);
+        let above = expected.wrapping_sub(self.from.load(Relaxed));
+        let within = self.used.load(Relaxed) == 0 && above < self.width.load(Relaxed);
+        if within {
+            self.expected.store(expected, Relaxed);
+        }
+        within
+    }
 }
 
 /// See the [module documentation](self).
 pub struct Sjf<T, C> {
-    ready: Ordered<T, SjfState>,
-    /// The task that has just yielded, until the next pick (rule 6).
-    yielder: Option<Arc<SjfTask<T>>>,
-    intervals: RunIntervals<T, Keyed<SjfState>>,
+    ready: Classes<T, SjfState>,
+    intervals: RunIntervals<T, SjfState>,
     /// Whether a tick has hit the running task already (rule 5).
     ticked: bool,
     clock: PhantomData<fn() -> C>,
 }
 
 impl<T, C: Clock> Sjf<T, C> {
-    /// A burst begins to wait (rule 3).
+    /// The short way, of a task that yields after a burst that is of its class; whether it is
+    /// that. If not, nothing has happened to the task.
     #[inline]
-    fn begin(&mut self, task: Arc<SjfTask<T>>, now: Counts) {
-        set_due(&task, now);
-        let key = task.key();
-        self.ready.insert(task, key, Key(0));
+    fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: Return) -> bool {
+        if why != Return::Yielded || !self.intervals.ran_here(task, why) {
+            return false;
+        }
+        let burst = self.intervals.gives_way(task, C::now());
+        let only = task.state().learn_within(burst);
+        if only {
+            self.intervals.set_aside(task); // rule 6
+        }
+        only
     }
 
-    /// A burst goes on waiting (rule 4).
-    fn go_on(&mut self, task: Arc<SjfTask<T>>, now: Counts) {
-        task.set_key(task.key().max(Key(now.0)));
-        let key = task.key();
-        self.ready.insert(task, key, Key(0));
-    }
-}
-
-impl<T, C: Clock> Policy for Sjf<T, C> {
-    type Inner = T;
-    type State = Keyed<SjfState>;
-    const NAME: &'static str = "SJF";
-    const TRACKS: Tracks = Tracks::Departures;
-    const NEW: Self = Self {
-        ready: Ordered::NEW,
-        yielder: None,
-        intervals: RunIntervals::new(),
-        ticked: false,
-        clock: PhantomData,
-    };
-
-    fn spawned(&mut self, task: Arc<SjfTask<T>>) {
-        self.intervals.adopt(&task);
-        self.begin(task, C::now());
-    }
-
-    #[inline]
-    fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
+    /// The long way, of any task.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: Return) {
         let now = C::now();
         let interval = if self.intervals.ran_here(&task, why) {
             let interval = self.intervals.gives_way(&task, now);
@@ -184,79 +237,113 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         } else {
             self.intervals.arrived(&task, why, now).interval
         };
-        let data = task.state().data();
-        match why {
+        let state = task.state();
+        // One that has migrated while it ran goes on with its burst.
+        let is_within = interval > Counts::ZERO || state.used.load(Relaxed) > 0;
+        let class = match why {
             Return::Yielded => {
-                data.ran(interval);
-                data.learn();
-                self.yielder = Some(task);
+                state.learn(interval);
+                return self.intervals.set_aside_arrived(task);
             }
-            Return::Preempted => {
-                charge(&task, interval);
-                self.go_on(task, now);
+            Return::Woken if !is_within => state.begin(now),
+            Return::Preempted | Return::Woken => {
+                state.charge(interval);
+                state.go_on(now)
             }
-            // It has migrated while it ran: its burst goes on.
-            Return::Woken if interval > Counts::ZERO || data.used.load(Relaxed) > 0 => {
-                charge(&task, interval);
-                self.go_on(task, now);
-            }
-            Return::Woken => self.begin(task, now),
+        };
+        self.ready.push(task, class);
+    }
+
+    /// A pick of which no yield is the reason.
+    #[inline(never)]
+    fn dispatch_after_no_yield(
+        &mut self,
+        first: Option<Arc<SjfTask<T>>>,
+    ) -> Option<Arc<SjfTask<T>>> {
+        match &first {
+            Some(next) => self.intervals.begin(next, self.intervals.now::<C>()),
+            None => self.intervals.idle(),
+        }
+        first
+    }
+}
+
+impl<T, C: Clock> Policy for Sjf<T, C> {
+    type Inner = T;
+    type State = SjfState;
+    const NAME: &'static str = "SJF";
+    const TRACKS: Tracks = Tracks::Departures;
+    const NEW: Self = Self {
+        ready: Classes::new(),
+        intervals: RunIntervals::new(),
+        ticked: false,
+        clock: PhantomData,
+    };
+
+    fn spawned(&mut self, task: Arc<SjfTask<T>>) {
+        self.intervals.adopt(&task);
+        let class = task.state().begin(C::now());
+        self.ready.push(task, class);
+    }
+
+    #[inline]
+    fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
+        if !self.only_yields(&task, why) {
+            self.comes_back(task, why);
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn left(&mut self) {
         if let Some((task, interval)) = self.intervals.left(C::now()) {
-            let data = task.state().data();
-            data.ran(interval);
-            data.learn();
+            task.state().learn(interval);
         }
     }
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<SjfTask<T>>> {
-        let now = self.intervals.now::<C>();
+        self.ticked = false;
         let first = self.ready.pop();
-        let next = match (first, self.yielder.take()) {
-            (Some(first), Some(yielder)) => {
-                self.begin(yielder, now);
+        let Some((yielder, now)) = self.intervals.take_yielder() else {
+            return self.dispatch_after_no_yield(first);
+        };
+        let class = yielder.state().begin(now);
+        let next = match first {
+            Some(first) => {
+                self.ready.push(yielder, class); // rule 6
                 first
             }
-            (Some(first), None) => first,
-            (None, Some(yielder)) => {
-                set_due(&yielder, now);
-                yielder
-            }
-            (None, None) => {
-                self.intervals.idle();
-                return None;
-            }
+            None => yielder,
         };
         self.intervals.begin(&next, now);
-        self.ticked = false;
         Some(next)
     }
 
     fn ticked(&mut self, running: &Arc<SjfTask<T>>) -> Tick {
         let now = C::now();
         let whole = core::mem::replace(&mut self.ticked, true);
-        let first = self.ready.first_key();
+        let first = self.ready.first_due();
         let Some(interval) = RunIntervals::take_uncharged(running, now) else {
             // `main` before its first pick.
             return Tick::reschedule_if(first.is_some());
         };
         let state = running.state();
         let Some(first) = first else {
-            state.data().ran(interval);
-            running.set_key(running.key().max(Key(now.0)));
+            state.ran(interval);
+            state.set_due(state.due().max(Key(now.0)));
             return Tick::Continue;
         };
-        charge(running, interval);
-        Tick::reschedule_if(whole && first < running.key().max(Key(now.0)))
+        state.charge(interval);
+        Tick::reschedule_if(whole && first < state.due().max(Key(now.0)))
     }
 
     fn remove(&mut self, task: &Arc<SjfTask<T>>) -> Option<Arc<SjfTask<T>>> {
-        let aside = self.yielder.take_if(|yielder| Arc::ptr_eq(yielder, task));
-        let removed = aside.or_else(|| self.ready.remove(task))?;
+        let yielder = self.intervals.remove_yielder(task);
+        if yielder.is_some() {
+            return yielder;
+        }
+        let removed = self.ready.remove(task)?;
         self.intervals.removed(&removed);
         Some(removed)
     }

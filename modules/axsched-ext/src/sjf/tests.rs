@@ -3,6 +3,7 @@
 use super::*;
 use crate::BaseScheduler;
 use crate::bench::{self, TICK};
+use crate::classes::{CLASSES, SHORTEST};
 use crate::clock::VirtualClock;
 use proptest::prelude::*;
 
@@ -11,7 +12,7 @@ type Bench = bench::Bench<Adapter<P>>;
 type Handle = bench::Handle<Adapter<P>>;
 
 fn expected(task: &Handle) -> u64 {
-    task.state().data().expected.load(Relaxed)
+    task.state().expected.load(Relaxed)
 }
 
 /// Makes the running task's expectation known: a hundred bursts of that length.
@@ -132,11 +133,15 @@ fn rule_4_a_preempted_task_keeps_its_due_time() {
     let (mut bench, [long, short]) = taught([("long", 10 * TICK), ("short", TICK / 2)]);
     bench.wake(&long);
     bench.pick();
-    let due = long.key();
+    let due = long.state().due();
     bench.tick();
     bench.wake(&short);
     assert_eq!(bench.tick(), "short");
-    assert_eq!(long.key(), due, "2 of the 10 ticks that are expected");
+    assert_eq!(
+        long.state().due(),
+        due,
+        "2 of the 10 ticks that are expected"
+    );
     while bench.name() == "short" {
         bench.tick();
     }
@@ -147,7 +152,7 @@ fn rule_4_a_preempted_task_keeps_its_due_time() {
     bench.run(1000 * TICK);
     bench.pick();
     bench.preempt();
-    assert_eq!(long.key(), Key(VirtualClock::now().0));
+    assert_eq!(long.state().due(), Key(VirtualClock::now().0));
 }
 
 #[test]
@@ -158,7 +163,7 @@ fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
     bench.wake(&spins);
     for turn in 1..100 {
         assert_eq!(bench.name(), "long");
-        let due = long.key();
+        let due = long.state().due();
         bench.run(2 * TICK);
         bench.preempt();
         let over = if turn == 1 {
@@ -167,7 +172,7 @@ fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
             2 * TICK
         };
         let later = due.later(PATIENCE * over).max(Key(VirtualClock::now().0));
-        assert_eq!(long.key(), later, "turn {turn}");
+        assert_eq!(long.state().due(), later, "turn {turn}");
         while bench.name() != "long" {
             bench.run(16);
             bench.yield_now();
@@ -181,7 +186,7 @@ fn rule_4_time_alone_costs_nothing() {
     let alone = bench.current.clone().unwrap();
     bench.shares(1000);
     let began = VirtualClock::now().0;
-    assert_eq!(alone.key(), Key(began));
+    assert_eq!(alone.state().due(), Key(began));
     let spins = ["spins", "spins too"].map(|name| bench.spawn(name));
     bench.tick();
     while bench.name() != "alone" {
@@ -208,7 +213,7 @@ fn rule_1_a_burst_goes_on_when_its_task_migrates() {
         }
         old.run(300);
         let moves = old.current.take().unwrap();
-        let data = moves.state().data();
+        let data = moves.state();
         new.wake(&moves); // by a helper on the old CPU, and before its pick
         old.pick();
         assert_eq!(data.used.load(Relaxed), ticks * TICK + 300);
@@ -222,9 +227,9 @@ fn rule_1_a_burst_goes_on_when_its_task_migrates() {
     old.run(TICK);
     let moves = old.current.take().unwrap();
     old.scheduler.task_tick(&moves);
-    let due = moves.key();
+    let due = moves.state().due();
     new.wake(&moves);
-    assert_eq!(moves.key(), due, "its due time stands");
+    assert_eq!(moves.state().due(), due, "its due time stands");
 }
 
 #[test]
@@ -232,10 +237,10 @@ fn rule_4_a_task_that_migrates_takes_its_due_time_along() {
     let (mut old, mut new) = (Bench::running(&["moves", "stays"]), Bench::running(&[]));
     old.shares(1);
     let moves = old.current.take().unwrap();
-    let due = moves.key();
+    let due = moves.state().due();
     old.run(TICK);
     new.wake(&moves); // by the helper, on the old CPU
-    assert_eq!(moves.key(), due.later(PATIENCE * TICK));
+    assert_eq!(moves.state().due(), due.later(PATIENCE * TICK));
     assert_eq!(expected(&moves), 0, "the burst goes on");
 }
 
@@ -310,7 +315,7 @@ fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time()
     for step in 0..50_000 {
         let name = bench.name();
         *dispatched.entry(name).or_default() += 1;
-        let due = bench.current.as_ref().unwrap().key();
+        let due = bench.current.as_ref().unwrap().state().due();
         let late = Key(VirtualClock::now().0).after(due);
         assert!(
             late <= 2 * 4 * TICK as i64,
@@ -381,7 +386,8 @@ proptest! {
     ) {
         let n = yielders as u64 + 1;
         let took = done_beside(yielders, &bursts, ticks);
-        let bound = PATIENCE * ticks + (ticks + 1) * (2 * n + 1);
+        let shortest = ((ticks + 1) * SHORTEST).div_ceil(TICK);
+        let bound = PATIENCE * ticks * 3 / 2 + (ticks + 1) * (2 * n + 1) + shortest;
         prop_assert!(took <= bound, "{took} of {bound} ticks");
     }
 
@@ -395,6 +401,97 @@ proptest! {
         // A round of the yielders takes four ticks at most.
         let bound = PATIENCE * ticks + 4;
         prop_assert!(took <= bound, "{took} of {bound} ticks");
+    }
+}
+
+#[test]
+fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_in_all_classes() {
+    let mut bench = Bench::running(&["runs"]);
+    let now = VirtualClock::now();
+    let policy = bench.scheduler.policy_mut();
+    for i in 0..4096 {
+        let task = Arc::new(SjfTask::new("one of many"));
+        policy.intervals.adopt(&task);
+        let (wait, _) = Class::from_index(i % CLASSES as u32).shortest_and_width();
+        task.state().set_due(Key(now.0).later(wait));
+        policy.ready.push(task, Class::of(wait));
+    }
+    let most = bench::most_steps(&mut bench, 100);
+    assert!((CLASSES..=CLASSES + 5).contains(&most), "{most}");
+    bench.scheduler.policy().ready.assert_valid();
+}
+
+#[test]
+fn rule_3_who_runs_is_due_no_later_than_anybody_else_by_half_of_what_that_one_came_with() {
+    let (mut bench, tasks) = taught([
+        ("a", 9_000),
+        ("b", 7_000),
+        ("c", 100),
+        ("d", 300),
+        ("e", 40_000),
+        ("f", 20),
+    ]);
+    // Each comes at another time, and each time others are still there.
+    let mut came = std::collections::BTreeMap::new();
+    let mut passed = 0;
+    for step in 0..2_000_usize {
+        let task = &tasks[step * 7 % 6];
+        if bench.name() != *task.inner() && !came.contains_key(task.inner()) {
+            bench.wake(task);
+            let due = task.state().due();
+            let wait = due.after(Key(VirtualClock::now().0));
+            came.insert(*task.inner(), (due, wait));
+        }
+        bench.run(100 + step as u64 * 37 % 400);
+        if step % 3 > 0 {
+            continue;
+        }
+        if bench.current.is_none() {
+            bench.pick();
+        } else {
+            bench.block();
+        }
+        let Some((due, _)) = came.remove(bench.name()) else {
+            continue;
+        };
+        for (other, wait) in came.values() {
+            let tolerance = (wait / 2).max(SHORTEST as i64);
+            assert!(due.after(*other) < tolerance, "step {step}");
+            passed += usize::from(due > *other);
+        }
+    }
+    assert!(
+        passed > 0,
+        "the order was never another than that of due times"
+    );
+}
+
+#[test]
+fn rule_3_no_due_time_is_further_off_than_the_longest_wait() {
+    let mut bench = Bench::running(&["a"]);
+    let a = bench.current.clone().unwrap();
+    let off = || a.state().due().after(Key(VirtualClock::now().0)) as u64;
+    for _ in 0..40 {
+        bench.run(LONGEST);
+        bench.yield_now();
+        assert!(off() <= LONGEST);
+    }
+    assert_eq!(expected(&a), LONGEST_EXPECTED);
+    bench.spawn("b");
+    bench.run(LONGEST);
+    assert_eq!(bench.yield_now(), "b");
+    assert_eq!(off(), PATIENCE * LONGEST_EXPECTED);
+    bench.block();
+    // Its burst is four times as long as expected, and somebody is always ready.
+    for _ in 0..4 {
+        bench.spawn("c");
+        bench.run(LONGEST_EXPECTED);
+        bench.preempt();
+        assert!(off() <= LONGEST);
+        bench.scheduler.policy().ready.assert_valid();
+        while bench.name() == "c" {
+            bench.block();
+        }
     }
 }
 
@@ -420,7 +517,7 @@ fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
     bench.yield_now();
     assert_eq!(bench.name(), "job", "alone");
     let due = VirtualClock::now().0 + PATIENCE * expected(&job);
-    assert_eq!(job.key(), Key(due));
+    assert_eq!(job.state().due(), Key(due));
 }
 
 #[test]

@@ -81,10 +81,11 @@ pub fn planned_beside<const PLANNED: u64>(beside: &Beside) -> Option<u64> {
     Some(rr_beside(beside)? + followed)
 }
 
-/// SJF: a round of the others past each due time.
+/// SJF: half a class and a round of the others past each due time. The shortest class is less
+/// than a tick.
 pub fn sjf_beside(beside: &Beside) -> Option<u64> {
-    let past_due = (beside.job_ticks + 1) * (beside.round_ticks() + 1);
-    Some(sjf::PATIENCE * beside.job_ticks + past_due)
+    let past_due = (beside.job_ticks + 1) * (beside.round_ticks() + 2);
+    Some(sjf::PATIENCE * beside.job_ticks * 3 / 2 + past_due)
 }
 
 /// Any steps that end under a correct scheduler: waiting is only for own

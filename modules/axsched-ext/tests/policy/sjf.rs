@@ -2,6 +2,7 @@
 
 use axsched_ext::conformance::{Load, Promises};
 use axsched_ext::model::MaxWait;
+use axsched_ext::classes::SHORTEST;
 use axsched_ext::sjf::PATIENCE;
 
 use crate::common::{late_ticks, sjf_beside};
@@ -20,10 +21,10 @@ pub fn promises() -> Promises {
 }
 
 fn waits(load: &Load<'_>) -> MaxWait {
-    let bound = || late_ticks(load, 2 * load.tasks);
+    let bound = || late_ticks(load, 2 * load.tasks) + SHORTEST;
     MaxWait {
         time: load.config.preempt.then(bound),
-        own_bursts: PATIENCE,
+        own_bursts: PATIENCE * 3 / 2,
         ..MaxWait::default()
     }
 }
