@@ -20,9 +20,9 @@ use sched_tests_common::{
 };
 
 /// The sizes that the group grows to. The last is all that PBG records.
-const SIZES: [usize; 4] = [1, 4, 256, MAX_TASKS];
-/// Yields of all tasks together in the first round, at any size: enough that the
-/// timer ticks, which a round may have one more or less of, do not show.
+const SIZES: [usize; 6] = [1, 4, 64, 256, 1_024, MAX_TASKS];
+/// Yields of all tasks together that the second round has more than the first, at any size:
+/// enough that the timer ticks, which a round may have one more or less of, do not show.
 const YIELDS: u64 = 1 << 18;
 /// Of a task: 4,096 of them fit into the guest's default memory, and a timer
 /// interrupt fits on top of the little that a task itself needs.
@@ -85,54 +85,102 @@ fn idle_measure_and_replay() -> Vec<(Phase, Vec<Cost>)> {
     phases
 }
 
-/// The group of tasks. They stand still until told to go.
+/// The tasks. They stand still until told to go.
 #[derive(Default)]
 struct Group {
-    /// Wakes the tasks for the next round.
-    go: WaitQueue,
-    round: AtomicU64,
+    /// Two for each size but the last, one for each round; at last all of them yield, and the
+    /// last set has the tasks that are still wanting then. So a task yields in three rounds at
+    /// most, which PBG records one by one; more, and the plan would go by their average.
+    sets: [Set; 2 * SIZES.len() - 1],
     /// What each task yields in this round; [`END`](Self::END) lets it end.
     yields_each: AtomicU64,
     /// The tasks that this round is still to hear of.
     absent: AtomicU64,
     met: WaitQueue,
     yields_done: AtomicU64,
+    yielding: Yielding,
+}
+
+/// Tasks that take part in the same rounds.
+#[derive(Default)]
+struct Set {
+    /// Wakes the tasks for the next round.
+    go: WaitQueue,
+    round: AtomicU64,
+}
+
+/// How long there was a task between its first yield and its last, in this round.
+///
+/// Under a policy that switches at a yield all tasks are there at once; under a plan one
+/// after the other, and how long it takes to wake each and to let it wait again is not of
+/// that time: it is longer in some rounds, as where a tick hits who wakes them.
+#[derive(Default)]
+struct Yielding {
+    tasks: AtomicU64,
+    /// The sums of the times at which the number of tasks left 0, and at which it came back
+    /// to 0. The sums, as several CPUs may come out of order.
+    begins_ns: AtomicU64,
+    ends_ns: AtomicU64,
+}
+
+impl Yielding {
+    fn begins(&self) {
+        // A tick between the two would count for the wrong side.
+        let _guard = NoPreempt::new();
+        if self.tasks.fetch_add(1, AcqRel) == 0 {
+            self.begins_ns.fetch_add(now_ns(), Relaxed);
+        }
+    }
+
+    fn ends(&self) {
+        let _guard = NoPreempt::new();
+        if self.tasks.fetch_sub(1, AcqRel) == 1 {
+            self.ends_ns.fetch_add(now_ns(), Relaxed);
+        }
+    }
+
+    /// Of the round that is over; the next begins at 0.
+    fn take_ns(&self) -> u64 {
+        self.ends_ns.swap(0, Relaxed) - self.begins_ns.swap(0, Relaxed)
+    }
 }
 
 impl Group {
     const END: u64 = u64::MAX;
 
-    /// Has `tasks` tasks yield `yields_each` times each; how long that took.
+    /// Has the `tasks` tasks of these sets yield `yields_each` times each; how long they did.
     ///
     /// From a given phase of the timer tick on: a policy that charges whole ticks to whoever
     /// is hit has a tree of another shape at another phase.
-    fn round(&self, tasks: usize, yields_each: u64) -> u64 {
+    fn round(&self, sets: &[Set], tasks: usize, yields_each: u64) -> u64 {
         platform::await_tick_phase();
-        let begin_ns = now_ns();
         self.absent.store(tasks as u64, Relaxed);
         self.yields_each.store(yields_each, Relaxed);
-        self.round.fetch_add(1, Release);
         {
-            // The queue is locked meanwhile. Under a plan the next tick would take
+            // A queue is locked meanwhile. Under a plan the next tick would take
             // the CPU from us, who are not in it, and each task would then find the
             // lock taken when it comes back to wait: a longer way, in some rounds.
             let _guard = NoPreempt::new();
-            self.go.notify_all(false);
+            for set in sets {
+                set.round.fetch_add(1, Release);
+                set.go.notify_all(false);
+            }
         }
         self.met.wait_until(|| self.absent.load(Acquire) == 0);
-        now_ns() - begin_ns
+        self.yielding.take_ns()
     }
 
-    /// What a task does, from the round after `round` on.
-    fn task(&self, mut round: u64) {
-        loop {
-            self.go.wait_until(|| self.round.load(Acquire) > round);
-            round += 1;
+    /// What a task of this set does.
+    fn task(&self, set: &Set) {
+        for round in 1.. {
+            set.go.wait_until(|| set.round.load(Acquire) >= round);
             let yields = self.yields_each.load(Relaxed);
             if yields != Self::END {
+                self.yielding.begins();
                 for _ in 0..yields {
                     axtask::yield_now();
                 }
+                self.yielding.ends();
                 self.yields_done.fetch_add(yields, Relaxed);
             }
             if self.absent.fetch_sub(1, AcqRel) == 1 {
@@ -151,26 +199,35 @@ fn run_phase(name: &'static str) -> (Phase, Vec<Cost>) {
     let mut tasks: Vec<WeakAxTaskRef> = Vec::with_capacity(MAX_TASKS);
     let mut yields_expected = 0;
     let mut costs = Vec::with_capacity(SIZES.len());
-    for size in SIZES {
-        let round = group.round.load(Relaxed);
-        while tasks.len() < size {
-            let group = group.clone();
-            let task = axtask::spawn_raw(move || group.task(round), "".into(), STACK_BYTES);
-            tasks.push(Arc::downgrade(&task)); // a handle would keep gc spinning
+    for (i, size) in SIZES.into_iter().enumerate() {
+        let all = &group.sets;
+        let (new, first, second, each) = match all.get(2 * i..2 * i + 2) {
+            Some(new) => (new, &new[..1], &new[1..], size),
+            None => (&all[2 * i..], &all[..], &all[..], size - tasks.len()),
+        };
+        let before = tasks.len();
+        for set in 2 * i..2 * i + new.len() {
+            for _ in 0..each {
+                let group = group.clone();
+                let body = move || group.task(&group.sets[set]);
+                let task = axtask::spawn_raw(body, "".into(), STACK_BYTES);
+                tasks.push(Arc::downgrade(&task)); // a handle would keep gc spinning
+            }
         }
-        let yields_each = (YIELDS / size as u64 / SCALE).max(1);
+        let more_each = (YIELDS / size as u64 / SCALE).max(1);
+        let first_each = more_each.div_ceil(2);
         // Nobody's first time: a first run takes longer than a wake-up.
-        group.round(size, 0);
-        let first_ns = group.round(size, yields_each);
-        let second_ns = group.round(size, 2 * yields_each);
-        let extra = size as u64 * yields_each;
-        yields_expected += 3 * extra;
+        group.round(new, tasks.len() - before, 0);
+        let first_ns = group.round(first, size, first_each);
+        let second_ns = group.round(second, size, first_each + more_each);
+        let extra = size as u64 * more_each;
+        yields_expected += extra + 2 * size as u64 * first_each;
         costs.push(Cost {
             tasks: size,
             ns_per_yield: second_ns.saturating_sub(first_ns) as f64 / extra as f64,
         });
     }
-    group.round(tasks.len(), Group::END);
+    group.round(&group.sets, tasks.len(), Group::END);
     let reclaimed = all_reclaimed(&tasks);
     let yields_done = group.yields_done.load(Relaxed);
     if !reclaimed || yields_done != yields_expected {

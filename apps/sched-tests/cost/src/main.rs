@@ -1,18 +1,23 @@
 //! What does one `yield_now()` cost, by the number of tasks that do nothing else?
 //!
-//! A group of tasks grows to 1, 4, 256 and 4,096. At each size all of them yield m
-//! times, meet, yield 2m times, and meet again:
+//! For each of 1, 4, 64, 256, 1,024 and 4,096 tasks there are two rounds. In the first all of
+//! them yield m/2 times and meet, in the second m times more than that:
 //!
 //! cost = (time of the second round − time of the first) / (tasks × m)
 //!
-//! Waking the group and meeting again costs the same in both rounds and falls out
-//! of the difference. What is left is the way through `axtask` and the policy, the
-//! two or three instructions of the loop, and a share of the timer ticks. There is
+//! The time of a round is that in which there is a task between its first yield and its last.
+//! Where a yield switches, waking the others and letting them wait again is of that time, costs
+//! the same in both rounds, and falls out of the difference; where tasks yield one after the
+//! other, as under a plan, it is not of it. What is left is the way through `axtask` and the
+//! policy, the two or three instructions of the loop, and a share of the timer ticks. There is
 //! no work in between, and no instrument: the tasks are plain ones of `axtask`.
 //!
-//! The tasks wait for one another instead of being spawned for each round, because
-//! PBG records 4,096 tasks at most: so one measurement holds every size, the whole
-//! table is in use at the last, and one replay follows.
+//! The tasks wait instead of being spawned for each round, because PBG records 4,096 tasks at
+//! most: so one measurement holds every size, the whole table is in use at the last, and one
+//! replay follows. Each round of a size has tasks of its own, and only at last all of them
+//! yield in both: of a task that does more than PBG records one by one the plan knows an
+//! average, which a round of m/2 yields is less than and one of 3m/2 is more, and then it gives
+//! way in the middle.
 //!
 //! | phase | policy | what runs |
 //! |---|---|---|

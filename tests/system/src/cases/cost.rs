@@ -37,7 +37,7 @@ pub fn cases(project: &Project) -> Vec<Case> {
     cases
 }
 
-/// The table of `make cost` has a row for each phase of PBG and a figure in each column, and a
+/// The table of `make cost` has a row for each phase of PBG and a figure for each number of tasks, and a
 /// yield that keeps the CPU is cheaper than one that switches.
 fn cost_table(context: &Context) -> Result<()> {
     let said = context
@@ -49,8 +49,8 @@ fn cost_table(context: &Context) -> Result<()> {
         let mut rows = said
             .lines()
             .map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let row = rows.find(|row| row.len() == 6 && row[..2] == ["pbg", phase]);
-        let row = row.with_context(|| format!("no row of six columns for pbg {phase}"))?;
+        let row = rows.find(|row| row.len() == 8 && row[..2] == ["pbg", phase]);
+        let row = row.with_context(|| format!("no row of eight columns for pbg {phase}"))?;
         Ok(row[3].parse()?)
     };
     let (idle, replay) = (figure("idle")?, figure("replay")?);
@@ -118,7 +118,7 @@ fn side_by_side(context: &Context) -> Result<()> {
         ensure!(0.0 < fifo && fifo < rr, "{line}");
         rows += 1;
     }
-    ensure!(rows == 4, "{rows} rows of the difference");
+    ensure!(rows == 6, "{rows} rows of the difference");
     let head = context.program("git").args(["rev-parse", "HEAD"]).text()?;
     let head = head.trim();
     let said = context
