@@ -216,6 +216,10 @@ Targets
             what becomes of batch if its jobs wait 1 to 64 times: SJF, PBG and
               the bound, as CSV and a chart in WAITS_OUT=folder; WAITS=1,2,4
               some of them; PBG may change by 3 % a wait at most
+  experiment-order
+            CFS and EEVDF with buckets and, SCHED_ORDER=exact, with the tree:
+              turnaround and fairness at eight phases of the tick, and what a
+              yield costs; as CSV in ORDER_OUT=folder
   profile   show the profile that PBG_PROFILE= names, or that run saved with the
               same variables; LAB='edit FILE ...' changes it; LAB=--help
   gantt     run A with TRACE=y under the policies that FEATURES= names and draw
@@ -272,6 +276,7 @@ Variables           default      allowed
   JOBS=n            (CPUs)       how many tests make test runs at a time
   SELFTEST=case                  the case of the app selftest, as in its main.rs
   SCHED_YIELDS=n    100000       yields of each task of the app yield
+  SCHED_ORDER=exact (buckets)    the tree under CFS and EEVDF, whose order is exact
   SCHED_WAITS=n     4            how often jobs of the app batch wait: 0 to 64
   V=n               0            1: show commands; 2: cargo's, too
 

@@ -1,12 +1,13 @@
 # Measurements with a table of their own: what a yield costs without any
-# instrument, the two experiments of the PBG report, and a program that waits ever
-# more often. docs/experiments.md shows what they print, docs/cost-gate.md the gate.
+# instrument, the two experiments of the PBG report, a program that waits ever more
+# often, and what the order of a ready queue is worth. docs/experiments.md shows what they print, docs/cost-gate.md the gate.
 # In:  SCHEDLAB given (lab.mk); FOUND
 #      ARCH FEATURES, where they were given, maybe lists with commas; cost runs on
 #      all architectures otherwise, the experiments on x86_64
 #      SCALE SMP TIMING TIMEOUT COST_OUT PHASES for cost; TIMEOUT for the experiments
 #      TIMEOUT GATE UPDATE for cost-gate
 #      ARCH (one) SCALE TIMEOUT WAITS WAITS_OUT LAB for experiment-waits
+#      ARCH (one) SCALE TIMEOUT ORDER_OUT for experiment-order
 # Out: cost                   target/cost/*.txt (result lines), table.md; COST_OUT
 #                             (CSV)
 #      cost-gate              nothing, or the measured lines in GATE; fails if a
@@ -15,6 +16,8 @@
 #      experiment-turnaround  target/experiments/turnaround/: the same
 #      experiment-waits       WAITS_OUT: waits.csv, and a chart; a folder of results
 #                             for each number of waits: target/lab-waits1 ...
+#      experiment-order       ORDER_OUT: order.csv; two folders of results:
+#                             target/lab-order-buckets, target/lab-order-exact
 
 # Groups of work of each task in the report's experiment on scheduling cost; its
 # yield test, and our app by itself, has a quarter of that.
@@ -42,6 +45,16 @@ ifneq ($(filter experiment-waits,$(MAKECMDGOALS)),)
   endif
   ifneq ($(filter-out $(ARCHES),$(ARCH))$(word 2,$(ARCH)),)
     $(error ARCH=$(ARCH): not of make experiment-waits; allowed is one of $(ARCHES))
+  endif
+endif
+
+# CFS and EEVDF with the ready queue that they have, exact to one bucket, and with the tree.
+ORDER_OUT ?= target/experiments/order$(SCALED)
+ORDER_LAB  = target/lab$(SCALED)-order-
+ORDER_CELLS = --arch $(ARCH) --policy sched_cfs,sched_eevdf $(call given,SCALE,--scale) $(call given,TIMEOUT,--timeout)
+ifneq ($(filter experiment-order,$(MAKECMDGOALS)),)
+  ifneq ($(filter-out $(ARCHES),$(ARCH))$(word 2,$(ARCH)),)
+    $(error ARCH=$(ARCH): not of make experiment-order; allowed is one of $(ARCHES))
   endif
 endif
 
@@ -76,11 +89,11 @@ endif
 
 COST_CELLS = $(call given,ARCH,--arch) $(call given,FEATURES,--policy) $(call given,TIMEOUT,--timeout)
 
-ifneq ($(filter cost cost-gate experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
+ifneq ($(filter cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 
-.PHONY: cost cost-gate experiment-cost experiment-turnaround experiment-waits
+.PHONY: cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order
 
 cost:
 	$(Q)$(SCHEDLAB) cost $(strip $(COST_CELLS) $(call given,SCALE,--scale) $(call given,SMP,--smp) \
@@ -103,3 +116,15 @@ experiment-waits:
 	    export SCHED_WAITS=$$n; $(SCHEDLAB) matrix $(strip $(WAITS_CELLS)) --results $(WAITS_LAB)$$n $(LAB); \
 	done
 	$(Q)$(SCHEDLAB) waits --arch $(ARCH) --out '$(WAITS_OUT)' $(WAITS_LIST:%=$(WAITS_LAB)%)
+
+# Averages depend on the phase of the tick, and what the two orders differ by must be held
+# against that.
+experiment-order: ORDER_PHASES = 8
+experiment-order:
+	$(Q)for order in buckets exact; do \
+	    export SCHED_ORDER=$${order#buckets}; \
+	    $(SCHEDLAB) matrix --app realtime,unequal,occupy,batch $(strip $(ORDER_CELLS)) \
+	        --phases $(ORDER_PHASES) --results $(ORDER_LAB)$$order; \
+	    $(SCHEDLAB) cost $(strip $(ORDER_CELLS)) --csv $(ORDER_LAB)$$order/cost.csv; \
+	done
+	$(Q)$(SCHEDLAB) order --arch $(ARCH) --out '$(ORDER_OUT)' $(ORDER_LAB)buckets $(ORDER_LAB)exact

@@ -68,6 +68,7 @@ $(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHER
 $(call refuse,cost-gate,$(NO_CELL) PROFILE_OUT A SCALE SMP TIMING,ARCH FEATURES TIMEOUT GATE UPDATE,$(ANYWHERE))
 $(call refuse,experiment-cost,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
 $(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
+$(call refuse,experiment-order,$(NO_CELL) A FEATURES SMP TIMING LAB,ARCH SCALE TIMEOUT ORDER_OUT,$(ANYWHERE))
 $(call refuse,experiment-waits,$(NO_CELL) A FEATURES SMP TIMING,ARCH SCALE TIMEOUT WAITS WAITS_OUT LAB,$(ANYWHERE))
 ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
   $(call refuse,gantt,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE))
@@ -85,7 +86,7 @@ ifneq ($(filter matrix compare gantt,$(MAKECMDGOALS)),)
     $(error A=$(A): $(firstword $(LAB_PLAIN)) does without sched-tests-common, so it prints no figures to compare; allowed are: $(notdir $(LAB_APPS)))
   endif
 endif
-ifneq ($(filter matrix compare cost cost-gate experiment-cost experiment-turnaround experiment-waits,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
   $(call list-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
   $(call list-of,ARCH,$(ARCHES))
   $(call list-of,FEATURES,$(POLICIES))

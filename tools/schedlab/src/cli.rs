@@ -24,6 +24,8 @@ pub enum Command {
     Cost(CostArgs),
     /// Print and draw what `make experiment-waits` ran, by the number of waits
     Waits(WaitsArgs),
+    /// Print what `make experiment-order` ran, with either order of the ready tasks
+    Order(OrderArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
     /// Write the figures of Markdown pages from the CSV files that they name
@@ -226,6 +228,21 @@ pub struct WaitsArgs {
     #[arg(long, default_value = "x86_64")]
     pub arch: String,
     /// Where waits.csv, waits.svg and waits.png go
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct OrderArgs {
+    /// The folder of the results with buckets, and their cost.csv
+    pub buckets: PathBuf,
+    /// The folder of those with the tree, made with SCHED_ORDER=exact, whose name ends in
+    /// -order-exact
+    pub exact: PathBuf,
+    /// The architecture
+    #[arg(long, default_value = "x86_64")]
+    pub arch: String,
+    /// Where order.csv goes
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }

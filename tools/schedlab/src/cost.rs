@@ -31,7 +31,8 @@ const LAST_LINES: usize = 20;
 
 pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
-    let setting = Setting::new(&args.setting);
+    let folder = args.csv.as_deref().and_then(Path::parent);
+    let setting = Setting::new(&args.setting).for_folder(folder.unwrap_or(Path::new("")));
     setting.check()?;
     let tick_phases = setting.tick_phases(args.phases)?;
     let against = args.against.as_deref().map(against::read).transpose()?;

@@ -6,6 +6,7 @@
 //!   of results against each other
 //! - `schedlab cost` counts what a yield costs, and is the gate that says whether that grew
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
+//! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
@@ -25,6 +26,7 @@
 //! | [`cost`] | what a yield costs, and the gate |
 //! | [`compare`] | tables, figures, differences |
 //! | [`waits`] | a program that waits ever more often |
+//! | [`order`] | two orders of the ready tasks side by side |
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`draw`] | what all figures have in common |
@@ -46,6 +48,7 @@ mod draw;
 mod gantt;
 mod grid;
 mod matrix;
+mod order;
 mod output;
 mod profile;
 mod project;
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::compare(&cli.tree, options),
         Command::Cost(options) => cost::cost(&cli.tree, options),
         Command::Waits(options) => waits::waits(options),
+        Command::Order(options) => order::order(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Profile(command) => profile::profile(command),

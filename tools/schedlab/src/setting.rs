@@ -7,10 +7,10 @@ use sched_tests_results::{RunLine, TickPhase};
 
 use crate::cli::{SettingArgs, Timing};
 
-/// A number that is built into an app whose image is not the usual one.
+/// What is built into an app whose image is not the usual one.
 pub struct BuiltIn {
     pub variable: &'static str,
-    /// How the name of the folder of its results ends, before the number.
+    /// How the name of the folder of its results ends, before the value.
     pub folder: &'static str,
 }
 
@@ -24,6 +24,12 @@ const YIELDS: BuiltIn = BuiltIn {
 pub const WAITS: BuiltIn = BuiltIn {
     variable: "SCHED_WAITS",
     folder: "-waits",
+};
+
+/// In which order ready tasks are kept where a policy has two: for `make experiment-order`.
+pub const ORDER: BuiltIn = BuiltIn {
+    variable: "SCHED_ORDER",
+    folder: "-order-",
 };
 
 /// Scale, CPUs and clock.
@@ -54,7 +60,7 @@ impl Setting {
 
     fn with_built_in(mut self, of: impl Fn(&str) -> Option<String>, results: &Path) -> Self {
         let folder = results.file_name().unwrap_or_default().to_string_lossy();
-        self.built_in = [YIELDS, WAITS].into_iter().find_map(|built_in| {
+        self.built_in = [YIELDS, WAITS, ORDER].into_iter().find_map(|built_in| {
             let value = of(built_in.variable)?;
             let end = format!("{}{value}", built_in.folder);
             folder.ends_with(&end).then_some((built_in.variable, value))
@@ -216,6 +222,7 @@ mod tests {
             let environment = |name: &str| match name {
                 "SCHED_YIELDS" => Some("400000".to_owned()),
                 "SCHED_WAITS" => Some("16".to_owned()),
+                "SCHED_ORDER" => Some("exact".to_owned()),
                 _ => None,
             };
             let setting = setting(1, 1, None).with_built_in(environment, Path::new(folder));
@@ -225,6 +232,8 @@ mod tests {
             ("target/lab-yields400000", "SCHED_YIELDS=400000"),
             ("target/lab-waits16", "SCHED_WAITS=16"),
             ("target/lab-scale10-waits16", "SCHED_WAITS=16"),
+            ("target/lab-order-exact", "SCHED_ORDER=exact"),
+            ("target/lab-order-buckets", "TIMING=icount"),
             ("target/lab", "TIMING=icount"),
             ("target/lab-yields4000000", "TIMING=icount"),
             ("target/lab-yields100000", "TIMING=icount"),

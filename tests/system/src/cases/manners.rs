@@ -67,9 +67,10 @@ const VARIABLES: [&str; 25] = [
     "SELFTEST",
     "SCHED_YIELDS",
     "SCHED_WAITS",
+    "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 27] = [
+const GOALS: [&str; 28] = [
     "setup",
     "build",
     "run",
@@ -84,6 +85,7 @@ const GOALS: [&str; 27] = [
     "experiment-cost",
     "experiment-turnaround",
     "experiment-waits",
+    "experiment-order",
     "docs-tables",
     "docs-check",
     "test",

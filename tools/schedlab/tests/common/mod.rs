@@ -10,13 +10,14 @@ use std::{
 };
 
 /// Variables that change what an image is or how it boots.
-pub const PROJECTS: [&str; 11] = [
+pub const PROJECTS: [&str; 12] = [
     "BLK",
     "DISK",
     "LOG",
     "PBG_BASE",
     "PBG_PROFILE",
     "QEMU_ARGS",
+    "SCHED_ORDER",
     "SCHED_WAITS",
     "SCHED_YIELDS",
     "SELFTEST",
