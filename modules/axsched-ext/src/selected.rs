@@ -65,8 +65,8 @@ macro_rules! policy {
             #[cfg(exact_order)]
             #[allow(unused_imports, reason = "a build has one policy")]
             use crate::{
-                cfs::{ExactCfsScheduler as CfsScheduler, ExactCfsTask as CfsTask},
-                eevdf::{ExactEevdfScheduler as EevdfScheduler, ExactEevdfTask as EevdfTask},
+                cfs::ExactCfsScheduler as CfsScheduler,
+                eevdf::ExactEevdfScheduler as EevdfScheduler,
             };
 
             #[allow(dead_code, reason = "not every policy reads the time")]
