@@ -36,6 +36,8 @@ pub mod classes;
 pub mod clock;
 pub mod eevdf;
 pub mod event;
+#[cfg(test)]
+mod fair;
 pub mod fifo;
 mod link;
 pub mod mlfq;

@@ -6,6 +6,8 @@ use super::*;
 use crate::BaseScheduler;
 use crate::bench::{self, TICK};
 use crate::clock::VirtualClock;
+use crate::event::TaskRef;
+use crate::fair::{self, Fair};
 use crate::nice::{FRACTION_BITS, WEIGHTS};
 
 type Policy = Cfs<&'static str, VirtualClock>;
@@ -667,4 +669,68 @@ fn rule_7_the_virtual_time_has_the_weight_of_those_who_are_ready_or_run() {
 #[test]
 fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
     bench::hits_main::<Adapter<Policy>>();
+}
+
+type Exact = Cfs<&'static str, VirtualClock, Ordered<&'static str, CfsState>>;
+
+impl<Q: ByKey<&'static str, CfsState>> Fair for Cfs<&'static str, VirtualClock, Q> {
+    fn width(&self) -> u64 {
+        Key(u64::MAX).after(self.ready.floor(Key(u64::MAX))) as u64 + 1
+    }
+
+    fn ahead(&self, task: &TaskRef<Self>) -> i64 {
+        let time = VirtualTime::find(RunIntervals::home(task)).expect("it is on a queue");
+        let now = VirtualClock::now();
+        let runs = self
+            .intervals
+            .running()
+            .is_some_and(|runs| core::ptr::eq(runs, &raw const **task));
+        let run = if runs {
+            self.intervals.uncharged(now)
+        } else {
+            Counts::ZERO
+        };
+        let vruntime = task.key().later(share(task).factor().times(run));
+        vruntime.after(time.at(now))
+    }
+
+    type Ready = Vec<Key>;
+
+    fn ready(&self) -> Vec<Key> {
+        let ready = self.ready.tasks().into_iter();
+        ready.map(KeyedTask::key).collect()
+    }
+
+    /// Rule 2.
+    fn check_next(&self, ready: &Vec<Key>, next: &TaskRef<Self>) -> u64 {
+        let first = ready.iter().min().copied().unwrap_or(next.key());
+        let apart = next.key().after(first);
+        assert!((0..self.width() as i64).contains(&apart), "rule 2: {apart}");
+        apart as u64
+    }
+}
+
+#[test]
+fn order_shares_are_by_weight_and_lag_is_at_most_a_bucket_more() {
+    fair::hogs::<Policy, Exact>();
+}
+
+#[test]
+fn order_a_bucket_takes_nothing_from_sleepers() {
+    fair::sleepers::<Policy, Exact>();
+}
+
+#[test]
+fn order_with_uneven_bursts_lag_is_at_most_a_bucket_more() {
+    fair::uneven::<Policy, Exact>(&fair::Bounds {
+        wait: 6.5,
+        share: 0.15,
+    });
+}
+
+#[test]
+fn rule_2_the_smallest_vruntime_runs_to_one_bucket() {
+    let (apart, width) = fair::order::<Policy>();
+    assert!(apart > width / 2 && width > 1, "{apart} of {width}");
+    assert_eq!(fair::order::<Exact>(), (0, 1));
 }

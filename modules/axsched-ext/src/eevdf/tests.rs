@@ -6,6 +6,8 @@ use super::*;
 use crate::BaseScheduler;
 use crate::bench::{self, TICK};
 use crate::clock::VirtualClock;
+use crate::event::TaskRef;
+use crate::fair::{self, Fair};
 use crate::nice::{LONGEST_CHARGE, WEIGHTS};
 
 type Policy = Eevdf<&'static str, VirtualClock>;
@@ -665,4 +667,100 @@ fn bound_who_owes_most_waits_for_those_who_come_back_owed() {
 #[test]
 fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
     bench::hits_main::<Adapter<Policy>>();
+}
+
+type Exact = Eevdf<&'static str, VirtualClock, Ordered<&'static str, EevdfState>>;
+
+/// The vruntime and the deadline of each.
+pub struct Ready {
+    eligible: Vec<(Key, Key)>,
+    waiting: Vec<(Key, Key)>,
+}
+
+impl<Q: ByKey<&'static str, EevdfState>> Fair for Eevdf<&'static str, VirtualClock, Q> {
+    fn width(&self) -> u64 {
+        let width = |queue: &Q| Key(u64::MAX).after(queue.floor(Key(u64::MAX))) as u64 + 1;
+        width(&self.waiting).max(width(&self.eligible))
+    }
+
+    fn ahead(&self, task: &TaskRef<Self>) -> i64 {
+        let time = VirtualTime::find(RunIntervals::home(task)).expect("it is on a queue");
+        let now = VirtualClock::now();
+        let runs = self
+            .intervals
+            .running()
+            .is_some_and(|runs| core::ptr::eq(runs, &raw const **task));
+        let run = if runs {
+            self.intervals.uncharged(now)
+        } else {
+            Counts::ZERO
+        };
+        let vruntime = state(task)
+            .vruntime()
+            .later(state(task).factor().times(run));
+        vruntime.after(time.at(now))
+    }
+
+    type Ready = Ready;
+
+    fn ready(&self) -> Ready {
+        let all = |queue: &Q| {
+            let tasks = queue.tasks().into_iter().map(state);
+            tasks
+                .map(|task| (task.vruntime(), task.deadline()))
+                .collect()
+        };
+        Ready {
+            eligible: all(&self.eligible),
+            waiting: all(&self.waiting),
+        }
+    }
+
+    /// Rule 4.
+    fn check_next(&self, ready: &Ready, next: &TaskRef<Self>) -> u64 {
+        let (vruntime, deadline) = (state(next).vruntime(), state(next).deadline());
+        let width = self.width() as i64;
+        // Somebody may hide behind one of the same bucket who is not eligible.
+        let is_eligible = |&&(vruntime, _): &&(Key, Key)| self.now.after(vruntime) >= width - 1;
+        let waiting = ready.waiting.iter();
+        let became = waiting.clone().filter(is_eligible);
+        let eligible = ready.eligible.iter().chain(became);
+        let earliest = eligible.map(|&(_, deadline)| deadline).min();
+        let smallest = waiting.map(|&(vruntime, _)| vruntime).min();
+        let apart = if let Some(earliest) = earliest {
+            assert!(vruntime <= self.now, "rule 4: it is not eligible");
+            deadline.after(earliest)
+        } else if vruntime <= self.now {
+            0 // it was hidden
+        } else {
+            vruntime.after(smallest.unwrap_or(vruntime))
+        };
+        assert!(apart < width, "rule 4: {apart}");
+        apart.max(0) as u64 // before, if it was hidden, or was left by a pick before
+    }
+}
+
+#[test]
+fn order_shares_are_by_weight_and_lag_is_at_most_a_bucket_more() {
+    fair::hogs::<Policy, Exact>();
+}
+
+#[test]
+fn order_a_bucket_takes_nothing_from_sleepers() {
+    fair::sleepers::<Policy, Exact>();
+}
+
+#[test]
+fn order_with_uneven_bursts_lag_is_at_most_a_bucket_more() {
+    fair::uneven::<Policy, Exact>(&fair::Bounds {
+        wait: 14.0,
+        share: 0.15,
+    });
+}
+
+#[test]
+fn rule_4_the_earliest_deadline_runs_to_one_bucket() {
+    let (apart, width) = fair::order::<Policy>();
+    assert!(apart > width / 2 && width > 1, "{apart} of {width}");
+    assert_eq!(fair::order::<Exact>(), (0, 1));
 }
