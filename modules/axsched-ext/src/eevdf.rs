@@ -241,10 +241,24 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         is_served
     }
 
-    /// Gives up the rest of a request (rule 8); the vruntime then.
+    /// Forgives what the running task owes beyond [`LAG_TICKS`], as if it had left (rule 7).
+    /// It had the CPU while nobody else was ready who is owed it, and that would add up. The
+    /// virtual time is that of now.
+    fn forgive(&self, state: &EevdfState) {
+        let most = self.now.later(self.ticks(LAG_TICKS, state.factor()));
+        if state.vruntime() > most {
+            let rest = state.rest();
+            state.set_vruntime(most);
+            state.set_deadline(most.later(rest));
+        }
+    }
+
+    /// Gives up the rest of a request, and what more it is owed (rule 8); the vruntime then.
+    /// Who yields again and again would save that up without end, as each time somebody else
+    /// has a turn that may be longer than a request.
     #[inline]
     fn give_up(&mut self, state: &EevdfState) -> Key {
-        let (vruntime, deadline) = (state.vruntime(), state.deadline());
+        let (vruntime, deadline) = (state.vruntime(), state.deadline().max(self.now));
         let rest = deadline.after(vruntime);
         let vruntime = if rest > 0 {
             self.time.charged(service(rest as u64, state.weight()));
@@ -556,6 +570,9 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         let state = state(running);
         self.charge(state, interval);
         self.move_time(now, Counts::ZERO, None);
+        if self.slice != Counts::ZERO {
+            self.forgive(state);
+        }
         Tick::reschedule_if(self.next_request(state) && self.is_anybody_ready()) // rule 5
     }
 

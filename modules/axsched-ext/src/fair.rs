@@ -500,3 +500,24 @@ pub fn order<P: Fair>() -> (u64, u64) {
     played.unwrap_or_else(|failure| panic!("{failure}"));
     worst.get()
 }
+
+/// After a scene has been played for so many ticks, all want the CPU for ever: how long
+/// anybody waits then, in ticks for each task.
+pub fn wait_once_all_are_hogs<P: Fair>(scene: &Scene, ticks: u64) -> f64 {
+    let mut stage = Stage::<P>::new(scene);
+    stage.play(ticks);
+    for actor in &mut stage.actors {
+        if actor.wakes.take().is_some() {
+            actor.ran = stage.now;
+            stage.queues[actor.on].wake(&actor.task);
+        }
+        (actor.habit, actor.left, actor.wait) = (HOG, u64::MAX, 0);
+    }
+    stage.play(500);
+    let waits: Vec<_> = stage
+        .actors
+        .iter()
+        .map(|actor| actor.wait.max(stage.now - actor.ran))
+        .collect();
+    worst(&waits) as f64 / TICK as f64 / scene.len() as f64
+}

@@ -758,6 +758,42 @@ fn order_with_uneven_bursts_lag_is_at_most_a_bucket_more() {
     });
 }
 
+/// It yields where the other's next tick is a short one, so that this one's turns are longer
+/// than a request; then it stops to yield.
+#[test]
+fn rule_8_who_yields_saves_up_nothing() {
+    let mut bench = Bench::running(&["yields", "other"]);
+    bench.shares(21);
+    for _ in 0..200 {
+        bench.tick_until("yields");
+        bench.run(TICK * 6 / 10);
+        bench.yield_now();
+        bench.run(TICK * 4 / 10);
+        bench.interrupt();
+    }
+    bench.tick_until("yields");
+    let waited = (1..1000).find(|_| bench.tick() == "other").unwrap_or(1000);
+    assert!(waited <= 2 * WAIT_TICKS, "{waited} ticks");
+}
+
+/// Whoever is ready while another sits out its pick, or sleeps owed more than it keeps, has
+/// the CPU without being owed it.
+#[test]
+fn bound_who_has_had_too_much_waits_for_no_more_than_that() {
+    use fair::Habit::{Hog, Moves, Sleeps, Yields};
+    for scene in [
+        &[
+            (0, 0, Yields(&[451])),
+            (0, 0, Sleeps(&[690], 624)),
+            (0, 0, Hog),
+        ],
+        &[(0, 1, Moves(410)), (0, 1, Yields(&[384])), (0, 1, Hog)],
+    ] {
+        let wait = fair::wait_once_all_are_hogs::<Policy>(scene, 1000);
+        assert!(wait <= WAIT_TICKS as f64, "{wait:.1} for each of {scene:?}");
+    }
+}
+
 #[test]
 fn rule_4_the_earliest_deadline_runs_to_one_bucket() {
     let (apart, width) = fair::order::<Policy>();
