@@ -38,6 +38,7 @@ use alloc::vec::Vec;
 use crate::nice::{FRACTION_BITS, LONGEST_CHARGE};
 use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use crate::queue::Queue;
+use crate::steps;
 use crate::units::Counts;
 
 /// How many buckets there are: one for each bit of a word.
@@ -92,6 +93,7 @@ impl<T, D> Buckets<T, D> {
     /// The bucket of a task that goes into the ring with this key.
     #[inline]
     fn enter(&mut self, task: &KeyedTask<T, D>, key: Key) -> &mut Queue<T, Keyed<D>> {
+        steps::count(1);
         task.set_key(key);
         let bucket = self.bucket(key);
         self.occupied |= 1 << bucket;
@@ -249,6 +251,7 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
         if self.occupied == 0 {
             return None;
         }
+        steps::count(1);
         let bucket = self.first_bucket();
         let task = self.buckets[bucket].pop_known(); // OCCUPIED
         if self.buckets[bucket].is_empty() {
@@ -454,5 +457,52 @@ mod tests {
             assert!(tick < 8 * width && 2 * width <= tick, "{tick}: {width}");
             assert_eq!(queue.places(), (1, 0));
         }
+    }
+
+    /// Of 4,096 tasks, wherever they are: a walk down the tree and a bucket. (Only `remove`
+    /// takes more, by contract, and `axtask` never removes a task.)
+    #[test]
+    fn no_call_takes_more_steps_than_a_walk_down_the_tree() {
+        const FAR: u64 = 1 << 40;
+        type At = fn(u64) -> (u64, u64);
+        let arrangements: [(&str, usize, At); 6] = [
+            ("all in one bucket", 4096, |_| (5, 0)),
+            ("each in another bucket", 4096, |i| (i % 40 * WIDTH, 0)),
+            ("all far ahead", 0, |i| (FAR + i * WIDTH, 0)),
+            ("all far behind", 0, |i| (FAR.wrapping_neg() - i, 0)),
+            ("all of one key, far ahead", 0, |_| (FAR, 0)),
+            // It slides as far as the first, who stays, and the rest are beyond its end.
+            ("a window that slides", 64, |i| (i * WIDTH, i * WIDTH)),
+        ];
+        for (name, inside, at) in arrangements {
+            let (mut queue, mut most) = (fitted(), 0);
+            let put = |queue: &mut Buckets<_, _>, i: u64| {
+                let (key, around) = at(i);
+                let task = Arc::new(KeyedTask::new(0));
+                steps::of(|| queue.insert(task, Key(key), Key(around)))
+            };
+            for i in 0..4096 {
+                most = put(&mut queue, i).max(most);
+            }
+            queue.assert_valid();
+            assert_eq!(queue.places(), (inside, 4096 - inside), "{name}");
+            // The width is to change while the queue is full.
+            most = steps::of(|| queue.fit(Counts(TICK.0 * 16))).max(most);
+            most = put(&mut queue, 0).max(most);
+            while !queue.is_empty() {
+                let looks = steps::of(|| (queue.first_key(), queue.next_key()));
+                assert_eq!(looks, 0, "{name}");
+                most = steps::of(|| queue.pop()).max(most);
+            }
+            assert!(most <= steps::DEPTH + 1, "{name}: {most}");
+            assert!(inside == 4096 || most > 10, "{name}: only {most}");
+        }
+        let mut queue = fitted();
+        let tasks = [(); 4096].map(|()| Arc::new(KeyedTask::new(0)));
+        for task in &tasks {
+            queue.insert(task.clone(), Key(5), Key(0));
+        }
+        let linear = steps::of(|| queue.remove(&tasks[4095]));
+        assert_eq!(linear, 4095, "the contract of `remove`");
     }
 }

@@ -13,6 +13,7 @@ use crate::bench::{self, Bench};
 use crate::clock::VirtualClock;
 use crate::event::{Adapter, Policy, TaskRef};
 use crate::nice::{FRACTION_BITS, NORMAL_WEIGHT, WEIGHTS};
+use crate::steps;
 use crate::task::InitialState;
 
 /// A tick of these scenes, in counts: a bucket is 0.375 of it wide, which is the most where the
@@ -520,4 +521,101 @@ pub fn wait_once_all_are_hogs<P: Fair>(scene: &Scene, ticks: u64) -> f64 {
         .map(|actor| actor.wait.max(stage.now - actor.ran))
         .collect();
     worst(&waits) as f64 / TICK as f64 / scene.len() as f64
+}
+
+/// The most steps that a call of each kind takes.
+#[derive(Debug, Default)]
+pub struct Steps {
+    pub add: u64,
+    pub put: u64,
+    pub pick: u64,
+    pub tick: u64,
+    pub renice: u64,
+}
+
+/// How 4,096 tasks stand when they are counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Arrangement {
+    /// All came before the length of a tick was known.
+    Early,
+    /// All came at once, with one vruntime.
+    AtOnce,
+    /// Each has had its turn.
+    Settled,
+    /// Each is of nice 19, and has had a turn.
+    Light,
+}
+
+/// Counts the steps of calls beside 4,096 tasks: yields, preemptions, sleeps, wakes, spawns,
+/// changes of the running task's nice value, a long run after which all are owed, and another
+/// length of the ticks. Not what is linear by contract, since `axtask` never does it: `remove`,
+/// and under EEVDF `set_priority` of a ready task.
+fn count<P: Fair>(arrangement: Arrangement) -> Steps {
+    const TASKS: usize = 4096;
+    let mut bench = Bench::<Adapter<P>>::running(&["first"]);
+    if !matches!(arrangement, Arrangement::Early) {
+        bench.shares(20);
+    }
+    for _ in 1..TASKS {
+        let task = bench::task::<Adapter<P>>("one of many");
+        if matches!(arrangement, Arrangement::Light) {
+            bench.scheduler.set_priority(&task, 19);
+        }
+        bench.scheduler.add_task(task);
+    }
+    if matches!(arrangement, Arrangement::Settled | Arrangement::Light) {
+        bench.shares(3 * TASKS);
+    }
+    let mut most = Steps::default();
+    let look = |of: &mut u64, steps: u64| *of = steps.max(*of);
+    let mut asleep = Vec::new();
+    for round in 0..400 {
+        if round == 100 || round == 300 {
+            bench.run(20 * bench::TICK * TASKS as u64); // with interrupts off
+        }
+        bench.run(if round < 200 { 1 } else { 8 } * bench::TICK);
+        let running = bench.current.clone().expect("many are ready");
+        let is_over = Cell::new(false);
+        let tick = steps::of(|| is_over.set(bench.scheduler.task_tick(&running)));
+        look(&mut most.tick, tick);
+        let nice = [0, 19, -20, 0][round % 4];
+        let renice = steps::of(|| bench.scheduler.set_priority(&running, nice));
+        look(&mut most.renice, renice);
+        let new = bench::task::<Adapter<P>>("new");
+        look(&mut most.add, steps::of(|| bench.scheduler.add_task(new)));
+        if is_over.get() || round % 3 > 0 {
+            let preempt = is_over.get();
+            let put = steps::of(|| bench.scheduler.put_prev_task(running, preempt));
+            look(&mut most.put, put);
+        } else {
+            asleep.push(running);
+        }
+        let pick = steps::of(|| bench.current = bench.scheduler.pick_next_task());
+        look(&mut most.pick, pick);
+        if round % 5 == 0
+            && let Some(task) = asleep.pop()
+        {
+            let wake = steps::of(|| bench.scheduler.put_prev_task(task, false));
+            look(&mut most.put, wake);
+        }
+    }
+    most
+}
+
+/// No call beside 4,096 tasks takes more than a walk down a tree and a bucket, as often as a
+/// pick may at most; returns the steps of the longest pick, in either order.
+pub fn steps<B: Fair, E: Fair>(a_pick: u64) -> [u64; 2] {
+    use Arrangement::{AtOnce, Early, Light, Settled};
+    let mut longest = [0, 0];
+    for arrangement in [Early, AtOnce, Settled, Light] {
+        for (i, count) in [count::<B>, count::<E>].into_iter().enumerate() {
+            let most = count(arrangement);
+            let is_bounded = most.add.max(most.put) <= steps::DEPTH + 1
+                && most.pick <= a_pick * (steps::DEPTH + 1)
+                && most.tick.max(most.renice) == 0;
+            assert!(is_bounded, "{arrangement:?}: {most:?}");
+            longest[i] = most.pick.max(longest[i]);
+        }
+    }
+    longest
 }

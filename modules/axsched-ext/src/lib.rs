@@ -52,6 +52,7 @@ pub mod rr;
 pub mod run_interval;
 pub mod selected;
 pub mod sjf;
+mod steps;
 pub mod syscall;
 pub mod task;
 pub mod units;

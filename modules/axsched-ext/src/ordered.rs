@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use intrusive_collections::{KeyAdapter, RBTree, RBTreeAtomicLink, intrusive_adapter};
 
+use crate::steps;
 use crate::task::{InitialState, Task};
 use crate::units::Counts;
 
@@ -153,6 +154,7 @@ impl<'a, T, D> KeyAdapter<'a> for Links<T, D> {
     type Key = Key;
     #[inline]
     fn get_key(&self, task: &'a KeyedTask<T, D>) -> Key {
+        steps::count(1);
         task.key()
     }
 }
@@ -205,6 +207,7 @@ impl<T, D> ByKey<T, D> for Ordered<T, D> {
 
     #[inline]
     fn pop(&mut self) -> Option<Arc<KeyedTask<T, D>>> {
+        steps::count(steps::DEPTH);
         let mut cursor = self.tree.front_mut();
         let task = cursor.remove();
         self.first = cursor.get().map(KeyedTask::key);
@@ -214,6 +217,7 @@ impl<T, D> ByKey<T, D> for Ordered<T, D> {
     fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>> {
         let mut cursor = self.tree.front_mut();
         while let Some(entry) = cursor.get() {
+            steps::count(1);
             if core::ptr::eq(entry, Arc::as_ptr(task)) {
                 let task = cursor.remove();
                 self.first = self.tree.front().get().map(KeyedTask::key);

@@ -19,6 +19,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use crate::link::Link;
+use crate::steps;
 use crate::task::Task;
 
 /// A first-in, first-out list of tasks.
@@ -237,6 +238,7 @@ impl<T, S> Queue<T, S> {
             }
             before = at;
             at = next;
+            steps::count(1);
         }
         None
     }

@@ -734,3 +734,10 @@ fn rule_2_the_smallest_vruntime_runs_to_one_bucket() {
     assert!(apart > width / 2 && width > 1, "{apart} of {width}");
     assert_eq!(fair::order::<Exact>(), (0, 1));
 }
+
+/// A pick takes the first out, and puts a yielder in.
+#[test]
+fn cost_is_bounded_beside_4096_tasks() {
+    let longest = fair::steps::<Policy, Exact>(2);
+    assert!(longest.iter().all(|&steps| steps > 40), "{longest:?}");
+}

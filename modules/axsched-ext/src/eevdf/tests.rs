@@ -800,3 +800,11 @@ fn rule_4_the_earliest_deadline_runs_to_one_bucket() {
     assert!(apart > width / 2 && width > 1, "{apart} of {width}");
     assert_eq!(fair::order::<Exact>(), (0, 1));
 }
+
+/// A pick moves [`MOVES`] from one queue to the other, takes the first out, and puts a yielder
+/// in.
+#[test]
+fn cost_is_bounded_beside_4096_tasks() {
+    let longest = fair::steps::<Policy, Exact>(2 * MOVES as u64 + 2);
+    assert!(longest.iter().all(|&steps| steps > 2500), "{longest:?}");
+}
