@@ -137,6 +137,7 @@ impl<T, S> Queue<T, S> {
             }
             last = at;
             at = next.link.get();
+            steps::count(1);
         }
         if last.is_null() {
             return self.push_front(task);

@@ -142,6 +142,10 @@ macro_rules! policies {
 }
 
 for_each_policy!(policies);
+policies! {
+    "sched_cfs" exact_cfs CfsTask cfs::ExactCfsScheduler<T, C>;
+    "sched_eevdf" exact_eevdf EevdfTask eevdf::ExactEevdfScheduler<T, C>;
+}
 
 /// Its tree has nodes of its own.
 #[test]

@@ -14,11 +14,17 @@ use axsched_ext::{BaseScheduler, for_each_policy};
 use common::{bounded, passes};
 use proptest::prelude::*;
 
-macro_rules! policies {
+macro_rules! promised {
     ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
         mod policy {
             $(pub mod $module;)*
+            pub use {cfs as exact_cfs, eevdf as exact_eevdf};
         }
+    };
+}
+
+macro_rules! policies {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
         $(
             mod $module {
                 use axsched_ext::*;
@@ -70,7 +76,13 @@ macro_rules! policies {
     };
 }
 
+for_each_policy!(promised);
 for_each_policy!(policies);
+// In exact order they promise the same.
+policies! {
+    "sched_cfs" exact_cfs CfsTask cfs::ExactCfsScheduler<T, C>;
+    "sched_eevdf" exact_eevdf EevdfTask eevdf::ExactEevdfScheduler<T, C>;
+}
 
 /// Whether there are more turns than tasks.
 fn preempts(turns: &str) -> bool {
@@ -98,21 +110,31 @@ fn conforms<S, W>(
     assert_eq!(coverage.preemptions > 200, preempts, "{coverage:?}");
 }
 
-/// The same with other programs, and many more of them.
-fn soaks<S, W>(promises: &Promises, made: impl FnMut(usize) -> S, wrap: impl FnMut(ModelTask) -> W)
+/// The same with other programs, and many more of them, on machines of 1, up to 2 and up to 4
+/// queues.
+fn soaks<S, W>(promises: &Promises, made: fn(usize) -> S, wrap: fn(ModelTask) -> W)
 where
     S: BaseScheduler<SchedItem = Arc<W>>,
     W: Deref<Target = ModelTask>,
 {
-    let promises = Promises {
-        on_time: VirtualClock::set,
-        random_programs: 2_500,
-        seed: promises.seed + 1,
-        ..promises.clone()
-    };
-    let coverage = check(&promises, made, wrap).unwrap();
-    println!("{coverage:?}");
-    assert!(coverage.dispatches > 1_000_000, "{coverage:?}");
+    for max_cpus in [1, 2, 4] {
+        let mut dispatches = 0;
+        for round in 1.. {
+            let promises = Promises {
+                on_time: VirtualClock::set,
+                random_programs: 2_500,
+                seed: promises.seed + round,
+                max_cpus,
+                ..promises.clone()
+            };
+            let coverage = check(&promises, made, wrap).unwrap();
+            println!("up to {max_cpus} queues: {coverage:?}");
+            dispatches += coverage.dispatches;
+            if dispatches > 1_000_000 {
+                break;
+            }
+        }
+    }
 }
 
 /// A random program on a random machine, under the promised bound on waiting.
