@@ -14,7 +14,7 @@ use crate::clock::VirtualClock;
 use crate::event::{Adapter, Policy, TaskRef};
 use crate::nice::{FRACTION_BITS, NORMAL_WEIGHT, WEIGHTS};
 use crate::steps;
-use crate::task::InitialState;
+use crate::task::{InitialState, Task};
 
 /// A tick of these scenes, in counts: a bucket is 0.375 of it wide, which is the most where the
 /// length of the ticks stays what it is.
@@ -152,13 +152,15 @@ impl<P: Fair> Stage<P> {
         }
     }
 
+    fn runs(queue: &Bench<Adapter<P>>) -> Option<*const Task<&'static str, P::State>> {
+        queue.current.as_ref().map(Arc::as_ptr)
+    }
+
     /// Who runs on this queue.
-    fn runs(&self, on: usize) -> Option<usize> {
-        let current = self.queues[on].current.as_ref()?;
-        let actors = self.actors.iter();
-        actors
-            .map(|actor| &actor.task)
-            .position(|task| Arc::ptr_eq(task, current))
+    fn actor(&self, queue: &Bench<Adapter<P>>) -> Option<usize> {
+        let current = Self::runs(queue)?;
+        let mut actors = self.actors.iter();
+        actors.position(|actor| Arc::as_ptr(&actor.task) == current)
     }
 
     fn play(&mut self, ticks: u64) {
@@ -167,21 +169,30 @@ impl<P: Fair> Stage<P> {
             while self.now < tick * TICK {
                 self.step(tick * TICK);
             }
-            for on in 0..self.queues.len() {
-                if self.queues[on].current.is_some() {
-                    self.queues[on].interrupt();
+            let before: Vec<_> = self.queues.iter().map(Self::runs).collect();
+            for queue in &mut self.queues {
+                if queue.current.is_some() {
+                    queue.interrupt();
                 }
             }
-            for actor in self.actors.iter_mut().filter(|actor| actor.wakes.is_none()) {
-                let policy = self.queues[actor.on].scheduler.policy();
-                actor.lag = actor.lag.max(policy.ahead(&actor.task).unsigned_abs());
+            // While nobody else has the CPU, each is on its way to its worst.
+            if !self.queues.iter().map(Self::runs).eq(before) {
+                self.measure();
             }
+        }
+    }
+
+    fn measure(&mut self) {
+        for actor in self.actors.iter_mut().filter(|actor| actor.wakes.is_none()) {
+            let policy = self.queues[actor.on].scheduler.policy();
+            let lag = policy.ahead(&actor.task).unsigned_abs();
+            actor.lag = actor.lag.max(lag);
         }
     }
 
     /// To the next tick, or until somebody wakes or a burst ends before it.
     fn step(&mut self, tick: u64) {
-        let running: Vec<_> = (0..self.queues.len()).map(|on| self.runs(on)).collect();
+        let running: Vec<_> = self.queues.iter().map(|queue| self.actor(queue)).collect();
         let running = || running.iter().flatten().copied();
         let ends = running().map(|i| self.now.saturating_add(self.actors[i].left));
         let wakes = self.actors.iter().filter_map(|actor| actor.wakes);
