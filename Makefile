@@ -87,7 +87,8 @@ ifneq ($(filter build run justrun test test-list soak mutants clippy fmt doc aud
   include $(FOUND)
 endif
 target/toolchain.mk: FORCE
-	@scripts/setup.sh $(if $(findstring n,$(firstword -$(MAKEFLAGS))),--check,--quiet)
+	@scripts/setup.sh $(if $(findstring n,$(firstword -$(MAKEFLAGS))),--check,--quiet) \
+	    $(if $(filter bench test prepush,$(MAKECMDGOALS)),--bench)
 target/workspace.mk: target/toolchain.mk FORCE
 	@scripts/workspace.sh
 
@@ -97,7 +98,7 @@ Q := $(if $(filter 0,$(V)),@)
 FORCE:
 
 setup:
-	@scripts/setup.sh
+	@scripts/setup.sh --bench
 
 build:
 	$(Q)$(BUILD)

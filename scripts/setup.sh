@@ -5,6 +5,7 @@
 #   scripts/setup.sh           install what is missing (says what, first)
 #   scripts/setup.sh --quiet   the same, silent when nothing is missing (make)
 #   scripts/setup.sh --check   only report; exit 1 if something is missing
+#   scripts/setup.sh --bench   any of these, with what only make bench needs
 #
 # In:   TOOLCHAIN=prebuilt|build-std   optional: insist on one of the two ways
 # Out:  target/toolchain.mk            which compiler, linker, objcopy to use
@@ -20,6 +21,9 @@ cd "$(dirname "$0")/.."
 
 readonly MIN_RUST=1.88.0
 readonly AXCONFIG_GEN_VERSION=0.2.1
+# The harness of make bench and its runner must be of one version.
+GUNGRAUN_VERSION=$(sed -n 's/^gungraun = "=\(.*\)"$/\1/p' tools/sched-bench/Cargo.toml)
+readonly GUNGRAUN_VERSION
 readonly TARGETS=(x86_64-unknown-none riscv64gc-unknown-none-elf aarch64-unknown-none-softfloat)
 readonly OUT=target/toolchain.mk TOOLS=target/tools
 # Written when rustup could not fetch the targets, so that an offline machine
@@ -27,12 +31,13 @@ readonly OUT=target/toolchain.mk TOOLS=target/tools
 # compiler is asked once more.
 readonly NO_TARGETS=$TOOLS/rustup-has-no-targets
 
-check=false quiet=false
+check=false quiet=false bench=false
 for arg; do
     case $arg in
         --check) check=true ;;
         --quiet) quiet=true ;;
-        *) echo "setup: unknown option $arg (known: --check --quiet)" >&2; exit 2 ;;
+        --bench) bench=true ;;
+        *) echo "setup: unknown option $arg (known: --check --quiet --bench)" >&2; exit 2 ;;
     esac
 done
 say() { echo "setup: $*"; }
@@ -91,16 +96,18 @@ find_objcopy() {
 rustup_bin() { # a tool inside the toolchain on PATH
     if has rustc; then compgen -G "$(rustc --print sysroot 2>/dev/null)/lib/rustlib/*/bin/$1" | head -1 || true; fi
 }
-find_axconfig_gen() {
+find_tool() { # NAME VERSION: prints where it is
     local c
-    for c in "$PWD/$TOOLS/bin/axconfig-gen" axconfig-gen; do
-        if has "$c" && [[ $("$c" --version) == *" $AXCONFIG_GEN_VERSION" ]]; then
-            axconfig_gen=$(command -v "$c")
+    for c in "$PWD/$TOOLS/bin/$1" "$1"; do
+        if has "$c" && [[ $("$c" --version) == *" $2" ]]; then
+            command -v "$c"
             return
         fi
     done
     return 1
 }
+find_axconfig_gen() { axconfig_gen=$(find_tool axconfig-gen "$AXCONFIG_GEN_VERSION"); }
+find_gungraun_runner() { gungraun_runner=$(find_tool gungraun-runner "$GUNGRAUN_VERSION"); }
 riscv_firmware() { # `-bios default`, which some distributions package apart
     local dir
     dir=$(dirname "$(command -v qemu-system-riscv64)")/../share/qemu
@@ -110,7 +117,7 @@ riscv_firmware() { # `-bios default`, which some distributions package apart
 # Fills `missing` (what, for people) and `packages` (apt's names for it).
 look() {
     missing=() packages=()
-    way='' rustc='' cargo='' linker='' objcopy='' axconfig_gen=''
+    way='' rustc='' cargo='' linker='' objcopy='' axconfig_gen='' gungraun_runner=''
     want() { missing+=("$1"); shift; packages+=("$@"); }
 
     case ${TOOLCHAIN:-} in
@@ -137,6 +144,7 @@ look() {
     has make || want "make" make
     if ! PATH=$PATH:/usr/sbin:/sbin has mkfs.fat; then want "mkfs.fat" dosfstools; fi
     has mmd || want "mmd" mtools
+    if $bench; then has valgrind || want "valgrind" valgrind; fi
     if has apt-get && [[ ! -e /etc/ssl/certs/ca-certificates.crt ]]; then
         want "CA certificates" ca-certificates
     fi
@@ -199,6 +207,7 @@ setup: please install, in whatever way this system has:
   - QEMU: qemu-system-x86_64, qemu-system-riscv64 (with OpenSBI), qemu-system-aarch64
   - a C compiler (cc) and make
   - mkfs.fat (dosfstools) and mmd (mtools)
+  - valgrind, for make bench and make test
 END
     exit 1
 }
@@ -210,6 +219,7 @@ no_rust() { # apt was asked for Rust and has none that is new enough
 look
 if $check; then
     find_axconfig_gen || missing+=("axconfig-gen $AXCONFIG_GEN_VERSION")
+    if $bench; then find_gungraun_runner || missing+=("gungraun-runner $GUNGRAUN_VERSION"); fi
     if [[ ${#missing[@]} == 0 ]]; then
         say "nothing is missing (Rust: $way, $("$rustc" --version))"
         exit 0
@@ -241,12 +251,21 @@ if [[ ${#missing[@]} != 0 ]]; then
     [[ ${#missing[@]} == 0 ]] || advise "$(list)"
 fi
 
-if ! find_axconfig_gen; then
-    say "will run: cargo install axconfig-gen@$AXCONFIG_GEN_VERSION (into $TOOLS)"
+# What no distribution packages; cargo's own settings may be given before.
+cargo_install() { # NAME VERSION
+    say "will run: cargo install $1@$2 (into $TOOLS)"
     RUSTC=$host_rustc CARGO_TARGET_DIR=$TOOLS/build "$host_cargo" install --quiet --locked \
-        --version "$AXCONFIG_GEN_VERSION" --root "$TOOLS" axconfig-gen 2>&1 | grep -v 'be sure to add' >&2 || true
+        --version "$2" --root "$TOOLS" "$1" 2>&1 | grep -v 'be sure to add' >&2 || true
     rm -rf "$TOOLS/build"
+}
+if ! find_axconfig_gen; then
+    cargo_install axconfig-gen "$AXCONFIG_GEN_VERSION"
     find_axconfig_gen || die "axconfig-gen $AXCONFIG_GEN_VERSION could not be built"
+fi
+if ! find_gungraun_runner && $bench; then
+    # It starts Callgrind and reads what that says: half the time to build, and as fast.
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo_install gungraun-runner "$GUNGRAUN_VERSION"
+    find_gungraun_runner || die "gungraun-runner $GUNGRAUN_VERSION could not be built"
 fi
 
 # Replaced only when it changed: make starts over whenever this file is newer.
@@ -261,6 +280,7 @@ BUILD_STD := $([[ $way == prebuilt ]] || echo "-Z build-std=core,alloc -Z build-
 LINKER := $linker
 OBJCOPY := $objcopy
 AXCONFIG_GEN := $axconfig_gen
+GUNGRAUN_RUNNER := $gungraun_runner
 HOST_CARGO := $host_cargo
 HOST_RUSTC := $host_rustc
 END

@@ -22,6 +22,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Count what a yield costs under each policy, and judge whether it grew
     Cost(CostArgs),
+    /// Print and draw what `make bench` counted, by the number of tasks
+    Bench(BenchArgs),
     /// Print and draw what `make experiment-waits` ran, by the number of waits
     Waits(WaitsArgs),
     /// Print what `make experiment-order` ran, with either order of the ready tasks
@@ -216,6 +218,19 @@ pub struct GanttArgs {
     /// A panel for PBG while it measures, too
     #[arg(long)]
     pub long: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// What the harness printed: a JSON object for each scene that Callgrind ran
+    #[arg(value_name = "COUNTS.jsonl")]
+    pub counts: PathBuf,
+    /// What `sched-memory` printed
+    #[arg(value_name = "MEMORY.csv")]
+    pub memory: PathBuf,
+    /// Where bench.csv, bench.md, bench.svg and bench.png go
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -344,6 +344,26 @@ fn width_in(text: &str, (size, style): (i32, FontStyle)) -> i32 {
     font.box_size(text).expect("the font is registered").0 as i32
 }
 
+/// Between the middles of two names.
+const LINE_HEIGHT: i32 = 18;
+
+/// The names of lines from above to below, none on another: who is too close to the one above
+/// goes down, and all go up again that would be below the bottom. There must be room for them.
+pub fn apart<T>(mut names: Vec<(i32, T)>, (top, bottom): (i32, i32)) -> Vec<(i32, T)> {
+    names.sort_by_key(|(y, _)| *y);
+    let mut least = top;
+    for (y, _) in &mut names {
+        *y = (*y).max(least);
+        least = *y + LINE_HEIGHT;
+    }
+    let mut most = bottom;
+    for (y, _) in names.iter_mut().rev() {
+        *y = (*y).min(most);
+        most = *y - LINE_HEIGHT;
+    }
+    names
+}
+
 /// An axis from 0, as bars need it, in steps of 1, 2 or 5 times a power of ten.
 pub struct Axis {
     pub end: f64,
@@ -589,6 +609,20 @@ pub mod tests {
             );
             assert!(top <= y0 && y1 <= bottom, "{y0} {y1} in {top} {bottom}");
         }
+    }
+
+    #[test]
+    fn names_are_apart_and_between_the_ends() {
+        let places = |ys: &[i32]| {
+            let names = ys.iter().map(|y| (*y, ())).collect();
+            let placed = apart(names, (100, 200));
+            placed.into_iter().map(|(y, ())| y).collect::<Vec<_>>()
+        };
+        assert_eq!(places(&[190, 120, 150]), [120, 150, 190]);
+        assert_eq!(places(&[120, 121, 150]), [120, 138, 156]);
+        assert_eq!(places(&[199, 198, 120]), [120, 182, 200]);
+        assert_eq!(places(&[100; 6]), [100, 118, 136, 154, 172, 190]);
+        assert_eq!(places(&[200; 6]), [110, 128, 146, 164, 182, 200]);
     }
 
     #[test]

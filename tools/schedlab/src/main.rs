@@ -5,6 +5,7 @@
 //! - `schedlab compare` reads that and prints the tables, or holds two folders
 //!   of results against each other
 //! - `schedlab cost` counts what a yield costs, and is the gate that says whether that grew
+//! - `schedlab bench` shows what each call of a scheduler costs on the host
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
@@ -24,6 +25,7 @@
 //! | [`boot`] | building and booting through make |
 //! | [`matrix`] | running what has to be run |
 //! | [`cost`] | what a yield costs, and the gate |
+//! | [`bench`] | what each call costs on the host, and what a task takes |
 //! | [`compare`] | tables, figures, differences |
 //! | [`waits`] | a program that waits ever more often |
 //! | [`order`] | two orders of the ready tasks side by side |
@@ -39,6 +41,7 @@
 //! than it did, a profile is bad or differs; 2 the question or a file was wrong; 130 interrupted.
 
 mod account;
+mod bench;
 mod boot;
 mod cli;
 mod compare;
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Matrix(options) => matrix::matrix(&cli.tree, options),
         Command::Compare(options) => compare::compare(&cli.tree, options),
         Command::Cost(options) => cost::cost(&cli.tree, options),
+        Command::Bench(options) => bench::bench(options),
         Command::Waits(options) => waits::waits(options),
         Command::Order(options) => order::order(options),
         Command::Docs(options) => docs::docs(options),

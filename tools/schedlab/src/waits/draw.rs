@@ -4,7 +4,7 @@
 use super::sweep::{Point, Sweep};
 use crate::draw::{
     AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, MARGIN, ORANGE, Picture,
-    RGBColor, Stroke, TEXT, WIDTH, width,
+    RGBColor, Stroke, TEXT, WIDTH, apart, width,
 };
 
 const PLOT: i32 = 340;
@@ -12,8 +12,6 @@ const PLOT: i32 = 340;
 const AXIS_NAME: i32 = 24;
 /// From the plot's left side to the page's margin: the numbers of the vertical axis.
 const NUMBERS: i32 = 46;
-/// Between the middles of two names.
-const LINE_HEIGHT: i32 = 18;
 
 struct Line {
     name: &'static str,
@@ -107,20 +105,11 @@ fn draw(canvas: &Canvas, sweep: &Sweep) -> Drawn {
         }
         named.extend(points.last().map(|(_, y)| (*y, line.name)));
     }
-    for (y, name) in apart(named) {
+    for (y, name) in apart(named, ends) {
         let beside = (sides.1 + 10, y);
         canvas.text(name, beside, (TEXT, FontStyle::Bold), INK, HPos::Left)?;
     }
     Ok(())
-}
-
-/// Names from above to below, none on another: who is too close to the one above goes down.
-fn apart(mut names: Vec<(i32, &str)>) -> Vec<(i32, &str)> {
-    names.sort_by_key(|(y, _)| *y);
-    for i in 1..names.len() {
-        names[i].0 = names[i].0.max(names[i - 1].0 + LINE_HEIGHT);
-    }
-    names
 }
 
 #[cfg(test)]

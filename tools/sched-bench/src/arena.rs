@@ -1,0 +1,103 @@
+//! The allocator of `sched-bench`: where a scene's tasks lie is the same on every machine and in
+//! every tree. The system's depends on the C library, and on what was allocated before, such as
+//! the program's path; of both, misses and the cost of a queue that allocates would be made.
+//!
+//! It is about as cheap as an allocator can be. Who allocates in a scheduler call gets it for a few
+//! instructions.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::{Cell, UnsafeCell};
+use std::ptr;
+
+/// Enough for the most tasks.
+const ROOM: usize = 64 << 20;
+/// Where a scene's memory may begin.
+const BEGIN: usize = 1 << 20;
+/// A size is rounded up to a multiple of this, which is also the usual alignment.
+const GRAIN: usize = 16;
+/// What is larger is not used again.
+const CLASSES: usize = 512;
+/// Bytes of a cache's line.
+const LINE: usize = 64;
+
+/// A stack of what was freed of each size, and a room from which the rest is cut.
+pub struct Arena {
+    room: Room,
+    used: Cell<usize>,
+    free: [Cell<*mut u8>; CLASSES],
+}
+
+#[repr(C, align(0x10_0000))]
+struct Room(UnsafeCell<[u8; ROOM]>);
+
+const _: () = assert!(align_of::<Room>() == BEGIN);
+
+// SAFETY: the program has one thread.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// With all of its room.
+    pub const fn new() -> Self {
+        Self {
+            room: Room(UnsafeCell::new([0; ROOM])),
+            used: Cell::new(0),
+            free: [const { Cell::new(ptr::null_mut()) }; CLASSES],
+        }
+    }
+
+    /// What is allocated from now on lies where it always does, whatever was before.
+    pub fn begin(&self) {
+        self.used.set(self.used.get().next_multiple_of(BEGIN));
+        self.free.iter().for_each(|free| free.set(ptr::null_mut()));
+    }
+
+    /// The stack of a layout.
+    #[inline(always)]
+    fn free(&self, layout: Layout) -> Option<&Cell<*mut u8>> {
+        let class = layout.size().div_ceil(GRAIN);
+        self.free.get(class).filter(|_| layout.align() <= GRAIN)
+    }
+
+    #[cold]
+    fn cut(&self, layout: Layout) -> *mut u8 {
+        let begin = self.used.get().next_multiple_of(layout.align().max(GRAIN));
+        let mut size = layout.size().next_multiple_of(GRAIN);
+        // Blocks of one size shall begin everywhere in a line in turn: or one policy's tasks would
+        // have luck with their size, and another's not.
+        if size.is_multiple_of(LINE / 2) {
+            size += GRAIN;
+        }
+        if begin + size > ROOM {
+            return ptr::null_mut();
+        }
+        self.used.set(begin + size);
+        // SAFETY: the room goes on to there at least.
+        unsafe { self.room.0.get().cast::<u8>().add(begin) }
+    }
+}
+
+// SAFETY: a block is cut from the room, where nobody else gets it, aligned as is asked for; or it
+// was freed with the same number of grains.
+unsafe impl GlobalAlloc for Arena {
+    #[inline(always)]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if let Some(free) = self.free(layout) {
+            let first = free.get();
+            if !first.is_null() {
+                // SAFETY: a block that was freed begins with the address of the next.
+                free.set(unsafe { first.cast::<*mut u8>().read() });
+                return first;
+            }
+        }
+        self.cut(layout)
+    }
+
+    #[inline(always)]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if let Some(free) = self.free(layout) {
+            // SAFETY: it is of a grain at least, and nobody's.
+            unsafe { block.cast::<*mut u8>().write(free.get()) };
+            free.set(block);
+        }
+    }
+}

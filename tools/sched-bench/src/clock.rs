@@ -1,0 +1,30 @@
+//! Time, as a scene makes it pass: the same on every run. A policy reads it with one load, where
+//! a kernel reads the CPU's counter with one instruction or a few.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use axsched_ext::clock::Clock;
+use axsched_ext::units::Counts;
+
+/// A tick of the timer, in counts.
+pub const TICK: u64 = 1_000;
+
+static NOW: AtomicU64 = AtomicU64::new(0);
+
+/// The clock of all schedulers of ours. A program plays one scene, on one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct SceneClock;
+
+impl Clock for SceneClock {
+    #[inline(always)]
+    fn now() -> Counts {
+        Counts(NOW.load(Relaxed))
+    }
+}
+
+impl SceneClock {
+    /// So much time passes.
+    pub fn advance(by: u64) {
+        NOW.store(NOW.load(Relaxed) + by, Relaxed);
+    }
+}

@@ -1,0 +1,54 @@
+//! The calls that Callgrind counts: it collects from the entry of one of these functions to its
+//! return. A scene calls them for what it measures, and the scheduler itself for all the rest.
+//!
+//! Each has a `black_box(())`, which is no instruction, and without which the compiler drops the
+//! call of a tick that does nothing.
+//!
+//! What is counted besides the scheduler's own instructions is the return and, where the
+//! compiler has not put the scheduler's code into the function, a call.
+
+use std::hint::black_box;
+
+use axsched_ext::BaseScheduler;
+
+/// The functions, as `--toggle-collect` wants them.
+pub const COLLECTED: &str = "sched_bench::measured::*";
+
+/// [`BaseScheduler::add_task`]
+#[inline(never)]
+pub fn add<S: BaseScheduler>(scheduler: &mut S, task: S::SchedItem) {
+    black_box(());
+    scheduler.add_task(task);
+}
+
+/// [`BaseScheduler::put_prev_task`], not preempted
+#[inline(never)]
+pub fn put<S: BaseScheduler>(scheduler: &mut S, task: S::SchedItem) {
+    black_box(());
+    scheduler.put_prev_task(task, false);
+}
+
+/// [`BaseScheduler::pick_next_task`]
+#[inline(never)]
+pub fn pick<S: BaseScheduler>(scheduler: &mut S) -> Option<S::SchedItem> {
+    black_box(());
+    scheduler.pick_next_task()
+}
+
+/// [`BaseScheduler::task_tick`]
+#[inline(never)]
+pub fn tick<S: BaseScheduler>(scheduler: &mut S, current: &S::SchedItem) -> bool {
+    black_box(());
+    scheduler.task_tick(current)
+}
+
+/// [`BaseScheduler::set_priority`]
+#[inline(never)]
+pub fn set_priority<S: BaseScheduler>(
+    scheduler: &mut S,
+    task: &S::SchedItem,
+    priority: isize,
+) -> bool {
+    black_box(());
+    scheduler.set_priority(task, priority)
+}
