@@ -211,6 +211,10 @@ Targets
               the difference. BASE=commit FEATURES=policy: there and in this
               tree, or at HEAD=commit; FEATURES=a,b: a there (or here), b here;
               A=cost the cost of a yield, another app its figures
+  bench     what each call of a scheduler costs on the host, by the number of
+              tasks: instructions and cache misses, counted by Callgrind; and
+              what a task takes. FEATURES=a,b some of them, TASKS=4,256 so
+              many tasks; BENCH_OUT=folder gets CSV, tables and a chart
   experiment-cost, experiment-turnaround
             the two experiments of the PBG report, tables and figures
   experiment-waits

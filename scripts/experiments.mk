@@ -1,17 +1,21 @@
 # Measurements with a table of their own: what a yield costs without any
-# instrument, the two experiments of the PBG report, a program that waits ever more
-# often, and what the order of a ready queue is worth. docs/experiments.md shows what they print, docs/cost-gate.md the gate.
+# instrument, what each call of a scheduler costs on the host, the two experiments of the PBG
+# report, a program that waits ever more often, and what the order of a ready queue is worth.
+# docs/experiments.md shows what they print, docs/cost-gate.md the gate, docs/bench.md the calls.
 # In:  SCHEDLAB given (lab.mk); FOUND
 #      ARCH FEATURES, where they were given, maybe lists with commas; cost runs on
 #      all architectures otherwise, the experiments on x86_64
 #      SCALE SMP TIMING TIMEOUT COST_OUT PHASES for cost; TIMEOUT for the experiments
 #      TIMEOUT GATE UPDATE for cost-gate
+#      FEATURES TASKS BENCH_OUT for bench, which boots nothing; GUNGRAUN_RUNNER (FOUND)
 #      ARCH (one) SCALE TIMEOUT WAITS WAITS_OUT LAB for experiment-waits
 #      ARCH (one) SCALE TIMEOUT ORDER_OUT for experiment-order
 # Out: cost                   target/cost/*.txt (result lines), table.md; COST_OUT
 #                             (CSV)
 #      cost-gate              nothing, or the measured lines in GATE; fails if a
 #                             yield costs more than is written there
+#      bench                  BENCH_OUT: bench.csv, and a chart; target/bench: what Callgrind
+#                             counted, and the tables as Markdown
 #      experiment-cost        target/experiments/cost/: tables and figures
 #      experiment-turnaround  target/experiments/turnaround/: the same
 #      experiment-waits       WAITS_OUT: waits.csv, and a chart; a folder of results
@@ -87,13 +91,42 @@ ifneq ($(filter cost-gate,$(MAKECMDGOALS)),)
   endif
 endif
 
+# What Callgrind counts on the host: of all schedulers, with 1 to 10,000 tasks.
+BENCH_OUT ?= target/bench
+# Without preemption PBG is the same scheduler.
+BENCH_POLICIES = $(filter-out %_coop,$(POLICIES))
+# Schedulers are called as in result lines: rr, stock-rr.
+BENCH_NAMES = $(patsubst stock_%,stock-%,$(patsubst sched_%,%,$(subst $(comma), ,$(FEATURES))))
+BENCH_ENV = RUSTC='$(HOST_RUSTC)' GUNGRAUN_RUNNER='$(GUNGRAUN_RUNNER)' \
+    $(if $(call is-given,FEATURES),BENCH_SCHEDULERS='$(BENCH_NAMES)') $(if $(call is-given,TASKS),BENCH_TASKS='$(TASKS)')
+ifneq ($(filter bench,$(MAKECMDGOALS)),)
+  $(call list-of,FEATURES,$(BENCH_POLICIES))
+  ifneq ($(call is-given,TASKS),)
+    # Only digits and commas are handed to the shell.
+    TASKS_OK := $(if $(filter 1,$(words $(TASKS))$(subst $(comma),,$(call digits-left,$(TASKS)))),$(shell [[ '$(TASKS)' =~ ^[1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*$$ ]] && echo y))
+    ifneq ($(TASKS_OK),y)
+      $(error TASKS=$(TASKS): allowed are whole numbers from 1 to 99999, as a list with commas)
+    endif
+  endif
+endif
+
 COST_CELLS = $(call given,ARCH,--arch) $(call given,FEATURES,--policy) $(call given,TIMEOUT,--timeout)
 
-ifneq ($(filter cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
+ifneq ($(filter bench cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 
-.PHONY: cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order
+.PHONY: bench cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order
+
+bench:
+	$(Q)mkdir -p target/bench
+	$(Q)echo 'make: Callgrind runs each call of each scheduler: all of them in a minute or two' >&2
+	$(Q)$(BENCH_ENV) $(HOST_CARGO) bench $(WHERE) --quiet --package sched-bench --features callgrind \
+	    --bench callgrind -- \
+	    --home='$(CURDIR)/target/bench/callgrind' --parallel=auto --output-format=json >target/bench/counts.jsonl
+	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run $(WHERE) --quiet --profile bench --package sched-bench \
+	    --bin sched-memory >target/bench/memory.csv
+	$(Q)$(SCHEDLAB) bench target/bench/counts.jsonl target/bench/memory.csv --out '$(BENCH_OUT)'
 
 cost:
 	$(Q)$(SCHEDLAB) cost $(strip $(COST_CELLS) $(call given,SCALE,--scale) $(call given,SMP,--smp) \

@@ -22,7 +22,8 @@ LAB     ?=
 LAB_OUT ?= target/lab-report
 
 # Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
-DOCS_PAGES = README.md docs/results.md docs/experiments.md docs/pbg.md docs/eevdf.md
+DOCS_PAGES = README.md docs/results.md docs/experiments.md docs/pbg.md docs/eevdf.md \
+    docs/bench.md
 
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
@@ -66,6 +67,7 @@ $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIM
 $(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB LAB_OUT,command) # it runs nothing
 $(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))
 $(call refuse,cost-gate,$(NO_CELL) PROFILE_OUT A SCALE SMP TIMING,ARCH FEATURES TIMEOUT GATE UPDATE,$(ANYWHERE))
+$(call refuse,bench,$(NO_CELL) PROFILE_OUT A ARCH SMP SCALE TIMING TIMEOUT,FEATURES TASKS BENCH_OUT,$(ANYWHERE))
 $(call refuse,experiment-cost,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
 $(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
 $(call refuse,experiment-order,$(NO_CELL) A FEATURES SMP TIMING LAB,ARCH SCALE TIMEOUT ORDER_OUT,$(ANYWHERE))

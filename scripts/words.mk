@@ -43,11 +43,12 @@ endif
 # asks for it: make -s lab-variables.
 VARIABLES := A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
     TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T JOBS MINUTES MUTANTS LAB LAB_OUT GANTT_OUT \
-    COST_OUT PHASES GATE UPDATE BASE HEAD WAITS WAITS_OUT SELFTEST SCHED_YIELDS SCHED_WAITS \
-    SCHED_ORDER ORDER_OUT
+    COST_OUT PHASES GATE UPDATE BASE HEAD WAITS WAITS_OUT TASKS BENCH_OUT ORDER_OUT SELFTEST \
+    SCHED_YIELDS SCHED_WAITS SCHED_ORDER
 GOALS := help setup new build run justrun matrix compare profile gantt cost cost-gate ab \
-    experiment-cost experiment-turnaround experiment-waits experiment-order docs-tables docs-check \
-    test test-list soak mutants clippy fmt doc audit clean prepush lab-list lab-tools lab-variables
+    bench experiment-cost experiment-turnaround experiment-waits experiment-order docs-tables \
+    docs-check test test-list soak mutants clippy fmt doc audit clean prepush lab-list lab-tools \
+    lab-variables
 
 # What make itself knows, and sets by its own options.
 MAKES_OWN := SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES MAKELEVEL CURDIR -%

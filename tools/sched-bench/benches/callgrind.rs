@@ -1,6 +1,6 @@
 //! Every scene under Callgrind, a process for each: of all schedulers, operations and numbers of
 //! tasks, or of those that the environment names in `BENCH_SCHEDULERS` and `BENCH_TASKS`, lists
-//! with commas.
+//! with blanks or commas.
 #![allow(missing_docs, reason = "of what the macros make")]
 
 use std::env;
@@ -22,7 +22,7 @@ const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,1
 /// The words of a variable, if it is there.
 fn words(variable: &str) -> Option<Vec<String>> {
     let words = env::var(variable).ok()?;
-    Some(words.split(',').map(str::to_owned).collect())
+    Some(words.split([',', ' ']).map(str::to_owned).collect())
 }
 
 fn wanted_schedulers() -> Vec<Entry> {

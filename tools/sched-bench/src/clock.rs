@@ -11,7 +11,7 @@ pub const TICK: u64 = 1_000;
 
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// The clock of all schedulers of ours. A program plays one scene, on one thread.
+/// The clock of all schedulers of ours.
 #[derive(Clone, Copy, Debug)]
 pub struct SceneClock;
 
@@ -25,6 +25,6 @@ impl Clock for SceneClock {
 impl SceneClock {
     /// So much time passes.
     pub fn advance(by: u64) {
-        NOW.store(NOW.load(Relaxed) + by, Relaxed);
+        NOW.fetch_add(by, Relaxed);
     }
 }

@@ -154,3 +154,124 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Scene<'_, S, W> {
         self.machine.next();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::machine::Inner;
+    use crate::schedulers;
+
+    thread_local! {
+        /// How many tasks are in the queue.
+        static READY: Cell<usize> = const { Cell::new(0) };
+        /// How many have come into it.
+        static CAME: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// First come, first served; every other tick asks for the CPU.
+    #[derive(Default)]
+    struct Fifo {
+        queue: std::collections::VecDeque<Arc<Inner>>,
+        ticks: u64,
+    }
+
+    impl Fifo {
+        fn push(&mut self, task: Arc<Inner>) {
+            let is_in = self.queue.iter().any(|other| Arc::ptr_eq(other, &task));
+            assert!(!is_in, "a task is in the queue once");
+            self.queue.push_back(task);
+            READY.set(self.queue.len());
+            CAME.set(CAME.get() + 1);
+        }
+    }
+
+    impl BaseScheduler for Fifo {
+        type SchedItem = Arc<Inner>;
+
+        fn init(&mut self) {}
+        fn add_task(&mut self, task: Arc<Inner>) {
+            self.push(task);
+        }
+        fn remove_task(&mut self, _: &Arc<Inner>) -> Option<Arc<Inner>> {
+            None
+        }
+        fn pick_next_task(&mut self) -> Option<Arc<Inner>> {
+            let first = self.queue.pop_front();
+            READY.set(self.queue.len());
+            first
+        }
+        fn put_prev_task(&mut self, prev: Arc<Inner>, _: bool) {
+            self.push(prev);
+        }
+        fn task_tick(&mut self, current: &Arc<Inner>) -> bool {
+            let is_in = self.queue.iter().any(|other| Arc::ptr_eq(other, current));
+            assert!(!is_in, "who runs is not in the queue");
+            self.ticks += 1;
+            self.ticks.is_multiple_of(2)
+        }
+        fn set_priority(&mut self, _: &Arc<Inner>, prio: isize) -> bool {
+            (-20..=19).contains(&prio)
+        }
+    }
+
+    #[test]
+    fn a_scene_leaves_as_many_tasks_as_there_were() {
+        for operation in Operation::ALL {
+            for tasks in [1, 2, 7] {
+                let mut machine = Machine::new(Fifo::default(), |inner| inner, tasks);
+                assert_eq!(READY.get(), tasks - 1, "one runs");
+                for times in [1, 5] {
+                    play(operation, times, &mut machine);
+                    assert_eq!(READY.get(), tasks - 1, "{operation}, {tasks} tasks");
+                }
+                let before = CAME.get();
+                play(operation, 100, &mut machine);
+                assert!(CAME.get() > before, "{operation}: nobody came back");
+            }
+        }
+    }
+
+    #[test]
+    fn every_nice_value_has_its_turn() {
+        let mut values: Vec<_> = (7..47).map(nice).collect();
+        assert!(values.windows(2).all(|pair| pair[0].abs_diff(pair[1]) > 10));
+        values.sort_unstable();
+        assert_eq!(values, (-20..=19).collect::<Vec<_>>());
+    }
+
+    /// Whatever they do with it: no panic, and nobody is lost.
+    #[test]
+    fn every_scheduler_plays_every_scene() {
+        for entry in schedulers::all() {
+            let operations: Vec<_> = entry.operations().collect();
+            assert!(
+                operations.len() >= Operation::ALL.len() - 1,
+                "{}",
+                entry.name
+            );
+            for operation in operations {
+                for tasks in [1, 3, 70] {
+                    (entry.play)(operation, tasks, 200);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_has_nice_values_is_reniced() {
+        let reniced: Vec<_> = (schedulers::all().iter())
+            .filter(|entry| entry.operations().any(|one| one == Operation::Renice))
+            .map(|entry| entry.name)
+            .collect();
+        for (name, is) in [
+            ("cfs", true),
+            ("eevdf", true),
+            ("stock-cfs", true),
+            ("fifo", false),
+        ] {
+            assert_eq!(reniced.contains(&name), is, "{name}");
+        }
+    }
+}

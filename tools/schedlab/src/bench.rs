@@ -8,7 +8,7 @@ mod counts;
 mod draw;
 mod render;
 
-use std::fs;
+use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 
@@ -21,9 +21,6 @@ use crate::{
 use counts::Bench;
 
 pub fn bench(args: &BenchArgs) -> Result<Verdict> {
-    let read = |path: &std::path::Path| {
-        fs::read_to_string(path).with_context(|| path.display().to_string())
-    };
     let mut bench = Bench::default();
     bench
         .add_counts(&read(&args.counts)?)
@@ -32,19 +29,21 @@ pub fn bench(args: &BenchArgs) -> Result<Verdict> {
         .add_memory(&read(&args.memory)?)
         .with_context(|| args.memory.display().to_string())?;
     print(render::text(&bench))?;
+    let picture = draw::picture(&bench);
     write(&args.out.join("bench.csv"), render::csv(&bench)?)?;
-    write(&args.out.join("bench.md"), render::markdown(&bench))?;
-    // A line needs two points.
-    let drawn = bench.sizes().len() > 1;
-    if drawn {
-        let picture = draw::picture(&bench);
-        write(&args.out.join("bench.svg"), picture.svg()?)?;
-        write(&args.out.join("bench.png"), picture.png()?)?;
-    }
+    write(&args.out.join("bench.svg"), picture.svg()?)?;
+    // What no page needs is not among the pages' files.
+    let beside = args.counts.with_file_name("bench");
+    write(&beside.with_extension("md"), render::markdown(&bench))?;
+    write(&beside.with_extension("png"), picture.png()?)?;
     print_line(format_args!(
-        "\nbench: bench.csv{} and bench.md in {}",
-        if drawn { ", bench.svg, bench.png" } else { "" },
-        args.out.display()
+        "\nbench: bench.csv and bench.svg in {}; also {1}.md and {1}.png",
+        args.out.display(),
+        beside.display()
     ))?;
     Ok(Verdict::Good)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| path.display().to_string())
 }

@@ -228,7 +228,7 @@ pub struct BenchArgs {
     /// What `sched-memory` printed
     #[arg(value_name = "MEMORY.csv")]
     pub memory: PathBuf,
-    /// Where bench.csv, bench.md, bench.svg and bench.png go
+    /// Where bench.csv and bench.svg go; bench.md and bench.png go where COUNTS is
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }

@@ -1,10 +1,11 @@
-//! What a yield costs.
+//! What a yield costs, and on the host each call.
 
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::helpers::{ANY_ARCH, folder, results};
+use super::host::HOST_CARGO;
 use crate::{
     frame::{Case, Context, case},
     project::Project,
@@ -33,6 +34,7 @@ pub fn cases(project: &Project) -> Vec<Case> {
             gate_is_red,
         ),
         here("qemu: make ab, two policies".into(), side_by_side),
+        case("host: make bench, FIFO, ours and stock, twice", calls).holds(HOST_CARGO),
     ]);
     cases
 }
@@ -102,6 +104,42 @@ fn gate_is_red(context: &Context) -> Result<()> {
             .any(|line| line.starts_with("cost-gate: ") && line.contains(" 1 more, 0 less")),
         "expected one row more and none less"
     );
+    Ok(())
+}
+
+/// Callgrind finds the calls to count, and counts the same of them again; a queue of the
+/// registry's takes more instructions than ours.
+fn calls(context: &Context) -> Result<()> {
+    let bench = |folder: &str| -> Result<String> {
+        let out = context.file(folder)?;
+        context
+            .make(["bench", "FEATURES=sched_fifo,stock_fifo", "TASKS=4,16"])
+            .args([format!("BENCH_OUT={out}")])
+            .text()?;
+        Ok(fs::read_to_string(format!("{out}/bench.csv"))?)
+    };
+    let (csv, again) = (bench("first")?, bench("second")?);
+    ensure!(csv == again, "expected the same again, found\n{again}");
+    let first = csv.lines().next();
+    ensure!(
+        first == Some("arch,scheduler,operation,tasks,figure,value"),
+        "found {first:?}"
+    );
+    let figure = |words: &str| -> Result<f64> {
+        let mut values = csv.lines().filter_map(|line| line.split_once(words));
+        let (_, value) = values.next().with_context(|| format!("no {words}"))?;
+        Ok(value.parse()?)
+    };
+    for operation in ["add", "yield", "put", "pick"] {
+        let cost = |of: &str| figure(&format!(",{of},{operation},16,instructions,"));
+        let (ours, stock) = (cost("fifo")?, cost("stock-fifo")?);
+        ensure!(
+            1.0 < ours && ours < stock,
+            "{operation}: {ours} and {stock}"
+        );
+    }
+    figure(",fifo,yield,16,l1d_misses,")?;
+    figure(",stock-fifo,memory,,task_bytes,")?;
     Ok(())
 }
 

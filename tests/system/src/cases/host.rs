@@ -17,8 +17,16 @@ pub fn cases() -> Vec<Case> {
         suite("host: sched-tests-results", &["sched-tests-results"]),
         suite("host: batch", &["batch"]),
         suite(
-            "host: schedlab, pbg-save",
-            &["schedlab", "--package", "pbg-save", "--profile", "tool"],
+            "host: schedlab, pbg-save, sched-bench",
+            &[
+                "schedlab",
+                "--package",
+                "pbg-save",
+                "--package",
+                "sched-bench",
+                "--profile",
+                "tool",
+            ],
         ),
         suite(
             "host: tests/system, what runs the tests",
@@ -44,7 +52,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Two builds for the host wait for each other.
-const HOST_CARGO: &str = "cargo of the host";
+pub const HOST_CARGO: &str = "cargo of the host";
 
 /// A package's tests, each of which counts.
 pub fn suite(name: &str, arguments: &'static [&'static str]) -> Case {

@@ -20,7 +20,7 @@ pub fn cases() -> Vec<Case> {
         case("make: setup --check, all there", |context| {
             context
                 .program("scripts/setup.sh")
-                .args(["--check"])
+                .args(["--check", "--bench"])
                 .text()
                 .map(drop)
         }),
@@ -82,6 +82,7 @@ const GOALS: [&str; 28] = [
     "cost",
     "cost-gate",
     "ab",
+    "bench",
     "experiment-cost",
     "experiment-turnaround",
     "experiment-waits",

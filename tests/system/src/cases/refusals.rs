@@ -92,7 +92,7 @@ const OF_RUN: [(&str, &str, &[&str]); 32] = [
 ];
 
 /// The case's whole name, the goal, a part of the answer, the variables.
-const OF_OTHERS: [(&str, &str, &str, &[&str]); 10] = [
+const OF_OTHERS: [(&str, &str, &str, &[&str]); 13] = [
     (
         "make: matrix refuses what would change its cells",
         "matrix",
@@ -116,6 +116,24 @@ const OF_OTHERS: [(&str, &str, &str, &[&str]); 10] = [
         "cost",
         "1 2 4 8 16",
         &["PHASES=3"],
+    ),
+    (
+        "make: bench refuses another architecture",
+        "bench",
+        "not of make bench",
+        &["ARCH=riscv64"],
+    ),
+    (
+        "make: bench refuses what is the same scheduler",
+        "bench",
+        "sched_mlfq sched_pbg stock_fifo",
+        &["FEATURES=sched_pbg_coop"],
+    ),
+    (
+        "make: bench refuses TASKS=4,0",
+        "bench",
+        "from 1 to 99999",
+        &["TASKS=4,0"],
     ),
     (
         "make: experiment-waits refuses another policy",

@@ -141,7 +141,8 @@ fn draw(canvas: &Canvas, bench: &Bench, panel: &Panel, top: i32) -> Drawn {
         }
         named.extend(points.last().map(|(_, y)| (*y, line)));
     }
-    for (y, line) in apart(named, ends) {
+    // There is room for names beside the axis's, too.
+    for (y, line) in apart(named, (ends.0, ends.1 + 36)) {
         let beside = (sides.1 + 10, y);
         canvas.text(
             &line.name,
