@@ -22,7 +22,7 @@ cd "$(dirname "$0")/.."
 readonly MIN_RUST=1.88.0
 readonly AXCONFIG_GEN_VERSION=0.2.1
 # The harness of make bench and its runner must be of one version.
-GUNGRAUN_VERSION=$(sed -n 's/^gungraun = .*"=\([0-9.]*\)".*/\1/p' tools/sched-bench/Cargo.toml)
+GUNGRAUN_VERSION=$(sed -n '/^name = "gungraun"$/{n;s/^version = "\(.*\)"$/\1/p}' Cargo.lock)
 readonly GUNGRAUN_VERSION
 readonly TARGETS=(x86_64-unknown-none riscv64gc-unknown-none-elf aarch64-unknown-none-softfloat)
 readonly OUT=target/toolchain.mk TOOLS=target/tools

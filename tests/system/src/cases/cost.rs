@@ -113,7 +113,7 @@ fn calls(context: &Context) -> Result<()> {
     let bench = |folder: &str| -> Result<String> {
         let out = context.file(folder)?;
         context
-            .make(["bench", "FEATURES=sched_fifo,stock_fifo", "TASKS=4,16"])
+            .make(["bench", "FEATURES=sched_fifo,stock_fifo", "TASKS=16"])
             .args([format!("BENCH_OUT={out}")])
             .text()?;
         Ok(fs::read_to_string(format!("{out}/bench.csv"))?)
