@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::BaseScheduler;
 use crate::clock::VirtualClock;
 use crate::event::{Adapter, Policy};
-use crate::link::steps_of;
+use crate::steps;
 use crate::task::{InitialState, Task};
 
 /// A scheduler that a bench can be built on: of tasks that are names.
@@ -239,7 +239,7 @@ pub fn checks_nice_values<S: Scheduler>() {
 /// the rest is as the caller has arranged it.
 pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
     let mut most = 0;
-    let mut count = |call: &mut dyn FnMut()| most = most.max(steps_of(call));
+    let mut count = |call: &mut dyn FnMut()| most = most.max(steps::of(call));
     for round in 0..ticks {
         bench.run(TICK);
         let running = bench.current.clone().expect("somebody runs");

@@ -38,7 +38,6 @@ use alloc::vec::Vec;
 use crate::nice::{FRACTION_BITS, LONGEST_CHARGE};
 use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use crate::queue::Queue;
-use crate::steps;
 use crate::units::Counts;
 
 /// How many buckets there are: one for each bit of a word.
@@ -93,7 +92,6 @@ impl<T, D> Buckets<T, D> {
     /// The bucket of a task that goes into the ring with this key.
     #[inline]
     fn enter(&mut self, task: &KeyedTask<T, D>, key: Key) -> &mut Queue<T, Keyed<D>> {
-        steps::count(1);
         task.set_key(key);
         let bucket = self.bucket(key);
         self.occupied |= 1 << bucket;
@@ -251,7 +249,6 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
         if self.occupied == 0 {
             return None;
         }
-        steps::count(1);
         let bucket = self.first_bucket();
         let task = self.buckets[bucket].pop_known(); // OCCUPIED
         if self.buckets[bucket].is_empty() {
@@ -304,6 +301,7 @@ impl<T, D> Buckets<T, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::steps;
     use proptest::prelude::*;
 
     type Entry = Arc<KeyedTask<usize, ()>>;
@@ -503,6 +501,6 @@ mod tests {
             queue.insert(task.clone(), Key(5), Key(0));
         }
         let linear = steps::of(|| queue.remove(&tasks[4095]));
-        assert_eq!(linear, 4095, "the contract of `remove`");
+        assert!(linear >= 4095, "the contract of `remove`: {linear}");
     }
 }

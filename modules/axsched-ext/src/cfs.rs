@@ -55,7 +55,7 @@
 //!   is there, or as far as it goes, after 2 × (L + 3) × n ticks of service; from then on
 //!   nobody comes before `min_vruntime` + 1, and for each tick that this moves, each of n
 //!   tasks has at most 5. Those before it in its bucket then have 4 each at most. The
-//!   longest wait in the lopsided scenes of `tests/movers.rs` is 8.5 × n.
+//!   longest wait in the lopsided scenes of `tests/movers.rs` is 8.7 × n.
 //! - Shares, on one queue and on several that are equally loaded, are within a tenth of
 //!   max-min fair where sleepers ask for more than that and never sleep for so long that
 //!   they lose more than their credit; else within a tenth of what lies between that and

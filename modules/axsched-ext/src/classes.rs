@@ -24,9 +24,9 @@
 
 use alloc::sync::Arc;
 
-use crate::link::step;
 use crate::ordered::Key;
 use crate::queue::Queue;
+use crate::steps;
 use crate::task::Task;
 
 /// How many classes there are: one for each bit of a word.
@@ -117,7 +117,7 @@ impl<T, S: Due> Classes<T, S> {
         let mut rest = self.occupied;
         let mut found: Option<(usize, Key)> = None;
         while rest != 0 {
-            step();
+            steps::count(1);
             let index = rest.trailing_zeros() as usize % CLASSES;
             rest &= rest - 1;
             let due = self.queues[index].first()?.state().due();

@@ -54,7 +54,7 @@
 //!   the picks until it is moved, n / `MOVES` of three ticks at most, are less than the
 //!   other half. In exact order it is 12 × n.
 //!   The longest wait in a test, of one that owes most among n − 1 that come back owed
-//!   most, is 7.6 × n.
+//!   most, is 7.8 × n.
 //! - vruntime is 64 bits wide and wraps; only those of tasks that are in one queue are
 //!   compared. Of who is away the lag is kept and nothing else, so it may be away for ever.
 //! - A yield gains nobody anything, and neither does a change of queues.

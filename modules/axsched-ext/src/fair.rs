@@ -537,11 +537,11 @@ pub fn wait_once_all_are_hogs<P: Fair>(scene: &Scene, ticks: u64) -> f64 {
 /// The most steps that a call of each kind takes.
 #[derive(Debug, Default)]
 pub struct Steps {
-    pub add: u64,
-    pub put: u64,
-    pub pick: u64,
-    pub tick: u64,
-    pub renice: u64,
+    pub add: usize,
+    pub put: usize,
+    pub pick: usize,
+    pub tick: usize,
+    pub renice: usize,
 }
 
 /// How 4,096 tasks stand when they are counted.
@@ -578,7 +578,7 @@ fn count<P: Fair>(arrangement: Arrangement) -> Steps {
         bench.shares(3 * TASKS);
     }
     let mut most = Steps::default();
-    let look = |of: &mut u64, steps: u64| *of = steps.max(*of);
+    let look = |of: &mut usize, steps: usize| *of = steps.max(*of);
     let mut asleep = Vec::new();
     for round in 0..400 {
         if round == 100 || round == 300 {
@@ -615,7 +615,7 @@ fn count<P: Fair>(arrangement: Arrangement) -> Steps {
 
 /// No call beside 4,096 tasks takes more than a walk down a tree and a bucket, as often as a
 /// pick may at most; returns the steps of the longest pick, in either order.
-pub fn steps<B: Fair, E: Fair>(a_pick: u64) -> [u64; 2] {
+pub fn steps<B: Fair, E: Fair>(a_pick: usize) -> [usize; 2] {
     use Arrangement::{AtOnce, Early, Light, Settled};
     let mut longest = [0, 0];
     for arrangement in [Early, AtOnce, Settled, Light] {
@@ -623,7 +623,7 @@ pub fn steps<B: Fair, E: Fair>(a_pick: u64) -> [u64; 2] {
             let most = count(arrangement);
             let is_bounded = most.add.max(most.put) <= steps::DEPTH + 1
                 && most.pick <= a_pick * (steps::DEPTH + 1)
-                && most.tick.max(most.renice) == 0;
+                && most.tick.max(most.renice) <= 2;
             assert!(is_bounded, "{arrangement:?}: {most:?}");
             longest[i] = most.pick.max(longest[i]);
         }

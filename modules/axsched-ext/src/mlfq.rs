@@ -39,9 +39,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
-use crate::link::step;
 use crate::queue::Queue;
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
+use crate::steps;
 use crate::task::{InitialState, Task};
 use crate::units::Counts;
 
@@ -111,7 +111,7 @@ impl Allotments {
         if tick != self.tick {
             self.tick = tick;
             for (level, each) in self.each.iter_mut().enumerate() {
-                step();
+                steps::count(1);
                 *each = tick.saturating_mul(1 << level).min(Self::MOST);
             }
         }
@@ -288,7 +288,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         self.reset = self.reset.wrapping_add(LEVELS as u32);
         let (highest, lower) = self.levels.split_at_mut(1);
         for queue in lower {
-            step();
+            steps::count(1);
             highest[0].append(queue);
         }
         self.occupied = !highest[0].is_empty() as u32;

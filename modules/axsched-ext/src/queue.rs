@@ -19,7 +19,6 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use crate::link::Link;
-use crate::steps;
 use crate::task::Task;
 
 /// A first-in, first-out list of tasks.
@@ -137,7 +136,6 @@ impl<T, S> Queue<T, S> {
             }
             last = at;
             at = next.link.get();
-            steps::count(1);
         }
         if last.is_null() {
             return self.push_front(task);
@@ -239,7 +237,6 @@ impl<T, S> Queue<T, S> {
             }
             before = at;
             at = next;
-            steps::count(1);
         }
         None
     }

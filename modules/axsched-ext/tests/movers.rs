@@ -674,6 +674,6 @@ macro_rules! scenes_for {
 }
 
 scenes_for! {
-    cfs: Cfs, Cfs<ExactCfsScheduler<usize, VirtualClock>>, 8.5;
+    cfs: Cfs, Cfs<ExactCfsScheduler<usize, VirtualClock>>, 8.7;
     eevdf: Eevdf, Eevdf<ExactEevdfScheduler<usize, VirtualClock>>, 2.4;
 }

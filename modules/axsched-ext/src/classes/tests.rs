@@ -1,7 +1,7 @@
 //! Classes beside an exactly sorted list.
 
 use super::*;
-use crate::link::steps_of;
+use crate::steps;
 use crate::task::InitialState;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use proptest::prelude::*;
@@ -149,12 +149,12 @@ fn no_call_takes_more_steps_than_it_says_with_4096_tasks_in_all_classes() {
     let waits = || (0..CLASSES as u32).map(|index| Class(index).shortest_and_width().0);
     for (id, wait) in waits().cycle().take(4096).enumerate() {
         let task = task(id, Key(wait));
-        let steps = steps_of(|| classes.push(task, Class::of(wait)));
+        let steps = steps::of(|| classes.push(task, Class::of(wait)));
         assert!(steps <= 3, "push: {steps}");
     }
-    assert_eq!(steps_of(|| _ = classes.first_due()), CLASSES);
+    assert_eq!(steps::of(|| _ = classes.first_due()), CLASSES);
     while classes.assert_valid() > 0 {
-        let steps = steps_of(|| _ = classes.pop());
+        let steps = steps::of(|| _ = classes.pop());
         assert!(steps <= CLASSES + 2, "pop: {steps}");
     }
 }

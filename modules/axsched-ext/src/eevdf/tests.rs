@@ -660,7 +660,7 @@ fn bound_who_owes_most_waits_for_those_who_come_back_owed() {
         assert!(waited > hard, "{n} tasks: only {waited} tenths of a tick");
         worst = f64::max(worst, waited as f64 / (10 * n) as f64);
     }
-    let published = (worst - 7.6).abs() < 0.05;
+    let published = (worst - 7.8).abs() < 0.05;
     assert!(published, "no more what is published: {worst}");
 }
 
@@ -805,6 +805,6 @@ fn rule_4_the_earliest_deadline_runs_to_one_bucket() {
 /// in.
 #[test]
 fn cost_is_bounded_beside_4096_tasks() {
-    let longest = fair::steps::<Policy, Exact>(2 * MOVES as u64 + 2);
+    let longest = fair::steps::<Policy, Exact>(2 * MOVES + 2);
     assert!(longest.iter().all(|&steps| steps > 2500), "{longest:?}");
 }

@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-const VARIABLES: [&str; 25] = [
+const VARIABLES: [&str; 26] = [
     "A",
     "KIND",
     "ARCH",
@@ -70,7 +70,7 @@ const VARIABLES: [&str; 25] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 28] = [
+const GOALS: [&str; 29] = [
     "setup",
     "build",
     "run",
