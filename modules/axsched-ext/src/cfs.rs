@@ -48,7 +48,8 @@
 //!
 //! - One queue: each runs again after at most (n − 1) × (2 × `GRANULARITY_TICKS` +
 //!   `SLEEPER_CREDIT_TICKS` + 1½) = 6½ × (n − 1) ticks; in exact order it is 6. So it is on
-//!   several that are equally loaded, in all scenes of `tests/movers.rs`.
+//!   several that are equally loaded, in all scenes of `tests/movers.rs`. While the length of
+//!   a tick changes, half an old tick more.
 //! - Several queues, whatever their loads: a preempted task within 38 × n ticks, one that
 //!   has just come within 52 × n. A preempted one is at most L = `GRANULARITY_TICKS` + 2
 //!   ahead of `min_vruntime`, two widths of a bucket included, a mover L = 6. The entry line

@@ -22,10 +22,11 @@
 //!  6. A new task starts without lag.
 //!  7. A task that leaves keeps its lag, for however long and whatever queue it comes back
 //!     to: at most [`SLICE_TICKS`] of what it is owed and [`LAG_TICKS`] of what it owes, in
-//!     ticks of its own weight. It comes back with a new request.
+//!     ticks of its own weight. It comes back with a new request. Nor does one that runs owe
+//!     more than `LAG_TICKS` after a tick: it had that while nobody was ready who is owed it.
 //!  8. A task that yields while anybody else is ready gives up the rest of its request: its
-//!     vruntime is raised to the deadline, and what it gave up counts as service (rule 1).
-//!     It sits out one pick.
+//!     vruntime is raised to the deadline, and to the virtual time if it is owed more than
+//!     that. What it gave up counts as service (rule 1). It sits out one pick.
 //!  9. A preempted task keeps its vruntime and what is left of its request.
 //! 10. `set_priority` takes nice values from −20 to 19. The time until then is charged by
 //!     the old weight; the lag and what is left of the request stay what they are in time
@@ -38,7 +39,8 @@
 //! has the slope of generalised processor sharing and the step to the first of WF2Q+
 //! (Bennett and Zhang, 1997), and does not go back: whoever waits is overtaken by those
 //! before its deadline, and the time of these passes. Rule 8 is that of later Linux (2025),
-//! which takes only from a task that is eligible. Two limits in rule 7 in place of Linux's
+//! which takes only from a task that is eligible, and never more than the request: there who
+//! yields beside turns that are longer than a request saves up the difference. Two limits in rule 7 in place of Linux's
 //! one: with no more credit than a request, who comes has no deadline before the virtual
 //! time, so no rule like CFS's 11 is needed against movers.
 //!
@@ -48,11 +50,12 @@
 //!
 //! - Each runs again after at most [`WAIT_TICKS`] × n ticks, on one queue and on several,
 //!   whatever their loads. Who waits has its deadline [`LAG_TICKS`] + [`SLICE_TICKS`] after
-//!   the virtual time at most, which is there after n times that in ticks. Nobody comes
+//!   the virtual time at most (rule 7), which is there after n times that in ticks. Nobody comes
 //!   before it any more then, and who is before it has as much to come at most. To one
 //!   bucket adds half a tick to each of the two, and half a tick for being eligible late;
 //!   the picks until it is moved, n / `MOVES` of three ticks at most, are less than the
-//!   other half. In exact order it is 12 × n.
+//!   other half. In exact order it is 12 × n. Who has yielded has its next request behind
+//!   the one that it gave up, and so up to 2 × `SLICE_TICKS` × n more.
 //!   The longest wait in a test, of one that owes most among n − 1 that come back owed
 //!   most, is 7.8 × n.
 //! - vruntime is 64 bits wide and wraps; only those of tasks that are in one queue are
