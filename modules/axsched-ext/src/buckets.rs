@@ -76,17 +76,42 @@ impl<T, D> Buckets<T, D> {
         (key.0 >> self.shift) as usize % BUCKETS as usize
     }
 
-    /// The first bucket of the window that has a task, if any has.
+    /// How many buckets of the window are before the first that has a task.
     #[inline]
-    const fn first_bucket(&self) -> usize {
-        let ahead = self.occupied.rotate_right(self.first).trailing_zeros();
-        (self.first + ahead) as usize % BUCKETS as usize
+    const fn empty_buckets(&self) -> u32 {
+        self.occupied.rotate_right(self.first).trailing_zeros()
     }
 
-    /// Where that bucket begins.
+    /// The bucket after so many of the window.
+    #[inline]
+    const fn after(&self, buckets: u32) -> usize {
+        (self.first + buckets) as usize % BUCKETS as usize
+    }
+
+    /// Where that begins.
+    #[inline]
+    const fn start_after(&self, buckets: u32) -> Key {
+        self.start.later((buckets as u64) << self.shift)
+    }
+
+    /// Where the first bucket begins that has a task.
     const fn first_start(&self) -> Key {
-        let ahead = self.occupied.rotate_right(self.first).trailing_zeros();
-        self.start.later((ahead as u64) << self.shift)
+        self.start_after(self.empty_buckets())
+    }
+
+    /// The first task of the ring.
+    fn first(&self) -> Option<&KeyedTask<T, D>> {
+        self.buckets[self.after(self.empty_buckets())].first()
+    }
+
+    /// Takes the first task of a bucket that has one.
+    #[inline]
+    fn take(&mut self, bucket: usize) -> Arc<KeyedTask<T, D>> {
+        let task = self.buckets[bucket].pop_known(); // OCCUPIED
+        if self.buckets[bucket].is_empty() {
+            self.occupied &= !(1 << bucket);
+        }
+        task
     }
 
     /// The bucket of a task that goes into the ring with this key.
@@ -149,17 +174,19 @@ impl<T, D> Buckets<T, D> {
     }
 
     /// Whether the tree's first is before the ring's, or came before it with the same key.
-    #[cold]
-    #[inline(never)]
-    fn is_first_outside(&self, first: Key) -> bool {
-        let inside = self.buckets[self.first_bucket()].first();
-        inside.is_none_or(|inside| first <= inside.key())
+    fn is_first_outside(&self, outside: Key) -> bool {
+        self.first().is_none_or(|inside| outside <= inside.key())
     }
 
+    /// Takes a task out where the tree's first may be before the ring's.
     #[cold]
     #[inline(never)]
-    fn pop_outside(&mut self) -> Option<Arc<KeyedTask<T, D>>> {
-        self.outside.pop()
+    fn pop_either(&mut self) -> Option<Arc<KeyedTask<T, D>>> {
+        match self.outside.first_key() {
+            Some(outside) if self.is_first_outside(outside) => self.outside.pop(),
+            _ if self.occupied == 0 => None,
+            _ => Some(self.take(self.after(self.empty_buckets()))),
+        }
     }
 }
 
@@ -233,28 +260,26 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
         match self.outside.first_key() {
             Some(outside) if self.is_first_outside(outside) => Some(outside),
             _ if self.occupied == 0 => None,
-            _ => self.buckets[self.first_bucket()]
-                .first()
-                .map(KeyedTask::key),
+            _ => self.first().map(KeyedTask::key),
         }
     }
 
     #[inline]
     fn pop(&mut self) -> Option<Arc<KeyedTask<T, D>>> {
-        if let Some(outside) = self.outside.first_key()
-            && self.is_first_outside(outside)
-        {
-            return self.pop_outside();
-        }
         if self.occupied == 0 {
-            return None;
+            return match self.outside.is_empty() {
+                true => None,
+                false => self.pop_either(),
+            };
         }
-        let bucket = self.first_bucket();
-        let task = self.buckets[bucket].pop_known(); // OCCUPIED
-        if self.buckets[bucket].is_empty() {
-            self.occupied &= !(1 << bucket);
+        let empty = self.empty_buckets();
+        // In a later bucket the tree's first need not be looked at.
+        if let Some(outside) = self.outside.first_key()
+            && outside < self.start_after(empty + 1)
+        {
+            return self.pop_either();
         }
-        Some(task)
+        Some(self.take(self.after(empty)))
     }
 
     fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>> {

@@ -79,7 +79,6 @@ use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::nice::{self, Factor, LONGEST_CHARGE, Share};
 use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
-use crate::queue::Slot;
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::task::InitialState;
 use crate::units::Counts;
@@ -143,8 +142,6 @@ fn weight<T>(task: &CfsTask<T>) -> u64 {
 /// See the [module documentation](self).
 pub struct Cfs<T, C, Q = Buckets<T, CfsState>> {
     ready: Q,
-    /// The task that has just yielded, until the next pick (rule 6).
-    yielder: Slot<T, Keyed<CfsState>>,
     intervals: RunIntervals<T, Keyed<CfsState>>,
     min_vruntime: Key,
     /// Rule 7. It is moved at every tick.
@@ -219,8 +216,6 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     }
 
     /// A task that was away is ready here.
-    #[cold]
-    #[inline(never)]
     fn arrived(&mut self, task: Arc<CfsTask<T>>, why: Return, now: Counts) {
         let came = self.intervals.arrived(&task, why, now);
         self.move_min(None);
@@ -248,21 +243,39 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.put(task, key.max(floor));
     }
 
-    /// Nobody is ready but, maybe, who has just yielded.
-    #[inline(never)]
-    fn alone(&mut self) -> Option<Arc<CfsTask<T>>> {
-        let yielder = self.yielder.take();
-        if yielder.is_none() {
-            self.tick.idle();
-            self.intervals.idle();
-        }
-        yielder
-    }
-
-    /// A task is ready that has not yielded. Not inlined, as nothing that a yield does not
-    /// need: the compiler saves fewer registers, and lets `axtask` inline the rest.
+    /// A pick that follows no yield.
     #[cold]
     #[inline(never)]
+    fn dispatch_after_no_yield(
+        &mut self,
+        first: Option<Arc<CfsTask<T>>>,
+    ) -> Option<Arc<CfsTask<T>>> {
+        match &first {
+            Some(next) => self.intervals.begin(next, self.intervals.now::<C>()),
+            None => {
+                self.tick.idle();
+                self.intervals.idle();
+            }
+        }
+        first
+    }
+
+    /// A task comes back that has not just yielded here.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, task: Arc<CfsTask<T>>, why: Return) {
+        let now = C::now();
+        if !self.intervals.ran_here(&task, why) {
+            return self.arrived(task, why, now);
+        }
+        let interval = self.intervals.gives_way(&task, now);
+        self.intervals.let_go();
+        self.charge(&task, interval); // rule 10: and no more
+        let key = task.key();
+        self.put(task, key);
+    }
+
+    /// A task is ready that has not yielded.
     fn put(&mut self, task: Arc<CfsTask<T>>, key: Key) {
         self.ready.place(task, key, self.min_vruntime);
     }
@@ -276,8 +289,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         let running = self.intervals.running().into_iter();
         let running = running.filter(|task| RunIntervals::home(task) == id); // MIGRATION
         let running: u64 = running.map(|task| weight(task)).sum();
-        let ready = self.ready.tasks().into_iter().chain(self.yielder.get());
-        let ready: u64 = ready.map(weight).sum();
+        let ready: u64 = self.ready.tasks().into_iter().map(weight).sum();
         assert_eq!(self.time().weight(), ready + running);
         let ahead = self.entry.after(self.after_min(ENTRY_TICKS));
         assert!(ahead <= 0, "rule 11: {ahead}");
@@ -291,7 +303,6 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
     const TRACKS: Tracks = Tracks::Departures;
     const NEW: Self = Self {
         ready: Q::NEW,
-        yielder: Slot::EMPTY,
         intervals: RunIntervals::new(),
         min_vruntime: Key(0),
         time: QueueTime::NEW,
@@ -311,19 +322,15 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
 
     #[inline]
     fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
+        // What a yield does not need is out of line, and its last call: nothing is saved
+        // over it, and `axtask` can inline the rest.
+        if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
+            return self.comes_back(task, why);
+        }
         let now = C::now();
-        if !self.intervals.ran_here(&task, why) {
-            return self.arrived(task, why, now);
-        }
         let interval = self.intervals.gives_way(&task, now);
-        self.charge(&task, interval); // rule 10: and no more
-        if why == Return::Yielded {
-            self.yielder.put(task);
-        } else {
-            let key = task.key();
-            self.put(task, key);
-        }
-        self.intervals.let_go();
+        self.charge(&task, interval);
+        self.intervals.set_aside_charged(&task, now); // rule 6
     }
 
     #[cold]
@@ -341,17 +348,20 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<CfsTask<T>>> {
-        let next = if let Some(first) = self.ready.pop() {
-            if let Some(yielder) = self.yielder.take() {
+        let first = self.ready.pop();
+        let Some((yielder, now)) = self.intervals.take_yielder() else {
+            return self.dispatch_after_no_yield(first);
+        };
+        let next = match first {
+            Some(first) => {
                 let start = self.ready.floor(first.key());
                 let key = yielder.key().max(start); // rule 6
                 self.ready.insert(yielder, key, start);
+                first
             }
-            first
-        } else {
-            self.alone()?
+            None => yielder,
         };
-        self.intervals.begin(&next, self.intervals.now::<C>());
+        self.intervals.begin(&next, now);
         Some(next)
     }
 
@@ -375,11 +385,8 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
     }
 
     fn remove(&mut self, task: &Arc<CfsTask<T>>) -> Option<Arc<CfsTask<T>>> {
-        let removed = if self.yielder.holds(task) {
-            self.yielder.take()?
-        } else {
-            self.ready.remove(task)?
-        };
+        let yielder = self.intervals.remove_yielder(task);
+        let removed = yielder.or_else(|| self.ready.remove(task))?;
         self.intervals.removed(task);
         self.move_min(Some(task.key()));
         self.catch_up(C::now());
@@ -392,7 +399,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
             return false;
         };
         let now = C::now();
-        let is_ready = task.is_queued() || self.yielder.holds(task);
+        let is_ready = task.is_queued();
         let mut is_here = is_ready;
         if !is_ready && let Some(interval) = RunIntervals::take_uncharged(task, now) {
             self.charge(task, interval); // rule 8

@@ -79,7 +79,6 @@ use crate::clock::{Clock, CpuCounter};
 use crate::event::{Adapter, Policy, Return, Tick, Tracks};
 use crate::nice::{self, FRACTION_BITS, Factor, LONGEST_CHARGE, NORMAL_WEIGHT, Share};
 use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
-use crate::queue::Slot;
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::task::InitialState;
 use crate::units::Counts;
@@ -197,8 +196,6 @@ pub struct Eevdf<T, C, Q = Buckets<T, EevdfState>> {
     /// Those who are eligible, by deadline. They stay so: the virtual time does not go
     /// back.
     eligible: Q,
-    /// The task that has just yielded, until the next pick (rule 8).
-    yielder: Slot<T, Keyed<EevdfState>>,
     intervals: RunIntervals<T, Keyed<EevdfState>>,
     time: QueueTime,
     /// The virtual time as last moved (rule 1).
@@ -326,8 +323,6 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     }
 
     /// A task that was away is ready here.
-    #[cold]
-    #[inline(never)]
     fn arrived(&mut self, task: Arc<EevdfTask<T>>, why: Return, now: Counts) {
         let came = self.intervals.arrived(&task, why, now);
         let state = state(&task);
@@ -413,18 +408,36 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         }
     }
 
-    /// Nobody is ready but, maybe, who has just yielded.
+    /// A pick that follows no yield.
+    #[cold]
     #[inline(never)]
-    fn alone(&mut self) -> Option<Arc<EevdfTask<T>>> {
-        let yielder = self.yielder.take();
-        match &yielder {
-            Some(yielder) => _ = self.next_request(state(yielder)),
+    fn dispatch_after_no_yield(
+        &mut self,
+        first: Option<Arc<EevdfTask<T>>>,
+    ) -> Option<Arc<EevdfTask<T>>> {
+        match &first {
+            Some(next) => self.intervals.begin(next, self.intervals.now::<C>()),
             None => {
                 self.tick.idle();
                 self.intervals.idle();
             }
         }
-        yielder
+        first
+    }
+
+    /// A task comes back that has not just yielded here.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
+        let now = C::now();
+        if !self.intervals.ran_here(&task, why) {
+            return self.arrived(task, why, now);
+        }
+        let interval = self.intervals.gives_way(&task, now);
+        self.intervals.let_go();
+        self.charge(state(&task), interval); // rule 9: and no more
+        self.next_request(state(&task));
+        self.put(task);
     }
 
     /// The tick's length may be another.
@@ -437,9 +450,6 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
 
     /// Takes a ready task out.
     fn take(&mut self, task: &Arc<EevdfTask<T>>) -> Option<Arc<EevdfTask<T>>> {
-        if self.yielder.holds(task) {
-            return self.yielder.take();
-        }
         if !task.is_queued() {
             return None;
         }
@@ -470,15 +480,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
             .into_iter()
             .chain(self.waiting.tasks());
         let ready: u64 = ready.map(|task| state(task).weight()).sum();
-        let yielder = self.yielder.take().into_iter();
-        let yielder: u64 = yielder
-            .map(|task| {
-                let weight = state(&task).weight();
-                self.yielder.put(task);
-                weight
-            })
-            .sum();
-        assert_eq!(self.time.of(id).weight(), ready + running + yielder);
+        assert_eq!(self.time.of(id).weight(), ready + running);
         let is_eligible = self.look & ELIGIBLE != 0;
         assert_eq!(is_eligible, !self.eligible.is_empty(), "LOOK");
         let next = self.waiting.next_key();
@@ -503,7 +505,6 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     const NEW: Self = Self {
         waiting: Q::NEW,
         eligible: Q::NEW,
-        yielder: Slot::EMPTY,
         intervals: RunIntervals::new(),
         time: QueueTime::NEW,
         now: Key(0),
@@ -520,19 +521,14 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
 
     #[inline]
     fn returned(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
-        let now = C::now();
-        if !self.intervals.ran_here(&task, why) {
-            return self.arrived(task, why, now);
+        // As under CFS.
+        if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
+            return self.comes_back(task, why);
         }
+        let now = C::now();
         let interval = self.intervals.gives_way(&task, now);
         self.charge(state(&task), interval);
-        if why == Return::Yielded {
-            self.yielder.put(task);
-        } else {
-            self.next_request(state(&task));
-            self.put(task);
-        }
-        self.intervals.let_go();
+        self.intervals.set_aside_charged(&task, now); // rule 8
     }
 
     #[inline(never)]
@@ -549,16 +545,22 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<EevdfTask<T>>> {
-        let next = if let Some(first) = self.pop() {
-            if let Some(yielder) = self.yielder.take() {
-                let vruntime = self.give_up(state(&yielder));
-                self.enqueue(yielder, vruntime, state(&first).vruntime());
-            }
-            first
-        } else {
-            self.alone()?
+        let first = self.pop();
+        let Some((yielder, now)) = self.intervals.take_yielder() else {
+            return self.dispatch_after_no_yield(first);
         };
-        self.intervals.begin(&next, self.intervals.now::<C>());
+        let next = match first {
+            Some(first) => {
+                let vruntime = self.give_up(state(&yielder)); // rule 8
+                self.enqueue(yielder, vruntime, state(&first).vruntime());
+                first
+            }
+            None => {
+                self.next_request(state(&yielder));
+                yielder
+            }
+        };
+        self.intervals.begin(&next, now);
         Some(next)
     }
 
@@ -580,7 +582,8 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     }
 
     fn remove(&mut self, task: &Arc<EevdfTask<T>>) -> Option<Arc<EevdfTask<T>>> {
-        let removed = self.take(task)?;
+        let yielder = self.intervals.remove_yielder(task);
+        let removed = yielder.or_else(|| self.take(task))?;
         self.intervals.removed(&removed);
         let state = state(&removed);
         self.catch_up(C::now(), Some(state.vruntime()));

@@ -184,6 +184,13 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         assert!(self.running.holds(task), "YIELDER: who runs is kept");
     }
 
+    /// The same where tasks are charged between a put and its pick, too: what it had is.
+    #[inline(always)]
+    pub(crate) fn set_aside_charged(&self, task: &Arc<Task<T, S>>, now: Counts) {
+        self.set_aside(task);
+        task.state().account().since.store(now.0, Relaxed);
+    }
+
     /// Sets a task aside that did not run here, though it seemed so.
     pub(crate) fn set_aside_arrived(&mut self, task: Arc<Task<T, S>>) {
         self.running.put(task);
