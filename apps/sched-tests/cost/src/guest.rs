@@ -33,6 +33,9 @@ const STACK_BYTES: usize = 16 * 1024;
 /// others: 15 ms for 4,096 tasks. That is a tick's doing, and there is one or none in each
 /// of the four rounds of that size.
 const MOST_DEMOTED: u32 = 4;
+/// A policy that measures how long a tick is has seen two without idling between them then,
+/// and is what it is from there on.
+const THREE_TICKS_NS: u64 = 30_000_000;
 /// How long gc may take to reclaim the tasks, and how often it is looked at.
 const PATIENCE_NS: u64 = 10_000_000_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -47,6 +50,8 @@ struct Cost {
 pub fn main() {
     let setting = setting("cost");
     print_heading(&setting);
+    let start = now_ns();
+    while now_ns() - start < THREE_TICKS_NS {}
     let phases = match setting.sched {
         "pbg" | "pbg-coop" => idle_measure_and_replay(),
         _ => [run_phase("run")].into(),
