@@ -3,7 +3,8 @@
 //! 64 buckets, each a list and one *width* of keys wide, stand in a ring that is a *window*
 //! on the line of keys; one word tells which have somebody. Who yields goes to the end of a
 //! bucket, who is preempted or comes to its place by key among the first few there, so that
-//! among few tasks order is exact but for yields. (A circular
+//! among few tasks order is exact but for yields, and
+//! for those whom EEVDF moves from one queue to the other. (A circular
 //! queue of buckets found by a find-first-set, as in Eiffel; Saeed et al., NSDI 2019. There
 //! who is beyond the window waits in coarser buckets and is moved over; here in a tree, and
 //! nobody is ever moved.)
@@ -19,9 +20,9 @@
 //! their keys are less than a width apart.
 //!
 //! The window lies around most keys, [`BEHIND`] buckets of it before `around`, and slides on
-//! when a key falls beyond its end. 48 buckets are 9 ticks or more: in the tree are the
-//! tasks of nice 10 and above, whose turns are tens of ticks of vruntime long, and few of
-//! the rest.
+//! when a key falls outside of it. 48 buckets are 9 ticks or more when the ring opens, and 6
+//! while it stays open: in the tree are the tasks of high nice values, from 5 to 10 on as the
+//! width has it, whose turns are many ticks of vruntime long, and few of the rest.
 //!
 //! WIDTH: a power of two, more than an eighth of a tick and not more than a half, as
 //! vruntime. While the tick's length is not known there is no ring. When the length has
@@ -43,8 +44,8 @@ use crate::units::Counts;
 /// How many buckets there are: one for each bit of a word.
 const BUCKETS: u32 = u64::BITS;
 
-/// How many of them lie before `around` when the window is set: three ticks or more, which
-/// is as far as a task may be behind.
+/// How many of them lie before `around` when the window is set: two to three ticks or
+/// more, as far as tasks are behind for the most part.
 const BEHIND: u64 = 16;
 
 /// How many tasks of its bucket a task is held against at most that takes its place by key.

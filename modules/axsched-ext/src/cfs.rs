@@ -64,8 +64,9 @@
 //! - A yield gains nobody anything, and loses who yields what it was behind (rule 6).
 //!
 //! **Cost.** A put and the pick after it have one counter read, one multiplication, no
-//! division, and as many instructions whatever the number of tasks: those of nice 10 and
-//! above, and all until two ticks have been seen, cost O(log n). A tick, spawn, wake and
+//! division, and as many instructions whatever the number of tasks: those of high
+//! nice values ([`buckets`](crate::buckets)), and all until two ticks have been seen, cost
+//! O(log n). A tick, spawn, wake and
 //! leave have a division, under a lock that is held for little more than that; a change of
 //! queues has two more, and a search that is linear in the number of queues. Nothing
 //! allocates on up to 64 queues. Needs `axtask/preempt`. What makes it cheap is in
@@ -285,9 +286,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
 impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     /// The virtual time has the weights of who is ready or runs here, and of nobody else.
     fn assert_valid(&mut self) {
-        let id = self.intervals.id();
         let running = self.intervals.running().into_iter();
-        let running = running.filter(|task| RunIntervals::home(task) == id); // MIGRATION
         let running: u64 = running.map(|task| weight(task)).sum();
         let ready: u64 = self.ready.tasks().into_iter().map(weight).sum();
         assert_eq!(self.time().weight(), ready + running);

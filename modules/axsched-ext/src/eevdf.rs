@@ -64,8 +64,9 @@
 //!
 //! **Cost.** A put and the pick after it have one counter read, three multiplications, no
 //! division, and as many instructions whatever the number of tasks; each request is moved
-//! from one queue to the other once, and a pick moves [`MOVES`] at most. Tasks of nice 10
-//! and above, and all until two ticks have been seen, cost O(log n). A tick, spawn, wake and
+//! from one queue to the other once, and a pick moves [`MOVES`] at most. Tasks of high
+//! nice values ([`buckets`](crate::buckets)), and all until two ticks have been seen, cost
+//! O(log n). A tick, spawn, wake and
 //! leave have a division, under a lock that is held for little more than that. Nothing
 //! allocates on up to 64 queues. Needs `axtask/preempt`. What makes it cheap is in
 //! `docs/adr/0020-order-to-a-bucket.md`.
@@ -278,7 +279,6 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         let not_waiting = running.into_iter().chain(also);
         let first = not_waiting.chain(self.waiting.next_key()).min();
         let first = first.filter(|_| self.eligible.is_empty());
-        // A task that has just migrated is still `running` here, by another queue's time.
         let first = first.map_or(self.now, |first| first.max(self.now));
         let within = first..=first.later(1 << 62);
         self.look |= MOVED;
@@ -472,7 +472,6 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     fn assert_valid(&mut self) {
         let id = self.intervals.id();
         let running = self.intervals.running().into_iter();
-        let running = running.filter(|task| RunIntervals::home(task) == id); // MIGRATION
         let running: u64 = running.map(|task| state(task).weight()).sum();
         let ready = self
             .eligible

@@ -108,7 +108,7 @@ impl Allotments {
 
     /// Hears of the tick's length.
     fn learn(&mut self, tick: Counts) {
-        if tick != self.tick {
+        if tick != self.tick && tick != Counts::ZERO {
             self.tick = tick;
             for (level, each) in self.each.iter_mut().enumerate() {
                 steps::count(1);
@@ -242,20 +242,20 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
         let now = C::now();
         let state = task.state();
-        let interval = if self.intervals.ran_here(&task, why) {
+        let (interval, why) = if self.intervals.ran_here(&task, why) {
             let interval = self.intervals.gives_way(&task, now);
             self.intervals.let_go();
-            interval
+            (interval, why)
         } else {
             let came = self.intervals.arrived(&task, why, now);
             if came.moved {
                 self.moved(state, came.age);
             }
-            came.interval
+            (came.interval, Return::Woken) // whatever it looked like
         };
         let used_up = self.charge(state, interval, Counts::ZERO);
         match why {
-            Return::Yielded => self.intervals.set_aside_arrived(task),
+            Return::Yielded => self.intervals.set_aside_again(task),
             Return::Preempted if !used_up && !self.expired => {
                 let level = state.level();
                 self.occupied |= 1 << level;

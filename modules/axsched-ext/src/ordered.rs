@@ -113,8 +113,7 @@ pub trait ByKey<T, D> {
     /// Whether nobody is there.
     fn is_empty(&self) -> bool;
 
-    /// Puts a task in, by this key. `around` is where keys are for the most part; it never
-    /// goes back.
+    /// Puts a task in, by this key. `around` is where keys are for the most part.
     ///
     /// # Panics
     /// If it stands in a queue already.

@@ -10,7 +10,8 @@
 //! STAMP: a pick follows the put of the task that ran, or the `left` that it causes, at
 //! once; so the counter is read there, and the next interval begins where the last one
 //! ended: no time between two tasks is nobody's. Only the first pick, and one of an
-//! idle CPU, have nothing to follow, and read for themselves.
+//! idle CPU, have nothing to follow, and read for themselves. (Between a put and its pick no
+//! other call has the queue's lock.)
 //!
 //! YIELDER: at a pick that handle is there only if its task has just yielded, and then it
 //! is the ready task itself: a put of any other kind, and a leave, take it away. So who
@@ -114,10 +115,14 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         QueueId(task.state().account().home.load(Relaxed))
     }
 
-    /// The task that has the CPU. `main` has no account before its first pick.
+    /// The task that has the CPU, or has just yielded (YIELDER); not one that has migrated
+    /// meanwhile, as that is another queue's (MIGRATION). `main` has no account before its first
+    /// pick.
     #[inline]
-    pub(crate) const fn running(&self) -> Option<&Task<T, S>> {
-        self.running.get()
+    pub(crate) fn running(&self) -> Option<&Task<T, S>> {
+        self.running
+            .get()
+            .filter(|task| Self::home(task) == self.id)
     }
 
     /// A new task belongs here.
@@ -159,7 +164,8 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     }
 
     /// The running task gives way, having [run here](Self::ran_here): the part of its
-    /// interval that has not been accounted for. [`let_go`](Self::let_go) follows.
+    /// interval that has not been accounted for. [`let_go`](Self::let_go) or
+    /// [`set_aside`](Self::set_aside) follows.
     #[inline]
     pub(crate) fn gives_way(&mut self, task: &Task<T, S>, now: Counts) -> Counts {
         self.stamp = now;
@@ -191,8 +197,8 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         task.state().account().since.store(now.0, Relaxed);
     }
 
-    /// Sets a task aside that did not run here, though it seemed so.
-    pub(crate) fn set_aside_arrived(&mut self, task: Arc<Task<T, S>>) {
+    /// Sets a task aside that has yielded and whose handle has been let go.
+    pub(crate) fn set_aside_again(&mut self, task: Arc<Task<T, S>>) {
         self.running.put(task);
     }
 
@@ -255,11 +261,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// The part of the running task's interval that has not been accounted for, which it is
     /// not now either. Zero if nobody runs, or who ran has migrated.
     pub(crate) fn uncharged(&self, now: Counts) -> Counts {
-        let here = self
-            .running
-            .get()
-            .filter(|task| Self::home(task) == self.id);
-        here.map_or(Counts::ZERO, |task| {
+        self.running().map_or(Counts::ZERO, |task| {
             interval(task.state().account().since.load(Relaxed), now)
         })
     }
@@ -434,7 +436,7 @@ mod tests {
         intervals.gives_way(&task, Counts(120));
         intervals.let_go();
         assert!(intervals.take_yielder().is_none(), "it was preempted");
-        intervals.set_aside_arrived(task.clone());
+        intervals.set_aside_again(task.clone());
         let removed = intervals.remove_yielder(&task);
         assert!(removed.is_some() && intervals.take_yielder().is_none());
         drop((yielder, removed));

@@ -230,12 +230,13 @@ impl<T, C: Clock> Sjf<T, C> {
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: Return) {
         let now = C::now();
-        let interval = if self.intervals.ran_here(&task, why) {
+        let (interval, why) = if self.intervals.ran_here(&task, why) {
             let interval = self.intervals.gives_way(&task, now);
             self.intervals.let_go();
-            interval
+            (interval, why)
         } else {
-            self.intervals.arrived(&task, why, now).interval
+            let came = self.intervals.arrived(&task, why, now);
+            (came.interval, Return::Woken) // whatever it looked like
         };
         let state = task.state();
         // One that has migrated while it ran goes on with its burst.
@@ -243,7 +244,7 @@ impl<T, C: Clock> Sjf<T, C> {
         let class = match why {
             Return::Yielded => {
                 state.learn(interval);
-                return self.intervals.set_aside_arrived(task);
+                return self.intervals.set_aside_again(task);
             }
             Return::Woken if !is_within => state.begin(now),
             Return::Preempted | Return::Woken => {
