@@ -19,7 +19,7 @@
 //! unless the tree's first key is no later than that. So two tasks leave out of order only if
 //! their keys are less than a width apart.
 //!
-//! The window lies around most keys, [`BEHIND`] buckets of it before `around`, and slides on
+//! The window lies around most keys, 16 buckets of it before `around`, and slides on
 //! when a key falls outside of it. 48 buckets are 9 ticks or more when the ring opens, and 6
 //! while it stays open: in the tree are the tasks of high nice values, from 5 to 10 on as the
 //! width has it, whose turns are many ticks of vruntime long, and few of the rest.
