@@ -281,7 +281,7 @@ Variables           default      allowed
   JOBS=n            (CPUs)       how many tests make test runs at a time
   SELFTEST=case                  the case of the app selftest, as in its main.rs
   SCHED_YIELDS=n    100000       yields of each task of the app yield
-  SCHED_ORDER=exact (buckets)    the tree under CFS and EEVDF, whose order is exact
+  SCHED_ORDER=exact (buckets)    the tree under CFS and EEVDF: exact order
   SCHED_WAITS=n     4            how often jobs of the app batch wait: 0 to 64
   V=n               0            1: show commands; 2: cargo's, too
 
