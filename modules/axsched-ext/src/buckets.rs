@@ -3,11 +3,10 @@
 //! 64 buckets, each a list and one *width* of keys wide, stand in a ring that is a *window*
 //! on the line of keys; one word tells which have somebody. Who yields goes to the end of a
 //! bucket, who is preempted or comes to its place by key among the first few there, so that
-//! among few tasks order is exact but for yields, and
-//! for those whom EEVDF moves from one queue to the other. (A circular
-//! queue of buckets found by a find-first-set, as in Eiffel; Saeed et al., NSDI 2019. There
-//! who is beyond the window waits in coarser buckets and is moved over; here in a tree, and
-//! nobody is ever moved.)
+//! among few tasks order is exact but for yields, and for those whom EEVDF moves from one
+//! queue to the other. (A circular queue of buckets found by a find-first-set, as in Eiffel;
+//! Saeed et al., NSDI 2019. There who is beyond the window waits in coarser buckets and is
+//! moved over; here in a tree, and nobody is ever moved.)
 //!
 //! OCCUPIED: bit i of `occupied` is set exactly if bucket i has a task.
 //!

@@ -157,8 +157,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     /// What so many ticks add to the vruntime of a task.
     #[inline]
     fn ticks(&self, ticks: u64, factor: Factor) -> u64 {
-        let counts = self.tick.length().saturating_mul(ticks);
-        factor.times(counts.min(LONGEST_CHARGE))
+        factor.times(self.tick.ticks(ticks))
     }
 
     /// So many ticks before `min_vruntime`.
@@ -251,12 +250,9 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         &mut self,
         first: Option<Arc<CfsTask<T>>>,
     ) -> Option<Arc<CfsTask<T>>> {
-        match &first {
-            Some(next) => self.intervals.begin(next, self.intervals.now::<C>()),
-            None => {
-                self.tick.idle();
-                self.intervals.idle();
-            }
+        self.intervals.begin_or_idle::<C>(first.as_ref());
+        if first.is_none() {
+            self.tick.idle();
         }
         first
     }

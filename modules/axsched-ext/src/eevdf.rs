@@ -212,12 +212,6 @@ pub struct Eevdf<T, C, Q = Buckets<T, EevdfState>> {
 }
 
 impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
-    /// What so many ticks add to the vruntime of a task.
-    fn ticks(&self, ticks: u64, factor: Factor) -> u64 {
-        let counts = self.tick.length().saturating_mul(ticks);
-        factor.times(counts.min(LONGEST_CHARGE))
-    }
-
     /// Charges a running or just returned task (rule 2).
     #[inline]
     fn charge(&mut self, state: &EevdfState, run: Counts) {
@@ -246,7 +240,9 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     /// It had the CPU while nobody else was ready who is owed it, and that would add up. The
     /// virtual time is that of now.
     fn forgive(&self, state: &EevdfState) {
-        let most = self.now.later(self.ticks(LAG_TICKS, state.factor()));
+        let most = self
+            .now
+            .later(state.factor().times(self.tick.ticks(LAG_TICKS)));
         if state.vruntime() > most {
             let rest = state.rest();
             state.set_vruntime(most);
@@ -317,7 +313,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
 
     /// What a task may keep of its lag (rule 7).
     fn limited(&self, lag: i64, state: &EevdfState) -> i64 {
-        let owes = self.ticks(LAG_TICKS, state.factor()) as i64;
+        let owes = state.factor().times(self.tick.ticks(LAG_TICKS)) as i64;
         let owed = state.factor().times(self.slice) as i64;
         lag.clamp(-owes, owed)
     }
@@ -415,12 +411,9 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         &mut self,
         first: Option<Arc<EevdfTask<T>>>,
     ) -> Option<Arc<EevdfTask<T>>> {
-        match &first {
-            Some(next) => self.intervals.begin(next, self.intervals.now::<C>()),
-            None => {
-                self.tick.idle();
-                self.intervals.idle();
-            }
+        self.intervals.begin_or_idle::<C>(first.as_ref());
+        if first.is_none() {
+            self.tick.idle();
         }
         first
     }
@@ -443,7 +436,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     /// The tick's length may be another.
     fn fit(&mut self) {
         let tick = self.tick.length();
-        self.slice = tick.saturating_mul(SLICE_TICKS).min(LONGEST_CHARGE);
+        self.slice = self.tick.ticks(SLICE_TICKS);
         self.waiting.fit(tick);
         self.eligible.fit(tick);
     }
@@ -468,7 +461,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
 #[cfg(test)]
 impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     /// The virtual time has the weights of who is ready or runs here, and of nobody else.
-    /// Who is eligible stands in that tree by its deadline.
+    /// Who is eligible stands in that queue by its deadline.
     fn assert_valid(&mut self) {
         let id = self.intervals.id();
         let running = self.intervals.running().into_iter();

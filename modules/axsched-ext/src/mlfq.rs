@@ -270,14 +270,21 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         &mut self,
         first: Option<Arc<MlfqTask<T>>>,
     ) -> Option<Arc<MlfqTask<T>>> {
-        match &first {
-            Some(next) => self.intervals.begin(next, self.intervals.now::<C>()),
-            None => {
-                self.tick.idle();
-                self.intervals.idle();
-            }
+        self.intervals.begin_or_idle::<C>(first.as_ref());
+        if first.is_none() {
+            self.tick.idle();
         }
         first
+    }
+
+    fn remove_queued(&mut self, task: &Arc<MlfqTask<T>>) -> Option<Arc<MlfqTask<T>>> {
+        let mut levels = self.levels.iter_mut().enumerate();
+        let (level, removed) =
+            levels.find_map(|(level, queue)| Some((level, queue.remove(task)?)))?;
+        if self.levels[level].is_empty() {
+            self.occupied &= !(1 << level);
+        }
+        Some(removed)
     }
 
     /// Rule 6. All tasks learn of it from `reset`.
@@ -374,19 +381,9 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
 
     fn remove(&mut self, task: &Arc<MlfqTask<T>>) -> Option<Arc<MlfqTask<T>>> {
         let yielder = self.intervals.remove_yielder(task);
-        if yielder.is_some() {
-            return yielder;
-        }
-        for (level, queue) in self.levels.iter_mut().enumerate() {
-            if let Some(task) = queue.remove(task) {
-                if queue.is_empty() {
-                    self.occupied &= !(1 << level);
-                }
-                self.intervals.removed(&task);
-                return Some(task);
-            }
-        }
-        None
+        let removed = yielder.or_else(|| self.remove_queued(task))?;
+        self.intervals.removed(&removed);
+        Some(removed)
     }
 }
 

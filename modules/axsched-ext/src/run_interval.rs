@@ -150,10 +150,12 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.running.put(task.clone());
     }
 
-    /// Nobody has the CPU from now on.
-    #[inline]
-    pub(crate) const fn idle(&mut self) {
-        self.stamp = Counts::ZERO;
+    /// Who has been picked has the CPU, or nobody; at a pick that follows no yield.
+    pub(crate) fn begin_or_idle<C: Clock>(&mut self, picked: Option<&Arc<Task<T, S>>>) {
+        match picked {
+            Some(task) => self.begin(task, self.now::<C>()),
+            None => self.stamp = Counts::ZERO,
+        }
     }
 
     /// Whether a task that comes back, as it seems from the CPU, does so: a task that
@@ -208,11 +210,9 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.running.take().map(|task| (task, self.stamp))
     }
 
-    /// Takes a ready task out, if it has been set aside.
+    /// Takes a ready task out, if it has been set aside. [`removed`](Self::removed) follows.
     pub(crate) fn remove_yielder(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
-        let yielder = self.running.holds(task).then(|| self.running.take())?;
-        self.removed(task);
-        yielder
+        self.running.holds(task).then(|| self.running.take())?
     }
 
     /// `task` was away and is ready here: ends its interval, if it has one open.
@@ -354,6 +354,12 @@ impl TickLength {
         Counts(self.length.0 / 2)
     }
 
+    /// So many ticks, no more than a charge may be; zero until two have been seen.
+    #[inline]
+    pub(crate) fn ticks(&self, ticks: u64) -> Counts {
+        self.length.saturating_mul(ticks).min(LONGEST_CHARGE)
+    }
+
     /// The length; zero until two ticks have been seen.
     #[inline]
     pub(crate) const fn length(&self) -> Counts {
@@ -395,7 +401,7 @@ mod tests {
         had += intervals.gives_way(&a, VirtualClock::now());
         intervals.let_go();
         assert_eq!(had, VirtualClock::now() - Counts(103), "all but the start");
-        intervals.idle();
+        intervals.begin_or_idle::<VirtualClock>(None);
         VirtualClock::advance(1000);
         intervals.arrived(&b, Return::Woken, VirtualClock::now());
         pick(&mut intervals, &b);

@@ -261,10 +261,7 @@ impl<T, C: Clock> Sjf<T, C> {
         &mut self,
         first: Option<Arc<SjfTask<T>>>,
     ) -> Option<Arc<SjfTask<T>>> {
-        match &first {
-            Some(next) => self.intervals.begin(next, self.intervals.now::<C>()),
-            None => self.intervals.idle(),
-        }
+        self.intervals.begin_or_idle::<C>(first.as_ref());
         first
     }
 }
@@ -341,10 +338,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
 
     fn remove(&mut self, task: &Arc<SjfTask<T>>) -> Option<Arc<SjfTask<T>>> {
         let yielder = self.intervals.remove_yielder(task);
-        if yielder.is_some() {
-            return yielder;
-        }
-        let removed = self.ready.remove(task)?;
+        let removed = yielder.or_else(|| self.ready.remove(task))?;
         self.intervals.removed(&removed);
         Some(removed)
     }

@@ -46,6 +46,7 @@ mod boot;
 mod cli;
 mod compare;
 mod cost;
+mod distinct;
 mod docs;
 mod draw;
 mod gantt;

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use comfy_table::CellAlignment;
 use serde::Deserialize;
 
@@ -88,23 +88,8 @@ fn turnarounds(
         },
         policy: policy.to_owned(),
     };
-    let place = || format!("{}: {cell}", folder.display());
-    let outcomes = store
-        .read(&cell)?
-        .with_context(|| format!("{}: expected results, found none", place()))?;
-    // Nothing in the result lines tells which order it was.
-    let origin = store
-        .origin(&cell)
-        .with_context(|| format!("{}: expected what it was made from, found nothing", place()))?;
     let variable = format!("{}={EXACT}", ORDER.variable);
-    if is_exact != origin.command.split(' ').any(|word| word == variable) {
-        let with = if is_exact { "with" } else { "without" };
-        bail!(
-            "{}: expected results made {with} {variable}, found some of `{}`",
-            place(),
-            origin.command
-        );
-    }
+    let (outcomes, _) = store.read_made(&cell, &variable, is_exact)?;
     let line = |figure: &str, unit, decimals, of: fn(&Outcome) -> f64| {
         let values: Vec<_> = outcomes.iter().map(of).collect();
         anyhow::Ok(Line {
@@ -112,7 +97,8 @@ fn turnarounds(
             scheduler: name(policy, is_exact),
             figure: figure.to_owned(),
             unit,
-            spread: Spread::of(&values).with_context(|| format!("{}: no boot", place()))?,
+            spread: Spread::of(&values)
+                .with_context(|| format!("{}: {cell}: no boot", folder.display()))?,
             decimals,
         })
     };

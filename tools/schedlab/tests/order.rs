@@ -2,8 +2,7 @@
 
 mod common;
 
-use common::{Ended, Lab};
-use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TickPhase};
+use common::{Ended, Lab, Printed};
 
 const APPS: [&str; 4] = ["realtime", "unequal", "occupy", "batch"];
 const COST: &str = "\
@@ -12,39 +11,15 @@ arch,smp,timing,scale,scheduler,tasks,unit,value,min,mean,max,phases
 
 fn lines(app: &str, sched: &str, boot: u16, average_ms: u64) -> String {
     let ns = average_ms * 1_000_000;
-    let context = Context {
-        app: app.into(),
-        arch: "x86_64".into(),
-        smp: 1,
-        sched: sched.into(),
-        phase: "run".into(),
-    };
-    let task = TaskLine {
-        context: context.clone(),
-        task: "a".into(),
-        finish_ns: ns,
-        turnaround_ns: ns,
-        run_ns: ns,
-        dispatches: 3,
-        yields: 50,
-        ..TaskLine::default()
-    };
-    let run = RunLine {
-        context,
-        timing: COUNTED.into(),
-        scale: 1,
-        tasks: 1,
-        avg_turnaround_ns: ns,
-        max_turnaround_ns: ns,
-        makespan_ns: ns,
-        context_switches: 7,
+    let printed = Printed {
+        app,
+        sched,
+        phase: "run",
+        tick_phase: boot * 125,
+        ns,
         srpt_bound_ns: ns,
-        jain: 0.5,
-        tick_phase: TickPhase::evenly(8).nth(boot.into()),
-        pass: true,
-        ..RunLine::default()
     };
-    format!("{}\n{}\n", task.to_line(), run.to_line())
+    printed.lines()
 }
 
 /// The results of a folder, of two boots: this average, and 10 ms more; made with `variable`.

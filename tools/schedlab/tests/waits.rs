@@ -2,45 +2,20 @@
 
 mod common;
 
-use common::{Ended, Lab};
-use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TickPhase};
+use common::{Ended, Lab, Printed};
 
 /// The result lines of a boot at a tick phase, with a phase for each average in ns.
 fn lines(sched: &str, tick_phase: u16, phases: &[(&str, u64)]) -> String {
     let of_phase = |&(phase, ns): &(&str, u64)| {
-        let context = Context {
-            app: "batch".into(),
-            arch: "x86_64".into(),
-            smp: 1,
-            sched: sched.into(),
-            phase: phase.into(),
-        };
-        let task = TaskLine {
-            context: context.clone(),
-            task: "hash1".into(),
-            finish_ns: ns,
-            turnaround_ns: ns,
-            run_ns: ns,
-            dispatches: 3,
-            yields: 50,
-            ..TaskLine::default()
-        };
-        let run = RunLine {
-            context,
-            timing: COUNTED.into(),
-            scale: 1,
-            tasks: 1,
-            avg_turnaround_ns: ns,
-            max_turnaround_ns: ns,
-            makespan_ns: ns,
-            context_switches: 7,
+        let printed = Printed {
+            app: "batch",
+            sched,
+            phase,
+            tick_phase,
+            ns,
             srpt_bound_ns: 700_000_000,
-            jain: 0.5,
-            tick_phase: Some(TickPhase::try_from(tick_phase).unwrap()),
-            pass: true,
-            ..RunLine::default()
         };
-        format!("{}\n{}\n", task.to_line(), run.to_line())
+        printed.lines()
     };
     phases.iter().map(of_phase).collect()
 }

@@ -9,6 +9,8 @@ use std::env::consts::ARCH;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
+use crate::distinct::distinct;
+
 /// The operations in the order of the tables, and what each is.
 pub const OPERATIONS: [(&str, &str); 6] = [
     ("yield", "a put and the pick after it"),
@@ -104,16 +106,6 @@ impl Bench {
         let is_meant = |cost: &&Cost| cost.scheduler == scheduler && cost.operation == operation;
         self.costs.iter().filter(is_meant).collect()
     }
-}
-
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut once = Vec::new();
-    for value in values {
-        if !once.contains(&value) {
-            once.push(value);
-        }
-    }
-    once
 }
 
 /// What the harness says of one process; the rest of it does not matter here.

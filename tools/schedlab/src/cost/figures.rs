@@ -4,6 +4,7 @@
 use sched_tests_results::{CostLine, Kind, ResultLine};
 
 use crate::{
+    distinct::distinct,
     project::{Cell, short},
     spread::Spread,
 };
@@ -131,17 +132,6 @@ impl Figures {
             })
             .collect()
     }
-}
-
-/// The values without repetition, in the order in which they are met.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut once = Vec::new();
-    for value in values {
-        if !once.contains(&value) {
-            once.push(value);
-        }
-    }
-    once
 }
 
 #[cfg(test)]

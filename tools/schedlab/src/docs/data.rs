@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::spread::Spread;
+use crate::{distinct::distinct, spread::Spread};
 
 /// Column and what must stand in it.
 pub type Filter = BTreeMap<String, String>;
@@ -91,12 +91,8 @@ impl Data {
     /// What stands in a column of the lines that fit, each word once, in their order.
     pub fn words(&self, column: &str, filter: &Filter) -> Result<Vec<String>> {
         let column = self.column(column)?;
-        let mut words: Vec<String> = Vec::new();
-        for line in self.lines(filter)? {
-            if !words.contains(&line[column]) {
-                words.push(line[column].clone());
-            }
-        }
+        let lines = self.lines(filter)?;
+        let words = distinct(lines.iter().map(|line| line[column].clone()));
         if words.is_empty() {
             bail!("expected lines with {}, found none", show(filter));
         }

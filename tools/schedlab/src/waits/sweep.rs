@@ -204,22 +204,8 @@ fn read_cell(
         },
         policy: policy.to_owned(),
     };
-    let place = || format!("{}: {cell}", folder.display());
-    let outcomes = store
-        .read(&cell)?
-        .with_context(|| format!("{}: expected results, found none", place()))?;
-    // Nothing in the result lines tells how often a job waits.
-    let origin = store
-        .origin(&cell)
-        .with_context(|| format!("{}: expected what it was made from, found nothing", place()))?;
     let variable = format!("{}={waits}", WAITS.variable);
-    if !origin.command.split(' ').any(|word| word == variable) {
-        bail!(
-            "{}: expected results made with {variable}, found some of `{}`",
-            place(),
-            origin.command
-        );
-    }
+    let (outcomes, origin) = store.read_made(&cell, &variable, true)?;
     let run = outcomes[0].last();
     let common = Common {
         arch: run.context.arch.clone(),

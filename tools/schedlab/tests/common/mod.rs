@@ -9,6 +9,57 @@ use std::{
     process::{Command, Output},
 };
 
+use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TickPhase};
+
+/// A phase of a boot with one task, as `app` and `sched` on x86_64 would print it.
+pub struct Printed<'a> {
+    pub app: &'a str,
+    pub sched: &'a str,
+    pub phase: &'a str,
+    pub tick_phase: u16,
+    /// The turnaround of the task.
+    pub ns: u64,
+    pub srpt_bound_ns: u64,
+}
+
+impl Printed<'_> {
+    pub fn lines(&self) -> String {
+        let context = Context {
+            app: self.app.into(),
+            arch: "x86_64".into(),
+            smp: 1,
+            sched: self.sched.into(),
+            phase: self.phase.into(),
+        };
+        let task = TaskLine {
+            context: context.clone(),
+            task: "a".into(),
+            finish_ns: self.ns,
+            turnaround_ns: self.ns,
+            run_ns: self.ns,
+            dispatches: 3,
+            yields: 50,
+            ..TaskLine::default()
+        };
+        let run = RunLine {
+            context,
+            timing: COUNTED.into(),
+            scale: 1,
+            tasks: 1,
+            avg_turnaround_ns: self.ns,
+            max_turnaround_ns: self.ns,
+            makespan_ns: self.ns,
+            context_switches: 7,
+            srpt_bound_ns: self.srpt_bound_ns,
+            jain: 0.5,
+            tick_phase: Some(TickPhase::try_from(self.tick_phase).expect("a tick phase")),
+            pass: true,
+            ..RunLine::default()
+        };
+        format!("{}\n{}\n", task.to_line(), run.to_line())
+    }
+}
+
 /// Variables that change what an image is or how it boots.
 pub const PROJECTS: [&str; 12] = [
     "BLK",
