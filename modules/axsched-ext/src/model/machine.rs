@@ -101,6 +101,8 @@ struct Record<W> {
     /// The next step of its program, and how much of that step is done.
     pc: usize,
     done: u64,
+    /// How often steps were done again, since the last that were not.
+    again: u64,
     /// [`Program::longest_burst`]; of gc and the helpers, that of an empty one.
     longest_burst: u64,
     block: Option<BlockOn<W>>,
@@ -146,6 +148,9 @@ struct Cpu<S, W> {
     gc_waker: Option<Waker>,
     gc_streak: u64,
     wheel: BTreeMap<TimerKey, Waker>,
+    /// How many are in the queue.
+    ready: usize,
+    /// Who they are, if that is checked, in order of arrival.
     queued: Vec<TaskId>,
     dispatches: u64,
 }
@@ -153,6 +158,8 @@ struct Cpu<S, W> {
 #[derive(Default)]
 struct WaitQueue {
     permits: u64,
+    /// As a latch: how often it was counted.
+    counts: u64,
     /// In order of arrival; true once notified.
     listeners: VecDeque<(Waker, bool)>,
 }
@@ -181,6 +188,7 @@ pub(super) struct Machine<'a, S, W, F> {
     /// Programs and helpers that have not ended.
     alive: usize,
     switches: u64,
+    program_switches: u64,
     wake_spins: u64,
     makespan: u64,
     trace: Trace,
@@ -213,6 +221,7 @@ where
             timers: 0,
             alive: 1,
             switches: 0,
+            program_switches: 0,
             wake_spins: 0,
             makespan: 0,
             trace: Trace::default(),
@@ -234,7 +243,8 @@ where
             m.cpus.push(Cpu {
                 scheduler: make(cpu),
                 clock: 0,
-                next_tick: period + period * cpu as u64 / config.cpus as u64,
+                next_tick: config.first_tick.unwrap_or(period)
+                    + period * cpu as u64 / config.cpus as u64,
                 current,
                 current_since: 0,
                 leaving: None,
@@ -246,6 +256,7 @@ where
                 gc_waker: None,
                 gc_streak: 0,
                 wheel: BTreeMap::new(),
+                ready: 0,
                 queued: Vec::new(),
                 dispatches: 0,
             });
@@ -257,9 +268,7 @@ where
     /// Plays until every program has ended and gc has nothing left to do.
     pub(super) fn run_to_the_end(&mut self) -> Step {
         loop {
-            let ready = self.cpus.iter().any(|cpu| !cpu.queued.is_empty());
-            let resting = !ready && self.cpus.iter().all(|cpu| self.rests(cpu));
-            if resting {
+            if self.cpus.iter().all(|cpu| self.rests(cpu)) {
                 let gc_done = self.cpus.iter().all(|cpu| cpu.exited.is_empty());
                 if self.alive == 0 && gc_done {
                     return Ok(());
@@ -294,7 +303,8 @@ where
 
     /// Whether a CPU sits in idle, with nothing to do before its next tick.
     fn rests(&self, cpu: &Cpu<S, W>) -> bool {
-        Arc::ptr_eq(&cpu.current, &cpu.idle)
+        cpu.ready == 0
+            && Arc::ptr_eq(&cpu.current, &cpu.idle)
             && cpu.leaving.is_none()
             && cpu.acts.is_empty()
             && !cpu.idle_picks
@@ -398,6 +408,7 @@ where
         Ok(Report {
             tasks: tasks.map(|task| task.report).collect(),
             switches: self.switches,
+            program_switches: self.program_switches,
             dispatches,
             makespan: self.makespan,
             wake_spins: self.wake_spins,

@@ -74,7 +74,7 @@ impl CpuMask {
     }
 }
 
-/// One step of a program. Every step but [`Run`](Op::Run) takes
+/// One step of a program. Every step but [`Run`](Op::Run) and [`Again`](Op::Again) takes
 /// [`Config::call_cost`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
@@ -130,6 +130,21 @@ pub enum Op {
     PreemptOn,
     /// `set_priority()`; the answer is counted in the [`TaskReport`].
     SetPriority(isize),
+    /// Counts for the latch of this wait queue: the `of`-th count notifies, as
+    /// [`Notify`](Op::Notify) does without yielding.
+    CountDown {
+        /// Which wait queue.
+        queue: u8,
+        /// How many counts it takes; the same in all of a queue's.
+        of: u64,
+    },
+    /// Does the `steps` steps before it again, `times` times; costs nothing. Not nested.
+    Again {
+        /// How many steps, at least 1.
+        steps: usize,
+        /// How often, beyond the first time.
+        times: u64,
+    },
     /// Something that the application does on its own: [`Config::on_call`].
     Call(u32),
     /// Returns from the task's function. Implied at the end of a program.
@@ -162,6 +177,25 @@ impl Program {
         Self::new(name, ops.iter().cycle().take(n * ops.len()).cloned())
     }
 
+    /// The steps in the order in which they are done, each as often as it is.
+    pub fn steps(&self) -> impl Iterator<Item = &Op> {
+        let (mut pc, mut again) = (0, 0);
+        std::iter::from_fn(move || {
+            loop {
+                let op = self.ops.get(pc)?;
+                pc += 1;
+                match op {
+                    Op::Again { steps, times } if again < *times => {
+                        again += 1;
+                        pc -= 1 + steps;
+                    }
+                    Op::Again { .. } => again = 0,
+                    _ => return Some(op),
+                }
+            }
+        })
+    }
+
     /// How many tasks this program makes: itself, all it spawns, and one helper
     /// for each migration.
     pub fn tasks(&self) -> usize {
@@ -170,14 +204,14 @@ impl Program {
             Op::Migrate(_) => 1,
             _ => 0,
         };
-        1 + self.ops.iter().map(made).sum::<usize>()
+        1 + self.steps().map(made).sum::<usize>()
     }
 
     /// The longest time that this program, or any that it spawns, computes
     /// while it forbids preemption.
     pub fn longest_guarded(&self) -> u64 {
         let (mut guards, mut guarded, mut longest) = (0_u32, 0, 0);
-        for op in &self.ops {
+        for op in self.steps() {
             match op {
                 Op::PreemptOff => guards += 1,
                 Op::PreemptOn => guards = guards.saturating_sub(1),
@@ -198,7 +232,7 @@ impl Program {
     pub fn longest_burst(&self, config: &Config) -> u64 {
         let call = 2 * (config.call_cost + config.switch_cost);
         let (mut burst, mut longest) = (0, 0);
-        for op in &self.ops {
+        for op in self.steps() {
             burst += match op {
                 Op::Run(units) => units + (1 + units / config.tick_period) * call,
                 _ => call,
@@ -239,7 +273,7 @@ impl Program {
             Op::Spawn(child) => child.serial_time(config) + step,
             _ => step,
         };
-        step + self.ops.iter().map(time).sum::<u64>()
+        step + self.steps().map(time).sum::<u64>()
     }
 }
 
@@ -273,11 +307,17 @@ pub struct Config {
     /// Time units between two ticks of a CPU, at least 1. CPUs tick in turn,
     /// spread over the period.
     pub tick_period: u64,
+    /// When CPU 0 ticks first; `None` after one period.
+    pub first_tick: Option<u64>,
     /// Time units for each call into `axtask`, at least 1 so that time moves.
     pub call_cost: u64,
     /// Time units for a switch to another task. While they pass, the task left
     /// behind still counts as on its CPU; 0 makes that window very short.
     pub switch_cost: u64,
+    /// Time units that a pick takes besides, by the binary logarithm, rounded down, of how
+    /// many tasks are ready, the one that is picked included; the last is that of more, too.
+    /// None: nothing.
+    pub pick_cost_by_load: Vec<u64>,
     /// Told the time whenever it changes, and 0 at boot: a policy that reads a
     /// clock must be given a virtual one, and this is where to set it.
     pub on_time: fn(u64),
@@ -299,8 +339,12 @@ pub struct Config {
     /// When a run counts as stuck. `None` takes eight times what all programs
     /// would take one after another.
     pub time_limit: Option<u64>,
-    /// How many of the last events are kept for the trace.
+    /// How many of the last events are kept for the trace; with 0 they are not even counted.
     pub trace_events: usize,
+    /// Whether waits, double picks and `gc` are watched: those checks look at all who are
+    /// ready, at each pick and tick. Without, a run is a simulation; that what is picked was
+    /// put here, and is put once, is checked in any case.
+    pub is_checked: bool,
 }
 
 impl Default for Config {
@@ -309,8 +353,10 @@ impl Default for Config {
             cpus: 1,
             preempt: true,
             tick_period: 10,
+            first_tick: None,
             call_cost: 1,
             switch_cost: 2,
+            pick_cost_by_load: Vec::new(),
             on_time: |_| {},
             on_call: |_| {},
             wake_resched: false,
@@ -320,11 +366,19 @@ impl Default for Config {
             max_gc_streak: 16,
             time_limit: None,
             trace_events: 50,
+            is_checked: true,
         }
     }
 }
 
 impl Config {
+    /// What a pick takes besides, with so many tasks left.
+    pub(super) fn pick_cost(&self, left: usize) -> u64 {
+        let by_load = &self.pick_cost_by_load;
+        let load = (left + 1).ilog2() as usize;
+        by_load.get(load).or(by_load.last()).copied().unwrap_or(0)
+    }
+
     pub(super) fn time_limit_for(&self, main: &Program) -> u64 {
         // Eight: the programs never all run one after another, but gc and the
         // helpers add switches of their own, and a policy with a small share

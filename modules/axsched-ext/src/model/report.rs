@@ -21,6 +21,8 @@ pub struct TaskReport {
     pub max_wait_dispatches: u64,
     /// How often it was picked.
     pub dispatches: u64,
+    /// How often the CPU went over to it from another task.
+    pub switches: u64,
     /// How often it gave the CPU up and stayed ready.
     pub yields: u64,
     /// How often the CPU was taken away.
@@ -43,6 +45,8 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Switches from one task to another, idle and helpers included.
     pub switches: u64,
+    /// Those of them with a program at either end that is not main's.
+    pub program_switches: u64,
     /// Picks that returned a task.
     pub dispatches: u64,
     /// When the last program ended.

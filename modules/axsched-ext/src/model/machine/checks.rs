@@ -15,10 +15,7 @@ where
     F: FnMut(ModelTask) -> W,
 {
     pub(super) fn ready_on(&self, c: usize) -> Vec<Label> {
-        let queued = self.cpus[c].queued.iter();
-        queued
-            .map(|id| self.tasks[id.0].report.label.clone())
-            .collect()
+        self.labels(|task| task.queued_on == Some(c))
     }
 
     /// Everything that can be wrong with a pick, and the books on waiting.
@@ -61,12 +58,20 @@ where
             });
         }
 
-        self.check_wait(id)?;
-        self.cpus[queue].queued.retain(|&queued| queued != id);
+        if !self.config.is_checked {
+            self.note_wait(id);
+        } else {
+            self.check_wait(id)?;
+            self.cpus[queue].queued.retain(|&queued| queued != id);
+        }
+        self.cpus[queue].ready -= 1;
         self.cpus[queue].dispatches += 1;
         let task = &mut self.tasks[id.0];
         task.queued_on = None;
         task.report.dispatches += 1;
+        if !self.config.is_checked {
+            return Ok(());
+        }
         self.check_waits(queue)?;
 
         let ready = self.ready_on(c);
@@ -98,14 +103,21 @@ where
         Ok(())
     }
 
-    /// Holds the wait so far of a queued task against the bound.
-    pub(super) fn check_wait(&mut self, id: TaskId) -> Step {
+    /// The wait so far of a queued task, for its report: in dispatches, and in time.
+    fn note_wait(&mut self, id: TaskId) -> (u64, u64) {
         let task = &mut self.tasks[id.0];
         let queue = task.queued_on.expect("model: only queued tasks wait");
         let dispatches = self.cpus[queue].dispatches - task.dispatches_before;
         let time = self.now - task.ready_since;
         task.report.max_wait = task.report.max_wait.max(time);
         task.report.max_wait_dispatches = task.report.max_wait_dispatches.max(dispatches);
+        (dispatches, time)
+    }
+
+    /// Holds the wait so far of a queued task against the bound.
+    fn check_wait(&mut self, id: TaskId) -> Step {
+        let (dispatches, time) = self.note_wait(id);
+        let task = &self.tasks[id.0];
         let bound = self.config.max_wait;
         let within = |found: u64, limit: Option<u64>| limit.is_none_or(|limit| found <= limit);
         let own = bound.own_bursts * task.longest_burst;

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Kind, Machine, Record, Step, Why};
+use super::{Kind, MAIN, Machine, Record, Step, Why};
 use crate::{
     BaseScheduler,
     model::{
@@ -21,6 +21,7 @@ where
         let inner = ModelTask::new(self.tasks.len(), name);
         let label = inner.label.clone();
         let longest_burst = match &kind {
+            _ if !self.config.is_checked => 0,
             Kind::Program(program) => program.longest_burst(self.config),
             Kind::Idle | Kind::Gc | Kind::Helper(_) => {
                 Program::new(name, []).longest_burst(self.config)
@@ -40,6 +41,7 @@ where
             preempt_off: 0,
             pc: 0,
             done: 0,
+            again: 0,
             longest_burst,
             block: None,
             handles: Vec::new(),
@@ -54,6 +56,7 @@ where
                 max_wait: 0,
                 max_wait_dispatches: 0,
                 dispatches: 0,
+                switches: 0,
                 yields: 0,
                 preemptions: 0,
                 priorities_set: 0,
@@ -72,6 +75,9 @@ where
     }
 
     pub(super) fn note(&mut self, cpu: usize, what: What, id: TaskId) {
+        if self.config.trace_events == 0 {
+            return;
+        }
         let event = Event {
             time: self.now,
             cpu,
@@ -108,7 +114,10 @@ where
         task.queued_on = Some(on);
         task.ready_since = self.now;
         task.dispatches_before = self.cpus[on].dispatches;
-        self.cpus[on].queued.push(id);
+        self.cpus[on].ready += 1;
+        if self.config.is_checked {
+            self.cpus[on].queued.push(id);
+        }
     }
 
     pub(super) fn add(&mut self, c: usize, task: Arc<W>, on: usize) {
@@ -164,14 +173,16 @@ where
                 next
             }
             None => {
-                let ready = self.ready_on(c);
-                if !ready.is_empty() {
+                if self.cpus[c].ready > 0 {
+                    let ready = self.ready_on(c);
                     return Err(Violation::IdleWhileReady { cpu: c, ready });
                 }
                 self.cpus[c].idle.clone()
             }
         };
         self.spend(c);
+        let cpu = &mut self.cpus[c];
+        cpu.clock += self.config.pick_cost(cpu.ready);
         self.switch_to(c, next)
     }
 
@@ -198,7 +209,12 @@ where
         let since = std::mem::replace(&mut cpu.current_since, now);
         let task = &mut self.tasks[from.0];
         task.report.run_time += now - since;
+        self.tasks[to.0].report.switches += 1;
         self.switches += 1;
+        let is_program =
+            |id: TaskId| id != MAIN && matches!(self.tasks[id.0].kind, Kind::Program(_));
+        self.program_switches += u64::from(is_program(from) || is_program(to));
+        let task = &self.tasks[from.0];
         // As axtask asserts: whoever is left must have an owner besides the
         // CPU, be it a queue, its own `block_on` or the list of the exited.
         match Arc::strong_count(&left) {

@@ -106,12 +106,25 @@ where
                 } else {
                     task.pc += 1;
                 }
-                let waiters = self.wait_queues.entry(queue).or_default();
-                waiters.permits += 1;
-                if let Some((waker, notified)) = waiters.listeners.iter_mut().find(|l| !l.1) {
-                    *notified = true;
-                    self.cpus[c].acts.push_back(Act::Wake(*waker));
+                self.notify(c, queue);
+            }
+            Op::CountDown { queue, of } => {
+                task.pc += 1;
+                let latch = self.wait_queues.entry(queue).or_default();
+                latch.counts += 1;
+                if latch.counts == of {
+                    self.notify(c, queue);
                 }
+            }
+            Op::Again { steps, times } => {
+                if task.again < times {
+                    task.again += 1;
+                    task.pc -= steps;
+                } else {
+                    task.again = 0;
+                    task.pc += 1;
+                }
+                return Ok(());
             }
             Op::Spawn(program) => {
                 task.pc += 1;
@@ -166,6 +179,16 @@ where
         self.spend(c);
         self.cpus[c].acts.push_back(Act::Release);
         Ok(())
+    }
+
+    /// Adds a permit, and wakes one who waits for it and is not woken yet.
+    fn notify(&mut self, c: usize, queue: u8) {
+        let waiters = self.wait_queues.entry(queue).or_default();
+        waiters.permits += 1;
+        if let Some((waker, notified)) = waiters.listeners.iter_mut().find(|l| !l.1) {
+            *notified = true;
+            self.cpus[c].acts.push_back(Act::Wake(*waker));
+        }
     }
 
     /// `migrate_current` (rule 9): the helper is made, but neither added nor
