@@ -10,6 +10,7 @@
 # scripts/lab.mk        many images, and their results side by side
 # scripts/experiments.mk  measurements with a table of their own
 # scripts/ab.mk         two commits or policies side by side
+# scripts/simulate.mk   a recording under every policy
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -68,6 +69,7 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 include scripts/lab.mk
 include scripts/experiments.mk
 include scripts/ab.mk
+include scripts/simulate.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt calls make again for that,
@@ -190,6 +192,7 @@ Which policy for which program? All of them, side by side:
   make compare SCALE=100                 tables; as files in target/lab-report
   make matrix A=realtime,yield ARCH=riscv64 FEATURES=sched_pbg,stock_cfs
   make gantt FEATURES=sched_rr,sched_pbg who had the CPU when: a picture
+  make simulate A=batch-at-once CPUS=1,4 in seconds, from one recording
 
 Targets
   setup     install what is missing; every other target does it on its own
@@ -201,6 +204,9 @@ Targets
   matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
               change is not run again; LAB=--help tells more
   compare   tables and figures of what matrix ran; LAB_OUT=folder gets them
+  simulate  A under every policy, or those of FEATURES=, on CPUS= of 1 to 64, in
+              virtual time: from one recording, which it makes if there is none, or
+              PROFILE=file; LAB=--help tells more
   cost      instructions per yield of every policy, by the number of tasks;
               ARCH= and FEATURES= may be lists, as for matrix; PHASES=8: the
               mean over so many phases of the timer tick
@@ -254,6 +260,9 @@ Variables           default      allowed
                                  and any features of ArceOS, listed below
   ARCH=name         x86_64       x86_64 riscv64 aarch64
   SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
+  CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list
+  PROFILE=file                   of make simulate: a profile of A, ARCH and SCALE
+  CHECK=y           n            of make simulate: on QEMU, too, and both printed
   TIMING=name       icount       icount: time is counted instructions, results
                                    are the same on every run; one CPU only
                                  real: the host's time (default if SMP > 1)

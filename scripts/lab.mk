@@ -44,7 +44,7 @@ endif
 # for a matrix: it is about one app.
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
-ifneq ($(filter matrix compare profile gantt docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare simulate profile gantt docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 

@@ -28,6 +28,8 @@ pub enum Command {
     Waits(WaitsArgs),
     /// Print what `make experiment-order` ran, with either order of the ready tasks
     Order(OrderArgs),
+    /// Play a recording under every policy, on any number of CPUs, in virtual time
+    Simulate(SimulateArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
     /// Write the figures of Markdown pages from the CSV files that they name
@@ -168,6 +170,46 @@ impl CostArgs {
             arch: self.arch.clone(),
         }
     }
+}
+
+#[derive(Args, Debug)]
+pub struct SimulateArgs {
+    /// The recording: a profile that PBG measured in a kernel that preempts
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    /// One of the same program in a kernel that does not, for policies that do without
+    #[arg(long, value_name = "FILE")]
+    pub cooperative: Option<PathBuf>,
+    /// Policies, as sched_rr, rr or stock-rr [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Numbers of CPUs, each 1 to 64
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub cpus: Vec<u8>,
+    /// Play each cell at K phases of the timer tick, evenly over it; K is 1 to 64
+    #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub phases: u16,
+    /// The program that it must be of [default: whatever it is of]
+    #[arg(long, value_name = "NAME")]
+    pub app: Option<String>,
+    /// What the workload was divided by when it was recorded
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub scale: u64,
+    /// The program is one of the test programs, whose instrument takes its part of a switch
+    #[arg(long)]
+    pub metered: bool,
+    /// What a yield costs: the CSV file of `make cost`
+    #[arg(long, value_name = "FILE", default_value = "docs/results/cost.csv")]
+    pub costs: PathBuf,
+    /// What the instrument costs follows from it: the CSV file of `make compare`
+    #[arg(long, value_name = "FILE", default_value = "docs/results/tables.csv")]
+    pub results: PathBuf,
+    /// Also print what QEMU measured, of this folder of results of one CPU
+    #[arg(long, value_name = "DIR")]
+    pub check: Option<PathBuf>,
+    /// Also write tables.md, tables.csv and the figures there
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

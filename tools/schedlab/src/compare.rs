@@ -10,7 +10,7 @@ mod figure;
 mod folders;
 mod present;
 mod render;
-mod table;
+pub mod table;
 
 use std::path::Path;
 
@@ -27,7 +27,8 @@ use crate::{
     store::{Store, write},
 };
 use figure::Figure;
-use table::{Results, Table};
+pub use table::Results;
+use table::Table;
 
 pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     if let (Some(first), Some(second)) = (&args.first, &args.second) {
@@ -119,7 +120,7 @@ fn matrix_command(args: &CompareArgs) -> String {
 }
 
 /// `tables.md`, `tables.csv` and every figure as SVG and PNG.
-fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
+pub fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
     let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
     for figure in &figures {
         let picture = draw::picture(figure);

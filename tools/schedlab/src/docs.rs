@@ -39,6 +39,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{Verdict, cli::DocsArgs, output::print_line, store::write};
 use data::Files;
+pub use data::{Data, Filter};
 
 pub fn docs(args: &DocsArgs) -> Result<Verdict> {
     let mut files = Files::default();

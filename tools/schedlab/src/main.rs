@@ -8,6 +8,7 @@
 //! - `schedlab bench` shows what each call of a scheduler costs on the host
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
+//! - `schedlab simulate` plays a recording under every policy on any number of CPUs
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
@@ -29,6 +30,7 @@
 //! | [`compare`] | tables, figures, differences |
 //! | [`waits`] | a program that waits ever more often |
 //! | [`order`] | two orders of the ready tasks side by side |
+//! | [`simulate`] | a recording under every policy, in virtual time |
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`draw`] | what all figures have in common |
@@ -58,6 +60,7 @@ mod profile;
 mod project;
 mod record;
 mod setting;
+mod simulate;
 mod spread;
 mod store;
 mod verdict;
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::bench(options),
         Command::Waits(options) => waits::waits(options),
         Command::Order(options) => order::order(options),
+        Command::Simulate(options) => simulate::simulate(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Profile(command) => profile::profile(command),

@@ -18,7 +18,8 @@ use crate::{
     cli::{self, MergeArgs, ProfileCommand, VerifyArgs},
     output::print_line,
 };
-use file::{examine, read, save, title};
+pub use file::read;
+use file::{examine, save, title};
 
 pub fn profile(command: &ProfileCommand) -> Result<Verdict> {
     match command {

@@ -41,12 +41,15 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-const VARIABLES: [&str; 26] = [
+const VARIABLES: [&str; 29] = [
     "A",
     "KIND",
     "ARCH",
     "FEATURES",
     "SMP",
+    "CPUS",
+    "PROFILE",
+    "CHECK",
     "LOG",
     "MODE",
     "MEM",
@@ -70,13 +73,14 @@ const VARIABLES: [&str; 26] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 29] = [
+const GOALS: [&str; 30] = [
     "setup",
     "build",
     "run",
     "justrun",
     "matrix",
     "compare",
+    "simulate",
     "profile",
     "gantt",
     "cost",

@@ -18,6 +18,7 @@ mod polls;
 mod profiles;
 mod refusals;
 mod signals;
+mod simulate;
 mod trace;
 mod wrong_calls;
 
@@ -36,6 +37,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(figures::cases(project));
     cases.extend(cost::cases(project));
     cases.extend(trace::cases(project));
+    cases.extend(simulate::cases());
     cases.extend(profiles::cases(project));
     cases.extend(damage::cases());
     cases.extend(polls::cases());

@@ -42,7 +42,7 @@ pub struct Figure {
 }
 
 impl Data {
-    fn read(path: &Path) -> Result<Self> {
+    pub fn read(path: &Path) -> Result<Self> {
         let mut reader = csv::Reader::from_path(path)?;
         let words = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
         let columns = words(reader.headers()?);

@@ -1,0 +1,82 @@
+# A recording under every policy, on any number of CPUs, in virtual time.
+# In:  A ARCH SCALE FEATURES TIMEOUT
+#      CPUS     numbers of CPUs, with commas
+#      PROFILE  a recording of A; if there is none it is made
+#      CHECK=y  also run the same cells on QEMU, and print both
+#      LAB      more options, as --phases 64; `make simulate LAB=--help` lists them
+#      SCHEDLAB given refuse with-rows APPS ARCHES (lab.mk, Makefile)
+# Out: simulate    tables; the recordings are in target/recordings, and made again when the
+#                  app or the library has changed
+
+CPUS    ?= 1
+PROFILE ?=
+CHECK   ?= n
+
+sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file)$(if $(filter CHECK,$(1)),make help lists what is allowed)
+# Whoever gives one of these to another target means something else by it.
+SIM_OTHERS := $(filter-out simulate help target/%,$(MAKECMDGOALS))
+ifneq ($(SIM_OTHERS),)
+  $(foreach v,CPUS PROFILE CHECK,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
+endif
+
+ifneq ($(filter simulate,$(MAKECMDGOALS)),)
+  $(call refuse,simulate,$(NO_CELL) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
+  # What these tasks do is as much as they are let: a recording says how much that was once.
+  SIM_ENDLESS := $(filter %/unequal %/occupy,$(APPS))
+  SIM_APPS := $(filter-out %/selftest %/cost $(SIM_ENDLESS),$(APPS))
+  override A := $(or $(filter %/$(A),$(APPS)),$(A:%/=%))
+  ifneq ($(filter $(A),$(SIM_ENDLESS)),)
+    $(error A=$(notdir $(A)): its tasks do as much as they are let, so a recording says nothing of another policy; allowed are: $(notdir $(SIM_APPS)))
+  endif
+  ifeq ($(filter 1,$(words $(A)))$(wildcard $(A)/Cargo.toml),1)
+    $(error A=$(A): no app there; $(call meant,$(notdir $(A)),$(notdir $(SIM_APPS)))allowed is one of: $(notdir $(SIM_APPS)))
+  endif
+  ifneq ($(words $(A)),1)
+    $(error A=$(A): no app there; allowed is one of: $(notdir $(SIM_APPS)))
+  endif
+  $(call one-of,ARCH,$(ARCHES))
+  $(call each-of,FEATURES,$(POLICIES))
+  $(call scale,SCALE)
+  ifneq ($(or $(filter-out $(shell seq 64),$(subst $(comma), ,$(CPUS))),$(filter 0,$(words $(CPUS))),$(filter-out 0 1,$(words $(CPUS)))),)
+    $(error CPUS=$(CPUS): allowed are numbers from 1 to 64, with commas)
+  endif
+  $(call number,TIMEOUT)
+  $(call one-of,CHECK,n y)
+  ifneq ($(PROFILE),)
+    ifeq ($(shell test -f $(call quoted,$(PROFILE)) -a -r $(call quoted,$(PROFILE)) && echo y),)
+      $(error PROFILE=$(PROFILE): no file that can be read; allowed is one that make run FEATURES=sched_pbg has saved)
+    endif
+  endif
+endif
+
+SIM_NAME = target/recordings/$(notdir $(A))-$(ARCH)$(SCALED)
+SIM_FILES = $(or $(PROFILE),$(SIM_NAME).pbg --cooperative $(SIM_NAME)-coop.pbg)
+# The same cells on QEMU, at as many phases of the tick.
+SIM_MATRIX = $(SCHEDLAB) matrix --phases 8 $(strip --app $(notdir $(A)) --arch $(ARCH) \
+    $(call given,FEATURES,--policy) $(call given,SCALE,--scale) $(call given,TIMEOUT,--timeout))
+# What an image is made of.
+SIM_SOURCES = $(shell find $(A) apps/sched-tests/common modules -name '*.rs' -o -name Cargo.toml) Cargo.lock
+
+.PHONY: simulate
+simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
+	$(if $(filter y,$(CHECK)),$(Q)$(SIM_MATRIX) >&2)
+	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,SCALE,--scale) \
+	    $(call given,CPUS,--cpus) $(call given,FEATURES,--policy) \
+	    $(if $(call with-rows,$(A)),--metered) \
+	    $(if $(filter y,$(CHECK)),--check target/lab$(SCALED))) $(LAB)
+
+# Nothing else that this make was given.
+SIM_RUN = A=$(A) ARCH=$(ARCH) SCALE=$(SCALE) TIMEOUT=$(TIMEOUT)
+# $(call record,POLICY): one boot, whose console is kept
+record = @mkdir -p $(@D) && echo 'make: recording $(notdir $(A)) under $(1): $@' >&2 && \
+    { env -u MAKEFLAGS -u MAKEOVERRIDES $(MAKE) --no-print-directory run $(SIM_RUN) FEATURES=$(1) \
+        PROFILE_OUT=$@.new >$@.log 2>&1 || \
+      { tail -n 20 $@.log >&2; exit 1; }; } && mv $@.new $@
+
+ifneq ($(filter simulate,$(MAKECMDGOALS)),)
+$(SIM_NAME).pbg: $(SIM_SOURCES)
+	$(call record,sched_pbg)
+
+$(SIM_NAME)-coop.pbg: $(SIM_SOURCES)
+	$(call record,sched_pbg_coop)
+endif

@@ -1,0 +1,67 @@
+//! A recording less what its own scheduler took.
+//!
+//! The time of a run interval has in it what the switch to it cost under the policy that ran
+//! then, and what a sleep costs to begin with. How much that is depends on who was ready. So
+//! the recording is played under its own policy, and each task's run intervals are made
+//! shorter or longer until it has the time on the CPU that was recorded.
+
+use crate::{
+    costs::YieldCost,
+    play::{Machine, PlayError, play},
+    policies::Policy,
+    workload::Workload,
+};
+use axsched_ext::pbg::stored::StoredProfile;
+
+/// How often it is played at most.
+pub const ROUNDS: usize = 12;
+/// How far the time of a task may be from what was recorded, in parts of it.
+pub const TOLERANCE: f64 = 0.000_2;
+
+/// A workload that takes, under the policy that it was recorded under, as long as recorded.
+#[derive(Clone, Debug)]
+pub struct Calibrated {
+    /// The workload.
+    pub workload: Workload,
+    /// The largest difference that is left, in parts of a task's recorded time.
+    pub rest: f64,
+}
+
+/// Calibrates `recorded`, whose time on the CPU is that of the recording, on one CPU.
+///
+/// # Errors
+/// See [`PlayError`].
+pub fn calibrate(
+    recorded: &Workload,
+    policy: &Policy,
+    plan: &StoredProfile,
+    costs: &YieldCost,
+    machine: &Machine,
+) -> Result<Calibrated, PlayError> {
+    let expected: Vec<f64> = recorded.jobs.iter().map(|job| job.run_ns()).collect();
+    let mut workload = recorded.clone();
+    let first = costs.switched_ns(recorded.jobs.len() as u64) + machine.hook_ns as f64;
+    workload
+        .jobs
+        .iter_mut()
+        .for_each(|job| job.lengthen_intervals(-first));
+    let mut best: Option<Calibrated> = None;
+    for _ in 0..ROUNDS {
+        let played = play(&workload, policy, plan, costs, machine)?;
+        let mut rest = 0.0_f64;
+        let mut next = workload.clone();
+        for ((job, task), expected) in next.jobs.iter_mut().zip(&played.tasks).zip(&expected) {
+            let missing = expected - task.run_ns as f64;
+            rest = rest.max(missing.abs() / expected.max(1.0));
+            job.lengthen_intervals(missing / job.intervals().max(1) as f64);
+        }
+        if best.as_ref().is_none_or(|best| rest < best.rest) {
+            best = Some(Calibrated { workload, rest });
+        }
+        if rest <= TOLERANCE {
+            break;
+        }
+        workload = next;
+    }
+    Ok(best.expect("it was played once"))
+}

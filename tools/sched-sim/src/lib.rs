@@ -1,0 +1,23 @@
+//! Record once, then play the recording under every policy's real code, on 1 to 64 CPUs, in
+//! virtual time.
+//!
+//! | module | its business |
+//! |---|---|
+//! | [`workload`] | what a program does, of a recording |
+//! | [`policies`] | every policy of the list and the registry's |
+//! | [`costs`] | what a yield costs under each |
+//! | [`play`] | a workload under a policy |
+//! | [`calibrate`] | a recording less what its own scheduler took |
+//! | [`bound`] | how low an average turnaround can be at all |
+//! | [`time`] | nanoseconds, and the counts that policies read |
+//!
+//! A run is a function of its arguments: two runs on two machines give the same bytes.
+#![forbid(unsafe_code)]
+
+pub mod bound;
+pub mod calibrate;
+pub mod costs;
+pub mod play;
+pub mod policies;
+pub mod time;
+pub mod workload;

@@ -1,0 +1,45 @@
+//! Nanoseconds, and the counts of the hardware counter that policies read.
+
+use std::cell::Cell;
+
+use axsched_ext::clock::VirtualClock;
+
+/// How long a count is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    frequency_hz: u64,
+}
+
+impl Clock {
+    /// A counter of so many counts a second; 0 is not known, and taken for a gigahertz.
+    pub const fn of_frequency(frequency_hz: u64) -> Self {
+        let frequency_hz = match frequency_hz {
+            0 => 1_000_000_000,
+            known => known,
+        };
+        Self { frequency_hz }
+    }
+
+    /// So many counts, in nanoseconds.
+    pub fn ns(self, counts: f64) -> f64 {
+        counts * 1e9 / self.frequency_hz as f64
+    }
+
+    /// Makes this the clock of the policies of this thread: see [`set_now`].
+    pub fn install(self) {
+        FREQUENCY_HZ.set(self.frequency_hz);
+    }
+}
+
+thread_local! {
+    static FREQUENCY_HZ: Cell<u64> = const { Cell::new(1_000_000_000) };
+}
+
+/// What the policies of this thread read from now on: the counter at so many nanoseconds.
+pub fn set_now(ns: u64) {
+    let frequency_hz = FREQUENCY_HZ.get();
+    VirtualClock::set(match frequency_hz {
+        1_000_000_000 => ns,
+        _ => (u128::from(ns) * u128::from(frequency_hz) / 1_000_000_000) as u64,
+    });
+}

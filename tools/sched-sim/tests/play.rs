@@ -1,0 +1,234 @@
+//! Workloads by hand under every policy: what must come out whatever the policy does.
+
+use axsched_ext::{
+    pbg::stored::{
+        Architecture, Ended, Figure, Figures, Header, Label, Phases, Place, PolicyName, Program,
+        StoredPhase, StoredProfile, StoredTask, Timing,
+    },
+    units::{Counts, TaskKey},
+};
+use sched_sim::{
+    bound::bound,
+    calibrate::{TOLERANCE, calibrate},
+    costs::YieldCost,
+    play::{Machine, Outcome, play},
+    policies::{POLICIES, Policy},
+    time::Clock,
+    workload::Workload,
+};
+
+const MS: u64 = 1_000_000;
+const TICK_NS: u64 = 10 * MS;
+
+/// A task that computes for so long in so many run intervals, yields after each but the last,
+/// and has nothing else.
+fn task(ordinal: u32, label: &str, intervals: u64, run_ns: u64) -> StoredTask {
+    let yields = intervals - 1;
+    let each = run_ns / intervals;
+    let phase = |ended, intervals, run| StoredPhase {
+        ended,
+        intervals,
+        run: Counts(run),
+        blocked: Counts::ZERO,
+    };
+    let mut list = vec![phase(Ended::Exit, 1, run_ns - each * yields)];
+    if yields > 0 {
+        list.insert(0, phase(Ended::Yield, yields, each * yields));
+    }
+    StoredTask {
+        key: TaskKey::labelled(label),
+        label: Some(Label::new(label).unwrap()),
+        place: Place::Root { ordinal },
+        runs: 1,
+        priority: None,
+        deadline: None,
+        figures: Figures {
+            run: Figure::once(run_ns),
+            // Long enough: PBG gives up a plan under which tasks live longer than measured.
+            ready: Figure::once(2_000 * MS),
+            dispatches: Figure::once(intervals),
+            yields: Figure::once(yields),
+            ..Figures::default()
+        },
+        phases: Phases {
+            list,
+            ..Phases::default()
+        },
+    }
+}
+
+fn recording(tasks: Vec<StoredTask>) -> StoredProfile {
+    StoredProfile {
+        header: Header {
+            architecture: Architecture::Riscv64,
+            timing: Timing::Counted,
+            frequency_hz: 1_000_000_000,
+            cpus: 1,
+            program: Program::scaled("by hand", 1),
+            policy: PolicyName::new("rr").unwrap(),
+            runs: 1,
+            unrecorded: 0,
+        },
+        tasks,
+    }
+}
+
+/// A long one first, then shorter and shorter ones.
+fn shorter_and_shorter() -> StoredProfile {
+    let tasks = (0..6_u32).map(|i| task(i, &format!("t{i}"), 3, (64 >> i) * 5 * MS));
+    recording(tasks.collect())
+}
+
+fn machine(cpus: usize) -> Machine {
+    Machine {
+        cpus,
+        tick_ns: TICK_NS,
+        phase_ns: 0,
+        switch_ns: 40,
+        hook_ns: 0,
+        clock: Clock::of_frequency(1_000_000_000),
+    }
+}
+
+fn costs() -> YieldCost {
+    YieldCost::new([(1, 100.0), (4, 140.0)])
+}
+
+fn played(profile: &StoredProfile, policy: &Policy, cpus: usize) -> Outcome {
+    let machine = machine(cpus);
+    let workload = Workload::recorded(profile, machine.clock, TICK_NS);
+    play(&workload, policy, profile, &costs(), &machine).unwrap()
+}
+
+fn average_ns(outcome: &Outcome) -> f64 {
+    let sum: u64 = outcome
+        .tasks
+        .iter()
+        .map(|task| task.finish_ns - task.submit_ns)
+        .sum();
+    sum as f64 / outcome.tasks.len() as f64
+}
+
+#[test]
+fn every_policy_does_all_the_work_and_none_beats_the_bound() {
+    let profile = shorter_and_shorter();
+    let jobs: Vec<_> = profile
+        .tasks
+        .iter()
+        .map(|task| (0, task.figures.run.total))
+        .collect();
+    for cpus in [1, 2, 4, 64] {
+        let least = bound(&jobs, cpus).average_ns;
+        for policy in &POLICIES {
+            let outcome = played(&profile, policy, cpus);
+            let name = policy.name();
+            for (task, recorded) in outcome.tasks.iter().zip(&profile.tasks) {
+                let run = recorded.figures.run.total;
+                assert!(task.run_ns >= run, "{name}: {task:?}");
+                // Beyond that a few switches, ticks and calls.
+                assert!(task.run_ns < run + MS, "{name}: {task:?}");
+                assert_eq!(task.yields, 2, "{name}: {task:?}");
+                assert!(task.submit_ns <= task.first_run_ns, "{name}: {task:?}");
+                assert!(task.first_run_ns < task.finish_ns, "{name}: {task:?}");
+            }
+            let average = average_ns(&outcome);
+            assert!(
+                average >= least,
+                "{name} on {cpus}: {average} below {least}"
+            );
+        }
+    }
+}
+
+#[test]
+fn pbg_follows_its_plan_on_one_cpu_and_is_at_the_bound() {
+    let profile = shorter_and_shorter();
+    let jobs: Vec<_> = profile
+        .tasks
+        .iter()
+        .map(|task| (0, task.figures.run.total))
+        .collect();
+    let least = bound(&jobs, 1).average_ns;
+    let average = |name, cpus| average_ns(&played(&profile, Policy::named(name).unwrap(), cpus));
+    let ratio = average("pbg", 1) / least;
+    assert!((1.0..1.001).contains(&ratio), "{ratio}");
+    assert!(average("rr", 1) > 1.2 * least);
+    // Its calls say no there, and round robin runs.
+    let ratio = average("pbg", 2) / average("rr", 2);
+    assert!((0.999..1.001).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn two_runs_are_the_same() {
+    let profile = shorter_and_shorter();
+    for policy in &POLICIES {
+        for cpus in [1, 8] {
+            let runs = [(); 2].map(|()| played(&profile, policy, cpus));
+            assert_eq!(runs[0], runs[1], "{} on {cpus}", policy.name());
+        }
+    }
+}
+
+#[test]
+fn a_calibrated_workload_takes_as_long_as_recorded() {
+    let profile = shorter_and_shorter();
+    let machine = machine(1);
+    let recorded = Workload::recorded(&profile, machine.clock, TICK_NS);
+    let rr = Policy::named("rr").unwrap();
+    let found = calibrate(&recorded, rr, &profile, &costs(), &machine).unwrap();
+    assert!(found.rest <= TOLERANCE, "{}", found.rest);
+    let outcome = play(&found.workload, rr, &profile, &costs(), &machine).unwrap();
+    for (task, recorded) in outcome.tasks.iter().zip(&profile.tasks) {
+        let ratio = task.run_ns as f64 / recorded.figures.run.total as f64;
+        assert!((ratio - 1.0).abs() <= TOLERANCE, "{task:?}");
+    }
+    let [before, after] = [&recorded, &found.workload].map(|w| w.jobs[5].run_ns());
+    assert!(
+        after < before,
+        "its switches are taken off: {after} of {before}"
+    );
+}
+
+/// A count of riscv64 on QEMU is 100 ns.
+#[test]
+fn a_coarser_counter_changes_next_to_nothing() {
+    let fine = shorter_and_shorter();
+    let mut coarse = fine.clone();
+    coarse.header.frequency_hz = 10_000_000;
+    for task in &mut coarse.tasks {
+        task.figures.run = Figure::once(task.figures.run.total / 100);
+        task.figures.ready = Figure::once(task.figures.ready.total / 100);
+        task.phases
+            .list
+            .iter_mut()
+            .for_each(|phase| phase.run.0 /= 100);
+    }
+    let clock = Clock::of_frequency(10_000_000);
+    let workload = Workload::recorded(&coarse, clock, TICK_NS);
+    let run_ns = workload.jobs[0].run_ns();
+    assert!((run_ns - 320.0 * MS as f64).abs() <= 300.0, "{run_ns}");
+    for policy in &POLICIES {
+        let machine = Machine {
+            clock,
+            ..machine(1)
+        };
+        let outcome = play(&workload, policy, &coarse, &costs(), &machine).unwrap();
+        let ratio = average_ns(&outcome) / average_ns(&played(&fine, policy, 1));
+        assert!((0.98..1.02).contains(&ratio), "{}: {ratio}", policy.name());
+    }
+}
+
+#[test]
+fn thousands_of_tasks_on_64_cpus_all_end() {
+    let tasks = (0..4096).map(|i| task(i, &format!("t{i}"), 2, MS + u64::from(i % 7) * 5 * MS));
+    let profile = recording(tasks.collect());
+    for policy in &POLICIES {
+        let outcome = played(&profile, policy, 64);
+        assert_eq!(outcome.tasks.len(), 4096);
+        assert!(
+            outcome.tasks.iter().all(|task| task.finish_ns > 0),
+            "{}",
+            policy.name()
+        );
+    }
+}

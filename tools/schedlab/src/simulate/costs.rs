@@ -1,0 +1,129 @@
+//! What the tables say of costs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use sched_sim::costs::YieldCost;
+
+use crate::docs::{Data, Filter};
+
+/// As many tasks as the program `yield` has.
+const FEW: u64 = 4;
+
+/// `cost.csv`, by `make cost`, and `tables.csv`, by `make compare`.
+pub struct Costs {
+    costs: (PathBuf, Data),
+    results: (PathBuf, Data),
+}
+
+impl Costs {
+    pub fn read(costs: &Path, results: &Path) -> Result<Self> {
+        let read = |path: &Path| {
+            let data = Data::read(path).with_context(|| path.display().to_string())?;
+            anyhow::Ok((path.to_owned(), data))
+        };
+        Ok(Self {
+            costs: read(costs)?,
+            results: read(results)?,
+        })
+    }
+
+    /// What a yield takes under `scheduler`, which is a row of the table: `cfs`, `pbg replay`.
+    pub fn of_yield(&self, arch: &str, scheduler: &str) -> Result<YieldCost> {
+        let (path, data) = &self.costs;
+        let filter = filter([("arch", arch), ("scheduler", scheduler)]);
+        let points = || {
+            let tasks = data.words("tasks", &filter)?;
+            let point = |tasks: &String| {
+                let mut of = filter.clone();
+                of.insert("tasks".to_owned(), tasks.clone());
+                let cost = data.figure(&of)?.context("expected a cost, found none")?;
+                Ok((tasks.parse()?, cost.spread.mean))
+            };
+            tasks.iter().map(point).collect::<Result<Vec<_>>>()
+        };
+        let points = points().with_context(|| path.display().to_string())?;
+        Ok(YieldCost::new(points))
+    }
+
+    /// What the instrument of the test programs takes in a switch from one task to another, in
+    /// nanoseconds, in a kernel that preempts or in one that does not: what a yield of the
+    /// program `yield` takes more than one of `cost`, which has no instrument, less what its loop
+    /// takes more. PBG's replay, which does not switch, says the latter.
+    pub fn instrument_ns(&self, arch: &str, preempts: bool) -> Result<u64> {
+        let (switching, keeping) = match preempts {
+            true => ("rr", "pbg"),
+            false => ("fifo", "pbg-coop"),
+        };
+        let yields = self.of_yield(arch, switching)?.switched_ns(FEW);
+        let switched = self.per_yield(arch, switching)? - yields;
+        let replay = self.of_yield(arch, &format!("{keeping} replay"))?;
+        let kept = self.per_yield(arch, keeping)? - replay.alone_ns();
+        Ok((switched - kept).round().max(0.0) as u64)
+    }
+
+    /// What a switch itself takes, without an instrument: what a task alone spares, under a
+    /// policy whose pick is the same with one task as with more.
+    pub fn switch_ns(&self, arch: &str, preempts: bool) -> Result<u64> {
+        let cost = self.of_yield(arch, if preempts { "rr" } else { "fifo" })?;
+        Ok((cost.switched_ns(FEW) - cost.alone_ns()).round().max(0.0) as u64)
+    }
+
+    fn per_yield(&self, arch: &str, scheduler: &str) -> Result<f64> {
+        let (path, data) = &self.results;
+        let of = [
+            ("arch", arch),
+            ("app", "yield"),
+            ("scheduler", scheduler),
+            ("figure", "ns/yield"),
+        ];
+        let cost = || {
+            data.figure(&filter(of))?
+                .context("expected a cost, found none")
+        };
+        Ok(cost()
+            .with_context(|| path.display().to_string())?
+            .spread
+            .mean)
+    }
+}
+
+fn filter<const N: usize>(words: [(&str, &str); N]) -> Filter {
+    let owned = words.map(|(column, word)| (column.to_owned(), word.to_owned()));
+    owned.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn committed() -> Costs {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+        Costs::read(&folder.join("cost.csv"), &folder.join("tables.csv")).unwrap()
+    }
+
+    /// What the selftest `meter` counts, too: 41, 46 and 44.
+    #[test]
+    fn the_instrument_of_a_kernel_without_preemption_is_that_of_the_selftest() {
+        let found = ["x86_64", "riscv64", "aarch64"]
+            .map(|arch| committed().instrument_ns(arch, false).unwrap());
+        assert_eq!(found, [41, 46, 44]);
+    }
+
+    #[test]
+    fn with_preemption_it_takes_more() {
+        for arch in ["x86_64", "riscv64", "aarch64"] {
+            let [with, without] =
+                [true, false].map(|preempts| committed().instrument_ns(arch, preempts).unwrap());
+            assert!(with > without, "{arch}: {with} and {without}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_row_is_named() {
+        let error = committed().of_yield("x86_64", "lottery").unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.contains("cost.csv: expected lines with"), "{text}");
+        assert!(text.contains("lottery"), "{text}");
+    }
+}

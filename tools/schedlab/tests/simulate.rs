@@ -1,0 +1,237 @@
+//! A recording under every policy: what is printed and written, and what is refused.
+
+mod common;
+#[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
+mod profiles;
+
+use std::{fs, path::Path};
+
+use axsched_ext::{
+    pbg::stored::{
+        Architecture, Ended as RunEnded, Figure, Figures, Label, Phases, Program, StoredPhase,
+        StoredProfile, StoredTask, Timing, encode,
+    },
+    units::{Counts, TaskKey},
+};
+use common::{Ended, Lab};
+
+const MS: u64 = 1_000_000;
+
+/// Three tasks of 80, 40 and 20 ms that yield once in the middle, the long one first.
+fn recording() -> StoredProfile {
+    let task = |(ordinal, name): (u32, &str)| {
+        let run = 80 * MS >> ordinal;
+        let phase = |ended| StoredPhase {
+            ended,
+            intervals: 1,
+            run: Counts(run / 2),
+            blocked: Counts::ZERO,
+        };
+        StoredTask {
+            key: TaskKey::labelled(name),
+            label: Some(Label::new(name).expect("short")),
+            figures: Figures {
+                run: Figure::once(run),
+                ready: Figure::once(500 * MS),
+                dispatches: Figure::once(2),
+                yields: Figure::once(1),
+                ..Figures::default()
+            },
+            phases: Phases {
+                list: vec![phase(RunEnded::Yield), phase(RunEnded::Exit)],
+                ..Phases::default()
+            },
+            ..profiles::task(ordinal)
+        }
+    };
+    let tasks = (0..).zip(["long", "middle", "short"]).map(task);
+    let mut profile = profiles::profile("three", tasks);
+    profile.header.program = Program::scaled("three", 1);
+    profile
+}
+
+fn save(lab: &Lab, name: &str, profile: &StoredProfile) {
+    fs::write(lab.path(name), encode(profile).expect("it is valid")).expect("a file");
+}
+
+/// Runs `schedlab simulate` with the committed costs; words that end in .pbg are of the lab.
+fn simulate(lab: &Lab, arguments: &[&str]) -> Ended {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let text = |path: std::path::PathBuf| path.to_str().expect("text").to_owned();
+    let mut words = vec![
+        "simulate".to_owned(),
+        "--costs".to_owned(),
+        text(results.join("cost.csv")),
+        "--results".to_owned(),
+        text(results.join("tables.csv")),
+    ];
+    words.extend(arguments.iter().map(|word| match word.ends_with(".pbg") {
+        true => text(lab.path(word)),
+        false => (*word).to_owned(),
+    }));
+    lab.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The second word of the row that begins so, in the n-th table.
+fn average(ended: &Ended, table: usize, scheduler: &str) -> f64 {
+    let table = ended
+        .out
+        .split("turnaround in ms")
+        .nth(table + 1)
+        .expect("a table");
+    let row = table
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(scheduler));
+    let word = row.and_then(|rest| rest.split_whitespace().next());
+    word.and_then(|word| word.parse().ok())
+        .unwrap_or_else(|| panic!("{scheduler}: {table}"))
+}
+
+#[test]
+fn every_policy_is_beside_the_bound_and_two_runs_print_the_same() {
+    let lab = Lab::new();
+    save(&lab, "three.pbg", &recording());
+    let runs = [(); 2].map(|()| simulate(&lab, &["three.pbg", "--cpus", "1,2", "--app", "three"]));
+    let [one, two] = &runs;
+    assert_eq!((one.code, one.err.as_str()), (Some(0), ""));
+    assert_eq!(one.out, two.out);
+    // 20, then 60, then 140; and on two CPUs 20, 40 and 100.
+    let least = [220.0 / 3.0, 160.0 / 3.0];
+    assert!((average(one, 0, "SRPT") - least[0]).abs() < 0.01);
+    assert!((average(one, 1, "shortest first") - least[1]).abs() < 0.01);
+    let policies = [
+        "fifo",
+        "rr",
+        "cfs",
+        "eevdf",
+        "sjf",
+        "mlfq",
+        "stock-fifo",
+        "stock-rr",
+        "stock-cfs",
+    ];
+    for (table, least) in least.into_iter().enumerate() {
+        for policy in policies {
+            let found = average(one, table, &format!("{policy} "));
+            assert!(found >= least, "{policy}: {found}");
+        }
+    }
+    let replay = average(one, 0, "pbg ");
+    assert!((replay / least[0] - 1.0).abs() < 0.001, "{replay}");
+    assert!(one.out.contains("pbg (no plan)"), "{}", one.out);
+    assert!(one.out.contains("does not say when tasks were spawned"));
+}
+
+#[test]
+fn policies_phases_and_files_are_as_asked_for() {
+    let lab = Lab::new();
+    save(&lab, "three.pbg", &recording());
+    let out = lab.path("report");
+    let out = out.to_str().expect("text");
+    let asked = [
+        "--policy",
+        "rr,sched_pbg",
+        "--phases",
+        "3",
+        "--scale",
+        "7",
+        "--out",
+        out,
+    ];
+    let ended = simulate(&lab, &[&["three.pbg"][..], &asked].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(
+        ended.out.contains("(model, 3 tick phases)"),
+        "{}",
+        ended.out
+    );
+    assert!(!ended.out.contains("cfs"), "{}", ended.out);
+    let csv = lab.read("report/tables.csv");
+    let rows: Vec<_> = csv
+        .lines()
+        .filter(|line| line.contains(",total,average,"))
+        .collect();
+    assert_eq!(rows.len(), 2, "{csv}");
+    assert!(rows[0].starts_with("x86_64,three,1,model,7,rr,"), "{csv}");
+    assert!(rows[1].ends_with(",3"), "{csv}");
+}
+
+#[test]
+fn a_recording_without_preemption_is_for_those_that_do_without() {
+    let lab = Lab::new();
+    let (one, mut other) = (recording(), recording());
+    for task in &mut other.tasks {
+        task.figures.run = Figure::once(task.figures.run.total / 2);
+        task.phases
+            .list
+            .iter_mut()
+            .for_each(|phase| phase.run.0 /= 2);
+    }
+    save(&lab, "one.pbg", &one);
+    save(&lab, "other.pbg", &other);
+    let both = simulate(&lab, &["one.pbg", "--cooperative", "other.pbg"]);
+    let ratio = average(&both, 0, "fifo ") / average(&both, 0, "rr ");
+    assert!(ratio < 0.6, "{}", both.out);
+    let alone = simulate(&lab, &["one.pbg"]);
+    assert!(
+        alone.out.contains("It is of a kernel that preempts"),
+        "{}",
+        alone.out
+    );
+    assert!(!both.out.contains("It is of a kernel that preempts"));
+}
+
+#[test]
+fn what_cannot_be_played_is_refused_in_a_line() {
+    let lab = Lab::new();
+    save(&lab, "three.pbg", &recording());
+    let changed = |name: &str, change: fn(&mut StoredProfile)| {
+        let mut profile = recording();
+        change(&mut profile);
+        save(&lab, name, &profile);
+    };
+    changed("real.pbg", |profile| profile.header.timing = Timing::Real);
+    changed("empty.pbg", |profile| profile.tasks.clear());
+    changed("other.pbg", |profile| {
+        profile.header.architecture = Architecture::Riscv64
+    });
+    changed("loong.pbg", |profile| {
+        profile.header.architecture = Architecture::Loongarch64
+    });
+    lab.write("no.pbg", "nothing");
+    for (arguments, part) in [
+        (
+            &["three.pbg", "--app", "four"][..],
+            "expected a recording of four at scale 1, found one of three",
+        ),
+        (
+            &["three.pbg", "--app", "three", "--scale", "2"],
+            "at scale 2",
+        ),
+        (&["real.pbg"], "found one in real time"),
+        (
+            &["empty.pbg"],
+            "expected a recording with tasks, found none",
+        ),
+        (&["no.pbg"], "no.pbg: "),
+        (&["missing.pbg"], "missing.pbg"),
+        (&["loong.pbg"], "loongarch64"),
+        (
+            &["three.pbg", "--cooperative", "other.pbg"],
+            "expected a recording of three on riscv64",
+        ),
+        (
+            &["three.pbg", "--policy", "lottery"],
+            "--policy lottery: expected some of fifo rr",
+        ),
+        (&["three.pbg", "--cpus", "0"], "0 is not in 1..=64"),
+        (
+            &["three.pbg", "--check", "nowhere"],
+            "nowhere: expected results of one CPU of three, found none",
+        ),
+    ] {
+        let ended = simulate(&lab, arguments);
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains(part), "{arguments:?}: {}", ended.err);
+    }
+}
