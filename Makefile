@@ -205,8 +205,8 @@ Targets
               change is not run again; LAB=--help tells more
   compare   tables and figures of what matrix ran; LAB_OUT=folder gets them
   simulate  A under every policy, or those of FEATURES=, on CPUS= of 1 to 64, in
-              virtual time: from one recording, which it makes if there is none, or
-              PROFILE=file; LAB=--help tells more
+              virtual time: from one recording, which it makes if there is none,
+              or PROFILE=file; LAB=--help tells more
   cost      instructions per yield of every policy, by the number of tasks;
               ARCH= and FEATURES= may be lists, as for matrix; PHASES=8: the
               mean over so many phases of the timer tick
@@ -261,8 +261,8 @@ Variables           default      allowed
   ARCH=name         x86_64       x86_64 riscv64 aarch64
   SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
   CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list
-  PROFILE=file                   of make simulate: a profile of A, ARCH and SCALE
-  CHECK=y           n            of make simulate: on QEMU, too, and both printed
+  PROFILE=file                   of make simulate: a profile of A, ARCH, SCALE
+  CHECK=y           n            of make simulate: also on QEMU, both printed
   TIMING=name       icount       icount: time is counted instructions, results
                                    are the same on every run; one CPU only
                                  real: the host's time (default if SMP > 1)
