@@ -123,6 +123,33 @@ fn every_allocation_may_fail() {
 }
 
 #[test]
+fn any_number_of_runs_merges_in_the_memory_of_a_few() {
+    // Of other lengths and with other phases, so that they differ in every way that counts.
+    let runs: Vec<_> = (0..8)
+        .map(|n| {
+            let mut run = profile(64 - n, 16);
+            (run.tasks.iter_mut().skip(n as usize).step_by(3))
+                .for_each(|task| task.phases.list.truncate(n as usize));
+            run
+        })
+        .collect();
+    let merged = |count| {
+        peak(|| {
+            let mut merger = Merger::default();
+            for run in runs.iter().cycle().take(count) {
+                merger.add(run).unwrap();
+            }
+            merger.finish().unwrap()
+        })
+    };
+    let (few, of_few) = merged(8);
+    let (many, of_many) = merged(800);
+    assert_eq!((few.tasks.len(), few.header.runs), (64, 8));
+    assert_eq!((many.tasks.len(), many.header.runs), (64, 800));
+    assert_eq!(of_few, of_many);
+}
+
+#[test]
 fn a_plan_takes_what_is_stated_or_is_refused() {
     let mut profile = profile(1000, 16);
     for task in &mut profile.tasks {

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`encode`], [`decode`] | to bytes and back; every byte is checked, no input panics |
 //! | [`write_frame`], [`read_frame`] | the bytes as lines of text, for a serial console |
-//! | [`merge`] | several runs of a program to one profile |
+//! | [`merge`], [`Merger`] | several runs of a program to one profile |
 //! | [`check`] | whether a profile is of this program on this machine |
 //!
 //! The format is described byte by byte in `docs/profile-format.md`. Nothing here
@@ -35,7 +35,7 @@ pub use frame::{
     FRAME_BYTES_PER_LINE, FRAME_VERSION, FrameError, has_frame, read_frame, write_frame,
 };
 pub use header::{Architecture, Header, Program, Timing};
-pub use merge::{MergeError, merge};
+pub use merge::{MergeError, Merger, merge};
 pub use phases::{Ended, PhaseOrder, Phases, StoredPhase};
 pub use profile::{MAX_PHASES, MAX_TASKS, StoredProfile, VERSION};
 pub use rules::Rule;

@@ -31,7 +31,112 @@ fn in_any_order(profile: &StoredProfile) -> (Header, BTreeMap<TaskKey, (StoredTa
     (profile.header, profile.tasks.iter().map(of).collect())
 }
 
+/// All runs of a task at once, as the page of the format has it, and no task before another.
+fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
+    let (header, _) = in_any_order(&profiles[0]);
+    let timings = || profiles.iter().map(|p| p.header.timing);
+    let mut seen: BTreeMap<TaskKey, Vec<(u32, PlaceByKey, StoredTask)>> = BTreeMap::new();
+    for profile in profiles {
+        let (_, places) = in_any_order(profile);
+        for (rank, task) in (0..).zip(&profile.tasks) {
+            let place = places[&task.key].1;
+            let of = seen.entry(task.key).or_default();
+            of.push((rank, place, task.clone()));
+        }
+    }
+    let mut order: Vec<_> = seen.iter().collect();
+    order.sort_by_key(|(key, of)| (of.iter().map(|(rank, ..)| *rank).min(), **key));
+    let index = |wanted: TaskKey| order.iter().position(|(key, _)| **key == wanted).unwrap();
+    let tasks = order.iter().map(|(key, of)| {
+        let all = || of.iter().map(|(_, _, task)| task);
+        let place = match of[0].1 {
+            Some((parent, ordinal)) if of.iter().all(|(_, place, _)| *place == of[0].1) => {
+                match parent.map(index) {
+                    None => Place::Root { ordinal },
+                    Some(parent) => Place::Child {
+                        parent: parent as u32,
+                        ordinal,
+                    },
+                }
+            }
+            _ => Place::Several,
+        };
+        let figure = |i: usize| {
+            let figures = all().map(|task| task.figures.to_array()[i]);
+            figures.reduce(Figure::merged).unwrap()
+        };
+        let mut i = 0;
+        let figures = [(); Figures::COUNT].map(|()| {
+            i += 1;
+            figure(i - 1)
+        });
+        let first = &of[0].2.phases;
+        let alike = all().all(|task| task.phases.has_shape_of(first));
+        let list = match alike {
+            true => {
+                let mut list = first.list.clone();
+                for task in all().skip(1) {
+                    list.iter_mut()
+                        .zip(&task.phases.list)
+                        .for_each(|(a, b)| a.add(b));
+                }
+                list
+            }
+            false => all().flat_map(|task| task.phases.list.clone()).collect(),
+        };
+        let phases = Phases {
+            order: first.order,
+            list,
+        };
+        StoredTask {
+            key: **key,
+            label: all().find_map(|task| task.label),
+            place,
+            runs: all().map(|task| task.runs).sum(),
+            priority: all().filter_map(|task| task.priority).min(),
+            deadline: all().filter_map(|task| task.deadline).min(),
+            figures: Figures::from_array(figures),
+            phases: if alike { phases } else { phases.coarsened() },
+        }
+    });
+    StoredProfile {
+        header: Header {
+            timing: timings()
+                .find(|t| *t != Timing::Unknown)
+                .unwrap_or_default(),
+            runs: profiles.iter().map(|p| p.header.runs).sum(),
+            unrecorded: (profiles.iter()).fold(0, |sum, p| sum.saturating_add(p.header.unrecorded)),
+            ..header
+        },
+        tasks: tasks.collect(),
+    }
+}
+
 proptest! {
+    #[test]
+    fn one_at_a_time_is_as_all_at_once_and_as_in_pairs(
+        runs in vec(profile(), 1..6),
+        stranger in profile(),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let mut stranger = stranger;
+        stranger.header.cpus += 1;
+        let mut merger = Merger::default();
+        for (number, run) in runs.iter().enumerate() {
+            prop_assert_eq!(merger.add(run), Ok(()));
+            // One that is refused leaves no trace.
+            if number == at.index(runs.len()) {
+                prop_assert_eq!(merger.add(&stranger).unwrap_err().profile(), Some(number + 1));
+            }
+        }
+        let merged = merger.finish().unwrap();
+        prop_assert_eq!(&merged, &by_definition(&runs));
+        let pairs = runs[1..].iter().fold(runs[0].clone(), |sum, run| {
+            merge(&[sum, run.clone()]).unwrap()
+        });
+        prop_assert_eq!(in_any_order(&merged), in_any_order(&pairs));
+    }
+
     #[test]
     fn merging_depends_on_no_order(a in profile(), b in profile(), c in profile()) {
         let merged = |profiles: &[&StoredProfile]| {
@@ -179,6 +284,22 @@ fn tasks_that_changed_places_merge_without_a_circle() {
         panic!("{of_y:?}")
     };
     assert_eq!(merged.tasks[parent as usize].key, by("y").key);
+}
+
+/// A label is only seen to differ when tasks before it could have been added.
+#[test]
+fn a_task_that_does_not_belong_keeps_the_others_of_its_profile_out() {
+    let mut other = sample();
+    other.tasks[1].label = Some(Label::new("other").unwrap());
+    let mut merger = Merger::default();
+    merger.add(&sample()).unwrap();
+    assert_eq!(merger.add(&other).unwrap_err().profile(), Some(1));
+    other.tasks[1].label = None;
+    other.tasks.truncate(1);
+    other.header.runs = u32::MAX;
+    assert_eq!(merger.add(&other), Err(MergeError::TooManyRuns));
+    assert_eq!(merger.finish(), Ok(sample()));
+    assert_eq!(Merger::default().finish(), Err(MergeError::Nothing));
 }
 
 #[test]
