@@ -202,8 +202,10 @@ Targets
   new       make a folder for a program of your own: make new A=apps/mine/hello;
               KIND=plain: one that does without the helpers of the test programs
   matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
-              change is not run again; LAB=--help tells more
-  compare   tables and figures of what matrix ran; LAB_OUT=folder gets them
+              change is not run again; LAB='--shard 2/8' runs the second of
+              eight parts, for eight machines; LAB=--help tells more
+  compare   tables and figures of what matrix ran; LAB_OUT=folder gets them;
+              LAB='--results DIR DIR' takes parts from several folders
   simulate  A under every policy, or those of FEATURES=, on CPUS= of 1 to 64, in
               virtual time: from one recording, which it makes if there is none,
               or PROFILE=file; LAB=--help tells more

@@ -1,13 +1,14 @@
 # The matrix of policies, apps and architectures, and its comparison:
 # tools/schedlab, which knows none of them and calls back into make.
 # In:  POLICIES (features.mk); APPS; FOUND WHERE
-#      LAB   more options, as --phases 8 and --repeat 2; `make matrix LAB=--help`
-#            lists them
+#      LAB   more options, as --phases 8, --repeat 2 and --shard 2/8; `make matrix
+#            LAB=--help` lists them
 #      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, where they were given: the part
 #      of the matrix that is meant; A ARCH FEATURES may be lists with commas
 # Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
 #                TIMING has a folder of its own: target/lab-scale1000 ...
-#      compare   tables; LAB_OUT gets them as files, with figures
+#      compare   tables; LAB_OUT gets them as files, with figures; of several folders
+#                with LAB='--results DIR DIR'
 #      profile   what schedlab profile says of PBG_PROFILE or PROFILE_OUT
 #      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
 #      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that

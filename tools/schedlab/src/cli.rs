@@ -114,6 +114,9 @@ pub struct MatrixArgs {
     /// Seconds until a guest counts as hung [default: what make says]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
+    /// Only shard K of N, for N machines with another K each; as 2/8
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
+    pub shard: Option<String>,
     /// Run cells again whose inputs did not change
     #[arg(long)]
     pub force: bool,
@@ -220,6 +223,12 @@ pub struct CompareArgs {
     /// A second one: say which figures differ, and by how much
     #[arg(value_name = "B", conflicts_with_all = ["format", "strict"])]
     pub second: Option<PathBuf>,
+    /// Folders with a part of the results each, as the shards of a matrix; may be repeated
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "first")]
+    pub results: Vec<PathBuf>,
+    /// These may be of different compilers, QEMUs or source trees; say of which
+    #[arg(long, requires = "results")]
+    pub mixed: bool,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]

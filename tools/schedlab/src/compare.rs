@@ -8,6 +8,7 @@ mod difference;
 mod draw;
 mod figure;
 mod folders;
+mod pool;
 mod present;
 mod render;
 pub mod table;
@@ -27,6 +28,7 @@ use crate::{
     store::{Store, write},
 };
 use figure::Figure;
+use pool::Pool;
 pub use table::Results;
 use table::Table;
 
@@ -46,39 +48,32 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
             .join("target")
             .join(Setting::new(&args.setting).folder())
     };
-    let store = Store::new(args.first.clone().unwrap_or_else(folder));
-    // Of a folder that was named it is not known what it would have been made from.
-    let advice = match &args.first {
-        Some(_) => String::new(),
-        None => format!("; `{}` makes them", matrix_command(args)),
+    let pool = match args.results[..] {
+        [] => Pool::one(Store::new(args.first.clone().unwrap_or_else(folder))),
+        _ => Pool::parts(&args.results),
     };
-    if !store.root.is_dir() {
+    // Of a folder that was named it is not known what it would have been made from.
+    let advice = match args.first.is_some() || !args.results.is_empty() {
+        true => String::new(),
+        false => format!("; `{}` makes them", matrix_command(args)),
+    };
+    if let Some(store) = pool.absent() {
         bail!(
             "{}: expected a folder of results, found none{advice}",
             store.root.display()
         );
     }
 
-    let mut all = Vec::new();
-    let mut missing = Vec::new();
-    for cell in lists.cells() {
-        match store.read(&cell)? {
-            Some(outcomes) => all.push(Results {
-                sources: store.origin(&cell).map(|o| o.sources),
-                cell,
-                outcomes,
-            }),
-            None => missing.push(cell),
-        }
-    }
-    if all.is_empty() {
+    let found = pool.read(lists.cells())?;
+    if found.all.is_empty() {
         bail!(
             "{}: expected results of {}, found none{advice}",
-            store.root.display(),
-            count(missing.len(), "cell")
+            pool.names(),
+            count(found.missing.len(), "cell")
         );
     }
-    let tables = table::tables(&all, &lists.policies, args.long);
+    let mixed = pool.differences(&found, args.mixed)?;
+    let tables = table::tables(&found.all, &lists.policies, args.long);
 
     match args.format {
         Format::Text => print(render::text(&tables)),
@@ -86,16 +81,20 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         Format::Csv => print(render::csv(&tables)?),
     }?;
     if let Some(folder) = &args.out {
-        write_report(folder, &tables)?;
+        write_report(folder, &tables, &mixed)?;
     }
-    let last = last_line(&missing, all.len());
-    // What a program reads must not have a line for people in it.
-    if args.format == Format::Csv {
-        note(last);
-    } else {
-        print_line(last)?;
+    for line in mixed
+        .iter()
+        .chain([&last_line(&found.missing, found.all.len())])
+    {
+        // What a program reads must not have a line for people in it.
+        if args.format == Format::Csv {
+            note(line);
+        } else {
+            print_line(line)?;
+        }
     }
-    Ok(if args.strict && !missing.is_empty() {
+    Ok(if args.strict && !found.missing.is_empty() {
         Verdict::Bad
     } else {
         Verdict::Good
@@ -120,7 +119,7 @@ fn matrix_command(args: &CompareArgs) -> String {
 }
 
 /// `tables.md`, `tables.csv` and every figure as SVG and PNG.
-pub fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
+pub fn write_report(folder: &Path, tables: &[Table], mixed: &[String]) -> Result<()> {
     let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
     for figure in &figures {
         let picture = draw::picture(figure);
@@ -128,10 +127,11 @@ pub fn write_report(folder: &Path, tables: &[Table]) -> Result<()> {
         write(&folder.join(format!("{}.svg", figure.name)), picture.svg()?)?;
     }
     let of_table = |table: &Table| Some(figure::figures(table));
-    write(
-        &folder.join("tables.md"),
-        render::markdown(tables, of_table),
-    )?;
+    let mut markdown = render::markdown(tables, of_table);
+    for line in mixed {
+        markdown += &format!("\n{line}\n");
+    }
+    write(&folder.join("tables.md"), markdown)?;
     write(&folder.join("tables.csv"), render::csv(tables)?)?;
     note(format_args!(
         "written: tables.md, tables.csv and {} (SVG and PNG) in {}",

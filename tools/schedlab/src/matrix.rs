@@ -3,6 +3,7 @@
 mod fingerprint;
 mod progress;
 mod run;
+mod shard;
 
 use anyhow::Result;
 
@@ -18,6 +19,7 @@ use crate::{
 use fingerprint::Fingerprints;
 use progress::Progress;
 use run::Good;
+use shard::Shard;
 
 /// A cell that has to be run.
 struct Job {
@@ -32,6 +34,7 @@ impl boot::Job for Job {
 }
 
 pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
+    let shard: Option<Shard> = args.shard.as_deref().map(str::parse).transpose()?;
     let project = Project::find(tree)?;
     let setting = Setting::new(&args.setting);
     setting.check()?;
@@ -42,7 +45,12 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         .unwrap_or_else(|| project.root.join("target").join(setting.folder()));
     let setting = setting.for_folder(&results);
     let lists = project.lists()?;
-    let cells: Vec<Cell> = lists.select(&args.select)?.cells().collect();
+    let mut cells: Vec<Cell> = lists.select(&args.select)?.cells().collect();
+    let part = shard.map(|shard| {
+        let whole = cells.len();
+        cells.retain(|cell| shard.has(cell));
+        format!("shard {shard}: {} of {}", cells.len(), count(whole, "cell"))
+    });
     let store = Store::new(results);
     let fingerprints = Fingerprints::new(&project, &lists)?;
 
@@ -56,6 +64,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         let origin = Origin {
             fingerprint,
             sources,
+            parts: Some(fingerprints.parts(&cell.app)),
             command: variables.join(" "),
             runs: args.repeat.get(),
             tick_phases: tick_phases.clone(),
@@ -75,6 +84,9 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         for job in &jobs {
             print_line(format_args!("{}{at}", job.origin.command))?;
         }
+        if let Some(part) = part {
+            print_line(part)?;
+        }
         print_line(format_args!(
             "{} to run, {kept} up to date",
             count(jobs.len(), "cell")
@@ -82,6 +94,10 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         return Ok(Verdict::Good);
     }
 
+    if part.is_some() {
+        // It may have no cell, and its folder is named for `compare` all the same.
+        store.create()?;
+    }
     let children = boot::children()?;
     let booter = Booter {
         project: &project,
@@ -99,7 +115,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         },
         |message| follow(message, &store, &mut progress),
     )?;
-    progress.finish(&store, children.stopped())
+    progress.finish(&store, part.as_deref(), children.stopped())
 }
 
 /// Keeps and shows what is said of the cells.

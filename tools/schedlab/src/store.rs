@@ -25,6 +25,9 @@ pub struct Origin {
     pub fingerprint: String,
     /// The fingerprint of sources and tools only.
     pub sources: String,
+    /// What that is made of; not known of older results, which are no worse for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
     /// The command that makes the same results by hand.
     pub command: String,
     /// How many runs gave these lines.
@@ -32,6 +35,29 @@ pub struct Origin {
     /// A boot for each; none where time is not counted, as a tick then has no phase.
     /// The command makes the first, and with TICK_PHASE= any.
     pub tick_phases: Vec<TickPhase>,
+}
+
+/// Tools and sources apart, so that of two results it can be told in what they differ.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Parts {
+    /// The versions of the compiler, then of each architecture's QEMU.
+    pub tools: Vec<String>,
+    /// The fingerprint of the sources that reach every app's images.
+    pub shared: String,
+    /// The fingerprint of the app's own sources.
+    pub own: String,
+}
+
+impl Parts {
+    /// The compiler's version, and each version that a QEMU has.
+    pub fn versions(&self) -> (String, String) {
+        let Some((compiler, emulators)) = self.tools.split_first() else {
+            return Default::default();
+        };
+        let mut emulators = emulators.to_vec();
+        emulators.dedup();
+        (compiler.clone(), emulators.join(", "))
+    }
 }
 
 impl Origin {
@@ -66,6 +92,12 @@ impl Store {
     /// Where the whole console of a failed cell is kept.
     pub fn failed_log(&self, cell: &Cell) -> PathBuf {
         self.file(cell, "failed.log")
+    }
+
+    /// Makes the folder, if it is not there.
+    pub fn create(&self) -> Result<()> {
+        fs::create_dir_all(&self.root)
+            .with_context(|| format!("{} cannot be made", self.root.display()))
     }
 
     /// Whether the cell is here, made from the same, run as often and at these tick
@@ -237,6 +269,7 @@ mod tests {
         Origin {
             fingerprint: "f".into(),
             sources: "s".into(),
+            parts: None,
             command: "make run".into(),
             runs: 2,
             tick_phases: TickPhase::evenly(1).collect(),

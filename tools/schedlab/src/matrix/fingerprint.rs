@@ -10,7 +10,10 @@ use anyhow::{Context, Result};
 use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
 
-use crate::project::{App, Lists, Project};
+use crate::{
+    project::{App, Lists, Project},
+    store::Parts,
+};
 
 /// What matters in the project. Whatever git would ignore there does not.
 const ROOTS: [&str; 6] = [
@@ -78,12 +81,26 @@ impl Fingerprints {
     /// to another app does not.
     pub fn sources(&self, app: &App) -> String {
         let others: Vec<_> = self.apps.iter().filter(|other| *other != app).collect();
+        let of_another = |path: &Path| others.iter().any(|other| path.starts_with(&other.folder));
+        self.hash(&self.tools, |path| !of_another(path))
+    }
+
+    /// What that is made of.
+    pub fn parts(&self, app: &App) -> Parts {
+        let of_an_app = |path: &Path| self.apps.iter().any(|app| path.starts_with(&app.folder));
+        Parts {
+            tools: self.tools.lines().map(str::to_owned).collect(),
+            shared: self.hash("", |path| !of_an_app(path)),
+            own: self.hash("", |path| path.starts_with(&app.folder)),
+        }
+    }
+
+    /// Of this and the files that are wanted.
+    fn hash(&self, before: &str, wanted: impl Fn(&Path) -> bool) -> String {
         let mut hash = Sha256::new();
-        hash.update(&self.tools);
-        for (path, content) in &self.files {
-            if !others.iter().any(|other| path.starts_with(&other.folder)) {
-                hash.update(format!("{}\0{content}\n", path.display()));
-            }
+        hash.update(before);
+        for (path, content) in self.files.iter().filter(|(path, _)| wanted(path)) {
+            hash.update(format!("{}\0{content}\n", path.display()));
         }
         hex(&hash.finalize())
     }
@@ -174,6 +191,26 @@ mod tests {
         tree.write("modules/m/src/new.rs", "");
         let [a4, b4] = tree.both();
         assert!(a4 != a3 && b4 != b3);
+    }
+
+    #[test]
+    fn the_parts_say_where_a_change_was() {
+        let tree = Tree::new();
+        let parts = |tools: &str| {
+            let all =
+                Fingerprints::of_tree(tree.folder.path(), tools.into(), tree.apps.clone()).unwrap();
+            [0, 1].map(|i| all.parts(&tree.apps[i]))
+        };
+        let [a, b] = parts("rustc 1\nQEMU 7\nQEMU 7\n");
+        assert_eq!(a.tools, ["rustc 1", "QEMU 7", "QEMU 7"]);
+        assert_eq!(a.versions(), ("rustc 1".into(), "QEMU 7".into()));
+        assert!(a.shared == b.shared && a.own != b.own);
+        tree.write("apps/a/main.rs", "2");
+        let [a2, b2] = parts("rustc 2");
+        assert!(a2.shared == a.shared && a2.own != a.own && b2.own == b.own);
+        tree.write("apps/common/lib.rs", "2");
+        let [a3, b3] = parts("rustc 2");
+        assert!(a3.shared != a2.shared && a3.shared == b3.shared && a3.own == a2.own);
     }
 
     #[test]

@@ -88,9 +88,13 @@ impl Progress {
         self.busy.retain(|(name, _)| *name != cell.to_string());
     }
 
-    /// Prints the closing line, and judges the run.
-    pub fn finish(self, store: &Store, interrupted: bool) -> Result<Verdict> {
+    /// Prints the closing lines, the first of which says of which part they are, and judges
+    /// the run.
+    pub fn finish(self, store: &Store, part: Option<&str>, interrupted: bool) -> Result<Verdict> {
         self.bar.finish_and_clear();
+        if let Some(part) = part {
+            print_line(part)?;
+        }
         let Self {
             total,
             kept,
