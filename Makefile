@@ -234,7 +234,8 @@ Targets
               turnaround and fairness at eight phases of the tick, and what a
               yield costs; as CSV in ORDER_OUT=folder
   profile   show the profile that PBG_PROFILE= names, or that run saved with the
-              same variables; LAB='edit FILE ...' changes it; LAB=--help
+              same variables; LAB='edit FILE ...' changes it, LAB='merge DIR
+              -o FILE' makes one of many runs; LAB=--help tells the rest
   gantt     run A with TRACE=y under the policies that FEATURES= names and draw
               when each task had its CPU, into target/gantt/; GANTT_OUT=file.svg
   docs-tables, docs-check

@@ -375,13 +375,24 @@ pub struct VerifyArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["files", "from_list"]))]
 pub struct MergeArgs {
-    /// Profiles or console logs
-    #[arg(value_name = "FILE", required = true)]
+    /// Profiles or console logs, or folders with files *.pbg and *.log; the first says of
+    /// which program and machine the others must be
+    #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// Also those whose names are in this file, one on each line; - is standard input
+    #[arg(long, value_name = "LIST")]
+    pub from_list: Option<PathBuf>,
     /// Where the merged profile goes
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
+    /// Leave out what does not belong, and say what; without this it is an error
+    #[arg(long)]
+    pub leave_out: bool,
+    /// Also write there, as CSV, how far the run time of each task differs
+    #[arg(long, value_name = "FILE.csv")]
+    pub spread: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

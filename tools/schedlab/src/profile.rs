@@ -4,28 +4,29 @@
 mod diff;
 mod edit;
 mod file;
+mod fleet;
+mod merge;
 mod names;
 mod quantity;
 mod show;
+mod variation;
 
-use std::path::PathBuf;
-
-use anyhow::{Result, anyhow, bail};
-use axsched_ext::pbg::stored::{self, Architecture, Expected, MergeError, StoredProfile, Timing};
+use anyhow::{Result, bail};
+use axsched_ext::pbg::stored::{self, Architecture, Expected, Timing};
 
 use crate::{
     Verdict,
-    cli::{self, MergeArgs, ProfileCommand, VerifyArgs},
+    cli::{self, ProfileCommand, VerifyArgs},
     output::print_line,
 };
 pub use file::read;
-use file::{examine, save, title};
+use file::{examine, title};
 
 pub fn profile(command: &ProfileCommand) -> Result<Verdict> {
     match command {
         ProfileCommand::Show(args) => show::show(args),
         ProfileCommand::Verify(args) => verify(args),
-        ProfileCommand::Merge(args) => merge(args),
+        ProfileCommand::Merge(args) => merge::merge(args),
         ProfileCommand::Edit(args) => edit::edit(args),
         ProfileCommand::Diff(args) => diff::diff(args),
     }
@@ -79,34 +80,6 @@ fn architecture(name: &str) -> Result<Architecture> {
     }
 }
 
-fn merge(args: &MergeArgs) -> Result<Verdict> {
-    let read = |path: &PathBuf| Ok(read(path)?.profile);
-    let profiles: Vec<_> = args.files.iter().map(read).collect::<Result<_>>()?;
-    let merged =
-        stored::merge(&profiles).map_err(|error| refused(error, &profiles, &args.files))?;
-    let bytes = save(&args.out, &merged)?;
-    let (place, title) = (args.out.display(), title(&merged));
-    print_line(format_args!("{place}: {title}; {bytes} bytes"))?;
-    Ok(Verdict::Good)
-}
-
-/// Files have names, which say more than the library's numbers.
-fn refused(error: MergeError, profiles: &[StoredProfile], files: &[PathBuf]) -> anyhow::Error {
-    let Some(index) = error.profile() else {
-        return error.into();
-    };
-    let what = match error {
-        MergeError::Name { found, .. } => format!(
-            "expected the name `{}`, found `{found}` for the same program",
-            profiles[0].header.program.name
-        ),
-        _ => error.to_string(),
-    };
-    let number = format!("profile {index}: ");
-    let what = what.strip_prefix(&number).unwrap_or(&what);
-    anyhow!("{}: {what}", files[index].display())
-}
-
 #[cfg(test)]
 #[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
 mod profiles;
@@ -114,7 +87,9 @@ mod profiles;
 #[cfg(test)]
 mod tests {
     use axsched_ext::{
-        pbg::stored::{Ended, Figure, Figures, Label, Phases, Place, StoredPhase, StoredTask},
+        pbg::stored::{
+            Ended, Figure, Figures, Label, Phases, Place, StoredPhase, StoredProfile, StoredTask,
+        },
         units::{Counts, TaskKey},
     };
 

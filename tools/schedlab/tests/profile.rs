@@ -231,14 +231,29 @@ fn merge_has_the_runs_of_all() {
     let end = profile(&lab, &["merge", "console.log", "b.pbg", "-o", "both.pbg"]);
     assert_eq!(end.code, Some(0), "{end:?}");
     let bytes = fs::read(lab.path("both.pbg")).expect("a file").len();
-    assert_eq!(
-        end.out,
-        format!("both.pbg: {TITLE}; 2 runs, 3 tasks; {bytes} bytes\n")
+    let expected = format!(
+        "both.pbg: {TITLE}; 2 runs, 3 tasks; {bytes} bytes
+
+ task     runs  run, ms: mean     least      most  CV, %
+--------------------------------------------------------
+ 0           2       3200.105  3200.105  3200.105   0.00
+ short1      2         19.501    19.001    20.001   3.63
+ 2           2         36.001    36.001    36.001   0.00
+
+CV: the standard deviation of a task's run time over its mean.
+Run times vary by 0.00 % (the median over the tasks), most for short1: 3.63 %.
+"
     );
+    assert_eq!(end.out, expected);
     let short1 = &read(&lab, "both.pbg").tasks[1];
     assert_eq!((short1.runs, short1.figures.run.mean(2)), (2, 19_501_000));
     let shown = profile(&lab, &["show", "both.pbg"]).out;
     assert!(shown.contains(" 19.501 ± 0.500 "), "{shown}");
+
+    // A profile of several runs counts with their mean, which is less than is known.
+    let end = profile(&lab, &["merge", "both.pbg", "-o", "again.pbg"]);
+    let said = "Some profiles are of several runs, which count with their mean: the runs differ by more.\n";
+    assert!(end.out.contains(said), "{}", end.out);
 
     let mut other = realtime(1);
     other.header.architecture = Architecture::Riscv64;
