@@ -64,7 +64,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         let origin = Origin {
             fingerprint,
             sources,
-            parts: Some(fingerprints.parts(&cell.app)),
+            inputs: Some(fingerprints.inputs(&cell.app)),
             command: variables.join(" "),
             runs: args.repeat.get(),
             tick_phases: tick_phases.clone(),

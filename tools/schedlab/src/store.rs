@@ -25,9 +25,9 @@ pub struct Origin {
     pub fingerprint: String,
     /// The fingerprint of sources and tools only.
     pub sources: String,
-    /// What that is made of; not known of older results, which are no worse for it.
+    /// What that is a fingerprint of; not known of older results, which are no worse for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Parts>,
+    pub inputs: Option<Inputs>,
     /// The command that makes the same results by hand.
     pub command: String,
     /// How many runs gave these lines.
@@ -39,7 +39,7 @@ pub struct Origin {
 
 /// Tools and sources apart, so that of two results it can be told in what they differ.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct Parts {
+pub struct Inputs {
     /// The versions of the compiler, then of each architecture's QEMU.
     pub tools: Vec<String>,
     /// The fingerprint of the sources that reach every app's images.
@@ -48,7 +48,7 @@ pub struct Parts {
     pub own: String,
 }
 
-impl Parts {
+impl Inputs {
     /// The compiler's version, and each version that a QEMU has.
     pub fn versions(&self) -> (String, String) {
         let Some((compiler, emulators)) = self.tools.split_first() else {
@@ -269,7 +269,7 @@ mod tests {
         Origin {
             fingerprint: "f".into(),
             sources: "s".into(),
-            parts: None,
+            inputs: None,
             command: "make run".into(),
             runs: 2,
             tick_phases: TickPhase::evenly(1).collect(),

@@ -188,12 +188,12 @@ fn results_of_other_source_trees_are_not_mixed_unknowingly() {
     assert_eq!(compare(&lab, &["a", "b"], &[]).code, Some(0));
 }
 
-/// As they were before an origin said what it is made of.
-fn forget_the_parts(lab: &Lab, cell: &str) {
+/// As they were before an origin said of what it has a fingerprint.
+fn forget_the_inputs(lab: &Lab, cell: &str) {
     let origin = lab.read(cell);
     let mut origin: serde_json::Value = serde_json::from_str(&origin).expect("an origin");
-    let parts = origin.as_object_mut().expect("an object").remove("parts");
-    assert!(parts.is_some());
+    let inputs = origin.as_object_mut().expect("an object").remove("inputs");
+    assert!(inputs.is_some());
     lab.write(cell, &origin.to_string());
 }
 
@@ -201,11 +201,11 @@ fn forget_the_parts(lab: &Lab, cell: &str) {
 fn older_results_are_told_apart_by_their_fingerprint() {
     let cells = ["realtime", "yield"].map(|app| format!("a/x86_64/{app}/sched_rr.cell.json"));
     let (lab, ..) = two(|_| {});
-    cells.iter().for_each(|cell| forget_the_parts(&lab, cell));
+    cells.iter().for_each(|cell| forget_the_inputs(&lab, cell));
     assert_eq!(compare(&lab, &["a", "b"], &[]).code, Some(0));
 
     let (lab, ..) = two(|lab| lab.write("compiler", "rustc 1.96.0\n"));
-    cells.iter().for_each(|cell| forget_the_parts(&lab, cell));
+    cells.iter().for_each(|cell| forget_the_inputs(&lab, cell));
     let end = compare(&lab, &["a", "b"], &[]);
     let begin = "schedlab: expected results of one source tree and tools for realtime, found ";
     assert!(end.code == Some(2) && end.err.starts_with(begin), "{end:?}");

@@ -154,34 +154,34 @@ impl Pool {
 fn aspects(origins: &[(PathBuf, Cell, Option<Origin>)]) -> Vec<Aspect> {
     const SHORT: usize = 12;
     let short = |hash: &str| hash.chars().take(SHORT).collect::<String>();
-    let mut parts: Vec<Aspect> = Vec::new();
+    let mut each: Vec<Aspect> = Vec::new();
     let mut whole: Vec<Aspect> = Vec::new();
     for (folder, cell, origin) in origins {
         let Some(origin) = origin else { continue };
         let folder = folder.display().to_string();
-        if let Some(made) = &origin.parts {
-            let (compiler, emulators) = made.versions();
-            note(&mut parts, "compiler", compiler, &folder);
-            note(&mut parts, "QEMU", emulators, &folder);
-            note(&mut parts, "source tree", short(&made.shared), &folder);
+        if let Some(inputs) = &origin.inputs {
+            let (compiler, emulators) = inputs.versions();
+            seen(&mut each, "compiler", compiler, &folder);
+            seen(&mut each, "QEMU", emulators, &folder);
+            seen(&mut each, "source tree", short(&inputs.shared), &folder);
             let own = format!("source tree of {}", cell.app.name);
-            note(&mut parts, &own, short(&made.own), &folder);
+            seen(&mut each, &own, short(&inputs.own), &folder);
         }
         let what = format!("source tree and tools for {}", cell.app.name);
-        note(&mut whole, &what, short(&origin.sources), &folder);
+        seen(&mut whole, &what, short(&origin.sources), &folder);
     }
     let differ = |mut aspects: Vec<Aspect>| {
         aspects.retain(|aspect| aspect.values.len() > 1);
         aspects
     };
-    match differ(parts) {
+    match differ(each) {
         none if none.is_empty() => differ(whole),
         some => some,
     }
 }
 
 /// A value of an aspect was seen in a folder.
-fn note(aspects: &mut Vec<Aspect>, what: &str, value: String, folder: &str) {
+fn seen(aspects: &mut Vec<Aspect>, what: &str, value: String, folder: &str) {
     let at = aspects.iter().position(|aspect| aspect.what == what);
     let at = at.unwrap_or_else(|| {
         aspects.push(Aspect {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     project::{App, Lists, Project},
-    store::Parts,
+    store::Inputs,
 };
 
 /// What matters in the project. Whatever git would ignore there does not.
@@ -85,10 +85,10 @@ impl Fingerprints {
         self.hash(&self.tools, |path| !of_another(path))
     }
 
-    /// What that is made of.
-    pub fn parts(&self, app: &App) -> Parts {
+    /// What that is a fingerprint of.
+    pub fn inputs(&self, app: &App) -> Inputs {
         let of_an_app = |path: &Path| self.apps.iter().any(|app| path.starts_with(&app.folder));
-        Parts {
+        Inputs {
             tools: self.tools.lines().map(str::to_owned).collect(),
             shared: self.hash("", |path| !of_an_app(path)),
             own: self.hash("", |path| path.starts_with(&app.folder)),
@@ -194,22 +194,22 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_say_where_a_change_was() {
+    fn the_inputs_say_where_a_change_was() {
         let tree = Tree::new();
-        let parts = |tools: &str| {
+        let inputs = |tools: &str| {
             let all =
                 Fingerprints::of_tree(tree.folder.path(), tools.into(), tree.apps.clone()).unwrap();
-            [0, 1].map(|i| all.parts(&tree.apps[i]))
+            [0, 1].map(|i| all.inputs(&tree.apps[i]))
         };
-        let [a, b] = parts("rustc 1\nQEMU 7\nQEMU 7\n");
+        let [a, b] = inputs("rustc 1\nQEMU 7\nQEMU 7\n");
         assert_eq!(a.tools, ["rustc 1", "QEMU 7", "QEMU 7"]);
         assert_eq!(a.versions(), ("rustc 1".into(), "QEMU 7".into()));
         assert!(a.shared == b.shared && a.own != b.own);
         tree.write("apps/a/main.rs", "2");
-        let [a2, b2] = parts("rustc 2");
+        let [a2, b2] = inputs("rustc 2");
         assert!(a2.shared == a.shared && a2.own != a.own && b2.own == b.own);
         tree.write("apps/common/lib.rs", "2");
-        let [a3, b3] = parts("rustc 2");
+        let [a3, b3] = inputs("rustc 2");
         assert!(a3.shared != a2.shared && a3.shared == b3.shared && a3.own == a2.own);
     }
 
