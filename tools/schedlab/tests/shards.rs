@@ -218,7 +218,7 @@ fn older_results_are_told_apart_by_their_fingerprint() {
     let end = compare(&lab, &["a", "b"], &["--mixed"]);
     assert_eq!(end.code, Some(0), "{end:?}");
     let said = format!(
-        "\nmixed: of x86_64/yield/sched_rr in {} it is not known what it was made from\n",
+        "\nmixed: of 1 cell the origin is not known, as of x86_64/yield/sched_rr in {}\n",
         at(&lab, "a")
     );
     assert!(end.out.contains(&said), "{}", end.out);

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::table::Results;
 use crate::{
+    output::count,
     project::Cell,
     store::{Origin, Store},
 };
@@ -84,21 +85,22 @@ impl Pool {
         if !self.parts {
             return Ok(Vec::new());
         }
-        let unknown = found.origins.iter().find(|(_, _, origin)| origin.is_none());
+        let is_unknown = |(_, _, origin): &&(PathBuf, Cell, Option<Origin>)| origin.is_none();
+        let mut unknown = found.origins.iter().filter(is_unknown);
+        let first = unknown.next();
         let aspects = aspects(&found.origins);
         if mixed {
-            let unknown = unknown.map(|(folder, cell, _)| {
+            let unknown = first.map(|(folder, cell, _)| {
                 format!(
-                    "mixed: of {cell} in {} it is not known what it was made from",
+                    "mixed: of {} the origin is not known, as of {cell} in {}",
+                    count(1 + unknown.count(), "cell"),
                     folder.display()
                 )
             });
-            return Ok(unknown
-                .into_iter()
-                .chain(aspects.iter().map(Aspect::line))
-                .collect());
+            let lines = aspects.iter().map(Aspect::line);
+            return Ok(unknown.into_iter().chain(lines).collect());
         }
-        if let Some((folder, cell, _)) = unknown {
+        if let Some((folder, cell, _)) = first {
             bail!(
                 "{}: {cell}: expected what it was made from, found nothing; run it again, or --mixed takes it as it is",
                 folder.display()
