@@ -99,7 +99,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
             .iter()
             .map(|policy| cells::feature(policy))
             .collect();
-        write_report(folder, &table::tables(&all, &names, false))?;
+        write_report(folder, &table::tables(&all, &names, false), &[])?;
     }
     Ok(Verdict::Good)
 }
