@@ -11,6 +11,7 @@
 //! | none | first in, first out |
 //! | `sched_*` | the one of that name in [`axsched_ext::for_each_policy!`]; all but `sched_fifo` need `axtask/preempt`, `sched_pbg` unless every task yields or blocks |
 //! | `stock_fifo`, `stock_rr`, `stock_cfs` | the registry's `axsched` 0.3.1 as it is; the latter two need `axtask/sched-rr`, `axtask/sched-cfs` |
+//! | `observed` | the same policy within a layer that tells an observer of each task that becomes ready |
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -22,7 +23,14 @@ mod names;
 #[path = "stock.rs"]
 mod names;
 
-pub use names::*;
+#[cfg(feature = "observed")]
+mod observed;
+#[cfg(not(feature = "observed"))]
+use names as table;
+#[cfg(feature = "observed")]
+use observed as table;
+
+pub use table::*;
 
 // Two of ours at once are refused by `axsched-ext` as well, in the same words.
 macro_rules! refuse_beside_stock {

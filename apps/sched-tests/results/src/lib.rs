@@ -9,6 +9,7 @@
 //! | `SCHED-TASK` | [`TaskLine`] | for each task in each phase |
 //! | `SCHED-RUN` | [`RunLine`] | for each phase, after its tasks |
 //! | `SCHED-TRACE` | [`TraceLine`] | for each task in each phase, with `TRACE=y` |
+//! | `SCHED-EVENTS` | [`EventsLine`](events::EventsLine) | for each piece of the log of each CPU in each phase, with `TRACE=events` |
 //! | `SCHED-PBG` | [`PbgLine`] | for each replay, and for each profile that was refused |
 //! | `SCHED-COST` | [`CostLine`] | by the app `cost`, for each phase and number of tasks |
 //!
@@ -44,6 +45,7 @@
 extern crate alloc;
 
 mod account;
+pub mod events;
 mod lines;
 mod pbg;
 mod read;

@@ -19,6 +19,8 @@ pub enum Kind {
     Run,
     /// When a task had its CPU.
     Trace,
+    /// What happened on a CPU.
+    Events,
     /// What became of a profile.
     Pbg,
     /// What a yield costs.
@@ -27,7 +29,14 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Task, Self::Run, Self::Trace, Self::Pbg, Self::Cost];
+    pub const ALL: [Self; 6] = [
+        Self::Task,
+        Self::Run,
+        Self::Trace,
+        Self::Events,
+        Self::Pbg,
+        Self::Cost,
+    ];
 
     /// What the line begins with.
     pub const fn tag(self) -> &'static str {
@@ -35,6 +44,7 @@ impl Kind {
             Self::Task => "SCHED-TASK",
             Self::Run => "SCHED-RUN",
             Self::Trace => "SCHED-TRACE",
+            Self::Events => "SCHED-EVENTS",
             Self::Pbg => "SCHED-PBG",
             Self::Cost => "SCHED-COST",
         }
