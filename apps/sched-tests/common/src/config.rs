@@ -35,6 +35,9 @@ pub const PBG_BASE: BasePolicy = match option_env!("PBG_BASE") {
 /// also selects the code for it.
 pub const TRACED: bool = cfg!(feature = "trace");
 
+/// Whether the image keeps each switch of a task: the feature `events`.
+pub const EVENTS: bool = cfg!(feature = "events");
+
 /// Where `make` writes the phase: three digits after a text that no other part of an
 /// image has. `scripts/qemu-run.sh` looks for it.
 static TICK_PHASE: [u8; 20] = *b"SCHED-TICK-PHASE=000";

@@ -32,7 +32,7 @@ use axhal::{
 use axtask::TaskInner;
 use kernel_guard::NoPreemptIrqSave;
 
-use crate::measured::Unmetered;
+use crate::{events, measured::Unmetered};
 
 /// The most CPUs that `SMP=` allows.
 pub(crate) const MAX_CPUS: usize = 8;
@@ -40,7 +40,8 @@ pub(crate) const MAX_CPUS: usize = 8;
 /// Later than any time: nothing is booked meanwhile.
 const METERED: u64 = u64::MAX;
 
-/// Who has the CPU when no metered task has it.
+/// Who has the CPU when no metered task has it. The numbers are those of the log of events
+/// (`sched_tests_results::events`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Who {
     Main,
@@ -89,12 +90,19 @@ impl Ledger {
         self.until.store(now, Relaxed);
     }
 
+    /// Books on its own CPU, and says so to the log of events.
+    #[inline]
+    fn book_here(&self, who: Who, now: u64) {
+        self.book(who, now);
+        events::booked(who as u64, now);
+    }
+
     /// Books the time until now to `task`. Not inlined, so that the way from one metered task
     /// to the next is short.
     #[cold]
     #[inline(never)]
     fn book_until_now(&self, task: &TaskInner) {
-        self.book(self.who(task), current_ticks());
+        self.book_here(self.who(task), current_ticks());
     }
 
     fn who(&self, task: &TaskInner) -> Who {
@@ -156,7 +164,7 @@ pub(crate) struct Entry {
 pub(crate) fn main_waits<R>(wait: impl FnOnce() -> R) -> R {
     let book = |who| {
         let _guard = NoPreemptIrqSave::new();
-        Ledger::of_this_cpu().book(who, current_ticks());
+        Ledger::of_this_cpu().book_here(who, current_ticks());
     };
     book(Who::Main);
     let done = wait();
@@ -169,7 +177,7 @@ pub(crate) fn ticked(now: u64) {
     let hit = axtask::current();
     if hit.task_ext().is_none() {
         let ledger = Ledger::of_this_cpu();
-        ledger.book(ledger.who(&hit), now);
+        ledger.book_here(ledger.who(&hit), now);
     }
 }
 
@@ -185,6 +193,7 @@ pub(crate) fn open() -> u64 {
             .for_each(|field| field.store(0, Relaxed));
         ledger.until.store(now, Relaxed);
     }
+    events::open(now);
     now
 }
 
@@ -192,6 +201,7 @@ pub(crate) fn open() -> u64 {
 /// at `now`.
 pub(crate) fn close(now: u64) {
     let _guard = NoPreemptIrqSave::new();
+    events::close();
     for ledger in &LEDGERS[..axhal::cpu_num()] {
         ledger.book(Who::Idle, now); // or a metered task has it
     }

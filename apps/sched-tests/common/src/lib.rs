@@ -25,6 +25,7 @@ pub mod trace;
 pub mod work;
 
 mod app;
+mod events;
 #[cfg(target_os = "none")]
 mod ledger;
 mod measured;

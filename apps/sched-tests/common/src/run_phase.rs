@@ -83,6 +83,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
         && fits_window(&phase.tasks, window_ns)
         && phase.account.is_none_or(|account| account.closes())
         && all_reclaimed(&watches);
+    phase.events = platform::events();
     phase
 }
 

@@ -9,7 +9,7 @@ use sched_tests_results::COUNTED;
 pub use crate::run_phase::run_phase;
 use crate::{
     app::{App, Task, TaskCtx},
-    config::{ARCH, SCALE, TRACED},
+    config::{ARCH, EVENTS, SCALE, TRACED},
     kept,
     pbg::{self, AppResult},
     platform::{self, println},
@@ -29,7 +29,7 @@ pub fn run_headed(app: &App) {
     if platform::TIMING != COUNTED {
         warm_up();
     }
-    let result = match setting.sched {
+    let mut result = match setting.sched {
         "pbg" | "pbg-coop" => pbg::run(app),
         _ => AppResult::of_phase(run_phase(app, "run")),
     };
@@ -42,6 +42,9 @@ pub fn run_headed(app: &App) {
         }
     }
     print_lines(&setting, &result.phases);
+    for phase in &mut result.phases {
+        results::event_lines(&setting, phase, |line| println!("{}", line.to_line()));
+    }
     for report in &result.reports {
         println!("{}", results::pbg_line(&setting, report).to_line());
     }
@@ -93,6 +96,9 @@ pub fn print_heading(setting: &Setting) {
     );
     if TRACED {
         println!("Traced: with what it costs to note when each task has its CPU.\n");
+    }
+    if EVENTS {
+        println!("Traced: with what it costs to note each switch.\n");
     }
 }
 

@@ -13,7 +13,7 @@ pub use axstd::{print, println};
 pub use axtask::yield_now;
 
 use crate::{
-    config,
+    config, events,
     ledger::{self, MAX_CPUS},
     meter::{Hook, Meter},
     trace,
@@ -334,6 +334,7 @@ fn watch_state(meter: Arc<Meter>) {
 )]
 pub fn await_tick_phase() -> Option<u64> {
     watch_ticks();
+    events::prepare();
     if TIMING != "icount" {
         return None;
     }
@@ -357,6 +358,11 @@ pub fn open_account() -> u64 {
 /// What the account says of those without a meter. Called when all tasks are done.
 pub fn unmetered() -> Option<Unmetered> {
     Some(ledger::closed())
+}
+
+/// The log of each CPU, if this image keeps any. Called when all tasks are reclaimed.
+pub fn events() -> events::Logs {
+    events::logs()
 }
 
 /// Ends the application. The verdict is in the result lines; a guest has no exit status.

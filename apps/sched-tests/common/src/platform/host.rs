@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use crate::window::share_before;
+use crate::{events::Logs, window::share_before};
 
 pub use crate::measured::{Figures, Unmetered};
 pub use std::thread::{sleep, sleep as main_sleeps, yield_now};
@@ -194,6 +194,11 @@ pub fn open_account() -> u64 {
 /// `None`: the host does not say what other threads do.
 pub fn unmetered() -> Option<Unmetered> {
     None
+}
+
+/// None: the host tells of no switch.
+pub fn events() -> Logs {
+    Logs
 }
 
 /// Ends the application, with a status that says whether its results were right.

@@ -1,10 +1,11 @@
 //! From figures to the result lines.
 
 use alloc::string::ToString;
+use core::mem;
 
 use sched_tests_results::{
     COUNTED, Context, CostLine, Divergence, Followed, PbgLine, Refused, RunLine, TaskLine,
-    TickPhase, TraceLine,
+    TickPhase, TraceLine, events::EventsLine,
 };
 
 use super::{
@@ -41,6 +42,14 @@ pub fn trace_lines(setting: &Setting, phase: &Phase) -> impl Iterator<Item = Tra
             blocked_ns: timeline.blocked_ns.clone(),
         })
     })
+}
+
+/// The lines with the events of a phase, if they were kept, which are given away.
+pub fn event_lines(setting: &Setting, phase: &mut Phase, mut print: impl FnMut(EventsLine)) {
+    for mut log in mem::take(&mut phase.events).take() {
+        log.head.context = context(setting, phase.name);
+        log.lines().for_each(&mut print);
+    }
 }
 
 /// The line of a phase.

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use sched_tests_results::{Account, COUNTED};
 
 use super::srpt_average_ns;
-use crate::{trace::Timeline, work};
+use crate::{events::Logs, trace::Timeline, work};
 
 /// What holds for a whole run of an application: the same in each of its phases.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +74,8 @@ pub struct Phase {
     pub account: Option<Account>,
     /// Whether main held handles of tasks that had ended.
     pub holds_handles: bool,
+    /// Each switch of its tasks, if that was kept.
+    pub events: Logs,
     /// Whether the runner found all results and figures right.
     pub pass: bool,
 }
@@ -89,6 +91,7 @@ impl Default for Phase {
             tick_phase: None,
             account: None,
             holds_handles: false,
+            events: Logs::default(),
             pass: false,
         }
     }

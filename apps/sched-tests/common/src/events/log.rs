@@ -1,0 +1,170 @@
+//! The log of one CPU, in memory of a fixed size.
+//!
+//! **Order.** A log is written by its CPU only, with interrupts off, and read by main when all
+//! tasks of the phase are reclaimed. All is `Relaxed`; the bytes are atomic so that this needs no
+//! `unsafe`, which costs nothing: a store is a store.
+
+use alloc::{boxed::Box, vec::Vec};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use sched_tests_results::events::{MOST_BYTES, Record, What};
+
+/// A log, empty and shut at first.
+#[derive(Default)]
+#[repr(align(64))]
+pub(crate) struct Log {
+    bytes: Box<[AtomicU8]>,
+    is_open: AtomicBool,
+    /// How many of the bytes are written.
+    used: AtomicUsize,
+    /// The time of the last record that was kept, in ticks of the hardware counter.
+    last_ticks: AtomicU64,
+    kept: AtomicU64,
+    lost: AtomicU64,
+}
+
+/// What a log has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub bytes: Vec<u8>,
+    pub kept: u64,
+    pub lost: u64,
+}
+
+impl Log {
+    /// A log with so much room, or with none if there is not as much memory.
+    pub(crate) fn new(room_bytes: usize) -> Self {
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(room_bytes).is_ok() {
+            bytes.resize_with(room_bytes, AtomicU8::default);
+        }
+        Self {
+            bytes: bytes.into_boxed_slice(),
+            ..Self::default()
+        }
+    }
+
+    /// Begins anew, at a time in ticks.
+    pub(crate) fn open(&self, now: u64) {
+        self.used.store(0, Relaxed);
+        self.kept.store(0, Relaxed);
+        self.lost.store(0, Relaxed);
+        self.last_ticks.store(now, Relaxed);
+        self.is_open.store(true, Relaxed);
+    }
+
+    /// Keeps nothing from now on; may be called by another CPU.
+    pub(crate) fn close(&self) {
+        self.is_open.store(false, Relaxed);
+    }
+
+    /// Keeps a record while the log is open. After the first that finds no room there is no
+    /// other: the times are those since the one before.
+    #[inline]
+    pub(crate) fn record(&self, who: u64, what: What, now: u64) {
+        if !self.is_open.load(Relaxed) {
+            return;
+        }
+        let used = self.used.load(Relaxed);
+        let Some(room) = self.bytes.get(used..used + MOST_BYTES) else {
+            self.lost.store(self.lost.load(Relaxed) + 1, Relaxed);
+            return;
+        };
+        let delta = now.saturating_sub(self.last_ticks.load(Relaxed));
+        let mut end = used;
+        Record::pack(who, what, delta, |byte| {
+            // `pack` writes no more than there is room for, which the compiler cannot know.
+            if let Some(place) = room.get(end - used) {
+                place.store(byte, Relaxed);
+            }
+            end += 1;
+        });
+        self.used.store(end, Relaxed);
+        self.last_ticks.store(now, Relaxed);
+        self.kept.store(self.kept.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// A copy of what was written. If there is no memory for one, all is lost.
+    pub(crate) fn written(&self) -> Written {
+        let (kept, lost) = (self.kept.load(Relaxed), self.lost.load(Relaxed));
+        let used = &self.bytes[..self.used.load(Relaxed)];
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(used.len()).is_err() {
+            return Written {
+                lost: kept + lost,
+                ..Written::default()
+            };
+        }
+        bytes.extend(used.iter().map(|byte| byte.load(Relaxed)));
+        Written { bytes, kept, lost }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use sched_tests_results::events::unpack;
+
+    use super::*;
+
+    fn log(room_bytes: usize) -> Log {
+        let log = Log::new(room_bytes);
+        log.open(1_000);
+        log
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_log_that_is_shut() {
+        let log = Log::new(100);
+        log.record(4, What::Yielded, 5);
+        assert_eq!(log.written(), Written::default());
+        log.open(10);
+        log.record(4, What::Yielded, 15);
+        log.close();
+        log.record(4, What::Yielded, 25);
+        let written = log.written();
+        assert_eq!(
+            (&*written.bytes, written.kept, written.lost),
+            (&[34, 5][..], 1, 0)
+        );
+        log.open(30);
+        assert_eq!(
+            log.written(),
+            Written::default(),
+            "the next phase has a log of its own"
+        );
+    }
+
+    #[test]
+    fn a_log_without_memory_loses_all() {
+        let log = log(usize::MAX / 2);
+        log.record(4, What::Yielded, 1_001);
+        assert_eq!((log.written().kept, log.written().lost), (0, 1));
+    }
+
+    proptest! {
+        /// What is kept is the beginning, and nothing is neither kept nor lost.
+        #[test]
+        fn what_does_not_fit_is_counted(
+            room_bytes in 0usize..400,
+            events in prop::collection::vec((0u64..40, 0u64..1 << 20), 0..120),
+        ) {
+            let log = log(room_bytes);
+            let mut now = 1_000;
+            let mut all = Vec::new();
+            for (who, delta) in events {
+                now += delta;
+                log.record(who, What::Blocked, now);
+                all.push((who, now - 1_000));
+            }
+            let written = log.written();
+            prop_assert!(written.bytes.len() <= room_bytes);
+            prop_assert_eq!(written.kept + written.lost, all.len() as u64);
+            let kept = unpack(&written.bytes).expect("whole records");
+            let kept: Vec<_> = kept.iter().map(|record| (record.who, record.at_ticks)).collect();
+            prop_assert_eq!(&kept[..], &all[..written.kept as usize]);
+            let full = room_bytes.saturating_sub(written.bytes.len()) < MOST_BYTES;
+            prop_assert!(written.lost == 0 || full, "there was room");
+        }
+    }
+}
