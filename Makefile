@@ -35,7 +35,7 @@ DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED).
 QEMU_ARGS ?=
 PBG_BASE  ?= rr
 PBG_PROFILE ?=
-PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(patsubst y,-traced,$(filter y,$(TRACE))).pbg
+PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(if $(filter-out n,$(TRACE)),-traced).pbg
 TIMEOUT   ?= 300
 TICK_PHASE ?= 0
 TRACE     ?= n
@@ -54,7 +54,7 @@ include scripts/features.mk
 APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 # A=realtime is short for the folder of that name; what is said of it is the folder.
-ifneq ($(filter build run justrun gantt,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun gantt trace sched,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
@@ -72,9 +72,9 @@ include scripts/ab.mk
 include scripts/simulate.mk
 
 # What only reads the terminal must work whatever the variables say, and only
-# what builds or boots an app needs them to be right. (gantt calls make again for that,
-# and refuses before.)
-ifneq ($(filter build run justrun gantt,$(MAKECMDGOALS)),)
+# what builds or boots an app needs them to be right. (gantt, trace and sched call make again
+# for that, and refuse before.)
+ifneq ($(filter build run justrun gantt trace sched,$(MAKECMDGOALS)),)
   include scripts/check.mk
   include scripts/kernel.mk
   include scripts/qemu.mk
@@ -238,6 +238,11 @@ Targets
               -o FILE' makes one of many runs; LAB=--help tells the rest
   gantt     run A with TRACE=y under the policies that FEATURES= names and draw
               when each task had its CPU, into target/gantt/; GANTT_OUT=file.svg
+  trace     run A with TRACE=events under these policies and write each switch, of
+              each policy a file for https://ui.perfetto.dev, into target/trace/;
+              TRACE_OUT=file.perfetto-trace for one policy
+  sched     the same runs as a table, as perf sched has it: per task run, ready
+              and blocked, switches by reason, wake-up latency and behind whom
   docs-tables, docs-check
             write the tables of README.md and docs/ from docs/results/*.csv, or
               say where they differ; compare and cost make those files, with
@@ -277,7 +282,8 @@ Variables           default      allowed
   TICK_PHASE=n      0            at which phase of the timer tick the program
                                    starts, in thousandths: 0 to 999; of the
                                    same image; with TIMING=icount
-  TRACE=y           n            also print when each task had its CPU
+  TRACE=y           n            also print when each task had its CPU; events:
+                                   print each switch instead
   ACCEL=y           n            KVM; needs ARCH = the host's and TIMING=real
   QEMU_ARGS='...'                added to QEMU's command line
   PROFILE_OUT=file               where run saves the profile that PBG measured;

@@ -25,7 +25,7 @@ $(call one-of,LOG,off error warn info debug trace)
 $(call one-of,MODE,release debug)
 $(call one-of,TIMING,icount real)
 $(call one-of,ACCEL,n y)
-$(call one-of,TRACE,n y)
+$(call one-of,TRACE,n y events)
 $(call one-of,BLK,n y)
 ifneq ($(SCHED_ORDER),)
   $(call one-of,SCHED_ORDER,exact)
@@ -49,7 +49,7 @@ UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES),$(FEATURE_LIST
 ifneq ($(UNKNOWN_FEATURES),)
   $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); $(call meant,$(firstword $(UNKNOWN_FEATURES)),$(POLICIES) $(UPSTREAM_FEATURES))allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES))
 endif
-ifneq ($(word 2,$(if $(filter gantt,$(MAKECMDGOALS)),,$(POLICY))),)
+ifneq ($(word 2,$(if $(filter gantt trace sched,$(MAKECMDGOALS)),,$(POLICY))),)
   $(error FEATURES=$(FEATURES): two policies: $(POLICY); allowed is at most one of: $(POLICIES))
 endif
 
@@ -82,6 +82,9 @@ endif
 ifneq ($(filter gantt,$(MAKECMDGOALS)),)
   $(call path,GANTT_OUT)
   $(call no-folder,GANTT_OUT)
+endif
+ifneq ($(filter trace,$(MAKECMDGOALS)),)
+  $(if $(TRACE_OUT),$(call path,TRACE_OUT)$(call no-folder,TRACE_OUT))
 endif
 ifneq ($(PROFILE_OUT),)
   $(call path,PROFILE_OUT)

@@ -11,6 +11,9 @@
 #                with LAB='--results DIR DIR'
 #      profile   what schedlab profile says of PBG_PROFILE or PROFILE_OUT
 #      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
+#      trace     the apps' consoles in target/trace/, and of each a file for Perfetto:
+#                TRACE_OUT, if there is one policy
+#      sched     the same consoles, and what schedlab sched says of them
 #      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that
 #                they name: written, or compared
 #      lab-list  the policies, apps and architectures, and of each policy of ours the
@@ -45,7 +48,23 @@ endif
 # for a matrix: it is about one app.
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
-ifneq ($(filter matrix compare simulate profile gantt docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
+# What trace and sched have of each policy, $policy in the shell; of one, the trace may go
+# elsewhere.
+TRACE_NAME  = $(GANTT_NAME)-$$(tr _ - <<<"$${policy\#sched_}")
+TRACE_RUN   = $(MAKE) --no-print-directory run TRACE=events PROFILE_OUT=
+TRACE_trace = --out "$(or $(TRACE_OUT),target/trace/$(TRACE_NAME).perfetto-trace)"
+ifneq ($(TRACE_OUT),)
+  ifneq ($(filter trace,$(MAKECMDGOALS)),)
+    ifeq ($(filter %.perfetto-trace,$(TRACE_OUT)),)
+      $(error TRACE_OUT=$(TRACE_OUT): allowed is a file whose name ends in .perfetto-trace)
+    endif
+    ifneq ($(words $(POLICY)),1)
+      $(error TRACE_OUT=$(TRACE_OUT) FEATURES=$(FEATURES): one file for several policies; allowed is one policy of: $(POLICIES))
+    endif
+  endif
+endif
+
+ifneq ($(filter matrix compare simulate profile gantt trace sched docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 
@@ -74,7 +93,7 @@ $(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES 
 $(call refuse,experiment-order,$(NO_CELL) A FEATURES SMP TIMING LAB,ARCH SCALE TIMEOUT ORDER_OUT,$(ANYWHERE))
 $(call refuse,experiment-waits,$(NO_CELL) A FEATURES SMP TIMING,ARCH SCALE TIMEOUT WAITS WAITS_OUT LAB,$(ANYWHERE))
 ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
-  $(call refuse,gantt,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE))
+  $(foreach goal,gantt trace sched,$(call refuse,$(goal),PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
 endif
 
 # $(call with-rows,APPS): those that print result lines, which is what sched-tests-common does
@@ -83,7 +102,7 @@ with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sch
 LAB_APPS = $(filter-out %/selftest %/cost,$(call with-rows,$(APPS)))
 # Nor what has no row to fill.
 NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
-ifneq ($(filter matrix compare gantt,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare gantt trace sched,$(MAKECMDGOALS)),)
   LAB_PLAIN := $(strip $(foreach a,$(subst $(comma), ,$(A)),$(filter $(a:%/=%) %/$(a:%/=%),$(NO_ROWS))))
   ifneq ($(LAB_PLAIN),)
     $(error A=$(A): $(firstword $(LAB_PLAIN)) does without sched-tests-common, so it prints no figures to compare; allowed are: $(notdir $(LAB_APPS)))
@@ -99,7 +118,7 @@ ifneq ($(filter matrix compare cost cost-gate experiment-cost experiment-turnaro
   $(call number,TIMEOUT)
   $(one-counter)
 endif
-ifneq ($(filter gantt,$(MAKECMDGOALS)),)
+ifneq ($(filter gantt trace sched,$(MAKECMDGOALS)),)
   ifeq ($(filter $(A:%/=%) %/$(A:%/=%),$(APPS))$(wildcard $(A)/Cargo.toml),)
     $(error A=$(A): no app there; $(call meant,$(notdir $(A:%/=%)),$(notdir $(APPS)))allowed is one of: $(APPS))
   endif
@@ -107,7 +126,7 @@ ifneq ($(filter gantt,$(MAKECMDGOALS)),)
   $(call each-of,FEATURES,$(POLICIES) $(UPSTREAM_FEATURES))
 endif
 
-.PHONY: matrix compare profile gantt docs-tables docs-check lab-list lab-tools lab-variables
+.PHONY: matrix compare profile gantt trace sched docs-tables docs-check lab-list lab-tools lab-variables
 
 matrix:
 	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
@@ -127,6 +146,15 @@ gantt:
 	        tee "target/gantt/$(GANTT_NAME)-$$policy.log" | sed '/^SCHED-TRACE /d'; \
 	done
 	$(Q)$(SCHEDLAB) gantt $(GANTT_POLICIES:%=target/gantt/$(GANTT_NAME)-%.log) --out '$(GANTT_OUT)' $(LAB)
+
+# Each policy's console, and then what is made of it. The events are for programs.
+trace sched:
+	$(Q)mkdir -p target/trace
+	$(Q)for policy in $(GANTT_POLICIES); do \
+	    $(TRACE_RUN) FEATURES="$$policy $(GANTT_OTHERS)" | \
+	        tee "target/trace/$(TRACE_NAME).log" | sed '/^SCHED-EVENTS /d'; \
+	done
+	$(Q)for policy in $(GANTT_POLICIES); do $(SCHEDLAB) $@ "target/trace/$(TRACE_NAME).log" $(TRACE_$@); done
 
 docs-tables:
 	$(Q)$(SCHEDLAB) docs $(DOCS_PAGES)

@@ -42,10 +42,12 @@ endif
 # The one list of them. Who calls make from a make, and must not hand on what its caller gave,
 # asks for it: make -s lab-variables.
 VARIABLES := A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
-    TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T JOBS MINUTES MUTANTS LAB LAB_OUT GANTT_OUT \
+    TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T JOBS MINUTES MUTANTS LAB LAB_OUT \
+    GANTT_OUT TRACE_OUT \
     COST_OUT PHASES GATE UPDATE BASE HEAD WAITS WAITS_OUT TASKS BENCH_OUT ORDER_OUT SELFTEST \
     SCHED_YIELDS SCHED_WAITS SCHED_ORDER CPUS PROFILE CHECK
-GOALS := help setup new build run justrun matrix compare simulate profile gantt cost cost-gate ab \
+GOALS := help setup new build run justrun matrix compare simulate profile gantt trace sched \
+    cost cost-gate ab \
     bench experiment-cost experiment-turnaround experiment-waits experiment-order docs-tables \
     docs-check test test-list soak mutants clippy fmt doc audit clean prepush lab-list lab-tools \
     lab-variables

@@ -32,6 +32,10 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
+    /// Write each switch of a run as a file for Perfetto
+    Trace(TraceArgs),
+    /// Print how long each task of a run waited, and for whom
+    Sched(SchedArgs),
     /// Write the figures of Markdown pages from the CSV files that they name
     Docs(DocsArgs),
     /// Look at what PBG has recorded of a program, check it, merge it, change it
@@ -269,6 +273,23 @@ pub struct GanttArgs {
     /// A panel for PBG while it measures, too
     #[arg(long)]
     pub long: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct TraceArgs {
+    /// The console log of `make run TRACE=events`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where the trace goes
+    #[arg(long, short, value_name = "FILE.perfetto-trace")]
+    pub out: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct SchedArgs {
+    /// The console log of `make run TRACE=events`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -11,6 +11,8 @@
 //! - `schedlab simulate` plays a recording under every policy on any number of CPUs
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
+//! - `schedlab trace` writes each switch of a run as a file for Perfetto
+//! - `schedlab sched` prints who waited how long, and for whom
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
 //!
@@ -33,6 +35,7 @@
 //! | [`simulate`] | a recording under every policy, in virtual time |
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
+//! | [`trace`] | each switch of a run |
 //! | [`draw`] | what all figures have in common |
 //! | [`grid`] | what all tables on a terminal have in common |
 //! | [`output`] | standard output and standard error |
@@ -63,6 +66,7 @@ mod setting;
 mod simulate;
 mod spread;
 mod store;
+mod trace;
 mod verdict;
 mod waits;
 
@@ -85,6 +89,8 @@ fn main() -> ExitCode {
         Command::Simulate(options) => simulate::simulate(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
+        Command::Trace(options) => trace::trace(options),
+        Command::Sched(options) => trace::sched(options),
         Command::Profile(command) => profile::profile(command),
     };
     match verdict {

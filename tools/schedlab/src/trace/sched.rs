@@ -1,0 +1,275 @@
+//! What people look for in `perf sched`: who waited how long, for whom.
+
+use comfy_table::{CellAlignment, Row};
+
+use super::timeline::{Interval, Left, State, Stay, ThreadKind, Timeline};
+use crate::{grid, output::count};
+
+/// What is told of a phase.
+pub struct Report<'a> {
+    timeline: &'a Timeline,
+    tasks: Vec<OfTask>,
+    idle_while_ready_ns: u64,
+}
+
+/// One task's times, in nanoseconds, and counts.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct OfTask {
+    thread: usize,
+    run_ns: u64,
+    ready_ns: u64,
+    blocked_ns: u64,
+    yielded: u64,
+    preempted: u64,
+    blocked: u64,
+    ended: u64,
+    /// From its submission, and from each time that it was woken, until it had a CPU.
+    waits: Vec<Wait>,
+}
+
+/// From a wake-up, or the submission, until the task had a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wait {
+    ns: u64,
+    at_ns: u64,
+    /// Who had that CPU longest meanwhile, if anybody had.
+    behind: Option<usize>,
+}
+
+impl<'a> Report<'a> {
+    pub fn new(timeline: &'a Timeline) -> Self {
+        let states = timeline.states();
+        let tasks = timeline.tasks().zip(&states);
+        Self {
+            timeline,
+            tasks: tasks
+                .map(|((thread, _), states)| OfTask::new(timeline, thread, states))
+                .collect(),
+            idle_while_ready_ns: idle_while_ready_ns(timeline, &states),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n\n", self.timeline.name);
+        let mut grid = grid::plain();
+        grid.set_header(row(
+            "task|run, ms|ready, ms|blocked, ms|yields|preempted|blocks|ended|wake-ups|median|99 %|worst, ms|at, ms|behind",
+        ));
+        for task in &self.tasks {
+            grid.add_row(row(&self.row(task)));
+        }
+        for column in grid.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+            column.set_padding((1, 0));
+        }
+        text += &grid::text(&grid, "");
+        let available_ns = u128::from(self.timeline.cpus) * u128::from(self.timeline.end_ns);
+        text += &format!(
+            "\nA CPU was idle while a task was ready for {} ms, {:.3} % of {} ms on {}.\n",
+            ms(self.idle_while_ready_ns),
+            percent(self.idle_while_ready_ns, available_ns),
+            ms(self.timeline.end_ns),
+            count(self.timeline.cpus as usize, "CPU"),
+        );
+        if let Some(lost) = lost(self.timeline) {
+            text += &lost;
+            text.push('\n');
+        }
+        text
+    }
+
+    fn row(&self, task: &OfTask) -> String {
+        let mut waits = task.waits.clone();
+        waits.sort_by_key(|wait| wait.ns);
+        let rank = |percent: usize| match waits.len() {
+            0 => "-".to_owned(),
+            n => ms(waits[(n * percent).div_ceil(100) - 1].ns),
+        };
+        let worst = waits.last();
+        let behind = worst.and_then(|wait| wait.behind);
+        [
+            self.timeline.threads[task.thread].name.clone(),
+            ms(task.run_ns),
+            ms(task.ready_ns),
+            ms(task.blocked_ns),
+            task.yielded.to_string(),
+            task.preempted.to_string(),
+            task.blocked.to_string(),
+            task.ended.to_string(),
+            waits.len().to_string(),
+            rank(50),
+            rank(99),
+            rank(100),
+            worst.map_or("-".into(), |wait| ms(wait.at_ns)),
+            behind.map_or("-".into(), |i| self.timeline.threads[i].name.clone()),
+        ]
+        .join("|")
+    }
+}
+
+fn row(cells: &str) -> Row {
+    Row::from(cells.split('|').collect::<Vec<_>>())
+}
+
+/// What is said of a log that was full.
+pub fn lost(timeline: &Timeline) -> Option<String> {
+    (timeline.lost > 0).then(|| {
+        format!(
+            "{}: the guest's log was full; {} lost, all after {} ms",
+            timeline.name,
+            count(timeline.lost as usize, "event"),
+            ms(timeline.end_ns),
+        )
+    })
+}
+
+impl OfTask {
+    fn new(timeline: &Timeline, thread: usize, states: &[Interval]) -> Self {
+        let mut task = Self {
+            thread,
+            ..Self::default()
+        };
+        let mut is_woken = true;
+        for (i, interval) in states.iter().enumerate() {
+            match interval.state {
+                State::Running { left, .. } => {
+                    // Who becomes ready without having been blocked, does so as it leaves.
+                    if i == 0 || !matches!(states[i - 1].state, State::Ready) && is_woken {
+                        task.waits.push(Wait::none(interval));
+                    }
+                    task.run_ns += interval.ns();
+                    is_woken = left == Left::Blocked;
+                    match left {
+                        Left::Yielded => task.yielded += 1,
+                        Left::Preempted => task.preempted += 1,
+                        Left::Blocked => task.blocked += 1,
+                        Left::Ended => task.ended += 1,
+                        Left::Unknown => {}
+                    }
+                }
+                State::Ready => {
+                    task.ready_ns += interval.ns();
+                    if let (true, Some(next)) = (is_woken, states.get(i + 1)) {
+                        task.waits.push(Wait::new(timeline, interval, next));
+                    }
+                }
+                State::Blocked => task.blocked_ns += interval.ns(),
+            }
+        }
+        task
+    }
+}
+
+impl Wait {
+    fn none(run: &Interval) -> Self {
+        Self {
+            ns: 0,
+            at_ns: run.from_ns,
+            behind: None,
+        }
+    }
+
+    fn new(timeline: &Timeline, ready: &Interval, run: &Interval) -> Self {
+        let State::Running { cpu, .. } = run.state else {
+            return Self::none(ready);
+        };
+        let stays = &timeline.stays;
+        let first = stays.partition_point(|s| (s.cpu, s.to_ns) <= (cpu, ready.from_ns));
+        let meanwhile = |s: &&Stay| s.cpu == cpu && s.from_ns < ready.to_ns;
+        let mut had = vec![0; timeline.threads.len()];
+        for stay in stays[first..].iter().take_while(meanwhile) {
+            if timeline.threads[stay.thread].kind != ThreadKind::Idle {
+                let (from, to) = (stay.from_ns.max(ready.from_ns), stay.to_ns.min(ready.to_ns));
+                had[stay.thread] += to - from;
+            }
+        }
+        let longest = had.iter().enumerate().max_by_key(|(_, ns)| **ns);
+        Self {
+            ns: ready.ns(),
+            at_ns: ready.from_ns,
+            behind: longest.filter(|(_, ns)| **ns > 0).map(|(thread, _)| thread),
+        }
+    }
+}
+
+/// The time that CPUs were idle while there was a task that was ready, of all CPUs together.
+fn idle_while_ready_ns(timeline: &Timeline, states: &[Vec<Interval>]) -> u64 {
+    // At each moment: how many CPUs become idle, and how many tasks become ready.
+    let mut changes: Vec<(u64, i64, i64)> = Vec::new();
+    for stay in &timeline.stays {
+        if timeline.threads[stay.thread].kind == ThreadKind::Idle {
+            changes.extend([(stay.from_ns, 1, 0), (stay.to_ns, -1, 0)]);
+        }
+    }
+    for interval in states.iter().flatten() {
+        if interval.state == State::Ready {
+            changes.extend([(interval.from_ns, 0, 1), (interval.to_ns, 0, -1)]);
+        }
+    }
+    changes.sort_unstable();
+    let (mut since_ns, mut idle, mut ready, mut sum) = (0, 0i64, 0i64, 0);
+    for (at_ns, more_idle, more_ready) in changes {
+        if ready > 0 {
+            sum += idle.unsigned_abs() * (at_ns - since_ns);
+        }
+        (since_ns, idle, ready) = (at_ns, idle + more_idle, ready + more_ready);
+    }
+    sum
+}
+
+fn percent(part_ns: u64, of_ns: u128) -> f64 {
+    match of_ns {
+        0 => 0.0,
+        of_ns => part_ns as f64 * 100.0 / of_ns as f64,
+    }
+}
+
+fn ms(ns: u64) -> String {
+    format!("{:.3}", ns as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::timeline::tests::sample;
+
+    #[test]
+    fn times_switches_and_waits_of_each_task() {
+        let sample = sample();
+        let report = Report::new(&sample);
+        let wait = |ns, at_ns, behind| Wait { ns, at_ns, behind };
+        assert_eq!(
+            report.tasks[0],
+            OfTask {
+                thread: 1,
+                run_ns: 25,
+                ready_ns: 8 + 10 + 15,
+                blocked_ns: 20,
+                yielded: 1,
+                preempted: 0,
+                blocked: 1,
+                ended: 1,
+                // Behind main as it was submitted, behind nobody as it was woken; as it
+                // yielded it was not woken.
+                waits: vec![wait(8, 2, Some(0)), wait(10, 40, None)],
+            }
+        );
+        // `a` had 15 of these, main 6.
+        assert_eq!(report.tasks[1].waits, [wait(51, 4, Some(1))]);
+        // From 20 to 50 the CPU is idle, and `b` is ready.
+        assert_eq!(report.idle_while_ready_ns, 30);
+    }
+
+    #[test]
+    fn the_text_says_what_was_lost() {
+        let mut sample = sample();
+        assert!(!Report::new(&sample).text().contains("lost"));
+        sample.lost = 3;
+        let text = Report::new(&sample).text();
+        assert!(
+            text.contains("the guest's log was full; 3 events lost, all after 0.000 ms"),
+            "{text}"
+        );
+        assert!(text.contains("37.500 %"), "{text}");
+    }
+}
