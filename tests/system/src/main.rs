@@ -7,6 +7,7 @@
 
 mod cases;
 mod frame;
+mod perfetto;
 mod project;
 mod results;
 

@@ -41,6 +41,7 @@ impl Results {
             Kind::Run => self.runs.push(RunLine::from_json(json)?),
             Kind::Trace => self.traces.push(TraceLine::from_json(json)?),
             Kind::Pbg => self.pbg.push(PbgLine::from_json(json)?),
+            Kind::Events => {} // of the tool, and of the trace that it writes
             Kind::Cost => self.costs.push(CostLine::from_json(json)?),
         }
         Ok(())
