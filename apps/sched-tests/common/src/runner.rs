@@ -42,8 +42,10 @@ pub fn run_headed(app: &App) {
         }
     }
     print_lines(&setting, &result.phases);
-    for phase in &mut result.phases {
-        results::event_lines(&setting, phase, |line| println!("{}", line.to_line()));
+    if EVENTS {
+        for phase in &mut result.phases {
+            results::event_lines(&setting, phase, |line| println!("{}", line.to_line()));
+        }
     }
     for report in &result.reports {
         println!("{}", results::pbg_line(&setting, report).to_line());

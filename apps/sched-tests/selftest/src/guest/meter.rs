@@ -1,9 +1,9 @@
 //! What the instrument costs. Two tasks yield to each other, n times and 2n times,
 //! with a meter and without; what remains of the differences is the price of a
-//! context switch, and of the meter in it. Under icount a nanosecond is an
+//! context switch, and of the meter in it; with `TRACE=`, of the trace, too. Under icount a nanosecond is an
 //! instruction.
 
-use sched_tests_common::platform::{Gate, now_ns, println, spawn};
+use sched_tests_common::platform::{Gate, await_tick_phase, now_ns, open_account, println, spawn};
 
 use super::verdict;
 
@@ -12,6 +12,7 @@ const YIELDS: u64 = 100_000;
 
 /// Runs the case.
 pub fn run() {
+    await_tick_phase();
     let plain_ps = per_switch_ps(plain);
     let metered_ps = per_switch_ps(metered);
     let row = |what, ps: u64| println!("{what:32}{:>6}.{:03} ns", ps / 1_000, ps % 1_000);
@@ -41,6 +42,7 @@ fn plain(yields: u64) {
 }
 
 fn metered(yields: u64) {
+    open_account(); // and with `TRACE=events` the log
     let gate = Gate::opened();
     let tasks = [(); TASKS as usize].map(|()| spawn("yields", &gate, move || yield_often(yields)));
     for task in tasks {
