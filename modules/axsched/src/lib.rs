@@ -1,8 +1,8 @@
 //! The selected policy under every name that `axtask` may ask for.
 //!
 //! `[patch.crates-io]` puts this package where the registry's `axsched` 0.3
-//! would be; an unmodified `axtask` then runs on it. There is no logic here:
-//! the policies live in [`axsched_ext`], and which name `axtask` asks for
+//! would be; an unmodified `axtask` then runs on it. No policy is here:
+//! they live in [`axsched_ext`], and which name `axtask` asks for
 //! (`FifoTask` without a `sched-*` feature, `RRTask` with `sched-rr`, `CFSTask`
 //! with `sched-cfs`) has no bearing on which policy it gets.
 //!

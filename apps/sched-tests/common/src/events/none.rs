@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 /// The logs of a phase: takes no room.
 #[derive(Clone, Debug, Default)]
-pub struct Logs;
+pub struct Logs(());
 
 impl Logs {
     /// None.
@@ -41,7 +41,7 @@ mod guest {
 
     #[inline(always)]
     pub(crate) fn logs() -> Logs {
-        Logs
+        Logs::default()
     }
 
     #[inline(always)]

@@ -198,7 +198,7 @@ pub fn unmetered() -> Option<Unmetered> {
 
 /// None: the host tells of no switch.
 pub fn events() -> Logs {
-    Logs
+    Logs::default()
 }
 
 /// Ends the application, with a status that says whether its results were right.
