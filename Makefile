@@ -238,9 +238,9 @@ Targets
               -o FILE' makes one of many runs; LAB=--help tells the rest
   gantt     run A with TRACE=y under the policies that FEATURES= names and draw
               when each task had its CPU, into target/gantt/; GANTT_OUT=file.svg
-  trace     run A with TRACE=events under these policies and write each switch, of
-              each policy a file for https://ui.perfetto.dev, into target/trace/;
-              TRACE_OUT=file.perfetto-trace for one policy
+  trace     run A with TRACE=events under these policies and write each switch,
+              of each policy a file for https://ui.perfetto.dev, into
+              target/trace/; TRACE_OUT=file.perfetto-trace for one policy
   sched     the same runs as a table, as perf sched has it: per task run, ready
               and blocked, switches by reason, wake-up latency and behind whom
   docs-tables, docs-check

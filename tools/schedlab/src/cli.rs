@@ -283,6 +283,9 @@ pub struct TraceArgs {
     /// Where the trace goes
     #[arg(long, short, value_name = "FILE.perfetto-trace")]
     pub out: PathBuf,
+    /// Also draw it, as gantt does: as SVG there, as PNG beside it
+    #[arg(long, value_name = "CHART.svg")]
+    pub picture: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

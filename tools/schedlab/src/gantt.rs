@@ -18,7 +18,8 @@ use crate::{
     record::parse_traced,
     store::write,
 };
-use chart::{Chart, Traced};
+use chart::Chart;
+pub use chart::Traced;
 
 pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
     if args.out.extension() != Some(OsStr::new("svg")) {
@@ -38,22 +39,29 @@ pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
     if !args.long {
         chart::leave_out_measuring(&mut all);
     }
+    let panels = write_chart(tree, &all, &args.out)?;
+    print_line(format_args!(
+        "written: {} and, beside it, .png; {}",
+        args.out.display(),
+        count(panels, "panel")
+    ))?;
+    Ok(Verdict::Good)
+}
+
+/// Draws these phases, at least one, as SVG and, beside it, as PNG. Returns how many panels
+/// that makes.
+pub fn write_chart(tree: &TreeArgs, all: &[Traced], out: &Path) -> Result<usize> {
     // A console may lie anywhere: without a project around, a policy has its name alone.
     let titles = match Project::find(tree) {
         Ok(project) => project.lists()?.titles,
         Err(error) if tree.project.is_some() => return Err(error),
         Err(_) => Titles::new(),
     };
-    let chart = Chart::new(&all, &titles);
+    let chart = Chart::new(all, &titles);
     let picture = draw::picture(&chart);
-    write(&args.out.with_extension("png"), picture.png()?)?;
-    write(&args.out, picture.svg()?)?;
-    print_line(format_args!(
-        "written: {} and, beside it, .png; {}",
-        args.out.display(),
-        count(chart.panels.len(), "panel")
-    ))?;
-    Ok(Verdict::Good)
+    write(&out.with_extension("png"), picture.png()?)?;
+    write(out, picture.svg()?)?;
+    Ok(chart.panels.len())
 }
 
 fn read(file: &Path) -> Result<Vec<Traced>> {

@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         Command::Simulate(options) => simulate::simulate(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
-        Command::Trace(options) => trace::trace(options),
+        Command::Trace(options) => trace::trace(&cli.tree, options),
         Command::Sched(options) => trace::sched(options),
         Command::Profile(command) => profile::profile(command),
     };

@@ -1,11 +1,12 @@
 //! `schedlab trace` and `schedlab sched`: each switch of a run, for Perfetto and as a table.
 //!
 //! console -> [`guest`] -> [`timeline`] -> [`perfetto`] with the messages of [`proto`], or
-//! [`sched`]. Who has switches from elsewhere, as from a simulator, makes a
+//! [`sched`], or [`picture`]. Who has switches from elsewhere, as from a simulator, makes a
 //! [`Timeline`](timeline::Timeline) of them.
 
 mod guest;
 mod perfetto;
+mod picture;
 mod proto;
 mod sched;
 mod timeline;
@@ -16,8 +17,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     Verdict,
-    cli::{SchedArgs, TraceArgs},
+    cli::{SchedArgs, TraceArgs, TreeArgs},
+    gantt::write_chart,
     output::{note, print, print_line},
+    record::Phase,
     store::write,
 };
 use timeline::Timeline;
@@ -25,14 +28,19 @@ use timeline::Timeline;
 /// The end of the name of a file that Perfetto takes for one of its own.
 const ENDING: &str = "perfetto-trace";
 
-pub fn trace(args: &TraceArgs) -> Result<Verdict> {
+pub fn trace(tree: &TreeArgs, args: &TraceArgs) -> Result<Verdict> {
     if args.out.extension() != Some(OsStr::new(ENDING)) {
         bail!(
             "--out {}: expected a name that ends in .{ENDING}",
             args.out.display()
         );
     }
-    let timelines = read(&args.file)?;
+    let phases = read(&args.file)?;
+    if let Some(chart) = &args.picture {
+        let traced: Vec<_> = phases.iter().map(picture::traced).collect();
+        write_chart(tree, &traced, chart)?;
+    }
+    let timelines: Vec<_> = phases.into_iter().map(|(_, timeline)| timeline).collect();
     for lost in timelines.iter().filter_map(sched::lost) {
         note(lost);
     }
@@ -49,13 +57,13 @@ pub fn trace(args: &TraceArgs) -> Result<Verdict> {
 }
 
 pub fn sched(args: &SchedArgs) -> Result<Verdict> {
-    for timeline in read(&args.file)? {
+    for (_, timeline) in read(&args.file)? {
         print(format_args!("{}\n", sched::Report::new(&timeline).text()))?;
     }
     Ok(Verdict::Good)
 }
 
-fn read(file: &Path) -> Result<Vec<Timeline>> {
+fn read(file: &Path) -> Result<Vec<(Phase, Timeline)>> {
     let name = || file.display().to_string();
     let console = fs::read(file).with_context(name)?;
     guest::timelines(&String::from_utf8_lossy(&console)).with_context(name)

@@ -12,7 +12,7 @@ use super::timeline::{Left, Stay, Thread, ThreadKind, Timeline, Wake};
 use crate::record::{self, Phase};
 
 /// The phases of a console of `make run TRACE=events`.
-pub fn timelines(console: &str) -> Result<Vec<Timeline>> {
+pub fn timelines(console: &str) -> Result<Vec<(Phase, Timeline)>> {
     // What is no figure is an empty line, so that the numbers are those of the file.
     let mut figures = String::new();
     let mut logs: BTreeMap<(String, u32), Vec<EventsLine>> = BTreeMap::new();
@@ -29,7 +29,7 @@ pub fn timelines(console: &str) -> Result<Vec<Timeline>> {
     let outcome = record::parse(&figures)?;
     let several = outcome.phases.len() > 1;
     let mut timelines = Vec::new();
-    for phase in &outcome.phases {
+    for phase in outcome.phases {
         let mut cpus = Vec::new();
         for cpu in 0..phase.run.context.smp {
             let lines = logs.remove(&(phase.name().to_owned(), cpu));
@@ -49,8 +49,8 @@ pub fn timelines(console: &str) -> Result<Vec<Timeline>> {
             );
             cpus.push(log);
         }
-        let timeline = Builder::new(phase, &cpus)?.build(&cpus, several)?;
-        timelines.push(timeline);
+        let timeline = Builder::new(&phase, &cpus)?.build(&cpus, several)?;
+        timelines.push((phase, timeline));
     }
     if let Some((phase, cpu)) = logs.keys().next() {
         bail!(
@@ -400,7 +400,7 @@ mod tests {
     fn one(console: &str) -> Timeline {
         let mut timelines = timelines(console).unwrap();
         assert_eq!(timelines.len(), 1);
-        timelines.remove(0)
+        timelines.remove(0).1
     }
 
     #[test]
