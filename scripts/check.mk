@@ -106,6 +106,13 @@ endif
 LEAST_MEM_x86_64  := 16
 LEAST_MEM_riscv64 := 6
 LEAST_MEM_aarch64 := 6
+# TRACE=events takes 8 MiB for the log and as much as is used of it for each phase.
+LEAST_MEM_OF_EVENTS := 32
+ifeq ($(TRACE),events)
+  ifneq ($(shell test $(patsubst %G,%000,$(MEM:%M=%)) -lt $(LEAST_MEM_OF_EVENTS) && echo y),)
+    $(error MEM=$(MEM) TRACE=events: too little for the log of events; allowed is at least $(LEAST_MEM_OF_EVENTS)M)
+  endif
+endif
 ifneq ($(shell test $(patsubst %G,%000,$(MEM:%M=%)) -lt $(LEAST_MEM_$(ARCH)) && echo y),)
   $(error MEM=$(MEM) ARCH=$(ARCH): too little to boot; allowed is at least $(LEAST_MEM_$(ARCH))M)
 endif

@@ -154,7 +154,7 @@ trace sched:
 	    $(TRACE_RUN) FEATURES="$$policy $(GANTT_OTHERS)" | \
 	        tee "target/trace/$(TRACE_NAME).log" | sed '/^SCHED-EVENTS /d'; \
 	done
-	$(Q)for policy in $(GANTT_POLICIES); do $(SCHEDLAB) $@ "target/trace/$(TRACE_NAME).log" $(TRACE_$@); done
+	$(Q)for policy in $(GANTT_POLICIES); do $(SCHEDLAB) $@ "target/trace/$(TRACE_NAME).log" $(TRACE_$@) $(LAB); done
 
 docs-tables:
 	$(Q)$(SCHEDLAB) docs $(DOCS_PAGES)

@@ -22,12 +22,7 @@ use chart::Chart;
 pub use chart::Traced;
 
 pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
-    if args.out.extension() != Some(OsStr::new("svg")) {
-        bail!(
-            "--out {}: expected a name that ends in .svg",
-            args.out.display()
-        );
-    }
+    is_svg(&args.out).context("--out")?;
     let mut all: Vec<Traced> = Vec::new();
     for file in &args.files {
         let traced = read(file)?;
@@ -46,6 +41,14 @@ pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
         count(panels, "panel")
     ))?;
     Ok(Verdict::Good)
+}
+
+/// Whether a chart can go there.
+pub fn is_svg(out: &Path) -> Result<()> {
+    if out.extension() != Some(OsStr::new("svg")) {
+        bail!("{}: expected a name that ends in .svg", out.display());
+    }
+    Ok(())
 }
 
 /// Draws these phases, at least one, as SVG and, beside it, as PNG. Returns how many panels

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use crate::{
     Verdict,
     cli::{SchedArgs, TraceArgs, TreeArgs},
-    gantt::write_chart,
+    gantt::{is_svg, write_chart},
     output::{note, print, print_line},
     record::Phase,
     store::write,
@@ -34,6 +34,9 @@ pub fn trace(tree: &TreeArgs, args: &TraceArgs) -> Result<Verdict> {
             "--out {}: expected a name that ends in .{ENDING}",
             args.out.display()
         );
+    }
+    if let Some(chart) = &args.picture {
+        is_svg(chart).context("--picture")?;
     }
     let phases = read(&args.file)?;
     if let Some(chart) = &args.picture {
