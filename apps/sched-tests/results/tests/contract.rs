@@ -254,6 +254,28 @@ fn a_line_that_is_none_or_damaged_says_what_is_wrong() {
 }
 
 #[test]
+fn event_lines_are_as_documented() {
+    let head = events::EventsLine {
+        context: context(),
+        counter_hz: 1_000_000_000,
+        start_ns: 7,
+        records: 1,
+        lost: 2,
+        ..events::EventsLine::default()
+    };
+    let log = events::Log::new(head, vec![34, 5]);
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(lines.len(), 1);
+    is_as_documented(
+        &lines[0],
+        &format!(
+            "{HEAD}{}",
+            r#","cpu":0,"version":1,"counter_hz":1000000000,"start_ns":7,"records":1,"lost":2,"bytes":2,"crc32":2516688976,"offset":0,"data":"IgU="}"#
+        ),
+    );
+}
+
+#[test]
 fn a_line_may_end_as_a_console_has_it() {
     assert_eq!(TaskLine::read(&(task().to_line() + "\r\n")), Ok(task()));
 }
