@@ -43,7 +43,8 @@ impl YieldCost {
         let above = switched().find(|point| point.0 > tasks);
         match (below, above) {
             (Some(&(a, cost_a)), Some(&(b, cost_b))) => {
-                let part = (tasks as f64 / a as f64).ln() / (b as f64 / a as f64).ln();
+                // Exact for powers of two: on any machine the same.
+                let part = (tasks as f64 / a as f64).log2() / (b as f64 / a as f64).log2();
                 cost_a + part * (cost_b - cost_a)
             }
             (Some(one), None) | (None, Some(one)) => one.1,

@@ -8,6 +8,7 @@
 //! | [`costs`] | what a yield costs under each |
 //! | [`play`] | a workload under a policy |
 //! | [`calibrate`] | a recording less what its own scheduler took |
+//! | [`vary`] | the same program on another day |
 //! | [`bound`] | how low an average turnaround can be at all |
 //! | [`time`] | nanoseconds, and the counts that policies read |
 //!
@@ -20,4 +21,5 @@ pub mod costs;
 pub mod play;
 pub mod policies;
 pub mod time;
+pub mod vary;
 pub mod workload;

@@ -69,6 +69,14 @@ pub struct Outcome {
     pub switches: u64,
 }
 
+impl Outcome {
+    /// The average turnaround.
+    pub fn average_ns(&self) -> f64 {
+        let turnaround = |task: &Played| (task.finish_ns - task.submit_ns) as f64;
+        self.tasks.iter().map(turnaround).sum::<f64>() / self.tasks.len() as f64
+    }
+}
+
 /// Why a workload cannot be played.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {

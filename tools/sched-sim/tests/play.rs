@@ -100,15 +100,6 @@ fn played(profile: &StoredProfile, policy: &Policy, cpus: usize) -> Outcome {
     play(&workload, policy, profile, &costs(), &machine).unwrap()
 }
 
-fn average_ns(outcome: &Outcome) -> f64 {
-    let sum: u64 = outcome
-        .tasks
-        .iter()
-        .map(|task| task.finish_ns - task.submit_ns)
-        .sum();
-    sum as f64 / outcome.tasks.len() as f64
-}
-
 #[test]
 fn every_policy_does_all_the_work_and_none_beats_the_bound() {
     let profile = shorter_and_shorter();
@@ -131,7 +122,7 @@ fn every_policy_does_all_the_work_and_none_beats_the_bound() {
                 assert!(task.submit_ns <= task.first_run_ns, "{name}: {task:?}");
                 assert!(task.first_run_ns < task.finish_ns, "{name}: {task:?}");
             }
-            let average = average_ns(&outcome);
+            let average = outcome.average_ns();
             assert!(
                 average >= least,
                 "{name} on {cpus}: {average} below {least}"
@@ -149,7 +140,7 @@ fn pbg_follows_its_plan_on_one_cpu_and_is_at_the_bound() {
         .map(|task| (0, task.figures.run.total))
         .collect();
     let least = bound(&jobs, 1).average_ns;
-    let average = |name, cpus| average_ns(&played(&profile, Policy::named(name).unwrap(), cpus));
+    let average = |name, cpus| played(&profile, Policy::named(name).unwrap(), cpus).average_ns();
     let ratio = average("pbg", 1) / least;
     assert!((1.0..1.001).contains(&ratio), "{ratio}");
     assert!(average("rr", 1) > 1.2 * least);
@@ -213,7 +204,7 @@ fn a_coarser_counter_changes_next_to_nothing() {
             ..machine(1)
         };
         let outcome = play(&workload, policy, &coarse, &costs(), &machine).unwrap();
-        let ratio = average_ns(&outcome) / average_ns(&played(&fine, policy, 1));
+        let ratio = outcome.average_ns() / played(&fine, policy, 1).average_ns();
         assert!((0.98..1.02).contains(&ratio), "{}: {ratio}", policy.name());
     }
 }

@@ -30,6 +30,8 @@ pub enum Command {
     Order(OrderArgs),
     /// Play a recording under every policy, on any number of CPUs, in virtual time
     Simulate(SimulateArgs),
+    /// Play a recording with every task's time changed at random: how far does its plan hold?
+    Robustness(RobustnessArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
     /// Write each switch of a run as a file for Perfetto
@@ -179,23 +181,12 @@ impl CostArgs {
     }
 }
 
+/// What is played, and at which costs.
 #[derive(Args, Debug)]
-pub struct SimulateArgs {
+pub struct RecordingArgs {
     /// The recording: a profile that PBG measured in a kernel that preempts
     #[arg(value_name = "FILE")]
     pub recording: PathBuf,
-    /// One of the same program in a kernel that does not, for policies that do without
-    #[arg(long, value_name = "FILE")]
-    pub cooperative: Option<PathBuf>,
-    /// Policies, as sched_rr, rr or stock-rr [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub policy: Vec<String>,
-    /// Numbers of CPUs, each 1 to 64
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
-    pub cpus: Vec<u8>,
-    /// Play each cell at K phases of the timer tick, evenly over it; K is 1 to 64
-    #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub phases: u16,
     /// The program that it must be of [default: whatever it is of]
     #[arg(long, value_name = "NAME")]
     pub app: Option<String>,
@@ -211,10 +202,43 @@ pub struct SimulateArgs {
     /// What the instrument costs follows from it: the CSV file of `make compare`
     #[arg(long, value_name = "FILE", default_value = "docs/results/tables.csv")]
     pub results: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct SimulateArgs {
+    #[command(flatten)]
+    pub source: RecordingArgs,
+    /// One of the same program in a kernel that does not, for policies that do without
+    #[arg(long, value_name = "FILE")]
+    pub cooperative: Option<PathBuf>,
+    /// Policies, as sched_rr, rr or stock-rr [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Numbers of CPUs, each 1 to 64
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub cpus: Vec<u8>,
+    /// Play each cell at K phases of the timer tick, evenly over it; K is 1 to 64
+    #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub phases: u16,
     /// Also print what QEMU measured, of this folder of results of one CPU
     #[arg(long, value_name = "DIR")]
     pub check: Option<PathBuf>,
     /// Also write tables.md, tables.csv and the figures there
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct RobustnessArgs {
+    #[command(flatten)]
+    pub source: RecordingArgs,
+    /// By how much a task's time may differ, in %: up to 1000
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,10,25,50,75,100,150,200,250,300", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub spread: Vec<u32>,
+    /// Runs at each spread, 1 to 100000
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub seeds: u64,
+    /// Also write a CSV file and a chart there
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

@@ -9,6 +9,7 @@
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
 //! - `schedlab simulate` plays a recording under every policy on any number of CPUs
+//! - `schedlab robustness` plays it with every task's time changed at random
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab trace` writes each switch of a run as a file for Perfetto
@@ -33,6 +34,7 @@
 //! | [`waits`] | a program that waits ever more often |
 //! | [`order`] | two orders of the ready tasks side by side |
 //! | [`simulate`] | a recording under every policy, in virtual time |
+//! | [`robustness`] | how wrong a recording may be |
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`trace`] | each switch of a run |
@@ -62,6 +64,7 @@ mod output;
 mod profile;
 mod project;
 mod record;
+mod robustness;
 mod setting;
 mod simulate;
 mod spread;
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Waits(options) => waits::waits(options),
         Command::Order(options) => order::order(options),
         Command::Simulate(options) => simulate::simulate(options),
+        Command::Robustness(options) => robustness::robustness(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Trace(options) => trace::trace(&cli.tree, options),

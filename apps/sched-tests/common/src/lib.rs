@@ -31,6 +31,8 @@ mod ledger;
 mod measured;
 #[cfg(target_os = "none")]
 mod meter;
+#[cfg(all(target_os = "none", feature = "events"))]
+mod observer;
 mod pbg;
 mod run_phase;
 mod window;

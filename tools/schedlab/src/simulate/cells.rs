@@ -8,7 +8,10 @@ use sched_sim::{
 };
 use sched_tests_results::{Context, RunLine, TaskLine, TickPhase};
 
-use super::{Flavour, TICK_NS, costs::Costs};
+use super::{
+    costs::Costs,
+    flavour::{Flavour, TICK_NS},
+};
 use crate::{
     cli::SimulateArgs,
     compare::Results,
@@ -67,7 +70,7 @@ pub fn play(
         };
         let outcome = played(&flavour.workload, policy, &flavour.profile, &cost, &machine)?;
         Ok(Outcome {
-            phases: vec![phase(&context, args.scale, tick_phase, &outcome)],
+            phases: vec![phase(&context, args.source.scale, tick_phase, &outcome)],
         })
     });
     Ok(Results {

@@ -3,7 +3,7 @@
 use comfy_table::CellAlignment;
 use sched_sim::bound::bound;
 
-use super::Flavour;
+use super::flavour::Flavour;
 use crate::{
     compare::Results,
     grid,

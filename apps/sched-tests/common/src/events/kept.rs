@@ -1,22 +1,15 @@
 //! Logs that are kept: one for each CPU, all in memory that is taken before the first phase.
 
 use alloc::vec::Vec;
-use core::{
-    any::Any,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use axhal::{
-    percpu::this_cpu_id,
-    time::{current_ticks, ticks_to_nanos},
-};
-use axsched::Ready;
-use axtask::{TaskInner, TaskState};
-use sched_tests_results::events::{self, EventsLine, FIRST_TASK, What};
+use axhal::{percpu::this_cpu_id, time::ticks_to_nanos};
+use axtask::TaskState;
+pub(crate) use sched_tests_results::events::What;
+use sched_tests_results::events::{self, EventsLine, FIRST_TASK};
 use spin::Once;
 
 use super::log::Log;
-use crate::{meter::Hook, platform};
 
 /// The room for the logs of all CPUs together: for 10^6 switches of up to eight bytes each,
 /// where most take three. A phase's log is copied when the phase is over.
@@ -48,7 +41,6 @@ pub(crate) fn next_number() -> Number {
 
 /// Takes the memory, the first time; before the time of a phase begins.
 pub(crate) fn prepare() {
-    axsched::observe(becomes_ready);
     CPUS.call_once(|| {
         let count = axhal::cpu_num();
         let of_cpu = |_| OfCpu {
@@ -86,13 +78,14 @@ impl Logs {
     }
 }
 
-/// The logs of the phase that was closed last, when its tasks are reclaimed.
-pub(crate) fn logs() -> Logs {
+/// The logs of the phase that was closed last, when its tasks are reclaimed; the counter has so
+/// many ticks a second.
+pub(crate) fn logs(counter_hz: u64) -> Logs {
     let of_cpu = |(cpu, of_cpu): (usize, &OfCpu)| {
         let written = of_cpu.log.written();
         let head = EventsLine {
             cpu: cpu as u32,
-            counter_hz: platform::counter_hz(),
+            counter_hz,
             start_ns: ticks_to_nanos(START.load(Relaxed)),
             records: written.kept,
             lost: written.lost,
@@ -146,23 +139,14 @@ pub(crate) fn left(number: &Number, now: u64) {
     cpu.log.record(number.0, what, now);
 }
 
-/// The scheduler is about to get a task.
-fn becomes_ready(task: &dyn Any, how: Ready) {
-    let Some(task) = task.downcast_ref::<TaskInner>() else {
-        return;
-    };
-    let (Some(hook), Some(cpu)) = (task.task_ext(), this_cpu()) else {
-        return;
-    };
-    let is_current = axtask::current().id() == task.id();
-    match how {
-        Ready::PutBack if is_current => cpu.put_back.store(What::Yielded as u64, Relaxed),
-        Ready::PutBackPreempted if is_current => {
-            cpu.put_back.store(What::Preempted as u64, Relaxed);
-        }
-        _ => {
-            let who = hook.downcast_ref::<Hook>().0.number().0;
-            cpu.log.record(who, What::Woken, current_ticks());
-        }
+/// The task on this CPU is put back: it yields, or is preempted.
+pub(crate) fn put_back(what: What) {
+    if let Some(cpu) = this_cpu() {
+        cpu.put_back.store(what as u64, Relaxed);
     }
+}
+
+/// A task that is on no CPU becomes ready.
+pub(crate) fn woken(number: &Number, now: u64) {
+    record(number.0, What::Woken, now);
 }

@@ -40,7 +40,7 @@ mod guest {
     pub(crate) fn close() {}
 
     #[inline(always)]
-    pub(crate) fn logs() -> Logs {
+    pub(crate) fn logs(_counter_hz: u64) -> Logs {
         Logs::default()
     }
 

@@ -335,6 +335,8 @@ fn watch_state(meter: Arc<Meter>) {
 pub fn await_tick_phase() -> Option<u64> {
     watch_ticks();
     events::prepare();
+    #[cfg(feature = "events")]
+    crate::observer::start();
     if TIMING != "icount" {
         return None;
     }
@@ -362,7 +364,7 @@ pub fn unmetered() -> Option<Unmetered> {
 
 /// The log of each CPU, if this image keeps any. Called when all tasks are reclaimed.
 pub fn events() -> events::Logs {
-    events::logs()
+    events::logs(counter_hz())
 }
 
 /// Ends the application. The verdict is in the result lines; a guest has no exit status.

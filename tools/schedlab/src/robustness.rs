@@ -1,0 +1,100 @@
+//! `schedlab robustness`: how wrong may a recording be before its plan is worth nothing?
+//!
+//! The recording is played with every task's time changed at random, by up to a stated spread,
+//! under PBG with the plan of the recording as it was, and under policies without a plan; many
+//! times, each by a seed of its own. An average turnaround is told as a multiple of what
+//! shortest-remaining-first reaches for the work as it came out.
+//!
+//! recording and costs -> [`Curve`] -> text and CSV ([`render`]) and a chart ([`draw`])
+
+mod curve;
+mod draw;
+mod render;
+
+use anyhow::Result;
+use sched_sim::{
+    bound::bound,
+    play::{Machine, play},
+    policies::Policy,
+    vary::{phase_ns, varied},
+};
+
+use curve::{Curve, OTHERS, PLANNED, Point, Quantiles};
+
+use crate::{
+    Verdict,
+    cli::RobustnessArgs,
+    output::{note, print},
+    simulate::{Costs, Flavour, TICK_NS, on_all_cores, recording},
+    store::write,
+};
+
+pub fn robustness(args: &RobustnessArgs) -> Result<Verdict> {
+    let source = &args.source;
+    let costs = Costs::read(&source.costs, &source.results)?;
+    let profile = recording(&source.recording, source)?;
+    let flavour = Flavour::of(profile, true, source.metered, &costs)?;
+    let points = args
+        .spread
+        .iter()
+        .map(|&spread| point(args, &flavour, &costs, spread));
+    let header = &flavour.profile.header;
+    let curve = Curve {
+        app: header.program.name.to_string(),
+        arch: header.architecture.name().to_owned(),
+        seeds: args.seeds,
+        points: points.collect::<Result<_>>()?,
+    };
+    print(render::text(&curve))?;
+    if let Some(folder) = &args.out {
+        let name = format!("robustness-{}-{}", curve.app, curve.arch);
+        let picture = draw::picture(&curve);
+        write(&folder.join(format!("{name}.csv")), render::csv(&curve)?)?;
+        write(&folder.join(format!("{name}.png")), picture.png()?)?;
+        write(&folder.join(format!("{name}.svg")), picture.svg()?)?;
+        note(format_args!(
+            "written: {name}.csv, .svg and .png in {}",
+            folder.display()
+        ));
+    }
+    Ok(Verdict::Good)
+}
+
+fn point(args: &RobustnessArgs, flavour: &Flavour, costs: &Costs, spread: u32) -> Result<Point> {
+    let arch = flavour.profile.header.architecture.name();
+    let policies = OTHERS.iter().chain([&PLANNED]).map(|name| {
+        let policy = Policy::named(name).expect("a policy of the list");
+        let row = match policy.follows_plan() {
+            true => format!("{name} replay"),
+            false => (*name).to_owned(),
+        };
+        anyhow::Ok((policy, costs.of_yield(arch, &row)?))
+    });
+    let policies = policies.collect::<Result<Vec<_>>>()?;
+    let runs = on_all_cores(args.seeds as usize, |seed| {
+        let seed = seed as u64;
+        let workload = varied(&flavour.workload, f64::from(spread) / 100.0, seed);
+        let jobs = workload.jobs.iter().map(|job| (0, job.run_ns() as u64));
+        let least = bound(&jobs.collect::<Vec<_>>(), 1).average_ns;
+        let machine = Machine {
+            phase_ns: phase_ns(TICK_NS, seed),
+            ..flavour.machine.clone()
+        };
+        let over = policies.iter().map(|(policy, cost)| {
+            let outcome = play(&workload, policy, &flavour.profile, cost, &machine)?;
+            anyhow::Ok(outcome.average_ns() / least)
+        });
+        over.collect::<Result<Vec<f64>>>()
+    });
+    let runs: Vec<Vec<f64>> = runs.into_iter().collect::<Result<_>>()?;
+    let of = |i: usize| Quantiles::of(runs.iter().map(|run| run[i]).collect());
+    let behind = |i: usize| {
+        let slower = runs.iter().filter(|run| run[OTHERS.len()] > run[i]).count();
+        slower as f64 / runs.len() as f64 * 100.0
+    };
+    Ok(Point {
+        spread,
+        of_policies: (0..=OTHERS.len()).map(of).collect(),
+        behind_percent: (0..OTHERS.len()).map(behind).collect(),
+    })
+}
