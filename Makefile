@@ -209,6 +209,9 @@ Targets
   simulate  A under every policy, or those of FEATURES=, on CPUS= of 1 to 64, in
               virtual time: from one recording, which it makes if there is none,
               or PROFILE=file; LAB=--help tells more
+  robustness
+            the same recording a thousand times, with every task's time changed
+              at random: how far does PBG's plan hold? LAB='--out DIR' draws it
   cost      instructions per yield of every policy, by the number of tasks;
               ARCH= and FEATURES= may be lists, as for matrix; PHASES=8: the
               mean over so many phases of the timer tick

@@ -7,6 +7,7 @@
 #      SCHEDLAB given refuse with-rows APPS ARCHES (lab.mk, Makefile)
 # Out: simulate    tables; the recordings are in target/recordings, and made again when the
 #                  app or the library has changed
+#      robustness  what becomes of PBG's plan if every task's time is changed at random
 
 CPUS    ?= 1
 PROFILE ?=
@@ -14,13 +15,15 @@ CHECK   ?= n
 
 sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file)$(if $(filter CHECK,$(1)),make help lists what is allowed)
 # Whoever gives one of these to another target means something else by it.
-SIM_OTHERS := $(filter-out simulate help target/%,$(MAKECMDGOALS))
+SIM_OTHERS := $(filter-out simulate robustness help target/%,$(MAKECMDGOALS))
 ifneq ($(SIM_OTHERS),)
   $(foreach v,CPUS PROFILE CHECK,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
 endif
 
-ifneq ($(filter simulate,$(MAKECMDGOALS)),)
+ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
   $(call refuse,simulate,$(NO_CELL) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,robustness,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,robustness,CPUS CHECK,A ARCH SCALE PROFILE TIMEOUT LAB,command) # they have defaults
   # What these tasks do is as much as they are let: a recording says how much that was once.
   SIM_ENDLESS := $(filter %/unequal %/occupy,$(APPS))
   SIM_APPS := $(filter-out %/selftest %/cost $(SIM_ENDLESS),$(APPS))
@@ -57,13 +60,17 @@ SIM_MATRIX = $(SCHEDLAB) matrix --phases 8 $(strip --app $(notdir $(A)) --arch $
 # What an image is made of.
 SIM_SOURCES = $(shell find $(A) apps/sched-tests/common modules -name '*.rs' -o -name Cargo.toml) Cargo.lock
 
-.PHONY: simulate
+.PHONY: simulate robustness
 simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	$(if $(filter y,$(CHECK)),$(Q)$(SIM_MATRIX) >&2)
 	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,SCALE,--scale) \
 	    $(call given,CPUS,--cpus) $(call given,FEATURES,--policy) \
 	    $(if $(call with-rows,$(A)),--metered) \
 	    $(if $(filter y,$(CHECK)),--check target/lab$(SCALED))) $(LAB)
+
+robustness: $(if $(PROFILE),,$(SIM_NAME).pbg)
+	$(Q)$(SCHEDLAB) robustness $(or $(PROFILE),$(SIM_NAME).pbg) --app $(notdir $(A)) \
+	    $(strip $(call given,SCALE,--scale) $(if $(call with-rows,$(A)),--metered)) $(LAB)
 
 # Nothing else that this make was given.
 SIM_RUN = A=$(A) ARCH=$(ARCH) SCALE=$(SCALE) TIMEOUT=$(TIMEOUT)
@@ -73,7 +80,7 @@ record = @mkdir -p $(@D) && echo 'make: recording $(notdir $(A)) under $(1): $@'
         PROFILE_OUT=$@.new >$@.log 2>&1 || \
       { tail -n 20 $@.log >&2; exit 1; }; } && mv $@.new $@
 
-ifneq ($(filter simulate,$(MAKECMDGOALS)),)
+ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
 $(SIM_NAME).pbg: $(SIM_SOURCES)
 	$(call record,sched_pbg)
 

@@ -73,7 +73,7 @@ const VARIABLES: [&str; 29] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 30] = [
+const GOALS: [&str; 33] = [
     "setup",
     "build",
     "run",
@@ -81,8 +81,11 @@ const GOALS: [&str; 30] = [
     "matrix",
     "compare",
     "simulate",
+    "robustness",
     "profile",
     "gantt",
+    "trace",
+    "sched",
     "cost",
     "cost-gate",
     "ab",
