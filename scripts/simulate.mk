@@ -24,6 +24,8 @@ ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
   $(call refuse,simulate,$(NO_CELL) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,CPUS CHECK,A ARCH SCALE PROFILE TIMEOUT LAB,command) # they have defaults
+  $(call refuse,simulate,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,robustness,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   # What these tasks do is as much as they are let: a recording says how much that was once.
   SIM_ENDLESS := $(filter %/unequal %/occupy,$(APPS))
   SIM_APPS := $(filter-out %/selftest %/cost $(SIM_ENDLESS),$(APPS))
@@ -40,11 +42,14 @@ ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
   $(call one-of,ARCH,$(ARCHES))
   $(call each-of,FEATURES,$(POLICIES))
   $(call scale,SCALE)
-  ifneq ($(or $(filter-out $(shell seq 64),$(subst $(comma), ,$(CPUS))),$(filter 0,$(words $(CPUS))),$(filter-out 0 1,$(words $(CPUS)))),)
+  ifneq ($(or $(filter-out $(shell seq 64),$(subst $(comma), ,$(CPUS))),$(filter 0,$(words $(CPUS))),$(filter-out 0 1,$(words $(CPUS)))$(findstring $(comma)$(comma),$(comma)$(CPUS)$(comma))),)
     $(error CPUS=$(CPUS): allowed are numbers from 1 to 64, with commas)
   endif
   $(call number,TIMEOUT)
   $(call one-of,CHECK,n y)
+  ifeq ($(CHECK)-$(filter 1,$(subst $(comma), ,$(CPUS))),y-)
+    $(error CHECK=y CPUS=$(CPUS): QEMU has figures of one CPU; allowed is a list with 1 in it)
+  endif
   ifneq ($(PROFILE),)
     ifeq ($(shell test -f $(call quoted,$(PROFILE)) -a -r $(call quoted,$(PROFILE)) && echo y),)
       $(error PROFILE=$(PROFILE): no file that can be read; allowed is one that make run FEATURES=sched_pbg has saved)
@@ -52,25 +57,26 @@ ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
   endif
 endif
 
-SIM_NAME = target/recordings/$(notdir $(A))-$(ARCH)$(SCALED)
-SIM_FILES = $(or $(PROFILE),$(SIM_NAME).pbg --cooperative $(SIM_NAME)-coop.pbg)
+SIM_NAME = target/recordings/$(subst /,-,$(patsubst apps/%,%,$(A)))-$(ARCH)$(SCALED)
+SIM_FILES = $(if $(PROFILE),$(call quoted,$(PROFILE)),$(SIM_NAME).pbg --cooperative $(SIM_NAME)-coop.pbg)
 # The same cells on QEMU, at as many phases of the tick.
 SIM_MATRIX = $(SCHEDLAB) matrix --phases 8 $(strip --app $(notdir $(A)) --arch $(ARCH) \
     $(call given,FEATURES,--policy) $(call given,SCALE,--scale) $(call given,TIMEOUT,--timeout))
 # What an image is made of.
-SIM_SOURCES = $(shell find $(A) apps/sched-tests/common modules -name '*.rs' -o -name Cargo.toml) Cargo.lock
+SIM_SOURCES = $(shell find $(A) apps/sched-tests/common apps/sched-tests/results modules -name '*.rs' -o -name Cargo.toml) \
+    Cargo.toml Cargo.lock Makefile $(wildcard scripts/*)
 
 .PHONY: simulate robustness
 simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	$(if $(filter y,$(CHECK)),$(Q)$(SIM_MATRIX) >&2)
-	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,SCALE,--scale) \
+	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    $(call given,CPUS,--cpus) $(call given,FEATURES,--policy) \
 	    $(if $(call with-rows,$(A)),--metered) \
 	    $(if $(filter y,$(CHECK)),--check target/lab$(SCALED))) $(LAB)
 
 robustness: $(if $(PROFILE),,$(SIM_NAME).pbg)
-	$(Q)$(SCHEDLAB) robustness $(or $(PROFILE),$(SIM_NAME).pbg) --app $(notdir $(A)) \
-	    $(strip $(call given,SCALE,--scale) $(if $(call with-rows,$(A)),--metered)) $(LAB)
+	$(Q)$(SCHEDLAB) robustness $(if $(PROFILE),$(call quoted,$(PROFILE)),$(SIM_NAME).pbg) --app $(notdir $(A)) \
+	    $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) $(if $(call with-rows,$(A)),--metered)) $(LAB)
 
 # Nothing else that this make was given.
 SIM_RUN = A=$(A) ARCH=$(ARCH) SCALE=$(SCALE) TIMEOUT=$(TIMEOUT)

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | any | 1 | shortest remaining processing time first, exact where nobody waits | Schrage, 1968 |
 //! | all there at the start | m | shortest-first list, exact where nobody waits | Conway, Maxwell and Miller, 1967 |
+//! | spawned by others, nobody knows when | m | the mean length | a job takes its length |
 //! | any | m | the larger of that rule on one CPU m times as fast, and the mean length | a job takes its length |
 //!
 //! Switching costs nothing here, and waiting is left out: with it no order is better.
@@ -28,6 +29,8 @@ pub enum BoundKind {
     ShortestFirst,
     /// SRPT on one CPU that is as fast as all together, or the mean length.
     FastCpu,
+    /// The mean length.
+    Length,
 }
 
 impl BoundKind {
@@ -37,6 +40,7 @@ impl BoundKind {
             Self::Srpt => "SRPT",
             Self::ShortestFirst => "shortest first",
             Self::FastCpu => "SRPT on one CPU that fast",
+            Self::Length => "mean length",
         }
     }
 }
@@ -63,6 +67,19 @@ pub fn bound(jobs: &[(u64, u64)], cpus: usize) -> Bound {
     Bound {
         average_ns: (srpt_sum(jobs, cpus as u64) / n).max(mean),
         kind: BoundKind::FastCpu,
+    }
+}
+
+/// The same, of jobs that may not be submitted at the times that are said: then their lengths
+/// are all that is known.
+pub fn of_jobs(jobs: &[(u64, u64)], cpus: usize, are_times_known: bool) -> Bound {
+    if are_times_known {
+        return bound(jobs, cpus);
+    }
+    let sum: f64 = jobs.iter().map(|job| job.1 as f64).sum();
+    Bound {
+        average_ns: sum / jobs.len().max(1) as f64,
+        kind: BoundKind::Length,
     }
 }
 

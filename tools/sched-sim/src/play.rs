@@ -3,18 +3,17 @@
 //! The program is played by the model of `axtask` ([`axsched_ext::model`]), whose time unit is
 //! a nanosecond here. Main runs for some ticks first, so that every policy knows how long a
 //! tick is, sleeps until one, and then submits all tasks, none of which may start before the
-//! last is there; the time of the results begins there. Then it waits at a latch until all
+//! last is there on CPU 0; the time of the results begins there. Then it waits at a latch until all
 //! have ended. What a switch costs is of the table of costs; a tick, a wake and a
 //! spawn cost what a call does.
-
-use std::cell::RefCell;
 
 use axsched_ext::{
     model::{Config, Failure, Op, Program, TaskReport},
     pbg::{
         About, ControlSource, PerThread,
-        stored::{Architecture, StoredProfile, encode},
+        stored::{Architecture, Label, StoredProfile, encode},
     },
+    units::TaskKey,
 };
 
 use crate::{
@@ -108,10 +107,6 @@ const WARM_UP_TICKS: u64 = 4;
 /// In place of a task's number: follow the plan.
 const START: u32 = u32::MAX;
 
-thread_local! {
-    static LABELS: RefCell<Vec<Option<String>>> = const { RefCell::new(Vec::new()) };
-}
-
 /// Plays `workload` once under `policy`; one that follows a plan follows that of `plan`.
 ///
 /// # Errors
@@ -124,7 +119,6 @@ pub fn play(
     machine: &Machine,
 ) -> Result<Outcome, PlayError> {
     machine.clock.install();
-    LABELS.set(workload.jobs.iter().map(|job| job.label.clone()).collect());
     if policy.follows_plan() {
         load(plan).map_err(|why| PlayError::NoPlan {
             policy: policy.name(),
@@ -193,11 +187,22 @@ pub fn play(
 /// The name of a task of the workload in the model begins so, and goes on with its number.
 const MARK: &str = "job ";
 
+/// What PBG knows a task by.
+fn label(number: usize) -> String {
+    format!("{MARK}{number}")
+}
+
 /// Makes this the recording that PBG's plan is of.
 fn load(profile: &StoredProfile) -> Result<(), String> {
-    // What is played is its machine, not this one.
+    // What is played is its machine, not this one; and a task is who has its number, whatever
+    // it was known by.
     let mut here = profile.clone();
     here.header.architecture = Architecture::HERE;
+    for (i, task) in here.tasks.iter_mut().enumerate() {
+        let name = label(i);
+        task.key = TaskKey::labelled(&name);
+        task.label = Some(Label::new(&name).map_err(|error| error.to_string())?);
+    }
     let bytes = encode(&here).map_err(|error| error.to_string())?;
     let about = About {
         cpus: here.header.cpus,
@@ -216,12 +221,8 @@ fn on_call(what: u32) {
         let _ = control.start_pbg();
         return;
     }
-    LABELS.with_borrow(|labels| {
-        if let Some(label) = &labels[what as usize] {
-            // One that is no label is known by its place, as in a guest.
-            let _ = control.label_next(label);
-        }
-    });
+    // The label is one: see `load`.
+    let _ = control.label_next(&label(what as usize));
 }
 
 /// What main does: see the head of this file.
@@ -253,7 +254,7 @@ fn main_program(workload: &Workload, policy: &Policy, machine: &Machine) -> Prog
 
 fn spawn(workload: &Workload, i: usize, policy: &Policy) -> Vec<Op> {
     let mut ops = Vec::new();
-    if policy.follows_plan() && workload.jobs[i].label.is_some() {
+    if policy.follows_plan() {
         ops.push(Op::Call(i as u32));
     }
     ops.push(Op::Spawn(program(workload, i, policy)));

@@ -1,10 +1,12 @@
 //! Every policy of the list and the registry's, by name.
 
+use std::sync::LazyLock;
+
 use axsched_ext::{
-    BaseScheduler, CfsScheduler, CfsTask, EevdfScheduler, EevdfTask, FifoScheduler, FifoTask,
-    MlfqScheduler, MlfqTask, RrScheduler, RrTask, SjfScheduler, SjfTask,
+    BaseScheduler,
     clock::VirtualClock,
-    model::{Config, Failure, Program, Report, run},
+    for_each_policy,
+    model::{Config, Failure, ModelTask, Program, Report, run},
     pbg::{PbgScheduler, PbgTask, PerThread},
 };
 use axsched_upstream as stock;
@@ -13,86 +15,66 @@ use axsched_upstream as stock;
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     name: &'static str,
-    run: fn(&Config, &Program) -> Result<Report, Box<Failure>>,
+    run: Run,
     is_preemptive: bool,
     follows_plan: bool,
 }
 
+type Run = fn(&Config, &Program) -> Result<Report, Box<Failure>>;
+
+macro_rules! ours {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+        /// The library's, as its list has them.
+        fn ours() -> Vec<Policy> {
+            use axsched_ext::*;
+            type T = ModelTask;
+            type C = VirtualClock;
+            vec![$(Policy::new(stringify!($module), |config, main| {
+                run(config, main, |_| <$scheduler>::new(), $task::new)
+            })),*]
+        }
+    };
+}
+for_each_policy!(ours);
+
+static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {
+    let mut all: Vec<Policy> = Vec::new();
+    for policy in ours() {
+        match policy.name {
+            // Of a kernel that needs no preemption.
+            "fifo" => all.push(policy.cooperative()),
+            "pbg" => {
+                all.push(Policy::new("pbg", pbg).planned());
+                all.push(Policy::new("pbg-coop", pbg).planned().cooperative());
+            }
+            _ => all.push(policy),
+        }
+    }
+    all.extend([
+        Policy::new("stock-fifo", |config, main| {
+            let made = |_| Stock(stock::FifoScheduler::new());
+            run(config, main, made, stock::FifoTask::new)
+        })
+        .cooperative(),
+        Policy::new("stock-rr", |config, main| {
+            let made = |_| Stock(stock::RRScheduler::<_, 5>::new());
+            run(config, main, made, stock::RRTask::new)
+        }),
+        Policy::new("stock-cfs", |config, main| {
+            let made = |_| Stock(stock::CFScheduler::new());
+            run(config, main, made, stock::CFSTask::new)
+        }),
+    ]);
+    all
+});
+
 /// All policies, in the order of tables.
-pub const POLICIES: [Policy; 11] = [
-    Policy::new("fifo", |config, main| {
-        run(config, main, |_| FifoScheduler::new(), FifoTask::new)
-    })
-    .cooperative(),
-    Policy::new("rr", |config, main| {
-        run(config, main, |_| RrScheduler::<_>::new(), RrTask::new)
-    }),
-    Policy::new("cfs", |config, main| {
-        run(
-            config,
-            main,
-            |_| CfsScheduler::<_, VirtualClock>::new(),
-            CfsTask::new,
-        )
-    }),
-    Policy::new("eevdf", |config, main| {
-        run(
-            config,
-            main,
-            |_| EevdfScheduler::<_, VirtualClock>::new(),
-            EevdfTask::new,
-        )
-    }),
-    Policy::new("sjf", |config, main| {
-        run(
-            config,
-            main,
-            |_| SjfScheduler::<_, VirtualClock>::new(),
-            SjfTask::new,
-        )
-    }),
-    Policy::new("mlfq", |config, main| {
-        run(
-            config,
-            main,
-            |_| MlfqScheduler::<_, VirtualClock>::new(),
-            MlfqTask::new,
-        )
-    }),
-    Policy::new("pbg", pbg).planned(),
-    Policy::new("pbg-coop", pbg).planned().cooperative(),
-    Policy::new("stock-fifo", |config, main| {
-        run(
-            config,
-            main,
-            |_| Stock(stock::FifoScheduler::new()),
-            stock::FifoTask::new,
-        )
-    })
-    .cooperative(),
-    Policy::new("stock-rr", |config, main| {
-        run(
-            config,
-            main,
-            |_| Stock(stock::RRScheduler::<_, 5>::new()),
-            stock::RRTask::new,
-        )
-    }),
-    Policy::new("stock-cfs", |config, main| {
-        run(
-            config,
-            main,
-            |_| Stock(stock::CFScheduler::new()),
-            stock::CFSTask::new,
-        )
-    }),
-];
+pub fn policies() -> &'static [Policy] {
+    &POLICIES
+}
 
 impl Policy {
-    const fn new(
-        name: &'static str,
-        run: fn(&Config, &Program) -> Result<Report, Box<Failure>>,
-    ) -> Self {
+    const fn new(name: &'static str, run: Run) -> Self {
         Self {
             name,
             run,
@@ -117,7 +99,7 @@ impl Policy {
 
     /// The policy of this name, as `rr`.
     pub fn named(name: &str) -> Option<&'static Self> {
-        POLICIES.iter().find(|policy| policy.name == name)
+        policies().iter().find(|policy| policy.name == name)
     }
 
     /// As tables call it.
@@ -186,16 +168,15 @@ where
 mod tests {
     use super::*;
 
-    macro_rules! modules {
-        ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
-            [$(stringify!($module)),*]
-        };
-    }
-
     #[test]
-    fn every_policy_of_the_library_is_here() {
-        for name in axsched_ext::for_each_policy!(modules) {
-            assert!(Policy::named(name).is_some(), "{name}");
+    fn each_policy_has_a_name_of_its_own_and_two_follow_a_plan() {
+        let all = policies();
+        for policy in all {
+            let same = all.iter().filter(|other| other.name == policy.name);
+            assert_eq!(same.count(), 1, "{}", policy.name);
         }
+        let planned = all.iter().filter(|policy| policy.follows_plan());
+        assert_eq!(planned.count(), 2);
+        assert!(all.len() > ours().len());
     }
 }

@@ -12,7 +12,7 @@ use sched_sim::{
     calibrate::{TOLERANCE, calibrate},
     costs::YieldCost,
     play::{Machine, Outcome, play},
-    policies::{POLICIES, Policy},
+    policies::{Policy, policies},
     time::Clock,
     workload::Workload,
 };
@@ -110,7 +110,7 @@ fn every_policy_does_all_the_work_and_none_beats_the_bound() {
         .collect();
     for cpus in [1, 2, 4, 64] {
         let least = bound(&jobs, cpus).average_ns;
-        for policy in &POLICIES {
+        for policy in policies() {
             let outcome = played(&profile, policy, cpus);
             let name = policy.name();
             for (task, recorded) in outcome.tasks.iter().zip(&profile.tasks) {
@@ -149,10 +149,103 @@ fn pbg_follows_its_plan_on_one_cpu_and_is_at_the_bound() {
     assert!((0.999..1.001).contains(&ratio), "{ratio}");
 }
 
+/// A task's run intervals one by one, under FIFO: all switch at each yield.
+fn switching(tasks: u32) -> StoredProfile {
+    recording(
+        (0..tasks)
+            .map(|i| task(i, &format!("t{i}"), 100, MS))
+            .collect(),
+    )
+}
+
+#[test]
+fn an_instrument_a_crowd_and_a_start_all_count() {
+    let profile = switching(256);
+    let run = |costs: &YieldCost, machine: &Machine, policy: &str| {
+        let workload = Workload::recorded(&profile, machine.clock, TICK_NS);
+        play(
+            &workload,
+            Policy::named(policy).unwrap(),
+            &profile,
+            costs,
+            machine,
+        )
+        .unwrap()
+    };
+    let plain = run(&costs(), &machine(1), "fifo");
+    let ran = |outcome: &Outcome| outcome.tasks.iter().map(|task| task.run_ns).sum::<u64>();
+    // 99 yields of each, and who comes has the time of a switch.
+    assert!(
+        (25_300..=25_900).contains(&plain.switches),
+        "{}",
+        plain.switches
+    );
+    assert_eq!(plain.tasks[0].dispatches, 100);
+    let metered = Machine {
+        hook_ns: 50,
+        ..machine(1)
+    };
+    let more = ran(&run(&costs(), &metered, "fifo")) - ran(&plain);
+    assert!((25_200 * 50..=25_900 * 50).contains(&more), "{more}");
+    let crowded = YieldCost::new([(1, 100.0), (4, 140.0), (256, 900.0)]);
+    let more = ran(&run(&crowded, &machine(1), "fifo")) - ran(&plain);
+    // Until the last round all but one are ready, which costs as 128 or 256 do.
+    assert!((25_200 * 640..=25_900 * 760).contains(&more), "{more}");
+    let averages = [0, 1, 2, 3].map(|quarter| {
+        let profile = shorter_and_shorter();
+        let machine = Machine {
+            phase_ns: quarter * TICK_NS / 4,
+            ..machine(1)
+        };
+        let workload = Workload::recorded(&profile, machine.clock, TICK_NS);
+        let cfs = Policy::named("cfs").unwrap();
+        play(&workload, cfs, &profile, &costs(), &machine)
+            .unwrap()
+            .average_ns()
+    });
+    assert!(
+        averages.iter().any(|average| *average != averages[0]),
+        "{averages:?}"
+    );
+}
+
+/// Who spawned how many before does not tell who is who here.
+#[test]
+fn the_plan_knows_its_tasks_wherever_they_stand() {
+    let expected = played(&shorter_and_shorter(), Policy::named("pbg").unwrap(), 1).average_ns();
+    let mut profile = shorter_and_shorter();
+    for (task, ordinal) in profile.tasks.iter_mut().zip([0, 2, 5, 6, 9, 11]) {
+        task.label = None;
+        task.key = TaskKey::ROOT.child(ordinal);
+        task.place = Place::Root { ordinal };
+    }
+    let found = played(&profile, Policy::named("pbg").unwrap(), 1).average_ns();
+    assert!(
+        (found / expected - 1.0).abs() < 1e-3,
+        "{found} for {expected}"
+    );
+}
+
+#[test]
+fn tasks_that_others_spawn_are_there_when_these_begin() {
+    let mut profile = shorter_and_shorter();
+    profile.tasks[5].place = Place::Child {
+        parent: 0,
+        ordinal: 0,
+    };
+    for policy in policies() {
+        let outcome = played(&profile, policy, 1);
+        let [parent, child] = [&outcome.tasks[0], &outcome.tasks[5]];
+        let name = policy.name();
+        assert!(child.submit_ns > parent.first_run_ns, "{name}");
+        assert!(child.submit_ns < parent.first_run_ns + MS, "{name}");
+    }
+}
+
 #[test]
 fn two_runs_are_the_same() {
     let profile = shorter_and_shorter();
-    for policy in &POLICIES {
+    for policy in policies() {
         for cpus in [1, 8] {
             let runs = [(); 2].map(|()| played(&profile, policy, cpus));
             assert_eq!(runs[0], runs[1], "{} on {cpus}", policy.name());
@@ -198,7 +291,7 @@ fn a_coarser_counter_changes_next_to_nothing() {
     let workload = Workload::recorded(&coarse, clock, TICK_NS);
     let run_ns = workload.jobs[0].run_ns();
     assert!((run_ns - 320.0 * MS as f64).abs() <= 300.0, "{run_ns}");
-    for policy in &POLICIES {
+    for policy in policies() {
         let machine = Machine {
             clock,
             ..machine(1)
@@ -213,7 +306,7 @@ fn a_coarser_counter_changes_next_to_nothing() {
 fn thousands_of_tasks_on_64_cpus_all_end() {
     let tasks = (0..4096).map(|i| task(i, &format!("t{i}"), 2, MS + u64::from(i % 7) * 5 * MS));
     let profile = recording(tasks.collect());
-    for policy in &POLICIES {
+    for policy in policies() {
         let outcome = played(&profile, policy, 64);
         assert_eq!(outcome.tasks.len(), 4096);
         assert!(

@@ -190,6 +190,9 @@ pub struct RecordingArgs {
     /// The program that it must be of [default: whatever it is of]
     #[arg(long, value_name = "NAME")]
     pub app: Option<String>,
+    /// The architecture that it must be of [default: whatever it is of]
+    #[arg(long, value_name = "NAME")]
+    pub arch: Option<String>,
     /// What the workload was divided by when it was recorded
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub scale: u64,

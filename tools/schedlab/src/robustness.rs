@@ -13,7 +13,6 @@ mod render;
 
 use anyhow::Result;
 use sched_sim::{
-    bound::bound,
     play::{Machine, play},
     policies::Policy,
     vary::{phase_ns, varied},
@@ -74,8 +73,7 @@ fn point(args: &RobustnessArgs, flavour: &Flavour, costs: &Costs, spread: u32) -
     let runs = on_all_cores(args.seeds as usize, |seed| {
         let seed = seed as u64;
         let workload = varied(&flavour.workload, f64::from(spread) / 100.0, seed);
-        let jobs = workload.jobs.iter().map(|job| (0, job.run_ns() as u64));
-        let least = bound(&jobs.collect::<Vec<_>>(), 1).average_ns;
+        let least = workload.bound(1).average_ns;
         let machine = Machine {
             phase_ns: phase_ns(TICK_NS, seed),
             ..flavour.machine.clone()

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use axsched_ext::pbg::stored::StoredProfile;
-use sched_sim::policies::{POLICIES, Policy};
+use sched_sim::policies::{Policy, policies as all_policies};
 
 pub use cores::on_all_cores;
 pub use costs::Costs;
@@ -29,6 +29,7 @@ use crate::{
     Verdict,
     cli::SimulateArgs,
     compare::{Results, table, write_report},
+    distinct::distinct,
     output::print,
     project::short,
 };
@@ -51,7 +52,8 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
         true => &preemptive,
         false => &cooperative,
     };
-    let cells: Vec<_> = (args.cpus.iter())
+    let cpus = distinct(args.cpus.iter().copied());
+    let cells: Vec<_> = (cpus.iter())
         .flat_map(|&cpus| {
             policies
                 .iter()
@@ -63,19 +65,17 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
         cells::play(policy, cpus, args, flavour(policy), &costs)
     });
     let all: Vec<Results> = played.into_iter().collect::<Result<_>>()?;
-    let tables = all
-        .chunks(policies.len())
-        .zip(&args.cpus)
-        .map(|(row, &cpus)| {
-            let of = |policy: &&Policy| flavour(policy);
-            let cells: Vec<_> = policies.iter().map(of).zip(row).collect();
-            render::table(&cells, &preemptive, usize::from(cpus))
-        });
+    let tables = all.chunks(policies.len()).zip(&cpus).map(|(row, &cpus)| {
+        let of = |policy: &&Policy| flavour(policy);
+        let cells: Vec<_> = policies.iter().map(of).zip(row).collect();
+        render::table(&cells, &preemptive, usize::from(cpus))
+    });
     print(tables.collect::<Vec<_>>().join("\n"))?;
     if let Some(folder) = &args.check {
         print(check::text(&all, folder)?)?;
     }
-    print(render::legend(args.cooperative.is_some()))?;
+    let other = args.cooperative.is_some().then_some(&cooperative);
+    print(render::legend(&preemptive, other))?;
     if let Some(folder) = &args.out {
         let names: Vec<_> = policies
             .iter()
@@ -90,14 +90,14 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
 fn chosen(wanted: &[String]) -> Result<Vec<&'static Policy>> {
     for word in wanted {
         if Policy::named(&short(word)).is_none() {
-            let names: Vec<_> = POLICIES.iter().map(Policy::name).collect();
+            let names: Vec<_> = all_policies().iter().map(Policy::name).collect();
             bail!("--policy {word}: expected some of {}", names.join(" "));
         }
     }
     let is_wanted = |policy: &&Policy| {
         wanted.is_empty() || wanted.iter().any(|word| short(word) == policy.name())
     };
-    Ok(POLICIES.iter().filter(is_wanted).collect())
+    Ok(all_policies().iter().filter(is_wanted).collect())
 }
 
 /// Refuses two recordings that are not of the same program on the same architecture.

@@ -8,19 +8,19 @@ use std::{fs, path::Path};
 
 use axsched_ext::{
     pbg::stored::{
-        Architecture, Ended as RunEnded, Figure, Figures, Label, Phases, Program, StoredPhase,
-        StoredProfile, StoredTask, Timing, encode,
+        Architecture, Ended as RunEnded, Figure, Figures, Label, Phases, PolicyName, Program,
+        StoredPhase, StoredProfile, StoredTask, Timing, encode,
     },
     units::{Counts, TaskKey},
 };
-use common::{Ended, Lab};
+use common::{Ended, Lab, Printed};
 
 const MS: u64 = 1_000_000;
 
 /// Three tasks of 80, 40 and 20 ms that yield once in the middle, the long one first.
 fn recording() -> StoredProfile {
     let task = |(ordinal, name): (u32, &str)| {
-        let run = 80 * MS >> ordinal;
+        let run = (80 * MS) >> ordinal;
         let phase = |ended| StoredPhase {
             ended,
             intervals: 1,
@@ -99,19 +99,16 @@ fn every_policy_is_beside_the_bound_and_two_runs_print_the_same() {
     let least = [220.0 / 3.0, 160.0 / 3.0];
     assert!((average(one, 0, "SRPT") - least[0]).abs() < 0.01);
     assert!((average(one, 1, "shortest first") - least[1]).abs() < 0.01);
-    let policies = [
-        "fifo",
-        "rr",
-        "cfs",
-        "eevdf",
-        "sjf",
-        "mlfq",
-        "stock-fifo",
-        "stock-rr",
-        "stock-cfs",
-    ];
+    macro_rules! names {
+        ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+            [$(stringify!($module)),*]
+        };
+    }
+    let ours = axsched_ext::for_each_policy!(names);
+    let without_plan = ours.into_iter().filter(|name| *name != "pbg");
+    let policies: Vec<_> = without_plan.chain(["stock-fifo", "stock-cfs"]).collect();
     for (table, least) in least.into_iter().enumerate() {
-        for policy in policies {
+        for policy in &policies {
             let found = average(one, table, &format!("{policy} "));
             assert!(found >= least, "{policy}: {found}");
         }
@@ -181,6 +178,128 @@ fn a_recording_without_preemption_is_for_those_that_do_without() {
     assert!(!both.out.contains("It is of a kernel that preempts"));
 }
 
+/// The words of the row that begins so, in the first table after `title`.
+fn row(ended: &Ended, title: &str, scheduler: &str) -> Vec<String> {
+    let table = ended.out.split_once(title).expect("a table").1;
+    let row = table
+        .lines()
+        .find(|line| line.split_whitespace().next() == Some(scheduler));
+    let words = row
+        .unwrap_or_else(|| panic!("{scheduler}: {table}"))
+        .split_whitespace();
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_printed_is_what_is_written() {
+    let lab = Lab::new();
+    save(&lab, "three.pbg", &recording());
+    let out = lab.path("report");
+    let asked = [
+        "--cpus",
+        "1,2",
+        "--policy",
+        "rr,cfs",
+        "--out",
+        out.to_str().expect("text"),
+    ];
+    let ended = simulate(&lab, &[&["three.pbg"][..], &asked].concat());
+    let csv = lab.read("report/tables.csv");
+    for (cpus, title) in [("1", "1 CPU:"), ("2", "2 CPUs:")] {
+        for policy in ["rr", "cfs"] {
+            // scheduler average ±% [~] avg/bound slowest makespan switches Jain
+            let words = row(&ended, title, policy);
+            let at = |from_end: usize| {
+                words[words.len() - from_end]
+                    .parse::<f64>()
+                    .expect("a figure")
+            };
+            let written = |figure: &str| {
+                let begin = format!("x86_64,three,{cpus},model,1,{policy},total,{figure},");
+                let line = csv.lines().find(|line| line.starts_with(&begin));
+                let fields: Vec<_> = line.expect(&begin).split(',').collect();
+                fields[11].parse::<f64>().expect("a mean")
+            };
+            for (figure, from_end, within) in [
+                ("makespan", 3, 0.001),
+                ("switches", 2, 0.5),
+                ("Jain", 1, 0.0001),
+                // What switching takes is in the one and not in the other.
+                ("avg/SRPT", 5, 0.01),
+            ] {
+                let (printed, written) = (at(from_end), written(figure));
+                let off = (printed - written).abs();
+                assert!(
+                    off <= within,
+                    "{policy} {figure}: {printed}, {written}\n{}",
+                    ended.out
+                );
+            }
+            assert!(at(2) >= 3.0 && at(2) < 100.0, "switches: {}", at(2));
+        }
+    }
+    assert!(
+        !lab.read("report/tables.md")
+            .contains("run the matrix again")
+    );
+}
+
+#[test]
+fn what_qemu_measured_stands_beside_it() {
+    let lab = Lab::new();
+    save(&lab, "three.pbg", &recording());
+    let alone = simulate(&lab, &["three.pbg", "--policy", "rr,cfs"]);
+    let ns = (average(&alone, 0, "rr ") * 1e6 / 1.1) as u64;
+    let lines = |sched, ns| {
+        let printed = Printed {
+            app: "three",
+            sched,
+            phase: "run",
+            tick_phase: 0,
+            ns,
+            srpt_bound_ns: ns,
+        };
+        printed.lines()
+    };
+    lab.write("results/x86_64/three/sched_rr.jsonl", &lines("rr", ns));
+    let results = lab.path("results");
+    let check = [
+        "three.pbg",
+        "--policy",
+        "rr,cfs",
+        "--check",
+        results.to_str().expect("text"),
+    ];
+    let ended = simulate(&lab, &check);
+    let words = row(&ended, "Average turnaround, ms", "rr");
+    assert!(words.contains(&"+10.00".to_owned()), "{words:?}");
+    assert!(!words.contains(&"overlap".to_owned()), "{words:?}");
+    let same = (average(&alone, 0, "rr ") * 1e6).round() as u64;
+    lab.write("results/x86_64/three/sched_rr.jsonl", &lines("rr", same));
+    let words = row(&simulate(&lab, &check), "Average turnaround, ms", "rr");
+    assert!(
+        words.contains(&"+0.00".to_owned()) || words.contains(&"-0.00".to_owned()),
+        "{words:?}"
+    );
+}
+
+#[test]
+fn tasks_that_others_spawn_have_no_bound_but_their_length() {
+    let lab = Lab::new();
+    let mut chain = recording();
+    for i in 1..3 {
+        let (parent, ordinal) = (i - 1, 0);
+        chain.tasks[i as usize].place = axsched_ext::pbg::stored::Place::Child { parent, ordinal };
+    }
+    save(&lab, "chain.pbg", &chain);
+    let ended = simulate(&lab, &["chain.pbg"]);
+    assert!(
+        (average(&ended, 0, "mean length") - 140.0 / 3.0).abs() < 0.01,
+        "{}",
+        ended.out
+    );
+}
+
 #[test]
 fn what_cannot_be_played_is_refused_in_a_line() {
     let lab = Lab::new();
@@ -194,6 +313,36 @@ fn what_cannot_be_played_is_refused_in_a_line() {
     changed("empty.pbg", |profile| profile.tasks.clear());
     changed("other.pbg", |profile| {
         profile.header.architecture = Architecture::Riscv64
+    });
+    changed("smp.pbg", |profile| profile.header.cpus = 4);
+    changed("sjf.pbg", |profile| {
+        profile.header.policy = PolicyName::new("sjf").expect("short");
+    });
+    changed("still.pbg", |profile| {
+        for task in &mut profile.tasks {
+            task.figures.run = Figure::once(0);
+            task.phases
+                .list
+                .iter_mut()
+                .for_each(|phase| phase.run.0 = 0);
+        }
+    });
+    changed("slash.pbg", |profile| {
+        profile.header.program = Program::scaled("a/b", 1)
+    });
+    changed("asleep.pbg", |profile| {
+        let task = &mut profile.tasks[0];
+        task.phases.list[0].ended = RunEnded::Block;
+        task.phases.list[0].blocked = Counts(u64::MAX);
+        task.figures.blocked = Figure::once(u64::MAX);
+        task.figures.blocks = Figure::once(1);
+        task.figures.yields = Figure::once(0);
+    });
+    changed("busy.pbg", |profile| {
+        let task = &mut profile.tasks[0];
+        task.phases.list[0].intervals = 10_000_001;
+        task.figures.dispatches = Figure::once(10_000_002);
+        task.figures.yields = Figure::once(10_000_001);
     });
     changed("loong.pbg", |profile| {
         profile.header.architecture = Architecture::Loongarch64
@@ -211,11 +360,36 @@ fn what_cannot_be_played_is_refused_in_a_line() {
         (&["real.pbg"], "found one in real time"),
         (
             &["empty.pbg"],
-            "expected a recording with tasks, found none",
+            "expected a recording with tasks that have run, found none",
         ),
         (&["no.pbg"], "no.pbg: "),
         (&["missing.pbg"], "missing.pbg"),
         (&["loong.pbg"], "loongarch64"),
+        (
+            &["three.pbg", "--arch", "riscv64"],
+            "expected a recording on riscv64, found one on x86_64",
+        ),
+        (
+            &["smp.pbg"],
+            "expected a recording of one CPU, found one of 4",
+        ),
+        (
+            &["sjf.pbg"],
+            "expected a recording under rr or fifo, found one under sjf",
+        ),
+        (
+            &["still.pbg"],
+            "expected a recording with tasks that have run, found none",
+        ),
+        (
+            &["slash.pbg"],
+            "expected a program's name without a slash, found a/b",
+        ),
+        (&["asleep.pbg"], "a day at most, found one of 2 and"),
+        (
+            &["busy.pbg"],
+            "10000000 run intervals and a day at most, found one of 10000002",
+        ),
         (
             &["three.pbg", "--cooperative", "other.pbg"],
             "expected a recording of three on riscv64",
@@ -227,7 +401,7 @@ fn what_cannot_be_played_is_refused_in_a_line() {
         (&["three.pbg", "--cpus", "0"], "0 is not in 1..=64"),
         (
             &["three.pbg", "--check", "nowhere"],
-            "nowhere: expected results of one CPU of three, found none",
+            "nowhere: expected results of three on one CPU",
         ),
     ] {
         let ended = simulate(&lab, arguments);

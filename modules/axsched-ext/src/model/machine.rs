@@ -243,8 +243,7 @@ where
             m.cpus.push(Cpu {
                 scheduler: make(cpu),
                 clock: 0,
-                next_tick: config.first_tick.unwrap_or(period)
-                    + period * cpu as u64 / config.cpus as u64,
+                next_tick: period + period * cpu as u64 / config.cpus as u64,
                 current,
                 current_since: 0,
                 leaving: None,

@@ -307,8 +307,6 @@ pub struct Config {
     /// Time units between two ticks of a CPU, at least 1. CPUs tick in turn,
     /// spread over the period.
     pub tick_period: u64,
-    /// When CPU 0 ticks first; `None` after one period.
-    pub first_tick: Option<u64>,
     /// Time units for each call into `axtask`, at least 1 so that time moves.
     pub call_cost: u64,
     /// Time units for a switch to another task. While they pass, the task left
@@ -353,7 +351,6 @@ impl Default for Config {
             cpus: 1,
             preempt: true,
             tick_period: 10,
-            first_tick: None,
             call_cost: 1,
             switch_cost: 2,
             pick_cost_by_load: Vec::new(),
@@ -383,7 +380,7 @@ impl Config {
         // Eight: the programs never all run one after another, but gc and the
         // helpers add switches of their own, and a policy with a small share
         // for some of its tasks is still a correct one.
-        let bound = 8 * (main.serial_time(self) + 10 * self.tick_period);
-        self.time_limit.unwrap_or(bound)
+        self.time_limit
+            .unwrap_or_else(|| 8 * (main.serial_time(self) + 10 * self.tick_period))
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use sched_sim::{
-    bound::bound,
+    bound::of_jobs,
     play::{Machine, Outcome as Played, play as played},
     policies::Policy,
 };
@@ -62,6 +62,7 @@ pub fn play(
         }
         .to_owned(),
     };
+    let at_once = flavour.workload.is_submitted_at_once();
     let outcomes = TickPhase::evenly(args.phases).map(|tick_phase| {
         let machine = Machine {
             cpus,
@@ -70,7 +71,13 @@ pub fn play(
         };
         let outcome = played(&flavour.workload, policy, &flavour.profile, &cost, &machine)?;
         Ok(Outcome {
-            phases: vec![phase(&context, args.source.scale, tick_phase, &outcome)],
+            phases: vec![phase(
+                &context,
+                args.source.scale,
+                tick_phase,
+                &outcome,
+                at_once,
+            )],
         })
     });
     Ok(Results {
@@ -87,7 +94,13 @@ pub fn play(
     })
 }
 
-fn phase(context: &Context, scale: u64, tick_phase: TickPhase, played: &Played) -> Phase {
+fn phase(
+    context: &Context,
+    scale: u64,
+    tick_phase: TickPhase,
+    played: &Played,
+    at_once: bool,
+) -> Phase {
     let tasks = played.tasks.iter().map(|task| TaskLine {
         context: context.clone(),
         task: task.name.clone(),
@@ -102,10 +115,8 @@ fn phase(context: &Context, scale: u64, tick_phase: TickPhase, played: &Played) 
     });
     let tasks: Vec<TaskLine> = tasks.collect();
     let count = tasks.len() as u64;
-    let jobs: Vec<_> = tasks
-        .iter()
-        .map(|task| (task.submit_ns, task.run_ns))
-        .collect();
+    // Who main submits is there at once, for all that matters here.
+    let jobs: Vec<_> = tasks.iter().map(|task| (0, task.run_ns)).collect();
     let turnarounds = || tasks.iter().map(|task| task.turnaround_ns);
     let run = RunLine {
         context: context.clone(),
@@ -116,7 +127,7 @@ fn phase(context: &Context, scale: u64, tick_phase: TickPhase, played: &Played) 
         max_turnaround_ns: turnarounds().max().unwrap_or(0),
         makespan_ns: tasks.iter().map(|task| task.finish_ns).max().unwrap_or(0),
         context_switches: played.switches,
-        srpt_bound_ns: bound(&jobs, context.smp as usize).average_ns as u64,
+        srpt_bound_ns: of_jobs(&jobs, context.smp as usize, at_once).average_ns as u64,
         jain: jain(tasks.iter().map(|task| task.finish_ns as f64)),
         tick_phase: Some(tick_phase),
         pass: true,

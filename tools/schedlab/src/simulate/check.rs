@@ -49,7 +49,7 @@ pub fn text(all: &[Results], folder: &Path) -> Result<String> {
     }
     if rows == 0 {
         bail!(
-            "{}: expected results of one CPU of {}, found none; `make matrix` makes them",
+            "{}: expected results of {} on one CPU, for what was played on one CPU; found none",
             folder.display(),
             all[0].cell.app.name
         );

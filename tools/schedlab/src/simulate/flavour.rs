@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use axsched_ext::pbg::stored::{Program, StoredProfile, Timing};
 use sched_sim::{
     calibrate::calibrate, play::Machine, policies::Policy, time::Clock, workload::Workload,
@@ -14,6 +14,10 @@ use crate::{cli::RecordingArgs, profile::read};
 /// The time between two ticks of ArceOS, in nanoseconds. A recording does not say it.
 pub const TICK_NS: u64 = 10_000_000;
 
+/// What a task may have, so that playing it comes to an end.
+const MOST_INTERVALS: u64 = 10_000_000;
+const LONGEST_NS: f64 = 86_400e9;
+
 /// What was recorded by kernels that preempt, or by those that do not: they do different work,
 /// as guards cost something in the one and nothing in the other.
 pub struct Flavour {
@@ -21,6 +25,9 @@ pub struct Flavour {
     pub workload: Workload,
     /// One CPU, at the first phase of the tick.
     pub machine: Machine,
+    /// How far a task's time is from the recording's at most when its own policy is played, in
+    /// parts of it.
+    pub rest: f64,
 }
 
 impl Flavour {
@@ -46,18 +53,27 @@ impl Flavour {
         let recorded = Workload::recorded(&profile, clock, TICK_NS);
         // What ran then: without preemption the base policy's slices end nothing.
         let (base, policy) = match preempts {
-            true => ("rr", "pbg"),
-            false => ("fifo", "pbg-coop"),
+            true => (base(&profile), "pbg"),
+            false => (Policy::named("fifo"), "pbg-coop"),
         };
-        let base = Policy::named(base).expect("a policy of the list");
+        let base = base.context("expected a recording under rr or fifo")?;
         let cost = costs.of_yield(arch, &format!("{policy} measure"))?;
         let calibrated = calibrate(&recorded, base, &profile, &cost, &machine)?;
         Ok(Self {
             workload: calibrated.workload,
+            rest: calibrated.rest,
             profile,
             machine,
         })
     }
+}
+
+/// What ran while it was recorded, if that is a base policy of PBG's.
+fn base(profile: &StoredProfile) -> Option<&'static Policy> {
+    let name = profile.header.policy.to_string();
+    ["rr", "fifo"]
+        .contains(&name.as_str())
+        .then(|| Policy::named(&name))?
 }
 
 /// The recording in a file, if it is one that can be played.
@@ -74,13 +90,57 @@ pub fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
             header.program.hash
         );
     }
+    if let Some(arch) = &args.arch
+        && header.architecture.name() != arch
+    {
+        bail!(
+            "{file}: expected a recording on {arch}, found one on {}; ARCH= says on which it is",
+            header.architecture
+        );
+    }
     if header.timing == Timing::Real {
         bail!(
             "{file}: expected a recording in counted time, found one in real time, where a count is no instruction"
         );
     }
-    if profile.tasks.is_empty() {
-        bail!("{file}: expected a recording with tasks, found none");
+    if header.cpus != 1 {
+        bail!(
+            "{file}: expected a recording of one CPU, found one of {}",
+            header.cpus
+        );
+    }
+    if base(&profile).is_none() {
+        bail!(
+            "{file}: expected a recording under rr or fifo, found one under {}",
+            header.policy
+        );
+    }
+    if header.program.name.to_string().contains(['/', '\\']) {
+        bail!(
+            "{file}: expected a program's name without a slash, found {}",
+            header.program.name
+        );
+    }
+    let runs = profile
+        .tasks
+        .iter()
+        .map(|task| task.figures.run.mean(task.runs));
+    if runs.sum::<u64>() == 0 {
+        bail!("{file}: expected a recording with tasks that have run, found none");
+    }
+    let clock = Clock::of_frequency(header.frequency_hz);
+    for task in &profile.tasks {
+        let (mut intervals, mut ns) = (0_u64, 0.0);
+        for phase in &task.phases.list {
+            intervals = intervals.saturating_add(phase.intervals / u64::from(task.runs));
+            ns += clock.ns(phase.run.0 as f64 + phase.blocked.0 as f64) / f64::from(task.runs);
+        }
+        if intervals > MOST_INTERVALS || ns > LONGEST_NS {
+            bail!(
+                "{file}: expected tasks of {MOST_INTERVALS} run intervals and a day at most, found one of {intervals} and {:.0} s",
+                ns / 1e9
+            );
+        }
     }
     Ok(profile)
 }

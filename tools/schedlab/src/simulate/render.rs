@@ -1,7 +1,6 @@
 //! A table on a terminal: the bound, and each policy beside it.
 
 use comfy_table::CellAlignment;
-use sched_sim::bound::bound;
 
 use super::flavour::Flavour;
 use crate::{
@@ -44,12 +43,6 @@ pub fn percent(spread: &Spread) -> String {
 /// The policies on so many CPUs, each with what it played.
 pub fn table(cells: &[(&Flavour, &Results)], preemptive: &Flavour, cpus: usize) -> String {
     let header = &preemptive.profile.header;
-    let of_flavour = |flavour: &Flavour| {
-        let jobs = flavour.workload.jobs.iter();
-        let jobs: Vec<_> = jobs.map(|job| (0, job.run_ns() as u64)).collect();
-        bound(&jobs, cpus)
-    };
-    let bound = of_flavour(preemptive);
     let phases = cells.first().map_or(0, |cell| cell.1.outcomes.len());
     let mut out = format!(
         "{} on {}, {}: turnaround in ms (model, {})\n\n",
@@ -60,17 +53,29 @@ pub fn table(cells: &[(&Flavour, &Results)], preemptive: &Flavour, cpus: usize) 
     );
     let mut table = grid::plain();
     table.set_header(TITLES);
-    let mut first = vec![
-        bound.kind.name().to_owned(),
-        format!("{:.3}", bound.average_ns / 1e6),
-    ];
-    first.resize(TITLES.len(), String::new());
-    table.add_row(first);
+    // Kernels that do not preempt do less work, so their rows have a bound of their own.
+    let mut bounds: Vec<(String, f64)> = Vec::new();
+    for (flavour, _) in cells {
+        let bound = flavour.workload.bound(cpus);
+        let name = match std::ptr::eq(*flavour, preemptive) {
+            true => bound.kind.name().to_owned(),
+            false => format!("{} (coop)", bound.kind.name()),
+        };
+        if !bounds.iter().any(|(other, _)| *other == name) {
+            bounds.push((name, bound.average_ns / 1e6));
+        }
+    }
+    bounds.sort_by(|a, b| a.0.len().cmp(&b.0.len()));
+    for (name, least) in bounds {
+        let mut row = vec![name, format!("{least:.3}")];
+        row.resize(TITLES.len(), String::new());
+        table.add_row(row);
+    }
     let averages = cells.iter().map(|cell| Some(average(&cell.1.outcomes)));
     let shared = letters(&averages.collect::<Vec<_>>());
     for ((flavour, cell), letters) in cells.iter().zip(shared) {
         let average = average(&cell.outcomes);
-        let least = of_flavour(flavour).average_ns / 1e6;
+        let least = flavour.workload.bound(cpus).average_ns / 1e6;
         let mean = |figure| over(&cell.outcomes, figure).mean;
         table.add_row([
             name(cell),
@@ -105,20 +110,33 @@ fn name(cell: &Results) -> String {
 }
 
 /// What the figures are and what they rest on.
-pub fn legend(has_both: bool) -> String {
+pub fn legend(preemptive: &Flavour, cooperative: Option<&Flavour>) -> String {
     let mut out = "
 The first row is the least average that any order of these tasks could reach on so many
-CPUs if switching cost nothing. average, slowest (the task that took longest) and makespan
-are means over the phases of the timer tick; ± %: how far the average at any of them is from
-the mean at most; rows that share a letter have ranges that overlap. Nothing is claimed of
-single tasks under policies that act on ticks.
+CPUs if switching cost nothing; (coop): of the work as kernels do it that do not preempt, for
+fifo, pbg-coop and stock-fifo. average, slowest (the task that took longest) and makespan are
+means over the phases of the timer tick; ± %: how far the average at any of them is from the
+mean at most; rows that share a letter have ranges that overlap. Nothing is claimed of single
+tasks under policies that act on ticks.
 
-The recording does not say when tasks were spawned, nor for whom they waited: all are taken
-to be there at the start, and each wait for a sleep as long as it was.
+The recording does not say when tasks were spawned, nor for whom they waited: all of main's are
+taken to be there at the start, those of others when these begin, and each wait for a sleep
+as long as it was.
 "
     .to_owned();
-    if !has_both {
+    let rest = cooperative
+        .map_or(0.0, |flavour| flavour.rest)
+        .max(preemptive.rest);
+    out += &format!(
+        "Played as it was recorded, no task's time is off by more than {:.2} %.\n",
+        rest * 100.0
+    );
+    if cooperative.is_none() {
         out += "It is of a kernel that preempts; those that do not spend less on their guards.\n";
+    }
+    let unrecorded = preemptive.profile.header.unrecorded;
+    if unrecorded > 0 {
+        out += &format!("{unrecorded} tasks found it full and are not in it.\n");
     }
     out
 }
