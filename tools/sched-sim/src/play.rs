@@ -154,6 +154,16 @@ pub fn play(
             policy: policy.name(),
             failure,
         })?;
+    if policy.follows_plan() {
+        let status = PerThread::control().status();
+        PerThread::retire();
+        if machine.cpus == 1 && status.is_ok_and(|status| status.planned == 0) {
+            return Err(PlayError::NoPlan {
+                policy: policy.name(),
+                why: "start_pbg was refused".to_owned(),
+            });
+        }
+    }
     // Those of the workload, in the order in which they were spawned.
     let mut spawned: Vec<&TaskReport> = Vec::with_capacity(workload.jobs.len());
     spawned.extend(

@@ -175,6 +175,15 @@ impl Control {
         }
     }
 
+    /// Lets go of the profile, and of what waits to be taken: nobody will ask any more.
+    #[cfg(feature = "std")]
+    pub(super) fn retire(&self) {
+        if let Ok(mut inner) = self.enter() {
+            inner.profile = None;
+            inner.command = None;
+        }
+    }
+
     fn enter(&self) -> Result<SpinMutexGuard<'_, Inner>, Error> {
         self.inner.try_lock().ok_or(Error::Contended)
     }

@@ -43,6 +43,14 @@ impl PerThread {
         OF_THREAD.set(Some(control));
         control
     }
+
+    /// Lets go of what this thread's control holds, when its schedulers are gone and nobody will
+    /// ask it any more: some hundred bytes of it stay for good.
+    pub fn retire() {
+        if let Some(control) = OF_THREAD.take() {
+            control.retire();
+        }
+    }
 }
 
 #[cfg(feature = "std")]
