@@ -181,6 +181,15 @@ impl<'a> Canvas<'a> {
         self.text(name, middle, (TEXT, FontStyle::Normal), INK, HPos::Center)
     }
 
+    /// The names of lines right of a plot, each where its line ends, and apart from one another.
+    pub fn names_beside(&self, named: Vec<(i32, &str)>, right: i32, ends: (i32, i32)) -> Drawn {
+        for (y, name) in apart(named, ends) {
+            let beside = (right + 10, y);
+            self.text(name, beside, (TEXT, FontStyle::Bold), INK, HPos::Left)?;
+        }
+        Ok(())
+    }
+
     /// The lines of an axis that goes up, from `left` to `right`, and what they stand for;
     /// its name above them, from the left margin on.
     pub fn axis_beside(

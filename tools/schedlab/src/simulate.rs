@@ -43,14 +43,14 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
         Some(file) => {
             let other = recording(file, source)?;
             of_one_program(&source.recording, &profile, &other)?;
-            Flavour::of(other, false, source.metered, &costs)?
+            Some(Flavour::of(other, false, source.metered, &costs)?)
         }
-        None => Flavour::of(profile.clone(), true, source.metered, &costs)?,
+        None => None,
     };
     let preemptive = Flavour::of(profile, true, source.metered, &costs)?;
-    let flavour = |policy: &Policy| match policy.is_preemptive() {
-        true => &preemptive,
-        false => &cooperative,
+    let flavour = |policy: &Policy| match &cooperative {
+        Some(cooperative) if !policy.is_preemptive() => cooperative,
+        _ => &preemptive,
     };
     let cpus = distinct(args.cpus.iter().copied());
     let cells: Vec<_> = (cpus.iter())
@@ -74,8 +74,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
     if let Some(folder) = &args.check {
         print(check::text(&all, folder)?)?;
     }
-    let other = args.cooperative.is_some().then_some(&cooperative);
-    print(render::legend(&preemptive, other))?;
+    print(render::legend(&preemptive, cooperative.as_ref()))?;
     if let Some(folder) = &args.out {
         let names: Vec<_> = policies
             .iter()

@@ -175,6 +175,8 @@ fn a_recording_without_preemption_is_for_those_that_do_without() {
         "{}",
         alone.out
     );
+    assert!(both.out.contains("SRPT (coop)"), "{}", both.out);
+    assert!(!alone.out.contains("SRPT (coop)"), "{}", alone.out);
     assert!(!both.out.contains("It is of a kernel that preempts"));
 }
 

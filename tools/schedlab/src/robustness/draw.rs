@@ -3,8 +3,8 @@
 
 use super::curve::{Curve, OTHERS, PLANNED, Point, Quantiles};
 use crate::draw::{
-    AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, MARGIN, ORANGE, Picture,
-    RGBColor, Stroke, TEXT, WIDTH, apart, width,
+    AXIS, Axis, BLUE, Canvas, Drawn, FAINT, HEADER, MARGIN, ORANGE, Picture, RGBColor, Stroke,
+    WIDTH, width,
 };
 
 const PLOT: i32 = 340;
@@ -72,11 +72,7 @@ fn draw(canvas: &Canvas, curve: &Curve) -> Drawn {
         }
         named.extend(mean.last().map(|(_, y)| (*y, name)));
     }
-    for (y, name) in apart(named, ends) {
-        let beside = (sides.1 + 10, y);
-        canvas.text(name, beside, (TEXT, FontStyle::Bold), INK, HPos::Left)?;
-    }
-    Ok(())
+    canvas.names_beside(named, sides.1, ends)
 }
 
 #[cfg(test)]

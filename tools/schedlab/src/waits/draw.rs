@@ -3,8 +3,8 @@
 
 use super::sweep::{Point, Sweep};
 use crate::draw::{
-    AXIS, Axis, BLUE, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, MARGIN, ORANGE, Picture,
-    RGBColor, Stroke, TEXT, WIDTH, apart, width,
+    AXIS, Axis, BLUE, Canvas, Drawn, FAINT, HEADER, MARGIN, ORANGE, Picture, RGBColor, Stroke,
+    WIDTH, width,
 };
 
 const PLOT: i32 = 340;
@@ -105,11 +105,7 @@ fn draw(canvas: &Canvas, sweep: &Sweep) -> Drawn {
         }
         named.extend(points.last().map(|(_, y)| (*y, line.name)));
     }
-    for (y, name) in apart(named, ends) {
-        let beside = (sides.1 + 10, y);
-        canvas.text(name, beside, (TEXT, FontStyle::Bold), INK, HPos::Left)?;
-    }
-    Ok(())
+    canvas.names_beside(named, sides.1, ends)
 }
 
 #[cfg(test)]
