@@ -28,12 +28,7 @@ fn dump() -> Vec<u8> {
 }
 
 fn example() -> StoredProfile {
-    let phase = |ended, intervals, run| StoredPhase {
-        ended,
-        intervals,
-        run: Counts(run),
-        blocked: Counts(0),
-    };
+    let phase = |ended, intervals, run| StoredPhase::new(ended, intervals, Counts(run), Counts(0));
     let task = StoredTask {
         figures: Figures {
             run: Figure::once(300),

@@ -23,12 +23,7 @@ fn peak<R>(call: impl FnOnce() -> R) -> (R, usize) {
 }
 
 fn profile(tasks: u32, phases: usize) -> StoredProfile {
-    let phase = StoredPhase {
-        ended: Ended::Yield,
-        intervals: 1,
-        run: Counts(1),
-        blocked: Counts(0),
-    };
+    let phase = StoredPhase::new(Ended::Yield, 1, Counts(1), Counts(0));
     let task = |ordinal| StoredTask {
         phases: Phases {
             order: PhaseOrder::AsRun,

@@ -199,11 +199,8 @@ mod tests {
 
     /// `(ending, run intervals, run in ms, blocked in ms)`, all sums over the runs.
     fn played(runs: u32, order: PhaseOrder, phases: &[(Ended, u64, u64, u64)]) -> Vec<Work> {
-        let phase = |&(ended, intervals, run, blocked): &(Ended, u64, u64, u64)| StoredPhase {
-            ended,
-            intervals,
-            run: Counts(run * MS),
-            blocked: Counts(blocked * MS),
+        let phase = |&(ended, intervals, run, blocked): &(Ended, u64, u64, u64)| {
+            StoredPhase::new(ended, intervals, Counts(run * MS), Counts(blocked * MS))
         };
         let task = StoredTask {
             key: TaskKey::ROOT.child(0),
@@ -217,6 +214,7 @@ mod tests {
                 order,
                 list: phases.iter().map(phase).collect(),
             },
+            spawned: None,
         };
         steps(&task, Clock::of_frequency(1_000_000_000), TICK_NS)
     }

@@ -25,12 +25,8 @@ const TICK_NS: u64 = 10 * MS;
 fn task(ordinal: u32, label: &str, intervals: u64, run_ns: u64) -> StoredTask {
     let yields = intervals - 1;
     let each = run_ns / intervals;
-    let phase = |ended, intervals, run| StoredPhase {
-        ended,
-        intervals,
-        run: Counts(run),
-        blocked: Counts::ZERO,
-    };
+    let phase =
+        |ended, intervals, run| StoredPhase::new(ended, intervals, Counts(run), Counts::ZERO);
     let mut list = vec![phase(Ended::Exit, 1, run_ns - each * yields)];
     if yields > 0 {
         list.insert(0, phase(Ended::Yield, yields, each * yields));
@@ -54,6 +50,7 @@ fn task(ordinal: u32, label: &str, intervals: u64, run_ns: u64) -> StoredTask {
             list,
             ..Phases::default()
         },
+        spawned: None,
     }
 }
 
@@ -68,6 +65,7 @@ fn recording(tasks: Vec<StoredTask>) -> StoredProfile {
             policy: PolicyName::new("rr").unwrap(),
             runs: 1,
             unrecorded: 0,
+            start: None,
         },
         tasks,
     }

@@ -112,12 +112,12 @@ mod tests {
                 blocks: Figure::once(1),
             },
             phases: Phases {
-                list: vec![StoredPhase {
-                    ended: Ended::Yield,
-                    intervals: 2,
-                    run: Counts(counts[0]),
-                    blocked: Counts(0),
-                }],
+                list: vec![StoredPhase::new(
+                    Ended::Yield,
+                    2,
+                    Counts(counts[0]),
+                    Counts(0),
+                )],
                 ..Phases::default()
             },
             ..profiles::task(0)

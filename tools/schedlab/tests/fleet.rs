@@ -28,12 +28,12 @@ fn boot(number: u64, tasks: u32, phases: usize) -> StoredProfile {
         // From 0 to 100, in an order that looks like none.
         let off = (number * 7919 + task * 104_729) % 101;
         let run = task * 1_000_000 + task * task * 100 * off;
-        let phase = StoredPhase {
-            ended: PhaseEnded::Yield,
-            intervals: task,
-            run: Counts(run / phases as u64),
-            blocked: Counts(0),
-        };
+        let phase = StoredPhase::new(
+            PhaseEnded::Yield,
+            task,
+            Counts(run / phases as u64),
+            Counts(0),
+        );
         StoredTask {
             figures: Figures {
                 run: Figure::once(run),

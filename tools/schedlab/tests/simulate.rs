@@ -21,12 +21,7 @@ const MS: u64 = 1_000_000;
 fn recording() -> StoredProfile {
     let task = |(ordinal, name): (u32, &str)| {
         let run = (80 * MS) >> ordinal;
-        let phase = |ended| StoredPhase {
-            ended,
-            intervals: 1,
-            run: Counts(run / 2),
-            blocked: Counts::ZERO,
-        };
+        let phase = |ended| StoredPhase::new(ended, 1, Counts(run / 2), Counts::ZERO);
         StoredTask {
             key: TaskKey::labelled(name),
             label: Some(Label::new(name).expect("short")),

@@ -30,7 +30,7 @@ use super::recorder::Recorder;
 use super::replay::{Behind, Prepared};
 use super::status::{Mode, Status};
 use super::stored::{
-    self, Architecture, Expected, Header, Label, Mismatch, PolicyName, Program, ProgramName,
+    self, Architecture, Expected, Header, Label, Mismatch, PolicyName, Program, ProgramName, Start,
     StoredProfile, StoredTask, Timing,
 };
 use crate::clock::{Clock, CpuCounter};
@@ -260,18 +260,18 @@ impl Control {
         let (Mode::Measuring, Some(recorder)) = (self.mode_under(&inner), inner.recorder) else {
             return Err(Error::NotMeasuring);
         };
-        let (tasks, unrecorded) = match inner.command {
+        let (tasks, unrecorded, start) = match inner.command {
             // Nothing has been scheduled since the measurement began, and the
             // record is still that of the one before.
-            Some(Command::Measure(_)) => (Vec::new(), 0),
+            Some(Command::Measure(_)) => (Vec::new(), 0, Start::default()),
             _ => {
                 let (tasks, left_out) = recorder.read(C::now(), self.running.get())?;
-                (tasks, left_out + recorder.unrecorded())
+                (tasks, left_out + recorder.unrecorded(), recorder.start())
             }
         };
         let len = tasks.len();
         inner.profile = Some(StoredProfile {
-            header: header(inner.base, unrecorded),
+            header: header(inner.base, unrecorded, start),
             tasks,
         });
         self.fifo.store(false, Relaxed);
@@ -432,7 +432,7 @@ impl Control {
 
 /// What a measurement knows by itself: the frequency is unknown until somebody asks
 /// for the profile and says it.
-fn header(base: BasePolicy, unrecorded: u64) -> Header {
+fn header(base: BasePolicy, unrecorded: u64, start: Start) -> Header {
     const UNNAMED: ProgramName = match ProgramName::new("program") {
         Ok(name) => name,
         Err(_) => panic!(),
@@ -453,6 +453,7 @@ fn header(base: BasePolicy, unrecorded: u64) -> Header {
         policy: NAMES[base as usize],
         runs: 1,
         unrecorded,
+        start: Some(start),
     }
 }
 

@@ -93,7 +93,7 @@
 //! |---|---|
 //! | `error`, `status`, `counters` | why a call is refused; what PBG says of itself; what it counts |
 //! | [`stored`] | the profile, as data and as bytes |
-//! | `cell`, `record`, `recorder` | numbers with one writer; what a task did, and the table of that |
+//! | `cell`, `phase_list`, `record`, `recorder` | numbers with one writer; what a task did, and the table of that |
 //! | `task` | what a task carries with it |
 //! | [`plan`] | the order of tasks that is made of a profile |
 //! | `ready_set` | who is ready by the plan |
@@ -105,6 +105,7 @@ mod cell;
 mod control;
 mod counters;
 mod error;
+mod phase_list;
 pub mod plan;
 mod ready_set;
 mod record;
@@ -120,8 +121,10 @@ mod tests;
 
 pub use control::{About, BasePolicy, Control, LoadError};
 pub use error::Error;
+pub use phase_list::RECORDED_PHASES;
 pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};
-pub use record::{RECORD_BYTES, RECORDED_PHASES, STORED_BYTES};
+pub use record::{RECORD_BYTES, STORED_BYTES};
+pub use recorder::CLOSE;
 pub use replay::{
     Behind, ENTRY_BYTES, FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS,
     OVERRUN_TICKS, PLAN_TICKS,

@@ -1,89 +1,51 @@
 //! What is recorded of one task.
 //!
-//! **What a context switch pays for.** Only three numbers change at each: BALANCE,
-//! the number of run intervals, and the end of the last one. All else follows from them,
-//! at the rarer events and when the record is read: yields are the run intervals that
+//! **What a context switch pays for.** Only four numbers change at each: BALANCE,
+//! the number of run intervals, and where the last one began and ended. All else follows from
+//! them, at the rarer events and when the record is read: yields are the run intervals that
 //! neither a preemption nor a block nor the exit ended; the time ready is what is
 //! left of a task's life without its time on the CPU and its time blocked.
 //!
 //! BALANCE: `run` is the sum of the ends of a record's run intervals less the sum of their
 //! beginnings, modulo 2^64. So it is the time on the CPU exactly while the task has
-//! not got it; while it has, the present reading is missing.
+//! not got it; while it has, the present reading is missing. (The root's is off by a
+//! constant, as its first beginning is missing: only differences of it mean something.)
 //!
 //! **Phases.** From one block to the next is a burst: some yields, then the block.
-//! A burst has one sum of time, and is noted as two phases, the run intervals that
-//! yielded and the one that blocked, to which the time goes in equal parts. A run interval
-//! that a preemption cuts goes on when the task is back: that is no business of the
-//! program's. A phase takes in another like it (`PhaseCell::is_like`); when
-//! [`RECORDED_PHASES`] are full, the record coarsens to one phase for each ending, and
-//! never fails.
+//! A burst is noted as two phases, the run intervals that yielded and the one that blocked,
+//! which is told from the others by its beginning. A run interval that a preemption cuts goes on
+//! when the task is back: that is no business of the program's. Where that has happened in a
+//! burst, nobody knows how long its last run interval was, and the time goes to all in equal
+//! parts.
+//!
+//! **Wakers.** Whether a task has woken another, or the timer's interrupt that hit that task,
+//! shows afterwards ([`recorder`](super::recorder)). Until then the burst that the wait ended is
+//! *open*: it is in no phase yet.
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use super::cell::{LabelCell, Word};
 use super::error::{Error, reserved};
+use super::phase_list::{PhaseCell, PhaseList, RECORDED_PHASES};
 use super::stored::{
-    Ended, Figure, Figures, Label, PhaseOrder, Phases, Place, StoredPhase, StoredTask,
+    Ended, Figure, Figures, Label, PhaseOrder, Phases, Place, Spawned, StoredPhase, StoredTask,
+    Waker, Wakes,
 };
 use crate::units::{Counts, TaskKey};
 
-/// The most phases that are recorded of a task. Eight, because a program that does
-/// more different things one after the other is told by averages just as well, and
-/// each costs 32 bytes a task.
-pub const RECORDED_PHASES: usize = 8;
-
-/// What a recorded task takes, in bytes; all of [`MAX_TASKS`](super::MAX_TASKS) together 1.75 MiB.
-pub const RECORD_BYTES: usize = 448;
+/// What a recorded task takes, in bytes; all of [`MAX_TASKS`](super::MAX_TASKS) together 2.5 MiB.
+pub const RECORD_BYTES: usize = 640;
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
 /// What a recorded task takes in the profile that is made of it, in bytes.
-pub const STORED_BYTES: usize = 600;
+pub const STORED_BYTES: usize = 936;
 const _: () =
     assert!(size_of::<StoredTask>() + STORED_PHASES * size_of::<StoredPhase>() == STORED_BYTES);
 
-/// The recorded phases, and the two that the last burst may have, which ends with the record.
-const STORED_PHASES: usize = RECORDED_PHASES + 2;
-
-/// Run intervals that ended alike, as a record keeps them.
-#[derive(Default)]
-struct PhaseCell {
-    ended: Word,
-    intervals: Word,
-    run: Word,
-    blocked: Word,
-}
-
-impl PhaseCell {
-    fn get(&self) -> StoredPhase {
-        StoredPhase {
-            ended: Ended::ALL[self.ended.get() as usize % Ended::ALL.len()],
-            intervals: self.intervals.get(),
-            run: Counts(self.run.get()),
-            blocked: Counts(self.blocked.get()),
-        }
-    }
-
-    fn set(&self, phase: &StoredPhase) {
-        self.ended.set(phase.ended as u64);
-        self.intervals.set(phase.intervals);
-        self.run.set(phase.run.0);
-        self.blocked.set(phase.blocked.0);
-    }
-
-    fn add(&self, phase: &StoredPhase) {
-        self.intervals.add(phase.intervals);
-        self.run.add(phase.run.0);
-        self.blocked.add(phase.blocked.0);
-    }
-
-    /// Whether its run intervals ended as those of `other` did, and were on average between
-    /// half and twice as long: a task that changes its ways begins a phase.
-    fn is_like(&self, other: &StoredPhase) -> bool {
-        let mine = self.get();
-        let (a, b) = (mine.mean_run().0, other.mean_run().0);
-        mine.ended == other.ended && a / 2 <= b && b / 2 <= a
-    }
-}
+/// The recorded phases, the two of a burst that is still open, and the two that the last burst
+/// may have, which ends with the record.
+const STORED_PHASES: usize = RECORDED_PHASES + 4;
 
 /// What is known of one task. Aligned, so that the first line of the cache holds
 /// all that a context switch writes.
@@ -94,6 +56,8 @@ pub struct Record {
     intervals: Word,
     /// When the last run interval ended; before the first, when the task was spawned.
     ended: Word,
+    /// When the last run interval began.
+    began: Word,
     blocked: Word,
     blocks: Word,
     preemptions: Word,
@@ -109,10 +73,45 @@ pub struct Record {
     /// Index of this record.
     index: Word,
     label: LabelCell,
-    /// How many of `phases` there are, and whether they stand by ending.
-    count: Word,
-    by_ending: Word,
-    phases: [PhaseCell; RECORDED_PHASES],
+    /// What its parent had done when it was spawned, as [`Spawned`] has it.
+    parent_run: Word,
+    parent_blocks: Word,
+    after: Word,
+    /// The number of the [`Waker`] who ended its last wait.
+    last_waker: Word,
+    /// Whom it has woken in this burst.
+    wakes: WakesWord,
+    phases: PhaseList,
+    open: OpenBurst,
+}
+
+/// A burst that ended in a wait, while it is not known who ended the wait.
+struct OpenBurst {
+    /// The run intervals that yielded, and the one that blocked. It is open if there is such a
+    /// one.
+    phases: [PhaseCell; 2],
+    /// What the waker's `wakes` was before.
+    before: Word,
+    /// The number of the [`Waker`], if it was one, and above 16 bits that of the one who is
+    /// pending after this one.
+    pending: Word,
+}
+
+/// [`Wakes`] in a number: whom, in the lowest 16 bits, and how often.
+struct WakesWord(Word);
+
+impl WakesWord {
+    fn get(&self) -> Wakes {
+        let bits = self.0.get();
+        Wakes {
+            count: bits >> 16,
+            whom: Waker::of_number(bits & 0xffff).unwrap_or_default(),
+        }
+    }
+
+    fn set(&self, wakes: Wakes) {
+        self.0.set(wakes.count << 16 | wakes.whom.number());
+    }
 }
 
 /// In place of an index: the root, or one who is not in the table.
@@ -120,6 +119,9 @@ const NOBODY: u64 = u64::MAX;
 
 /// The record of everybody who has none: what is written there is never read.
 pub static OUTSIDE: Record = Record::new();
+
+/// That of an idle CPU: the same.
+pub static IDLE: Record = Record::new();
 
 /// A reference to somebody's record that can be changed: by one writer at a time, as
 /// all that a task carries is.
@@ -154,6 +156,7 @@ impl Record {
             run: zero(),
             intervals: zero(),
             ended: zero(),
+            began: zero(),
             blocked: zero(),
             blocks: zero(),
             preemptions: zero(),
@@ -165,16 +168,17 @@ impl Record {
             children: zero(),
             index: Word::new(NOBODY),
             label: LabelCell::new(),
-            count: zero(),
-            by_ending: zero(),
-            phases: [const {
-                PhaseCell {
-                    ended: zero(),
-                    intervals: zero(),
-                    run: zero(),
-                    blocked: zero(),
-                }
-            }; RECORDED_PHASES],
+            parent_run: zero(),
+            parent_blocks: zero(),
+            after: zero(),
+            last_waker: zero(),
+            wakes: WakesWord(zero()),
+            phases: PhaseList::new(),
+            open: OpenBurst {
+                phases: [const { PhaseCell::new() }; 2],
+                before: zero(),
+                pending: zero(),
+            },
         }
     }
 
@@ -189,6 +193,37 @@ impl Record {
         label: Option<&Label>,
         now: Counts,
     ) {
+        self.forget();
+        self.key.set(key.to_bits());
+        self.spawned.set(now.0);
+        self.ended.set(now.0);
+        self.parent.set(parent.index().map_or(NOBODY, u64::from));
+        self.ordinal.set(ordinal);
+        self.index.set(index);
+        self.label.set(label);
+        // It is the parent that has the CPU.
+        self.parent_run.set(parent.run.get().wrapping_add(now.0));
+        self.parent_blocks.set(parent.blocks.get());
+        self.after.set(parent.last_waker.get());
+    }
+
+    /// From now on it is the root's, who has spawned nobody yet.
+    pub fn start_as_root(&self) {
+        self.forget();
+        self.key.set(TaskKey::ROOT.to_bits());
+        // It runs: a wait of its own ends a run interval.
+        self.intervals.set(1);
+    }
+
+    /// The root, which has the CPU, spawns its first task: what it has done so far does not count.
+    pub fn count_from(&self, now: Counts) {
+        self.run.set(0_u64.wrapping_sub(now.0));
+        self.noted[0].set(self.run.get());
+        self.blocks.set(0);
+        self.last_waker.set(0);
+    }
+
+    fn forget(&self) {
         for word in [
             &self.run,
             &self.intervals,
@@ -199,24 +234,13 @@ impl Record {
             &self.noted[1],
             &self.noted[2],
             &self.children,
-            &self.count,
-            &self.by_ending,
+            &self.last_waker,
         ] {
             word.set(0);
         }
-        self.key.set(key.to_bits());
-        self.spawned.set(now.0);
-        self.ended.set(now.0);
-        self.parent.set(parent.index().map_or(NOBODY, u64::from));
-        self.ordinal.set(ordinal);
-        self.index.set(index);
-        self.label.set(label);
-    }
-
-    /// From now on it is the root's, who has spawned nobody yet.
-    pub fn start_as_root(&self) {
-        self.key.set(TaskKey::ROOT.to_bits());
-        self.children.set(0);
+        self.wakes.set(Wakes::default());
+        self.phases.clear();
+        self.open.phases[1].set(&NONE);
     }
 
     /// Who the task is.
@@ -235,6 +259,7 @@ impl Record {
     #[inline(always)]
     pub fn begins(&self, now: Counts) {
         self.run.set(self.run.get().wrapping_sub(now.0));
+        self.began.set(now.0);
         self.intervals.add(1);
     }
 
@@ -250,83 +275,102 @@ impl Record {
         self.preemptions.add(1);
     }
 
-    /// It is ready again, after a block.
-    pub fn woken(&self, now: Counts) {
-        if self.index.get() == NOBODY {
-            return; // nobody reads it
-        }
-        let [_, intervals, _] = self.burst();
-        if intervals == 0 {
-            return; // it has not run since it was last ready: it only changed queues
+    /// It is ready again, after a block: the burst that ended in the block is open until
+    /// [`woken_by`](Self::woken_by). False if it has not run since it was last ready, and only
+    /// changed queues.
+    pub fn woken(&self, now: Counts) -> bool {
+        let burst = self.burst(self.run.get());
+        if burst.intervals == 0 {
+            return false;
         }
         let blocked = now - Counts(self.ended.get());
         self.blocks.add(1);
         self.blocked.add(blocked.0);
+        let last_run = self.ended.get().wrapping_sub(self.began.get());
         self.ended.set(now.0); // what follows is time ready
-        self.note(Ended::Block, self.run.get(), blocked);
-    }
-
-    /// Run time, run intervals and preemptions since the last burst ended.
-    fn burst(&self) -> [u64; 3] {
-        let now = [self.run.get(), self.intervals.get(), self.preemptions.get()];
-        core::array::from_fn(|i| now[i].wrapping_sub(self.noted[i].get()))
-    }
-
-    /// A burst ended; `run` is the time on the CPU by then.
-    fn note(&self, ended: Ended, run: u64, blocked: Counts) {
-        let [_, intervals, preemptions] = self.burst();
-        let spent = run.wrapping_sub(self.noted[0].get());
-        let [yields, last] = split(ended, spent, intervals, preemptions, blocked);
-        self.noted[0].set(run);
+        let phases = burst.split(Ended::Block, last_run, blocked, self.wakes.get());
+        for (cell, phase) in self.open.phases.iter().zip(&phases) {
+            cell.set(phase);
+        }
+        self.noted[0].set(self.run.get());
         self.noted[1].set(self.intervals.get());
         self.noted[2].set(self.preemptions.get());
-        if yields.intervals > 0 {
-            self.push(&yields);
-        }
-        self.push(&last);
+        self.wakes.set(Wakes::default());
+        true
     }
 
-    fn push(&self, phase: &StoredPhase) {
-        let count = self.count.get() as usize;
-        if self.by_ending.get() == 0 {
-            if let Some(last) = count.checked_sub(1).map(|last| &self.phases[last])
-                && last.is_like(phase)
-            {
-                return last.add(phase);
+    /// It was woken by this one. The burst is closed.
+    pub fn woken_by(&self, waker: Waker) {
+        self.last_waker.set(waker.number());
+        for mut phase in self.open_phases() {
+            if phase.ended == Ended::Block {
+                phase.woken_by = waker;
             }
-            if let Some(free) = self.phases.get(count) {
-                free.set(phase);
-                return self.count.set(count as u64 + 1);
-            }
-            self.by_ending.set(1);
-            let all: [StoredPhase; RECORDED_PHASES] =
-                core::array::from_fn(|i| self.phases[i].get());
-            self.count.set(0);
-            all.iter().for_each(|phase| self.add_by_ending(phase));
+            self.phases.push(&phase);
         }
-        self.add_by_ending(phase);
+        self.open.phases[1].set(&NONE);
     }
 
-    fn add_by_ending(&self, phase: &StoredPhase) {
-        let count = self.count.get() as usize;
-        let same = |p: &&PhaseCell| p.ended.get() == phase.ended as u64;
-        match self.phases[..count].iter().find(same) {
-            Some(same) => same.add(phase),
-            None => {
-                self.phases[count].set(phase); // there are fewer endings than phases
-                self.count.set(count as u64 + 1);
-            }
+    /// While its burst is open: who woke it if no interrupt did, and the number of the next who
+    /// is pending.
+    pub fn is_pending(&self, by: Waker, next: u64) {
+        self.open.pending.set(by.number() | next << 16);
+    }
+
+    /// What [`is_pending`](Self::is_pending) was told.
+    pub fn pending(&self) -> (Waker, u64) {
+        let bits = self.open.pending.get();
+        let by = Waker::of_number(bits & 0xffff).unwrap_or_default();
+        (by, bits >> 16)
+    }
+
+    /// Whether a burst is open.
+    pub fn is_open(&self) -> bool {
+        self.open.phases[1].get().intervals > 0
+    }
+
+    /// It wakes the one with the record `woken`, as it seems.
+    pub fn wakes(&self, woken: &Self) {
+        let before = &self.wakes.0;
+        woken.open.before.set(before.get());
+        let whom = woken
+            .index()
+            .map_or(Waker::Root, |index| Waker::Task(index as u16));
+        self.wakes
+            .set(self.wakes.get().merged(Wakes { count: 1, whom }));
+    }
+
+    /// It has not: that was an interrupt. Of several, the last is taken back first.
+    pub fn has_not_woken(&self, woken: &Self) {
+        self.wakes.0.set(woken.open.before.get());
+    }
+
+    /// Since the last burst ended, if the time on the CPU is now `run`.
+    fn burst(&self, run: u64) -> Burst {
+        let since = |now: u64, noted: &Word| now.wrapping_sub(noted.get());
+        Burst {
+            run: since(run, &self.noted[0]),
+            intervals: since(self.intervals.get(), &self.noted[1]),
+            preemptions: since(self.preemptions.get(), &self.noted[2]),
         }
+    }
+
+    /// The phases of the burst that is open, if one is.
+    fn open_phases(&self) -> impl Iterator<Item = StoredPhase> {
+        let is_open = self.is_open();
+        let phases = self.open.phases.iter().map(PhaseCell::get);
+        phases.filter(move |phase| is_open && phase.intervals > 0)
     }
 
     /// Its place in the table, for records of the table.
-    fn index(&self) -> Option<u32> {
+    pub fn index(&self) -> Option<u32> {
         let index = self.index.get();
         (index != NOBODY).then_some(index as u32)
     }
 
-    /// What it says at `now`; `runs` is whether the task has the CPU.
-    pub fn read(&self, now: Counts, runs: bool) -> Result<StoredTask, Error> {
+    /// What it says at `now`, of a run that began at `start`; `runs` is whether the task has the
+    /// CPU. Tasks are named by the index of their record.
+    pub fn read(&self, start: Counts, now: Counts, runs: bool) -> Result<StoredTask, Error> {
         let spawned = Counts(self.spawned.get());
         let (run, ended) = if runs {
             (self.run.get().wrapping_add(now.0), now)
@@ -351,6 +395,8 @@ impl Record {
             preemptions: Figure::once(preemptions),
             blocks: Figure::once(blocks),
         };
+        let [parent_run, parent_blocks] =
+            [&self.parent_run, &self.parent_blocks].map(|word| Figure::once(word.get()));
         Ok(StoredTask {
             key: self.key(),
             label: self.label.get(),
@@ -367,55 +413,82 @@ impl Record {
             priority: None,
             deadline: None,
             figures,
-            phases: self.read_phases(run)?,
+            phases: self.read_phases(run, ended)?,
+            spawned: Some(Spawned {
+                at: Figure::once((spawned - start).0),
+                parent_run,
+                parent_blocks,
+                after: Waker::of_number(self.after.get()).unwrap_or_default(),
+            }),
         })
     }
 
-    /// The phases, with the last burst, which ends with the record.
-    pub fn read_phases(&self, run: u64) -> Result<Phases, Error> {
-        let mut list = reserved(STORED_PHASES)?;
-        list.extend(
-            self.phases[..self.count.get() as usize]
-                .iter()
-                .map(PhaseCell::get),
-        );
-        let by_ending = self.by_ending.get() != 0;
-        let [_, intervals, preemptions] = self.burst();
-        if intervals > 0 {
-            let spent = run.wrapping_sub(self.noted[0].get());
-            let last = split(Ended::Exit, spent, intervals, preemptions, Counts::ZERO);
+    /// The phases, with the burst that is open, of which nobody knows whose wake ended it, and
+    /// the last one, which ends with the record at `ended`.
+    pub fn read_phases(&self, run: u64, ended: Counts) -> Result<Phases, Error> {
+        let mut list: Vec<StoredPhase> = reserved(STORED_PHASES)?;
+        list.extend(self.phases.iter());
+        list.extend(self.open_phases());
+        let burst = self.burst(run);
+        if burst.intervals > 0 {
+            let last_run = ended.0.wrapping_sub(self.began.get());
+            let last = burst.split(Ended::Exit, last_run, Counts::ZERO, self.wakes.get());
             list.extend(last.into_iter().filter(|phase| phase.intervals > 0));
         }
-        let order = PhaseOrder::AsRun;
+        let order = self.phases.order();
         let phases = Phases { order, list };
-        Ok(if by_ending {
-            phases.coarsened()
-        } else {
-            phases
+        Ok(match order {
+            PhaseOrder::AsRun => phases,
+            PhaseOrder::ByEnding => phases.coarsened(),
         })
     }
 }
 
-/// The two phases of a burst.
-pub fn split(
-    ended: Ended,
-    run: u64,
-    intervals: u64,
-    preemptions: u64,
-    blocked: Counts,
-) -> [StoredPhase; 2] {
-    let intervals = intervals.saturating_sub(preemptions).max(1);
-    let yields = intervals - 1;
-    // run / run intervals × yields, without overflow.
-    let yielded = (u128::from(run) * u128::from(yields) / u128::from(intervals)) as u64;
-    let phase = |ended, intervals, run, blocked| StoredPhase {
-        ended,
-        intervals,
-        run: Counts(run),
-        blocked,
-    };
-    [
-        phase(Ended::Yield, yields, yielded, Counts::ZERO),
-        phase(ended, 1, run - yielded, blocked),
-    ]
+/// No phase.
+const NONE: StoredPhase = StoredPhase::new(Ended::Yield, 0, Counts::ZERO, Counts::ZERO);
+
+/// What a task did from one block to the next.
+pub struct Burst {
+    /// Time on the CPU.
+    pub run: u64,
+    pub intervals: u64,
+    pub preemptions: u64,
+}
+
+impl Burst {
+    /// Its two phases: the run intervals that yielded, and the last, which lasted for `last_run`
+    /// if nothing was preempted. The wakes go to all in equal parts, and what is left to the
+    /// last.
+    pub fn split(
+        &self,
+        ended: Ended,
+        last_run: u64,
+        blocked: Counts,
+        wakes: Wakes,
+    ) -> [StoredPhase; 2] {
+        let intervals = self.intervals.saturating_sub(self.preemptions).max(1);
+        let yields = intervals - 1;
+        // Without overflow.
+        let share = |of: u64| (u128::from(of) * u128::from(yields) / u128::from(intervals)) as u64;
+        let yielded = match self.preemptions {
+            0 if yields == 0 => 0,
+            0 => self.run.saturating_sub(last_run),
+            _ => share(self.run),
+        };
+        let phase = |ended, intervals, run, blocked, count| StoredPhase {
+            wakes: Wakes {
+                count,
+                whom: match count {
+                    0 => Waker::Unknown,
+                    _ => wakes.whom,
+                },
+            },
+            ..StoredPhase::new(ended, intervals, Counts(run), blocked)
+        };
+        let woken = share(wakes.count);
+        [
+            phase(Ended::Yield, yields, yielded, Counts::ZERO, woken),
+            phase(ended, 1, self.run - yielded, blocked, wakes.count - woken),
+        ]
+    }
 }

@@ -5,16 +5,29 @@
 //! [`task`](crate::task)), single writer, updated by load and store. If the reader
 //! is preempted, each field it reads is exact, but not all are of one moment: a
 //! measurement is meant to end after its tasks.
+//!
+//! **Who wakes whom.** A scheduler is told of a wake, and not by whom. It is by the task that has
+//! the CPU, or by an interrupt that has hit that task. The timer's interrupt first wakes those who
+//! have slept enough and then calls the tick. So a wake is the timer's if a tick follows it
+//! *closely*, within 1/[`CLOSE`] of the time from tick to tick, with nothing but such wakes in
+//! between, each close to the next; and if the CPU was idle. Until the next wake, spawn or tick says so,
+//! the wake is *pending*, and the burst that it ended is open. A task's own wake that happens to
+//! come just before a tick is taken for the timer's: one in [`CLOSE`], where wakes and ticks have
+//! nothing to do with each other.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use super::cell::Word;
 use super::error::{Error, reserved};
-use super::record::{OUTSIDE, Record};
-use super::stored::{Label, MAX_TASKS, Place, StoredTask};
+use super::record::{IDLE, OUTSIDE, Record};
+use super::stored::{Figure, Kernel, Label, MAX_TASKS, Place, Start, StoredTask, Waker};
 use crate::units::{Counts, TaskKey};
+
+/// A wake is close to a tick within the time from tick to tick over this.
+pub const CLOSE: u64 = 256;
 
 /// The table of records.
 pub struct Recorder {
@@ -23,6 +36,102 @@ pub struct Recorder {
     len: AtomicUsize,
     /// Children of recorded tasks that found the table full.
     unrecorded: AtomicUsize,
+    /// When the first task was spawned.
+    start: Word,
+    /// From the last tick to then.
+    phase: Word,
+    ticks: Ticks,
+    pending: Pending,
+}
+
+/// Ticks as they hit tasks, and what they lead to.
+struct Ticks {
+    /// When the last one came; 0 if none did.
+    last: Word,
+    /// The shortest time between two.
+    shortest: Word,
+    /// The times between two that were no longer than one and a half of that, and how many.
+    sum: Word,
+    count: Word,
+    /// How many asked for the CPU, and how many tasks were preempted.
+    asked: Word,
+    preempted: Word,
+}
+
+impl Ticks {
+    const fn new() -> Self {
+        const fn zero() -> Word {
+            Word::new(0)
+        }
+        Self {
+            last: zero(),
+            shortest: zero(),
+            sum: zero(),
+            count: zero(),
+            asked: zero(),
+            preempted: zero(),
+        }
+    }
+
+    fn clear(&self) {
+        let words = [&self.last, &self.shortest, &self.sum, &self.count];
+        let all = words.into_iter().chain([&self.asked, &self.preempted]);
+        all.for_each(|word| word.set(0));
+    }
+
+    /// A tick hits a task. (One that hits an idle CPU is not told: then two were missed.)
+    fn came(&self, now: Counts) {
+        let last = self.last.get();
+        self.last.set(now.0);
+        if last == 0 {
+            return;
+        }
+        let passed = now.0.wrapping_sub(last).max(1);
+        let shortest = self.shortest.get();
+        if shortest == 0 || passed < shortest / 3 * 2 {
+            // All that were seen had others between that were missed.
+            self.sum.set(0);
+            self.count.set(0);
+        }
+        if shortest == 0 || passed < shortest {
+            self.shortest.set(passed);
+        }
+        if passed <= self.shortest.get() / 2 * 3 {
+            self.sum.add(passed);
+            self.count.add(1);
+        }
+    }
+
+    /// The mean time from one to the next; 0 if no two were seen.
+    fn period(&self) -> u64 {
+        self.sum.get() / self.count.get().max(1)
+    }
+
+    /// How long a tick was ago, at `now`.
+    fn phase(&self, now: Counts) -> u64 {
+        match (self.last.get(), self.period()) {
+            (0, _) => 0,
+            (last, 0) => now.0.wrapping_sub(last),
+            (last, period) => now.0.wrapping_sub(last) % period,
+        }
+    }
+
+    fn kernel(&self) -> Kernel {
+        match (self.preempted.get(), self.asked.get()) {
+            (1.., _) => Kernel::Preemptive,
+            // The last one may still be on its way.
+            (0, 2..) => Kernel::Cooperative,
+            (0, 0 | 1) => Kernel::Unknown,
+        }
+    }
+}
+
+/// The wakes that are pending, from the last to the first. Each record has the next one.
+struct Pending {
+    /// The number of the first; 0 is nobody.
+    head: Word,
+    /// When the last of them was woken.
+    last: Word,
 }
 
 impl Recorder {
@@ -37,6 +146,13 @@ impl Recorder {
             root: Record::new(),
             len: AtomicUsize::new(0),
             unrecorded: AtomicUsize::new(0),
+            start: Word::new(0),
+            phase: Word::new(0),
+            ticks: Ticks::new(),
+            pending: Pending {
+                head: Word::new(0),
+                last: Word::new(0),
+            },
         });
         Ok(&one.leak()[0])
     }
@@ -46,6 +162,8 @@ impl Recorder {
         self.len.store(0, Relaxed);
         self.unrecorded.store(0, Relaxed);
         self.root.start_as_root();
+        self.ticks.clear();
+        self.pending.head.set(0);
     }
 
     /// The root's record: what it does is written there, and not read.
@@ -63,8 +181,14 @@ impl Recorder {
         if ptr::eq(parent, &OUTSIDE) {
             return &OUTSIDE;
         }
+        self.settle(false); // the parent has run since it was woken
         let ordinal = parent.next_ordinal();
         let index = self.len.load(Relaxed);
+        if index == 0 {
+            self.start.set(now.0);
+            self.phase.set(self.ticks.phase(now));
+            self.root.count_from(now); // who else?
+        }
         let Some(record) = self.records.get(index) else {
             self.unrecorded
                 .store(self.unrecorded.load(Relaxed) + 1, Relaxed);
@@ -77,6 +201,101 @@ impl Recorder {
         record.start(key, parent, ordinal, index as u64, label, now);
         self.len.store(index + 1, Relaxed);
         record
+    }
+
+    /// The task with the record `woken` becomes ready, while `running` is that of the CPU.
+    pub fn woken(&'static self, woken: &'static Record, running: &'static Record, now: Counts) {
+        let Some(number) = self.waker(woken) else {
+            return; // nobody reads it
+        };
+        let is_close = now.0.wrapping_sub(self.pending.last.get()) <= self.close();
+        if !is_close || woken.is_open() {
+            self.settle(false);
+        }
+        if !woken.woken(now) {
+            return;
+        }
+        if ptr::eq(running, &IDLE) {
+            return woken.woken_by(Waker::Timer);
+        }
+        running.wakes(woken);
+        woken.is_pending(
+            self.waker(running).unwrap_or(Waker::Outside),
+            self.pending.head.get(),
+        );
+        self.pending.head.set(number.number());
+        self.pending.last.set(now.0);
+    }
+
+    /// A tick hits the task that has the CPU, and has asked for the CPU or not.
+    pub fn tick(&'static self, asks: bool, now: Counts) {
+        let is_close = now.0.wrapping_sub(self.pending.last.get()) <= self.close();
+        self.settle(is_close);
+        self.ticks.came(now);
+        self.ticks.asked.add(u64::from(asks));
+    }
+
+    /// The task with this record was preempted.
+    pub fn preempted(&self, record: &Record) {
+        record.preempted();
+        self.ticks.preempted.add(1);
+    }
+
+    /// How far a wake may be from a tick, or from another wake; any distance while no tick is
+    /// known.
+    fn close(&self) -> u64 {
+        match self.ticks.period() {
+            0 => u64::MAX,
+            period => period / CLOSE,
+        }
+    }
+
+    /// Who is pending was woken by the timer, or by who had the CPU.
+    fn settle(&'static self, by_timer: bool) {
+        let mut number = self.pending.head.get();
+        self.pending.head.set(0);
+        while let Some(woken) = self.record(number) {
+            let (waker, next) = woken.pending();
+            number = next;
+            if !by_timer {
+                woken.woken_by(waker);
+                continue;
+            }
+            let running = self.record(waker.number()).unwrap_or(&OUTSIDE);
+            running.has_not_woken(woken);
+            woken.woken_by(Waker::Timer);
+        }
+    }
+
+    /// Who has this record, if it is read.
+    fn waker(&self, record: &Record) -> Option<Waker> {
+        if ptr::eq(record, &self.root) {
+            return Some(Waker::Root);
+        }
+        let index = record.index()?;
+        Some(Waker::Task(index as u16))
+    }
+
+    /// The record of the one with this number of a [`Waker`].
+    fn record(&'static self, number: u64) -> Option<&'static Record> {
+        match Waker::of_number(number)? {
+            Waker::Root => Some(&self.root),
+            Waker::Task(index) => Some(&self.records[usize::from(index)]),
+            Waker::Unknown | Waker::Timer | Waker::Outside => None,
+        }
+    }
+
+    /// How the run began.
+    pub fn start(&self) -> Start {
+        let figures = [self.ticks.period(), self.phase.get(), self.start.get()];
+        let [tick, phase, age] = figures.map(Figure::once);
+        let kernel = self.ticks.kernel();
+        Start {
+            tick,
+            phase,
+            age,
+            kernel,
+        }
     }
 
     /// Children of recorded tasks that found the table full.
@@ -102,23 +321,33 @@ impl Recorder {
         };
         let mut tasks: Vec<StoredTask> = reserved(records.len())?;
         // Where the tasks went, for their children.
-        let mut places: Vec<Option<u32>> = reserved(records.len())?;
+        let mut places: Vec<Option<u16>> = reserved(records.len())?;
         for record in records {
-            let mut task = record.read(now, ptr::eq(record, running))?;
+            let start = Counts(self.start.get());
+            let mut task = record.read(start, now, ptr::eq(record, running))?;
             let mut is_known = !is_shared(record.key());
             if let Place::Child { parent, ordinal } = task.place {
                 let parent = places[parent as usize];
                 is_known &= parent.is_some() || task.label.is_some();
                 // A child without its parent is found by its label alone.
-                task.place =
-                    parent.map_or(Place::Several, |parent| Place::Child { parent, ordinal });
+                task.place = parent.map_or(Place::Several, |parent| Place::Child {
+                    parent: u32::from(parent),
+                    ordinal,
+                });
             }
             if !is_known {
                 places.push(None);
                 continue;
             }
-            places.push(Some(tasks.len() as u32));
+            places.push(Some(tasks.len() as u16));
             tasks.push(task);
+        }
+        for task in &mut tasks {
+            let place = |index: u16| places.get(usize::from(index)).copied().flatten();
+            task.phases.renumber(place);
+            if let Some(spawned) = &mut task.spawned {
+                spawned.after = spawned.after.renumbered(place);
+            }
         }
         let left_out = (records.len() - tasks.len()) as u64;
         Ok((tasks, left_out))
@@ -127,8 +356,9 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{RECORDED_PHASES, split};
-    use super::super::stored::{Ended, Figure, PhaseOrder, StoredPhase};
+    use super::super::phase_list::RECORDED_PHASES;
+    use super::super::record::Burst;
+    use super::super::stored::{Ended, Figure, PhaseOrder, StoredPhase, Wakes};
     use super::*;
 
     /// Plays `(kind, counts)`: `r` runs and yields, `p` runs and is preempted, `b`
@@ -151,7 +381,7 @@ mod tests {
             record.ends(Counts(now));
             if kind == 'b' {
                 now += 100;
-                record.woken(Counts(now));
+                recorder.woken(record, &IDLE, Counts(now));
             }
         }
         let (mut tasks, left_out) = recorder.read(Counts(now), &OUTSIDE).unwrap();
@@ -170,9 +400,9 @@ mod tests {
         let record = Recorder::leak().unwrap();
         let record = record.spawned(record.root(), None, Counts(0));
         record.begins(Counts(0));
-        let list = record.read_phases(1).unwrap().list;
+        let list = record.read_phases(1, Counts(1)).unwrap().list;
         assert_eq!(list.len(), 1);
-        assert!(list.capacity() >= RECORDED_PHASES + 2);
+        assert!(list.capacity() >= RECORDED_PHASES + 4);
     }
 
     #[test]
@@ -192,6 +422,18 @@ mod tests {
             (Ended::Yield, 2, 12, 0),
             (Ended::Block, 1, 6, 100),
             (Ended::Exit, 1, 5, 0),
+        ];
+        assert_eq!(phases(&task), expected);
+    }
+
+    #[test]
+    fn rule_3_the_last_run_interval_of_a_burst_is_told_from_those_before() {
+        let task = played(&[('r', 50), ('r', 50), ('b', 2), ('r', 50), ('.', 3)]);
+        let expected = [
+            (Ended::Yield, 2, 100, 0),
+            (Ended::Block, 1, 2, 100),
+            (Ended::Yield, 1, 50, 0),
+            (Ended::Exit, 1, 3, 0),
         ];
         assert_eq!(phases(&task), expected);
     }
@@ -227,11 +469,11 @@ mod tests {
         let recorder = Recorder::leak().unwrap();
         recorder.clear();
         let record = recorder.spawned(recorder.root(), None, Counts(1000));
-        record.woken(Counts(1005)); // it only changes queues
+        recorder.woken(record, &IDLE, Counts(1005)); // it only changes queues
         record.begins(Counts(1010));
         record.ends(Counts(1015));
-        record.woken(Counts(1115));
-        record.woken(Counts(1130)); // and again
+        recorder.woken(record, &IDLE, Counts(1115));
+        recorder.woken(record, &IDLE, Counts(1130)); // and again
         let (tasks, _) = recorder.read(Counts(1140), &OUTSIDE).unwrap();
         let figures = tasks[0].figures.to_array().map(|figure| figure.total);
         assert_eq!(figures, [5, 10, 100, 1, 0, 0, 1]);
@@ -240,7 +482,13 @@ mod tests {
 
     #[test]
     fn rule_3_the_time_of_a_burst_is_shared_without_overflow() {
-        let [yields, last] = split(Ended::Block, 1 << 62, 1024, 0, Counts::ZERO);
+        let burst = Burst {
+            run: 1 << 62,
+            intervals: 1025,
+            preemptions: 1,
+        };
+        let wakes = Wakes::default();
+        let [yields, last] = burst.split(Ended::Block, 7, Counts::ZERO, wakes);
         assert_eq!((yields.run.0, last.run.0), (1023 << 52, 1 << 52));
     }
 

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::control::{Command, ModeByte};
-use super::record::OUTSIDE;
+use super::record::{IDLE, OUTSIDE};
 use super::recorder::Recorder;
 use super::replay::Replay;
 use super::source::{ControlSource, SystemControl};
@@ -305,12 +305,15 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         if let Work::Replay(_) = self.work {
             return self.put_replayed(task, why);
         }
-        if M::control().mode() == ModeByte::MEASURING {
+        if let Work::Measure(recorder) = self.work
+            && M::control().mode() == ModeByte::MEASURING
+        {
             if why == Return::Woken {
                 self.known(&task);
-                task.state().record.get().woken(C::now());
+                let running = M::control().running.get();
+                recorder.woken(task.state().record.get(), running, C::now());
             } else {
-                task.state().record.get().preempted();
+                recorder.preempted(task.state().record.get());
             }
         }
         rr::requeue(&mut self.queue, task, why);
@@ -333,7 +336,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         let now = C::now();
         running.get().ends(now);
         let Some(next) = self.queue.pop_front() else {
-            running.set(&OUTSIDE);
+            running.set(&IDLE);
             return None;
         };
         let record = next.state().record.get();
@@ -367,11 +370,15 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
             self.replay(|replay| tick = replay.tick(running, now));
             return tick;
         }
-        let tick = running.state().slice.tick();
-        if M::control().base_ticks() {
-            tick
-        } else {
-            Tick::Continue
+        let tick = match running.state().slice.tick() {
+            tick if M::control().base_ticks() => tick,
+            _ => Tick::Continue,
+        };
+        if let Work::Measure(recorder) = self.work
+            && M::control().mode() == ModeByte::MEASURING
+        {
+            recorder.tick(tick == Tick::Reschedule, C::now());
         }
+        tick
     }
 }

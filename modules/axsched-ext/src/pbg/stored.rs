@@ -27,6 +27,7 @@ mod task;
 #[cfg(test)]
 pub(super) mod tests;
 mod text;
+mod waker;
 
 pub use check::{Expected, Mismatch, check};
 pub use decode::{DecodeError, MEMORY_PER_BYTE, decode};
@@ -34,10 +35,11 @@ pub use encode::{EncodeError, MAX_BYTES, encode};
 pub use frame::{
     FRAME_BYTES_PER_LINE, FRAME_VERSION, FrameError, has_frame, read_frame, write_frame,
 };
-pub use header::{Architecture, Header, Program, Timing};
+pub use header::{Architecture, Header, Kernel, Program, Start, Timing};
 pub use merge::{MergeError, Merger, merge};
 pub use phases::{Ended, PhaseOrder, Phases, StoredPhase};
-pub use profile::{MAX_PHASES, MAX_TASKS, StoredProfile, VERSION};
+pub use profile::{MAX_PHASES, MAX_TASKS, OLDEST_VERSION, StoredProfile, VERSION};
 pub use rules::Rule;
-pub use task::{Figure, Figures, Place, StoredTask};
+pub use task::{Figure, Figures, Place, Spawned, StoredTask};
 pub use text::{Label, PolicyName, ProgramName, Text, TextError};
+pub use waker::{Waker, Wakes};

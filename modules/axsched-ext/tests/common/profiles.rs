@@ -23,6 +23,7 @@ pub fn header(program: &str) -> Header {
         policy: PolicyName::new("rr").expect("a short name"),
         runs: 1,
         unrecorded: 0,
+        start: None,
     }
 }
 
@@ -37,6 +38,7 @@ pub fn task(ordinal: u32) -> StoredTask {
         deadline: None,
         figures: Figures::default(),
         phases: Phases::default(),
+        spawned: None,
     }
 }
 

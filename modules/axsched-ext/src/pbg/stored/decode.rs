@@ -9,8 +9,9 @@ use super::encode::{
 };
 use super::rules::{Broken, require, shared_key};
 use super::{
-    Architecture, Ended, Figure, Figures, Header, MAX_BYTES, MAX_PHASES, MAX_TASKS, PhaseOrder,
-    Phases, Place, Program, Rule, StoredPhase, StoredProfile, StoredTask, Text, Timing, VERSION,
+    Architecture, Ended, Figure, Figures, Header, Kernel, MAX_BYTES, MAX_PHASES, MAX_TASKS,
+    OLDEST_VERSION, PhaseOrder, Phases, Place, Program, Rule, Spawned, Start, StoredPhase,
+    StoredProfile, StoredTask, Text, Timing, VERSION, Waker, Wakes,
 };
 use crate::room::with_room;
 use crate::units::{Counts, TaskKey};
@@ -39,7 +40,7 @@ pub enum DecodeError {
     },
     /// It is one, of a version that this code does not read.
     OtherVersion {
-        /// The profile's version; [`VERSION`] was expected.
+        /// The profile's version; [`OLDEST_VERSION`] to [`VERSION`] were expected.
         found: u16,
     },
     /// The end is missing.
@@ -80,7 +81,7 @@ impl fmt::Display for DecodeError {
             Self::OtherVersion { found } => {
                 write!(
                     f,
-                    "expected a profile of version {VERSION}, found version {found}"
+                    "expected a profile of version {OLDEST_VERSION} to {VERSION}, found version {found}"
                 )
             }
             Self::Truncated { expected, found } => {
@@ -114,9 +115,9 @@ impl core::error::Error for DecodeError {}
 /// # Errors
 /// See [`DecodeError`]; they are looked for in the order in which they stand there.
 pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
-    let body = envelope(bytes)?;
+    let (version, body) = envelope(bytes)?;
     let mut reader = Reader { bytes: body, at: 0 };
-    let header = header(&mut reader)?;
+    let header = header(&mut reader, version)?;
 
     let at = reader.at;
     let count = reader.number()?;
@@ -128,8 +129,8 @@ pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
     let mut keys: Vec<(TaskKey, u32)> = with_room(count).ok_or(DecodeError::NoMemory)?;
     for _ in 0..count {
         let at = reader.at;
-        let task = task(&mut reader, &tasks)?;
-        task.validate(&header, &tasks)
+        let task = task(&mut reader, &tasks, version)?;
+        task.validate(&header, &tasks, count)
             .map_err(|broken| broken.at(at))?;
         keys.push((task.key, at as u32));
         tasks.push(task);
@@ -156,9 +157,9 @@ impl Broken {
     }
 }
 
-/// What is the same in every version: magic, version, length, checksum. Returns
-/// all but the checksum.
-fn envelope(bytes: &[u8]) -> Result<&[u8], DecodeError> {
+/// What is the same in every version: magic, version, length, checksum. Returns the version,
+/// and all but the checksum.
+fn envelope(bytes: &[u8]) -> Result<(u16, &[u8]), DecodeError> {
     if let Some(offset) = (0..MAGIC.len()).find(|&i| bytes.get(i).is_some_and(|b| *b != MAGIC[i])) {
         return Err(DecodeError::NotAProfile { offset });
     }
@@ -172,9 +173,9 @@ fn envelope(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     let Some(version) = bytes.get(8..10) else {
         return Err(truncated(MIN_BYTES));
     };
-    let found = u16::from_le_bytes([version[0], version[1]]);
-    if found != VERSION {
-        return Err(DecodeError::OtherVersion { found });
+    let version = u16::from_le_bytes([version[0], version[1]]);
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
+        return Err(DecodeError::OtherVersion { found: version });
     }
     let Some(total) = bytes.get(LENGTH_AT..LENGTH_AT + 4) else {
         return Err(truncated(MIN_BYTES));
@@ -203,7 +204,7 @@ fn envelope(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     if expected != found {
         return Err(DecodeError::Checksum { expected, found });
     }
-    Ok(body)
+    Ok((version, body))
 }
 
 /// The bytes, and how far they have been read.
@@ -277,7 +278,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn header(reader: &mut Reader) -> Result<Header, DecodeError> {
+fn header(reader: &mut Reader, version: u16) -> Result<Header, DecodeError> {
     reader.take(MAGIC.len() + 2)?; // and the version
     let cpus = u16::from_le_bytes(reader.array()?);
     reader.take(4)?; // the length
@@ -298,6 +299,7 @@ fn header(reader: &mut Reader) -> Result<Header, DecodeError> {
     };
     let policy = reader.text(policy)?;
     let at = reader.at;
+    let (runs, unrecorded) = (reader.number_32()?, reader.number()?);
     let header = Header {
         architecture,
         timing,
@@ -305,8 +307,12 @@ fn header(reader: &mut Reader) -> Result<Header, DecodeError> {
         cpus,
         program,
         policy,
-        runs: reader.number_32()?,
-        unrecorded: reader.number()?,
+        runs,
+        unrecorded,
+        start: match version {
+            OLDEST_VERSION => None,
+            _ => Some(start(reader, runs)?),
+        },
     };
     header.validate().map_err(|broken| match broken.rule {
         Rule::Cpus => broken.at(CPUS_AT),
@@ -315,8 +321,30 @@ fn header(reader: &mut Reader) -> Result<Header, DecodeError> {
     Ok(header)
 }
 
+fn start(reader: &mut Reader, runs: u32) -> Result<Start, DecodeError> {
+    let mut figures = [Figure::default(); 3];
+    for one in &mut figures {
+        *one = figure(reader, runs)?;
+    }
+    let [tick, phase, age] = figures;
+    let kernel = reader.byte()?;
+    let Some(&kernel) = Kernel::ALL.get(kernel as usize) else {
+        return reader.fail(reader.at - 1, Rule::Kernel, kernel as u64);
+    };
+    Ok(Start {
+        tick,
+        phase,
+        age,
+        kernel,
+    })
+}
+
 /// What its bytes say; whether that holds together is for `validate`.
-fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, DecodeError> {
+fn task(
+    reader: &mut Reader,
+    before: &[StoredTask],
+    version: u16,
+) -> Result<StoredTask, DecodeError> {
     let start = reader.at;
     let place = match reader.number()? {
         0 => Place::Root {
@@ -369,6 +397,12 @@ fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, Decode
     for one in &mut figures {
         *one = figure(reader, runs)?;
     }
+    let with_wakers = version > OLDEST_VERSION;
+    let spawned = if with_wakers {
+        Some(spawned(reader, runs)?)
+    } else {
+        None
+    };
     Ok(StoredTask {
         key,
         label,
@@ -377,8 +411,32 @@ fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, Decode
         priority,
         deadline,
         figures: Figures::from_array(figures),
-        phases: phases(reader, has(flag::BY_ENDING))?,
+        phases: phases(reader, has(flag::BY_ENDING), with_wakers)?,
+        spawned,
     })
+}
+
+fn spawned(reader: &mut Reader, runs: u32) -> Result<Spawned, DecodeError> {
+    let mut figures = [Figure::default(); 3];
+    for one in &mut figures {
+        *one = figure(reader, runs)?;
+    }
+    let [at, parent_run, parent_blocks] = figures;
+    Ok(Spawned {
+        at,
+        parent_run,
+        parent_blocks,
+        after: waker(reader)?,
+    })
+}
+
+fn waker(reader: &mut Reader) -> Result<Waker, DecodeError> {
+    let at = reader.at;
+    let number = reader.number()?;
+    match Waker::of_number(number) {
+        Some(waker) => Ok(waker),
+        None => reader.fail(at, Rule::Waker, number),
+    }
 }
 
 fn figure(reader: &mut Reader, runs: u32) -> Result<Figure, DecodeError> {
@@ -395,7 +453,7 @@ fn figure(reader: &mut Reader, runs: u32) -> Result<Figure, DecodeError> {
     Ok(Figure { total, least, most })
 }
 
-fn phases(reader: &mut Reader, by_ending: bool) -> Result<Phases, DecodeError> {
+fn phases(reader: &mut Reader, by_ending: bool, with_wakers: bool) -> Result<Phases, DecodeError> {
     let at = reader.at;
     let count = reader.byte()? as usize;
     require(count <= MAX_PHASES, Rule::PhaseCount, count as u64).map_err(|broken| broken.at(at))?;
@@ -406,15 +464,24 @@ fn phases(reader: &mut Reader, by_ending: bool) -> Result<Phases, DecodeError> {
         let Some(&ended) = Ended::ALL.get(ended as usize) else {
             return reader.fail(at, Rule::PhaseEnded, ended as u64);
         };
-        list.push(StoredPhase {
-            ended,
-            intervals: reader.number()?,
-            run: Counts(reader.number()?),
-            blocked: Counts(match ended {
-                Ended::Block => reader.number()?,
-                _ => 0,
-            }),
+        let (intervals, run) = (reader.number()?, Counts(reader.number()?));
+        let blocked = Counts(match ended {
+            Ended::Block => reader.number()?,
+            _ => 0,
         });
+        let mut phase = StoredPhase::new(ended, intervals, run, blocked);
+        if with_wakers {
+            if ended == Ended::Block {
+                phase.woken_by = waker(reader)?;
+            }
+            let count = reader.number()?;
+            let whom = match count {
+                0 => Waker::Unknown,
+                _ => waker(reader)?,
+            };
+            phase.wakes = Wakes { count, whom };
+        }
+        list.push(phase);
     }
     let order = if by_ending {
         PhaseOrder::ByEnding

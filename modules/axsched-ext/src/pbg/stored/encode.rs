@@ -5,8 +5,8 @@ use core::fmt;
 
 use super::rules::{Broken, Invalid};
 use super::{
-    Ended, Figures, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Place, Rule, StoredProfile,
-    StoredTask, Text, VERSION,
+    Ended, Figure, Figures, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Place, Rule, StoredPhase,
+    StoredProfile, StoredTask, Text,
 };
 use crate::room::with_room;
 
@@ -22,18 +22,23 @@ pub(super) const MIN_BYTES: usize = FIXED_BYTES + 2 + 3 + CHECKSUM_BYTES;
 pub(super) const MAX_VARINT: usize = 10;
 const MAX_VARINT_32: usize = 5;
 
-/// Two names, runs, unrecorded, and two bytes for at most 4,096 tasks.
-pub(super) const MAX_HEADER_BYTES: usize = FIXED_BYTES + 64 + 16 + MAX_VARINT_32 + MAX_VARINT + 2;
+/// Two names, runs, unrecorded, the start, and two bytes for at most 4,096 tasks.
+pub(super) const MAX_HEADER_BYTES: usize =
+    FIXED_BYTES + 64 + 16 + MAX_VARINT_32 + MAX_VARINT + (3 * MAX_FIGURE + 1) + 2;
 /// Least and spread add up to a number of 64 bits: not both of them need ten bytes.
 const MAX_FIGURE: usize = 3 * MAX_VARINT - 1;
-/// Parent, ordinal, flags, runs; key, label, priority, deadline; figures; phases.
+/// A task's number and [`Waker`](super::Waker)'s first ones.
+const MAX_WAKER: usize = 2;
+/// Parent, ordinal, flags, runs; key, label, priority, deadline; figures; how it was spawned;
+/// phases.
 pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
     + (8 + 33 + 1 + MAX_VARINT)
     + Figures::COUNT * MAX_FIGURE
+    + (3 * MAX_FIGURE + MAX_WAKER)
     + 1
-    + MAX_PHASES * (1 + 3 * MAX_VARINT);
+    + MAX_PHASES * (1 + 3 * MAX_VARINT + MAX_WAKER + MAX_VARINT + MAX_WAKER);
 
-/// No profile is larger, in bytes: about 3.0 MiB, which 4,096 tasks with 16
+/// No profile is larger, in bytes: about 4.2 MiB, which 4,096 tasks with 16
 /// phases each and every number at its largest would need. One of 48 tasks with
 /// 4 phases each has about 3 KiB.
 pub const MAX_BYTES: usize = MAX_HEADER_BYTES + MAX_TASKS * MAX_TASK_BYTES + CHECKSUM_BYTES;
@@ -163,17 +168,17 @@ impl Sink for Vec<u8> {
 
 /// All but the checksum of a valid profile.
 fn write(profile: &StoredProfile, total: u32, out: &mut impl Sink) {
-    header(&profile.header, total, out);
+    header(&profile.header, profile.version(), total, out);
     out.number(profile.tasks.len() as u64);
     for (index, one) in profile.tasks.iter().enumerate() {
         task(one, &profile.tasks[..index], out);
     }
 }
 
-fn header(header: &Header, total: u32, out: &mut impl Sink) {
+fn header(header: &Header, version: u16, total: u32, out: &mut impl Sink) {
     let name = |text: &[u8]| [text.len() as u8];
     out.put(&MAGIC);
-    out.put(&VERSION.to_le_bytes());
+    out.put(&version.to_le_bytes());
     out.put(&header.cpus.to_le_bytes());
     out.put(&total.to_le_bytes());
     out.put(&header.frequency_hz.to_le_bytes());
@@ -185,6 +190,21 @@ fn header(header: &Header, total: u32, out: &mut impl Sink) {
     out.put(header.policy.as_bytes());
     out.number(header.runs as u64);
     out.number(header.unrecorded);
+    if let Some(start) = &header.start {
+        for one in start.figures() {
+            figure(one, header.runs, out);
+        }
+        out.put(&[start.kernel as u8]);
+    }
+}
+
+fn figure(figure: Figure, runs: u32, out: &mut impl Sink) {
+    out.number(figure.total);
+    // One run has nothing to be spread over.
+    if runs > 1 {
+        out.number(figure.least);
+        out.number(figure.spread());
+    }
 }
 
 fn label<const N: usize>(text: &Text<N>, out: &mut impl Sink) {
@@ -229,21 +249,35 @@ fn task(task: &StoredTask, before: &[StoredTask], out: &mut impl Sink) {
     if let Some(deadline) = task.deadline {
         out.number(deadline.0);
     }
-    for figure in task.figures.to_array() {
-        out.number(figure.total);
-        // One run has nothing to be spread over.
-        if task.runs > 1 {
-            out.number(figure.least);
-            out.number(figure.spread());
+    for one in task.figures.to_array() {
+        figure(one, task.runs, out);
+    }
+    if let Some(spawned) = &task.spawned {
+        for one in spawned.figures() {
+            figure(one, task.runs, out);
         }
+        out.number(spawned.after.number());
     }
     out.put(&[task.phases.list.len() as u8]);
-    for phase in &task.phases.list {
-        out.put(&[phase.ended as u8]);
-        out.number(phase.intervals);
-        out.number(phase.run.0);
+    for one in &task.phases.list {
+        phase(one, task.spawned.is_some(), out);
+    }
+}
+
+fn phase(phase: &StoredPhase, with_wakers: bool, out: &mut impl Sink) {
+    out.put(&[phase.ended as u8]);
+    out.number(phase.intervals);
+    out.number(phase.run.0);
+    if phase.ended == Ended::Block {
+        out.number(phase.blocked.0);
+    }
+    if with_wakers {
         if phase.ended == Ended::Block {
-            out.number(phase.blocked.0);
+            out.number(phase.woken_by.number());
+        }
+        out.number(phase.wakes.count);
+        if phase.wakes.count > 0 {
+            out.number(phase.wakes.whom.number());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::task::Figure;
 use super::text::{PolicyName, ProgramName};
 use crate::units::TaskKey;
 
@@ -158,4 +159,65 @@ pub struct Header {
     pub runs: u32,
     /// Tasks that found the record full, over all runs.
     pub unrecorded: u64,
+    /// How the runs began. With it, a profile is of version 2 and says of each task how it
+    /// came to be there and for whom it waited; without it, of version 1.
+    pub start: Option<Start>,
+}
+
+/// How the runs of a profile began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// From one tick of the timer to the next, in counts; 0 where no two were seen.
+    pub tick: Figure,
+    /// From the last tick to the first spawn, in counts; 0 where none was seen.
+    pub phase: Figure,
+    /// The counter at the first spawn.
+    pub age: Figure,
+    /// Whether ticks preempted.
+    pub kernel: Kernel,
+}
+
+impl Start {
+    /// Both together.
+    #[must_use]
+    pub(in crate::pbg) fn merged(self, other: Self) -> Self {
+        Self {
+            tick: self.tick.merged(other.tick),
+            phase: self.phase.merged(other.phase),
+            age: self.age.merged(other.age),
+            kernel: self.kernel.merged(other.kernel),
+        }
+    }
+
+    /// The figures, in the order in which they are stored.
+    pub const fn figures(&self) -> [Figure; 3] {
+        [self.tick, self.phase, self.age]
+    }
+}
+
+/// What a kernel does at a tick that asks for the CPU, as far as that was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kernel {
+    /// Nobody was asked, or there were kernels of both kinds.
+    #[default]
+    Unknown = 0,
+    /// The CPU is taken from who has it.
+    Preemptive = 1,
+    /// Who has the CPU keeps it.
+    Cooperative = 2,
+}
+
+impl Kernel {
+    /// All, by their number in a profile.
+    pub const ALL: [Self; 3] = [Self::Unknown, Self::Preemptive, Self::Cooperative];
+
+    /// Of what was measured on both. One that is not known hides the other's, or the order of
+    /// merging would tell.
+    const fn merged(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Preemptive, Self::Preemptive) | (Self::Cooperative, Self::Cooperative) => self,
+            _ => Self::Unknown,
+        }
+    }
 }

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::{
-    EncodeError, Figures, Header, MAX_TASKS, Phases, Place, StoredPhase, StoredProfile, StoredTask,
+    EncodeError, Figures, Header, MAX_TASKS, Phases, Place, Spawned, StoredPhase, StoredProfile,
+    StoredTask, Waker, Wakes,
 };
 use crate::room::with_room;
 use crate::units::TaskKey;
@@ -32,7 +33,9 @@ pub fn merge(profiles: &[StoredProfile]) -> Result<StoredProfile, MergeError> {
 /// its own runs. The time of those that do not say theirs is the others'. Of what the user
 /// has set, the stricter stands: the priority
 /// before the others, the earlier deadline. A task that stood at different
-/// places gets [`Place::Several`].
+/// places gets [`Place::Several`], and a waker that was not the same everywhere is
+/// [`Waker::Unknown`]. What a profile of version 1 does not say, nobody says of all: one of them
+/// makes the result one of version 1.
 ///
 /// All of this depends neither on the order of the profiles nor on which are
 /// merged first. The order of the tasks does not depend on the former: a task
@@ -53,6 +56,9 @@ pub struct Merger {
 /// A task of the profiles so far.
 #[derive(Debug)]
 struct Merged {
+    /// How many tasks were known before it. In place of an index, which changes as tasks come,
+    /// wakers name their tasks by that.
+    number: u16,
     /// Its earliest place in any of them.
     rank: u32,
     place: PlaceByKey,
@@ -74,13 +80,15 @@ impl Merger {
         let number = self.came;
         self.came += 1;
         let header = self.header_with(number, profile)?;
-        let new = self.prepare(number, profile)?;
+        let numbers = self.numbers(profile)?;
+        let new = self.prepare(number, profile, &numbers)?;
 
         // Nothing is refused from here on.
         self.header = Some(header);
         for (rank, task) in (0..).zip(&profile.tasks) {
             if let Ok(at) = self.find(task.key) {
-                self.tasks[at].add(rank, place_by_key(profile, task.place), task);
+                let place = place_by_key(profile, task.place);
+                self.tasks[at].add(rank, place, task, &numbers);
             }
         }
         if !new.is_empty() {
@@ -102,6 +110,17 @@ impl Merger {
         let mut index: Vec<(TaskKey, u32)> = room(self.tasks.len())?;
         index.extend((self.tasks.iter().map(|known| known.task.key)).zip(0..));
         index.sort_unstable();
+        let mut indices: Vec<u16> = room(self.tasks.len())?;
+        indices.resize(self.tasks.len(), 0);
+        for (index, known) in (0..).zip(&self.tasks) {
+            indices[usize::from(known.number)] = index;
+        }
+        for Merged { task, .. } in &mut self.tasks {
+            match header.start {
+                Some(_) => renumber(task, &indices),
+                None => forget_wakers(task),
+            }
+        }
         let mut tasks = room(self.tasks.len())?;
         tasks.extend(self.tasks.into_iter().map(|known| StoredTask {
             place: match known.place {
@@ -184,6 +203,7 @@ impl Merger {
             });
         }
         Ok(Header {
+            start: (expected.start.zip(found.start)).map(|(a, b)| a.merged(b)),
             timing,
             runs: (expected.runs.checked_add(found.runs)).ok_or(MergeError::TooManyRuns)?,
             unrecorded: expected.unrecorded.saturating_add(found.unrecorded),
@@ -191,26 +211,50 @@ impl Merger {
         })
     }
 
-    /// The tasks that are new with this profile, and room for all that it adds to the others.
-    fn prepare(&mut self, number: usize, of: &StoredProfile) -> Result<Vec<Merged>, MergeError> {
-        let is_new = |task: &&StoredTask| self.find(task.key).is_err();
-        let count = of.tasks.iter().filter(is_new).count();
-        let found = self.tasks.len() + count;
+    /// The number of each task of a profile: new ones get the next.
+    fn numbers(&self, of: &StoredProfile) -> Result<Vec<u16>, MergeError> {
+        let mut found = self.tasks.len();
+        let mut numbers = room(of.tasks.len())?;
+        numbers.extend(of.tasks.iter().map(|task| match self.find(task.key) {
+            Ok(at) => self.tasks[at].number,
+            Err(_) => {
+                found += 1;
+                (found - 1) as u16
+            }
+        }));
         if found > MAX_TASKS {
             return Err(MergeError::TooManyTasks { found });
         }
+        Ok(numbers)
+    }
+
+    /// The tasks that are new with this profile, and room for all that it adds to the others.
+    fn prepare(
+        &mut self,
+        number: usize,
+        of: &StoredProfile,
+        numbers: &[u16],
+    ) -> Result<Vec<Merged>, MergeError> {
+        let known = self.tasks.len();
+        let is_new = |number: &&u16| usize::from(**number) >= known;
+        let count = numbers.iter().filter(is_new).count();
         let mut new = room(count)?;
         for (rank, task) in (0..).zip(&of.tasks) {
             match self.find(task.key) {
                 Ok(at) => self.tasks[at].prepare(number, task)?,
-                Err(_) => new.push(Merged {
-                    rank,
-                    place: place_by_key(of, task.place),
-                    task: StoredTask {
+                Err(_) => {
+                    let mut task = StoredTask {
                         phases: copy(&task.phases)?,
                         ..*task
-                    },
-                }),
+                    };
+                    renumber(&mut task, numbers);
+                    new.push(Merged {
+                        number: numbers[rank as usize],
+                        rank,
+                        place: place_by_key(of, of.tasks[rank as usize].place),
+                        task,
+                    });
+                }
             }
         }
         self.tasks
@@ -241,8 +285,9 @@ impl Merged {
         Ok(())
     }
 
-    /// Adds the same task of another profile, which was prepared for.
-    fn add(&mut self, rank: u32, place: PlaceByKey, other: &StoredTask) {
+    /// Adds the same task of another profile, which was prepared for, and whose tasks have
+    /// these numbers.
+    fn add(&mut self, rank: u32, place: PlaceByKey, other: &StoredTask, numbers: &[u16]) {
         self.rank = self.rank.min(rank);
         if self.place != place {
             self.place = None;
@@ -258,7 +303,32 @@ impl Merged {
             *figure = figure.merged(other);
         }
         task.figures = Figures::from_array(figures);
-        add(&mut task.phases, &other.phases);
+        task.spawned = task.spawned.zip(other.spawned).map(|(known, other)| {
+            let after = other.after.renumbered(numbered(numbers));
+            known.merged(Spawned { after, ..other })
+        });
+        add(&mut task.phases, &other.phases, numbers);
+    }
+}
+
+/// What a task's index becomes.
+fn numbered(numbers: &[u16]) -> impl Fn(u16) -> Option<u16> {
+    |index| numbers.get(usize::from(index)).copied()
+}
+
+/// Names the tasks that this one knows of by these numbers.
+fn renumber(task: &mut StoredTask, numbers: &[u16]) {
+    if let Some(spawned) = &mut task.spawned {
+        spawned.after = spawned.after.renumbered(numbered(numbers));
+    }
+    task.phases.renumber(numbered(numbers));
+}
+
+/// Leaves what version 1 says.
+fn forget_wakers(task: &mut StoredTask) {
+    task.spawned = None;
+    for phase in &mut task.phases.list {
+        (phase.woken_by, phase.wakes) = (Waker::Unknown, Wakes::default());
     }
 }
 
@@ -296,13 +366,14 @@ fn copy(phases: &Phases) -> Result<Phases, MergeError> {
 
 /// Step by step where the steps are the same, by ending otherwise, for which there is room;
 /// see [`Phases::coarsened`].
-fn add(sum: &mut Phases, other: &Phases) {
+fn add(sum: &mut Phases, other: &Phases, numbers: &[u16]) {
+    let renumbered = |phase: &StoredPhase| phase.renumbered(numbered(numbers));
     if sum.has_shape_of(other) {
         for (phase, other) in sum.list.iter_mut().zip(&other.list) {
-            phase.add(other);
+            phase.add(&renumbered(other));
         }
         return;
     }
-    sum.list.extend_from_slice(&other.list);
+    sum.list.extend(other.list.iter().map(renumbered));
     *sum = mem::take(sum).coarsened();
 }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::waker::{Waker, Wakes};
 use crate::units::Counts;
 
 /// How a run interval ended.
@@ -36,9 +37,28 @@ pub struct StoredPhase {
     pub run: Counts,
     /// The time blocked after them, in counts; 0 unless they ended so.
     pub blocked: Counts,
+    /// Who ended the waits; [`Waker::Unknown`] unless they ended in one.
+    pub woken_by: Waker,
+    /// Whom it woke during these run intervals.
+    pub wakes: Wakes,
 }
 
 impl StoredPhase {
+    /// Run intervals of which no more is known.
+    pub const fn new(ended: Ended, intervals: u64, run: Counts, blocked: Counts) -> Self {
+        Self {
+            ended,
+            intervals,
+            run,
+            blocked,
+            woken_by: Waker::Unknown,
+            wakes: Wakes {
+                count: 0,
+                whom: Waker::Unknown,
+            },
+        }
+    }
+
     /// A run interval, on average, rounded down.
     pub const fn mean_run(&self) -> Counts {
         Counts(match self.intervals {
@@ -55,10 +75,25 @@ impl StoredPhase {
         })
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    /// The same with other numbers for tasks; one that has none is not known.
+    #[must_use]
+    pub(super) fn renumbered(self, number: impl Fn(u16) -> Option<u16>) -> Self {
+        Self {
+            woken_by: self.woken_by.renumbered(&number),
+            wakes: Wakes {
+                whom: self.wakes.whom.renumbered(&number),
+                ..self.wakes
+            },
+            ..self
+        }
+    }
+
+    pub(in crate::pbg) fn add(&mut self, other: &Self) {
         self.intervals = self.intervals.saturating_add(other.intervals);
         self.run += other.run;
         self.blocked += other.blocked;
+        self.woken_by = self.woken_by.merged(other.woken_by);
+        self.wakes = self.wakes.merged(other.wakes);
     }
 }
 
@@ -89,6 +124,13 @@ impl Phases {
         self.order == other.order
             && steps(&self.list) == steps(&other.list)
             && (self.list.iter().zip(&other.list)).all(|(a, b)| a.ended == b.ended)
+    }
+
+    /// Other numbers for the tasks that woke it and that it woke, or, for `None`, nobody.
+    pub(in crate::pbg) fn renumber(&mut self, number: impl Fn(u16) -> Option<u16>) {
+        for phase in &mut self.list {
+            *phase = phase.renumbered(&number);
+        }
     }
 
     /// The same run intervals without their order: at most four phases, by how they

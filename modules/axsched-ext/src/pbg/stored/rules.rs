@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::{
     Ended, Figure, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Phases, Place, StoredProfile,
-    StoredTask,
+    StoredTask, Waker, Wakes,
 };
 use crate::room::with_room;
 use crate::units::TaskKey;
@@ -61,6 +61,16 @@ pub enum Rule {
     PhaseOrder,
     /// Nothing runs after an exit.
     PhaseExit,
+    /// What a kernel does at a tick.
+    Kernel,
+    /// The first 4 numbers, or a task of the profile.
+    Waker,
+    /// Who woke it is said only after a block, and in version 2.
+    PhaseWaker,
+    /// Whom it woke is the root or a task, and said only if it woke somebody, in version 2.
+    PhaseWakes,
+    /// How tasks were spawned is said of all or of none: in version 2, or in version 1.
+    Spawned,
 }
 
 impl fmt::Display for Rule {
@@ -92,6 +102,13 @@ impl fmt::Display for Rule {
             Self::PhaseBlocked => "blocked time only after a block",
             Self::PhaseOrder => "phases by ending, each once",
             Self::PhaseExit => "an exit only as the last phase",
+            Self::Kernel => "a kernel from 0 to 2",
+            Self::Waker => "0 to 3 or a task of the profile as the waker",
+            Self::PhaseWaker => "a waker only after a block, of version 2",
+            Self::PhaseWakes => {
+                "whom it woke, the root or a task, only if it woke any, of version 2"
+            }
+            Self::Spawned => "how each task was spawned exactly in version 2",
         })
     }
 }
@@ -121,7 +138,13 @@ pub(super) enum Invalid {
 impl Header {
     pub(super) fn validate(&self) -> Result<(), Broken> {
         require(self.cpus >= 1, Rule::Cpus, 0)?;
-        require(self.runs >= 1, Rule::Runs, 0)
+        require(self.runs >= 1, Rule::Runs, 0)?;
+        if let Some(start) = &self.start {
+            for figure in start.figures() {
+                figure.validate(self.runs)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -158,8 +181,32 @@ impl Figure {
     }
 }
 
+impl Waker {
+    /// Whether it may be named in a profile of so many tasks.
+    fn validate(self, tasks: usize) -> Result<(), Broken> {
+        let exists = match self {
+            Self::Task(index) => usize::from(index) < tasks,
+            _ => true,
+        };
+        require(exists, Rule::Waker, self.number())
+    }
+}
+
+impl Wakes {
+    fn validate(self, tasks: usize) -> Result<(), Broken> {
+        self.whom.validate(tasks)?;
+        let may = match self.whom {
+            Waker::Unknown => true,
+            Waker::Root | Waker::Task(_) => self.count > 0,
+            Waker::Timer | Waker::Outside => false,
+        };
+        require(may, Rule::PhaseWakes, self.whom.number())
+    }
+}
+
 impl Phases {
-    fn validate(&self) -> Result<(), Broken> {
+    /// `tasks` is how many the profile has, or nothing where wakers are not said.
+    fn validate(&self, tasks: Option<usize>) -> Result<(), Broken> {
         let list = &self.list;
         require(
             list.len() <= MAX_PHASES,
@@ -170,6 +217,13 @@ impl Phases {
             require(phase.intervals >= 1, Rule::PhaseIntervals, 0)?;
             let may = phase.ended == Ended::Block || phase.blocked.0 == 0;
             require(may, Rule::PhaseBlocked, phase.blocked.0)?;
+            let may =
+                phase.woken_by == Waker::Unknown || phase.ended == Ended::Block && tasks.is_some();
+            require(may, Rule::PhaseWaker, phase.woken_by.number())?;
+            let may = phase.wakes.count == 0 || tasks.is_some();
+            require(may, Rule::PhaseWakes, phase.wakes.count)?;
+            phase.woken_by.validate(tasks.unwrap_or(0))?;
+            phase.wakes.validate(tasks.unwrap_or(0))?;
         }
         match self.order {
             PhaseOrder::AsRun => {
@@ -190,15 +244,29 @@ impl Phases {
 }
 
 impl StoredTask {
-    /// `before` are the tasks before it, and hold already.
-    pub(super) fn validate(&self, header: &Header, before: &[Self]) -> Result<(), Broken> {
+    /// `before` are the tasks before it, and hold already; of `count` in all.
+    pub(super) fn validate(
+        &self,
+        header: &Header,
+        before: &[Self],
+        count: usize,
+    ) -> Result<(), Broken> {
         self.place.key(before)?;
         let seen = (1..=header.runs).contains(&self.runs);
         require(seen, Rule::TaskRuns, self.runs as u64)?;
         for figure in self.figures.to_array() {
             figure.validate(self.runs)?;
         }
-        self.phases.validate()
+        let is_told = self.spawned.is_some();
+        let expected = header.start.is_some();
+        require(is_told == expected, Rule::Spawned, u64::from(is_told))?;
+        if let Some(spawned) = &self.spawned {
+            for figure in spawned.figures() {
+                figure.validate(self.runs)?;
+            }
+            spawned.after.validate(count)?;
+        }
+        self.phases.validate(expected.then_some(count))
     }
 }
 
@@ -218,7 +286,7 @@ impl StoredProfile {
         require(tasks.len() <= MAX_TASKS, Rule::Tasks, tasks.len() as u64).map_err(header)?;
         let mut keys: Vec<(TaskKey, u32)> = with_room(tasks.len()).ok_or(Invalid::NoMemory)?;
         for (index, task) in tasks.iter().enumerate() {
-            task.validate(&self.header, &tasks[..index])
+            task.validate(&self.header, &tasks[..index], tasks.len())
                 .map_err(|broken| Invalid::Broken(Some(index), broken))?;
             keys.push((task.key, index as u32));
         }

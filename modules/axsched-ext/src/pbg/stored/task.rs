@@ -4,6 +4,7 @@ use core::num::NonZeroU8;
 
 use super::phases::Phases;
 use super::text::Label;
+use super::waker::Waker;
 use crate::units::{Counts, TaskKey};
 
 /// Where a task stands in the tree of spawns.
@@ -47,6 +48,41 @@ pub struct StoredTask {
     pub figures: Figures,
     /// How it did it.
     pub phases: Phases,
+    /// How it came to be there; in every task or in none of a profile ([`Header::start`]).
+    ///
+    /// [`Header::start`]: super::Header::start
+    pub spawned: Option<Spawned>,
+}
+
+/// When a task was spawned, and what its parent had done by then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spawned {
+    /// Since the first spawn of the run, in counts.
+    pub at: Figure,
+    /// How long its parent had been on a CPU, in counts; the root since that first spawn.
+    pub parent_run: Figure,
+    /// How often its parent had blocked; the root since that first spawn.
+    pub parent_blocks: Figure,
+    /// Who had woken its parent last, if it had blocked.
+    pub after: Waker,
+}
+
+impl Spawned {
+    /// Both together.
+    #[must_use]
+    pub(in crate::pbg) fn merged(self, other: Self) -> Self {
+        Self {
+            at: self.at.merged(other.at),
+            parent_run: self.parent_run.merged(other.parent_run),
+            parent_blocks: self.parent_blocks.merged(other.parent_blocks),
+            after: self.after.merged(other.after),
+        }
+    }
+
+    /// The figures, in the order in which they are stored.
+    pub const fn figures(&self) -> [Figure; 3] {
+        [self.at, self.parent_run, self.parent_blocks]
+    }
 }
 
 impl StoredTask {

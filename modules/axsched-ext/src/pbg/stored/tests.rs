@@ -27,16 +27,12 @@ fn header() -> Header {
         policy: PolicyName::new("rr").unwrap(),
         runs: 1,
         unrecorded: 0,
+        start: None,
     }
 }
 
 pub(in crate::pbg) fn phase(ended: Ended, intervals: u64, run: u64, blocked: u64) -> StoredPhase {
-    StoredPhase {
-        ended,
-        intervals,
-        run: Counts(run),
-        blocked: Counts(blocked),
-    }
+    StoredPhase::new(ended, intervals, Counts(run), Counts(blocked))
 }
 
 /// A task of one run with `run` counts and nothing else to tell.
@@ -54,6 +50,7 @@ fn task(place: Place, key: TaskKey, run: u64) -> StoredTask {
             ..Figures::default()
         },
         phases: Phases::default(),
+        spawned: None,
     }
 }
 
@@ -109,14 +106,72 @@ fn sample() -> StoredProfile {
     };
     let mut fourth = labelled("wanderer", 0, 5);
     fourth.place = Place::Several;
-    StoredProfile {
+    let mut profile = newer(StoredProfile {
         header: Header {
             runs: 3,
             unrecorded: 300,
             ..header()
         },
         tasks: vec![first, second, third, fourth],
+    });
+    let block = &mut profile.tasks[0].phases.list[1];
+    (block.woken_by, block.wakes) = (
+        Waker::Task(3),
+        Wakes {
+            count: 3,
+            whom: Waker::Root,
+        },
+    );
+    let waits = &mut profile.tasks[1].phases.list[1];
+    (waits.woken_by, waits.wakes.count) = (Waker::Outside, 1);
+    profile
+}
+
+/// What version 1 says of it.
+fn older(mut profile: StoredProfile) -> StoredProfile {
+    profile.header.start = None;
+    for task in &mut profile.tasks {
+        task.spawned = None;
+        for phase in &mut task.phases.list {
+            *phase = StoredPhase::new(phase.ended, phase.intervals, phase.run, phase.blocked);
+        }
     }
+    profile
+}
+
+fn of_one(task: StoredTask) -> StoredProfile {
+    of(vec![task])
+}
+
+/// A profile of a run on a kernel that preempts, which says all that version 2 can.
+fn newer(mut profile: StoredProfile) -> StoredProfile {
+    let runs = u64::from(profile.header.runs);
+    let same = |value: u64| Figure {
+        total: value * runs,
+        least: value,
+        most: value,
+    };
+    profile.header.start = Some(Start {
+        tick: same(10_000_000),
+        phase: same(1234),
+        age: same(1 << 33),
+        kernel: Kernel::Preemptive,
+    });
+    for (n, task) in (0..).zip(&mut profile.tasks) {
+        let runs = u64::from(task.runs);
+        let same = |value: u64| Figure {
+            total: value * runs,
+            least: value,
+            most: value,
+        };
+        task.spawned = Some(Spawned {
+            at: same(n * 1_000_000),
+            parent_run: same(n * 500),
+            parent_blocks: same(n),
+            after: if n == 0 { Waker::Unknown } else { Waker::Timer },
+        });
+    }
+    profile
 }
 
 pub(in crate::pbg) fn of(tasks: Vec<StoredTask>) -> StoredProfile {
@@ -178,6 +233,50 @@ fn figure(runs: u32) -> impl Strategy<Value = Figure> {
     })
 }
 
+/// Any but of tasks from this one on.
+fn waker(tasks: u16) -> impl Strategy<Value = Waker> {
+    let named = [Waker::Unknown, Waker::Timer, Waker::Outside, Waker::Root];
+    prop_oneof![
+        proptest::sample::select(named.to_vec()),
+        (0..tasks).prop_map(Waker::Task)
+    ]
+}
+
+/// How `tasks` came to be there, the run began, and whom they woke, in place of what there was.
+fn with_wakers(profile: StoredProfile, numbers: &[(u64, Waker, Waker)]) -> StoredProfile {
+    let mut profile = newer(profile);
+    let tasks = profile.tasks.len();
+    let exists = |waker| match waker {
+        Waker::Task(index) => Waker::Task(index % tasks as u16),
+        other => other,
+    };
+    let mut numbers = numbers.iter().cycle();
+    let mut next = || {
+        let &(number, one, other) = numbers.next().unwrap();
+        (number, exists(one), exists(other))
+    };
+    for task in &mut profile.tasks {
+        let (_, after, _) = next();
+        let spawned = task.spawned.as_mut().unwrap();
+        spawned.after = after;
+        for phase in &mut task.phases.list {
+            let (count, by, whom) = next();
+            if phase.ended == Ended::Block {
+                phase.woken_by = by;
+            }
+            phase.wakes = match whom {
+                _ if count == 0 => Wakes::default(),
+                Waker::Timer | Waker::Outside => Wakes {
+                    count,
+                    whom: Waker::Unknown,
+                },
+                whom => Wakes { count, whom },
+            };
+        }
+    }
+    profile
+}
+
 fn phases() -> impl Strategy<Value = Phases> {
     let one = (0..3usize, number(), number(), number());
     let exit = proptest::option::of((number(), number()));
@@ -228,9 +327,10 @@ pub(in crate::pbg) fn profile() -> impl Strategy<Value = StoredProfile> {
     runs.prop_flat_map(|runs| {
         let tasks = vec((anyone(runs), any::<prop::sample::Index>(), 0..6u32), 0..12);
         let timing = prop_oneof![Just(Timing::Unknown), Just(Timing::Counted)];
-        (Just(runs), timing, tasks, number())
+        let wakers = proptest::option::weighted(0.8, vec((number(), waker(12), waker(12)), 1..20));
+        (Just(runs), timing, tasks, number(), wakers)
     })
-    .prop_map(|(runs, timing, tasks, unrecorded)| {
+    .prop_map(|(runs, timing, tasks, unrecorded, wakers)| {
         let mut profile = of(Vec::new());
         profile.header.timing = timing;
         profile.header.runs = runs;
@@ -259,6 +359,9 @@ pub(in crate::pbg) fn profile() -> impl Strategy<Value = StoredProfile> {
                 profile.tasks.push(task);
             }
         }
-        profile
+        match wakers {
+            Some(wakers) => with_wakers(profile, &wakers),
+            None => profile,
+        }
     })
 }

@@ -1,6 +1,7 @@
 //! Several runs become one profile.
 
 use core::num::NonZeroU8;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::format;
 use std::string::ToString;
@@ -26,9 +27,40 @@ fn in_any_order(profile: &StoredProfile) -> (Header, BTreeMap<TaskKey, (StoredTa
         };
         let mut task = task.clone();
         task.place = Place::Several;
+        name_by_key(&mut task, profile);
         (task.key, (task, place))
     };
     (profile.header, profile.tasks.iter().map(of).collect())
+}
+
+std::thread_local! {
+    /// A number for each key that this thread has seen.
+    static KEYS: RefCell<Vec<TaskKey>> = const { RefCell::new(Vec::new()) };
+}
+
+fn number_of(key: TaskKey) -> u16 {
+    KEYS.with_borrow_mut(|keys| {
+        let known = keys.iter().position(|other| *other == key);
+        known.unwrap_or_else(|| {
+            keys.push(key);
+            keys.len() - 1
+        }) as u16
+    })
+}
+
+/// Has wakers say who it is by a number that means the same in every profile.
+fn name_by_key(task: &mut StoredTask, profile: &StoredProfile) {
+    renumber(task, |index| {
+        number_of(profile.tasks[usize::from(index)].key)
+    });
+}
+
+fn renumber(task: &mut StoredTask, number: impl Fn(u16) -> u16) {
+    let number = |index| Some(number(index));
+    task.phases.renumber(number);
+    if let Some(spawned) = &mut task.spawned {
+        spawned.after = spawned.after.renumbered(number);
+    }
 }
 
 /// All runs of a task at once, as the page of the format has it, and no task before another.
@@ -41,7 +73,9 @@ fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
         for (rank, task) in (0..).zip(&profile.tasks) {
             let place = places[&task.key].1;
             let of = seen.entry(task.key).or_default();
-            of.push((rank, place, task.clone()));
+            let mut task = task.clone();
+            name_by_key(&mut task, profile);
+            of.push((rank, place, task));
         }
     }
     let mut order: Vec<_> = seen.iter().collect();
@@ -88,7 +122,7 @@ fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
             order: first.order,
             list,
         };
-        StoredTask {
+        let mut task = StoredTask {
             key: **key,
             label: all().find_map(|task| task.label),
             place,
@@ -97,7 +131,19 @@ fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
             deadline: all().filter_map(|task| task.deadline).min(),
             figures: Figures::from_array(figures),
             phases: if alike { phases } else { phases.coarsened() },
+            spawned: all()
+                .map(|task| task.spawned)
+                .reduce(|a, b| a.zip(b).map(|(a, b)| a.merged(b)))
+                .flatten(),
+        };
+        renumber(&mut task, |number| {
+            let key = KEYS.with_borrow(|keys| keys[usize::from(number)]);
+            index(key) as u16
+        });
+        if profiles.iter().any(|p| p.header.start.is_none()) {
+            task = older(of_one(task)).tasks.remove(0);
         }
+        task
     });
     StoredProfile {
         header: Header {
@@ -106,6 +152,9 @@ fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
                 .unwrap_or_default(),
             runs: profiles.iter().map(|p| p.header.runs).sum(),
             unrecorded: (profiles.iter()).fold(0, |sum, p| sum.saturating_add(p.header.unrecorded)),
+            start: (profiles.iter().map(|p| p.header.start))
+                .reduce(|a, b| a.zip(b).map(|(a, b)| a.merged(b)))
+                .flatten(),
             ..header
         },
         tasks: tasks.collect(),
@@ -295,6 +344,7 @@ fn a_task_that_does_not_belong_keeps_the_others_of_its_profile_out() {
     merger.add(&sample()).unwrap();
     assert_eq!(merger.add(&other).unwrap_err().profile(), Some(1));
     other.tasks[1].label = None;
+    other = older(other);
     other.tasks.truncate(1);
     other.header.runs = u32::MAX;
     assert_eq!(merger.add(&other), Err(MergeError::TooManyRuns));
@@ -347,7 +397,10 @@ fn profiles_that_do_not_belong_together_do_not_merge() {
         )
     );
     assert_eq!(
-        says(|p| p.header.runs = u32::MAX),
+        says(|p| {
+            *p = older(p.clone());
+            p.header.runs = u32::MAX;
+        }),
         "expected fewer than 2^32 runs together, found more"
     );
     assert_eq!(
