@@ -127,6 +127,11 @@ impl PhaseList {
         }
     }
 
+    /// Whether one that came after the other would be taken in by it.
+    pub fn joins(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
+        self.detail().joins(one, other)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = StoredPhase> {
         self.cells[..self.len()].iter().map(PhaseCell::get)
     }

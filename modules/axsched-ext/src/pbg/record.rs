@@ -428,7 +428,12 @@ impl Record {
     pub fn read_phases(&self, run: u64, ended: Counts) -> Result<Phases, Error> {
         let mut list: Vec<StoredPhase> = reserved(STORED_PHASES)?;
         list.extend(self.phases.iter());
-        list.extend(self.open_phases());
+        for phase in self.open_phases() {
+            match list.last_mut() {
+                Some(last) if self.phases.joins(last, &phase) => last.add(&phase),
+                _ => list.push(phase),
+            }
+        }
         let burst = self.burst(run);
         if burst.intervals > 0 {
             let last_run = ended.0.wrapping_sub(self.began.get());

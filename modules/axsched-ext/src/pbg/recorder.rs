@@ -358,7 +358,7 @@ impl Recorder {
 mod tests {
     use super::super::phase_list::RECORDED_PHASES;
     use super::super::record::Burst;
-    use super::super::stored::{Ended, Figure, PhaseOrder, StoredPhase, Wakes};
+    use super::super::stored::{Ended, Figure, PhaseOrder, Spawned, StoredPhase, Wakes};
     use super::*;
 
     /// Plays `(kind, counts)`: `r` runs and yields, `p` runs and is preempted, `b`
@@ -534,6 +534,175 @@ mod tests {
         assert_eq!(endings, expected);
         let sum: u64 = phases(&task).iter().map(|p| p.2).sum();
         assert_eq!(sum, task.figures.run.total, "no time is lost");
+    }
+
+    const TICK: u64 = 1_000_000;
+
+    /// A recorder that knows how long a tick is, and its tasks: the first has the CPU.
+    fn ticking(tasks: usize) -> (&'static Recorder, Vec<&'static Record>, u64) {
+        let recorder = Recorder::leak().unwrap();
+        recorder.clear();
+        (1..=3).for_each(|n| recorder.tick(false, Counts(n * TICK)));
+        let now = 3 * TICK + 7;
+        let tasks: Vec<_> = (0..tasks)
+            .map(|_| recorder.spawned(recorder.root(), None, Counts(now)))
+            .collect();
+        recorder.root().ends(Counts(now));
+        tasks[0].begins(Counts(now));
+        // All others have run, and block.
+        for task in &tasks[1..] {
+            task.begins(Counts(now));
+            task.ends(Counts(now));
+        }
+        (recorder, tasks, now)
+    }
+
+    fn wakers(recorder: &'static Recorder, now: u64) -> Vec<Vec<Waker>> {
+        let (tasks, _) = recorder.read(Counts(now), &OUTSIDE).unwrap();
+        let of = |task: &StoredTask| {
+            let list = task.phases.list.iter();
+            list.filter(|phase| phase.ended == Ended::Block)
+                .map(|phase| phase.woken_by)
+                .collect()
+        };
+        tasks.iter().map(of).collect()
+    }
+
+    fn wakes(recorder: &'static Recorder, now: u64) -> Wakes {
+        let (tasks, _) = recorder.read(Counts(now), &OUTSIDE).unwrap();
+        let wakes = tasks[0].phases.list.iter().map(|phase| phase.wakes);
+        wakes.fold(Wakes::default(), Wakes::merged)
+    }
+
+    #[test]
+    fn a_wake_is_the_timers_if_a_tick_follows_closely_even_after_others() {
+        let (recorder, tasks, _) = ticking(12);
+        let close = TICK / CLOSE;
+        let mut now = 4 * TICK - 11 * close;
+        for task in &tasks[1..] {
+            recorder.woken(task, tasks[0], Counts(now));
+            now += close;
+        }
+        recorder.tick(false, Counts(now));
+        let found = wakers(recorder, now);
+        assert!(found[0].is_empty());
+        assert!(
+            found[1..].iter().all(|by| by[..] == [Waker::Timer]),
+            "{found:?}"
+        );
+        assert_eq!(wakes(recorder, now), Wakes::default());
+    }
+
+    #[test]
+    fn a_wake_is_a_tasks_if_no_tick_follows_closely_and_counts_as_one_of_its() {
+        let close = TICK / CLOSE;
+        for (gap, is_timers) in [(close, true), (close + 1, false)] {
+            let (recorder, tasks, now) = ticking(3);
+            recorder.woken(tasks[1], tasks[0], Counts(now));
+            // It says what the first one was; what it is itself the tick says.
+            let later = 4 * TICK - gap;
+            recorder.woken(tasks[2], tasks[0], Counts(later));
+            recorder.tick(false, Counts(4 * TICK));
+            let by = if is_timers {
+                Waker::Timer
+            } else {
+                Waker::Task(0)
+            };
+            assert_eq!(
+                wakers(recorder, 5 * TICK),
+                [vec![], vec![Waker::Task(0)], vec![by]]
+            );
+            let whom = if is_timers {
+                Waker::Task(1)
+            } else {
+                Waker::Unknown
+            };
+            let count = 2 - u64::from(is_timers);
+            assert_eq!(wakes(recorder, 5 * TICK), Wakes { count, whom });
+        }
+    }
+
+    #[test]
+    fn who_wakes_while_nobody_runs_is_the_timer_and_a_stranger_is_outside() {
+        let (recorder, tasks, now) = ticking(3);
+        recorder.woken(tasks[1], &IDLE, Counts(now));
+        recorder.woken(tasks[2], &OUTSIDE, Counts(now + TICK / 2));
+        recorder.spawned(recorder.root(), None, Counts(now + TICK / 2 + 1));
+        let found = wakers(recorder, now + TICK);
+        assert_eq!(found[1..3], [[Waker::Timer], [Waker::Outside]]);
+    }
+
+    #[test]
+    fn a_task_says_when_it_was_spawned_and_what_its_parent_had_done_by_then() {
+        let (recorder, tasks, now) = ticking(1);
+        let root = recorder.root();
+        tasks[0].ends(Counts(now + 100));
+        // The root had run since the first spawn; now it waits for the task, twice.
+        root.begins(Counts(now + 100));
+        root.ends(Counts(now + 130));
+        tasks[0].begins(Counts(now + 130));
+        recorder.woken(root, tasks[0], Counts(now + 500));
+        tasks[0].ends(Counts(now + 520));
+        root.begins(Counts(now + 520));
+        recorder.spawned(root, None, Counts(now + 525));
+        let (tasks, _) = recorder.read(Counts(now + 600), root).unwrap();
+        let spawned = tasks.iter().map(|task| task.spawned.unwrap());
+        let told = |spawned: Spawned| {
+            let [at, run, blocks] = spawned.figures().map(|figure| figure.total);
+            (at, run, blocks, spawned.after)
+        };
+        let found: Vec<_> = spawned.map(told).collect();
+        assert_eq!(
+            found,
+            [(0, 0, 0, Waker::Unknown), (525, 35, 1, Waker::Task(0))]
+        );
+        let start = recorder.start();
+        let figures = start.figures().map(|figure| figure.total);
+        assert_eq!(figures, [TICK, 7, 3 * TICK + 7]);
+    }
+
+    #[test]
+    fn a_tick_is_the_mean_of_those_with_none_missed_between() {
+        let ticks = Ticks::new();
+        assert_eq!((ticks.period(), ticks.phase(Counts(5))), (0, 0));
+        // Three were missed at first, and two later.
+        for at in [1_000, 5_000, 6_010, 7_000, 10_000, 10_990] {
+            ticks.came(Counts(at));
+        }
+        assert_eq!(ticks.period(), (1_010 + 990 + 990) / 3);
+        assert_eq!(ticks.phase(Counts(10_990 + 2 * 996 + 5)), 5);
+    }
+
+    #[test]
+    fn a_kernel_preempts_if_somebody_was_and_does_not_if_ticks_asked_in_vain() {
+        let (recorder, tasks, now) = ticking(1);
+        assert_eq!(recorder.start().kernel, Kernel::Unknown);
+        recorder.tick(true, Counts(now));
+        assert_eq!(recorder.start().kernel, Kernel::Unknown);
+        recorder.tick(true, Counts(now + TICK));
+        assert_eq!(recorder.start().kernel, Kernel::Cooperative);
+        recorder.preempted(tasks[0]);
+        assert_eq!(recorder.start().kernel, Kernel::Preemptive);
+    }
+
+    #[test]
+    fn rule_4_wakers_are_what_a_full_record_forgets_first() {
+        // Two take turns to end its waits: more phases than there is room for.
+        let (recorder, tasks, now) = ticking(3);
+        recorder.woken(tasks[2], &IDLE, Counts(now));
+        let mut at = now;
+        for n in 0..20 {
+            tasks[2].begins(Counts(at));
+            at += 100;
+            tasks[2].ends(Counts(at));
+            recorder.woken(tasks[2], tasks[n % 2], Counts(at + TICK / 100 * n as u64));
+            at += TICK;
+        }
+        let (read, _) = recorder.read(Counts(at), &OUTSIDE).unwrap();
+        let list = &read[2].phases.list;
+        assert_eq!(read[2].phases.order, PhaseOrder::AsRun);
+        let found: Vec<_> = list.iter().map(|p| (p.intervals, p.woken_by)).collect();
+        assert_eq!(found, [(1, Waker::Timer), (20, Waker::Unknown)]);
     }
 
     #[test]

@@ -118,6 +118,52 @@ fn what_is_not_in_its_one_form_is_refused() {
 }
 
 #[test]
+fn what_version_2_adds_is_in_its_one_form_too() {
+    let mut task = child_of_root(0, 5);
+    task.phases.list = vec![phase(Ended::Block, 1, 5, 7)];
+    let mut one = newer(of(vec![task]));
+    let block = &mut one.tasks[0].phases.list[0];
+    (block.woken_by, block.wakes) = (
+        Waker::Task(0),
+        Wakes {
+            count: 2,
+            whom: Waker::Root,
+        },
+    );
+    one.header.start = Some(Start::default());
+    // After runs and unrecorded: the tick, its phase, the age, the kernel.
+    let start_at = RUNS_AT + 2;
+    assert_eq!(opened(&one)[start_at..start_at + 4], [0, 0, 0, 0]);
+    // Parent, ordinal, flags, runs, 7 figures; when, the parent's run and blocks, after whom;
+    // phases: block, run intervals, run, blocked, by whom, how many it woke, whom.
+    let task_at = start_at + 4 + 1;
+    let bytes = [
+        0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 5, 7, 4, 2, 3,
+    ];
+    assert_eq!(opened(&one)[task_at..], bytes);
+    let set = |at: usize, to: &'static [u8]| {
+        rule(&one, |bytes| {
+            bytes.splice(at..at + 1, to.iter().copied());
+        })
+    };
+    assert_eq!(set(start_at + 3, &[3]), (start_at + 3, Rule::Kernel));
+    let in_task = |at, to| (set(task_at + at, to).0 - task_at, set(task_at + at, to).1);
+    // Of a profile of one task there is no task 1, nor any number beyond 16 bits.
+    assert_eq!(in_task(14, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(14, &[0x84, 0x80, 4]), (14, Rule::Waker));
+    assert_eq!(in_task(20, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(22, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(22, &[0x84, 0x80, 4]), (22, Rule::Waker));
+    // Who is woken is the program's; if nobody is, none is named.
+    assert_eq!(in_task(22, &[1]), (0, Rule::PhaseWakes));
+    assert_eq!(in_task(22, &[2]), (0, Rule::PhaseWakes));
+    assert_eq!(in_task(21, &[0]), (23 - 1, Rule::Nothing));
+    // Version 1 has none of all this, and version 2 has it all.
+    assert_eq!(rule(&one, |bytes| bytes[8] = 1).1, Rule::Nothing);
+    assert_eq!(rule(&older(one), |bytes| bytes[8] = 2).1, Rule::Parent);
+}
+
+#[test]
 fn more_tasks_than_are_recorded_are_refused() {
     let with = |tasks: usize| {
         let mut bytes = opened(&of(Vec::new()));
@@ -214,6 +260,37 @@ fn what_breaks_a_rule_is_not_encoded() {
     assert_eq!(
         refused(|p| p.tasks[0].phases.list[0].blocked = Counts(9)),
         "task 0: expected blocked time only after a block, found 9"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[2].spawned = None),
+        "task 2: expected how each task was spawned exactly in version 2, found 0"
+    );
+    assert_eq!(
+        refused(|p| p.header.start = None),
+        "task 0: expected how each task was spawned exactly in version 2, found 1"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].spawned.as_mut().unwrap().after = Waker::Task(4)),
+        "task 0: expected 0 to 3 or a task of the profile as the waker, found 8"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].phases.list[0].woken_by = Waker::Timer),
+        "task 0: expected a waker only after a block, of version 2, found 1"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].phases.list[0].wakes.whom = Waker::Root),
+        "task 0: expected whom it woke, the root or a task, only if it woke any, of version 2, found 3"
+    );
+    assert_eq!(
+        refused(|p| {
+            *p = older(p.clone());
+            p.tasks[0].phases.list[0].wakes.count = 2;
+        }),
+        "task 0: expected whom it woke, the root or a task, only if it woke any, of version 2, found 2"
+    );
+    assert_eq!(
+        refused(|p| p.header.start.as_mut().unwrap().tick.total = 1),
+        "header: expected a total between what the least and the most allow, found 1"
     );
     assert_eq!(
         refused(|p| p.tasks[3].key = p.tasks[0].key),
