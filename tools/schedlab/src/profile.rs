@@ -66,7 +66,7 @@ fn verify(args: &VerifyArgs) -> Result<Verdict> {
     print_line(format_args!(
         "{place}: good: {}; version {}, {} bytes{console}",
         title(&source.profile),
-        stored::VERSION,
+        source.profile.version(),
         source.bytes
     ))?;
     Ok(Verdict::Good)

@@ -39,7 +39,7 @@ pub const RECORD_BYTES: usize = 640;
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
 /// What a recorded task takes in the profile that is made of it, in bytes.
-pub const STORED_BYTES: usize = 936;
+pub const STORED_BYTES: usize = 960;
 const _: () =
     assert!(size_of::<StoredTask>() + STORED_PHASES * size_of::<StoredPhase>() == STORED_BYTES);
 
@@ -66,9 +66,9 @@ pub struct Record {
 
     key: Word,
     spawned: Word,
-    /// Index of the parent's record, or [`NOBODY`], and the place among its spawns.
-    parent: Word,
-    ordinal: Word,
+    /// The index of the parent's record, or [`NO_PARENT`], and, above 32 bits, the place among its
+    /// spawns.
+    place: Word,
     children: Word,
     /// Index of this record.
     index: Word,
@@ -76,9 +76,13 @@ pub struct Record {
     /// What its parent had done when it was spawned, as [`Spawned`] has it.
     parent_run: Word,
     parent_blocks: Word,
-    after: Word,
-    /// The number of the [`Waker`] who ended its last wait.
-    last_waker: Word,
+    /// When its parent had last been woken; 0 is never.
+    parent_woken: Word,
+    /// The number of the [`Waker`] who ended its last wait, and, above 16 bits, of the one who had
+    /// ended its parent's.
+    wakers: Word,
+    /// When it was last woken; 0 is never.
+    last_woken: Word,
     /// Whom it has woken in this burst.
     wakes: WakesWord,
     phases: PhaseList,
@@ -105,7 +109,7 @@ impl WakesWord {
         let bits = self.0.get();
         Wakes {
             count: bits >> 16,
-            whom: Waker::of_number(bits & 0xffff).unwrap_or_default(),
+            whom: waker(bits),
         }
     }
 
@@ -116,6 +120,13 @@ impl WakesWord {
 
 /// In place of an index: the root, or one who is not in the table.
 const NOBODY: u64 = u64::MAX;
+/// The same for a parent's.
+const NO_PARENT: u64 = u32::MAX as u64;
+
+/// The waker with the number in these lowest 16 bits.
+fn waker(bits: u64) -> Waker {
+    Waker::of_number(bits & 0xffff).unwrap_or_default()
+}
 
 /// The record of everybody who has none: what is written there is never read.
 pub static OUTSIDE: Record = Record::new();
@@ -163,15 +174,15 @@ impl Record {
             noted: [const { zero() }; 3],
             key: zero(),
             spawned: zero(),
-            parent: zero(),
-            ordinal: zero(),
+            place: zero(),
             children: zero(),
             index: Word::new(NOBODY),
             label: LabelCell::new(),
             parent_run: zero(),
             parent_blocks: zero(),
-            after: zero(),
-            last_waker: zero(),
+            parent_woken: zero(),
+            wakers: zero(),
+            last_woken: zero(),
             wakes: WakesWord(zero()),
             phases: PhaseList::new(),
             open: OpenBurst {
@@ -197,14 +208,15 @@ impl Record {
         self.key.set(key.to_bits());
         self.spawned.set(now.0);
         self.ended.set(now.0);
-        self.parent.set(parent.index().map_or(NOBODY, u64::from));
-        self.ordinal.set(ordinal);
+        let parents_index = parent.index().map_or(NO_PARENT, u64::from);
+        self.place.set(parents_index | ordinal << 32);
         self.index.set(index);
         self.label.set(label);
         // It is the parent that has the CPU.
         self.parent_run.set(parent.run.get().wrapping_add(now.0));
         self.parent_blocks.set(parent.blocks.get());
-        self.after.set(parent.last_waker.get());
+        self.parent_woken.set(parent.last_woken.get());
+        self.wakers.set(parent.last_waker().number() << 16);
     }
 
     /// From now on it is the root's, who has spawned nobody yet.
@@ -220,7 +232,8 @@ impl Record {
         self.run.set(0_u64.wrapping_sub(now.0));
         self.noted[0].set(self.run.get());
         self.blocks.set(0);
-        self.last_waker.set(0);
+        self.last_woken.set(0);
+        self.set_last_waker(Waker::Unknown);
     }
 
     fn forget(&self) {
@@ -234,7 +247,8 @@ impl Record {
             &self.noted[1],
             &self.noted[2],
             &self.children,
-            &self.last_waker,
+            &self.wakers,
+            &self.last_woken,
         ] {
             word.set(0);
         }
@@ -288,6 +302,7 @@ impl Record {
         self.blocked.add(blocked.0);
         let last_run = self.ended.get().wrapping_sub(self.began.get());
         self.ended.set(now.0); // what follows is time ready
+        self.last_woken.set(now.0);
         let phases = burst.split(Ended::Block, last_run, blocked, self.wakes.get());
         for (cell, phase) in self.open.phases.iter().zip(&phases) {
             cell.set(phase);
@@ -301,7 +316,7 @@ impl Record {
 
     /// It was woken by this one. The burst is closed.
     pub fn woken_by(&self, waker: Waker) {
-        self.last_waker.set(waker.number());
+        self.set_last_waker(waker);
         for mut phase in self.open_phases() {
             if phase.ended == Ended::Block {
                 phase.woken_by = waker;
@@ -320,8 +335,7 @@ impl Record {
     /// What [`is_pending`](Self::is_pending) was told.
     pub fn pending(&self) -> (Waker, u64) {
         let bits = self.open.pending.get();
-        let by = Waker::of_number(bits & 0xffff).unwrap_or_default();
-        (by, bits >> 16)
+        (waker(bits), bits >> 16)
     }
 
     /// Whether a burst is open.
@@ -362,6 +376,16 @@ impl Record {
         phases.filter(move |phase| is_open && phase.intervals > 0)
     }
 
+    /// Who ended its last wait.
+    fn last_waker(&self) -> Waker {
+        waker(self.wakers.get())
+    }
+
+    fn set_last_waker(&self, waker: Waker) {
+        let after = self.wakers.get() >> 16 << 16;
+        self.wakers.set(after | waker.number());
+    }
+
     /// Its place in the table, for records of the table.
     pub fn index(&self) -> Option<u32> {
         let index = self.index.get();
@@ -400,14 +424,12 @@ impl Record {
         Ok(StoredTask {
             key: self.key(),
             label: self.label.get(),
-            place: match self.parent.get() {
-                NOBODY => Place::Root {
-                    ordinal: self.ordinal.get() as u32,
-                },
-                parent => Place::Child {
-                    parent: parent as u32,
-                    ordinal: self.ordinal.get() as u32,
-                },
+            place: {
+                let (parent, ordinal) = (self.place.get() as u32, (self.place.get() >> 32) as u32);
+                match u64::from(parent) {
+                    NO_PARENT => Place::Root { ordinal },
+                    _ => Place::Child { parent, ordinal },
+                }
             },
             runs: 1,
             priority: None,
@@ -418,7 +440,11 @@ impl Record {
                 at: Figure::once((spawned - start).0),
                 parent_run,
                 parent_blocks,
-                after: Waker::of_number(self.after.get()).unwrap_or_default(),
+                parent_woken: Figure::once(match self.parent_woken.get() {
+                    0 => 0,
+                    woken => (Counts(woken) - start).0,
+                }),
+                after: waker(self.wakers.get() >> 16),
             }),
         })
     }

@@ -647,14 +647,14 @@ mod tests {
         recorder.spawned(root, None, Counts(now + 525));
         let (tasks, _) = recorder.read(Counts(now + 600), root).unwrap();
         let spawned = tasks.iter().map(|task| task.spawned.unwrap());
-        let told = |spawned: Spawned| {
-            let [at, run, blocks] = spawned.figures().map(|figure| figure.total);
-            (at, run, blocks, spawned.after)
-        };
+        let told = |spawned: Spawned| (spawned.figures().map(|figure| figure.total), spawned.after);
         let found: Vec<_> = spawned.map(told).collect();
         assert_eq!(
             found,
-            [(0, 0, 0, Waker::Unknown), (525, 35, 1, Waker::Task(0))]
+            [
+                ([0; 4], Waker::Unknown),
+                ([525, 35, 1, 500], Waker::Task(0))
+            ]
         );
         let start = recorder.start();
         let figures = start.figures().map(|figure| figure.total);

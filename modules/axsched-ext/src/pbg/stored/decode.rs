@@ -417,15 +417,16 @@ fn task(
 }
 
 fn spawned(reader: &mut Reader, runs: u32) -> Result<Spawned, DecodeError> {
-    let mut figures = [Figure::default(); 3];
+    let mut figures = [Figure::default(); 4];
     for one in &mut figures {
         *one = figure(reader, runs)?;
     }
-    let [at, parent_run, parent_blocks] = figures;
+    let [at, parent_run, parent_blocks, parent_woken] = figures;
     Ok(Spawned {
         at,
         parent_run,
         parent_blocks,
+        parent_woken,
         after: waker(reader)?,
     })
 }

@@ -34,11 +34,11 @@ const MAX_WAKER: usize = 2;
 pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
     + (8 + 33 + 1 + MAX_VARINT)
     + Figures::COUNT * MAX_FIGURE
-    + (3 * MAX_FIGURE + MAX_WAKER)
+    + (4 * MAX_FIGURE + MAX_WAKER)
     + 1
     + MAX_PHASES * (1 + 3 * MAX_VARINT + MAX_WAKER + MAX_VARINT + MAX_WAKER);
 
-/// No profile is larger, in bytes: about 4.2 MiB, which 4,096 tasks with 16
+/// No profile is larger, in bytes: about 4.3 MiB, which 4,096 tasks with 16
 /// phases each and every number at its largest would need. One of 48 tasks with
 /// 4 phases each has about 3 KiB.
 pub const MAX_BYTES: usize = MAX_HEADER_BYTES + MAX_TASKS * MAX_TASK_BYTES + CHECKSUM_BYTES;

@@ -63,6 +63,8 @@ pub struct Spawned {
     pub parent_run: Figure,
     /// How often its parent had blocked; the root since that first spawn.
     pub parent_blocks: Figure,
+    /// When its parent had last been woken, in counts since that first spawn; 0 if never.
+    pub parent_woken: Figure,
     /// Who had woken its parent last, if it had blocked.
     pub after: Waker,
 }
@@ -75,13 +77,19 @@ impl Spawned {
             at: self.at.merged(other.at),
             parent_run: self.parent_run.merged(other.parent_run),
             parent_blocks: self.parent_blocks.merged(other.parent_blocks),
+            parent_woken: self.parent_woken.merged(other.parent_woken),
             after: self.after.merged(other.after),
         }
     }
 
     /// The figures, in the order in which they are stored.
-    pub const fn figures(&self) -> [Figure; 3] {
-        [self.at, self.parent_run, self.parent_blocks]
+    pub const fn figures(&self) -> [Figure; 4] {
+        [
+            self.at,
+            self.parent_run,
+            self.parent_blocks,
+            self.parent_woken,
+        ]
     }
 }
 

@@ -168,6 +168,7 @@ fn newer(mut profile: StoredProfile) -> StoredProfile {
             at: same(n * 1_000_000),
             parent_run: same(n * 500),
             parent_blocks: same(n),
+            parent_woken: same(n * 7),
             after: if n == 0 { Waker::Unknown } else { Waker::Timer },
         });
     }

@@ -134,11 +134,11 @@ fn what_version_2_adds_is_in_its_one_form_too() {
     // After runs and unrecorded: the tick, its phase, the age, the kernel.
     let start_at = RUNS_AT + 2;
     assert_eq!(opened(&one)[start_at..start_at + 4], [0, 0, 0, 0]);
-    // Parent, ordinal, flags, runs, 7 figures; when, the parent's run and blocks, after whom;
+    // Parent, ordinal, flags, runs, 7 figures; when, the parent's run, blocks and wake, after whom;
     // phases: block, run intervals, run, blocked, by whom, how many it woke, whom.
     let task_at = start_at + 4 + 1;
     let bytes = [
-        0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 5, 7, 4, 2, 3,
+        0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 5, 7, 4, 2, 3,
     ];
     assert_eq!(opened(&one)[task_at..], bytes);
     let set = |at: usize, to: &'static [u8]| {
@@ -149,15 +149,15 @@ fn what_version_2_adds_is_in_its_one_form_too() {
     assert_eq!(set(start_at + 3, &[3]), (start_at + 3, Rule::Kernel));
     let in_task = |at, to| (set(task_at + at, to).0 - task_at, set(task_at + at, to).1);
     // Of a profile of one task there is no task 1, nor any number beyond 16 bits.
-    assert_eq!(in_task(14, &[5]), (0, Rule::Waker));
-    assert_eq!(in_task(14, &[0x84, 0x80, 4]), (14, Rule::Waker));
-    assert_eq!(in_task(20, &[5]), (0, Rule::Waker));
-    assert_eq!(in_task(22, &[5]), (0, Rule::Waker));
-    assert_eq!(in_task(22, &[0x84, 0x80, 4]), (22, Rule::Waker));
+    assert_eq!(in_task(15, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(15, &[0x84, 0x80, 4]), (15, Rule::Waker));
+    assert_eq!(in_task(21, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(23, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(23, &[0x84, 0x80, 4]), (23, Rule::Waker));
     // Who is woken is the program's; if nobody is, none is named.
-    assert_eq!(in_task(22, &[1]), (0, Rule::PhaseWakes));
-    assert_eq!(in_task(22, &[2]), (0, Rule::PhaseWakes));
-    assert_eq!(in_task(21, &[0]), (23 - 1, Rule::Nothing));
+    assert_eq!(in_task(23, &[1]), (0, Rule::PhaseWakes));
+    assert_eq!(in_task(23, &[2]), (0, Rule::PhaseWakes));
+    assert_eq!(in_task(22, &[0]), (23, Rule::Nothing));
     // Version 1 has none of all this, and version 2 has it all.
     assert_eq!(rule(&one, |bytes| bytes[8] = 1).1, Rule::Nothing);
     assert_eq!(rule(&older(one), |bytes| bytes[8] = 2).1, Rule::Parent);
