@@ -47,12 +47,12 @@ fn eager_trace(config: Config, ops: impl IntoIterator<Item = Op>) -> String {
     report.trace.to_string()
 }
 
-fn notify(queue: u8) -> Op {
+fn notify(queue: u32) -> Op {
     let resched = false;
     Op::Notify { queue, resched }
 }
 
-fn wait(queue: u8) -> Op {
+fn wait(queue: u32) -> Op {
     let timeout = None;
     Op::Wait { queue, timeout }
 }
@@ -1397,14 +1397,14 @@ fn pbg_replay_of_a_program_that_has_trebled_is_within_a_tenth_of_round_robin() {
 /// A program whose tasks wait for one another by polling, in milliseconds: workers, and
 /// pollers that sleep for a tick until theirs is done, and may have work of their own then.
 /// `n` chooses it; the wait queues are those from `first_queue` on.
-fn polling(n: u64, first_queue: u8) -> Vec<Vec<Op>> {
+fn polling(n: u64, first_queue: u32) -> Vec<Vec<Op>> {
     let rng = &mut Rng(n);
     let mut tasks = Vec::new();
     // From shorter than a tick to longer than a slice of round robin.
     let longest = [8, 40, 300, 48][n as usize % 4];
     // In every fourth program, one for which many wait.
-    let gate = (n % 4 == 3).then(|| first_queue + rng.below(3) as u8);
-    for queue in first_queue..first_queue + 2 + rng.below(10) as u8 {
+    let gate = (n % 4 == 3).then(|| first_queue + rng.below(3) as u32);
+    for queue in first_queue..first_queue + 2 + rng.below(10) as u32 {
         let resched = false;
         let work = Op::Run((1 + rng.below(longest)) * 1000);
         tasks.push(vec![work, Op::Notify { queue, resched }]);

@@ -3,7 +3,10 @@
 //!
 //! | module | its business |
 //! |---|---|
-//! | [`workload`] | what a program does, of a recording |
+//! | [`workload`] | what a program does |
+//! | [`recorded`] | what it did in a recording |
+//! | [`waits`] | who waits for whom |
+//! | [`programs`] | the same as programs of the model |
 //! | [`policies`] | every policy of the list and the registry's |
 //! | [`costs`] | what a yield costs under each |
 //! | [`play`] | a workload under a policy |
@@ -20,6 +23,9 @@ pub mod calibrate;
 pub mod costs;
 pub mod play;
 pub mod policies;
+pub mod programs;
+pub mod recorded;
 pub mod time;
 pub mod vary;
+pub mod waits;
 pub mod workload;

@@ -1,14 +1,12 @@
 //! Plays a workload under a policy.
 //!
-//! The program is played by the model of `axtask` ([`axsched_ext::model`]), whose time unit is
-//! a nanosecond here. Main runs for some ticks first, so that every policy knows how long a
-//! tick is, sleeps until one, and then submits all tasks, none of which may start before the
-//! last is there on CPU 0; the time of the results begins there. Then it waits at a latch until all
-//! have ended. What a switch costs is of the table of costs; a tick, a wake and a
-//! spawn cost what a call does.
+//! Its [`programs`](crate::programs) are played by the model of `axtask`
+//! ([`axsched_ext::model`]), whose time unit is a nanosecond here. The time of the results begins
+//! when main spawns the first task. What a switch costs is of the table of costs; a tick, a wake
+//! and a spawn cost what a call does.
 
 use axsched_ext::{
-    model::{Config, Failure, Op, Program, TaskReport},
+    model::{Config, Failure, TaskReport},
     pbg::{
         About, ControlSource, PerThread,
         stored::{Architecture, Label, StoredProfile, encode},
@@ -19,8 +17,9 @@ use axsched_ext::{
 use crate::{
     costs::YieldCost,
     policies::Policy,
+    programs::{MARK, Programs, START},
     time::{Clock, set_now},
-    workload::{Job, Then, Work, Workload},
+    workload::{Arrival, Workload},
 };
 
 /// The machine that a workload is played on.
@@ -45,7 +44,7 @@ pub struct Machine {
 pub struct Played {
     /// Its name.
     pub name: String,
-    /// When it was spawned.
+    /// When it was submitted: spawned, or due if main was late.
     pub submit_ns: u64,
     /// When it first got a CPU.
     pub first_run_ns: u64,
@@ -66,6 +65,9 @@ pub struct Outcome {
     pub tasks: Vec<Played>,
     /// Switches with a task of the workload at either end.
     pub switches: u64,
+    /// How often all tasks waited for each other, and one was let go: the recording does not say
+    /// enough of who waits for whom.
+    pub broken_waits: u64,
 }
 
 impl Outcome {
@@ -99,14 +101,6 @@ pub enum PlayError {
 
 /// What a pick costs is told apart up to so many tasks.
 const MOST_TASKS: u64 = 1 << 13;
-/// The wait queue at which main waits for all.
-const ALL_DONE: u8 = 0;
-/// How many ticks main runs before the tasks come.
-const WARM_UP_TICKS: u64 = 4;
-
-/// In place of a task's number: follow the plan.
-const START: u32 = u32::MAX;
-
 /// Plays `workload` once under `policy`; one that follows a plan follows that of `plan`.
 ///
 /// # Errors
@@ -144,10 +138,12 @@ pub fn play(
         stealing: true,
         time_limit: Some(u64::MAX / 4),
         trace_events: 0,
+        breaks_deadlocks: true,
         is_checked: false,
         ..Config::default()
     };
-    let main = main_program(workload, policy, machine);
+    let programs = Programs::new(workload, policy.follows_plan());
+    let main = programs.main(machine.tick_ns, machine.phase_ns);
     let report = policy
         .run(&config, &main)
         .map_err(|failure| PlayError::Failed {
@@ -180,7 +176,10 @@ pub fn play(
         let since = |time: Option<u64>| time.expect("it has ended") - start;
         Played {
             name: job.name.clone(),
-            submit_ns: task.submitted - start,
+            submit_ns: match (job.parent, job.arrival) {
+                (None, Arrival::At(due_ns)) => due_ns.round() as u64,
+                _ => task.submitted - start,
+            },
             first_run_ns: since(task.first_run),
             finish_ns: since(task.finished),
             run_ns: task.run_time,
@@ -191,11 +190,9 @@ pub fn play(
     Ok(Outcome {
         tasks: played.collect(),
         switches: report.program_switches,
+        broken_waits: report.broken_waits,
     })
 }
-
-/// The name of a task of the workload in the model begins so, and goes on with its number.
-const MARK: &str = "job ";
 
 /// What PBG knows a task by.
 fn label(number: usize) -> String {
@@ -233,78 +230,4 @@ fn on_call(what: u32) {
     }
     // The label is one: see `load`.
     let _ = control.label_next(&label(what as usize));
-}
-
-/// What main does: see the head of this file.
-fn main_program(workload: &Workload, policy: &Policy, machine: &Machine) -> Program {
-    let tick = machine.tick_ns;
-    // It begins with the first tick a whole one away, and wakes at a tick.
-    let mut ops = vec![
-        Op::Run(WARM_UP_TICKS * tick + tick / 2),
-        Op::Sleep(tick / 4),
-    ];
-    if policy.follows_plan() {
-        ops.push(Op::Call(START));
-        // The scheduler takes the call up when its giver next has the CPU.
-        ops.push(Op::Yield);
-    }
-    ops.extend([Op::Run(machine.phase_ns), Op::PreemptOff]);
-    let children = |of: Option<usize>| {
-        (0..workload.jobs.len()).filter(move |&i| workload.jobs[i].parent == of)
-    };
-    for (nth, i) in children(None).enumerate() {
-        ops.extend(spawn(workload, i, policy));
-        ops.push(Op::DropHandle(nth));
-    }
-    ops.push(Op::PreemptOn);
-    let (queue, timeout) = (ALL_DONE, None);
-    ops.push(Op::Wait { queue, timeout });
-    Program::new("main", ops)
-}
-
-fn spawn(workload: &Workload, i: usize, policy: &Policy) -> Vec<Op> {
-    let mut ops = Vec::new();
-    if policy.follows_plan() {
-        ops.push(Op::Call(i as u32));
-    }
-    ops.push(Op::Spawn(program(workload, i, policy)));
-    ops
-}
-
-/// What a task does: it spawns its children first, since nobody has noted when it did.
-fn program(workload: &Workload, i: usize, policy: &Policy) -> Program {
-    let job: &Job = &workload.jobs[i];
-    let mut ops = Vec::new();
-    let children = (0..workload.jobs.len()).filter(|&child| workload.jobs[child].parent == Some(i));
-    for (nth, child) in children.enumerate() {
-        ops.extend(spawn(workload, child, policy));
-        ops.push(Op::DropHandle(nth));
-    }
-    for &Work {
-        times,
-        run_ns,
-        then,
-    } in &job.steps
-    {
-        let run = Op::Run(run_ns.round() as u64);
-        let steps = match then {
-            Then::Yield => vec![run, Op::Yield],
-            Then::Sleep(ns) => vec![run, Op::Sleep(ns.round() as u64)],
-            Then::Exit => vec![run],
-        };
-        let len = steps.len();
-        ops.extend(steps);
-        if times > 1 {
-            ops.push(Op::Again {
-                steps: len,
-                times: times - 1,
-            });
-        }
-    }
-    let of = workload.jobs.len() as u64;
-    ops.push(Op::CountDown {
-        queue: ALL_DONE,
-        of,
-    });
-    Program::new(&format!("{MARK}{i}"), ops)
 }

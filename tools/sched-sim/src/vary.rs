@@ -45,18 +45,15 @@ fn even(random: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Job, Then, Work};
+    use crate::workload::{Arrival, Job, Then, Work};
 
     fn workload(tasks: usize) -> Workload {
-        let work = Work {
-            times: 2,
-            run_ns: 1e6,
-            then: Then::Yield,
-        };
+        let work = Work::new(2, 1e6, Then::Yield);
         let job = Job {
             name: "job".to_owned(),
             label: None,
             parent: None,
+            arrival: Arrival::After(0.0),
             steps: vec![work; 3],
         };
         Workload {

@@ -1,17 +1,12 @@
-//! What a program does, task by task: of a recording, less what the recording's own scheduler
-//! took.
+//! What a program does, task by task.
 
-use axsched_ext::pbg::stored::{Ended, PhaseOrder, Place, StoredProfile, StoredTask};
-
-use crate::{
-    bound::{self, Bound},
-    time::Clock,
-};
+use crate::bound::{self, Bound};
 
 /// A program to be played.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Tasks, parents before their children.
+    /// Tasks, parents before their children; those of one parent in the order in which it
+    /// spawns them.
     pub jobs: Vec<Job>,
 }
 
@@ -22,10 +17,25 @@ pub struct Job {
     pub name: String,
     /// What the program calls it, if it does.
     pub label: Option<String>,
-    /// Index of the task that spawns it; `None` is the root.
+    /// Index of the task that spawns it; `None` is main.
     pub parent: Option<usize>,
+    /// When main spawns it. A task spawns its own where its steps say so, or, if they do
+    /// not, when it begins.
+    pub arrival: Arrival,
     /// In this order.
     pub steps: Vec<Work>,
+}
+
+/// When main spawns a task, which is after the one before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrival {
+    /// When it has computed for so long after that, in nanoseconds.
+    After(f64),
+    /// At a time, in nanoseconds since the first: as a request does, which nobody here waits
+    /// for. It is submitted then, if main gets a CPU only later.
+    At(f64),
+    /// When main has been woken by this task once more.
+    When(usize),
 }
 
 /// Run intervals that are alike: it computes, then gives the CPU away.
@@ -37,6 +47,26 @@ pub struct Work {
     pub run_ns: f64,
     /// And then.
     pub then: Then,
+    /// Whom it wakes at the end of some of them, evenly spread.
+    pub wakes: Wakes,
+}
+
+/// How often a task wakes others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wakes {
+    /// How often.
+    pub count: u64,
+    /// Whom; `None` if that was not always the same: then those in turn who wait for it.
+    pub whom: Option<Peer>,
+}
+
+/// Somebody who waits for a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    /// Main.
+    Main,
+    /// The task with this index.
+    Task(usize),
 }
 
 /// What ends a run interval.
@@ -46,63 +76,54 @@ pub enum Then {
     Yield,
     /// It sleeps, for so many nanoseconds; until the first tick after that.
     Sleep(f64),
+    /// It waits until this task has woken it once more, or has ended.
+    Wait(usize),
+    /// It spawns this task, and goes on: no run interval ends.
+    Spawn(usize),
     /// It ends.
     Exit,
 }
 
 impl Workload {
-    /// The mean run of a recording, with what switching cost still in it.
-    pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Self {
-        let mut paths: Vec<String> = Vec::new();
-        let jobs = profile.tasks.iter().map(|task| {
-            let path = match task.place {
-                Place::Root { ordinal } => ordinal.to_string(),
-                Place::Child { parent, ordinal } => format!("{}.{ordinal}", paths[parent as usize]),
-                Place::Several => task.key.to_string(),
-            };
-            paths.push(path.clone());
-            let label = task.label.map(|label| label.to_string());
-            Job {
-                name: label.clone().unwrap_or(path),
-                label,
-                parent: match task.place {
-                    Place::Child { parent, .. } => Some(parent as usize),
-                    Place::Root { .. } | Place::Several => None,
-                },
-                steps: steps(task, clock, tick_ns),
-            }
-        });
-        Self {
-            jobs: jobs.collect(),
-        }
-    }
-}
-
-impl Workload {
-    /// How low the average turnaround can be on so many CPUs. Where tasks spawn others nobody
-    /// knows when, only that each takes as long as it computes.
+    /// How low the average turnaround can be on so many CPUs: see [`bound`](crate::bound). Where
+    /// nobody knows when tasks come, as where others spawn them, only that each takes as long as
+    /// it computes.
     pub fn bound(&self, cpus: usize) -> Bound {
-        bound::of_jobs(
-            &self
-                .jobs
-                .iter()
-                .map(|job| (0, job.run_ns() as u64))
-                .collect::<Vec<_>>(),
-            cpus,
-            self.is_submitted_at_once(),
-        )
+        let runs = self.jobs.iter().map(|job| job.run_ns() as u64);
+        self.bound_of(runs, cpus)
     }
 
-    /// Whether main spawns all tasks.
-    pub fn is_submitted_at_once(&self) -> bool {
-        self.jobs.iter().all(|job| job.parent.is_none())
+    /// The same if the tasks have these times on a CPU, in nanoseconds.
+    pub fn bound_of(&self, runs_ns: impl Iterator<Item = u64>, cpus: usize) -> Bound {
+        let arrivals = self.arrivals_ns();
+        let are_known = arrivals.is_some();
+        let arrivals = arrivals.unwrap_or_else(|| vec![0; self.jobs.len()]);
+        let jobs: Vec<_> = arrivals.into_iter().zip(runs_ns).collect();
+        bound::of_jobs(&jobs, cpus, are_known)
+    }
+
+    /// When each task comes, in nanoseconds since the first; `None` if that depends on how the
+    /// others run. What main computes between two spawns is left out: nobody comes the later
+    /// for it.
+    fn arrivals_ns(&self) -> Option<Vec<u64>> {
+        let mut now = 0.0_f64;
+        let times = self.jobs.iter().map(|job| {
+            match (job.parent, job.arrival) {
+                (Some(_), _) | (None, Arrival::When(_)) => return None,
+                (None, Arrival::After(_)) => {}
+                (None, Arrival::At(due)) => now = now.max(due),
+            }
+            Some(now as u64)
+        });
+        times.collect()
     }
 }
 
 impl Job {
     /// How many run intervals it has.
     pub fn intervals(&self) -> u64 {
-        self.steps.iter().map(|work| work.times).sum()
+        let own = self.steps.iter().filter(|work| work.ends_an_interval());
+        own.map(|work| work.times).sum()
     }
 
     /// The time that it computes, in nanoseconds.
@@ -114,176 +135,25 @@ impl Job {
     /// Computes so much longer in each run interval, or shorter, but never less than nothing.
     pub fn lengthen_intervals(&mut self, by_ns: f64) {
         for work in &mut self.steps {
-            work.run_ns = (work.run_ns + by_ns).max(0.0);
-        }
-    }
-}
-
-/// The steps of a task, the mean of its runs.
-fn steps(task: &StoredTask, clock: Clock, tick_ns: u64) -> Vec<Work> {
-    let runs = f64::from(task.runs);
-    // What a preemption cut off of the run interval that goes on afterwards: no business of the
-    // program's.
-    let mut cut_ns = 0.0;
-    let mut steps = Vec::new();
-    for phase in &task.phases.list {
-        let run_ns = clock.ns(phase.run.0 as f64) / runs;
-        if phase.ended == Ended::Preemption {
-            cut_ns += run_ns;
-            continue;
-        }
-        let times = (phase.intervals as f64 / runs).round().max(1.0);
-        steps.push(Work {
-            times: times as u64,
-            run_ns: (run_ns + std::mem::take(&mut cut_ns)) / times,
-            then: match phase.ended {
-                Ended::Preemption | Ended::Yield => Then::Yield,
-                Ended::Block => {
-                    // It was woken at a tick, up to one after it had slept enough.
-                    let blocked = clock.ns(phase.blocked.0 as f64) / runs / times;
-                    Then::Sleep((blocked - tick_ns as f64 / 2.0).max(1.0))
-                }
-                Ended::Exit => Then::Exit,
-            },
-        });
-    }
-    if cut_ns > 0.0 {
-        steps.push(Work {
-            times: 1,
-            run_ns: cut_ns,
-            then: Then::Exit,
-        });
-    }
-    match task.phases.order {
-        PhaseOrder::AsRun => steps,
-        PhaseOrder::ByEnding => spread(&steps),
-    }
-}
-
-/// The order is not known: yields are dealt out evenly between the sleeps.
-fn spread(steps: &[Work]) -> Vec<Work> {
-    let find = |is: fn(Then) -> bool| steps.iter().find(|work| is(work.then)).copied();
-    let yields = find(|then| then == Then::Yield);
-    let sleeps = find(|then| matches!(then, Then::Sleep(_)));
-    let exit = find(|then| then == Then::Exit);
-    let mut spread = Vec::new();
-    match (yields, sleeps) {
-        (Some(yields), Some(sleeps)) => {
-            // Before each sleep, and before the end.
-            let parts = sleeps.times + 1;
-            for part in 0..parts {
-                let done = |part: u64| {
-                    (u128::from(yields.times) * u128::from(part) / u128::from(parts)) as u64
-                };
-                let times = done(part + 1) - done(part);
-                spread.extend((times > 0).then_some(Work { times, ..yields }));
-                spread.extend((part < sleeps.times).then_some(Work { times: 1, ..sleeps }));
+            if work.ends_an_interval() {
+                work.run_ns = (work.run_ns + by_ns).max(0.0);
             }
         }
-        (one, other) => spread.extend(one.into_iter().chain(other)),
     }
-    spread.extend(exit);
-    spread
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use axsched_ext::{
-        pbg::stored::{Figures, Phases, StoredPhase},
-        units::{Counts, TaskKey},
-    };
-
-    const TICK_NS: u64 = 10_000_000;
-    const MS: u64 = 1_000_000;
-
-    /// `(ending, run intervals, run in ms, blocked in ms)`, all sums over the runs.
-    fn played(runs: u32, order: PhaseOrder, phases: &[(Ended, u64, u64, u64)]) -> Vec<Work> {
-        let phase = |&(ended, intervals, run, blocked): &(Ended, u64, u64, u64)| {
-            StoredPhase::new(ended, intervals, Counts(run * MS), Counts(blocked * MS))
-        };
-        let task = StoredTask {
-            key: TaskKey::ROOT.child(0),
-            label: None,
-            place: Place::Root { ordinal: 0 },
-            runs,
-            priority: None,
-            deadline: None,
-            figures: Figures::default(),
-            phases: Phases {
-                order,
-                list: phases.iter().map(phase).collect(),
-            },
-            spawned: None,
-        };
-        steps(&task, Clock::of_frequency(1_000_000_000), TICK_NS)
-    }
-
-    fn work(times: u64, run_ms: f64, then: Then) -> Work {
-        Work {
+impl Work {
+    /// Run intervals that wake nobody.
+    pub fn new(times: u64, run_ns: f64, then: Then) -> Self {
+        Self {
             times,
-            run_ns: run_ms * MS as f64,
+            run_ns,
             then,
+            wakes: Wakes::default(),
         }
     }
 
-    #[test]
-    fn steps_are_the_mean_of_the_runs_and_no_time_is_lost_to_rounding() {
-        let exit = (Ended::Exit, 3, 30, 0);
-        let found = played(3, PhaseOrder::AsRun, &[(Ended::Yield, 4, 1200, 0), exit]);
-        assert_eq!(
-            found,
-            [work(1, 400.0, Then::Yield), work(1, 10.0, Then::Exit)]
-        );
-        let found = played(3, PhaseOrder::AsRun, &[(Ended::Yield, 1, 300, 0), exit]);
-        assert_eq!(
-            found,
-            [work(1, 100.0, Then::Yield), work(1, 10.0, Then::Exit)]
-        );
-        let found = played(2, PhaseOrder::AsRun, &[(Ended::Yield, 10, 100, 0)]);
-        assert_eq!(found, [work(5, 10.0, Then::Yield)]);
-    }
-
-    #[test]
-    fn a_wait_is_half_a_tick_shorter_than_it_was() {
-        let found = played(1, PhaseOrder::AsRun, &[(Ended::Block, 4, 8, 100)]);
-        assert_eq!(found, [work(4, 2.0, Then::Sleep(20.0 * MS as f64))]);
-        let found = played(2, PhaseOrder::AsRun, &[(Ended::Block, 2, 2, 4)]);
-        assert_eq!(found, [work(1, 1.0, Then::Sleep(1.0))]);
-    }
-
-    #[test]
-    fn what_a_preemption_cut_goes_on() {
-        let cut = (Ended::Preemption, 5, 500, 0);
-        let found = played(1, PhaseOrder::AsRun, &[cut, (Ended::Yield, 2, 100, 0)]);
-        assert_eq!(found, [work(2, 300.0, Then::Yield)]);
-        assert_eq!(
-            played(1, PhaseOrder::AsRun, &[cut]),
-            [work(1, 500.0, Then::Exit)]
-        );
-        let phases = [(Ended::Yield, 1, 1, 0), cut, (Ended::Exit, 1, 2, 0)];
-        let found = played(1, PhaseOrder::ByEnding, &phases);
-        let run_ns: f64 = found.iter().map(|work| work.run_ns).sum();
-        assert_eq!(run_ns, 503.0 * MS as f64);
-    }
-
-    #[test]
-    fn without_an_order_yields_are_dealt_out_between_the_sleeps() {
-        let phases = [
-            (Ended::Yield, 7, 70, 0),
-            (Ended::Block, 2, 6, 50),
-            (Ended::Exit, 1, 4, 0),
-        ];
-        let found = played(1, PhaseOrder::ByEnding, &phases);
-        let sleep = Then::Sleep(20.0 * MS as f64);
-        let expected = [
-            work(2, 10.0, Then::Yield),
-            work(1, 3.0, sleep),
-            work(2, 10.0, Then::Yield),
-            work(1, 3.0, sleep),
-            work(3, 10.0, Then::Yield),
-            work(1, 4.0, Then::Exit),
-        ];
-        assert_eq!(found, expected);
+    fn ends_an_interval(&self) -> bool {
+        !matches!(self.then, Then::Spawn(_))
     }
 }

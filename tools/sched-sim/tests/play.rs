@@ -13,8 +13,8 @@ use sched_sim::{
     costs::YieldCost,
     play::{Machine, Outcome, play},
     policies::{Policy, policies},
+    recorded::recorded,
     time::Clock,
-    workload::Workload,
 };
 
 const MS: u64 = 1_000_000;
@@ -94,7 +94,7 @@ fn costs() -> YieldCost {
 
 fn played(profile: &StoredProfile, policy: &Policy, cpus: usize) -> Outcome {
     let machine = machine(cpus);
-    let workload = Workload::recorded(profile, machine.clock, TICK_NS);
+    let workload = recorded(profile, machine.clock, TICK_NS);
     play(&workload, policy, profile, &costs(), &machine).unwrap()
 }
 
@@ -156,7 +156,7 @@ fn switching(tasks: u32) -> StoredProfile {
 fn an_instrument_a_crowd_and_a_start_all_count() {
     let profile = switching(256);
     let run = |costs: &YieldCost, machine: &Machine, policy: &str| {
-        let workload = Workload::recorded(&profile, machine.clock, TICK_NS);
+        let workload = recorded(&profile, machine.clock, TICK_NS);
         play(
             &workload,
             Policy::named(policy).unwrap(),
@@ -191,7 +191,7 @@ fn an_instrument_a_crowd_and_a_start_all_count() {
             phase_ns: quarter * TICK_NS / 4,
             ..machine(1)
         };
-        let workload = Workload::recorded(&profile, machine.clock, TICK_NS);
+        let workload = recorded(&profile, machine.clock, TICK_NS);
         let cfs = Policy::named("cfs").unwrap();
         play(&workload, cfs, &profile, &costs(), &machine)
             .unwrap()
@@ -251,16 +251,16 @@ fn two_runs_are_the_same() {
 fn a_calibrated_workload_takes_as_long_as_recorded() {
     let profile = shorter_and_shorter();
     let machine = machine(1);
-    let recorded = Workload::recorded(&profile, machine.clock, TICK_NS);
+    let original = recorded(&profile, machine.clock, TICK_NS);
     let rr = Policy::named("rr").unwrap();
-    let found = calibrate(&recorded, rr, &profile, &costs(), &machine).unwrap();
+    let found = calibrate(&original, rr, &profile, &costs(), &machine).unwrap();
     assert!(found.rest <= TOLERANCE, "{}", found.rest);
     let outcome = play(&found.workload, rr, &profile, &costs(), &machine).unwrap();
     for (task, recorded) in outcome.tasks.iter().zip(&profile.tasks) {
         let ratio = task.run_ns as f64 / recorded.figures.run.total as f64;
         assert!((ratio - 1.0).abs() <= TOLERANCE, "{task:?}");
     }
-    let [before, after] = [&recorded, &found.workload].map(|w| w.jobs[5].run_ns());
+    let [before, after] = [&original, &found.workload].map(|w| w.jobs[5].run_ns());
     assert!(
         after < before,
         "its switches are taken off: {after} of {before}"
@@ -282,7 +282,7 @@ fn a_coarser_counter_changes_next_to_nothing() {
             .for_each(|phase| phase.run.0 /= 100);
     }
     let clock = Clock::of_frequency(10_000_000);
-    let workload = Workload::recorded(&coarse, clock, TICK_NS);
+    let workload = recorded(&coarse, clock, TICK_NS);
     let run_ns = workload.jobs[0].run_ns();
     assert!((run_ns - 320.0 * MS as f64).abs() <= 300.0, "{run_ns}");
     for policy in policies() {

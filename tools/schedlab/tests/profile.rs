@@ -181,7 +181,7 @@ fn verify_is_one_line_and_a_status() {
     bad(
         "other.pbg",
         &other,
-        "expected a profile of version 1, found version 9",
+        "expected a profile of version 1 to 2, found version 9",
     );
     let console = lab.read("console.log");
     let lines: Vec<_> = console

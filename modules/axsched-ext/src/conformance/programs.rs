@@ -63,7 +63,7 @@ where
     W: Deref<Target = ModelTask>,
 {
     for resched in [false, true] {
-        let link = |queue: u8| {
+        let link = |queue: u32| {
             let timeout = None;
             let next = Op::Notify {
                 queue: (queue + 1) % 5,
@@ -246,7 +246,7 @@ where
 /// The job notifies when it is done, which the yielders wait for; `main` holds a dead
 /// task's handle meanwhile, over which `gc` spins.
 fn beside_yielders(job_units: u64, yielders: u64) -> Program {
-    const DONE: u8 = 0;
+    const DONE: u32 = 0;
     let (queue, resched) = (DONE, false);
     let job = [Op::Run(job_units), Op::Notify { queue, resched }];
     let yielder = Program::new("yielder", [Op::YieldUntil { queue }]);
@@ -298,7 +298,7 @@ fn crowd(tick: u64) -> Program {
 
 /// Two to seven tasks that are ready most of the time, some of them late.
 fn busy_program(rng: &mut Rng, tick: u64) -> Program {
-    const DONE: u8 = 0;
+    const DONE: u32 = 0;
     let (queue, resched) = (DONE, false);
     let (mut ops, mut ending) = (Vec::new(), Vec::new());
     for child in 0..2 + rng.below(6) as usize {
@@ -365,11 +365,11 @@ fn random_program(rng: &mut Rng, name: &str, budget: &mut u64) -> Program {
             3 | 4 => ops.push(Op::Yield),
             5 => ops.push(Op::Sleep(rng.below(40))),
             6 => ops.push(Op::Wait {
-                queue: rng.below(2) as u8,
+                queue: rng.below(2) as u32,
                 timeout: Some(rng.below(60)),
             }),
             7 => ops.push(Op::Notify {
-                queue: rng.below(2) as u8,
+                queue: rng.below(2) as u32,
                 resched: rng.one_in(2),
             }),
             8 | 9 if *budget > 0 => {

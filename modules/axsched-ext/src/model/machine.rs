@@ -42,7 +42,7 @@ enum Future {
         timer: Option<TimerKey>,
     },
     Wait {
-        queue: u8,
+        queue: u32,
         deadline: Option<u64>,
         listening: bool,
         timer: Option<TimerKey>,
@@ -101,6 +101,8 @@ struct Record<W> {
     /// The next step of its program, and how much of that step is done.
     pc: usize,
     done: u64,
+    /// When it last did [`Op::Mark`].
+    mark: u64,
     /// How often steps were done again, since the last that were not.
     again: u64,
     /// [`Program::longest_burst`]; of gc and the helpers, that of an empty one.
@@ -180,7 +182,7 @@ pub(super) struct Machine<'a, S, W, F> {
     limit: u64,
     tasks: Vec<Record<W>>,
     cpus: Vec<Cpu<S, W>>,
-    wait_queues: BTreeMap<u8, WaitQueue>,
+    wait_queues: BTreeMap<u32, WaitQueue>,
     /// The counter of queue choices (rule 12).
     choices: usize,
     wakers: u64,
@@ -190,6 +192,7 @@ pub(super) struct Machine<'a, S, W, F> {
     switches: u64,
     program_switches: u64,
     wake_spins: u64,
+    broken_waits: u64,
     makespan: u64,
     trace: Trace,
 }
@@ -223,6 +226,7 @@ where
             switches: 0,
             program_switches: 0,
             wake_spins: 0,
+            broken_waits: 0,
             makespan: 0,
             trace: Trace::default(),
         };
@@ -272,7 +276,9 @@ where
                 if self.alive == 0 && gc_done {
                     return Ok(());
                 }
-                if self.cpus.iter().all(|cpu| cpu.wheel.is_empty()) {
+                if self.cpus.iter().all(|cpu| cpu.wheel.is_empty())
+                    && !(self.config.breaks_deadlocks && self.break_deadlock())
+                {
                     let blocked = self.labels(|task| {
                         task.state == State::Blocked && matches!(task.kind, Kind::Program(_))
                     });
@@ -411,6 +417,7 @@ where
             dispatches,
             makespan: self.makespan,
             wake_spins: self.wake_spins,
+            broken_waits: self.broken_waits,
             trace: self.trace,
         })
     }

@@ -74,8 +74,8 @@ impl CpuMask {
     }
 }
 
-/// One step of a program. Every step but [`Run`](Op::Run) and [`Again`](Op::Again) takes
-/// [`Config::call_cost`].
+/// One step of a program. Every step but [`Run`](Op::Run) [`Again`](Op::Again) and
+/// [`Mark`](Op::Mark) takes [`Config::call_cost`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Computes for so many time units; ticks may interrupt it.
@@ -88,7 +88,7 @@ pub enum Op {
     /// a number of time units. Permits make a notification that came first count.
     Wait {
         /// Which wait queue.
-        queue: u8,
+        queue: u32,
         /// Give up after so many time units.
         timeout: Option<u64>,
     },
@@ -96,20 +96,20 @@ pub enum Op {
     /// `notify_one` wakes nobody while an earlier woken waiter has not run.)
     Notify {
         /// Which wait queue.
-        queue: u8,
+        queue: u32,
         /// Yield afterwards, as `notify_one(true)` does.
         resched: bool,
     },
     /// Yields until the wait queue has a permit, and leaves it there: a busy wait.
     YieldUntil {
         /// Which wait queue.
-        queue: u8,
+        queue: u32,
     },
     /// Sleeps for so many time units again and again until the wait queue has a permit, and
     /// leaves it there: polling.
     SleepUntil {
         /// Which wait queue.
-        queue: u8,
+        queue: u32,
         /// How long each sleep is.
         units: u64,
     },
@@ -130,11 +130,21 @@ pub enum Op {
     PreemptOn,
     /// `set_priority()`; the answer is counted in the [`TaskReport`].
     SetPriority(isize),
+    /// Gives the wait queue permits for all, for ever, and wakes all waiters.
+    Open {
+        /// Which wait queue.
+        queue: u32,
+    },
+    /// Remembers the time, for [`SleepSince`](Op::SleepSince); costs nothing.
+    Mark,
+    /// Sleeps until so many time units after its last [`Mark`](Op::Mark), or boot: not at all if
+    /// that is past.
+    SleepSince(u64),
     /// Counts for the latch of this wait queue: the `of`-th count notifies, as
     /// [`Notify`](Op::Notify) does without yielding.
     CountDown {
         /// Which wait queue.
-        queue: u8,
+        queue: u32,
         /// How many counts it takes; the same in all of a queue's.
         of: u64,
     },
@@ -268,7 +278,7 @@ impl Program {
         let step = 4 * (config.call_cost + config.switch_cost) + 2 * config.tick_period;
         let time = |op: &Op| match op {
             Op::Run(units) => units + units / config.tick_period * step,
-            Op::Sleep(units) | Op::SleepUntil { units, .. } => units + step,
+            Op::Sleep(units) | Op::SleepSince(units) | Op::SleepUntil { units, .. } => units + step,
             Op::Wait { timeout, .. } => timeout.unwrap_or(0) + step,
             Op::Spawn(child) => child.serial_time(config) + step,
             _ => step,
@@ -339,6 +349,9 @@ pub struct Config {
     pub time_limit: Option<u64>,
     /// How many of the last events are kept for the trace; with 0 they are not even counted.
     pub trace_events: usize,
+    /// A program whose tasks all wait for each other, for ever, is no fault: the queue at which
+    /// the first of them waits is [opened](Op::Open).
+    pub breaks_deadlocks: bool,
     /// Whether waits, double picks and `gc` are watched: those checks look at all who are
     /// ready, at each pick and tick. Without, a run is a simulation; that what is picked was
     /// put here, and is put once, is checked in any case.
@@ -363,6 +376,7 @@ impl Default for Config {
             max_gc_streak: 16,
             time_limit: None,
             trace_events: 50,
+            breaks_deadlocks: false,
             is_checked: true,
         }
     }

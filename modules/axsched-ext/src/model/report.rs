@@ -53,6 +53,10 @@ pub struct Report {
     pub makespan: u64,
     /// Wakes that had to wait for a CPU to finish switching away.
     pub wake_spins: u64,
+    /// Wait queues that were opened because nobody would have: [`Config::breaks_deadlocks`].
+    ///
+    /// [`Config::breaks_deadlocks`]: super::Config::breaks_deadlocks
+    pub broken_waits: u64,
     /// The last events.
     pub trace: Trace,
 }

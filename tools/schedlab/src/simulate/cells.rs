@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use sched_sim::{
-    bound::of_jobs,
     play::{Machine, Outcome as Played, play as played},
     policies::Policy,
+    workload::Workload,
 };
 use sched_tests_results::{Context, RunLine, TaskLine, TickPhase};
 
@@ -62,7 +62,6 @@ pub fn play(
         }
         .to_owned(),
     };
-    let at_once = flavour.workload.is_submitted_at_once();
     let outcomes = TickPhase::evenly(args.phases).map(|tick_phase| {
         let machine = Machine {
             cpus,
@@ -76,7 +75,7 @@ pub fn play(
                 args.source.scale,
                 tick_phase,
                 &outcome,
-                at_once,
+                &flavour.workload,
             )],
         })
     });
@@ -99,7 +98,7 @@ fn phase(
     scale: u64,
     tick_phase: TickPhase,
     played: &Played,
-    at_once: bool,
+    workload: &Workload,
 ) -> Phase {
     let tasks = played.tasks.iter().map(|task| TaskLine {
         context: context.clone(),
@@ -115,8 +114,7 @@ fn phase(
     });
     let tasks: Vec<TaskLine> = tasks.collect();
     let count = tasks.len() as u64;
-    // Who main submits is there at once, for all that matters here.
-    let jobs: Vec<_> = tasks.iter().map(|task| (0, task.run_ns)).collect();
+    let runs_ns = tasks.iter().map(|task| task.run_ns);
     let turnarounds = || tasks.iter().map(|task| task.turnaround_ns);
     let run = RunLine {
         context: context.clone(),
@@ -127,7 +125,7 @@ fn phase(
         max_turnaround_ns: turnarounds().max().unwrap_or(0),
         makespan_ns: tasks.iter().map(|task| task.finish_ns).max().unwrap_or(0),
         context_switches: played.switches,
-        srpt_bound_ns: of_jobs(&jobs, context.smp as usize, at_once).average_ns as u64,
+        srpt_bound_ns: workload.bound_of(runs_ns, context.smp as usize).average_ns as u64,
         jain: jain(tasks.iter().map(|task| task.finish_ns as f64)),
         tick_phase: Some(tick_phase),
         pass: true,

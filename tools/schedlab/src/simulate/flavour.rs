@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use axsched_ext::pbg::stored::{Program, StoredProfile, Timing};
 use sched_sim::{
-    calibrate::calibrate, play::Machine, policies::Policy, time::Clock, workload::Workload,
+    calibrate::calibrate, play::Machine, policies::Policy, recorded::recorded, time::Clock,
+    workload::Workload,
 };
 
 use super::costs::Costs;
@@ -50,7 +51,7 @@ impl Flavour {
             },
             clock,
         };
-        let recorded = Workload::recorded(&profile, clock, TICK_NS);
+        let workload = recorded(&profile, clock, TICK_NS);
         // What ran then: without preemption the base policy's slices end nothing.
         let (base, policy) = match preempts {
             true => (base(&profile), "pbg"),
@@ -58,7 +59,7 @@ impl Flavour {
         };
         let base = base.context("expected a recording under rr or fifo")?;
         let cost = costs.of_yield(arch, &format!("{policy} measure"))?;
-        let calibrated = calibrate(&recorded, base, &profile, &cost, &machine)?;
+        let calibrated = calibrate(&workload, base, &profile, &cost, &machine)?;
         Ok(Self {
             workload: calibrated.workload,
             rest: calibrated.rest,

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Act, BlockOn, Future, Machine, Poll, Step, TimerKey, Waker, Why};
+use super::{Act, BlockOn, Future, Kind, MAIN, Machine, Poll, Record, Step, TimerKey, Waker, Why};
 use crate::{
     BaseScheduler,
     model::{ModelTask, State, TaskId, Violation, What},
@@ -137,6 +137,25 @@ where
                 Poll::Pending
             }
         })
+    }
+
+    /// Nothing would ever happen again: opens the wait queue at which a task waits, the first that
+    /// does. False if none does but main.
+    pub(super) fn break_deadlock(&mut self) -> bool {
+        let waits_at = |task: &Record<W>| match &task.block.as_ref()?.future {
+            Future::Wait { queue, .. } if task.state == State::Blocked => Some(*queue),
+            _ => None,
+        };
+        let programs = self.tasks.iter().skip(MAIN.0 + 1);
+        let first = programs
+            .filter(|task| matches!(task.kind, Kind::Program(_)))
+            .find_map(waits_at);
+        let Some(queue) = first else {
+            return false;
+        };
+        self.broken_waits += 1;
+        self.open(0, queue);
+        true
     }
 
     pub(super) fn arm(&mut self, c: usize, deadline: u64, waker: Waker) -> TimerKey {

@@ -41,6 +41,7 @@ where
             preempt_off: 0,
             pc: 0,
             done: 0,
+            mark: 0,
             again: 0,
             longest_burst,
             block: None,

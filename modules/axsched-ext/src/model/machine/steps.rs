@@ -8,6 +8,9 @@ use crate::{
     model::{CpuMask, ModelTask, Op, State, TaskId, What},
 };
 
+/// Permits that do not run out.
+const FOR_ALL: u64 = u64::MAX / 2;
+
 impl<S, W, F> Machine<'_, S, W, F>
 where
     S: BaseScheduler<SchedItem = Arc<W>>,
@@ -108,6 +111,20 @@ where
                 }
                 self.notify(c, queue);
             }
+            Op::Open { queue } => {
+                task.pc += 1;
+                self.open(c, queue);
+            }
+            Op::Mark => {
+                task.pc += 1;
+                task.mark = now;
+                return Ok(());
+            }
+            Op::SleepSince(units) => {
+                let deadline = task.mark + units;
+                self.sleep(c, deadline);
+                return Ok(());
+            }
             Op::CountDown { queue, of } => {
                 task.pc += 1;
                 let latch = self.wait_queues.entry(queue).or_default();
@@ -182,12 +199,23 @@ where
     }
 
     /// Adds a permit, and wakes one who waits for it and is not woken yet.
-    fn notify(&mut self, c: usize, queue: u8) {
+    fn notify(&mut self, c: usize, queue: u32) {
         let waiters = self.wait_queues.entry(queue).or_default();
         waiters.permits += 1;
         if let Some((waker, notified)) = waiters.listeners.iter_mut().find(|l| !l.1) {
             *notified = true;
             self.cpus[c].acts.push_back(Act::Wake(*waker));
+        }
+    }
+
+    /// From now on nobody waits here: all who do are woken.
+    pub(super) fn open(&mut self, c: usize, queue: u32) {
+        let waiters = self.wait_queues.entry(queue).or_default();
+        waiters.permits = FOR_ALL;
+        for (waker, notified) in &mut waiters.listeners {
+            if !std::mem::replace(notified, true) {
+                self.cpus[c].acts.push_back(Act::Wake(*waker));
+            }
         }
     }
 

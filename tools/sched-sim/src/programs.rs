@@ -1,0 +1,228 @@
+//! A workload as programs of the model of `axtask`.
+//!
+//! Main runs for some ticks first, so that every policy knows how long a tick is, sleeps until
+//! one, runs for the phase of the tick, and then spawns its tasks. None of those that it spawns in
+//! one go may start before the last of them is there, unless it computes for long in between.
+//! At last it waits at a latch until all have ended.
+
+use axsched_ext::model::{Op, Program};
+
+use crate::{
+    waits::Waits,
+    workload::{Arrival, Peer, Then, Work, Workload},
+};
+
+/// What main does in place of spawning: starts to follow the plan.
+pub const START: u32 = u32::MAX;
+/// The name of a task of the workload in the model begins so, and goes on with its number.
+pub const MARK: &str = "job ";
+
+/// The wait queue at which main waits for all.
+const ALL_DONE: u32 = 0;
+/// How many ticks main runs before the tasks come.
+const WARM_UP_TICKS: u64 = 4;
+/// Main forbids preemption while it spawns tasks in one go, if that takes less than this part of
+/// a tick.
+const IN_ONE_GO: f64 = 0.5;
+/// So many steps are at most written out, to have a few wakes among many run intervals.
+const WRITTEN_OUT: u64 = 16;
+
+/// What is played.
+pub struct Programs<'a> {
+    workload: &'a Workload,
+    waits: Waits,
+    /// Whether tasks are announced by their number ([`Op::Call`]) before they are spawned.
+    announces: bool,
+    /// Of each task and, last, of main: whom it spawns without having noted when.
+    children: Vec<Vec<usize>>,
+}
+
+impl<'a> Programs<'a> {
+    /// The programs of a workload; they announce each spawn to a plan that is followed.
+    pub fn new(workload: &'a Workload, announces: bool) -> Self {
+        let jobs = &workload.jobs;
+        let mut children = vec![Vec::new(); jobs.len() + 1];
+        let mut is_placed = vec![false; jobs.len()];
+        for work in jobs.iter().flat_map(|job| &job.steps) {
+            if let Then::Spawn(child) = work.then {
+                is_placed[child] = true;
+            }
+        }
+        for (i, job) in jobs.iter().enumerate().filter(|(i, _)| !is_placed[*i]) {
+            children[job.parent.unwrap_or(jobs.len())].push(i);
+        }
+        Self {
+            workload,
+            waits: Waits::new(workload, ALL_DONE + 1),
+            announces,
+            children,
+        }
+    }
+
+    /// What main does on a machine whose ticks are so long, if it begins so long after one.
+    pub fn main(&self, tick_ns: u64, phase_ns: u64) -> Program {
+        // It begins with the first tick a whole one away, and wakes at a tick.
+        let mut ops = vec![
+            Op::Run(WARM_UP_TICKS * tick_ns + tick_ns / 2),
+            Op::Sleep(tick_ns / 4),
+        ];
+        if self.announces {
+            ops.push(Op::Call(START));
+            // The scheduler takes the call up when its giver next has the CPU.
+            ops.push(Op::Yield);
+        }
+        ops.push(Op::Run(phase_ns));
+        let jobs = &self.workload.jobs;
+        let children = &self.children[jobs.len()];
+        let in_one_go = |&i: &usize| matches!(jobs[i].arrival, Arrival::After(_));
+        let mut spawned = 0;
+        while let Some(&first) = children.get(spawned) {
+            match jobs[first].arrival {
+                Arrival::After(_) => {}
+                Arrival::At(due_ns) => ops.push(Op::SleepSince(due_ns.round() as u64)),
+                Arrival::When(waker) => ops.push(self.wait(waker, Peer::Main)),
+            }
+            let rest = &children[spawned + 1..];
+            let more = rest.iter().take_while(|i| in_one_go(i)).count();
+            let go = &children[spawned..=spawned + more];
+            let run_ns = |&i: &usize| match jobs[i].arrival {
+                Arrival::After(run_ns) => run_ns,
+                Arrival::At(_) | Arrival::When(_) => 0.0,
+            };
+            let guards = go.iter().map(run_ns).sum::<f64>() < IN_ONE_GO * tick_ns as f64;
+            ops.extend(guards.then_some(Op::PreemptOff));
+            for i in go {
+                let run_ns = run_ns(i).round() as u64;
+                ops.extend((run_ns > 0).then_some(Op::Run(run_ns)));
+                ops.extend(self.announced(*i));
+                ops.extend((spawned == 0).then_some(Op::Mark));
+                ops.push(Op::Spawn(self.of(*i)));
+                ops.push(Op::DropHandle(spawned));
+                spawned += 1;
+            }
+            ops.extend(guards.then_some(Op::PreemptOn));
+        }
+        let (queue, timeout) = (ALL_DONE, None);
+        ops.push(Op::Wait { queue, timeout });
+        Program::new("main", ops)
+    }
+
+    fn wait(&self, waker: usize, waiter: Peer) -> Op {
+        Op::Wait {
+            queue: self.waits.queue(waker, waiter),
+            timeout: None,
+        }
+    }
+
+    fn announced(&self, i: usize) -> Option<Op> {
+        self.announces.then_some(Op::Call(i as u32))
+    }
+
+    /// What a task does.
+    fn of(&self, i: usize) -> Program {
+        let mut ops = Vec::new();
+        let mut spawned = 0;
+        let mut spawn = |child: usize, ops: &mut Vec<Op>| {
+            ops.extend(self.announced(child));
+            ops.push(Op::Spawn(self.of(child)));
+            ops.push(Op::DropHandle(spawned));
+            spawned += 1;
+        };
+        for &child in &self.children[i] {
+            spawn(child, &mut ops);
+        }
+        let mut waking = self.waits.waking(i);
+        for work in &self.workload.jobs[i].steps {
+            if let Then::Spawn(child) = work.then {
+                ops.push(Op::Run(work.run_ns.round() as u64));
+                spawn(child, &mut ops);
+                continue;
+            }
+            let then = match work.then {
+                Then::Yield => Some(Op::Yield),
+                Then::Sleep(ns) => Some(Op::Sleep(ns.round() as u64)),
+                Then::Wait(waker) => Some(self.wait(waker, Peer::Task(i))),
+                Then::Exit | Then::Spawn(_) => None,
+            };
+            let interval = |notified: &[u32]| {
+                let notify = |&queue: &u32| Op::Notify {
+                    queue,
+                    resched: false,
+                };
+                let run = Op::Run(work.run_ns.round() as u64);
+                let mut steps = vec![run];
+                steps.extend(notified.iter().map(notify));
+                steps.extend(then.clone());
+                steps
+            };
+            match waking.only(work) {
+                _ if work.wakes.count == 0 => again(&mut ops, interval(&[]), work.times),
+                Some(None) => again(&mut ops, interval(&[]), work.times),
+                Some(Some(queue)) => evenly(&mut ops, work, queue, interval),
+                // To one after the other: each is written out.
+                None => {
+                    for n in 0..work.times {
+                        let count = part(work, n + 1) - part(work, n);
+                        let queues: Vec<u32> =
+                            (0..count).map_while(|_| waking.next(work)).collect();
+                        again(&mut ops, interval(&queues), 1);
+                    }
+                }
+            }
+        }
+        // Nobody waits for one who has ended.
+        ops.extend(self.waits.of_waker(i).map(|queue| Op::Open { queue }));
+        ops.push(Op::CountDown {
+            queue: ALL_DONE,
+            of: self.workload.jobs.len() as u64,
+        });
+        Program::new(&format!("{MARK}{i}"), ops)
+    }
+}
+
+/// How many of its wakes fall to the first `n` of its run intervals.
+fn part(work: &Work, n: u64) -> u64 {
+    (u128::from(work.wakes.count) * u128::from(n) / u128::from(work.times)) as u64
+}
+
+/// The same steps so many times.
+fn again(ops: &mut Vec<Op>, steps: Vec<Op>, times: u64) {
+    if times == 0 {
+        return;
+    }
+    let len = steps.len();
+    ops.extend(steps);
+    if times > 1 {
+        ops.push(Op::Again {
+            steps: len,
+            times: times - 1,
+        });
+    }
+}
+
+/// All run intervals, with wakes of one queue evenly spread.
+fn evenly(ops: &mut Vec<Op>, work: &Work, queue: u32, interval: impl Fn(&[u32]) -> Vec<Op>) {
+    let (count, times) = (work.wakes.count, work.times);
+    if count >= times {
+        // In each so many, and the rest in the last ones.
+        let (each, more) = (count / times, count % times);
+        let wakes = |n| interval(&vec![queue; n as usize]);
+        again(ops, wakes(each), times - more);
+        again(ops, wakes(each + 1), more);
+        return;
+    }
+    // A wake in the last of so many.
+    let (each, more) = (times / count, times % count);
+    again(ops, interval(&[]), more);
+    if each <= WRITTEN_OUT {
+        let mut group = Vec::new();
+        (1..each).for_each(|_| group.extend(interval(&[])));
+        group.extend(interval(&[queue]));
+        again(ops, group, count);
+        return;
+    }
+    for _ in 0..count {
+        again(ops, interval(&[]), each - 1);
+        again(ops, interval(&[queue]), 1);
+    }
+}

@@ -1,0 +1,360 @@
+//! The workload that was recorded: the mean of the runs of a profile, with what switching cost
+//! still in it.
+//!
+//! - **Waits** for the timer are sleeps, half a tick shorter than they were: a task is woken at a
+//!   tick, up to one after it has slept enough. Waits for another task are waits for it. What
+//!   nobody has noted is taken for a sleep: waits for main, for tasks that are not the program's,
+//!   for whom it was not always the same, and all of format 1.
+//! - **Main** spawns what it spawned, in that order. What came after a sleep of main comes at that
+//!   time, whatever happens: half a tick before main was woken. What came after main was woken by
+//!   a task comes after that.
+//! - **A task** spawns its children after as many waits as it had had, and so much computing.
+//!   Of format 1 nobody knows: then all that main spawns come at the start, and the others when
+//!   their parents begin.
+
+use axsched_ext::pbg::stored::{
+    Ended, Figure, PhaseOrder, Place, Spawned, StoredPhase, StoredProfile, StoredTask, Waker,
+};
+
+use crate::{
+    time::Clock,
+    workload::{Arrival, Job, Peer, Then, Wakes, Work, Workload},
+};
+
+/// The workload of a recording on a machine with such a clock and such ticks.
+pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload {
+    let mut paths: Vec<String> = Vec::new();
+    let jobs = profile.tasks.iter().map(|task| {
+        let path = match task.place {
+            Place::Root { ordinal } => ordinal.to_string(),
+            Place::Child { parent, ordinal } => format!("{}.{ordinal}", paths[parent as usize]),
+            Place::Several => task.key.to_string(),
+        };
+        paths.push(path.clone());
+        let label = task.label.map(|label| label.to_string());
+        Job {
+            name: label.clone().unwrap_or(path),
+            label,
+            parent: parent(task),
+            arrival: Arrival::After(0.0),
+            steps: steps(task, clock, tick_ns),
+        }
+    });
+    let mut jobs: Vec<Job> = jobs.collect();
+    let spawns = Spawns {
+        profile,
+        clock,
+        tick_ns: tick_ns as f64,
+    };
+    spawns.by_main(&mut jobs);
+    for task in 0..jobs.len() {
+        spawns.by_task(task, &mut jobs);
+    }
+    Workload { jobs }
+}
+
+/// Who spawns it; `None` is main, who has those too that stood at several places.
+fn parent(task: &StoredTask) -> Option<usize> {
+    match task.place {
+        Place::Child { parent, .. } => Some(parent as usize),
+        Place::Root { .. } | Place::Several => None,
+    }
+}
+
+/// When tasks come.
+struct Spawns<'a> {
+    profile: &'a StoredProfile,
+    clock: Clock,
+    tick_ns: f64,
+}
+
+impl Spawns<'_> {
+    fn ns(&self, figure: Figure, task: &StoredTask) -> f64 {
+        self.clock.ns(figure.total as f64) / f64::from(task.runs)
+    }
+
+    /// Those that a parent spawned, if it is known how.
+    fn children(&self, of: Option<usize>) -> impl Iterator<Item = (usize, &StoredTask, Spawned)> {
+        let tasks = self.profile.tasks.iter().enumerate();
+        let children = tasks.filter(move |(_, task)| parent(task) == of);
+        children.filter_map(|(i, task)| Some((i, task, task.spawned?)))
+    }
+
+    fn by_main(&self, jobs: &mut [Job]) {
+        let (mut run_before, mut blocks_before) = (0.0, 0);
+        for (i, task, spawned) in self.children(None) {
+            let run_ns = self.ns(spawned.parent_run, task);
+            let blocks = spawned.parent_blocks.mean(task.runs);
+            jobs[i].arrival = match spawned.after {
+                _ if blocks <= blocks_before => Arrival::After((run_ns - run_before).max(0.0)),
+                Waker::Task(other) => Arrival::When(usize::from(other)),
+                _ => {
+                    let woken_ns = self.ns(spawned.parent_woken, task);
+                    Arrival::At((woken_ns - self.tick_ns / 2.0).max(0.0))
+                }
+            };
+            (run_before, blocks_before) = (run_ns, blocks);
+        }
+    }
+
+    fn by_task(&self, parent: usize, jobs: &mut [Job]) {
+        for (i, task, spawned) in self.children(Some(parent)) {
+            let blocks = spawned.parent_blocks.mean(task.runs);
+            let run_ns = self.ns(spawned.parent_run, task);
+            insert(&mut jobs[parent].steps, i, blocks, run_ns);
+        }
+    }
+}
+
+/// Has a task spawn another after so many blocks and so much computing, or at its end.
+fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
+    let (mut blocks_left, mut run_left) = (blocks, run_ns);
+    let mut at = 0;
+    while let Some(&work) = steps.get(at) {
+        let blocks = matches!(work.then, Then::Sleep(_) | Then::Wait(_));
+        let skipped = match (blocks_left, blocks) {
+            // Its elder sibling comes first, whatever rounding says.
+            _ if matches!(work.then, Then::Spawn(_)) => work.times,
+            // It blocks as often, and the spawn comes afterwards.
+            (1.., true) => work.times.min(blocks_left),
+            (1.., false) => work.times,
+            // The spawn is before the next block.
+            (0, _) if run_left < work.run_ns => 0,
+            (0, true) => 0,
+            (0, false) => ((run_left / work.run_ns.max(1.0)) as u64).min(work.times),
+        };
+        run_left = (run_left - skipped as f64 * work.run_ns).max(0.0);
+        blocks_left -= if blocks { skipped } else { 0 };
+        if skipped == work.times {
+            at += 1;
+            continue;
+        }
+        // One of those that are left spawns in its middle.
+        let part = run_left.min(work.run_ns);
+        let mut pieces = Vec::new();
+        let share = |times: u64| portion(work.wakes.count, times, work.times);
+        let wakes = |count| Wakes {
+            count,
+            ..work.wakes
+        };
+        if skipped > 0 {
+            pieces.push(Work {
+                times: skipped,
+                wakes: wakes(share(skipped)),
+                ..work
+            });
+        }
+        pieces.push(Work::new(1, part, Then::Spawn(child)));
+        let after = work.times - skipped - 1;
+        let of_rest = share(after);
+        pieces.push(Work {
+            times: 1,
+            run_ns: work.run_ns - part,
+            wakes: wakes(work.wakes.count - share(skipped) - of_rest),
+            ..work
+        });
+        if after > 0 {
+            pieces.push(Work {
+                times: after,
+                wakes: wakes(of_rest),
+                ..work
+            });
+        }
+        steps.splice(at..=at, pieces);
+        return;
+    }
+    steps.push(Work::new(1, 0.0, Then::Spawn(child)));
+}
+
+/// What falls to `part` of `whole`, rounded down.
+fn portion(count: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(count) * u128::from(part) / u128::from(whole.max(1))) as u64
+}
+
+/// The steps of a task, the mean of its runs.
+fn steps(task: &StoredTask, clock: Clock, tick_ns: u64) -> Vec<Work> {
+    let runs = f64::from(task.runs);
+    // What a preemption cut off of the run interval that goes on afterwards: no business of the
+    // program's.
+    let mut cut_ns = 0.0;
+    let mut steps = Vec::new();
+    for phase in &task.phases.list {
+        let run_ns = clock.ns(phase.run.0 as f64) / runs;
+        if phase.ended == Ended::Preemption {
+            cut_ns += run_ns;
+            continue;
+        }
+        let times = (phase.intervals as f64 / runs).round().max(1.0);
+        steps.push(Work {
+            times: times as u64,
+            run_ns: (run_ns + std::mem::take(&mut cut_ns)) / times,
+            then: match (phase.ended, phase.woken_by) {
+                (Ended::Preemption | Ended::Yield, _) => Then::Yield,
+                (Ended::Block, Waker::Task(other)) => Then::Wait(usize::from(other)),
+                (Ended::Block, _) => {
+                    let blocked = clock.ns(phase.blocked.0 as f64) / runs / times;
+                    Then::Sleep((blocked - tick_ns as f64 / 2.0).max(1.0))
+                }
+                (Ended::Exit, _) => Then::Exit,
+            },
+            wakes: wakes(phase, task.runs),
+        });
+    }
+    if cut_ns > 0.0 {
+        steps.push(Work::new(1, cut_ns, Then::Exit));
+    }
+    match task.phases.order {
+        PhaseOrder::AsRun => steps,
+        PhaseOrder::ByEnding => spread(&steps),
+    }
+}
+
+fn wakes(phase: &StoredPhase, runs: u32) -> Wakes {
+    Wakes {
+        count: (phase.wakes.count as f64 / f64::from(runs)).round() as u64,
+        whom: match phase.wakes.whom {
+            Waker::Root => Some(Peer::Main),
+            Waker::Task(index) => Some(Peer::Task(usize::from(index))),
+            Waker::Unknown | Waker::Timer | Waker::Outside => None,
+        },
+    }
+}
+
+/// The order is not known: yields are dealt out evenly between the waits.
+fn spread(steps: &[Work]) -> Vec<Work> {
+    let find = |is: fn(Then) -> bool| steps.iter().find(|work| is(work.then)).copied();
+    let yields = find(|then| then == Then::Yield);
+    let waits = find(|then| matches!(then, Then::Sleep(_) | Then::Wait(_)));
+    let exit = find(|then| then == Then::Exit);
+    let mut spread = Vec::new();
+    match (yields, waits) {
+        (Some(yields), Some(waits)) => {
+            // Before each wait, and before the end.
+            let parts = waits.times + 1;
+            let dealt =
+                |count, part, parts| portion(count, part + 1, parts) - portion(count, part, parts);
+            for part in 0..parts {
+                let times = dealt(yields.times, part, parts);
+                let wakes = Wakes {
+                    count: dealt(yields.wakes.count, part, parts),
+                    ..yields.wakes
+                };
+                spread.extend((times > 0).then_some(Work {
+                    times,
+                    wakes,
+                    ..yields
+                }));
+                let wakes = Wakes {
+                    count: dealt(waits.wakes.count, part, waits.times),
+                    ..waits.wakes
+                };
+                spread.extend((part < waits.times).then_some(Work {
+                    times: 1,
+                    wakes,
+                    ..waits
+                }));
+            }
+        }
+        (one, other) => spread.extend(one.into_iter().chain(other)),
+    }
+    spread.extend(exit);
+    spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axsched_ext::{
+        pbg::stored::{Figures, Phases, StoredPhase},
+        units::{Counts, TaskKey},
+    };
+
+    const TICK_NS: u64 = 10_000_000;
+    const MS: u64 = 1_000_000;
+
+    /// `(ending, run intervals, run in ms, blocked in ms)`, all sums over the runs.
+    fn played(runs: u32, order: PhaseOrder, phases: &[(Ended, u64, u64, u64)]) -> Vec<Work> {
+        let phase = |&(ended, intervals, run, blocked): &(Ended, u64, u64, u64)| {
+            StoredPhase::new(ended, intervals, Counts(run * MS), Counts(blocked * MS))
+        };
+        let task = StoredTask {
+            key: TaskKey::ROOT.child(0),
+            label: None,
+            place: Place::Root { ordinal: 0 },
+            runs,
+            priority: None,
+            deadline: None,
+            figures: Figures::default(),
+            phases: Phases {
+                order,
+                list: phases.iter().map(phase).collect(),
+            },
+            spawned: None,
+        };
+        steps(&task, Clock::of_frequency(1_000_000_000), TICK_NS)
+    }
+
+    fn work(times: u64, run_ms: f64, then: Then) -> Work {
+        Work::new(times, run_ms * MS as f64, then)
+    }
+
+    #[test]
+    fn steps_are_the_mean_of_the_runs_and_no_time_is_lost_to_rounding() {
+        let exit = (Ended::Exit, 3, 30, 0);
+        let found = played(3, PhaseOrder::AsRun, &[(Ended::Yield, 4, 1200, 0), exit]);
+        assert_eq!(
+            found,
+            [work(1, 400.0, Then::Yield), work(1, 10.0, Then::Exit)]
+        );
+        let found = played(3, PhaseOrder::AsRun, &[(Ended::Yield, 1, 300, 0), exit]);
+        assert_eq!(
+            found,
+            [work(1, 100.0, Then::Yield), work(1, 10.0, Then::Exit)]
+        );
+        let found = played(2, PhaseOrder::AsRun, &[(Ended::Yield, 10, 100, 0)]);
+        assert_eq!(found, [work(5, 10.0, Then::Yield)]);
+    }
+
+    #[test]
+    fn a_wait_is_half_a_tick_shorter_than_it_was() {
+        let found = played(1, PhaseOrder::AsRun, &[(Ended::Block, 4, 8, 100)]);
+        assert_eq!(found, [work(4, 2.0, Then::Sleep(20.0 * MS as f64))]);
+        let found = played(2, PhaseOrder::AsRun, &[(Ended::Block, 2, 2, 4)]);
+        assert_eq!(found, [work(1, 1.0, Then::Sleep(1.0))]);
+    }
+
+    #[test]
+    fn what_a_preemption_cut_goes_on() {
+        let cut = (Ended::Preemption, 5, 500, 0);
+        let found = played(1, PhaseOrder::AsRun, &[cut, (Ended::Yield, 2, 100, 0)]);
+        assert_eq!(found, [work(2, 300.0, Then::Yield)]);
+        assert_eq!(
+            played(1, PhaseOrder::AsRun, &[cut]),
+            [work(1, 500.0, Then::Exit)]
+        );
+        let phases = [(Ended::Yield, 1, 1, 0), cut, (Ended::Exit, 1, 2, 0)];
+        let found = played(1, PhaseOrder::ByEnding, &phases);
+        let run_ns: f64 = found.iter().map(|work| work.run_ns).sum();
+        assert_eq!(run_ns, 503.0 * MS as f64);
+    }
+
+    #[test]
+    fn without_an_order_yields_are_dealt_out_between_the_sleeps() {
+        let phases = [
+            (Ended::Yield, 7, 70, 0),
+            (Ended::Block, 2, 6, 50),
+            (Ended::Exit, 1, 4, 0),
+        ];
+        let found = played(1, PhaseOrder::ByEnding, &phases);
+        let sleep = Then::Sleep(20.0 * MS as f64);
+        let expected = [
+            work(2, 10.0, Then::Yield),
+            work(1, 3.0, sleep),
+            work(2, 10.0, Then::Yield),
+            work(1, 3.0, sleep),
+            work(3, 10.0, Then::Yield),
+            work(1, 4.0, Then::Exit),
+        ];
+        assert_eq!(found, expected);
+    }
+}
