@@ -105,7 +105,7 @@ fn steps(step: impl Strategy<Value = Vec<Op>>) -> impl Strategy<Value = Vec<Op>>
 
 /// Usually one step; several where one alone would be a fault of the program.
 fn step() -> impl Strategy<Value = Vec<Op>> {
-    let queue = 0..2u8;
+    let queue = 0..2u32;
     let one = prop_oneof![
         4 => (0..30u64).prop_map(Op::Run),
         3 => Just(Op::Yield),
