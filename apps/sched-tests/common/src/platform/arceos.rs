@@ -6,7 +6,7 @@ use core::{
     time::Duration,
 };
 
-use axtask::{AxTaskExt, AxTaskRef, TaskInner, TaskState, WaitQueue, WeakAxTaskRef};
+use axtask::{AxTaskExt, AxTaskRef, TaskInner, TaskState, WeakAxTaskRef};
 use kernel_guard::NoPreempt;
 
 pub use axstd::{print, println};
@@ -60,6 +60,43 @@ pub fn main_sleeps(duration: Duration) {
     ledger::main_waits(|| axtask::sleep(duration));
 }
 
+/// Where tasks wait, blocked, until something is so.
+///
+/// `axtask`'s own, but for two things: who wakes others does not give the CPU away, and
+/// no wake that is lost is lost for ever.
+pub struct WaitQueue(axtask::WaitQueue);
+
+/// How long a wait lasts at most before it looks again, where time is real: on a crowded host
+/// one wake in some thousands is lost with several CPUs, under stock schedulers, too.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+impl WaitQueue {
+    /// A queue in which nobody waits.
+    #[expect(clippy::new_without_default, reason = "nobody needs it")]
+    pub const fn new() -> Self {
+        Self(axtask::WaitQueue::new())
+    }
+
+    /// Blocks the calling task until `condition` holds; not at all if it holds already.
+    pub fn wait_until(&self, mut condition: impl FnMut() -> bool) {
+        if TIMING == "icount" {
+            self.0.wait_until(condition);
+        } else {
+            while self.0.wait_timeout_until(LOOK_AGAIN, &mut condition) {}
+        }
+    }
+
+    /// Has one task look at its condition again. Called after what changed it.
+    pub fn wake_one(&self) {
+        self.0.notify_one(false);
+    }
+
+    /// Has all look at their conditions again.
+    pub fn wake_all(&self) {
+        self.0.notify_all(false);
+    }
+}
+
 /// Keeps tasks from starting until all of them are submitted.
 ///
 /// On one CPU it is enough that the submitter is not preempted, and the workload
@@ -92,7 +129,7 @@ impl Gate {
         let submitted = submit_all();
         drop(guard);
         if !self.open.swap(true, Release) {
-            self.waiting.notify_all(false);
+            self.waiting.wake_all();
         }
         submitted
     }
@@ -122,11 +159,6 @@ struct Latch {
     opened: WaitQueue,
 }
 
-/// How long a wait at a latch lasts at most before it looks again, where time is real:
-/// on a crowded host one wake in some thousands is lost with several CPUs, under stock
-/// schedulers, too.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
 impl Latch {
     /// A latch that waits for `count` to come.
     fn new(count: usize) -> Arc<Self> {
@@ -145,18 +177,13 @@ impl Latch {
         if self.missing.fetch_sub(1, AcqRel) == 1 {
             at_last(self.latest.load(Relaxed));
             self.is_open.store(true, Release);
-            self.opened.notify_all(false);
+            self.opened.wake_all();
         }
     }
 
     /// Waits until the latch is open. What those who came did before is visible then.
     fn wait(&self) {
-        let is_open = || self.is_open.load(Acquire);
-        if TIMING == "icount" {
-            self.opened.wait_until(is_open);
-        } else {
-            while self.opened.wait_timeout_until(LOOK_AGAIN, is_open) {}
-        }
+        self.opened.wait_until(|| self.is_open.load(Acquire));
     }
 }
 

@@ -6,7 +6,10 @@
 
 use std::{
     fs,
-    sync::{Arc, Condvar, LazyLock, Mutex},
+    sync::{
+        Arc, Condvar, LazyLock, Mutex,
+        atomic::{AtomicBool, Ordering::*},
+    },
     thread,
     time::Instant,
 };
@@ -39,11 +42,44 @@ pub fn now_ns() -> u64 {
     START.elapsed().as_nanos() as u64
 }
 
+/// Where threads wait, blocked, until something is so.
+#[derive(Default)]
+pub struct WaitQueue {
+    /// Held by who looks at its condition and by who wakes, so that no wake comes in between.
+    looking: Mutex<()>,
+    woken: Condvar,
+}
+
+impl WaitQueue {
+    /// A queue in which nobody waits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Blocks the calling thread until `condition` holds; not at all if it holds already.
+    pub fn wait_until(&self, mut condition: impl FnMut() -> bool) {
+        let looking = self.looking.lock().unwrap();
+        drop(self.woken.wait_while(looking, |()| !condition()).unwrap());
+    }
+
+    /// Has one thread look at its condition again. Called after what changed it.
+    pub fn wake_one(&self) {
+        let _looking = self.looking.lock().unwrap();
+        self.woken.notify_one();
+    }
+
+    /// Has all look at their conditions again.
+    pub fn wake_all(&self) {
+        let _looking = self.looking.lock().unwrap();
+        self.woken.notify_all();
+    }
+}
+
 /// Keeps threads from starting until all of them are submitted.
 #[derive(Default)]
 pub struct Gate {
-    open: Mutex<bool>,
-    opened: Condvar,
+    is_open: AtomicBool,
+    waiting: WaitQueue,
 }
 
 impl Gate {
@@ -55,14 +91,13 @@ impl Gate {
     /// Runs `submit_all`; no thread that it spawns behind this gate starts before it is done.
     pub fn submit<R>(&self, submit_all: impl FnOnce() -> R) -> R {
         let submitted = submit_all();
-        *self.open.lock().unwrap() = true;
-        self.opened.notify_all();
+        self.is_open.store(true, Release);
+        self.waiting.wake_all();
         submitted
     }
 
     fn pass(&self) {
-        let open = self.open.lock().unwrap();
-        drop(self.opened.wait_while(open, |open| !*open).unwrap());
+        self.waiting.wait_until(|| self.is_open.load(Acquire));
     }
 }
 

@@ -1,0 +1,190 @@
+//! Four pipelines of different length, each of three tasks that wait for one another: a source
+//! makes items, a filter works on each, and a sink takes them in. Between two stages is a
+//! bounded buffer; a task that finds it empty, or full, is blocked until the other has made a
+//! difference. Nobody yields or polls.
+//!
+//! | pipeline | items | slots of a buffer | source, filter, sink: work for an item, µs | together |
+//! |---|--:|--:|---|--:|
+//! | p1 | 400 | 4 | 400, 1,600, 400 | 0.96 s |
+//! | p2 | 800 | 8 | 50, 50, 100 | 0.16 s |
+//! | p3 | 120 | 8 | 9,000, 2,000, 1,000 | 1.44 s |
+//! | p4 | 1,600 | 4 | 100, 100, 100 | 0.48 s |
+//!
+//! A microsecond is 1,000 instructions. The work is that of an item on average: each has
+//! between half and one and a half times as much, in each stage another, always the same. So
+//! the slowest stage is the filter in p1, the sink in p2, the source in p3, and now this one,
+//! now that one in p4.
+//!
+//! Pipelines have nothing to do with one another, so it is up to the policy which is done
+//! first; within one, a stage has as much to do as the others have left it. Each stage checks
+//! each item: what it received, and what it made of it.
+//!
+//! `SCALE=n` divides the number of items, of which none has less than one, and changes
+//! neither the work for an item nor the buffers.
+
+#![cfg_attr(target_os = "none", no_std)]
+
+extern crate alloc;
+
+mod buffer;
+
+use alloc::{format, vec::Vec};
+
+use sched_tests_common::{Task, work};
+
+use buffer::bounded;
+
+/// Rounds of the loop in a microsecond under icount.
+const ROUNDS_US: u64 = 1_000 / work::INSTRUCTIONS_PER_ROUND;
+
+/// The stages, in the order of an item's way, which is the order of their spawns.
+const STAGES: [&str; 3] = ["source", "filter", "sink"];
+
+#[derive(Clone, Copy)]
+struct Pipeline {
+    items: u64,
+    slots: usize,
+    /// What each stage does for an item on average, in microseconds.
+    work_us: [u64; STAGES.len()],
+}
+
+const PIPELINES: [Pipeline; 4] = [
+    Pipeline {
+        items: 400,
+        slots: 4,
+        work_us: [400, 1_600, 400],
+    },
+    Pipeline {
+        items: 800,
+        slots: 8,
+        work_us: [50, 50, 100],
+    },
+    Pipeline {
+        items: 120,
+        slots: 8,
+        work_us: [9_000, 2_000, 1_000],
+    },
+    Pipeline {
+        items: 1_600,
+        slots: 4,
+        work_us: [100, 100, 100],
+    },
+];
+
+impl Pipeline {
+    /// How many rounds a stage takes for an item: between half and one and a half times its
+    /// mean, in steps of a fifteenth.
+    fn rounds(&self, stage: usize, item: u64) -> u64 {
+        let fifteenths = work::jump(2 * item + 1, 1 + stage as u64) >> 60;
+        self.work_us[stage] * ROUNDS_US * (15 + 2 * fifteenths) / 30
+    }
+
+    /// What an item is once so many stages are done with it.
+    fn value(&self, item: u64, stages: usize) -> u64 {
+        let rounds = (0..stages).map(|stage| self.rounds(stage, item)).sum();
+        work::jump(seed(item), rounds)
+    }
+}
+
+/// What an item is before its first stage.
+const fn seed(item: u64) -> u64 {
+    2 * item + 1
+}
+
+/// The tasks: the stages of the first pipeline, then those of the second, and so on.
+pub fn tasks(scale: u64) -> Vec<Task> {
+    let pipelines = PIPELINES.iter().zip(1..);
+    pipelines
+        .flat_map(|(&pipeline, number)| stages(pipeline, number, scale))
+        .collect()
+}
+
+fn stages(pipeline: Pipeline, number: usize, scale: u64) -> [Task; STAGES.len()] {
+    let items = (pipeline.items / scale).max(1);
+    let (first_in, first_out) = bounded(pipeline.slots);
+    let (second_in, second_out) = bounded(pipeline.slots);
+    let mut ends = [
+        (None, Some(first_in)),
+        (Some(first_out), Some(second_in)),
+        (Some(second_out), None),
+    ]
+    .into_iter();
+    core::array::from_fn(|stage| {
+        let (mut before, mut after) = ends.next().expect("a pair for each stage");
+        Task::new(format!("p{number}-{}", STAGES[stage]), move |_| {
+            let mut right = true;
+            for item in 0..items {
+                let received = match &mut before {
+                    Some(before) => before.receive(),
+                    None => seed(item),
+                };
+                right &= received == pipeline.value(item, stage);
+                let made = work::spin(received, pipeline.rounds(stage, item));
+                right &= made == pipeline.value(item, stage + 1);
+                if let Some(after) = &mut after {
+                    after.send(made);
+                }
+            }
+            right
+        })
+        .yielding(0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use sched_tests_common::{App, runner::run_phase};
+
+    use super::*;
+
+    fn passes(tasks: fn(u64) -> Vec<Task>) -> bool {
+        let phase = run_phase(&App::new("test", tasks), "run");
+        assert_eq!(phase.tasks.len(), PIPELINES.len() * STAGES.len());
+        phase.pass
+    }
+
+    #[test]
+    fn every_item_comes_out_right() {
+        assert!(passes(|_| tasks(20)));
+    }
+
+    #[test]
+    fn no_scale_leaves_a_pipeline_without_an_item() {
+        assert!(passes(|_| tasks(u64::MAX)));
+    }
+
+    #[test]
+    fn an_item_has_half_to_one_and_a_half_times_the_work() {
+        for pipeline in PIPELINES {
+            for (stage, work_us) in pipeline.work_us.into_iter().enumerate() {
+                let mean = work_us * ROUNDS_US;
+                let rounds = (0..pipeline.items).map(|item| pipeline.rounds(stage, item));
+                assert_eq!(rounds.clone().min(), Some(mean / 2));
+                assert_eq!(rounds.clone().max(), Some(mean * 3 / 2));
+                let found = rounds.sum::<u64>() / pipeline.items;
+                assert!(found.abs_diff(mean) * 20 < mean, "{found} of {mean}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stage_adds_its_rounds_to_the_item() {
+        for pipeline in PIPELINES {
+            for item in [0, 1, pipeline.items - 1] {
+                assert_eq!(pipeline.value(item, 0), seed(item));
+                for stage in 0..STAGES.len() {
+                    let made =
+                        work::jump(pipeline.value(item, stage), pipeline.rounds(stage, item));
+                    assert_eq!(made, pipeline.value(item, stage + 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_pipeline_is_longer_than_the_next_shorter_one_by_half() {
+        let mut totals = PIPELINES.map(|p| p.items * p.work_us.iter().sum::<u64>());
+        totals.sort();
+        assert_eq!(totals, [160_000, 480_000, 960_000, 1_440_000]);
+    }
+}
