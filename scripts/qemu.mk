@@ -30,10 +30,12 @@ ifeq ($(BLK),y)
   MAKE_DISK := scripts/disk.sh '$(DISK)' &&
 endif
 
-# What to type to replay a saved profile: what was typed, and the profile.
+# What to type to replay a saved profile: what was typed, and the profile. A plain program
+# takes none from make.
 REPLAY := make run $(strip $(foreach v,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG,\
     $(if $(call is-given,$(v)),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
-RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' REPLAY='$(REPLAY)' TICK_PHASE='$(TICK_PHASE)' \
+WHAT_NEXT := $(if $(PLAIN),look at it: make profile,replay it: $(REPLAY))
+RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' WHAT_NEXT='$(WHAT_NEXT)' TICK_PHASE='$(TICK_PHASE)' \
     PBG_SAVE='$(PBG_TOOL)' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
     $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \

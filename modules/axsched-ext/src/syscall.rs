@@ -14,6 +14,7 @@
 //! | [`measure_end`] | measuring | 600 bytes a recorded task ([`STORED_BYTES`](crate::pbg::STORED_BYTES)), kept, and 16 more for the call |
 //! | [`start_pbg`], [`start_pbg_with`] | a profile; neither measuring nor replaying | 184 bytes a planned task ([`ENTRY_BYTES`](crate::pbg::ENTRY_BYTES)) and 16 a step, kept, and the plan for the call |
 //! | [`label_next`] | | nothing |
+//! | [`print_profile`] | a profile | 600 bytes a task and the profile's bytes, for the call |
 //!
 //! | error | errno | when |
 //! |---|---|---|
@@ -21,7 +22,7 @@
 //! | [`Error::NotSupported`] | −95 `EOPNOTSUPP` | more than one CPU is scheduling |
 //! | [`Error::AlreadyMeasuring`] | −114 `EALREADY` | `measure_start` while measuring |
 //! | [`Error::NotMeasuring`] | −22 `EINVAL` | `measure_end` without `measure_start` |
-//! | [`Error::NoProfile`] | −61 `ENODATA` | `start_pbg` before a measurement has ended |
+//! | [`Error::NoProfile`] | −61 `ENODATA` | `start_pbg` or `print_profile` before a measurement has ended |
 //! | [`Error::Measuring`] | −16 `EBUSY` | `start_pbg` while measuring |
 //! | [`Error::Replaying`] | −16 `EBUSY` | `measure_start` while replaying |
 //! | [`Error::AlreadyReplaying`] | −114 `EALREADY` | `start_pbg` while replaying |
@@ -32,8 +33,9 @@
 //! End a measurement from the root, when the program's tasks have ended: the last
 //! run interval of each counts as ended by its exit.
 //!
-//! A profile can be kept for the next boot: [`Control`](crate::pbg::Control)`::profile`
-//! gives it as data and `load` takes one over in place of a measurement.
+//! A profile can be kept for the next boot: [`print_profile`] puts it on the console,
+//! [`Control`](crate::pbg::Control)`::profile` gives it as data, and `load` takes one over in
+//! place of a measurement.
 //!
 //! There is one replay per boot. It lasts until the system ends; when the last
 //! planned task is gone, the fallback policy is all that is left of it, and tasks
@@ -41,7 +43,7 @@
 //! with several, who spawned a task cannot be told from what a queue sees.
 
 pub use crate::pbg::Error;
-use crate::pbg::{BasePolicy, Behind, CONTROL};
+use crate::pbg::{About, BasePolicy, Behind, CONTROL, StoreError};
 use crate::selected::HAS_PBG;
 
 const fn built_in() -> Result<(), Error> {
@@ -112,6 +114,28 @@ pub fn start_pbg_with(when_behind: Behind) -> Result<usize, Error> {
 pub fn label_next(label: &str) -> Result<(), Error> {
     built_in()?;
     CONTROL.label_next(label)
+}
+
+/// Prints the present profile as lines of text, from which `make run` and `make profile` take it
+/// ([`stored::read_frame`](crate::pbg::stored::read_frame)); `print` gets them one by one, each
+/// with its end. What of `about` the profile was told before, if it was loaded, stays.
+///
+/// ```
+/// use axsched_ext::{pbg::About, syscall};
+///
+/// let about = About::program("hello", 1_000_000_000); // its name, and the counter's frequency
+/// if let Err(why) = syscall::print_profile(&about, |line| print!("{line}")) {
+///     println!("no profile: {why}");
+/// }
+/// ```
+///
+/// Call it when the program's work is over: a console is slow, and the time is the caller's.
+///
+/// # Errors
+/// Those of the [table](self), and if `about` is of no machine.
+pub fn print_profile(about: &About, print: impl FnMut(&str)) -> Result<(), StoreError> {
+    built_in()?;
+    CONTROL.print_profile(about, print)
 }
 
 /// The C ABI; declared in `include/axsched_ext.h`.

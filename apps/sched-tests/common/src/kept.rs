@@ -159,10 +159,7 @@ fn refusal(error: LoadError, about: &About) -> String {
 /// # Errors
 /// Why there is none.
 pub fn measured(about: &About) -> Result<Vec<u8>, String> {
-    match CONTROL.profile(about).map_err(text)? {
-        Some(profile) => stored::encode(&profile).map_err(text),
-        None => Err(text(syscall::Error::NoProfile)),
-    }
+    CONTROL.profile_bytes(about).map_err(text)
 }
 
 /// Puts a profile on the disk, in place of an older one. `None` if there is no disk.

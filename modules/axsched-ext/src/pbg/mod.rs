@@ -99,9 +99,11 @@
 //! | `ready_set` | who is ready by the plan |
 //! | `replay` | following the plan |
 //! | `control`, `source` | the calls, and how the scheduler learns of them |
+//! | `console` | a profile's way out |
 //! | `scheduler` | a task's way from `add_task` to its end |
 
 mod cell;
+mod console;
 mod control;
 mod counters;
 mod error;
@@ -119,6 +121,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+pub use console::StoreError;
 pub use control::{About, BasePolicy, Control, LoadError};
 pub use error::Error;
 pub use phase_list::RECORDED_PHASES;

@@ -2,7 +2,7 @@
 
 mod behind;
 mod calls;
-mod cpu;
+pub(super) mod cpu;
 mod demotion;
 mod dropping;
 mod fallback;

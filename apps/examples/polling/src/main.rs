@@ -1,0 +1,78 @@
+//! Tasks that wait for a long one by polling: they look at a flag and yield, until it has set
+//! it. Who waits for whom, and what does it cost?
+//!
+//! | task | work, ms | |
+//! |---|--:|---|
+//! | `long` | 600 | never yields; sets the flag at its end |
+//! | `poller1` to `poller3` | 20 | after the flag is set |
+//! | `other1`, `other2` | 200, 400 | has nothing to do with the flag |
+//!
+//! A millisecond is a million instructions, and the others yield after each. How often a
+//! poller looks depends on the policy: it is no work of its own, and a record of it says how
+//! it was scheduled. So PBG has little to go by here, and this is no program to be written;
+//! it shows what becomes of one. `pipeline` shows the same by waiting in a queue.
+//!
+//! `SCALE=n` divides the work, of which no task has less than a millisecond.
+
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+extern crate alloc;
+
+use alloc::{format, sync::Arc, vec::Vec};
+use core::sync::atomic::{AtomicBool, Ordering::*};
+
+use sched_tests_common::{App, Task, TaskCtx, run, work};
+
+const APP: App = App::new("polling", tasks);
+
+#[cfg_attr(target_os = "none", unsafe(no_mangle))]
+fn main() {
+    run(&APP);
+}
+
+/// Rounds of the loop in a millisecond under icount.
+const ROUNDS_MS: u64 = 1_000_000 / work::INSTRUCTIONS_PER_ROUND;
+const POLLERS: usize = 3;
+
+fn tasks(scale: u64) -> Vec<Task> {
+    let scaled = move |work_ms: u64| (work_ms / scale).max(1);
+    let is_done = Arc::new(AtomicBool::new(false));
+    let mut tasks = Vec::new();
+    let sets = is_done.clone();
+    tasks.push(Task::new("long", move |_| {
+        let rounds = scaled(600) * ROUNDS_MS;
+        let right = work::spin(1, rounds) == work::jump(1, rounds);
+        sets.store(true, Release);
+        right
+    }));
+    for number in 1..=POLLERS {
+        let is_done = is_done.clone();
+        tasks.push(Task::new(format!("poller{number}"), move |ctx| {
+            while !is_done.load(Acquire) {
+                ctx.yield_now();
+            }
+            works(ctx, scaled(20))
+        }));
+    }
+    for (number, work_ms) in (1..).zip([200, 400].map(scaled)) {
+        let other = Task::new(format!("other{number}"), move |ctx| works(ctx, work_ms));
+        tasks.push(other.yielding(work_ms));
+    }
+    tasks
+}
+
+/// Works for so many milliseconds, yields after each, and returns whether it came out right.
+fn works(ctx: &TaskCtx, work_ms: u64) -> bool {
+    let mut x = 1;
+    for _ in 0..work_ms {
+        x = work::spin(x, ROUNDS_MS);
+        ctx.yield_now();
+    }
+    x == work::jump(1, work_ms * ROUNDS_MS)
+}
+
+#[test]
+fn every_task_comes_out_right() {
+    let phase = sched_tests_common::runner::run_phase(&APP, "run");
+    assert!(phase.pass, "{phase:?}");
+}
