@@ -5,10 +5,10 @@
 #[cfg(target_os = "none")]
 extern crate axstd as std;
 
-use axsched_ext::pbg::CONTROL;
-use axsched_ext::syscall::{label_next, measure_end, measure_start, start_pbg};
+use axsched_ext::pbg::{About, CONTROL};
+use axsched_ext::syscall::{label_next, measure_end, measure_start, print_profile, start_pbg};
 use std::time::{Duration, Instant};
-use std::{println, thread};
+use std::{print, println, thread};
 
 /// What each thread counts up to, and how many primes there are.
 const THREADS: [(&str, u32, usize); 3] = [
@@ -36,6 +36,14 @@ fn workload() -> Duration {
     done.iter().sum::<Duration>() / done.len() as u32
 }
 
+/// How often the CPU's counter counts in a second.
+fn counter_hz() -> u64 {
+    #[cfg(target_os = "none")]
+    return std::os::arceos::modules::axhal::time::nanos_to_ticks(1_000_000_000);
+    #[cfg(not(target_os = "none"))]
+    0
+}
+
 #[cfg_attr(target_os = "none", unsafe(no_mangle))]
 fn main() {
     if let Err(why) = measure_start() {
@@ -48,6 +56,8 @@ fn main() {
     let replayed = workload();
     println!("done after {measured:?} on average; by the plan, after {replayed:?}");
     println!("PBG says {}", CONTROL.status().unwrap());
+    let about = About::program(env!("CARGO_PKG_NAME"), counter_hz());
+    print_profile(&about, |line| print!("{line}")).unwrap();
 }
 
 #[test]

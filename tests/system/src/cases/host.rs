@@ -16,6 +16,7 @@ pub fn cases() -> Vec<Case> {
         suite("host: sched-tests-common", &["sched-tests-common"]),
         suite("host: sched-tests-results", &["sched-tests-results"]),
         suite("host: batch", &["batch"]),
+        suite("host: pipeline", &["pipeline"]),
         suite(
             "host: schedlab, pbg-save, sched-bench",
             &[

@@ -210,7 +210,13 @@ fn real_time_has_its_names(context: &Context) -> Result<()> {
 /// In every folder that make may be called in by mistake.
 fn elsewhere(context: &Context) -> Result<()> {
     let mut folders: Vec<PathBuf> = vec!["apps".into(), "scripts".into(), "docs".into()];
-    for above in ["apps/sched-tests", "modules", "tools", "tests"] {
+    for above in [
+        "apps/sched-tests",
+        "apps/examples",
+        "modules",
+        "tools",
+        "tests",
+    ] {
         folders.push(above.into());
         folders.extend(folders_in(Path::new(above))?);
     }

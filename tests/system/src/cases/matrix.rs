@@ -16,6 +16,8 @@ use crate::{
 const ALL_APPS: [&str; 7] = [
     "equal", "unequal", "yield", "realtime", "held", "occupy", "batch",
 ];
+/// The app whose tasks wait for one another; a case of its own, so that it runs by its name.
+const WAITING: &str = "pipeline";
 /// The apps that run on the other architectures.
 const FEW_APPS: [&str; 2] = ["realtime", "yield"];
 /// At this scale a run is a moment, and a few ticks long.
@@ -44,6 +46,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case>> {
             );
         }
     }
+    cases.push(every_policy(ANY_ARCH, &[WAITING], 1));
     // In real time.
     cases.push(every_policy(ANY_ARCH, &FEW_APPS, CPUS).alone_after(build_cells));
     for folder in project.own_apps()? {

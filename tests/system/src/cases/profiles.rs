@@ -23,6 +23,7 @@ pub fn cases(project: &Project) -> Vec<Case> {
     }
     cases.push(built_in(ANY_ARCH, "batch-at-once", 10, 5));
     cases.push(case("qemu: a profile is measured under FIFO", under_fifo).builds(ANY_ARCH));
+    cases.push(case("qemu: a plain program prints its profile", plain).builds(ANY_ARCH));
     cases
 }
 
@@ -117,5 +118,32 @@ fn under_fifo(context: &Context) -> Result<()> {
         says_so,
         "the profile does not say what it was measured under"
     );
+    Ok(())
+}
+
+/// Of a program without the test programs' helpers: saved from its console, and shown.
+fn plain(context: &Context) -> Result<()> {
+    let profile = context.file("kept.pbg")?;
+    let said = context
+        .make(["run", "A=plain", "FEATURES=sched_pbg"])
+        .args([format!("PROFILE_OUT={profile}")])
+        .text()?;
+    let last = said.lines().last().unwrap_or_default();
+    ensure!(
+        last.starts_with(&format!("profile: {profile}, 4 tasks, "))
+            && last.ends_with(&format!("make profile PBG_PROFILE={profile}")),
+        "expected how to look at it, found `{last}`"
+    );
+    let shown = context
+        .make(["profile"])
+        .args([format!("PBG_PROFILE={profile}")])
+        .text()?;
+    for text in [
+        "plain (",
+        " on x86_64, 1 CPU, in unknown time, under rr; 1 run, 4 tasks",
+        "Times are in ms.",
+    ] {
+        ensure!(shown.contains(text), "expected `{text}`");
+    }
     Ok(())
 }
