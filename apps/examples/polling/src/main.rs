@@ -10,7 +10,7 @@
 //! A millisecond is a million instructions, and the others yield after each. How often a
 //! poller looks depends on the policy: it is no work of its own, and a record of it says how
 //! it was scheduled. So PBG has little to go by here, and this is no program to be written;
-//! it shows what becomes of one. `pipeline` shows the same by waiting in a queue.
+//! it shows what becomes of one. In `pipeline` tasks wait for one another in queues.
 //!
 //! `SCALE=n` divides the work, of which no task has less than a millisecond.
 
