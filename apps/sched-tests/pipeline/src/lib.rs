@@ -72,6 +72,11 @@ const PIPELINES: [Pipeline; 4] = [
 ];
 
 impl Pipeline {
+    /// How many items it has where the program has a `scale`-th of its work.
+    fn items_at(&self, scale: u64) -> u64 {
+        (self.items / scale).max(1)
+    }
+
     /// How many rounds a stage takes for an item: between half and one and a half times its
     /// mean, in steps of a fifteenth.
     fn rounds(&self, stage: usize, item: u64) -> u64 {
@@ -100,7 +105,7 @@ pub fn tasks(scale: u64) -> Vec<Task> {
 }
 
 fn stages(pipeline: Pipeline, number: usize, scale: u64) -> [Task; STAGES.len()] {
-    let items = (pipeline.items / scale).max(1);
+    let items = pipeline.items_at(scale);
     let (first_in, first_out) = bounded(pipeline.slots);
     let (second_in, second_out) = bounded(pipeline.slots);
     let mut ends = [
@@ -150,6 +155,8 @@ mod tests {
 
     #[test]
     fn no_scale_leaves_a_pipeline_without_an_item() {
+        assert_eq!(PIPELINES.map(|p| p.items_at(100)), [4, 8, 1, 16]);
+        assert_eq!(PIPELINES.map(|p| p.items_at(u64::MAX)), [1; 4]);
         assert!(passes(|_| tasks(u64::MAX)));
     }
 
