@@ -56,13 +56,13 @@ fn the_example_is_what_is_written() {
 fn the_sizes_are_those_of_the_code() {
     let page = page();
     for text in [
-        "so a profile at most 4,534,496 bytes",
-        "| 44 to 4,534,496 |",
+        "so a profile at most 6,697,184 bytes",
+        "| 44 to 6,697,184 |",
         "At most 4,096 tasks, 16 phases each",
-        "A task takes 12 to 1,107 bytes",
+        "A task takes 12 to 1,635 bytes",
     ] {
         assert!(page.contains(text), "{text}");
     }
-    assert_eq!((MAX_BYTES, MAX_TASKS, MAX_PHASES), (4_534_496, 4096, 16));
+    assert_eq!((MAX_BYTES, MAX_TASKS, MAX_PHASES), (6_697_184, 4096, 16));
     assert_eq!((OLDEST_VERSION, VERSION), (1, 2));
 }

@@ -96,7 +96,7 @@ fn huge_counts_allocate_nothing_large() {
         matches!(result, Err(FrameError::Incomplete { .. })),
         "{result:?}"
     );
-    assert!(peak < 12_000, "{peak}"); // a bit a line
+    assert!(peak < 18_000, "{peak}"); // a bit a line
 }
 
 #[test]

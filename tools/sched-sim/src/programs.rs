@@ -9,7 +9,7 @@ use axsched_ext::model::{Op, Program};
 
 use crate::{
     waits::Waits,
-    workload::{Arrival, Peer, Then, Work, Workload},
+    workload::{Arrival, Peer, Then, Workload, portion},
 };
 
 /// What main does in place of spawning: starts to follow the plan.
@@ -24,8 +24,6 @@ const WARM_UP_TICKS: u64 = 4;
 /// Main forbids preemption while it spawns tasks in one go, if that takes less than this part of
 /// a tick.
 const IN_ONE_GO: f64 = 0.5;
-/// So many steps are at most written out, to have a few wakes among many run intervals.
-const WRITTEN_OUT: u64 = 16;
 
 /// What is played.
 pub struct Programs<'a> {
@@ -144,31 +142,29 @@ impl<'a> Programs<'a> {
                 Then::Wait(waker) => Some(self.wait(waker, Peer::Task(i))),
                 Then::Exit | Then::Spawn(_) => None,
             };
-            let interval = |notified: &[u32]| {
-                let notify = |&queue: &u32| Op::Notify {
-                    queue,
-                    resched: false,
-                };
-                let run = Op::Run(work.run_ns.round() as u64);
-                let mut steps = vec![run];
-                steps.extend(notified.iter().map(notify));
-                steps.extend(then.clone());
-                steps
-            };
-            match waking.only(work) {
-                _ if work.wakes.count == 0 => again(&mut ops, interval(&[]), work.times),
-                Some(None) => again(&mut ops, interval(&[]), work.times),
-                Some(Some(queue)) => evenly(&mut ops, work, queue, interval),
-                // To one after the other: each is written out.
-                None => {
-                    for n in 0..work.times {
-                        let count = part(work, n + 1) - part(work, n);
-                        let queues: Vec<u32> =
-                            (0..count).map_while(|_| waking.next(work)).collect();
-                        again(&mut ops, interval(&queues), 1);
-                    }
+            let run_ns = work.run_ns.round() as u64;
+            // Run intervals that wake alike, and how many there are so far.
+            let (mut alike, mut times) = (Vec::new(), 0);
+            let mut next = 0;
+            while next < work.times {
+                let mut wakes: Vec<(u64, u32)> = Vec::new();
+                let mut same = work.times - next;
+                for wakes_of in work.wakes.iter().filter(|wakes| wakes.count > 0) {
+                    let upto = |n| portion(wakes_of.count, n, work.times);
+                    let after_ns = run_ns.min(wakes_of.after_ns.round() as u64);
+                    let queues = (upto(next)..upto(next + 1)).map_while(|_| waking.next(wakes_of));
+                    wakes.extend(queues.map(|queue| (after_ns, queue)));
+                    same = 1;
                 }
+                wakes.sort_unstable_by_key(|wake| wake.0);
+                if times > 0 && wakes != alike {
+                    again(&mut ops, interval(run_ns, &alike, then.as_ref()), times);
+                    times = 0;
+                }
+                (alike, times) = (wakes, times + same);
+                next += same;
             }
+            again(&mut ops, interval(run_ns, &alike, then.as_ref()), times);
         }
         // Nobody waits for one who has ended.
         ops.extend(self.waits.of_waker(i).map(|queue| Op::Open { queue }));
@@ -180,9 +176,19 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// How many of its wakes fall to the first `n` of its run intervals.
-fn part(work: &Work, n: u64) -> u64 {
-    (u128::from(work.wakes.count) * u128::from(n) / u128::from(work.times)) as u64
+/// A run interval: it computes, wakes others when it has computed for so long each, and then.
+fn interval(run_ns: u64, wakes: &[(u64, u32)], then: Option<&Op>) -> Vec<Op> {
+    let mut steps = Vec::new();
+    let mut done_ns = 0;
+    for &(after_ns, queue) in wakes {
+        steps.push(Op::Run(after_ns - done_ns));
+        done_ns = after_ns;
+        let resched = false;
+        steps.push(Op::Notify { queue, resched });
+    }
+    steps.push(Op::Run(run_ns - done_ns));
+    steps.extend(then.cloned());
+    steps
 }
 
 /// The same steps so many times.
@@ -197,32 +203,5 @@ fn again(ops: &mut Vec<Op>, steps: Vec<Op>, times: u64) {
             steps: len,
             times: times - 1,
         });
-    }
-}
-
-/// All run intervals, with wakes of one queue evenly spread.
-fn evenly(ops: &mut Vec<Op>, work: &Work, queue: u32, interval: impl Fn(&[u32]) -> Vec<Op>) {
-    let (count, times) = (work.wakes.count, work.times);
-    if count >= times {
-        // In each so many, and the rest in the last ones.
-        let (each, more) = (count / times, count % times);
-        let wakes = |n| interval(&vec![queue; n as usize]);
-        again(ops, wakes(each), times - more);
-        again(ops, wakes(each + 1), more);
-        return;
-    }
-    // A wake in the last of so many.
-    let (each, more) = (times / count, times % count);
-    again(ops, interval(&[]), more);
-    if each <= WRITTEN_OUT {
-        let mut group = Vec::new();
-        (1..each).for_each(|_| group.extend(interval(&[])));
-        group.extend(interval(&[queue]));
-        again(ops, group, count);
-        return;
-    }
-    for _ in 0..count {
-        again(ops, interval(&[]), each - 1);
-        again(ops, interval(&[queue]), 1);
     }
 }

@@ -12,13 +12,15 @@
 //!   Of format 1 nobody knows: then all that main spawns come at the start, and the others when
 //!   their parents begin.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use axsched_ext::pbg::stored::{
     Ended, Figure, PhaseOrder, Place, Spawned, StoredPhase, StoredProfile, StoredTask, Waker,
 };
 
 use crate::{
     time::Clock,
-    workload::{Arrival, Job, Peer, Then, Wakes, Work, Workload},
+    workload::{Arrival, Job, Peer, Then, Wakes, Work, Workload, portion},
 };
 
 /// The workload of a recording on a machine with such a clock and such ticks.
@@ -41,6 +43,8 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
         }
     });
     let mut jobs: Vec<Job> = jobs.collect();
+    jobs.iter_mut()
+        .for_each(|job| ignore_lone_sleeps(&mut job.steps));
     let spawns = Spawns {
         profile,
         clock,
@@ -50,7 +54,94 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
     for task in 0..jobs.len() {
         spawns.by_task(task, &mut jobs);
     }
-    Workload { jobs }
+    let mut workload = Workload { jobs };
+    match_wakes(&mut workload);
+    workload
+}
+
+/// Who waits for one task so many times as often as for the timer never sleeps.
+const LONE: u64 = 64;
+
+/// A wake that happens to come just before a tick is noted as the timer's. So the few sleeps of who
+/// mostly waits for one and the same task are such waits.
+fn ignore_lone_sleeps(steps: &mut [Work]) {
+    let (mut sleeps, mut waits) = (0, BTreeMap::<usize, u64>::new());
+    for work in &*steps {
+        match work.then {
+            Then::Sleep(_) => sleeps += work.times,
+            Then::Wait(waker) => *waits.entry(waker).or_default() += work.times,
+            Then::Yield | Then::Spawn(_) | Then::Exit => {}
+        }
+    }
+    let most = waits
+        .into_iter()
+        .max_by_key(|&(waker, times)| (times, Reverse(waker)));
+    let Some((waker, _)) = most.filter(|&(_, times)| times >= LONE * sleeps) else {
+        return;
+    };
+    for work in steps {
+        if let Then::Sleep(_) = work.then {
+            work.then = Then::Wait(waker);
+        }
+    }
+}
+
+/// Has tasks wake as often as they are waited for, within what rounding, the mean of several runs
+/// and wakes that were noted as the timer's made of it: the last phase that wakes somebody wakes
+/// more often, or less.
+fn match_wakes(workload: &mut Workload) {
+    let mut missing: BTreeMap<(usize, Peer), i64> = BTreeMap::new();
+    for (waiter, job) in workload.jobs.iter().enumerate() {
+        for work in &job.steps {
+            if let Then::Wait(waker) = work.then {
+                *missing.entry((waker, Peer::Task(waiter))).or_default() += work.times as i64;
+            }
+        }
+        if let (None, Arrival::When(waker)) = (job.parent, job.arrival) {
+            *missing.entry((waker, Peer::Main)).or_default() += 1;
+        }
+    }
+    for (waker, job) in workload.jobs.iter_mut().enumerate() {
+        let wakes = |whom: Option<Peer>| {
+            let all = job.steps.iter().flat_map(|work| &work.wakes);
+            let of = all.filter(move |wakes| wakes.whom == whom);
+            of.map(|wakes| wakes.count as i64).sum::<i64>()
+        };
+        let pairs = missing.range((waker, Peer::Main)..=(waker, Peer::Task(usize::MAX)));
+        let mut change: Vec<(Option<Peer>, i64)> = Vec::new();
+        // What is missing of the named ones is among those that are not, if there are such.
+        let (has_unnamed, mut unnamed) = (wakes(None) > 0, 0);
+        for (&(_, whom), &waits) in pairs {
+            let missing = waits - wakes(Some(whom));
+            match has_unnamed {
+                true => unnamed += missing.max(0),
+                false => change.push((Some(whom), missing)),
+            }
+        }
+        if has_unnamed {
+            change.push((None, unnamed - wakes(None)));
+        }
+        for (whom, by) in change {
+            let mut by = by;
+            // Where it woke somebody nearly each time, it did so each time.
+            for work in &mut job.steps {
+                let times = work.times;
+                for wakes in work.wakes.iter_mut().filter(|wakes| wakes.whom == whom) {
+                    let missing = times.saturating_sub(wakes.count) as i64;
+                    if wakes.count > 0 && missing <= (times / LONE) as i64 {
+                        let more = missing.min(by).max(0);
+                        wakes.count += more as u64;
+                        by -= more;
+                    }
+                }
+            }
+            let all = job.steps.iter_mut().rev().flat_map(|work| &mut work.wakes);
+            let of = all.filter(|wakes| wakes.whom == whom && wakes.count > 0);
+            if let Some(most) = of.max_by_key(|wakes| wakes.count) {
+                most.count = most.count.saturating_add_signed(by);
+            }
+        }
+    }
 }
 
 /// Who spawns it; `None` is main, who has those too that stood at several places.
@@ -132,31 +223,31 @@ fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
         // One of those that are left spawns in its middle.
         let part = run_left.min(work.run_ns);
         let mut pieces = Vec::new();
-        let share = |times: u64| portion(work.wakes.count, times, work.times);
-        let wakes = |count| Wakes {
-            count,
-            ..work.wakes
+        let share = |from: u64, to: u64| {
+            let count = |count| portion(count, to, work.times) - portion(count, from, work.times);
+            work.wakes.map(|wakes| Wakes {
+                count: count(wakes.count),
+                ..wakes
+            })
         };
         if skipped > 0 {
             pieces.push(Work {
                 times: skipped,
-                wakes: wakes(share(skipped)),
+                wakes: share(0, skipped),
                 ..work
             });
         }
         pieces.push(Work::new(1, part, Then::Spawn(child)));
-        let after = work.times - skipped - 1;
-        let of_rest = share(after);
         pieces.push(Work {
             times: 1,
             run_ns: work.run_ns - part,
-            wakes: wakes(work.wakes.count - share(skipped) - of_rest),
+            wakes: share(skipped, skipped + 1),
             ..work
         });
-        if after > 0 {
+        if skipped + 1 < work.times {
             pieces.push(Work {
-                times: after,
-                wakes: wakes(of_rest),
+                times: work.times - skipped - 1,
+                wakes: share(skipped + 1, work.times),
                 ..work
             });
         }
@@ -164,11 +255,6 @@ fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
         return;
     }
     steps.push(Work::new(1, 0.0, Then::Spawn(child)));
-}
-
-/// What falls to `part` of `whole`, rounded down.
-fn portion(count: u64, part: u64, whole: u64) -> u64 {
-    (u128::from(count) * u128::from(part) / u128::from(whole.max(1))) as u64
 }
 
 /// The steps of a task, the mean of its runs.
@@ -197,7 +283,7 @@ fn steps(task: &StoredTask, clock: Clock, tick_ns: u64) -> Vec<Work> {
                 }
                 (Ended::Exit, _) => Then::Exit,
             },
-            wakes: wakes(phase, task.runs),
+            wakes: wakes(phase, task.runs, clock),
         });
     }
     if cut_ns > 0.0 {
@@ -209,15 +295,20 @@ fn steps(task: &StoredTask, clock: Clock, tick_ns: u64) -> Vec<Work> {
     }
 }
 
-fn wakes(phase: &StoredPhase, runs: u32) -> Wakes {
-    Wakes {
-        count: (phase.wakes.count as f64 / f64::from(runs)).round() as u64,
-        whom: match phase.wakes.whom {
-            Waker::Root => Some(Peer::Main),
-            Waker::Task(index) => Some(Peer::Task(usize::from(index))),
-            Waker::Unknown | Waker::Timer | Waker::Outside => None,
-        },
+fn wakes(phase: &StoredPhase, runs: u32, clock: Clock) -> [Wakes; 2] {
+    let mut wakes = [Wakes::default(); 2];
+    for (wakes, woken) in wakes.iter_mut().zip(phase.wakes.iter()) {
+        *wakes = Wakes {
+            count: (woken.count as f64 / f64::from(runs)).round() as u64,
+            whom: match woken.whom {
+                Waker::Root => Some(Peer::Main),
+                Waker::Task(index) => Some(Peer::Task(usize::from(index))),
+                Waker::Unknown | Waker::Timer | Waker::Outside => None,
+            },
+            after_ns: clock.ns(woken.after.0 as f64) / woken.count as f64,
+        };
     }
+    wakes
 }
 
 /// The order is not known: yields are dealt out evenly between the waits.
@@ -235,19 +326,19 @@ fn spread(steps: &[Work]) -> Vec<Work> {
                 |count, part, parts| portion(count, part + 1, parts) - portion(count, part, parts);
             for part in 0..parts {
                 let times = dealt(yields.times, part, parts);
-                let wakes = Wakes {
-                    count: dealt(yields.wakes.count, part, parts),
-                    ..yields.wakes
-                };
+                let wakes = yields.wakes.map(|wakes| Wakes {
+                    count: dealt(wakes.count, part, parts),
+                    ..wakes
+                });
                 spread.extend((times > 0).then_some(Work {
                     times,
                     wakes,
                     ..yields
                 }));
-                let wakes = Wakes {
-                    count: dealt(waits.wakes.count, part, waits.times),
-                    ..waits.wakes
-                };
+                let wakes = waits.wakes.map(|wakes| Wakes {
+                    count: dealt(wakes.count, part, waits.times),
+                    ..wakes
+                });
                 spread.extend((part < waits.times).then_some(Work {
                     times: 1,
                     wakes,

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::workload::{Arrival, Peer, Then, Work, Workload};
+use crate::workload::{Arrival, Peer, Then, Wakes, Workload};
 
 /// The semaphores of a workload.
 #[derive(Debug, Default)]
@@ -40,11 +40,11 @@ impl Waits {
             }
         }
         for (waker, job) in workload.jobs.iter().enumerate() {
-            for work in &job.steps {
-                if let Some(whom) = work.wakes.whom
+            for wakes in job.steps.iter().flat_map(|work| &work.wakes) {
+                if let Some(whom) = wakes.whom
                     && let Some(queue) = this.queues.get_mut(&(waker, whom))
                 {
-                    queue.missing = queue.missing.saturating_sub(work.wakes.count);
+                    queue.missing = queue.missing.saturating_sub(wakes.count);
                 }
             }
         }
@@ -102,9 +102,9 @@ pub struct Waking {
 }
 
 impl Waking {
-    /// Where the next wake of these run intervals goes, if anybody waits for it.
-    pub fn next(&mut self, work: &Work) -> Option<u32> {
-        match work.wakes.whom {
+    /// Where the next of these wakes goes, if anybody waits for it.
+    pub fn next(&mut self, wakes: &Wakes) -> Option<u32> {
+        match wakes.whom {
             Some(whom) => self.named.get(&whom).copied(),
             None => {
                 let at = self.turn.checked_rem(self.missing.len())?;
@@ -118,10 +118,5 @@ impl Waking {
                 Some(queue)
             }
         }
-    }
-
-    /// Whether all wakes of these run intervals go to one queue, and which.
-    pub fn only(&self, work: &Work) -> Option<Option<u32>> {
-        work.wakes.whom.map(|whom| self.named.get(&whom).copied())
     }
 }

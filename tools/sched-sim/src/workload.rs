@@ -47,17 +47,19 @@ pub struct Work {
     pub run_ns: f64,
     /// And then.
     pub then: Then,
-    /// Whom it wakes at the end of some of them, evenly spread.
-    pub wakes: Wakes,
+    /// Whom it wakes in some of them, evenly spread.
+    pub wakes: [Wakes; 2],
 }
 
-/// How often a task wakes others.
+/// How often a task wakes another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wakes {
     /// How often.
     pub count: u64,
-    /// Whom; `None` if that was not always the same: then those in turn who wait for it.
+    /// Whom; `None` if they are more than can be told: then those in turn who wait for it.
     pub whom: Option<Peer>,
+    /// When it has computed for so long in the run interval, in nanoseconds.
+    pub after_ns: f64,
 }
 
 /// Somebody who waits for a task.
@@ -149,11 +151,16 @@ impl Work {
             times,
             run_ns,
             then,
-            wakes: Wakes::default(),
+            wakes: [Wakes::default(); 2],
         }
     }
 
     fn ends_an_interval(&self) -> bool {
         !matches!(self.then, Then::Spawn(_))
     }
+}
+
+/// How many of `count` that are evenly spread fall to the first `part` of `whole`.
+pub fn portion(count: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(count) * u128::from(part) / u128::from(whole.max(1))) as u64
 }

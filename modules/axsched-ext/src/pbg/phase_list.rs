@@ -6,23 +6,68 @@
 //! ending. It never fails.
 
 use super::cell::Word;
-use super::stored::{Ended, PhaseOrder, StoredPhase, Waker, Wakes};
+use super::stored::{Ended, PhaseOrder, StoredPhase, Waker, Wakes, Woken};
 use crate::units::Counts;
 
 /// The most phases that are recorded of a task. Eight, because a program that does
 /// more different things one after the other is told by averages just as well, and
-/// each costs 40 bytes a task.
+/// each costs 72 bytes a task.
 pub const RECORDED_PHASES: usize = 8;
+
+/// One wait of so many is no reason not to say who ended all the others.
+const FEW: u64 = 64;
 
 /// One phase, as a record keeps it.
 pub struct PhaseCell {
-    /// How its run intervals ended, who ended the waits and whom they woke: 16 bits each, from
-    /// the lowest.
+    /// How its run intervals ended, and, above 16 bits, who ended the waits.
     kinds: Word,
     intervals: Word,
     run: Word,
     blocked: Word,
-    wakes: Word,
+    wakes: WakesCell,
+}
+
+/// [`Wakes`], as a record keeps them.
+pub struct WakesCell {
+    /// Whom, in 16 bits each.
+    whom: Word,
+    counts: [Word; 2],
+    after: [Word; 2],
+}
+
+impl WakesCell {
+    pub const fn new() -> Self {
+        Self {
+            whom: Word::new(0),
+            counts: [const { Word::new(0) }; 2],
+            after: [const { Word::new(0) }; 2],
+        }
+    }
+
+    pub fn get(&self) -> Wakes {
+        let woken = |i: usize| Woken {
+            whom: waker(self.whom.get() >> (16 * i)),
+            count: self.counts[i].get(),
+            after: Counts(self.after[i].get()),
+        };
+        Wakes::of([0, 1].map(woken).into_iter().filter(|one| one.count > 0))
+    }
+
+    pub fn set(&self, wakes: Wakes) {
+        let mut all = [Woken::default(); 2];
+        all.iter_mut().zip(wakes.iter()).for_each(|(a, b)| *a = *b);
+        self.whom
+            .set(all[0].whom.number() | all[1].whom.number() << 16);
+        for (i, woken) in all.iter().enumerate() {
+            self.counts[i].set(woken.count);
+            self.after[i].set(woken.after.0);
+        }
+    }
+}
+
+/// The waker with the number in these lowest 16 bits.
+pub fn waker(bits: u64) -> Waker {
+    Waker::of_number(bits & 0xffff).unwrap_or_default()
 }
 
 impl PhaseCell {
@@ -32,7 +77,7 @@ impl PhaseCell {
             intervals: Word::new(0),
             run: Word::new(0),
             blocked: Word::new(0),
-            wakes: Word::new(0),
+            wakes: WakesCell::new(),
         }
     }
 
@@ -40,29 +85,35 @@ impl PhaseCell {
         let kinds = self.kinds.get();
         let ended = Ended::ALL[kinds as u16 as usize % Ended::ALL.len()];
         let [run, blocked] = [&self.run, &self.blocked].map(|time| Counts(time.get()));
-        let waker = |bits: u64| Waker::of_number(bits & 0xffff).unwrap_or_default();
         StoredPhase {
             woken_by: waker(kinds >> 16),
-            wakes: Wakes {
-                count: self.wakes.get(),
-                whom: waker(kinds >> 32),
-            },
+            wakes: self.wakes.get(),
             ..StoredPhase::new(ended, self.intervals.get(), run, blocked)
         }
     }
 
     pub fn set(&self, phase: &StoredPhase) {
-        let [by, whom] = [phase.woken_by, phase.wakes.whom].map(Waker::number);
-        self.kinds.set(phase.ended as u64 | by << 16 | whom << 32);
+        let by = phase.woken_by.number();
+        self.kinds.set(phase.ended as u64 | by << 16);
         self.intervals.set(phase.intervals);
         self.run.set(phase.run.0);
         self.blocked.set(phase.blocked.0);
-        self.wakes.set(phase.wakes.count);
+        self.wakes.set(phase.wakes);
     }
 
     fn add(&self, phase: &StoredPhase) {
-        let mut sum = self.get();
+        let before = self.get();
+        let mut sum = before;
         sum.add(phase);
+        // Where there is no room to tell them apart, a few do not hide who ended the others.
+        if sum.woken_by == Waker::Unknown {
+            let few = |few: &StoredPhase, many: &StoredPhase| few.intervals <= many.intervals / FEW;
+            sum.woken_by = match () {
+                () if few(phase, &before) => before.woken_by,
+                () if few(&before, phase) => phase.woken_by,
+                () => Waker::Unknown,
+            };
+        }
         self.set(&sum);
     }
 }

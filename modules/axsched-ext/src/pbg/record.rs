@@ -27,19 +27,19 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use super::cell::{LabelCell, Word};
 use super::error::{Error, reserved};
-use super::phase_list::{PhaseCell, PhaseList, RECORDED_PHASES};
+use super::phase_list::{PhaseCell, PhaseList, RECORDED_PHASES, WakesCell, waker};
 use super::stored::{
     Ended, Figure, Figures, Label, PhaseOrder, Phases, Place, Spawned, StoredPhase, StoredTask,
-    Waker, Wakes,
+    Waker, Wakes, Woken,
 };
 use crate::units::{Counts, TaskKey};
 
-/// What a recorded task takes, in bytes; all of [`MAX_TASKS`](super::MAX_TASKS) together 2.5 MiB.
-pub const RECORD_BYTES: usize = 640;
+/// What a recorded task takes, in bytes; all of [`MAX_TASKS`](super::MAX_TASKS) together 4 MiB.
+pub const RECORD_BYTES: usize = 1024;
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
 /// What a recorded task takes in the profile that is made of it, in bytes.
-pub const STORED_BYTES: usize = 960;
+pub const STORED_BYTES: usize = 1344;
 const _: () =
     assert!(size_of::<StoredTask>() + STORED_PHASES * size_of::<StoredPhase>() == STORED_BYTES);
 
@@ -84,7 +84,7 @@ pub struct Record {
     /// When it was last woken; 0 is never.
     last_woken: Word,
     /// Whom it has woken in this burst.
-    wakes: WakesWord,
+    wakes: WakesCell,
     phases: PhaseList,
     open: OpenBurst,
 }
@@ -95,38 +95,16 @@ struct OpenBurst {
     /// one.
     phases: [PhaseCell; 2],
     /// What the waker's `wakes` was before.
-    before: Word,
+    before: WakesCell,
     /// The number of the [`Waker`], if it was one, and above 16 bits that of the one who is
     /// pending after this one.
     pending: Word,
-}
-
-/// [`Wakes`] in a number: whom, in the lowest 16 bits, and how often.
-struct WakesWord(Word);
-
-impl WakesWord {
-    fn get(&self) -> Wakes {
-        let bits = self.0.get();
-        Wakes {
-            count: bits >> 16,
-            whom: waker(bits),
-        }
-    }
-
-    fn set(&self, wakes: Wakes) {
-        self.0.set(wakes.count << 16 | wakes.whom.number());
-    }
 }
 
 /// In place of an index: the root, or one who is not in the table.
 const NOBODY: u64 = u64::MAX;
 /// The same for a parent's.
 const NO_PARENT: u64 = u32::MAX as u64;
-
-/// The waker with the number in these lowest 16 bits.
-fn waker(bits: u64) -> Waker {
-    Waker::of_number(bits & 0xffff).unwrap_or_default()
-}
 
 /// The record of everybody who has none: what is written there is never read.
 pub static OUTSIDE: Record = Record::new();
@@ -183,11 +161,11 @@ impl Record {
             parent_woken: zero(),
             wakers: zero(),
             last_woken: zero(),
-            wakes: WakesWord(zero()),
+            wakes: WakesCell::new(),
             phases: PhaseList::new(),
             open: OpenBurst {
                 phases: [const { PhaseCell::new() }; 2],
-                before: zero(),
+                before: WakesCell::new(),
                 pending: zero(),
             },
         }
@@ -344,19 +322,23 @@ impl Record {
     }
 
     /// It wakes the one with the record `woken`, as it seems.
-    pub fn wakes(&self, woken: &Self) {
-        let before = &self.wakes.0;
-        woken.open.before.set(before.get());
+    pub fn wakes(&self, woken: &Self, now: Counts) {
+        let before = self.wakes.get();
+        woken.open.before.set(before);
         let whom = woken
             .index()
             .map_or(Waker::Root, |index| Waker::Task(index as u16));
-        self.wakes
-            .set(self.wakes.get().merged(Wakes { count: 1, whom }));
+        let woken = Woken {
+            whom,
+            count: 1,
+            after: now - Counts(self.began.get()),
+        };
+        self.wakes.set(before.merged(Wakes::of([woken])));
     }
 
     /// It has not: that was an interrupt. Of several, the last is taken back first.
     pub fn has_not_woken(&self, woken: &Self) {
-        self.wakes.0.set(woken.open.before.get());
+        self.wakes.set(woken.open.before.get());
     }
 
     /// Since the last burst ended, if the time on the CPU is now `run`.
@@ -506,20 +488,14 @@ impl Burst {
             0 => self.run.saturating_sub(last_run),
             _ => share(self.run),
         };
-        let phase = |ended, intervals, run, blocked, count| StoredPhase {
-            wakes: Wakes {
-                count,
-                whom: match count {
-                    0 => Waker::Unknown,
-                    _ => wakes.whom,
-                },
-            },
+        let phase = |ended, intervals, run, blocked, wakes| StoredPhase {
+            wakes,
             ..StoredPhase::new(ended, intervals, Counts(run), blocked)
         };
-        let woken = share(wakes.count);
+        let [earlier, later] = wakes.split(yields, intervals);
         [
-            phase(Ended::Yield, yields, yielded, Counts::ZERO, woken),
-            phase(ended, 1, self.run - yielded, blocked, wakes.count - woken),
+            phase(Ended::Yield, yields, yielded, Counts::ZERO, earlier),
+            phase(ended, 1, self.run - yielded, blocked, later),
         ]
     }
 }

@@ -27,7 +27,7 @@ use super::stored::{Figure, Kernel, Label, MAX_TASKS, Place, Start, StoredTask, 
 use crate::units::{Counts, TaskKey};
 
 /// A wake is close to a tick within the time from tick to tick over this.
-pub const CLOSE: u64 = 256;
+pub const CLOSE: u64 = 4096;
 
 /// The table of records.
 pub struct Recorder {
@@ -208,7 +208,7 @@ impl Recorder {
         let Some(number) = self.waker(woken) else {
             return; // nobody reads it
         };
-        let is_close = now.0.wrapping_sub(self.pending.last.get()) <= self.close();
+        let is_close = now.0.wrapping_sub(self.pending.last.get()) <= self.close(now);
         if !is_close || woken.is_open() {
             self.settle(false);
         }
@@ -218,7 +218,7 @@ impl Recorder {
         if ptr::eq(running, &IDLE) {
             return woken.woken_by(Waker::Timer);
         }
-        running.wakes(woken);
+        running.wakes(woken, now);
         woken.is_pending(
             self.waker(running).unwrap_or(Waker::Outside),
             self.pending.head.get(),
@@ -229,7 +229,7 @@ impl Recorder {
 
     /// A tick hits the task that has the CPU, and has asked for the CPU or not.
     pub fn tick(&'static self, asks: bool, now: Counts) {
-        let is_close = now.0.wrapping_sub(self.pending.last.get()) <= self.close();
+        let is_close = now.0.wrapping_sub(self.pending.last.get()) <= self.close(now);
         self.settle(is_close);
         self.ticks.came(now);
         self.ticks.asked.add(u64::from(asks));
@@ -241,13 +241,15 @@ impl Recorder {
         self.ticks.preempted.add(1);
     }
 
-    /// How far a wake may be from a tick, or from another wake; any distance while no tick is
-    /// known.
-    fn close(&self) -> u64 {
-        match self.ticks.period() {
-            0 => u64::MAX,
-            period => period / CLOSE,
-        }
+    /// How far a wake may be from a tick, or from another wake. While nobody knows how long a tick
+    /// is, it is taken for as long as the run so far.
+    fn close(&self, now: Counts) -> u64 {
+        let so_far = now.0.wrapping_sub(self.start.get());
+        let period = match self.ticks.period() {
+            0 => so_far,
+            period => period,
+        };
+        period / CLOSE
     }
 
     /// Who is pending was woken by the timer, or by who had the CPU.
@@ -358,7 +360,7 @@ impl Recorder {
 mod tests {
     use super::super::phase_list::RECORDED_PHASES;
     use super::super::record::Burst;
-    use super::super::stored::{Ended, Figure, PhaseOrder, Spawned, StoredPhase, Wakes};
+    use super::super::stored::{Ended, Figure, PhaseOrder, Spawned, StoredPhase, Wakes, Woken};
     use super::*;
 
     /// Plays `(kind, counts)`: `r` runs and yields, `p` runs and is preempted, `b`
@@ -612,13 +614,14 @@ mod tests {
                 wakers(recorder, 5 * TICK),
                 [vec![], vec![Waker::Task(0)], vec![by]]
             );
-            let whom = if is_timers {
-                Waker::Task(1)
-            } else {
-                Waker::Unknown
-            };
-            let count = 2 - u64::from(is_timers);
-            assert_eq!(wakes(recorder, 5 * TICK), Wakes { count, whom });
+            // The first was when it began, the second when it had run until then.
+            let woken = [(1, now), (2, later)].map(|(index, at)| Woken {
+                whom: Waker::Task(index),
+                count: 1,
+                after: Counts(at - now),
+            });
+            let expected = Wakes::of(woken.into_iter().take(2 - usize::from(is_timers)));
+            assert_eq!(wakes(recorder, 5 * TICK), expected);
         }
     }
 

@@ -42,4 +42,4 @@ pub use profile::{MAX_PHASES, MAX_TASKS, OLDEST_VERSION, StoredProfile, VERSION}
 pub use rules::Rule;
 pub use task::{Figure, Figures, Place, Spawned, StoredTask};
 pub use text::{Label, PolicyName, ProgramName, Text, TextError};
-pub use waker::{Waker, Wakes};
+pub use waker::{Waker, Wakes, Woken};

@@ -11,7 +11,7 @@ use super::rules::{Broken, require, shared_key};
 use super::{
     Architecture, Ended, Figure, Figures, Header, Kernel, MAX_BYTES, MAX_PHASES, MAX_TASKS,
     OLDEST_VERSION, PhaseOrder, Phases, Place, Program, Rule, Spawned, Start, StoredPhase,
-    StoredProfile, StoredTask, Text, Timing, VERSION, Waker, Wakes,
+    StoredProfile, StoredTask, Text, Timing, VERSION, Waker, Wakes, Woken,
 };
 use crate::room::with_room;
 use crate::units::{Counts, TaskKey};
@@ -431,6 +431,37 @@ fn spawned(reader: &mut Reader, runs: u32) -> Result<Spawned, DecodeError> {
     })
 }
 
+fn wakes(reader: &mut Reader) -> Result<Wakes, DecodeError> {
+    let at = reader.at;
+    let count = reader.byte()?;
+    require(count <= 2, Rule::PhaseWakes, count as u64).map_err(|broken| broken.at(at))?;
+    let mut wakes = Wakes::NONE;
+    let mut last = None;
+    for number in 0..count {
+        let at = reader.at;
+        let whom = waker(reader)?;
+        // In order, and who is not known alone.
+        let is_next = match (last, whom) {
+            (None, Waker::Unknown) => count == 1,
+            (None, Waker::Root | Waker::Task(_)) => true,
+            (Some(last), whom) => last < whom.number(),
+            (None, Waker::Timer | Waker::Outside) => false,
+        };
+        require(is_next, Rule::PhaseWakes, whom.number()).map_err(|broken| broken.at(at))?;
+        last = Some(whom.number());
+        let at = reader.at;
+        let woken = Woken {
+            whom,
+            count: reader.number()?,
+            after: Counts(reader.number()?),
+        };
+        require(woken.count > 0, Rule::PhaseWakes, 0).map_err(|broken| broken.at(at))?;
+        wakes = wakes.merged(Wakes::of([woken]));
+        debug_assert_eq!(wakes.iter().count(), usize::from(number) + 1);
+    }
+    Ok(wakes)
+}
+
 fn waker(reader: &mut Reader) -> Result<Waker, DecodeError> {
     let at = reader.at;
     let number = reader.number()?;
@@ -475,12 +506,7 @@ fn phases(reader: &mut Reader, by_ending: bool, with_wakers: bool) -> Result<Pha
             if ended == Ended::Block {
                 phase.woken_by = waker(reader)?;
             }
-            let count = reader.number()?;
-            let whom = match count {
-                0 => Waker::Unknown,
-                _ => waker(reader)?,
-            };
-            phase.wakes = Wakes { count, whom };
+            phase.wakes = wakes(reader)?;
         }
         list.push(phase);
     }

@@ -36,9 +36,9 @@ pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
     + Figures::COUNT * MAX_FIGURE
     + (4 * MAX_FIGURE + MAX_WAKER)
     + 1
-    + MAX_PHASES * (1 + 3 * MAX_VARINT + MAX_WAKER + MAX_VARINT + MAX_WAKER);
+    + MAX_PHASES * (1 + 3 * MAX_VARINT + MAX_WAKER + 1 + 2 * (MAX_WAKER + 2 * MAX_VARINT));
 
-/// No profile is larger, in bytes: about 4.3 MiB, which 4,096 tasks with 16
+/// No profile is larger, in bytes: about 6.4 MiB, which 4,096 tasks with 16
 /// phases each and every number at its largest would need. One of 48 tasks with
 /// 4 phases each has about 3 KiB.
 pub const MAX_BYTES: usize = MAX_HEADER_BYTES + MAX_TASKS * MAX_TASK_BYTES + CHECKSUM_BYTES;
@@ -275,9 +275,11 @@ fn phase(phase: &StoredPhase, with_wakers: bool, out: &mut impl Sink) {
         if phase.ended == Ended::Block {
             out.number(phase.woken_by.number());
         }
-        out.number(phase.wakes.count);
-        if phase.wakes.count > 0 {
-            out.number(phase.wakes.whom.number());
+        out.put(&[phase.wakes.iter().count() as u8]);
+        for woken in phase.wakes.iter() {
+            out.number(woken.whom.number());
+            out.number(woken.count);
+            out.number(woken.after.0);
         }
     }
 }

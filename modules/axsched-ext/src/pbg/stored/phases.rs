@@ -52,10 +52,7 @@ impl StoredPhase {
             run,
             blocked,
             woken_by: Waker::Unknown,
-            wakes: Wakes {
-                count: 0,
-                whom: Waker::Unknown,
-            },
+            wakes: Wakes::NONE,
         }
     }
 
@@ -80,10 +77,7 @@ impl StoredPhase {
     pub(super) fn renumbered(self, number: impl Fn(u16) -> Option<u16>) -> Self {
         Self {
             woken_by: self.woken_by.renumbered(&number),
-            wakes: Wakes {
-                whom: self.wakes.whom.renumbered(&number),
-                ..self.wakes
-            },
+            wakes: self.wakes.renumbered(&number),
             ..self
         }
     }

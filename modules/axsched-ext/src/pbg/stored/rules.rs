@@ -67,7 +67,7 @@ pub enum Rule {
     Waker,
     /// Who woke it is said only after a block, and in version 2.
     PhaseWaker,
-    /// Whom it woke is the root or a task, and said only if it woke somebody, in version 2.
+    /// Whom it woke: up to two, the root or tasks, in order, or one who is not known; in version 2.
     PhaseWakes,
     /// How tasks were spawned is said of all or of none: in version 2, or in version 1.
     Spawned,
@@ -105,9 +105,7 @@ impl fmt::Display for Rule {
             Self::Kernel => "a kernel from 0 to 2",
             Self::Waker => "0 to 3 or a task of the profile as the waker",
             Self::PhaseWaker => "a waker only after a block, of version 2",
-            Self::PhaseWakes => {
-                "whom it woke, the root or a task, only if it woke any, of version 2"
-            }
+            Self::PhaseWakes => "up to 2 whom it woke, the root or tasks, in order, of version 2",
             Self::Spawned => "how each task was spawned exactly in version 2",
         })
     }
@@ -194,13 +192,13 @@ impl Waker {
 
 impl Wakes {
     fn validate(self, tasks: usize) -> Result<(), Broken> {
-        self.whom.validate(tasks)?;
-        let may = match self.whom {
-            Waker::Unknown => true,
-            Waker::Root | Waker::Task(_) => self.count > 0,
-            Waker::Timer | Waker::Outside => false,
-        };
-        require(may, Rule::PhaseWakes, self.whom.number())
+        for woken in self.iter() {
+            woken.whom.validate(tasks)?;
+            // That there are two at most, in order, is of the type.
+            let may = !matches!(woken.whom, Waker::Timer | Waker::Outside);
+            require(may, Rule::PhaseWakes, woken.whom.number())?;
+        }
+        Ok(())
     }
 }
 
@@ -220,8 +218,12 @@ impl Phases {
             let may =
                 phase.woken_by == Waker::Unknown || phase.ended == Ended::Block && tasks.is_some();
             require(may, Rule::PhaseWaker, phase.woken_by.number())?;
-            let may = phase.wakes.count == 0 || tasks.is_some();
-            require(may, Rule::PhaseWakes, phase.wakes.count)?;
+            let woken = phase.wakes.iter().count();
+            require(
+                woken == 0 || tasks.is_some(),
+                Rule::PhaseWakes,
+                woken as u64,
+            )?;
             phase.woken_by.validate(tasks.unwrap_or(0))?;
             phase.wakes.validate(tasks.unwrap_or(0))?;
         }

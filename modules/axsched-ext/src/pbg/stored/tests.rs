@@ -117,14 +117,19 @@ fn sample() -> StoredProfile {
     let block = &mut profile.tasks[0].phases.list[1];
     (block.woken_by, block.wakes) = (
         Waker::Task(3),
-        Wakes {
-            count: 3,
-            whom: Waker::Root,
-        },
+        Wakes::of([woken(Waker::Task(2), 3, 70), woken(Waker::Root, 1, 5)]),
     );
     let waits = &mut profile.tasks[1].phases.list[1];
-    (waits.woken_by, waits.wakes.count) = (Waker::Outside, 1);
+    (waits.woken_by, waits.wakes) = (Waker::Outside, Wakes::of([woken(Waker::Unknown, 1, 0)]));
     profile
+}
+
+fn woken(whom: Waker, count: u64, after: u64) -> Woken {
+    Woken {
+        whom,
+        count,
+        after: Counts(after),
+    }
 }
 
 /// What version 1 says of it.
@@ -265,14 +270,16 @@ fn with_wakers(profile: StoredProfile, numbers: &[(u64, Waker, Waker)]) -> Store
             if phase.ended == Ended::Block {
                 phase.woken_by = by;
             }
-            phase.wakes = match whom {
-                _ if count == 0 => Wakes::default(),
-                Waker::Timer | Waker::Outside => Wakes {
-                    count,
-                    whom: Waker::Unknown,
-                },
-                whom => Wakes { count, whom },
+            let whom = match whom {
+                Waker::Timer => Waker::Unknown,
+                Waker::Outside => continue, // it woke nobody
+                whom => whom,
             };
+            let several = [
+                woken(whom, count.max(1), count / 3),
+                woken(Waker::Root, 2, 7),
+            ];
+            phase.wakes = Wakes::of(several.into_iter().take(1 + (count % 2) as usize));
         }
     }
     profile

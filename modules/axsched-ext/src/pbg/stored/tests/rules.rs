@@ -123,22 +123,16 @@ fn what_version_2_adds_is_in_its_one_form_too() {
     task.phases.list = vec![phase(Ended::Block, 1, 5, 7)];
     let mut one = newer(of(vec![task]));
     let block = &mut one.tasks[0].phases.list[0];
-    (block.woken_by, block.wakes) = (
-        Waker::Task(0),
-        Wakes {
-            count: 2,
-            whom: Waker::Root,
-        },
-    );
+    (block.woken_by, block.wakes) = (Waker::Task(0), Wakes::of([woken(Waker::Root, 2, 9)]));
     one.header.start = Some(Start::default());
     // After runs and unrecorded: the tick, its phase, the age, the kernel.
     let start_at = RUNS_AT + 2;
     assert_eq!(opened(&one)[start_at..start_at + 4], [0, 0, 0, 0]);
     // Parent, ordinal, flags, runs, 7 figures; when, the parent's run, blocks and wake, after whom;
-    // phases: block, run intervals, run, blocked, by whom, how many it woke, whom.
+    // phases: block, run intervals, run, blocked, by whom, how many others it woke: whom, how often, after how long.
     let task_at = start_at + 4 + 1;
     let bytes = [
-        0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 5, 7, 4, 2, 3,
+        0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 5, 7, 4, 1, 3, 2, 9,
     ];
     assert_eq!(opened(&one)[task_at..], bytes);
     let set = |at: usize, to: &'static [u8]| {
@@ -154,10 +148,14 @@ fn what_version_2_adds_is_in_its_one_form_too() {
     assert_eq!(in_task(21, &[5]), (0, Rule::Waker));
     assert_eq!(in_task(23, &[5]), (0, Rule::Waker));
     assert_eq!(in_task(23, &[0x84, 0x80, 4]), (23, Rule::Waker));
-    // Who is woken is the program's; if nobody is, none is named.
-    assert_eq!(in_task(23, &[1]), (0, Rule::PhaseWakes));
-    assert_eq!(in_task(23, &[2]), (0, Rule::PhaseWakes));
+    // Who is woken is the program's, at least once, and in order; who is not known is alone.
+    assert_eq!(in_task(23, &[1]), (23, Rule::PhaseWakes));
+    assert_eq!(in_task(23, &[2]), (23, Rule::PhaseWakes));
+    assert_eq!(in_task(24, &[0]), (24, Rule::PhaseWakes));
+    assert_eq!(in_task(22, &[3]), (22, Rule::PhaseWakes));
     assert_eq!(in_task(22, &[0]), (23, Rule::Nothing));
+    assert_eq!(in_task(22, &[2, 0, 1, 1]), (23, Rule::PhaseWakes));
+    assert_eq!(in_task(22, &[2, 4, 1, 1]), (26, Rule::PhaseWakes));
     // Version 1 has none of all this, and version 2 has it all.
     assert_eq!(rule(&one, |bytes| bytes[8] = 1).1, Rule::Nothing);
     assert_eq!(rule(&older(one), |bytes| bytes[8] = 2).1, Rule::Parent);
@@ -278,15 +276,15 @@ fn what_breaks_a_rule_is_not_encoded() {
         "task 0: expected a waker only after a block, of version 2, found 1"
     );
     assert_eq!(
-        refused(|p| p.tasks[0].phases.list[0].wakes.whom = Waker::Root),
-        "task 0: expected whom it woke, the root or a task, only if it woke any, of version 2, found 3"
+        refused(|p| p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Timer, 1, 1)])),
+        "task 0: expected up to 2 whom it woke, the root or tasks, in order, of version 2, found 1"
     );
     assert_eq!(
         refused(|p| {
             *p = older(p.clone());
-            p.tasks[0].phases.list[0].wakes.count = 2;
+            p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Root, 2, 1)]);
         }),
-        "task 0: expected whom it woke, the root or a task, only if it woke any, of version 2, found 2"
+        "task 0: expected up to 2 whom it woke, the root or tasks, in order, of version 2, found 1"
     );
     assert_eq!(
         refused(|p| p.header.start.as_mut().unwrap().tick.total = 1),
