@@ -26,9 +26,8 @@ fn steps_that_are_done_again_are_as_if_written_out() {
         Program::new("worker", ops.chain([Op::Run(2)]))
     };
     let written = |n| {
-        let mut program = Program::repeat("worker", n, &body);
-        program.ops.push(Op::Run(2));
-        program
+        let ops = body.iter().cycle().take(n * body.len()).cloned();
+        Program::new("worker", ops.chain([Op::Run(2)]))
     };
     let other = Program::repeat("other", 9, &[Op::Run(7), Op::Yield]);
     let config = Config::default();
@@ -47,11 +46,10 @@ fn steps_that_are_done_again_are_as_if_written_out() {
 fn a_latch_lets_go_at_its_last_count() {
     let queue = 0;
     let counts = |name, units| Program::new(name, [Op::Run(units), Op::CountDown { queue, of: 3 }]);
-    let mut main = family([counts("a", 5), counts("b", 50), counts("c", 500)]);
-    main.ops.push(Op::Wait {
-        queue,
-        timeout: None,
-    });
+    let main = family([counts("a", 5), counts("b", 50), counts("c", 500)]);
+    let timeout = None;
+    let wait = Op::Wait { queue, timeout };
+    let main = Program::new("main", main.ops.iter().cloned().chain([wait]));
     let report = rr(&Config::default(), &main);
     let end = |name| report.task(name).unwrap().finished.unwrap();
     assert!(end("main") > end("c"), "main waits for the last");

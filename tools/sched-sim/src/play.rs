@@ -249,37 +249,46 @@ fn main_program(workload: &Workload, policy: &Policy, machine: &Machine) -> Prog
         ops.push(Op::Yield);
     }
     ops.extend([Op::Run(machine.phase_ns), Op::PreemptOff]);
-    let children = |of: Option<usize>| {
-        (0..workload.jobs.len()).filter(move |&i| workload.jobs[i].parent == of)
-    };
-    for (nth, i) in children(None).enumerate() {
-        ops.extend(spawn(workload, i, policy));
-        ops.push(Op::DropHandle(nth));
-    }
+    ops.extend(spawns(workload, policy));
     ops.push(Op::PreemptOn);
     let (queue, timeout) = (ALL_DONE, None);
     ops.push(Op::Wait { queue, timeout });
     Program::new("main", ops)
 }
 
-fn spawn(workload: &Workload, i: usize, policy: &Policy) -> Vec<Op> {
-    let mut ops = Vec::new();
-    if policy.follows_plan() {
-        ops.push(Op::Call(i as u32));
+/// Main's spawns. The tasks' programs are made from the last one on, as a child comes after its
+/// parent, which holds its program.
+fn spawns(workload: &Workload, policy: &Policy) -> Vec<Op> {
+    let mut of_main = Vec::new();
+    // Of each task those of its children, the last one first.
+    let mut children: Vec<Vec<(usize, Program)>> = vec![Vec::new(); workload.jobs.len()];
+    for (i, job) in workload.jobs.iter().enumerate().rev() {
+        let spawns = spawn_all(std::mem::take(&mut children[i]), policy);
+        let program = program(i, job, spawns, workload.jobs.len());
+        let siblings = match job.parent {
+            Some(parent) => &mut children[parent],
+            None => &mut of_main,
+        };
+        siblings.push((i, program));
     }
-    ops.push(Op::Spawn(program(workload, i, policy)));
+    spawn_all(of_main, policy)
+}
+
+/// Spawns these, the last one first, and keeps none of their handles.
+fn spawn_all(children: Vec<(usize, Program)>, policy: &Policy) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for (nth, (i, program)) in children.into_iter().rev().enumerate() {
+        if policy.follows_plan() {
+            ops.push(Op::Call(i as u32));
+        }
+        ops.extend([Op::Spawn(program), Op::DropHandle(nth)]);
+    }
     ops
 }
 
 /// What a task does: it spawns its children first, since nobody has noted when it did.
-fn program(workload: &Workload, i: usize, policy: &Policy) -> Program {
-    let job: &Job = &workload.jobs[i];
-    let mut ops = Vec::new();
-    let children = (0..workload.jobs.len()).filter(|&child| workload.jobs[child].parent == Some(i));
-    for (nth, child) in children.enumerate() {
-        ops.extend(spawn(workload, child, policy));
-        ops.push(Op::DropHandle(nth));
-    }
+fn program(i: usize, job: &Job, spawns: Vec<Op>, of: usize) -> Program {
+    let mut ops = spawns;
     for &Work {
         times,
         run_ns,
@@ -301,10 +310,9 @@ fn program(workload: &Workload, i: usize, policy: &Policy) -> Program {
             });
         }
     }
-    let of = workload.jobs.len() as u64;
     ops.push(Op::CountDown {
         queue: ALL_DONE,
-        of,
+        of: of as u64,
     });
     Program::new(&format!("{MARK}{i}"), ops)
 }

@@ -79,7 +79,7 @@ struct BlockOn<W> {
 enum Kind<W> {
     Idle,
     Gc,
-    Program(Arc<Program>),
+    Program(Program),
     /// Holds the task to put on another queue, until it has done so.
     Helper(Option<Arc<W>>),
 }
@@ -230,7 +230,7 @@ where
         for cpu in 0..config.cpus {
             let idle = m.new_task("idle", Kind::Idle, CpuMask::one(cpu));
             let current = if cpu == 0 {
-                m.new_task("main", Kind::Program(Arc::new(main.clone())), all)
+                m.new_task("main", Kind::Program(main.clone()), all)
             } else {
                 idle.clone()
             };
@@ -327,7 +327,8 @@ where
         if self.tasks[id.0].block.is_some() {
             return self.block_step(c, id);
         }
-        match &mut self.tasks[id.0].kind {
+        let task = &mut self.tasks[id.0];
+        match &mut task.kind {
             Kind::Idle => self.idle_step(c),
             Kind::Gc => {
                 self.block_on(c, Future::Gc);
@@ -339,9 +340,7 @@ where
                 Ok(())
             }
             Kind::Program(program) => {
-                let program = program.clone();
-                let pc = self.tasks[id.0].pc;
-                let op = program.ops.get(pc).cloned().unwrap_or(Op::Exit);
+                let op = program.ops.get(task.pc).cloned().unwrap_or(Op::Exit);
                 self.program_step(c, id, op)
             }
         }

@@ -130,7 +130,7 @@ where
                 task.pc += 1;
                 let name = program.name.clone();
                 let all = CpuMask::first(self.config.cpus);
-                let child = self.new_task(&name, Kind::Program(Arc::new(program)), all);
+                let child = self.new_task(&name, Kind::Program(program), all);
                 self.alive += 1;
                 self.tasks[child.id().0].held = 1;
                 self.tasks[id.0].handles.push(Some(child.clone()));
