@@ -7,8 +7,10 @@
 //! have ended. What a switch costs is of the table of costs; a tick, a wake and a
 //! spawn cost what a call does.
 
+use std::num::NonZeroUsize;
+
 use axsched_ext::{
-    model::{Config, Failure, Op, Program, TaskReport},
+    model::{Config, Failure, Op, Program, Report, TaskId, TaskReport},
     pbg::{
         About, ControlSource, PerThread,
         stored::{Architecture, Label, StoredProfile, encode},
@@ -20,6 +22,7 @@ use crate::{
     costs::YieldCost,
     policies::Policy,
     time::{Clock, set_now},
+    trace::{Traced, Who},
     workload::{Job, Then, Work, Workload},
 };
 
@@ -118,6 +121,38 @@ pub fn play(
     costs: &YieldCost,
     machine: &Machine,
 ) -> Result<Outcome, PlayError> {
+    let (outcome, _) = play_logged(workload, policy, plan, costs, machine, 0)?;
+    Ok(outcome)
+}
+
+/// The same run, and who had which CPU when: its first `most` switches and wakes, whose log takes
+/// 16 bytes each while it is played.
+///
+/// # Errors
+/// See [`PlayError`].
+pub fn play_traced(
+    workload: &Workload,
+    policy: &Policy,
+    plan: &StoredProfile,
+    costs: &YieldCost,
+    machine: &Machine,
+    most: NonZeroUsize,
+) -> Result<(Outcome, Traced), PlayError> {
+    let (outcome, report) = play_logged(workload, policy, plan, costs, machine, most.get())?;
+    let submits = report.tasks.iter().filter(|task| number(task).is_some());
+    let start_ns = submits.map(|task| task.submitted).min().unwrap_or(0);
+    let traced = Traced::new(&report.log, &whos(&report), start_ns);
+    Ok((outcome, traced))
+}
+
+fn play_logged(
+    workload: &Workload,
+    policy: &Policy,
+    plan: &StoredProfile,
+    costs: &YieldCost,
+    machine: &Machine,
+    log_records: usize,
+) -> Result<(Outcome, Report), PlayError> {
     machine.clock.install();
     if policy.follows_plan() {
         load(plan).map_err(|why| PlayError::NoPlan {
@@ -144,6 +179,7 @@ pub fn play(
         stealing: true,
         time_limit: Some(u64::MAX / 4),
         trace_events: 0,
+        log_records,
         is_checked: false,
         ..Config::default()
     };
@@ -166,15 +202,9 @@ pub fn play(
     }
     // Those of the workload, in the order in which they were spawned.
     let mut spawned: Vec<&TaskReport> = Vec::with_capacity(workload.jobs.len());
-    spawned.extend(
-        report
-            .tasks
-            .iter()
-            .filter(|task| task.label.name.starts_with(MARK)),
-    );
+    spawned.extend(report.tasks.iter().filter(|task| number(task).is_some()));
     assert_eq!(spawned.len() as u64, tasks, "all tasks have been spawned");
-    let number = |task: &&TaskReport| task.label.name[MARK.len()..].parse::<usize>();
-    spawned.sort_by_key(|task| number(task).expect("its number is its name"));
+    spawned.sort_by_key(|task| number(task));
     let start = spawned.iter().map(|task| task.submitted).min().unwrap_or(0);
     let played = workload.jobs.iter().zip(spawned).map(|(job, task)| {
         let since = |time: Option<u64>| time.expect("it has ended") - start;
@@ -188,10 +218,39 @@ pub fn play(
             yields: task.yields,
         }
     });
-    Ok(Outcome {
+    let outcome = Outcome {
         tasks: played.collect(),
         switches: report.program_switches,
-    })
+    };
+    Ok((outcome, report))
+}
+
+/// Of a task of the workload, which one it is.
+fn number(task: &TaskReport) -> Option<usize> {
+    let number = task.label.name.strip_prefix(MARK)?;
+    Some(number.parse().expect("its number is its name"))
+}
+
+/// Who each task of the model is, by its id.
+fn whos(report: &Report) -> Vec<Who> {
+    let idle = &report.log.idle;
+    let mut whos = vec![Who::Main; idle.len() + report.tasks.len()];
+    for (cpu, id) in idle.iter().enumerate() {
+        whos[id.0] = Who::Idle(cpu);
+    }
+    // Each CPU's is made with that CPU.
+    let mut gcs = 0;
+    for task in &report.tasks {
+        whos[task.label.id.0] = match number(task) {
+            Some(number) => Who::Task(number),
+            None if task.label.id == TaskId::MAIN => Who::Main,
+            None => {
+                gcs += 1;
+                Who::Gc(gcs - 1)
+            }
+        };
+    }
+    whos
 }
 
 /// The name of a task of the workload in the model begins so, and goes on with its number.

@@ -13,8 +13,8 @@ use std::{
 };
 
 use super::{
-    Config, CpuMask, Failure, ModelTask, Op, Program, Report, State, TaskId, TaskReport, Trace,
-    Violation,
+    Config, CpuMask, Failure, Log, ModelTask, Op, Program, Report, State, TaskId, TaskReport,
+    Trace, Violation,
 };
 use crate::BaseScheduler;
 
@@ -52,8 +52,7 @@ enum Future {
     Never,
 }
 
-/// `main` comes second, after CPU 0's idle (rule 1).
-const MAIN: TaskId = TaskId(1);
+const MAIN: TaskId = TaskId::MAIN;
 
 enum Poll {
     Ready,
@@ -192,6 +191,7 @@ pub(super) struct Machine<'a, S, W, F> {
     wake_spins: u64,
     makespan: u64,
     trace: Trace,
+    log: Log,
 }
 
 impl<'a, S, W, F> Machine<'a, S, W, F>
@@ -225,10 +225,12 @@ where
             wake_spins: 0,
             makespan: 0,
             trace: Trace::default(),
+            log: Log::default(),
         };
         let all = CpuMask::first(config.cpus);
         for cpu in 0..config.cpus {
             let idle = m.new_task("idle", Kind::Idle, CpuMask::one(cpu));
+            m.log.idle.push(idle.id());
             let current = if cpu == 0 {
                 m.new_task("main", Kind::Program(main.clone()), all)
             } else {
@@ -411,6 +413,7 @@ where
             makespan: self.makespan,
             wake_spins: self.wake_spins,
             trace: self.trace,
+            log: self.log,
         })
     }
 }

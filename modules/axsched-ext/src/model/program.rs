@@ -6,6 +6,11 @@ use std::{fmt, sync::Arc};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub usize);
 
+impl TaskId {
+    /// `main` comes second, after CPU 0's idle (rule 1 of the [model](super)).
+    pub const MAIN: Self = Self(1);
+}
+
 /// A task's name and number, printed as `name#number`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
@@ -371,6 +376,9 @@ pub struct Config {
     pub time_limit: Option<u64>,
     /// How many of the last events are kept for the trace; with 0 they are not even counted.
     pub trace_events: usize,
+    /// How many of the first switches and wakes are kept for the [`Log`](super::Log), at 16 bytes
+    /// each; with 0 they are not even counted.
+    pub log_records: usize,
     /// Whether waits, double picks and `gc` are watched: those checks look at all who are
     /// ready, at each pick and tick. Without, a run is a simulation; that what is picked was
     /// put here, and is put once, is checked in any case.
@@ -395,6 +403,7 @@ impl Default for Config {
             max_gc_streak: 16,
             time_limit: None,
             trace_events: 50,
+            log_records: 0,
             is_checked: true,
         }
     }

@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use super::{Act, Future, Kind, MAIN, Machine, Step};
 use crate::{
     BaseScheduler,
-    model::{CpuMask, ModelTask, Op, State, TaskId, What},
+    model::{CpuMask, Left, ModelTask, Op, State, TaskId, What},
 };
 
 impl<S, W, F> Machine<'_, S, W, F>
@@ -201,7 +201,7 @@ where
         let task = &mut self.tasks[id.0];
         task.state = State::Ready;
         self.spend(c);
-        self.switch_to(c, helper)
+        self.switch_to(c, helper, Left::Migrated)
     }
 
     /// `exit_current` (rule 7), after the task's function has returned.
