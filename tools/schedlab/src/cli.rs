@@ -353,7 +353,7 @@ pub struct ModelTraceArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     /// The folder that the files go to; or, of one run, a file that ends in .perfetto-trace
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR", overrides_with = "out")]
     pub out: PathBuf,
     /// Also draw them, as gantt does: as SVG there, as PNG beside it
     #[arg(long, value_name = "CHART.svg")]

@@ -105,7 +105,11 @@ pub fn model_trace(tree: &TreeArgs, args: &ModelTraceArgs) -> Result<Verdict> {
         if args.picture.is_some() {
             traced.push(picture::traced(&played));
         }
-        save(&[played.1], &file(run))?;
+        let (phase, timeline) = played;
+        let file = file(run);
+        save(&[timeline], &file)?;
+        // Beside it, as a guest's console is.
+        write(&file.with_extension("log"), phase.lines())?;
     }
     if let Some(chart) = &args.picture {
         write_chart(tree, &traced, chart)?;
