@@ -51,14 +51,15 @@ pub struct Wake {
 pub struct Traced {
     /// When that was, since boot.
     pub start_ns: u64,
-    /// When the last task had left its CPU, or when the log was full.
+    /// When the last task had left its CPU, or when the log was full before that.
     pub end_ns: u64,
     /// By CPU, and of each CPU from 0 to `end_ns` without a gap or an overlap. A task's stays add
     /// up to its [`run_ns`](crate::play::Played::run_ns), unless some were lost.
     pub stays: Vec<Stay>,
     /// In the order of their times.
     pub wakes: Vec<Wake>,
-    /// How many switches and wakes the log had no room for, all after `end_ns`.
+    /// How many switches and wakes of the run the log had no room for, all after `end_ns`; 0 if
+    /// all tasks had ended before.
     pub lost: u64,
 }
 
@@ -68,6 +69,9 @@ impl Traced {
         let who = |id: TaskId| whos[id.0];
         let mut current: Vec<_> = log.idle.iter().map(|&idle| (who(idle), 0)).collect();
         current[0].0 = who(TaskId::MAIN);
+        // Who has not ended yet.
+        let is_task = |who: &&Who| matches!(who, Who::Task(_));
+        let mut alive = whos.iter().filter(is_task).count();
         let mut traced = Self {
             start_ns,
             end_ns: 0,
@@ -94,13 +98,16 @@ impl Traced {
                     let (who, since) = std::mem::replace(&mut current[cpu], next);
                     if matches!(who, Who::Task(_)) {
                         traced.end_ns = at - start_ns;
+                        alive -= usize::from(left == Left::Exited);
                     }
                     traced.stay(cpu, who, (since, at), Some(left));
                 }
             }
         }
-        if let (1.., Some(last)) = (log.lost, log.records.last()) {
-            traced.end_ns = last.time.saturating_sub(start_ns);
+        match log.records.last() {
+            Some(last) if alive > 0 => traced.end_ns = last.time.saturating_sub(start_ns),
+            // What was lost is of main and gc, after the end.
+            _ => traced.lost = 0,
         }
         let end_ns = traced.end_ns;
         for (cpu, (who, since)) in current.into_iter().enumerate() {
