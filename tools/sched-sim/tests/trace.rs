@@ -214,3 +214,28 @@ fn what_does_not_fit_is_counted() {
         }
     }
 }
+
+#[test]
+fn a_million_switches_are_kept() {
+    let yields = |i| {
+        task(
+            i,
+            &[(Ended::Yield, 500_000, 1_000), (Ended::Exit, 1, 1_000)],
+        )
+    };
+    let profile = profiles::profile("yields", (0..2).map(yields));
+    let (workload, costs, machine) = set(&profile, 1);
+    let fifo = Policy::named("fifo").unwrap();
+    let most = NonZeroUsize::new(1_000_100).unwrap();
+    let (outcome, traced) = play_traced(&workload, fifo, &profile, &costs, &machine, most).unwrap();
+    assert_eq!(traced.lost, 0);
+    assert!(traced.stays.len() > 1_000_000, "{}", traced.stays.len());
+    assert_whole(&traced, 1);
+    let run_ns: u64 = outcome.tasks.iter().map(|task| task.run_ns).sum();
+    let of_tasks = |stay: &&Stay| matches!(stay.who, Who::Task(_));
+    let stays = traced.stays.iter().filter(of_tasks);
+    assert_eq!(
+        stays.map(|stay| stay.to_ns - stay.from_ns).sum::<u64>(),
+        run_ns
+    );
+}
