@@ -121,7 +121,7 @@ pub fn play(
     costs: &YieldCost,
     machine: &Machine,
 ) -> Result<Outcome, PlayError> {
-    let (outcome, _) = play_logged(workload, policy, plan, costs, machine, 0)?;
+    let (outcome, ..) = play_logged(workload, policy, plan, costs, machine, 0)?;
     Ok(outcome)
 }
 
@@ -138,13 +138,13 @@ pub fn play_traced(
     machine: &Machine,
     most: NonZeroUsize,
 ) -> Result<(Outcome, Traced), PlayError> {
-    let (outcome, report) = play_logged(workload, policy, plan, costs, machine, most.get())?;
-    let submits = report.tasks.iter().filter(|task| number(task).is_some());
-    let start_ns = submits.map(|task| task.submitted).min().unwrap_or(0);
+    let (outcome, report, start_ns) =
+        play_logged(workload, policy, plan, costs, machine, most.get())?;
     let traced = Traced::new(&report.log, &whos(&report), start_ns);
     Ok((outcome, traced))
 }
 
+/// What it came to, the model's report, and when the first task was submitted.
 fn play_logged(
     workload: &Workload,
     policy: &Policy,
@@ -152,7 +152,7 @@ fn play_logged(
     costs: &YieldCost,
     machine: &Machine,
     log_records: usize,
-) -> Result<(Outcome, Report), PlayError> {
+) -> Result<(Outcome, Report, u64), PlayError> {
     machine.clock.install();
     if policy.follows_plan() {
         load(plan).map_err(|why| PlayError::NoPlan {
@@ -222,7 +222,7 @@ fn play_logged(
         tasks: played.collect(),
         switches: report.program_switches,
     };
-    Ok((outcome, report))
+    Ok((outcome, report, start))
 }
 
 /// Of a task of the workload, which one it is.

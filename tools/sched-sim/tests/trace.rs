@@ -239,3 +239,34 @@ fn a_million_switches_are_kept() {
         run_ns
     );
 }
+
+/// No task's program holds that of another by value, nor is it made or dropped inside it: a test's
+/// stack has 2 MiB.
+#[test]
+fn a_chain_of_4096_tasks_that_spawn_each_other_is_played() {
+    let mut tasks: Vec<_> = (0..4_096)
+        .map(|i| task(i, &[(Ended::Exit, 1, 1_000)]))
+        .collect();
+    for i in 1..tasks.len() {
+        tasks[i].key = tasks[i - 1].key.child(0);
+        tasks[i].place = Place::Child {
+            parent: i as u32 - 1,
+            ordinal: 0,
+        };
+    }
+    let profile = profiles::profile("chain", tasks);
+    let (workload, costs, machine) = set(&profile, 4);
+    let rr = Policy::named("rr").unwrap();
+    let (outcome, traced) = play_traced(&workload, rr, &profile, &costs, &machine, ALL).unwrap();
+    assert!(outcome.tasks.is_sorted_by_key(|task| task.submit_ns));
+    let spawned_by = |task: usize| {
+        traced
+            .wakes
+            .iter()
+            .find(|wake| wake.task == task)
+            .unwrap()
+            .by
+    };
+    assert_eq!(spawned_by(0), Who::Main);
+    assert!((1..4_096).all(|task| spawned_by(task) == Who::Task(task - 1)));
+}
