@@ -215,12 +215,14 @@ where
         if from == to {
             return Ok(());
         }
-        let left = match self.tasks[from.0].state {
-            State::Blocked => Left::Blocked,
-            State::Exited => Left::Exited,
-            State::Ready | State::Running => ready,
-        };
-        self.log(c, Logged::Switched(left), to);
+        if self.config.log_records > 0 {
+            let left = match self.tasks[from.0].state {
+                State::Blocked => Left::Blocked,
+                State::Exited => Left::Exited,
+                State::Ready | State::Running => ready,
+            };
+            self.log(c, Logged::Switched(left), to);
+        }
         self.tasks[to.0].on_cpu = Some(c);
         let cpu = &mut self.cpus[c];
         cpu.clock += self.config.switch_cost;
