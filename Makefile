@@ -53,6 +53,10 @@ include scripts/features.mk
 # The apps of this tree; A= may name another.
 APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
+# With CPUS= trace and sched boot nothing: simulate.mk.
+MODELLED := $(if $(call is-given,CPUS),$(filter trace sched,$(MAKECMDGOALS)))
+BOOTS := $(filter-out $(MODELLED),build run justrun gantt trace sched)
+
 # A=realtime is short for the folder of that name; what is said of it is the folder.
 ifneq ($(filter build run justrun gantt trace sched,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
@@ -74,7 +78,7 @@ include scripts/simulate.mk
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
 # for that, and refuse before.)
-ifneq ($(filter build run justrun gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(filter $(BOOTS),$(MAKECMDGOALS)),)
   include scripts/check.mk
   include scripts/kernel.mk
   include scripts/qemu.mk
@@ -243,9 +247,11 @@ Targets
               when each task had its CPU, into target/gantt/; GANTT_OUT=file.svg
   trace     run A with TRACE=events under these policies and write each switch,
               of each policy a file for https://ui.perfetto.dev, into
-              target/trace/; TRACE_OUT=file.perfetto-trace for one policy
+              target/trace/; TRACE_OUT=file.perfetto-trace for one policy;
+              with CPUS= nothing is booted: they are played as by simulate
   sched     the same runs as a table, as perf sched has it: per task run, ready
-              and blocked, switches by reason, wake-up latency and behind whom
+              and blocked, switches by reason, wake-up latency and behind whom;
+              with CPUS= as played by simulate, too
   docs-tables, docs-check
             write the tables of README.md and docs/ from docs/results/*.csv, or
               say where they differ; compare and cost make those files, with
@@ -271,8 +277,9 @@ Variables           default      allowed
                                  and any features of ArceOS, listed below
   ARCH=name         x86_64       x86_64 riscv64 aarch64
   SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
-  CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list
-  PROFILE=file                   of make simulate: a profile of A, ARCH, SCALE
+  CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list;
+                                   with it trace and sched boot nothing
+  PROFILE=file                   of the same: a profile of A, ARCH, SCALE
   CHECK=y           n            of make simulate: also on QEMU, both printed
   TIMING=name       icount       icount: time is counted instructions, results
                                    are the same on every run; one CPU only

@@ -1,6 +1,6 @@
 # Refuses wrong variables in one line, before anything is installed or built.
 # In:  every variable of `make help`; KVM_DEVICE from the environment, for a test;
-#      APPS; the lists of features.mk; one-of, number, scale, one-counter, meant (words.mk)
+#      APPS; the lists of features.mk; one-of, number, scale, one-counter, tick-phase, meant (words.mk)
 # Out: nothing, or an error that says what was given and what is allowed
 
 # $(call path,NAME): one file, whose name means nothing to make, the shell or QEMU
@@ -35,10 +35,7 @@ $(call scale,SCALE)
 $(call number,TIMEOUT)
 
 # Three digits are written into the image.
-TICK_PHASE_OK := $(if $(filter 1,$(words $(TICK_PHASE))$(call digits-left,$(TICK_PHASE))),$(shell [[ '$(TICK_PHASE)' =~ ^(0|[1-9][0-9]?[0-9]?)$$ ]] && echo y))
-ifneq ($(TICK_PHASE_OK),y)
-  $(error TICK_PHASE=$(TICK_PHASE): allowed is a whole number from 0 to 999)
-endif
+$(tick-phase)
 ifneq ($(TICK_PHASE)-$(TIMING),0-$(TIMING))
   ifneq ($(TIMING),icount)
     $(error TICK_PHASE=$(TICK_PHASE) TIMING=$(TIMING): real time cannot be told its phase; allowed are TICK_PHASE=0 or TIMING=icount)

@@ -13,7 +13,8 @@
 #      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
 #      trace     the apps' consoles in target/trace/, and of each a file for Perfetto:
 #                TRACE_OUT, if there is one policy
-#      sched     the same consoles, and what schedlab sched says of them
+#      sched     the same consoles, and what schedlab sched says of them; with CPUS= both
+#                are of simulate.mk: MODELLED (Makefile)
 #      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that
 #                they name: written, or compared
 #      lab-list  the policies, apps and architectures, and of each policy of ours the
@@ -93,7 +94,7 @@ $(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES 
 $(call refuse,experiment-order,$(NO_CELL) A FEATURES SMP TIMING LAB,ARCH SCALE TIMEOUT ORDER_OUT,$(ANYWHERE))
 $(call refuse,experiment-waits,$(NO_CELL) A FEATURES SMP TIMING,ARCH SCALE TIMEOUT WAITS WAITS_OUT LAB,$(ANYWHERE))
 ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
-  $(foreach goal,gantt trace sched,$(call refuse,$(goal),PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
+  $(foreach goal,$(filter-out $(MODELLED),gantt trace sched),$(call refuse,$(goal),PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
 endif
 
 # $(call with-rows,APPS): those that print result lines, which is what sched-tests-common does
@@ -102,7 +103,7 @@ with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sch
 LAB_APPS = $(filter-out %/selftest %/cost,$(call with-rows,$(APPS)))
 # Nor what has no row to fill.
 NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
-ifneq ($(filter matrix compare gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(filter-out $(MODELLED),$(filter matrix compare gantt trace sched,$(MAKECMDGOALS))),)
   LAB_PLAIN := $(strip $(foreach a,$(subst $(comma), ,$(A)),$(filter $(a:%/=%) %/$(a:%/=%),$(NO_ROWS))))
   ifneq ($(LAB_PLAIN),)
     $(error A=$(A): $(firstword $(LAB_PLAIN)) does without sched-tests-common, so it prints no figures to compare; allowed are: $(notdir $(LAB_APPS)))
@@ -118,7 +119,7 @@ ifneq ($(filter matrix compare cost cost-gate experiment-cost experiment-turnaro
   $(call number,TIMEOUT)
   $(one-counter)
 endif
-ifneq ($(filter gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(filter-out $(MODELLED),$(filter gantt trace sched,$(MAKECMDGOALS))),)
   ifeq ($(filter $(A:%/=%) %/$(A:%/=%),$(APPS))$(wildcard $(A)/Cargo.toml),)
     $(error A=$(A): no app there; $(call meant,$(notdir $(A:%/=%)),$(notdir $(APPS)))allowed is one of: $(APPS))
   endif
@@ -148,7 +149,7 @@ gantt:
 	$(Q)$(SCHEDLAB) gantt $(GANTT_POLICIES:%=target/gantt/$(GANTT_NAME)-%.log) --out '$(GANTT_OUT)' $(LAB)
 
 # Each policy's console, and then what is made of it. The events are for programs.
-trace sched:
+$(filter-out $(MODELLED),trace sched):
 	$(Q)mkdir -p target/trace
 	$(Q)for policy in $(GANTT_POLICIES); do \
 	    $(TRACE_RUN) FEATURES="$$policy $(GANTT_OTHERS)" | \

@@ -1,31 +1,47 @@
 # A recording under every policy, on any number of CPUs, in virtual time.
 # In:  A ARCH SCALE FEATURES TIMEOUT
 #      CPUS     numbers of CPUs, with commas
+#      MODELLED trace and sched, where CPUS= was given for them (Makefile); TICK_PHASE and
+#               TRACE_OUT are theirs
 #      PROFILE  a recording of A; if there is none it is made
 #      CHECK=y  also run the same cells on QEMU, and print both
 #      LAB      more options, as --phases 64; `make simulate LAB=--help` lists them
 #      SCHEDLAB given refuse with-rows APPS ARCHES (lab.mk, Makefile)
 # Out: simulate    tables; the recordings are in target/recordings, and made again when the
 #                  app or the library has changed
+#      trace    of each policy and number of CPUs a file for Perfetto in target/trace, or
+#               TRACE_OUT, of the run that starts at TICK_PHASE
+#      sched    the same runs as a table
 #      robustness  what becomes of PBG's plan if every task's time is changed at random
 
 CPUS    ?= 1
 PROFILE ?=
 CHECK   ?= n
 
-sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file)$(if $(filter CHECK,$(1)),make help lists what is allowed)
+sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file$(if $(filter trace sched,$(SIM_OTHERS)),$(comma) or CPUS=n as well))$(if $(filter CHECK,$(1)),make help lists what is allowed)
 # Whoever gives one of these to another target means something else by it.
-SIM_OTHERS := $(filter-out simulate robustness help target/%,$(MAKECMDGOALS))
+SIM_OTHERS := $(filter-out simulate robustness $(MODELLED) help target/%,$(MAKECMDGOALS))
+SIM_GOALS := $(filter simulate robustness,$(MAKECMDGOALS)) $(MODELLED)
 ifneq ($(SIM_OTHERS),)
   $(foreach v,CPUS PROFILE CHECK,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
 endif
 
-ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
+ifneq ($(strip $(SIM_GOALS)),)
   $(call refuse,simulate,$(NO_CELL) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,CPUS CHECK,A ARCH SCALE PROFILE TIMEOUT LAB,command) # they have defaults
   $(call refuse,simulate,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
+  ifneq ($(MODELLED),)
+    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE,$(NO_CELL)) SMP TIMING SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,$(ANYWHERE))$(call set-of,PROFILE_OUT CHECK,command)
+    ifneq ($(SIM_NOT),)
+      $(error $(SIM_NOT): not of make $(firstword $(MODELLED)) CPUS=$(CPUS), which boots nothing; allowed are A ARCH SCALE FEATURES PROFILE TICK_PHASE$(if $(filter trace,$(MODELLED)), TRACE_OUT) TIMEOUT LAB)
+    endif
+    $(tick-phase)
+    ifneq ($(and $(TRACE_OUT),$(findstring $(comma),$(CPUS))),)
+      $(error TRACE_OUT=$(TRACE_OUT) CPUS=$(CPUS): one file for several numbers of CPUs; allowed is one)
+    endif
+  endif
   # What these tasks do is as much as they are let: a recording says how much that was once.
   SIM_ENDLESS := $(filter %/unequal %/occupy,$(APPS))
   SIM_APPS := $(filter-out %/selftest %/cost $(SIM_ENDLESS),$(APPS))
@@ -66,7 +82,16 @@ SIM_MATRIX = $(SCHEDLAB) matrix --phases 8 $(strip --app $(notdir $(A)) --arch $
 SIM_SOURCES = $(shell find $(A) apps/sched-tests/common apps/sched-tests/results modules -name '*.rs' -o -name Cargo.toml) \
     Cargo.toml Cargo.lock Makefile $(wildcard scripts/*)
 
+# The policies of trace and sched, with or without CPUS=.
+SIM_TRACED = $(subst $(subst ,, ),$(comma),$(strip $(GANTT_POLICIES)))
+SIM_OF_trace = --out $(call quoted,$(or $(TRACE_OUT),target/trace))
+
 .PHONY: simulate robustness
+$(MODELLED): $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
+	$(Q)$(SCHEDLAB) model-$@ $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
+	    --cpus $(CPUS) --policy $(SIM_TRACED) $(call given,TICK_PHASE,--tick-phase) \
+	    $(if $(call with-rows,$(A)),--metered) $(SIM_OF_$@)) $(LAB)
+
 simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	$(if $(filter y,$(CHECK)),$(Q)$(SIM_MATRIX) >&2)
 	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
@@ -82,11 +107,11 @@ robustness: $(if $(PROFILE),,$(SIM_NAME).pbg)
 SIM_RUN = A=$(A) ARCH=$(ARCH) SCALE=$(SCALE) TIMEOUT=$(TIMEOUT)
 # $(call record,POLICY): one boot, whose console is kept
 record = @mkdir -p $(@D) && echo 'make: recording $(notdir $(A)) under $(1): $@' >&2 && \
-    { env -u MAKEFLAGS -u MAKEOVERRIDES $(MAKE) --no-print-directory run $(SIM_RUN) FEATURES=$(1) \
+    { env -u MAKEFLAGS -u MAKEOVERRIDES -u TICK_PHASE $(MAKE) --no-print-directory run $(SIM_RUN) FEATURES=$(1) \
         PROFILE_OUT=$@.new >$@.log 2>&1 || \
       { tail -n 20 $@.log >&2; exit 1; }; } && mv $@.new $@
 
-ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
+ifneq ($(strip $(SIM_GOALS)),)
 $(SIM_NAME).pbg: $(SIM_SOURCES)
 	$(call record,sched_pbg)
 

@@ -6,7 +6,7 @@
 #      $(call quoted,TEXT)         a word of the shell
 #      $(call one-of,NAME,ALLOWED), $(call each-of,NAME,ALLOWED), $(call list-of,NAME,ALLOWED),
 #      $(call number,NAME),
-#      $(call scale,NAME), $(one-counter)  refuse variables that are not what they say
+#      $(call scale,NAME), $(one-counter), $(tick-phase)  refuse variables that are not what they say
 #      $(call digits-left,TEXT), $(call is-given,NAME)
 
 quoted = '$(subst ','\'',$(1))'
@@ -33,6 +33,9 @@ scale = $(call number,$(1))$(if $(shell test $($(1)) -le 1000000000 2>/dev/null 
 # Counted time has one counter: with several CPUs an idle one would use up the time of the
 # others, and riscv64 does not even boot.
 one-counter = $(if $(filter icount,$(TIMING)),$(if $(filter-out 1,$(SMP)),$(error TIMING=icount SMP=$(SMP): instruction counting is for one CPU; allowed are SMP=1 or TIMING=real)))
+
+# What is written into an image, or played: $(tick-phase) refuses what is no phase of the tick.
+tick-phase = $(if $(filter y,$(if $(filter 1,$(words $(TICK_PHASE))$(call digits-left,$(TICK_PHASE))),$(shell [[ '$(TICK_PHASE)' =~ ^(0|[1-9][0-9]?[0-9]?)$$ ]] && echo y))),,$(error TICK_PHASE=$(TICK_PHASE): allowed is a whole number from 0 to 999))
 
 # Make takes a blank in a name for two names, and says so in many ways.
 ifneq ($(words $(CURDIR)),1)

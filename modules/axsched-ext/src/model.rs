@@ -79,6 +79,7 @@
 //! assert_eq!(report.task("child").unwrap().yields, 1);
 //! ```
 
+mod log;
 mod machine;
 mod program;
 mod report;
@@ -87,6 +88,7 @@ mod violation;
 
 use std::{ops::Deref, sync::Arc};
 
+pub use log::{Left, Log, LogRecord, Logged};
 pub use program::{Config, CpuMask, Label, MaxWait, ModelTask, Op, Program, TaskId};
 pub use report::{Report, TaskReport};
 pub use trace::{Event, State, Trace, What};

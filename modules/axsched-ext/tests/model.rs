@@ -1367,7 +1367,7 @@ fn planned_and_unplanned(first: &[Vec<Op>], then: &[Vec<Op>]) -> [Vec<u64>; 2] {
 fn pbg_replay_keeps_its_plan_beside_an_unknown_task_that_fills_the_gaps() {
     let server = |i: u64| {
         let answer = [Op::Run(2000 + 500 * i), Op::Sleep(15_000)];
-        Program::repeat("server", 150, &answer).ops
+        Program::repeat("server", 150, &answer).ops.to_vec()
     };
     let servers: Vec<_> = (0..4).map(server).collect();
     let with_filler = [&servers[..], &[vec![Op::Run(2_000_000)]]].concat();
@@ -1446,9 +1446,9 @@ fn measured_and_replayed(n: u64, start: u32) -> ([u64; 2], Status) {
         ..Config::default()
     });
     let mut ops = vec![Op::Call(MEASURE_START)];
-    ops.extend(all_at_once(&first, 0).ops);
+    ops.extend(all_at_once(&first, 0).ops.iter().cloned());
     ops.extend([Op::Call(MEASURE_END), Op::Call(start)]);
-    ops.extend(all_at_once(&again, first.len()).ops);
+    ops.extend(all_at_once(&again, first.len()).ops.iter().cloned());
     let report = run_pbg(&config, &Program::new("main", ops)).unwrap();
     let named = report.tasks.iter().filter(|t| &*t.label.name == "task");
     let turnarounds: Vec<_> = named.map(|task| task.turnaround().unwrap()).collect();

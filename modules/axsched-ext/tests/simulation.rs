@@ -3,7 +3,9 @@
 
 mod common;
 
-use axsched_ext::model::{Config, Op, Program, Report, TaskReport, run};
+use axsched_ext::model::{
+    Config, Left, LogRecord, Logged, Op, Program, Report, TaskId, TaskReport, run,
+};
 use axsched_ext::{CfsScheduler, CfsTask, RrScheduler, RrTask, clock::VirtualClock};
 use common::program;
 use proptest::prelude::*;
@@ -26,9 +28,8 @@ fn steps_that_are_done_again_are_as_if_written_out() {
         Program::new("worker", ops.chain([Op::Run(2)]))
     };
     let written = |n| {
-        let mut program = Program::repeat("worker", n, &body);
-        program.ops.push(Op::Run(2));
-        program
+        let ops = body.iter().cycle().take(n * body.len()).cloned();
+        Program::new("worker", ops.chain([Op::Run(2)]))
     };
     let other = Program::repeat("other", 9, &[Op::Run(7), Op::Yield]);
     let config = Config::default();
@@ -47,11 +48,10 @@ fn steps_that_are_done_again_are_as_if_written_out() {
 fn a_latch_lets_go_at_its_last_count() {
     let queue = 0;
     let counts = |name, units| Program::new(name, [Op::Run(units), Op::CountDown { queue, of: 3 }]);
-    let mut main = family([counts("a", 5), counts("b", 50), counts("c", 500)]);
-    main.ops.push(Op::Wait {
-        queue,
-        timeout: None,
-    });
+    let main = family([counts("a", 5), counts("b", 50), counts("c", 500)]);
+    let timeout = None;
+    let wait = Op::Wait { queue, timeout };
+    let main = Program::new("main", main.ops.iter().cloned().chain([wait]));
     let report = rr(&Config::default(), &main);
     let end = |name| report.task(name).unwrap().finished.unwrap();
     assert!(end("main") > end("c"), "main waits for the last");
@@ -82,12 +82,108 @@ fn a_pick_costs_by_how_many_are_ready() {
     assert_eq!([two, four, five, sixteen], [10, 20, 20, 20]);
 }
 
+/// Each record in words, as `12 c0 wakes to c1 a#4` and `15 c0 yielded to a#4`.
+fn in_words(report: &Report) -> Vec<String> {
+    let name = |id: TaskId| match report.log.idle.contains(&id) {
+        true => "idle".to_owned(),
+        false => {
+            let mut labels = report.tasks.iter().map(|task| &task.label);
+            labels.find(|label| label.id == id).unwrap().to_string()
+        }
+    };
+    let words = |record: &LogRecord| {
+        let what = match record.what {
+            Logged::Spawned(to) => format!("spawns to c{to}"),
+            Logged::Woken(to) => format!("wakes to c{to}"),
+            Logged::Switched(Left::Yielded) => "yielded to".to_owned(),
+            Logged::Switched(Left::Preempted) => "preempted by".to_owned(),
+            Logged::Switched(Left::Blocked) => "blocked for".to_owned(),
+            Logged::Switched(Left::Exited) => "ended for".to_owned(),
+            Logged::Switched(Left::Migrated) => "migrated by".to_owned(),
+        };
+        let (cpu, task) = (record.cpu(), name(record.task()));
+        format!("{} c{cpu} {what} {task}", record.time)
+    };
+    report.log.records.iter().map(words).collect()
+}
+
+#[test]
+fn a_log_has_every_switch_and_wake() {
+    let config = Config {
+        cpus: 2,
+        log_records: 100,
+        ..Config::default()
+    };
+    let a = Program::new("a", [Op::Run(3), Op::Yield, Op::Sleep(5)]);
+    let report = rr(&config, &family([a]));
+    assert_eq!(
+        in_words(&report),
+        [
+            "0 c0 spawns to c0 gc#2",
+            "0 c1 spawns to c1 gc#4",
+            "0 c0 spawns to c0 a#5",
+            "0 c1 yielded to gc#4",
+            "4 c0 blocked for gc#2",
+            "4 c1 blocked for idle",
+            "8 c0 blocked for a#5",
+            // Its yield was none: nobody else was there.
+            "16 c0 blocked for idle",
+            // Into the queue of CPU 1, which looks there at its tick.
+            "20 c0 wakes to c1 a#5",
+            "25 c1 yielded to a#5",
+            "30 c1 wakes to c1 gc#4",
+            "30 c1 ended for gc#4",
+            "36 c1 blocked for idle",
+        ]
+    );
+    assert_eq!(report.log.lost, 0);
+}
+
+/// When each task had a CPU, and which.
+fn stays(report: &Report, cpus: usize) -> Vec<(TaskId, u64)> {
+    let mut current: Vec<_> = report.log.idle.iter().map(|&idle| (idle, 0)).collect();
+    current[0].0 = TaskId::MAIN;
+    assert_eq!(current.len(), cpus);
+    let mut stays = Vec::new();
+    for record in &report.log.records {
+        if let Logged::Switched(_) = record.what {
+            let next = (record.task(), record.time);
+            let (task, since) = std::mem::replace(&mut current[record.cpu()], next);
+            stays.push((task, record.time - since));
+        }
+    }
+    stays
+}
+
 fn times(report: &Report) -> (Vec<TaskReport>, u64, u64) {
     (report.tasks.clone(), report.switches, report.makespan)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_log_has_each_tasks_time(main in program(), cpus in 1..5_usize, few in 0..40_usize) {
+        let of = |log_records| {
+            rr(&Config { cpus, log_records, stealing: true, ..Config::default() }, &main)
+        };
+        let [whole, cut, none] = [usize::MAX, few, 0].map(of);
+        prop_assert_eq!(times(&whole), times(&none));
+        prop_assert_eq!(&none.log.records, &[]);
+        let records = &whole.log.records;
+        prop_assert_eq!(&cut.log.records[..], &records[..few.min(records.len())]);
+        if few > 0 {
+            prop_assert_eq!(cut.log.lost as usize, records.len().saturating_sub(few));
+        }
+        prop_assert!(records.is_sorted_by_key(|record| record.time));
+        let stays = stays(&whole, cpus);
+        prop_assert_eq!(stays.len() as u64, whole.switches);
+        for task in &whole.tasks {
+            let of_task = stays.iter().filter(|(id, _)| *id == task.label.id);
+            let sum: u64 = of_task.map(|(_, time)| time).sum();
+            prop_assert_eq!(sum, task.run_time, "{}", task.label);
+        }
+    }
 
     #[test]
     fn a_run_without_checks_is_the_same_run(main in program(), cpus in 1..4_usize) {

@@ -3,7 +3,7 @@
 //! `ftrace_event.proto`, `sched.proto`, `process_tree.proto`, `track_event.proto`), and replays
 //! what it finds as Linux means it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -29,6 +29,7 @@ pub enum Event {
     },
     Waking {
         at: u64,
+        cpu: u64,
         pid: u64,
     },
 }
@@ -37,6 +38,22 @@ impl Event {
     const fn at(&self) -> u64 {
         match *self {
             Self::Switch { at, .. } | Self::Waking { at, .. } => at,
+        }
+    }
+
+    const fn cpu(&self) -> u64 {
+        match *self {
+            Self::Switch { cpu, .. } | Self::Waking { cpu, .. } => cpu,
+        }
+    }
+
+    /// Whether it can be next, if the threads are in these states. Of a thread without one,
+    /// only its time on a CPU is known.
+    fn fits(&self, states: &BTreeMap<u64, (State, u64)>) -> bool {
+        let state = |pid| states.get(&pid).map(|(state, _)| *state);
+        match *self {
+            Self::Waking { pid, .. } => matches!(state(pid), None | Some(State::Blocked)),
+            Self::Switch { next, .. } => matches!(state(next), None | Some(State::Ready)),
         }
     }
 }
@@ -114,6 +131,18 @@ impl Trace {
         Ok(())
     }
 
+    /// The events of each CPU.
+    fn by_cpu(&self) -> Result<Vec<VecDeque<Event>>> {
+        let mut queues: BTreeMap<u64, VecDeque<Event>> = BTreeMap::new();
+        for event in &self.events {
+            let queue = queues.entry(event.cpu()).or_default();
+            let last = queue.back().map_or(0, Event::at);
+            ensure!(event.at() >= last, "{event:?}: before {last}");
+            queue.push_back(*event);
+        }
+        Ok(queues.into_values().collect())
+    }
+
     /// What became of each thread that was woken before it ran, which main and the kernel's are
     /// not, and how long the others were on a CPU.
     ///
@@ -126,13 +155,10 @@ impl Trace {
         let mut cpus: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         let mut counts = self.counts.iter().peekable();
         let mut ready_now = 0;
-        let mut events = self.events.iter().peekable();
-        let mut last = 0;
-        while let Some(event) = events.next() {
+        let mut queues = self.by_cpu()?;
+        while let Some(event) = next(&mut queues, &states) {
             let at = event.at();
-            ensure!(at >= last, "{event:?}: before {last}");
-            last = at;
-            match *event {
+            match event {
                 Event::Waking { pid, .. } => {
                     match states.get(&pid).copied() {
                         None => lives.entry(pid).or_default().first_ns = at,
@@ -175,7 +201,7 @@ impl Trace {
                 }
             }
             // Of one moment, only what it ends with counts.
-            if events.peek().is_none_or(|next| next.at() > at) {
+            if heads(&queues).all(|next| next.at() > at) {
                 let ready = states.values().filter(|(s, _)| *s == State::Ready).count() as u64;
                 if let Some((_, count)) = counts.next_if(|(when, _)| *when == at) {
                     ensure!(
@@ -200,6 +226,23 @@ impl Trace {
     }
 }
 
+/// The first event of each CPU.
+fn heads(queues: &[VecDeque<Event>]) -> impl Iterator<Item = &Event> {
+    queues.iter().filter_map(VecDeque::front)
+}
+
+/// The next event of all CPUs. What two CPUs do at the same moment may be in any order that can
+/// be, such as that one wakes a thread that gets the other.
+fn next(queues: &mut [VecDeque<Event>], states: &BTreeMap<u64, (State, u64)>) -> Option<Event> {
+    let at = heads(queues).map(Event::at).min()?;
+    let of_moment = |queue: &&mut VecDeque<Event>| queue.front().is_some_and(|e| e.at() == at);
+    let fits = |queue: &VecDeque<Event>| queue.front().is_some_and(|event| event.fits(states));
+    // If none fits, the first one says why.
+    let mut of_moment: Vec<_> = queues.iter_mut().filter(of_moment).collect();
+    let chosen = of_moment.iter().position(|queue| fits(queue)).unwrap_or(0);
+    of_moment[chosen].pop_front()
+}
+
 fn life(lives: &mut BTreeMap<u64, Life>, pid: u64) -> Result<&mut Life> {
     lives
         .get_mut(&pid)
@@ -221,6 +264,7 @@ fn event_of(cpu: u64, event: &[u8]) -> Result<Event> {
         }
         (None, Some(waking)) => Event::Waking {
             at,
+            cpu,
             pid: number(waking.message()?, 2)?,
         },
         _ => bail!("neither sched_switch nor sched_waking"),
@@ -316,12 +360,13 @@ mod tests {
             state,
             next,
         };
+        let waking = |at, cpu| Event::Waking { at, cpu, pid: 7 };
         Trace {
             events: vec![
-                Event::Waking { at: 10, pid: 7 },
+                waking(10, 0),
                 switch(12, IDLE, READY, 7),
                 switch(20, 7, SLEEPS, IDLE),
-                Event::Waking { at: 30, pid: 7 },
+                waking(30, 0),
                 switch(31, IDLE, READY, 7),
                 switch(40, 7, DEAD, IDLE),
             ],
@@ -349,6 +394,31 @@ mod tests {
         assert_eq!(good().lives().unwrap()[&7], expected);
     }
 
+    /// CPU 0 is given at 30 to whom CPU 1 wakes at 30.
+    #[test]
+    fn of_one_moment_a_wake_on_another_cpu_is_first() {
+        let mut trace = good();
+        trace.events[4] = Event::Switch {
+            at: 30,
+            cpu: 0,
+            prev: IDLE,
+            state: READY,
+            next: 7,
+        };
+        let Event::Waking { cpu, .. } = &mut trace.events[3] else {
+            panic!("it is woken");
+        };
+        *cpu = 1;
+        trace.counts.truncate(2);
+        assert_eq!(trace.lives().unwrap()[&7].ready_ns, 2);
+        // On two CPUs at once it cannot be.
+        let Event::Switch { cpu, .. } = &mut trace.events[1] else {
+            panic!("it runs");
+        };
+        *cpu = 1;
+        assert!(trace.lives().is_err());
+    }
+
     #[test]
     fn what_cannot_be_is_refused() {
         assert!(
@@ -369,8 +439,11 @@ mod tests {
             })
             .contains("not at its end")
         );
-        assert!(fails(|t| t.events.swap(1, 2)).contains("was on the CPU"));
-        assert!(fails(|t| t.events.swap(4, 5)).contains("was on the CPU"));
+        assert!(fails(|t| t.events.swap(1, 2)).contains("before 20"));
+        let at_once = |t: &mut Trace| {
+            t.events.remove(1);
+        };
+        assert!(fails(at_once).contains("was on the CPU"));
         assert!(fails(|t| t.counts[2].1 = 2).contains("the counter says 2"));
         assert!(
             fails(|t| {

@@ -10,6 +10,7 @@
 //! | [`policies`] | every policy of the list and the registry's |
 //! | [`costs`] | what a yield costs under each |
 //! | [`play`] | a workload under a policy |
+//! | [`trace`] | who had which CPU when, in a workload that was played |
 //! | [`calibrate`] | a recording less what its own scheduler took |
 //! | [`vary`] | the same program on another day |
 //! | [`bound`] | how low an average turnaround can be at all |
@@ -26,6 +27,7 @@ pub mod policies;
 pub mod programs;
 pub mod recorded;
 pub mod time;
+pub mod trace;
 pub mod vary;
 pub mod waits;
 pub mod workload;

@@ -5,8 +5,10 @@
 //! when main spawns the first task. What a switch costs is of the table of costs; a tick, a wake
 //! and a spawn cost what a call does.
 
+use std::num::NonZeroUsize;
+
 use axsched_ext::{
-    model::{Config, Failure, TaskReport},
+    model::{Config, Failure, Report, TaskId, TaskReport},
     pbg::{
         About, ControlSource, PerThread,
         stored::{Architecture, Label, StoredProfile, encode},
@@ -19,6 +21,7 @@ use crate::{
     policies::Policy,
     programs::{MARK, Programs, START},
     time::{Clock, set_now},
+    trace::{Traced, Who},
     workload::{Arrival, Workload},
 };
 
@@ -112,6 +115,38 @@ pub fn play(
     costs: &YieldCost,
     machine: &Machine,
 ) -> Result<Outcome, PlayError> {
+    let (outcome, ..) = play_logged(workload, policy, plan, costs, machine, 0)?;
+    Ok(outcome)
+}
+
+/// The same run, and who had which CPU when: its first `most` switches and wakes, whose log takes
+/// 16 bytes each while it is played.
+///
+/// # Errors
+/// See [`PlayError`].
+pub fn play_traced(
+    workload: &Workload,
+    policy: &Policy,
+    plan: &StoredProfile,
+    costs: &YieldCost,
+    machine: &Machine,
+    most: NonZeroUsize,
+) -> Result<(Outcome, Traced), PlayError> {
+    let (outcome, report, start_ns) =
+        play_logged(workload, policy, plan, costs, machine, most.get())?;
+    let traced = Traced::new(&report.log, &whos(&report), start_ns);
+    Ok((outcome, traced))
+}
+
+/// What it came to, the model's report, and when the first task was submitted.
+fn play_logged(
+    workload: &Workload,
+    policy: &Policy,
+    plan: &StoredProfile,
+    costs: &YieldCost,
+    machine: &Machine,
+    log_records: usize,
+) -> Result<(Outcome, Report, u64), PlayError> {
     machine.clock.install();
     if policy.follows_plan() {
         load(plan).map_err(|why| PlayError::NoPlan {
@@ -139,6 +174,7 @@ pub fn play(
         time_limit: Some(u64::MAX / 4),
         trace_events: 0,
         breaks_deadlocks: true,
+        log_records,
         is_checked: false,
         ..Config::default()
     };
@@ -162,15 +198,9 @@ pub fn play(
     }
     // Those of the workload, in the order in which they were spawned.
     let mut spawned: Vec<&TaskReport> = Vec::with_capacity(workload.jobs.len());
-    spawned.extend(
-        report
-            .tasks
-            .iter()
-            .filter(|task| task.label.name.starts_with(MARK)),
-    );
+    spawned.extend(report.tasks.iter().filter(|task| number(task).is_some()));
     assert_eq!(spawned.len() as u64, tasks, "all tasks have been spawned");
-    let number = |task: &&TaskReport| task.label.name[MARK.len()..].parse::<usize>();
-    spawned.sort_by_key(|task| number(task).expect("its number is its name"));
+    spawned.sort_by_key(|task| number(task));
     let start = spawned.iter().map(|task| task.submitted).min().unwrap_or(0);
     let played = workload.jobs.iter().zip(spawned).map(|(job, task)| {
         let since = |time: Option<u64>| time.expect("it has ended") - start;
@@ -187,11 +217,40 @@ pub fn play(
             yields: task.yields,
         }
     });
-    Ok(Outcome {
+    let outcome = Outcome {
         tasks: played.collect(),
         switches: report.program_switches,
         broken_waits: report.broken_waits,
-    })
+    };
+    Ok((outcome, report, start))
+}
+
+/// Of a task of the workload, which one it is.
+fn number(task: &TaskReport) -> Option<usize> {
+    let number = task.label.name.strip_prefix(MARK)?;
+    Some(number.parse().expect("its number is its name"))
+}
+
+/// Who each task of the model is, by its id.
+fn whos(report: &Report) -> Vec<Who> {
+    let idle = &report.log.idle;
+    let mut whos = vec![Who::Main; idle.len() + report.tasks.len()];
+    for (cpu, id) in idle.iter().enumerate() {
+        whos[id.0] = Who::Idle(cpu);
+    }
+    // Each CPU's is made with that CPU.
+    let mut gcs = 0;
+    for task in &report.tasks {
+        whos[task.label.id.0] = match number(task) {
+            Some(number) => Who::Task(number),
+            None if task.label.id == TaskId::MAIN => Who::Main,
+            None => {
+                gcs += 1;
+                Who::Gc(gcs - 1)
+            }
+        };
+    }
+    whos
 }
 
 /// What PBG knows a task by.

@@ -72,6 +72,7 @@ impl<'a> Programs<'a> {
         ops.push(Op::Run(phase_ns));
         let jobs = &self.workload.jobs;
         let children = &self.children[jobs.len()];
+        let mut programs = self.of_tasks();
         let in_one_go = |&i: &usize| matches!(jobs[i].arrival, Arrival::After(_));
         let mut spawned = 0;
         while let Some(&first) = children.get(spawned) {
@@ -94,7 +95,7 @@ impl<'a> Programs<'a> {
                 ops.extend((run_ns > 0).then_some(Op::Run(run_ns)));
                 ops.extend(self.announced(*i));
                 ops.extend((spawned == 0).then_some(Op::Mark));
-                ops.push(Op::Spawn(self.of(*i)));
+                ops.push(spawn(&mut programs, *i));
                 ops.push(Op::DropHandle(spawned));
                 spawned += 1;
             }
@@ -116,13 +117,23 @@ impl<'a> Programs<'a> {
         self.announces.then_some(Op::Call(i as u32))
     }
 
-    /// What a task does.
-    fn of(&self, i: usize) -> Program {
+    /// The programs of those that main spawns, which hold those of their children. They are made
+    /// from the last one on, as a child comes after its parent.
+    fn of_tasks(&self) -> Vec<Option<Program>> {
+        let mut programs = vec![None; self.workload.jobs.len()];
+        for i in (0..programs.len()).rev() {
+            programs[i] = Some(self.of(i, &mut programs));
+        }
+        programs
+    }
+
+    /// What a task does; it takes the programs of its children.
+    fn of(&self, i: usize, programs: &mut [Option<Program>]) -> Program {
         let mut ops = Vec::new();
         let mut spawned = 0;
         let mut spawn = |child: usize, ops: &mut Vec<Op>| {
             ops.extend(self.announced(child));
-            ops.push(Op::Spawn(self.of(child)));
+            ops.push(spawn(programs, child));
             ops.push(Op::DropHandle(spawned));
             spawned += 1;
         };
@@ -174,6 +185,14 @@ impl<'a> Programs<'a> {
         });
         Program::new(&format!("{MARK}{i}"), ops)
     }
+}
+
+/// Spawns this task.
+///
+/// # Panics
+/// If somebody has spawned it before, or its program is not made yet.
+fn spawn(programs: &mut [Option<Program>], task: usize) -> Op {
+    Op::Spawn(programs[task].take().expect("each task is spawned once"))
 }
 
 /// A run interval: it computes, wakes others when it has computed for so long each, and then.

@@ -38,6 +38,10 @@ pub enum Command {
     Trace(TraceArgs),
     /// Print how long each task of a run waited, and for whom
     Sched(SchedArgs),
+    /// Play a recording and write each switch of it as a file for Perfetto
+    ModelTrace(ModelTraceArgs),
+    /// Play a recording and print how long each task waited, and for whom
+    ModelSched(ModelArgs),
     /// Write the figures of Markdown pages from the CSV files that they name
     Docs(DocsArgs),
     /// Look at what PBG has recorded of a program, check it, merge it, change it
@@ -320,6 +324,40 @@ pub struct SchedArgs {
     /// The console log of `make run TRACE=events`
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// What is played, each switch of which is told.
+#[derive(Args, Debug)]
+pub struct ModelArgs {
+    #[command(flatten)]
+    pub source: RecordingArgs,
+    /// One of the same program in a kernel that does not, for policies that do without
+    #[arg(long, value_name = "FILE")]
+    pub cooperative: Option<PathBuf>,
+    /// Policies, as sched_rr, rr or stock-rr [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Numbers of CPUs, each 1 to 64
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub cpus: Vec<u8>,
+    /// At which phase of the timer tick the tasks come, in thousandths: 0 to 999
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=999))]
+    pub tick_phase: u16,
+    /// Keep the first N switches and wakes of a run, and count the others
+    #[arg(long, value_name = "N", default_value = "4000000")]
+    pub most: NonZeroUsize,
+}
+
+#[derive(Args, Debug)]
+pub struct ModelTraceArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The folder that the files go to; or, of one run, a file that ends in .perfetto-trace
+    #[arg(long, short, value_name = "DIR", overrides_with = "out")]
+    pub out: PathBuf,
+    /// Also draw them, as gantt does: as SVG there, as PNG beside it
+    #[arg(long, value_name = "CHART.svg")]
+    pub picture: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -14,6 +14,7 @@
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab trace` writes each switch of a run as a file for Perfetto
 //! - `schedlab sched` prints who waited how long, and for whom
+//! - `schedlab model-trace` and `model-sched` do so for a recording that is played
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
 //!
@@ -95,6 +96,8 @@ fn main() -> ExitCode {
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Trace(options) => trace::trace(&cli.tree, options),
         Command::Sched(options) => trace::sched(options),
+        Command::ModelTrace(options) => trace::model_trace(&cli.tree, options),
+        Command::ModelSched(options) => trace::model_sched(options),
         Command::Profile(command) => profile::profile(command),
     };
     match verdict {

@@ -20,6 +20,13 @@ pub struct Phase {
 
 impl Phase {
     /// `run`, `measure` or `replay`.
+    /// As a guest prints it.
+    pub fn lines(&self) -> String {
+        let tasks = self.tasks.iter().map(ResultLine::to_line);
+        let lines = tasks.chain([self.run.to_line()]);
+        lines.map(|line| line + "\n").collect()
+    }
+
     pub fn name(&self) -> &str {
         &self.run.context.phase
     }

@@ -21,6 +21,7 @@ use anyhow::{Result, bail};
 use axsched_ext::pbg::stored::StoredProfile;
 use sched_sim::policies::{Policy, policies as all_policies};
 
+pub use cells::{MODEL, follows_plan, trace};
 pub use cores::on_all_cores;
 pub use costs::Costs;
 pub use flavour::{Flavour, TICK_NS, recording};
@@ -86,7 +87,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
 }
 
 /// Those that were asked for, in the order of tables; all if none was.
-fn chosen(wanted: &[String]) -> Result<Vec<&'static Policy>> {
+pub fn chosen(wanted: &[String]) -> Result<Vec<&'static Policy>> {
     for word in wanted {
         if Policy::named(&short(word)).is_none() {
             let names: Vec<_> = all_policies().iter().map(Policy::name).collect();
@@ -100,7 +101,7 @@ fn chosen(wanted: &[String]) -> Result<Vec<&'static Policy>> {
 }
 
 /// Refuses two recordings that are not of the same program on the same architecture.
-fn of_one_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Result<()> {
+pub fn of_one_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Result<()> {
     let [one, other] = [&one.header, &other.header];
     if (one.program, one.architecture) != (other.program, other.architecture) {
         bail!(

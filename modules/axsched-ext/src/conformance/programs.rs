@@ -71,9 +71,9 @@ where
             };
             Program::repeat("link", 6, &[Op::Wait { queue, timeout }, Op::Run(2), next])
         };
-        let mut main = family((0..5).map(link));
-        main.ops.insert(5, Op::Notify { queue: 0, resched });
-        s.run_everywhere(s.config(), main)?;
+        let mut ops = family((0..5).map(link)).ops.to_vec();
+        ops.insert(5, Op::Notify { queue: 0, resched });
+        s.run_everywhere(s.config(), Program::new("main", ops))?;
     }
     Ok(())
 }

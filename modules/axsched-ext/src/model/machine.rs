@@ -13,8 +13,8 @@ use std::{
 };
 
 use super::{
-    Config, CpuMask, Failure, ModelTask, Op, Program, Report, State, TaskId, TaskReport, Trace,
-    Violation,
+    Config, CpuMask, Failure, Log, ModelTask, Op, Program, Report, State, TaskId, TaskReport,
+    Trace, Violation,
 };
 use crate::BaseScheduler;
 
@@ -52,8 +52,7 @@ enum Future {
     Never,
 }
 
-/// `main` comes second, after CPU 0's idle (rule 1).
-const MAIN: TaskId = TaskId(1);
+const MAIN: TaskId = TaskId::MAIN;
 
 enum Poll {
     Ready,
@@ -79,7 +78,7 @@ struct BlockOn<W> {
 enum Kind<W> {
     Idle,
     Gc,
-    Program(Arc<Program>),
+    Program(Program),
     /// Holds the task to put on another queue, until it has done so.
     Helper(Option<Arc<W>>),
 }
@@ -195,6 +194,7 @@ pub(super) struct Machine<'a, S, W, F> {
     broken_waits: u64,
     makespan: u64,
     trace: Trace,
+    log: Log,
 }
 
 impl<'a, S, W, F> Machine<'a, S, W, F>
@@ -229,12 +229,14 @@ where
             broken_waits: 0,
             makespan: 0,
             trace: Trace::default(),
+            log: Log::default(),
         };
         let all = CpuMask::first(config.cpus);
         for cpu in 0..config.cpus {
             let idle = m.new_task("idle", Kind::Idle, CpuMask::one(cpu));
+            m.log.idle.push(idle.id());
             let current = if cpu == 0 {
-                m.new_task("main", Kind::Program(Arc::new(main.clone())), all)
+                m.new_task("main", Kind::Program(main.clone()), all)
             } else {
                 idle.clone()
             };
@@ -333,7 +335,8 @@ where
         if self.tasks[id.0].block.is_some() {
             return self.block_step(c, id);
         }
-        match &mut self.tasks[id.0].kind {
+        let task = &mut self.tasks[id.0];
+        match &mut task.kind {
             Kind::Idle => self.idle_step(c),
             Kind::Gc => {
                 self.block_on(c, Future::Gc);
@@ -345,9 +348,7 @@ where
                 Ok(())
             }
             Kind::Program(program) => {
-                let program = program.clone();
-                let pc = self.tasks[id.0].pc;
-                let op = program.ops.get(pc).cloned().unwrap_or(Op::Exit);
+                let op = program.ops.get(task.pc).cloned().unwrap_or(Op::Exit);
                 self.program_step(c, id, op)
             }
         }
@@ -419,6 +420,7 @@ where
             wake_spins: self.wake_spins,
             broken_waits: self.broken_waits,
             trace: self.trace,
+            log: self.log,
         })
     }
 }

@@ -6,6 +6,11 @@ use std::{fmt, sync::Arc};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub usize);
 
+impl TaskId {
+    /// `main` comes second, after CPU 0's idle (rule 1 of the [model](super)).
+    pub const MAIN: Self = Self(1);
+}
+
 /// A task's name and number, printed as `name#number`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
@@ -165,12 +170,15 @@ pub enum Op {
 }
 
 /// What a task does: a name and its steps.
+///
+/// A clone shares the steps, so that a program costs its own steps once, however many tasks run
+/// it and however long the chain of those that spawn it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Program {
     /// Names the tasks that run it.
     pub name: Arc<str>,
     /// The steps, in order.
-    pub ops: Vec<Op>,
+    pub ops: Arc<[Op]>,
 }
 
 impl Program {
@@ -206,27 +214,41 @@ impl Program {
         })
     }
 
+    /// This program and all that it spawns, each as often as it is run.
+    fn family(&self) -> impl Iterator<Item = &Self> {
+        // Not by recursion: a chain of spawns may be longer than a stack.
+        let mut left = vec![self];
+        std::iter::from_fn(move || {
+            let program = left.pop()?;
+            left.extend(program.steps().filter_map(|op| match op {
+                Op::Spawn(child) => Some(child),
+                _ => None,
+            }));
+            Some(program)
+        })
+    }
+
     /// How many tasks this program makes: itself, all it spawns, and one helper
     /// for each migration.
     pub fn tasks(&self) -> usize {
-        let made = |op: &Op| match op {
-            Op::Spawn(child) => child.tasks(),
-            Op::Migrate(_) => 1,
-            _ => 0,
-        };
-        1 + self.steps().map(made).sum::<usize>()
+        let migrates = |op: &&Op| matches!(op, Op::Migrate(_));
+        let made = |program: &Self| 1 + program.steps().filter(migrates).count();
+        self.family().map(made).sum()
     }
 
     /// The longest time that this program, or any that it spawns, computes
     /// while it forbids preemption.
     pub fn longest_guarded(&self) -> u64 {
+        self.family().map(Self::own_guarded).max().unwrap_or(0)
+    }
+
+    fn own_guarded(&self) -> u64 {
         let (mut guards, mut guarded, mut longest) = (0_u32, 0, 0);
         for op in self.steps() {
             match op {
                 Op::PreemptOff => guards += 1,
                 Op::PreemptOn => guards = guards.saturating_sub(1),
                 Op::Run(units) if guards > 0 => guarded += units,
-                Op::Spawn(child) => longest = longest.max(child.longest_guarded()),
                 _ => {}
             }
             longest = longest.max(guarded);
@@ -263,11 +285,8 @@ impl Program {
 
     /// Whether this program, or any that it spawns, sets a priority.
     pub fn sets_priorities(&self) -> bool {
-        self.ops.iter().any(|op| match op {
-            Op::SetPriority(_) => true,
-            Op::Spawn(child) => child.sets_priorities(),
-            _ => false,
-        })
+        let sets = |op: &Op| matches!(op, Op::SetPriority(_));
+        self.family().any(|program| program.ops.iter().any(sets))
     }
 
     /// The time this program and all it spawns would take one after another,
@@ -280,10 +299,28 @@ impl Program {
             Op::Run(units) => units + units / config.tick_period * step,
             Op::Sleep(units) | Op::SleepSince(units) | Op::SleepUntil { units, .. } => units + step,
             Op::Wait { timeout, .. } => timeout.unwrap_or(0) + step,
-            Op::Spawn(child) => child.serial_time(config) + step,
             _ => step,
         };
-        step + self.steps().map(time).sum::<u64>()
+        let own = |program: &Self| step + program.steps().map(time).sum::<u64>();
+        self.family().map(own).sum()
+    }
+}
+
+/// One program after the other, where each would drop the one that it spawns: see
+/// [`family`](Program::family).
+impl Drop for Program {
+    fn drop(&mut self) {
+        let mut left = Vec::new();
+        let mut take = |program: &mut Self| {
+            let spawns = Arc::get_mut(&mut program.ops).into_iter().flatten();
+            let spawns = spawns.filter(|op| matches!(op, Op::Spawn(_)));
+            left.extend(spawns.map(|op| std::mem::replace(op, Op::Exit)));
+            left.pop()
+        };
+        let mut next = take(self);
+        while let Some(Op::Spawn(mut child)) = next {
+            next = take(&mut child);
+        }
     }
 }
 
@@ -352,6 +389,9 @@ pub struct Config {
     /// A program whose tasks all wait for each other, for ever, is no fault: the queue at which
     /// the first of them waits is [opened](Op::Open).
     pub breaks_deadlocks: bool,
+    /// How many of the first switches and wakes are kept for the [`Log`](super::Log), at 16 bytes
+    /// each; with 0 they are not even counted.
+    pub log_records: usize,
     /// Whether waits, double picks and `gc` are watched: those checks look at all who are
     /// ready, at each pick and tick. Without, a run is a simulation; that what is picked was
     /// put here, and is put once, is checked in any case.
@@ -377,6 +417,7 @@ impl Default for Config {
             time_limit: None,
             trace_events: 50,
             breaks_deadlocks: false,
+            log_records: 0,
             is_checked: true,
         }
     }

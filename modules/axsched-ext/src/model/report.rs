@@ -1,6 +1,6 @@
 //! What a run came to.
 
-use super::{Label, Trace};
+use super::{Label, Log, Trace};
 
 /// What one task did in a run. Times in time units since boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct Report {
     pub broken_waits: u64,
     /// The last events.
     pub trace: Trace,
+    /// The first switches and wakes.
+    pub log: Log,
 }
 
 impl Report {

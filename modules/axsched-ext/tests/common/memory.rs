@@ -1,5 +1,8 @@
 //! An allocator that counts and refuses, for tests of calls that must survive it.
 
+// Each test file is a program of its own and uses a part of this.
+#![allow(dead_code)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::Debug;

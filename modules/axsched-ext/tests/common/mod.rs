@@ -96,7 +96,7 @@ pub fn program() -> impl Strategy<Value = Program> {
         let spawn = child.prop_map(|child| vec![Op::Spawn(child)]);
         steps(prop_oneof![3 => step(), 1 => spawn]).prop_map(|ops| Program::new("node", ops))
     });
-    tree.prop_map(|program| Program::new("main", program.ops))
+    tree.prop_map(|program| Program::new("main", program.ops.to_vec()))
 }
 
 fn steps(step: impl Strategy<Value = Vec<Op>>) -> impl Strategy<Value = Vec<Op>> {

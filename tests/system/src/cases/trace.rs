@@ -22,6 +22,10 @@ pub fn cases(project: &Project) -> Vec<Case> {
         switches,
     );
     cases.push(each_switch.builds("x86_64"));
+    cases.push(case(
+        "make: trace CPUS=1,4,64, each switch of what is played",
+        switches_of_the_model,
+    ));
     cases
 }
 
@@ -43,6 +47,79 @@ fn switches(context: &Context) -> Result<()> {
         ensure!(!trace.has_lost, "{policy}: events were lost");
         holds(context, &results, &trace).with_context(|| policy.to_owned())?;
     }
+    Ok(())
+}
+
+/// The same of a recording that is played, whose tasks wait, too: it boots nothing.
+fn switches_of_the_model(context: &Context) -> Result<()> {
+    const CPUS: [u32; 3] = [1, 4, 64];
+    const POLICIES: [&str; 3] = ["rr", "pbg", "stock-cfs"];
+    let out = context.file("traces")?;
+    let call = |goal: &str| {
+        let of = ["A=batch", "SCALE=10", "CPUS=1,4,64"];
+        let recording = "PROFILE=modules/axsched-ext/tests/data/batch-x86_64.pbg";
+        let policies = "FEATURES=sched_rr,sched_pbg,stock_cfs";
+        context.make([goal]).args(of).args([recording, policies])
+    };
+    call("trace").args([format!("LAB=--out {out}")]).text()?;
+    let table = call("sched").text()?;
+    for (cpus, policy) in CPUS
+        .iter()
+        .flat_map(|cpus| POLICIES.map(|name| (cpus, name)))
+    {
+        let name = format!("{out}/batch-x86_64-scale10-cpus{cpus}-{policy}-model");
+        let results = Results::of(&fs::read_to_string(format!("{name}.log"))?)?;
+        ensure!(results.runs.len() == 1, "{name}: expected one phase");
+        let trace = Trace::of(&fs::read(format!("{name}.perfetto-trace"))?)?;
+        played(context, &results, &trace).with_context(|| name.clone())?;
+        let (_, (_, process)) = trace.threads.iter().next().context("no thread")?;
+        ensure!(process.ends_with("(model)"), "{name}: {process}");
+        ensure!(table.contains(process), "not in the table: {process}");
+    }
+    let idle = |line: &&str| line.starts_with("A CPU was idle while a task was ready");
+    ensure!(table.lines().filter(idle).count() == CPUS.len() * POLICIES.len());
+    fs::remove_dir_all(out).context("the traces")
+}
+
+/// Time on a CPU and switches are those of the lines; it is there at the submission, and from
+/// then on without a gap until it has left its CPU, a few calls after its work was done.
+fn played(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
+    const CALLS_NS: u64 = 10_000;
+    ensure!(!trace.has_lost, "events were lost");
+    let lives = trace.lives()?;
+    let life = |thread: &str| -> Result<Life> {
+        let pid = trace.threads.iter().find(|(_, (name, _))| name == thread);
+        let (pid, _) = pid.with_context(|| format!("no thread {thread}"))?;
+        lives.get(pid).copied().context("it did nothing")
+    };
+    let mut first_ns = Vec::new();
+    for task in &results.tasks {
+        let life = life(&task.task)?;
+        context.say(format_args!("{} {life:?}", task.task));
+        let expected = (task.run_ns, task.dispatches);
+        let found = (life.run_ns, life.dispatches);
+        ensure!(
+            expected == found,
+            "{}: expected run time and dispatches {expected:?}, found {found:?}",
+            task.task
+        );
+        let lived_ns = life.end_ns - life.first_ns;
+        let sum = life.run_ns + life.ready_ns + life.blocked_ns;
+        ensure!(sum == lived_ns, "{}: a gap: {life:?}", task.task);
+        let after_ns = lived_ns.checked_sub(task.turnaround_ns);
+        let is_left = after_ns.is_some_and(|ns| ns < CALLS_NS);
+        ensure!(is_left, "{}: {task:?} {life:?}", task.task);
+        first_ns.push(life.first_ns - task.submit_ns);
+    }
+    first_ns.dedup();
+    ensure!(first_ns.len() == 1, "several starts: {first_ns:?}");
+    let all: u64 = lives.values().map(|life| life.run_ns).sum();
+    let end_ns = lives.values().map(|life| life.end_ns).max().unwrap_or(0);
+    let smp = u64::from(results.runs[0].context.smp);
+    ensure!(
+        all == smp * (end_ns - first_ns[0]),
+        "a CPU with less: {all} of all"
+    );
     Ok(())
 }
 

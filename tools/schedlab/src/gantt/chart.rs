@@ -2,7 +2,7 @@
 
 use sched_tests_results::{TaskLine, TraceLine};
 
-use crate::{project::Titles, record::Phase};
+use crate::{project::Titles, record::Phase, simulate::MODEL};
 
 pub type Traced = (Phase, Vec<TraceLine>);
 
@@ -68,16 +68,21 @@ impl Chart {
                 run.context.app, run.context.arch
             ),
             subtitle: format!(
-                "{} CPU{}, {} time{}, scale {}; traced, which itself takes some time",
+                "{} CPU{}, {}",
                 run.context.smp,
                 if run.context.smp == 1 { "" } else { "s" },
-                run.timing,
-                if run.is_counted() {
-                    " (1 ns is 1 instruction)"
-                } else {
-                    ""
-                },
-                run.scale,
+                match run.timing.as_str() {
+                    MODEL => format!("model, scale {}", run.scale),
+                    timing => format!(
+                        "{timing} time{}, scale {}; traced, which itself takes some time",
+                        if run.is_counted() {
+                            " (1 ns is 1 instruction)"
+                        } else {
+                            ""
+                        },
+                        run.scale,
+                    ),
+                }
             ),
             end_ns: rows.map(|row| row.finish_ns).max().unwrap_or(0),
             panels,

@@ -1,9 +1,13 @@
 //! A cell: a policy on so many CPUs, at several phases of the tick, as result lines have it.
 
 use anyhow::Result;
+use std::num::NonZeroUsize;
+
 use sched_sim::{
-    play::{Machine, Outcome as Played, play as played},
+    costs::YieldCost,
+    play::{Machine, Outcome as Played, play as played, play_traced},
     policies::Policy,
+    trace::Traced,
     workload::Workload,
 };
 use sched_tests_results::{Context, RunLine, TaskLine, TickPhase};
@@ -20,7 +24,7 @@ use crate::{
 };
 
 /// The value of `timing` in the lines of a simulation.
-const MODEL: &str = "model";
+pub const MODEL: &str = "model";
 
 /// What make calls a policy: `sched_rr`, `stock_rr`.
 pub fn feature(policy: &Policy) -> String {
@@ -32,17 +36,17 @@ pub fn feature(policy: &Policy) -> String {
 }
 
 /// Whether it follows its plan: on several CPUs PBG's calls say no, and its base policy runs.
-fn follows_plan(policy: &Policy, cpus: usize) -> bool {
+pub fn follows_plan(policy: &Policy, cpus: usize) -> bool {
     policy.follows_plan() && cpus == 1
 }
 
-pub fn play(
+/// What a yield costs there, and what the lines say of it.
+fn of_cell(
     policy: &Policy,
     cpus: usize,
-    args: &SimulateArgs,
     flavour: &Flavour,
     costs: &Costs,
-) -> Result<Results> {
+) -> Result<(YieldCost, Context)> {
     let header = &flavour.profile.header;
     let arch = header.architecture.name();
     let row = match (follows_plan(policy, cpus), policy.follows_plan()) {
@@ -62,12 +66,43 @@ pub fn play(
         }
         .to_owned(),
     };
+    Ok((cost, context))
+}
+
+fn machine(cpus: usize, tick_phase: TickPhase, flavour: &Flavour) -> Machine {
+    Machine {
+        cpus,
+        phase_ns: TICK_NS * u64::from(u16::from(tick_phase)) / 1000,
+        ..flavour.machine.clone()
+    }
+}
+
+/// A cell at one phase of the tick, with its first `most` switches and wakes.
+pub fn trace(
+    policy: &Policy,
+    (cpus, tick_phase, scale): (usize, TickPhase, u64),
+    flavour: &Flavour,
+    costs: &Costs,
+    most: NonZeroUsize,
+) -> Result<(Phase, Traced)> {
+    let (cost, context) = of_cell(policy, cpus, flavour, costs)?;
+    let (workload, plan) = (&flavour.workload, &flavour.profile);
+    let machine = machine(cpus, tick_phase, flavour);
+    let (outcome, traced) = play_traced(workload, policy, plan, &cost, &machine, most)?;
+    let phase = phase(&context, scale, tick_phase, &outcome, workload);
+    Ok((phase, traced))
+}
+
+pub fn play(
+    policy: &Policy,
+    cpus: usize,
+    args: &SimulateArgs,
+    flavour: &Flavour,
+    costs: &Costs,
+) -> Result<Results> {
+    let (cost, context) = of_cell(policy, cpus, flavour, costs)?;
     let outcomes = TickPhase::evenly(args.phases).map(|tick_phase| {
-        let machine = Machine {
-            cpus,
-            phase_ns: TICK_NS * u64::from(u16::from(tick_phase)) / 1000,
-            ..flavour.machine.clone()
-        };
+        let machine = machine(cpus, tick_phase, flavour);
         let outcome = played(&flavour.workload, policy, &flavour.profile, &cost, &machine)?;
         Ok(Outcome {
             phases: vec![phase(
@@ -81,7 +116,7 @@ pub fn play(
     });
     Ok(Results {
         cell: Cell {
-            arch: arch.to_owned(),
+            arch: context.arch.clone(),
             app: App {
                 name: context.app.clone(),
                 folder: context.app.clone(),

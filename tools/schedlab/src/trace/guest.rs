@@ -272,6 +272,7 @@ impl<'a> Builder<'a> {
             at_ns,
             thread: Self::of_cpu(self.timeline.cpus as usize, 0) + task,
             cpu: cpu as u32,
+            to: cpu as u32,
             by,
         });
         Ok(())

@@ -179,7 +179,7 @@ impl Phase<'_> {
                 pid: Some(self.pid(wake.thread)),
                 prio: Some(PRIO),
                 success: Some(1),
-                target_cpu: Some(wake.cpu as i32),
+                target_cpu: Some(wake.to as i32),
             }),
         }
     }

@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Row};
 
-use super::timeline::{Interval, Left, State, Stay, ThreadKind, Timeline};
+use super::timeline::{Interval, Left, State, Stay, Teller, ThreadKind, Timeline};
 use crate::{grid, output::count};
 
 /// What is told of a phase.
@@ -114,8 +114,12 @@ fn row(cells: &str) -> Row {
 /// What is said of a log that was full.
 pub fn lost(timeline: &Timeline) -> Option<String> {
     (timeline.lost > 0).then(|| {
+        let whose = match timeline.teller {
+            Teller::Guest => "the guest's",
+            Teller::Model => "the model's",
+        };
         format!(
-            "{}: the guest's log was full; {} lost, all after {} ms",
+            "{}: {whose} log was full; {} lost, all after {} ms",
             timeline.name,
             count(timeline.lost as usize, "event"),
             ms(timeline.end_ns),

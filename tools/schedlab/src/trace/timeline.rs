@@ -21,6 +21,15 @@ pub struct Timeline {
     pub wakes: Vec<Wake>,
     /// How many records there was no room for.
     pub lost: u64,
+    pub teller: Teller,
+}
+
+/// Who tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Teller {
+    #[default]
+    Guest,
+    Model,
 }
 
 /// Somebody who can have a CPU.
@@ -69,6 +78,8 @@ pub struct Wake {
     pub thread: usize,
     /// On which CPU that was done.
     pub cpu: u32,
+    /// Into which CPU's queue the task went; a guest does not tell, and it is `cpu`.
+    pub to: u32,
     /// Who was on that CPU: it did it, or an interrupt that hit it.
     pub by: usize,
 }
@@ -201,6 +212,7 @@ pub mod tests {
             at_ns,
             thread,
             cpu: 0,
+            to: 0,
             by,
         };
         Timeline {
@@ -217,6 +229,7 @@ pub mod tests {
             stays: stays.into(),
             wakes: vec![wake(2, 1, 0), wake(4, 2, 0), wake(40, 1, 3)],
             lost: 0,
+            teller: Teller::Guest,
         }
     }
 

@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use super::{Act, Kind, Machine, Step, Waker};
 use crate::{
     BaseScheduler,
-    model::{ModelTask, State, What},
+    model::{Logged, ModelTask, State, What},
 };
 
 impl<S, W, F> Machine<'_, S, W, F>
@@ -67,6 +67,7 @@ where
         }
         let resched = self.config.wake_resched;
         self.note(c, What::Woken(on), id);
+        self.log(c, Logged::Woken(on as u8), id);
         self.put(on, task, resched);
         if resched && on == c {
             let current = self.current(c);

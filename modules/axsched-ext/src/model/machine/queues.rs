@@ -6,7 +6,8 @@ use super::{Kind, MAIN, Machine, Record, Step, Why};
 use crate::{
     BaseScheduler,
     model::{
-        CpuMask, Event, Label, ModelTask, Program, State, TaskId, TaskReport, Violation, What,
+        CpuMask, Event, Label, Left, Logged, ModelTask, Program, State, TaskId, TaskReport,
+        Violation, What,
     },
 };
 
@@ -88,6 +89,14 @@ where
         self.trace.push(self.config.trace_events, event);
     }
 
+    /// A record of the log, of this moment.
+    pub(super) fn log(&mut self, cpu: usize, what: Logged, id: TaskId) {
+        let most = self.config.log_records;
+        if most > 0 {
+            self.log.push(most, self.now, cpu, what, id);
+        }
+    }
+
     /// The cost of a call.
     pub(super) fn spend(&mut self, c: usize) {
         self.cpus[c].clock += self.config.call_cost;
@@ -125,6 +134,7 @@ where
         let id = task.id();
         self.enqueue(on, id);
         self.note(c, What::Spawned(on), id);
+        self.log(c, Logged::Spawned(on as u8), id);
         self.cpus[on].scheduler.add_task(task);
     }
 
@@ -184,11 +194,15 @@ where
         self.spend(c);
         let cpu = &mut self.cpus[c];
         cpu.clock += self.config.pick_cost(cpu.ready);
-        self.switch_to(c, next)
+        let left = match why {
+            Why::Yield => Left::Yielded,
+            Why::Other => Left::Preempted,
+        };
+        self.switch_to(c, next, left)
     }
 
-    /// `switch_to`, for a pick and for a migration helper.
-    pub(super) fn switch_to(&mut self, c: usize, next: Arc<W>) -> Step {
+    /// `switch_to`, for a pick and for a migration helper. Who is still ready has left so.
+    pub(super) fn switch_to(&mut self, c: usize, next: Arc<W>, ready: Left) -> Step {
         let now = self.now;
         let (from, to) = (self.current(c), next.id());
         let task = &mut self.tasks[to.0];
@@ -201,6 +215,14 @@ where
         }
         if from == to {
             return Ok(());
+        }
+        if self.config.log_records > 0 {
+            let left = match self.tasks[from.0].state {
+                State::Blocked => Left::Blocked,
+                State::Exited => Left::Exited,
+                State::Ready | State::Running => ready,
+            };
+            self.log(c, Logged::Switched(left), to);
         }
         self.tasks[to.0].on_cpu = Some(c);
         let cpu = &mut self.cpus[c];

@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use super::{Act, Future, Kind, MAIN, Machine, Step};
 use crate::{
     BaseScheduler,
-    model::{CpuMask, ModelTask, Op, State, TaskId, What},
+    model::{CpuMask, Left, ModelTask, Op, State, TaskId, What},
 };
 
 /// Permits that do not run out.
@@ -147,7 +147,7 @@ where
                 task.pc += 1;
                 let name = program.name.clone();
                 let all = CpuMask::first(self.config.cpus);
-                let child = self.new_task(&name, Kind::Program(Arc::new(program)), all);
+                let child = self.new_task(&name, Kind::Program(program), all);
                 self.alive += 1;
                 self.tasks[child.id().0].held = 1;
                 self.tasks[id.0].handles.push(Some(child.clone()));
@@ -229,7 +229,7 @@ where
         let task = &mut self.tasks[id.0];
         task.state = State::Ready;
         self.spend(c);
-        self.switch_to(c, helper)
+        self.switch_to(c, helper, Left::Migrated)
     }
 
     /// `exit_current` (rule 7), after the task's function has returned.

@@ -1,0 +1,94 @@
+//! Every switch and wake of a run, from its start on: what a timeline is made of.
+//!
+//! A [`Trace`](super::Trace) has the last events, for whoever wants to know how a run came to
+//! fail. A log has the first ones, in 16 bytes each.
+
+use super::TaskId;
+
+/// How a task left its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// It yielded.
+    Yielded,
+    /// The CPU was taken away.
+    Preempted,
+    /// It waits for a wake-up.
+    Blocked,
+    /// It has ended.
+    Exited,
+    /// Its migration helper took over.
+    Migrated,
+}
+
+/// What a record is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Logged {
+    /// The task was made and put into the queue of this CPU.
+    Spawned(u8),
+    /// The task, which was blocked, was put into the queue of this CPU.
+    Woken(u8),
+    /// The CPU went over to the task; whoever had it left so. A yield after which the same task
+    /// is picked again is none.
+    Switched(Left),
+}
+
+/// One switch or wake, in 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogRecord {
+    /// When, in time units since boot.
+    pub time: u64,
+    task: u32,
+    cpu: u8,
+    /// What it was.
+    pub what: Logged,
+}
+
+impl LogRecord {
+    /// Who was spawned or woken, or has the CPU from now on.
+    pub fn task(&self) -> TaskId {
+        TaskId(self.task as usize)
+    }
+
+    /// On which CPU: by whoever was on it then.
+    pub fn cpu(&self) -> usize {
+        self.cpu.into()
+    }
+}
+
+/// The first switches and wakes of a run, in the order in which they happened.
+///
+/// It begins at time 0, with [`main`](TaskId::MAIN) on CPU 0 and its own idle task on every other.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Log {
+    /// At most [`Config::log_records`](super::Config::log_records).
+    pub records: Vec<LogRecord>,
+    /// How many more there were.
+    pub lost: u64,
+    /// Who is idle on each CPU.
+    pub idle: Vec<TaskId>,
+}
+
+impl Log {
+    pub(super) fn push(&mut self, most: usize, time: u64, cpu: usize, what: Logged, task: TaskId) {
+        if self.records.len() >= most {
+            self.lost += 1;
+            return;
+        }
+        self.records.push(LogRecord {
+            time,
+            task: u32::try_from(task.0).expect("model: a task is many times as large"),
+            cpu: cpu as u8,
+            what,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_16_bytes() {
+        assert_eq!(size_of::<LogRecord>(), 16);
+    }
+}

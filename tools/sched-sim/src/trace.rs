@@ -1,0 +1,141 @@
+//! Who had which CPU when, in a workload that was played, and who woke whom.
+
+pub use axsched_ext::model::Left;
+use axsched_ext::model::{Log, Logged, TaskId};
+
+/// Somebody who can have a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// It submits the workload.
+    Main,
+    /// What releases tasks that have ended, on this CPU.
+    Gc(usize),
+    /// Nobody, on this CPU.
+    Idle(usize),
+    /// The task with this place in the workload.
+    Task(usize),
+}
+
+/// A time on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// The CPU.
+    pub cpu: usize,
+    /// Who had it.
+    pub who: Who,
+    /// From when.
+    pub from_ns: u64,
+    /// Until when.
+    pub to_ns: u64,
+    /// How it ended; `None` where the trace ends.
+    pub left: Option<Left>,
+}
+
+/// A task was submitted or woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// When.
+    pub at_ns: u64,
+    /// The task's place in the workload.
+    pub task: usize,
+    /// On which CPU that was done.
+    pub cpu: usize,
+    /// Who had that CPU: it did it, or a tick that hit it.
+    pub by: Who,
+    /// Into which CPU's queue the task went.
+    pub to: usize,
+}
+
+/// A run, from the submission of the first task on. Times in nanoseconds since then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// When that was, since boot.
+    pub start_ns: u64,
+    /// When the last task had left its CPU, or when the log was full before that.
+    pub end_ns: u64,
+    /// By CPU, and of each CPU from 0 to `end_ns` without a gap or an overlap. A task's stays add
+    /// up to its [`run_ns`](crate::play::Played::run_ns), unless some were lost.
+    pub stays: Vec<Stay>,
+    /// In the order of their times.
+    pub wakes: Vec<Wake>,
+    /// How many switches and wakes of the run the log had no room for, all after `end_ns`; 0 if
+    /// all tasks had ended before.
+    pub lost: u64,
+}
+
+impl Traced {
+    /// What a log says, where `whos` are the tasks of the model by their ids.
+    pub(crate) fn new(log: &Log, whos: &[Who], start_ns: u64) -> Self {
+        let who = |id: TaskId| whos[id.0];
+        let mut current: Vec<_> = log.idle.iter().map(|&idle| (who(idle), 0)).collect();
+        current[0].0 = who(TaskId::MAIN);
+        // Who has not ended yet.
+        let is_task = |who: &&Who| matches!(who, Who::Task(_));
+        let mut alive = whos.iter().filter(is_task).count();
+        let mut traced = Self {
+            start_ns,
+            end_ns: 0,
+            stays: Vec::new(),
+            wakes: Vec::new(),
+            lost: log.lost,
+        };
+        for record in &log.records {
+            let (at, cpu) = (record.time, record.cpu());
+            match record.what {
+                Logged::Spawned(to) | Logged::Woken(to) => {
+                    if let Who::Task(task) = who(record.task()) {
+                        traced.wakes.push(Wake {
+                            at_ns: at - start_ns,
+                            task,
+                            cpu,
+                            by: current[cpu].0,
+                            to: to.into(),
+                        });
+                    }
+                }
+                Logged::Switched(left) => {
+                    let next = (who(record.task()), at);
+                    let (who, since) = std::mem::replace(&mut current[cpu], next);
+                    if matches!(who, Who::Task(_)) {
+                        traced.end_ns = at - start_ns;
+                        alive -= usize::from(left == Left::Exited);
+                    }
+                    traced.stay(cpu, who, (since, at), Some(left));
+                }
+            }
+        }
+        match log.records.last() {
+            Some(last) if alive > 0 => traced.end_ns = last.time.saturating_sub(start_ns),
+            // What was lost is of main and gc, after the end.
+            _ => traced.lost = 0,
+        }
+        let end_ns = traced.end_ns;
+        for (cpu, (who, since)) in current.into_iter().enumerate() {
+            traced.stay(cpu, who, (since, start_ns + end_ns), None);
+        }
+        traced.stays.retain_mut(|stay| {
+            if stay.to_ns > end_ns {
+                (stay.to_ns, stay.left) = (end_ns, None);
+            }
+            stay.from_ns < stay.to_ns
+        });
+        traced.stays.sort_by_key(|stay| (stay.cpu, stay.from_ns));
+        traced.wakes.retain(|wake| wake.at_ns < end_ns);
+        traced
+    }
+
+    /// What lies after the start; all times are since boot.
+    fn stay(&mut self, cpu: usize, who: Who, (from, to): (u64, u64), left: Option<Left>) {
+        let since_start = |at: u64| at.saturating_sub(self.start_ns);
+        let (from_ns, to_ns) = (since_start(from), since_start(to));
+        if from_ns < to_ns {
+            self.stays.push(Stay {
+                cpu,
+                who,
+                from_ns,
+                to_ns,
+                left,
+            });
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Who had which CPU when: stays and wakes beside what the run came to.
+
+#[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
+mod profiles;
+
+use std::num::NonZeroUsize;
+
+use axsched_ext::{
+    pbg::stored::{Ended, Figure, Figures, Phases, Place, StoredPhase, StoredProfile, StoredTask},
+    units::Counts,
+};
+use sched_sim::{
+    costs::YieldCost,
+    play::{Machine, Outcome, play, play_traced},
+    policies::{Policy, policies},
+    recorded::recorded,
+    time::Clock,
+    trace::{Left, Stay, Traced, Who},
+    workload::Workload,
+};
+
+const MS: u64 = 1_000_000;
+const TICK_NS: u64 = 10 * MS;
+const ALL: NonZeroUsize = NonZeroUsize::MAX;
+
+/// A task that runs for so long in each of so many run intervals, which end so.
+fn task(ordinal: u32, list: &[(Ended, u64, u64)]) -> StoredTask {
+    let phase = |&(ended, intervals, each_ns): &(Ended, u64, u64)| {
+        let blocked = match ended {
+            Ended::Block => Counts(intervals * 25 * MS),
+            _ => Counts::ZERO,
+        };
+        StoredPhase::new(ended, intervals, Counts(intervals * each_ns), blocked)
+    };
+    let run = list
+        .iter()
+        .map(|(_, intervals, each_ns)| intervals * each_ns);
+    StoredTask {
+        figures: Figures {
+            run: Figure::once(run.sum()),
+            ready: Figure::once(2_000 * MS),
+            ..Figures::default()
+        },
+        phases: Phases {
+            list: list.iter().map(phase).collect(),
+            ..Phases::default()
+        },
+        ..profiles::task(ordinal)
+    }
+}
+
+/// Twelve tasks that run, yield and sleep for different times; the last is a child of the first.
+fn mixed() -> StoredProfile {
+    let of = |i: u32| {
+        let long = u64::from(i + 1) * MS;
+        let sleeps = (Ended::Block, u64::from(i % 3) + 1, long);
+        let yields = (Ended::Yield, 20, long / 8);
+        task(i, &[yields, sleeps, (Ended::Exit, 1, long)])
+    };
+    let mut tasks: Vec<_> = (0..12).map(of).collect();
+    tasks[11].place = Place::Child {
+        parent: 0,
+        ordinal: 0,
+    };
+    tasks[11].key = tasks[0].key.child(0);
+    profiles::profile("mixed", tasks)
+}
+
+fn set(profile: &StoredProfile, cpus: usize) -> (Workload, YieldCost, Machine) {
+    let machine = Machine {
+        cpus,
+        tick_ns: TICK_NS,
+        phase_ns: 0,
+        switch_ns: 40,
+        hook_ns: 0,
+        clock: Clock::of_frequency(1_000_000_000),
+    };
+    let workload = recorded(profile, machine.clock, TICK_NS);
+    (workload, YieldCost::new([(1, 100.0), (4, 140.0)]), machine)
+}
+
+fn traced(policy: &Policy, cpus: usize, most: NonZeroUsize) -> (Outcome, Traced) {
+    let profile = mixed();
+    let (workload, costs, machine) = set(&profile, cpus);
+    let plain = play(&workload, policy, &profile, &costs, &machine).unwrap();
+    let (outcome, traced) =
+        play_traced(&workload, policy, &profile, &costs, &machine, most).unwrap();
+    assert_eq!(outcome, plain, "a log changes nothing");
+    (outcome, traced)
+}
+
+/// All of each CPU's time is somebody's, once.
+fn assert_whole(traced: &Traced, cpus: usize) {
+    for cpu in 0..cpus {
+        let mut at = 0;
+        for stay in traced.stays.iter().filter(|stay| stay.cpu == cpu) {
+            assert_eq!(stay.from_ns, at, "{stay:?}");
+            assert!(stay.to_ns > at, "{stay:?}");
+            match stay.who {
+                Who::Idle(of) | Who::Gc(of) => assert_eq!(of, cpu, "{stay:?}"),
+                Who::Main | Who::Task(_) => {}
+            }
+            at = stay.to_ns;
+        }
+        assert_eq!(at, traced.end_ns, "CPU {cpu}");
+    }
+    assert!(
+        traced
+            .stays
+            .is_sorted_by_key(|stay| (stay.cpu, stay.from_ns))
+    );
+    assert!(traced.wakes.is_sorted_by_key(|wake| wake.at_ns));
+}
+
+#[test]
+fn each_task_has_its_time_its_switches_and_its_wakes() {
+    for (policy, cpus) in policies()
+        .iter()
+        .flat_map(|p| [1, 2, 4, 64].map(|cpus| (p, cpus)))
+    {
+        let (outcome, traced) = traced(policy, cpus, ALL);
+        assert_whole(&traced, cpus);
+        assert_eq!(traced.lost, 0);
+        for (i, played) in outcome.tasks.iter().enumerate() {
+            let name = format!("{} on {cpus}: {}", policy.name(), played.name);
+            let mut stays: Vec<&Stay> = traced.stays.iter().collect();
+            stays.retain(|stay| stay.who == Who::Task(i));
+            stays.sort_by_key(|stay| stay.from_ns);
+            assert!(stays.is_sorted_by(|a, b| a.to_ns <= b.from_ns), "{name}");
+            let sum: u64 = stays.iter().map(|stay| stay.to_ns - stay.from_ns).sum();
+            assert_eq!(sum, played.run_ns, "{name}");
+            assert_eq!(stays.len() as u64, played.dispatches, "{name}");
+            assert_eq!(stays[0].from_ns, played.first_run_ns, "{name}");
+            let (last, others) = stays.split_last().unwrap();
+            assert_eq!(last.left, Some(Left::Exited), "{name}");
+            assert!(last.from_ns < played.finish_ns && played.finish_ns < last.to_ns);
+
+            // It is submitted, and woken after each time that it was blocked, off its CPU.
+            let mut wakes = traced.wakes.iter().filter(|wake| wake.task == i);
+            assert_eq!(wakes.next().unwrap().at_ns, played.submit_ns, "{name}");
+            for (stay, next) in others.iter().zip(&stays[1..]) {
+                match stay.left {
+                    Some(Left::Blocked) => {
+                        let wake = wakes.next().expect("a wake for each wait");
+                        let while_off = stay.to_ns..=next.from_ns;
+                        assert!(while_off.contains(&wake.at_ns), "{name}: {wake:?}");
+                        // It stays where it was put.
+                        assert_eq!(wake.to, next.cpu, "{name}: {wake:?}");
+                    }
+                    Some(Left::Yielded | Left::Preempted) => {}
+                    other => panic!("{name}: {other:?}"),
+                }
+            }
+            assert_eq!(wakes.next(), None, "{name}");
+        }
+        for wake in &traced.wakes {
+            let is_it = |stay: &&Stay| {
+                let its = stay.from_ns..=stay.to_ns;
+                (stay.cpu, stay.who) == (wake.cpu, wake.by) && its.contains(&wake.at_ns)
+            };
+            assert!(traced.stays.iter().any(|stay| is_it(&stay)), "{wake:?}");
+        }
+    }
+}
+
+#[test]
+fn main_submits_and_a_parent_its_child() {
+    let rr = Policy::named("rr").unwrap();
+    let (_, traced) = traced(rr, 4, ALL);
+    let by = |task| {
+        traced
+            .wakes
+            .iter()
+            .find(|wake| wake.task == task)
+            .unwrap()
+            .by
+    };
+    assert_eq!(
+        (by(0), by(10), by(11)),
+        (Who::Main, Who::Main, Who::Task(0))
+    );
+    assert_eq!(traced.stays[0].who, Who::Main);
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let rr = Policy::named("rr").unwrap();
+    let (_, whole) = traced(rr, 4, ALL);
+    let records = |most: usize| traced(rr, 4, NonZeroUsize::new(most).unwrap()).1;
+    // As many as there are to the end of the last task, what comes before the start included; and
+    // those after it.
+    let all = (1..).find(|&most| records(most).lost == 0).unwrap();
+    let after = records(all - 1).lost - 1;
+    assert!((1..20).contains(&after), "{after}");
+    assert_eq!(records(all), whole);
+    for most in [1, 20, 60, all / 2, all - 1] {
+        let cut = records(most);
+        assert_eq!(cut.lost, (all - most) as u64 + after);
+        // At its end the last one wakes gc, at the same moment.
+        assert!(cut.end_ns <= whole.end_ns);
+        if cut.end_ns > 0 {
+            assert_whole(&cut, 4);
+        }
+        // The beginning is the same; what goes on at the end is cut there.
+        for stay in &cut.stays {
+            let same = |other: &&Stay| (other.cpu, other.from_ns) == (stay.cpu, stay.from_ns);
+            let other = whole.stays.iter().find(same).unwrap();
+            assert_eq!(stay.who, other.who);
+            match stay.left {
+                Some(_) => assert_eq!(stay, other),
+                None => assert!(stay.to_ns == cut.end_ns && other.to_ns >= cut.end_ns),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_million_switches_are_kept() {
+    let yields = |i| {
+        task(
+            i,
+            &[(Ended::Yield, 500_000, 1_000), (Ended::Exit, 1, 1_000)],
+        )
+    };
+    let profile = profiles::profile("yields", (0..2).map(yields));
+    let (workload, costs, machine) = set(&profile, 1);
+    let fifo = Policy::named("fifo").unwrap();
+    let most = NonZeroUsize::new(1_000_100).unwrap();
+    let (outcome, traced) = play_traced(&workload, fifo, &profile, &costs, &machine, most).unwrap();
+    assert_eq!(traced.lost, 0);
+    assert!(traced.stays.len() > 1_000_000, "{}", traced.stays.len());
+    assert_whole(&traced, 1);
+    let run_ns: u64 = outcome.tasks.iter().map(|task| task.run_ns).sum();
+    let of_tasks = |stay: &&Stay| matches!(stay.who, Who::Task(_));
+    let stays = traced.stays.iter().filter(of_tasks);
+    assert_eq!(
+        stays.map(|stay| stay.to_ns - stay.from_ns).sum::<u64>(),
+        run_ns
+    );
+}
+
+/// No task's program holds that of another by value, nor is it made or dropped inside it: a test's
+/// stack has 2 MiB.
+#[test]
+fn a_chain_of_4096_tasks_that_spawn_each_other_is_played() {
+    let mut tasks: Vec<_> = (0..4_096)
+        .map(|i| task(i, &[(Ended::Exit, 1, 1_000)]))
+        .collect();
+    for i in 1..tasks.len() {
+        tasks[i].key = tasks[i - 1].key.child(0);
+        tasks[i].place = Place::Child {
+            parent: i as u32 - 1,
+            ordinal: 0,
+        };
+    }
+    let profile = profiles::profile("chain", tasks);
+    let (workload, costs, machine) = set(&profile, 4);
+    let rr = Policy::named("rr").unwrap();
+    let (outcome, traced) = play_traced(&workload, rr, &profile, &costs, &machine, ALL).unwrap();
+    assert!(outcome.tasks.is_sorted_by_key(|task| task.submit_ns));
+    let spawned_by = |task: usize| {
+        traced
+            .wakes
+            .iter()
+            .find(|wake| wake.task == task)
+            .unwrap()
+            .by
+    };
+    assert_eq!(spawned_by(0), Who::Main);
+    assert!((1..4_096).all(|task| spawned_by(task) == Who::Task(task - 1)));
+}

@@ -1,0 +1,159 @@
+//! Each switch of a recording that is played: where the files go, what is said, what is refused.
+
+mod common;
+
+use std::{fs, path::Path};
+
+use common::{Ended, Lab};
+
+/// Calls `goal` for the committed recording of batch, with the committed costs.
+fn call(lab: &Lab, goal: &str, arguments: &[&str]) -> Ended {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = |path: &str| root.join(path).to_str().expect("text").to_owned();
+    let recording = text("modules/axsched-ext/tests/data/batch-x86_64.pbg");
+    let [costs, results] = ["cost", "tables"].map(|csv| text(&format!("docs/results/{csv}.csv")));
+    let words = [
+        goal,
+        &recording,
+        "--scale",
+        "10",
+        "--costs",
+        &costs,
+        "--results",
+        &results,
+    ];
+    lab.run(&[&words[..], arguments].concat())
+}
+
+#[test]
+fn of_each_policy_and_number_of_cpus_there_is_a_file() {
+    let lab = Lab::new();
+    let out = lab.path("traces");
+    let to = out.to_str().expect("text");
+    let cells = ["--policy", "rr,pbg", "--cpus", "1,4"];
+    let runs = [(); 2].map(|()| call(&lab, "model-trace", &[&cells[..], &["--out", to]].concat()));
+    assert_eq!((runs[0].code, runs[0].err.as_str()), (Some(0), ""));
+    assert_eq!(runs[0].out, runs[1].out);
+    assert_eq!(runs[0].out.lines().count(), 4);
+    for name in ["cpus1-rr", "cpus1-pbg", "cpus4-rr", "cpus4-pbg"] {
+        let file = |ending| out.join(format!("batch-x86_64-scale10-{name}-model.{ending}"));
+        let trace = fs::read(file("perfetto-trace")).expect("a trace");
+        let said = format!("{} bytes; open it", trace.len());
+        assert!(runs[0].out.contains(&said), "{said}: {}", runs[0].out);
+        let lines = fs::read_to_string(file("log")).expect("result lines");
+        assert!(lines.contains("\"timing\":\"model\""), "{lines}");
+    }
+    let table = call(&lab, "model-sched", &cells);
+    for name in [
+        "rr on 1 CPU",
+        "pbg, replay, on 1 CPU",
+        "rr on 4 CPUs",
+        "pbg (no plan) on 4 CPUs",
+    ] {
+        let title = format!("batch under {name} (model)");
+        assert!(
+            table.out.lines().any(|line| line == title),
+            "{title}: {}",
+            table.out
+        );
+    }
+}
+
+#[test]
+fn one_run_may_go_into_one_file_with_a_picture() {
+    let lab = Lab::new();
+    let [file, chart] = ["one.perfetto-trace", "one.svg"].map(|name| lab.path(name));
+    let [to, picture] = [&file, &chart].map(|path| path.to_str().expect("text"));
+    let of = [
+        "--policy",
+        "rr",
+        "--cpus",
+        "4",
+        "--tick-phase",
+        "500",
+        "--out",
+        to,
+    ];
+    let ended = call(
+        &lab,
+        "model-trace",
+        &[&of[..], &["--picture", picture]].concat(),
+    );
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    assert!(file.exists());
+    let drawn = fs::read_to_string(&chart).expect("a chart");
+    assert!(drawn.contains("4 CPUs, model, scale 10"), "{drawn}");
+    assert!(!drawn.contains("takes some time"));
+}
+
+#[test]
+fn what_a_log_has_no_room_for_is_counted_and_said() {
+    let lab = Lab::new();
+    let few = ["--policy", "rr", "--cpus", "4", "--most", "200"];
+    let said = "batch under rr on 4 CPUs (model): the model's log was full; ";
+    let to = lab.path("few.perfetto-trace");
+    let trace = [&few[..], &["--out", to.to_str().expect("text")]].concat();
+    let ended = call(&lab, "model-trace", &trace);
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.err.starts_with(said), "{}", ended.err);
+    let table = call(&lab, "model-sched", &few);
+    assert!(table.out.contains(said), "{}", table.out);
+    let lost = |text: &str| {
+        text.split_once("; ")
+            .expect("a count")
+            .1
+            .split(' ')
+            .next()
+            .map(str::to_owned)
+    };
+    let of_table = table
+        .out
+        .lines()
+        .find(|line| line.starts_with(said))
+        .expect("a line");
+    assert_eq!(lost(&ended.err), lost(of_table));
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let lab = Lab::new();
+    let file = lab.path("a.perfetto-trace");
+    let to = file.to_str().expect("text");
+    for (arguments, words) in [
+        (
+            &["--policy", "rr,cfs", "--out", to][..],
+            "one file for 2 runs; expected a folder",
+        ),
+        (
+            &["--policy", "lottery", "--out", to],
+            "--policy lottery: expected some of",
+        ),
+        (
+            &[
+                "--policy",
+                "rr",
+                "--cpus",
+                "1,2",
+                "--out",
+                "traces",
+                "--picture",
+                "a.svg",
+            ],
+            "--picture a.svg: several numbers of CPUs; expected one",
+        ),
+        (
+            &["--policy", "rr", "--out", to, "--picture", "a.png"],
+            "a.png: expected a name that ends in .svg",
+        ),
+        (
+            &["--policy", "rr", "--out", to, "--app", "yield"],
+            "expected a recording of yield",
+        ),
+    ] {
+        let ended = call(&lab, "model-trace", arguments);
+        assert_eq!(ended.code, Some(2), "{words}");
+        assert!(ended.err.contains(words), "{words}: {}", ended.err);
+        assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+        assert!(!file.exists());
+    }
+}
