@@ -35,7 +35,7 @@ DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED).
 QEMU_ARGS ?=
 PBG_BASE  ?= rr
 PBG_PROFILE ?=
-PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(if $(filter-out n,$(TRACE)),-traced).pbg
+PROFILE_OUT ?= $(if $(filter record,$(MAKECMDGOALS)),target/recordings/$(APP)-$(ARCH)-$(POLICY_NAME)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(TIMED),target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED))$(addprefix -,$(filter fifo,$(PBG_BASE)))$(if $(filter-out n,$(TRACE)),-traced).pbg
 TIMEOUT   ?= 300
 TICK_PHASE ?= 0
 TRACE     ?= n
@@ -54,7 +54,7 @@ include scripts/features.mk
 APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 # A=realtime is short for the folder of that name; what is said of it is the folder.
-ifneq ($(filter build run justrun gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun record gantt trace sched,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
@@ -74,7 +74,7 @@ include scripts/simulate.mk
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
 # for that, and refuse before.)
-ifneq ($(filter build run justrun gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun record gantt trace sched,$(MAKECMDGOALS)),)
   include scripts/check.mk
   include scripts/kernel.mk
   include scripts/qemu.mk
@@ -84,7 +84,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun test test-list soak mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun record test test-list soak mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -96,7 +96,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test test-list soak mutants clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun record new test test-list soak mutants clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -109,6 +109,9 @@ run: build
 	$(Q)$(RUN)
 
 justrun:
+	$(Q)$(RUN)
+
+record: build
 	$(Q)$(RUN)
 
 ifneq ($(filter new,$(MAKECMDGOALS)),)

@@ -28,6 +28,9 @@ APP := $(shell sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' $(A)
 # with another one cargo would build all again.
 KERNEL_DIR := $(CURDIR)/target/kernel/$(ARCH)-smp$(SMP)$(if $(filter x86_64,$(ARCH)),$(if $(filter real,$(TIMING)),-tsc),$(addprefix -,$(filter-out 128M,$(MEM))))$(addprefix -order-,$(SCHED_ORDER))
 
+# make record has a layer around the policy that records; PBG measures by itself.
+RECORDED := $(if $(filter record,$(MAKECMDGOALS)),$(if $(filter $(PBG_POLICIES),$(POLICY)),,recorded))
+
 empty :=
 space := $(empty) $(empty)
 IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
@@ -38,13 +41,13 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
     $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
     $(addprefix waits_,$(SCHED_WAITS)) $(addprefix order_,$(SCHED_ORDER)) \
-    $(patsubst y,trace,$(filter-out n,$(TRACE)))
+    $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED)
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
 # A policy is a feature of what the app depends on, sched-tests-common; of the app itself only
 # if its manifest names it, as that of a program without sched-tests-common must. So is a disk.
-APP_FEATURES := $(POLICY) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace) $(filter events,$(TRACE))
+APP_FEATURES := $(POLICY) $(RECORDED) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace) $(filter events,$(TRACE))
 MANIFEST_FEATURES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z0-9_]*\) *=.*/\1/p' $(A)/Cargo.toml)
 OWN_FEATURES := $(filter $(APP_FEATURES),$(MANIFEST_FEATURES))
 ifneq ($(PLAIN),)
@@ -64,7 +67,7 @@ BUILD_FEATURES := $(strip $(OWN_FEATURES) $(addprefix axstd/,$(UPSTREAM_LIST)) \
 PBG_TOOL = $(HOST_CARGO) run $(WHERE) --quiet --profile tool --package pbg-save --
 ifneq ($(strip $(PBG_PROFILE)),)
   PROFILE_FOR := '$(PBG_PROFILE)' '$(APP)' '$(ARCH)' '$(SCALE)' '$(SMP)' '$(TIMING)'
-  ifneq ($(filter build run gantt trace sched,$(MAKECMDGOALS)),)
+  ifneq ($(filter build run record gantt trace sched,$(MAKECMDGOALS)),)
     UNFIT := $(shell scripts/check-profile.sh $(PROFILE_FOR) 2>&1)
     ifneq ($(UNFIT),)
       $(error $(UNFIT))

@@ -3,7 +3,7 @@
 # status says nothing about it. Called by make (scripts/qemu.mk).
 # In:  $1 image, $2 limit in seconds, then QEMU's command line
 #      environment: PROFILE_OUT, or nothing; PBG_SAVE, the command that takes a
-#      profile out of a console; REPLAY, the beginning of the one that replays it;
+#      profile out of a console; NEXT, what to do with it, to which its name is added;
 #      PLAIN, or nothing: the guest prints no result lines;
 #      TICK_PHASE, or nothing: where the image says at which phase of the timer tick it
 #      starts, a copy of it says so, which has QEMU's command line in place of the image
@@ -143,5 +143,5 @@ if [[ -n ${PROFILE_OUT:-} ]] && grep -q 'PBG-PROFILE-BEGIN ' "$log"; then
     # PBG_SAVE is several words.
     # shellcheck disable=SC2086
     saved=$($PBG_SAVE "$log" "$PROFILE_OUT") || fail "no profile saved: ${saved:-$PBG_SAVE failed}"
-    echo "profile: $saved; replay it: $REPLAY PBG_PROFILE=$PROFILE_OUT"
+    echo "profile: $saved; $NEXT$PROFILE_OUT"
 fi

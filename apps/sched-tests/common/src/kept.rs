@@ -27,7 +27,7 @@ use core::fmt;
 use axsched_ext::{
     pbg::{
         About, CONTROL, LoadError,
-        stored::{self, Mismatch, Program, Timing},
+        stored::{self, Mismatch, Program, StoredProfile, Timing},
     },
     syscall,
 };
@@ -159,7 +159,15 @@ fn refusal(error: LoadError, about: &About) -> String {
 /// # Errors
 /// Why there is none.
 pub fn measured(about: &About) -> Result<Vec<u8>, String> {
-    match CONTROL.profile(about).map_err(text)? {
+    encoded(CONTROL.profile(about))
+}
+
+/// A profile as bytes, if there is one.
+///
+/// # Errors
+/// Why there is none.
+pub fn encoded(profile: Result<Option<StoredProfile>, syscall::Error>) -> Result<Vec<u8>, String> {
+    match profile.map_err(text)? {
         Some(profile) => stored::encode(&profile).map_err(text),
         None => Err(text(syscall::Error::NoProfile)),
     }
@@ -186,7 +194,8 @@ pub fn print_frame(bytes: &[u8]) {
     let _ = stored::write_frame(bytes, &mut Console);
 }
 
-fn text(error: impl fmt::Display) -> String {
+/// An error in words.
+pub fn text(error: impl fmt::Display) -> String {
     error.to_string()
 }
 
