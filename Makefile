@@ -11,6 +11,7 @@
 # scripts/experiments.mk  measurements with a table of their own
 # scripts/ab.mk         two commits or policies side by side
 # scripts/simulate.mk   a recording under every policy
+# scripts/record.mk     a recording under any policy
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -70,6 +71,7 @@ include scripts/lab.mk
 include scripts/experiments.mk
 include scripts/ab.mk
 include scripts/simulate.mk
+include scripts/record.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
@@ -96,7 +98,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun record new test test-list soak mutants clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun new test test-list soak mutants clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -109,9 +111,6 @@ run: build
 	$(Q)$(RUN)
 
 justrun:
-	$(Q)$(RUN)
-
-record: build
 	$(Q)$(RUN)
 
 ifneq ($(filter new,$(MAKECMDGOALS)),)
@@ -202,6 +201,8 @@ Targets
   build     build the app A into a bootable image under target/images/
   run       build it, boot it on QEMU; fails if the guest does
   justrun   boot the image last built with the same variables
+  record    the same under any policy, recorded: what each task did, into a
+              file for make profile and make simulate; PROFILE_OUT=file
   new       make a folder for a program of your own: make new A=apps/mine/hello;
               KIND=plain: one that does without the helpers of the test programs
   matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
@@ -296,6 +297,8 @@ Variables           default      allowed
                                    default target/pbg/<app>-<arch>.pbg, with
                                    -scale<n>, -real, -fifo, -traced where that
                                    is so; an edited one there becomes <file>.old
+                                   default of record: target/recordings/<app>-
+                                   <arch>-<policy>.pbg, with -smp<n> as well
   PBG_PROFILE=file               a profile to build in: only replayed; of the
                                    same app, ARCH, SCALE, SMP and TIMING
   PBG_BASE=name     rr           what PBG measures under: rr or fifo

@@ -1,7 +1,7 @@
 # How an app becomes a kernel image.
 # In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PBG_PROFILE, and
 #      SELFTEST, SCHED_YIELDS, SCHED_WAITS and SCHED_ORDER from the environment;
-#      POLICY UPSTREAM_LIST (features.mk);
+#      POLICY UPSTREAM_LIST (features.mk); RECORDED (record.mk);
 #      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
 #      PLAIN        not empty if it prints no result lines
@@ -27,9 +27,6 @@ APP := $(shell sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' $(A)
 # it does not ask for; and the order of the ready tasks, which is a cfg of rustc's, and
 # with another one cargo would build all again.
 KERNEL_DIR := $(CURDIR)/target/kernel/$(ARCH)-smp$(SMP)$(if $(filter x86_64,$(ARCH)),$(if $(filter real,$(TIMING)),-tsc),$(addprefix -,$(filter-out 128M,$(MEM))))$(addprefix -order-,$(SCHED_ORDER))
-
-# make record has a layer around the policy that records; PBG measures by itself.
-RECORDED := $(if $(filter record,$(MAKECMDGOALS)),$(if $(filter $(PBG_POLICIES),$(POLICY)),,recorded))
 
 empty :=
 space := $(empty) $(empty)

@@ -36,7 +36,7 @@ endif
 typed = $(strip $(foreach v,$(1),$(if $(call is-given,$(v)),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
 NEXT_run    := replay it: make run $(call typed,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG) PBG_PROFILE=
 NEXT_record := $(if $(filter icount,$(TIMING)),play it under every policy: make simulate $(call typed,A ARCH SCALE) PROFILE=,look at it: make profile PBG_PROFILE=)
-RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' NEXT='$(or $(NEXT_$(filter record,$(MAKECMDGOALS))),$(NEXT_run))' TICK_PHASE='$(TICK_PHASE)' \
+RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' $(if $(filter record,$(MAKECMDGOALS)),RECORD=y) NEXT='$(or $(NEXT_$(filter record,$(MAKECMDGOALS))),$(NEXT_run))' TICK_PHASE='$(TICK_PHASE)' \
     PBG_SAVE='$(PBG_TOOL)' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
     $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \

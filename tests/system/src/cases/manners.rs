@@ -73,11 +73,12 @@ const VARIABLES: [&str; 29] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 33] = [
+const GOALS: [&str; 34] = [
     "setup",
     "build",
     "run",
     "justrun",
+    "record",
     "matrix",
     "compare",
     "simulate",
