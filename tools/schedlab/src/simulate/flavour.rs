@@ -5,7 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use axsched_ext::pbg::stored::{Program, StoredProfile, Timing};
 use sched_sim::{
-    calibrate::calibrate, play::Machine, policies::Policy, time::Clock, workload::Workload,
+    calibrate::calibrate,
+    play::Machine,
+    policies::{Policy, policies},
+    time::Clock,
+    workload::Workload,
 };
 
 use super::costs::Costs;
@@ -52,12 +56,17 @@ impl Flavour {
         };
         let recorded = Workload::recorded(&profile, clock, TICK_NS);
         // What ran then: without preemption the base policy's slices end nothing.
-        let (base, policy) = match preempts {
-            true => (base(&profile), "pbg"),
-            false => (Policy::named("fifo"), "pbg-coop"),
+        let (base, scheduler) = match preempts {
+            true => {
+                let base = base(&profile).context("expected a recording under a known policy")?;
+                (base, recorded_as(base))
+            }
+            false => {
+                let base = Policy::named("fifo").context("expected fifo among the policies")?;
+                (base, "pbg-coop measure")
+            }
         };
-        let base = base.context("expected a recording under rr or fifo")?;
-        let cost = costs.of_yield(arch, &format!("{policy} measure"))?;
+        let cost = costs.of_yield(arch, scheduler)?;
         let calibrated = calibrate(&recorded, base, &profile, &cost, &machine)?;
         Ok(Self {
             workload: calibrated.workload,
@@ -68,12 +77,25 @@ impl Flavour {
     }
 }
 
-/// What ran while it was recorded, if that is a base policy of PBG's.
+/// What ran while it was recorded: a base policy of PBG's, or another that was recorded by the
+/// layer around it.
 fn base(profile: &StoredProfile) -> Option<&'static Policy> {
-    let name = profile.header.policy.to_string();
-    ["rr", "fifo"]
-        .contains(&name.as_str())
-        .then(|| Policy::named(&name))?
+    let base = Policy::named(profile.header.policy.as_str())?;
+    (!base.follows_plan()).then_some(base)
+}
+
+fn bases() -> String {
+    let bases = policies().iter().filter(|policy| !policy.follows_plan());
+    bases.map(Policy::name).collect::<Vec<_>>().join(", ")
+}
+
+/// The row of costs of what ran then. Of a policy within the recording layer there is none: what
+/// that takes in a switch stays in the tasks' time (`docs/simulate.md`).
+fn recorded_as(base: &'static Policy) -> &'static str {
+    match base.name() {
+        "rr" | "fifo" => "pbg measure",
+        other => other,
+    }
 }
 
 /// The recording in a file, if it is one that can be played.
@@ -111,7 +133,8 @@ pub fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
     }
     if base(&profile).is_none() {
         bail!(
-            "{file}: expected a recording under rr or fifo, found one under {}",
+            "{file}: expected a recording under one of {}, found one under {}",
+            bases(),
             header.policy
         );
     }
