@@ -281,6 +281,24 @@ fn calls_that_make_no_sense_are_refused() {
     assert_eq!(end(recording), Ok(0));
 }
 
+/// Nobody has connected, and `main` has never been picked: it is who comes back and was not added.
+#[test]
+fn main_is_the_root_if_it_blocks_first_and_another_of_no_record_runs_then() {
+    let recording = RecordingPerThread::renew();
+    let task = |id| Arc::new(RecordedTask::<rr::It>::new(ModelTask::new(id, "task")));
+    let mut queue = Layer::<rr::It>::new();
+    VirtualClock::set(0);
+    let main = task(0);
+    queue.add_task(task(1)); // gc
+    recording.measure_start().unwrap();
+    let gc = queue.pick_next_task().unwrap(); // main blocks
+    queue.put_prev_task(main, false); // and is woken
+    queue.put_prev_task(gc, false);
+    assert_eq!(queue.pick_next_task().unwrap().id().0, 0);
+    queue.add_task(task(2));
+    assert_eq!(end(recording), Ok(1));
+}
+
 /// A label is for the next spawn on its CPU; a second measurement starts from nothing.
 #[test]
 fn labels_and_measurements_do_not_mix() {

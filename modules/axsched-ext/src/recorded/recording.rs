@@ -52,7 +52,9 @@ impl Runs {
     }
 }
 
-/// What is known of a CPU. It alone writes it, but where a measurement begins.
+/// What is known of a CPU. It alone writes it, but where a measurement begins. Aligned, so that no
+/// other CPU writes into the same line of the cache.
+#[repr(align(64))]
 struct Cpu {
     /// While measuring, the record of who was picked last, or is known to have come after.
     running: RecordRef,
@@ -303,6 +305,7 @@ impl Recording {
     }
 
     /// While measuring, a task comes back, to the queue of the CPU `of_queue`, if that is known.
+    #[inline]
     pub(super) fn put_back(
         &self,
         slot: &Slot,
@@ -310,23 +313,28 @@ impl Recording {
         of_queue: Option<usize>,
         now: impl FnOnce() -> Counts,
     ) {
-        let record = self.known(slot);
+        let record = slot.record(self.epoch.load(Relaxed));
+        // Those without a record share one, and who seems to be of them may be `main`.
+        let is_recorded = !ptr::eq(record, &OUTSIDE);
         let is_running = |cpu: usize| ptr::eq(record, self.cpus[cpu].running.get());
-        let gives_way = |cpu: usize| {
-            if preempt {
-                self.recorder().preempted(cpu, record);
-            }
-        };
-        if let Some(cpu) = of_queue.filter(|&cpu| is_running(cpu)) {
-            return gives_way(cpu);
+        if !preempt && is_recorded && of_queue.is_some_and(is_running) {
+            return; // it yields, of which a record has no count
         }
-        let now = now();
+        self.put_otherwise(slot, preempt, now());
+    }
+
+    /// A task comes back, and does not yield, as far as its queue can tell.
+    #[inline(never)]
+    fn put_otherwise(&self, slot: &Slot, preempt: bool, now: Counts) {
+        let record = self.known(slot);
         let runs = self.running_here(now);
-        if ptr::eq(runs.record, record) {
-            gives_way(runs.cpu);
-        } else if !ptr::eq(runs.last, record) {
-            self.recorder().woken(runs.cpu, record, runs.record, now);
-        } // else it is moved from here
+        if !ptr::eq(runs.record, record) {
+            if !ptr::eq(runs.last, record) {
+                self.recorder().woken(runs.cpu, record, runs.record, now);
+            } // else it is moved from here
+        } else if preempt {
+            self.recorder().preempted(runs.cpu, record);
+        }
     }
 
     /// While measuring, whoever runs on `cpu` gives way; before the pick.
