@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::conformance::Promises;
-use axsched_ext::model::{Config, ModelTask, Op, Program, Report, TaskReport, run};
+use axsched_ext::model::{Config, CpuMask, ModelTask, Op, Program, Report, TaskReport, run};
 use axsched_ext::pbg::stored::{self, Ended, Kernel, StoredProfile, Timing, Waker};
 use axsched_ext::pbg::{About, ControlSource, Error, PbgScheduler, PbgTask, PerThread};
 use axsched_ext::recorded::{
@@ -279,6 +279,61 @@ fn calls_that_make_no_sense_are_refused() {
     recording.measure_start().unwrap();
     assert_eq!(recording.label_next(""), Err(Error::BadLabel));
     assert_eq!(end(recording), Ok(0));
+}
+
+/// A task of one measurement that is there in the next has no record in that, nor has its child.
+#[test]
+fn who_is_older_than_a_measurement_is_none_of_its_tasks() {
+    let recording = RecordingPerThread::renew();
+    let task = |id| Arc::new(RecordedTask::<rr::It>::new(ModelTask::new(id, "task")));
+    let mut queue = Layer::<rr::It>::new();
+    VirtualClock::set(0);
+    let (main, old) = (task(0), task(2));
+    queue.add_task(task(1)); // gc
+    recording.measure_start().unwrap();
+    queue.add_task(old.clone());
+    assert_eq!(end(recording), Ok(1));
+    recording.measure_start().unwrap();
+    queue.add_task(task(3));
+    queue.pick_next_task(); // main blocks
+    while queue
+        .pick_next_task()
+        .is_some_and(|task| !Arc::ptr_eq(&task, &old))
+    {}
+    VirtualClock::set(40);
+    queue.add_task(task(4)); // the old one's
+    queue.put_prev_task(main, false);
+    while queue.pick_next_task().is_some() {}
+    assert_eq!(end(recording), Ok(1));
+    let profile = recording.profile(&about()).unwrap().unwrap();
+    assert_eq!(profile.tasks[0].figures.run.total, 0);
+}
+
+/// A move is no wait: the task gives its CPU up, as by a yield.
+#[test]
+fn a_task_that_is_moved_counts_as_one_that_yielded() {
+    let moves = [
+        Op::Run(5),
+        Op::Migrate(CpuMask::one(1)),
+        Op::Run(5),
+        Op::Migrate(CpuMask::one(0)),
+    ];
+    let main = Program::new(
+        "main",
+        [Op::Spawn(Program::new("moves", moves)), Op::Join(0)],
+    );
+    let config = Config {
+        cpus: 2,
+        tick_period: 1_000,
+        ..Config::default()
+    };
+    let (profile, report) = by_layer::<rr::It>(&config, &main, true);
+    let [_, _, blocked, dispatches, yields, preemptions, blocks] = profile.tasks[0]
+        .figures
+        .to_array()
+        .map(|figure| figure.total);
+    let found = (blocked, dispatches, yields, preemptions, blocks);
+    assert_eq!(found, (0, 3, 2, 0, 0), "{}", report.trace);
 }
 
 /// Nobody has connected, and `main` has never been picked: it is who comes back and was not added.

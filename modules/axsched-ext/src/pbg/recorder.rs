@@ -696,6 +696,38 @@ mod tests {
         }
     }
 
+    /// It runs at once elsewhere, blocks, and is woken from there, while nothing happens where it
+    /// was woken first.
+    #[test]
+    fn a_wake_that_is_pending_on_one_cpu_is_settled_by_the_next_from_another() {
+        let (recorder, tasks, now) = ticking(4);
+        recorder.woken(0, tasks[1], tasks[0], Counts(now));
+        tasks[1].begins(Counts(now + 1));
+        tasks[1].ends(Counts(now + 2));
+        recorder.woken(1, tasks[1], tasks[2], Counts(now + 3));
+        recorder.tick(0, false, Counts(now + 4)); // close, and too late
+        recorder.tick(1, false, Counts(now + 5)); // the first there: any is close
+        let found = wakers(recorder, now + TICK);
+        assert_eq!(found[1], [Waker::Task(0), Waker::Timer]);
+    }
+
+    #[test]
+    fn who_has_a_cpu_shows_where_nobody_says_so() {
+        let recorder = Recorder::leak().unwrap();
+        recorder.clear();
+        let record = recorder.spawned(0, recorder.root(), None, Counts(1000));
+        let run = |now| {
+            let (tasks, _) = recorder.read(Counts(now), |_| false).unwrap();
+            tasks[0].figures.run.total
+        };
+        record.begins(Counts(1010));
+        assert_eq!(run(1017), 7);
+        record.ends(Counts(1020));
+        assert_eq!(run(2000), 10);
+        record.begins(Counts(2000));
+        assert_eq!(run(2005), 15);
+    }
+
     #[test]
     fn who_wakes_while_nobody_runs_is_the_timer_and_a_stranger_is_outside() {
         let (recorder, tasks, now) = ticking(3);
