@@ -5,11 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use axsched_ext::pbg::stored::{Program, StoredProfile, Timing};
 use sched_sim::{
-    calibrate::calibrate,
-    play::Machine,
-    policies::{Policy, policies},
-    time::Clock,
-    workload::Workload,
+    calibrate::calibrate, play::Machine, policies::Policy, time::Clock, workload::Workload,
 };
 
 use super::costs::Costs;
@@ -84,11 +80,6 @@ fn base(profile: &StoredProfile) -> Option<&'static Policy> {
     (!base.follows_plan()).then_some(base)
 }
 
-fn bases() -> String {
-    let bases = policies().iter().filter(|policy| !policy.follows_plan());
-    bases.map(Policy::name).collect::<Vec<_>>().join(", ")
-}
-
 /// The row of costs of what ran then. Of a policy within the recording layer there is none: what
 /// that takes in a switch stays in the tasks' time (`docs/simulate.md`).
 fn recorded_as(base: &'static Policy) -> &'static str {
@@ -133,8 +124,7 @@ pub fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
     }
     if base(&profile).is_none() {
         bail!(
-            "{file}: expected a recording under one of {}, found one under {}",
-            bases(),
+            "{file}: expected a recording under a known policy that follows no plan, found one under {}",
             header.policy
         );
     }
