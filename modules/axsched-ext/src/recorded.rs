@@ -20,8 +20,8 @@
 //! refused if there is more than one queue. With one queue nothing need be said.
 //!
 //! **Cost.** A switch while measuring: one counter read and the six memory accesses of PBG's
-//! measurement, and the slot's; while not measuring: a load, a comparison and a store. Nothing
-//! allocates but the calls.
+//! measurement, and the slot's; while not measuring: two loads, two comparisons and
+//! perhaps a store. In instructions: `docs/pbg.md`. Nothing allocates but the calls.
 //!
 //! **Limits.** [`MAX_CPUS`]. A task that is moved to another CPU counts as one that yielded, or,
 //! if the CPU was taken from the helper that moves it, as one that blocked meanwhile. A call of a
