@@ -7,6 +7,9 @@
 RECORDED := $(if $(filter record,$(MAKECMDGOALS)),$(if $(filter $(PBG_POLICIES),$(POLICY)),,recorded))
 REC_ALLOWED := A ARCH FEATURES SMP SCALE TIMING TICK_PHASE PROFILE_OUT LOG MODE MEM TIMEOUT ACCEL QEMU_ARGS
 
+# Where it goes if nobody says.
+RECORDING = target/recordings/$(APP)-$(ARCH)-$(POLICY_NAME)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(TIMED)$(addprefix -,$(filter fifo,$(PBG_BASE))).pbg
+
 ifneq ($(filter record,$(MAKECMDGOALS)),)
   # An image is recorded or not, and a make has one.
   REC_OTHERS := $(filter build run justrun,$(MAKECMDGOALS))
@@ -17,8 +20,12 @@ ifneq ($(filter record,$(MAKECMDGOALS)),)
   ifneq ($(filter-out n,$(TRACE)),)
     $(error TRACE=$(TRACE): not of make record; allowed are $(REC_ALLOWED))
   endif
+  # Whoever wants no profile of run says so in the environment.
   ifeq ($(strip $(PROFILE_OUT)),)
-    $(error PROFILE_OUT=: a recording goes somewhere; allowed is a file)
+    ifeq ($(origin PROFILE_OUT),command line)
+      $(error PROFILE_OUT=: a recording goes somewhere; allowed is a file)
+    endif
+    override PROFILE_OUT = $(RECORDING)
   endif
   ifneq ($(filter-out $(call with-rows,$(A)),$(wildcard $(A))),)
     $(error A=$(A): does without sched-tests-common, which begins and ends a recording; allowed are: $(notdir $(LAB_APPS)))
