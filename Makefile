@@ -11,6 +11,7 @@
 # scripts/experiments.mk  measurements with a table of their own
 # scripts/ab.mk         two commits or policies side by side
 # scripts/simulate.mk   a recording under every policy
+# scripts/record.mk     a recording under any policy
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -35,7 +36,7 @@ DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED).
 QEMU_ARGS ?=
 PBG_BASE  ?= rr
 PBG_PROFILE ?=
-PROFILE_OUT ?= target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(if $(filter-out n,$(TRACE)),-traced).pbg
+PROFILE_OUT ?= $(if $(filter record,$(MAKECMDGOALS)),$(RECORDING),target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED)$(addprefix -,$(filter fifo,$(PBG_BASE)))$(if $(filter-out n,$(TRACE)),-traced).pbg)
 TIMEOUT   ?= 300
 TICK_PHASE ?= 0
 TRACE     ?= n
@@ -55,10 +56,10 @@ APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 # With CPUS= trace and sched boot nothing: simulate.mk.
 MODELLED := $(if $(call is-given,CPUS),$(filter trace sched,$(MAKECMDGOALS)))
-BOOTS := $(filter-out $(MODELLED),build run justrun gantt trace sched)
+BOOTS := $(filter-out $(MODELLED),build run justrun record gantt trace sched)
 
 # A=realtime is short for the folder of that name; what is said of it is the folder.
-ifneq ($(filter build run justrun gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun record gantt trace sched,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
@@ -74,6 +75,7 @@ include scripts/lab.mk
 include scripts/experiments.mk
 include scripts/ab.mk
 include scripts/simulate.mk
+include scripts/record.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
@@ -88,7 +90,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun test test-list soak mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun record test test-list soak mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -203,6 +205,8 @@ Targets
   build     build the app A into a bootable image under target/images/
   run       build it, boot it on QEMU; fails if the guest does
   justrun   boot the image last built with the same variables
+  record    the same under any policy, recorded: what each task did, into a
+              file for make profile and make simulate; PROFILE_OUT=file
   new       make a folder for a program of your own: make new A=apps/mine/hello;
               KIND=plain: one that does without the helpers of the test programs
   matrix    run all, or the part that A= ARCH= FEATURES= name; what did not
@@ -300,6 +304,8 @@ Variables           default      allowed
                                    default target/pbg/<app>-<arch>.pbg, with
                                    -scale<n>, -real, -fifo, -traced where that
                                    is so; an edited one there becomes <file>.old
+                                   default of record: target/recordings/<app>-
+                                   <arch>-<policy>.pbg, with -smp<n> as well
   PBG_PROFILE=file               a profile to build in: only replayed; of the
                                    same app, ARCH, SCALE, SMP and TIMING
   PBG_BASE=name     rr           what PBG measures under: rr or fifo

@@ -34,8 +34,8 @@ for target in x86_64-unknown-none riscv64gc-unknown-none-elf aarch64-unknown-non
         echo "clippy: the apps on $target, $policy"
         RUSTC_BOOTSTRAP=1 lint "${packages[@]}" --features "$policy" --target "$target"
     done
-    echo "clippy: the apps on $target, traced"
-    for trace in trace events; do
+    echo "clippy: the apps on $target, traced and recorded"
+    for trace in trace events recorded; do
         RUSTC_BOOTSTRAP=1 lint "${packages[@]}" --features sched-tests-common/$trace --target "$target"
     done
     exit

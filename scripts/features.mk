@@ -4,6 +4,7 @@
 #      PBG_POLICIES                 the part of POLICIES that is PBG
 #      FEATURE_LIST                 FEATURES as words
 #      POLICY                       the scheduling policy among them, or nothing
+#      POLICY_NAME                  its name in result lines
 #      UPSTREAM_LIST                the features of ArceOS among them
 
 # The policies are the features of sched-tests-common that are called so, in the order in
@@ -23,4 +24,5 @@ UPSTREAM_FEATURES := alloc alloc-slab alloc-tlsf alloc-buddy alloc-level-1 \
 
 FEATURE_LIST := $(subst $(comma), ,$(FEATURES))
 POLICY := $(filter $(POLICIES),$(FEATURE_LIST))
+POLICY_NAME := $(subst _,-,$(patsubst sched_%,%,$(or $(POLICY),$(firstword $(POLICIES)))))
 UPSTREAM_LIST := $(sort $(filter $(UPSTREAM_FEATURES),$(FEATURE_LIST)) $(if $(filter-out 1,$(SMP)),smp))

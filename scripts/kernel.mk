@@ -1,7 +1,7 @@
 # How an app becomes a kernel image.
 # In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PBG_PROFILE, and
 #      SELFTEST, SCHED_YIELDS, SCHED_WAITS and SCHED_ORDER from the environment;
-#      POLICY UPSTREAM_LIST (features.mk);
+#      POLICY UPSTREAM_LIST (features.mk); RECORDED (record.mk);
 #      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
 #      PLAIN        not empty if it prints no result lines
@@ -38,13 +38,13 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
     $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
     $(addprefix waits_,$(SCHED_WAITS)) $(addprefix order_,$(SCHED_ORDER)) \
-    $(patsubst y,trace,$(filter-out n,$(TRACE)))
+    $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED)
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
 # A policy is a feature of what the app depends on, sched-tests-common; of the app itself only
 # if its manifest names it, as that of a program without sched-tests-common must. So is a disk.
-APP_FEATURES := $(POLICY) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace) $(filter events,$(TRACE))
+APP_FEATURES := $(POLICY) $(RECORDED) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace) $(filter events,$(TRACE))
 MANIFEST_FEATURES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z0-9_]*\) *=.*/\1/p' $(A)/Cargo.toml)
 OWN_FEATURES := $(filter $(APP_FEATURES),$(MANIFEST_FEATURES))
 ifneq ($(PLAIN),)
@@ -64,7 +64,7 @@ BUILD_FEATURES := $(strip $(OWN_FEATURES) $(addprefix axstd/,$(UPSTREAM_LIST)) \
 PBG_TOOL = $(HOST_CARGO) run $(WHERE) --quiet --profile tool --package pbg-save --
 ifneq ($(strip $(PBG_PROFILE)),)
   PROFILE_FOR := '$(PBG_PROFILE)' '$(APP)' '$(ARCH)' '$(SCALE)' '$(SMP)' '$(TIMING)'
-  ifneq ($(filter build run gantt trace sched,$(MAKECMDGOALS)),)
+  ifneq ($(filter build run record gantt trace sched,$(MAKECMDGOALS)),)
     UNFIT := $(shell scripts/check-profile.sh $(PROFILE_FOR) 2>&1)
     ifneq ($(UNFIT),)
       $(error $(UNFIT))

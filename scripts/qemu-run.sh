@@ -3,8 +3,8 @@
 # status says nothing about it. Called by make (scripts/qemu.mk).
 # In:  $1 image, $2 limit in seconds, then QEMU's command line
 #      environment: PROFILE_OUT, or nothing; PBG_SAVE, the command that takes a
-#      profile out of a console; WHAT_NEXT, what to do with it, and the beginning of the
-#      command for that, which ends with the file;
+#      profile out of a console; NEXT, what to do with it, to which its name is added;
+#      RECORD, or nothing: no profile is a failure;
 #      PLAIN, or nothing: the guest prints no result lines;
 #      TICK_PHASE, or nothing: where the image says at which phase of the timer tick it
 #      starts, a copy of it says so, which has QEMU's command line in place of the image
@@ -139,10 +139,12 @@ if [[ $verdict == none && -n ${PLAIN:-} ]]; then verdict=''; fi
 [[ $verdict != none ]] || fail "the guest ended without a SCHED-RUN line$cause"
 [[ -z $verdict ]] || fail "$verdict"
 
+[[ -z ${RECORD:-} ]] || grep -q 'PBG-PROFILE-BEGIN ' "$log" || fail 'the guest printed no recording'
+
 # A profile that arrives damaged is a failed run, as it was meant to be kept.
 if [[ -n ${PROFILE_OUT:-} ]] && grep -q 'PBG-PROFILE-BEGIN ' "$log"; then
     # PBG_SAVE is several words.
     # shellcheck disable=SC2086
     saved=$($PBG_SAVE "$log" "$PROFILE_OUT") || fail "no profile saved: ${saved:-$PBG_SAVE failed}"
-    echo "profile: $saved; $WHAT_NEXT PBG_PROFILE=$PROFILE_OUT"
+    echo "profile: $saved; $NEXT$PROFILE_OUT"
 fi

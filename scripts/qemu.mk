@@ -30,12 +30,14 @@ ifeq ($(BLK),y)
   MAKE_DISK := scripts/disk.sh '$(DISK)' &&
 endif
 
-# What to type to replay a saved profile: what was typed, and the profile. A plain program
-# takes none from make.
-REPLAY := make run $(strip $(foreach v,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG,\
-    $(if $(call is-given,$(v)),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
-WHAT_NEXT := $(if $(PLAIN),look at it: make profile,replay it: $(REPLAY))
-RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' WHAT_NEXT='$(WHAT_NEXT)' TICK_PHASE='$(TICK_PHASE)' \
+# What to type next with a saved profile, of which this is all but its name: what was typed, to
+# replay it; or, if it was recorded, to play it under every policy, which takes counted time; and
+# else, or if the program takes none from make, to look at it.
+typed = $(strip $(foreach v,$(1),$(if $(call is-given,$(v)),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
+LOOK_AT_IT := look at it: make profile PBG_PROFILE=
+NEXT_run    := $(if $(PLAIN),$(LOOK_AT_IT),replay it: make run $(call typed,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG) PBG_PROFILE=)
+NEXT_record := $(if $(filter icount,$(TIMING)),play it under every policy: make simulate $(call typed,A ARCH SCALE) PROFILE=,$(LOOK_AT_IT))
+RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' $(if $(filter record,$(MAKECMDGOALS)),RECORD=y) NEXT='$(or $(NEXT_$(filter record,$(MAKECMDGOALS))),$(NEXT_run))' TICK_PHASE='$(TICK_PHASE)' \
     PBG_SAVE='$(PBG_TOOL)' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
     $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \

@@ -68,7 +68,7 @@ ifneq ($(strip $(SIM_GOALS)),)
   endif
   ifneq ($(PROFILE),)
     ifeq ($(shell test -f $(call quoted,$(PROFILE)) -a -r $(call quoted,$(PROFILE)) && echo y),)
-      $(error PROFILE=$(PROFILE): no file that can be read; allowed is one that make run FEATURES=sched_pbg has saved)
+      $(error PROFILE=$(PROFILE): no file that can be read; allowed is one that make record or make run FEATURES=sched_pbg has saved)
     endif
   endif
 endif

@@ -22,10 +22,11 @@ extern "C" {
 #define AXSCHED_ENODATA     (-61)  /* there is no profile yet */
 #define AXSCHED_EILSEQ      (-84)  /* no label: empty, over 32 bytes, not UTF-8, or with control characters */
 #define AXSCHED_EOPNOTSUPP  (-95)  /* more than one CPU is scheduling */
+#define AXSCHED_ENOTCONN    (-107) /* more than one CPU, and nobody has said who runs on each */
 #define AXSCHED_EALREADY    (-114) /* measuring or replaying has begun already */
 
 /* Starts recording the caller's descendants. Returns 0.
- * EAGAIN ENOMEM EBUSY (replaying) ENOSYS EOPNOTSUPP EALREADY */
+ * EAGAIN ENOMEM EBUSY (replaying) ENOSYS EOPNOTSUPP ENOTCONN EALREADY */
 int sys_measure_start(void);
 
 /* Ends recording and makes a profile. Returns the number of tasks in it.

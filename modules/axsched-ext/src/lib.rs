@@ -10,6 +10,7 @@
 //! | [`event`] | what turns the trait's calls into typed events |
 //! | [`fifo`], [`rr`], and the others of the [list](selected) | one policy per file: numbered rules, state, code, tests |
 //! | [`pbg`] | recording, the profile, the plan, and following it |
+//! | [`recorded`] | a layer around any policy that records as PBG does |
 //! | [`syscall`] | start measuring, end measuring, start PBG: for Rust and C |
 //! | [`selected`] | the list of policies, and the one that this build has chosen |
 //! | [`task`], [`ordered`], [`buckets`], [`classes`] | the task wrapper, and the queues by key that it can stand in |
@@ -47,6 +48,7 @@ pub mod ordered;
 mod pace; // the first policy of docs/new-policy.md
 pub mod pbg;
 mod queue;
+pub mod recorded;
 mod room;
 pub mod rr;
 pub mod run_interval;

@@ -136,8 +136,16 @@ where
         }));
     }
     let mut machine = Machine::boot(config, main, make, wrap);
-    match machine.run_to_the_end() {
+    let ended = match machine.run_to_the_end() {
         Ok(()) => machine.close(),
         Err(violation) => Err(machine.fail(violation)),
-    }
+    };
+    machine::rest();
+    ended
+}
+
+/// While this thread runs a machine: the CPU that acts, and the address of what its current task
+/// is wrapped in. That is what `axhal` knows, and what a scheduler call may ask.
+pub fn here() -> Option<(usize, *const ())> {
+    machine::here()
 }

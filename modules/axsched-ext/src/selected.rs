@@ -55,6 +55,11 @@ macro_rules! refuse_two {
 /// Whether the PBG calls do anything in this build.
 pub const HAS_PBG: bool = cfg!(feature = "sched_pbg");
 
+/// Whether the policy of this build is recorded ([`recorded`](crate::recorded)).
+pub const IS_RECORDED: bool = cfg!(feature = "recorded");
+
+crate::refuse_two! { "sched_pbg" "recorded" }
+
 pub use policy::*;
 
 macro_rules! policy {

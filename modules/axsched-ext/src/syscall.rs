@@ -18,8 +18,9 @@
 //!
 //! | error | errno | when |
 //! |---|---|---|
-//! | [`Error::NotBuiltIn`] | −38 `ENOSYS` | the build has another policy |
-//! | [`Error::NotSupported`] | −95 `EOPNOTSUPP` | more than one CPU is scheduling |
+//! | [`Error::NotBuiltIn`] | −38 `ENOSYS` | the build has another policy; with the feature `recorded`, that is an error of `start_pbg` and `measure_start_under` only |
+//! | [`Error::NotSupported`] | −95 `EOPNOTSUPP` | more than one CPU is scheduling, under PBG |
+//! | [`Error::NotConnected`] | −107 `ENOTCONN` | `measure_start` with the feature `recorded`: more than one CPU is scheduling, and nobody has called [`connect`](crate::recorded::Recording::connect) |
 //! | [`Error::AlreadyMeasuring`] | −114 `EALREADY` | `measure_start` while measuring |
 //! | [`Error::NotMeasuring`] | −22 `EINVAL` | `measure_end` without `measure_start` |
 //! | [`Error::NoProfile`] | −61 `ENODATA` | `start_pbg` or `print_profile` before a measurement has ended |
@@ -39,12 +40,13 @@
 //!
 //! There is one replay per boot. It lasts until the system ends; when the last
 //! planned task is gone, the fallback policy is all that is left of it, and tasks
-//! spawned after that are unknown to the plan. Measuring is for one CPU:
+//! spawned after that are unknown to the plan. Under PBG measuring is for one CPU:
 //! with several, who spawned a task cannot be told from what a queue sees.
 
 pub use crate::pbg::Error;
-use crate::pbg::{About, BasePolicy, Behind, CONTROL, StoreError};
-use crate::selected::HAS_PBG;
+use crate::pbg::{About, BasePolicy, Behind, CONTROL, StoreError, console};
+use crate::recorded::RECORDING;
+use crate::selected::{HAS_PBG, IS_RECORDED};
 
 const fn built_in() -> Result<(), Error> {
     if HAS_PBG {
@@ -55,15 +57,18 @@ const fn built_in() -> Result<(), Error> {
 }
 
 /// Starts measuring: from now on the caller's descendants are recorded, under round
-/// robin.
+/// robin, or, in a build with the feature `recorded`, under its policy.
 ///
 /// # Errors
 /// See the [table](self).
 pub fn measure_start() -> Result<(), Error> {
+    if IS_RECORDED {
+        return RECORDING.measure_start();
+    }
     measure_start_under(BasePolicy::RoundRobin)
 }
 
-/// The same under a base policy of choice.
+/// The same under a base policy of choice, which only PBG has.
 ///
 /// # Errors
 /// See the [table](self).
@@ -78,6 +83,9 @@ pub fn measure_start_under(base: BasePolicy) -> Result<(), Error> {
 /// # Errors
 /// See the [table](self).
 pub fn measure_end() -> Result<usize, Error> {
+    if IS_RECORDED {
+        return RECORDING.measure_end();
+    }
     built_in()?;
     CONTROL.measure_end()
 }
@@ -112,6 +120,9 @@ pub fn start_pbg_with(when_behind: Behind) -> Result<usize, Error> {
 /// # Errors
 /// [`Error::NotBuiltIn`], [`Error::BadLabel`].
 pub fn label_next(label: &str) -> Result<(), Error> {
+    if IS_RECORDED {
+        return RECORDING.label_next(label);
+    }
     built_in()?;
     CONTROL.label_next(label)
 }
@@ -134,6 +145,9 @@ pub fn label_next(label: &str) -> Result<(), Error> {
 /// # Errors
 /// Those of the [table](self), and if `about` is of no machine.
 pub fn print_profile(about: &About, print: impl FnMut(&str)) -> Result<(), StoreError> {
+    if IS_RECORDED {
+        return console::print_profile(RECORDING.profile(about)?, print);
+    }
     built_in()?;
     CONTROL.print_profile(about, print)
 }

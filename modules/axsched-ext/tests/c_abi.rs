@@ -7,9 +7,10 @@ use axsched_ext::syscall::{Error, sys_measure_end, sys_measure_start, sys_start_
 
 const HEADER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include/axsched_ext.h");
 
-const ALL: [(Error, &str); 11] = [
+const ALL: [(Error, &str); 12] = [
     (Error::NotBuiltIn, "ENOSYS"),
     (Error::NotSupported, "EOPNOTSUPP"),
+    (Error::NotConnected, "ENOTCONN"),
     (Error::AlreadyMeasuring, "EALREADY"),
     (Error::NotMeasuring, "EINVAL"),
     (Error::NoProfile, "ENODATA"),

@@ -12,6 +12,7 @@
 //! | `sched_*` | the one of that name in [`axsched_ext::for_each_policy!`]; all but `sched_fifo` need `axtask/preempt`, `sched_pbg` unless every task yields or blocks |
 //! | `stock_fifo`, `stock_rr`, `stock_cfs` | the registry's `axsched` 0.3.1 as it is; the latter two need `axtask/sched-rr`, `axtask/sched-cfs` |
 //! | `observed` | the same policy within a layer that tells an observer of each task that becomes ready |
+//! | `recorded` | the same policy, but PBG, within a layer that records what tasks do ([`axsched_ext::recorded`]); on several CPUs [`connect`](axsched_ext::recorded::Recording::connect) it |
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -23,10 +24,17 @@ mod names;
 #[path = "stock.rs"]
 mod names;
 
+#[cfg(feature = "recorded")]
+mod recorded;
+#[cfg(not(feature = "recorded"))]
+use names as inner;
+#[cfg(feature = "recorded")]
+use recorded as inner;
+
 #[cfg(feature = "observed")]
 mod observed;
 #[cfg(not(feature = "observed"))]
-use names as table;
+use inner as table;
 #[cfg(feature = "observed")]
 use observed as table;
 

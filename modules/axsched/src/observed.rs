@@ -9,8 +9,8 @@ use core::{any::Any, ops::Deref};
 
 use spin::Once;
 
-use crate::names;
-pub use crate::names::{BaseScheduler, CFSTask, FifoTask, NAME, RRTask};
+use crate::inner;
+pub use crate::inner::{BaseScheduler, CFSTask, FifoTask, NAME, RRTask};
 
 /// How a task becomes ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +102,8 @@ where
 }
 
 /// See the alias table of the policy.
-pub type FifoScheduler<T> = Observed<names::FifoScheduler<T>>;
+pub type FifoScheduler<T> = Observed<inner::FifoScheduler<T>>;
 /// See [`FifoScheduler`].
-pub type RRScheduler<T, const S: usize> = Observed<names::RRScheduler<T, S>>;
+pub type RRScheduler<T, const S: usize> = Observed<inner::RRScheduler<T, S>>;
 /// See [`FifoScheduler`].
-pub type CFScheduler<T> = Observed<names::CFScheduler<T>>;
+pub type CFScheduler<T> = Observed<inner::CFScheduler<T>>;

@@ -241,6 +241,22 @@ fn what_is_printed_is_what_is_written() {
     );
 }
 
+/// Whoever recorded: PBG's base policy, or the layer around another one. Three tasks that never
+/// wait take what they take.
+#[test]
+fn a_recording_may_be_of_any_policy() {
+    let lab = Lab::new();
+    let mut recorded = recording();
+    for policy in ["cfs", "stock-rr"] {
+        recorded.header.policy = PolicyName::new(policy).expect("short");
+        save(&lab, "any.pbg", &recorded);
+        let ended = simulate(&lab, &["any.pbg", "--policy", "rr"]);
+        assert_eq!(ended.code, Some(0), "{policy}: {}", ended.err);
+        let average = average(&ended, 0, "rr ");
+        assert!((60.0..130.0).contains(&average), "{policy}: {average}");
+    }
+}
+
 #[test]
 fn what_qemu_measured_stands_beside_it() {
     let lab = Lab::new();
@@ -372,7 +388,7 @@ fn what_cannot_be_played_is_refused_in_a_line() {
         ),
         (
             &["lottery.pbg"],
-            "expected a recording under rr or fifo, found one under lottery",
+            "expected a recording under a known policy that follows no plan, found one under lottery",
         ),
         (
             &["still.pbg"],

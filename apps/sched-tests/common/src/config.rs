@@ -38,6 +38,9 @@ pub const TRACED: bool = cfg!(feature = "trace");
 /// Whether the image keeps each switch of a task: the feature `events`.
 pub const EVENTS: bool = cfg!(feature = "events");
 
+/// Whether the policy is recorded: the feature `recorded`.
+pub const RECORDED: bool = cfg!(feature = "recorded");
+
 /// Where `make` writes the phase: three digits after a text that no other part of an
 /// image has. `scripts/qemu-run.sh` looks for it.
 static TICK_PHASE: [u8; 20] = *b"SCHED-TICK-PHASE=000";

@@ -27,7 +27,7 @@ use core::fmt;
 use axsched_ext::{
     pbg::{
         About, CONTROL, LoadError,
-        stored::{self, Mismatch, Program, Timing},
+        stored::{self, Mismatch, Program, StoredProfile, Timing},
     },
     syscall,
 };
@@ -162,6 +162,17 @@ pub fn measured(about: &About) -> Result<Vec<u8>, String> {
     CONTROL.profile_bytes(about).map_err(text)
 }
 
+/// A profile as bytes, if there is one.
+///
+/// # Errors
+/// Why there is none.
+pub fn encoded(profile: Result<Option<StoredProfile>, syscall::Error>) -> Result<Vec<u8>, String> {
+    match profile.map_err(text)? {
+        Some(profile) => stored::encode(&profile).map_err(text),
+        None => Err(text(syscall::Error::NoProfile)),
+    }
+}
+
 /// Puts a profile on the disk, in place of an older one. `None` if there is no disk.
 ///
 /// The power may fail at any moment: then the next boot finds the older one, this one, or
@@ -183,7 +194,8 @@ pub fn print_frame(bytes: &[u8]) {
     let _ = stored::write_frame(bytes, &mut Console);
 }
 
-fn text(error: impl fmt::Display) -> String {
+/// An error in words.
+pub fn text(error: impl fmt::Display) -> String {
     error.to_string()
 }
 

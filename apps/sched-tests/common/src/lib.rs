@@ -34,6 +34,7 @@ mod meter;
 #[cfg(all(target_os = "none", feature = "events"))]
 mod observer;
 mod pbg;
+mod recorded;
 mod run_phase;
 mod window;
 

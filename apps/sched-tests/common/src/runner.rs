@@ -9,10 +9,11 @@ use sched_tests_results::COUNTED;
 pub use crate::run_phase::run_phase;
 use crate::{
     app::{App, Task, TaskCtx},
-    config::{ARCH, EVENTS, SCALE, TRACED},
+    config::{ARCH, EVENTS, RECORDED, SCALE, TRACED},
     kept,
     pbg::{self, AppResult},
     platform::{self, println},
+    recorded,
     results::{self, Fate, Phase, ResultLine, Setting},
 };
 
@@ -31,6 +32,7 @@ pub fn run_headed(app: &App) {
     }
     let mut result = match setting.sched {
         "pbg" | "pbg-coop" => pbg::run(app),
+        _ if RECORDED => recorded::run(app),
         _ => AppResult::of_phase(run_phase(app, "run")),
     };
     println!("{}", results::table(&setting, &result.phases));
@@ -98,6 +100,9 @@ pub fn print_heading(setting: &Setting) {
     );
     if TRACED {
         println!("Traced: with what it costs to note when each task has its CPU.\n");
+    }
+    if RECORDED {
+        println!("Recorded: with what it costs to record.\n");
     }
     if EVENTS {
         println!("Traced: with what it costs to note each switch.\n");

@@ -8,12 +8,14 @@ use core::{
 
 use axsched_ext::{
     pbg::{CONTROL, MAX_TASKS},
+    recorded::RECORDING,
     syscall::{self, Error},
 };
 use axtask::{WaitQueue, WeakAxTaskRef};
 use kernel_guard::NoPreempt;
 use sched_tests_common::{
     config::{self, SCALE},
+    kept,
     platform::{self, now_ns, println},
     results::{Phase, ResultLine, Setting, cost_line},
     runner::{print_heading, print_lines, setting},
@@ -54,6 +56,7 @@ pub fn main() {
     while now_ns() - start < THREE_TICKS_NS {}
     let phases = match setting.sched {
         "pbg" | "pbg-coop" => idle_measure_and_replay(),
+        _ if config::RECORDED => idle_and_measure(setting.app),
         _ => [run_phase("run")].into(),
     };
     print_table(&setting, &phases);
@@ -88,6 +91,24 @@ fn idle_measure_and_replay() -> Vec<(Phase, Vec<Cost>)> {
     }
     phases.extend([measure, replay]);
     phases
+}
+
+/// Any other policy within the layer that records it; and the profile, for `make record`.
+fn idle_and_measure(app: &str) -> Vec<(Phase, Vec<Cost>)> {
+    platform::connect_recording();
+    let idle = run_phase("idle");
+    let started = syscall::measure_start();
+    let mut measure = run_phase("measure");
+    let recorded = started.and_then(|()| syscall::measure_end());
+    measure.0.pass &= recorded == Ok(MAX_TASKS);
+    match kept::encoded(RECORDING.profile(&kept::about(app))) {
+        Ok(profile) => kept::print_frame(&profile),
+        Err(error) => {
+            println!("No recording: {error}.\n");
+            measure.0.pass = false;
+        }
+    }
+    [idle, measure].into()
 }
 
 /// The tasks. They stand still until told to go.

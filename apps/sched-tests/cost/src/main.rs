@@ -23,7 +23,9 @@
 //! |---|---|---|
 //! | `run` | any but PBG | the policy |
 //! | `idle` | PBG | its base policy, before anything is measured |
+//! | | any, with `make record` | the policy, before anything is measured |
 //! | `measure` | PBG | the base policy, while it is recorded |
+//! | | any, with `make record` | the policy, while it is recorded |
 //! | `replay` | PBG | the plan |
 //!
 //! In a replay a task that yields keeps the CPU: the figure is then that of a yield

@@ -7,6 +7,7 @@ mod queues;
 mod steps;
 
 use std::{
+    cell::Cell,
     collections::{BTreeMap, VecDeque},
     ops::Deref,
     sync::{Arc, Weak},
@@ -165,6 +166,20 @@ struct WaitQueue {
     listeners: VecDeque<(Waker, bool)>,
 }
 
+std::thread_local! {
+    static HERE: Cell<Option<(usize, *const ())>> = const { Cell::new(None) };
+}
+
+/// See [`here`](crate::model::here).
+pub(super) fn here() -> Option<(usize, *const ())> {
+    HERE.get()
+}
+
+/// Nobody acts any more.
+pub(super) fn rest() {
+    HERE.set(None);
+}
+
 /// Why a CPU picks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
@@ -265,6 +280,7 @@ where
                 queued: Vec::new(),
                 dispatches: 0,
             });
+            m.acts_on(cpu);
             m.add(cpu, gc, cpu);
         }
         m
@@ -320,6 +336,7 @@ where
     /// Lets CPU `c` do one thing. What it does first is what cannot be
     /// interrupted; the tick comes next; the current task last.
     fn step(&mut self, c: usize) -> Step {
+        self.acts_on(c);
         if let Some(left) = self.cpus[c].leaving.take() {
             self.tasks[left.0].on_cpu = None;
             return Ok(());
@@ -352,6 +369,11 @@ where
                 self.program_step(c, id, op)
             }
         }
+    }
+
+    /// What follows is done by this CPU.
+    fn acts_on(&self, c: usize) {
+        HERE.set(Some((c, Arc::as_ptr(&self.cpus[c].current).cast())));
     }
 
     fn act(&mut self, c: usize, act: Act<W>) -> Step {

@@ -4,9 +4,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::control::{About, Control};
+use super::control::Control;
+use super::described::About;
 use super::error::Error;
-use super::stored::{EncodeError, Program, Timing, encode, write_frame};
+use super::stored::{EncodeError, Program, StoredProfile, Timing, encode, write_frame};
 
 impl About {
     /// The program `name`, all of its work, on one CPU whose counter counts so often a second
@@ -55,8 +56,7 @@ impl Control {
     /// [`Error::NoProfile`], [`Error::Contended`], [`Error::NoMemory`]; or `about` is of no
     /// machine, such as one without a CPU.
     pub fn profile_bytes(&self, about: &About) -> Result<Vec<u8>, StoreError> {
-        let profile = self.profile(about)?.ok_or(Error::NoProfile)?;
-        encode(&profile).map_err(StoreError::Encode)
+        bytes(self.profile(about)?)
     }
 
     /// See [`syscall::print_profile`](crate::syscall::print_profile).
@@ -64,11 +64,26 @@ impl Control {
     /// # Errors
     /// Those of [`profile_bytes`](Self::profile_bytes).
     pub fn print_profile(&self, about: &About, print: impl FnMut(&str)) -> Result<(), StoreError> {
-        let bytes = self.profile_bytes(about)?;
-        // The console takes everything.
-        let _ = write_frame(&bytes, &mut Console(print));
-        Ok(())
+        print_profile(self.profile(about)?, print)
     }
+}
+
+/// A profile, if there is one, as bytes.
+fn bytes(profile: Option<StoredProfile>) -> Result<Vec<u8>, StoreError> {
+    encode(&profile.ok_or(Error::NoProfile)?).map_err(StoreError::Encode)
+}
+
+/// Prints a profile, if there is one, whoever has measured it.
+///
+/// # Errors
+/// See [`StoreError`].
+pub fn print_profile(
+    profile: Option<StoredProfile>,
+    print: impl FnMut(&str),
+) -> Result<(), StoreError> {
+    // The console takes everything.
+    let _ = write_frame(&bytes(profile)?, &mut Console(print));
+    Ok(())
 }
 
 struct Console<F>(F);

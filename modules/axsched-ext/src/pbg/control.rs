@@ -23,15 +23,15 @@ use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::cell::LabelCell;
 use super::counters::Counters;
-use super::error::{Error, reserved};
+use super::described::{About, described, header};
+use super::error::Error;
 use super::plan::Plan;
 use super::record::RecordRef;
 use super::recorder::Recorder;
 use super::replay::{Behind, Prepared};
 use super::status::{Mode, Status};
 use super::stored::{
-    self, Architecture, Expected, Header, Label, Mismatch, PolicyName, Program, ProgramName, Start,
-    StoredProfile, StoredTask, Timing,
+    self, Architecture, Expected, Label, Mismatch, PolicyName, Start, StoredProfile,
 };
 use crate::clock::{Clock, CpuCounter};
 
@@ -54,21 +54,13 @@ impl BasePolicy {
             Self::Fifo => "fifo",
         }
     }
-}
 
-/// What the library cannot know by itself of the program and the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
-    /// Which program runs.
-    pub program: Program,
-    /// Counts a second of the CPU's counter, in Hz; 0 is unknown.
-    pub frequency_hz: u64,
-    /// CPUs that are scheduled.
-    pub cpus: u16,
-    /// In which time the machine runs. A kernel cannot find out whether an emulator counts
-    /// its instructions: who does not know says [`Timing::Unknown`], and no profile is
-    /// refused for its time.
-    pub timing: Timing,
+    const fn policy_name(self) -> PolicyName {
+        match PolicyName::new(self.name()) {
+            Ok(name) => name,
+            Err(_) => panic!(),
+        }
+    }
 }
 
 /// Why a stored profile is not used. Nothing has changed.
@@ -265,13 +257,14 @@ impl Control {
             // record is still that of the one before.
             Some(Command::Measure(_)) => (Vec::new(), 0, Start::default()),
             _ => {
-                let (tasks, left_out) = recorder.read(C::now(), self.running.get())?;
+                let (tasks, left_out) =
+                    recorder.read(C::now(), |record| core::ptr::eq(record, self.running.get()))?;
                 (tasks, left_out + recorder.unrecorded(), recorder.start())
             }
         };
         let len = tasks.len();
         inner.profile = Some(StoredProfile {
-            header: header(inner.base, unrecorded, start),
+            header: header(inner.base.policy_name(), unrecorded, start),
             tasks,
         });
         self.fifo.store(false, Relaxed);
@@ -353,20 +346,7 @@ impl Control {
         let Some(profile) = &inner.profile else {
             return Ok(None);
         };
-        let mut copy = StoredProfile {
-            header: profile.header,
-            tasks: reserved(profile.tasks.len())?,
-        };
-        if copy.header.frequency_hz == 0 {
-            copy.header.program = about.program;
-            copy.header.frequency_hz = about.frequency_hz;
-            copy.header.cpus = about.cpus;
-            copy.header.timing = about.timing;
-        }
-        for task in &profile.tasks {
-            copy.tasks.push(copied(task)?);
-        }
-        Ok(Some(copy))
+        described(profile, about).map(Some)
     }
 
     /// See [`syscall::label_next`](crate::syscall::label_next).
@@ -428,43 +408,6 @@ impl Control {
         let _inner = self.inner.lock();
         interrupt()
     }
-}
-
-/// What a measurement knows by itself: the frequency is unknown until somebody asks
-/// for the profile and says it.
-fn header(base: BasePolicy, unrecorded: u64, start: Start) -> Header {
-    const UNNAMED: ProgramName = match ProgramName::new("program") {
-        Ok(name) => name,
-        Err(_) => panic!(),
-    };
-    const NAMES: [PolicyName; 2] = match (PolicyName::new("rr"), PolicyName::new("fifo")) {
-        (Ok(rr), Ok(fifo)) => [rr, fifo],
-        _ => panic!(),
-    };
-    Header {
-        architecture: Architecture::HERE,
-        timing: Timing::Unknown,
-        frequency_hz: 0,
-        cpus: 1,
-        program: Program {
-            name: UNNAMED,
-            hash: 0,
-        },
-        policy: NAMES[base as usize],
-        runs: 1,
-        unrecorded,
-        start: Some(start),
-    }
-}
-
-fn copied(task: &StoredTask) -> Result<StoredTask, Error> {
-    let mut list = reserved(task.phases.list.len())?;
-    list.extend_from_slice(&task.phases.list);
-    let phases = stored::Phases {
-        order: task.phases.order,
-        list,
-    };
-    Ok(StoredTask { phases, ..*task })
 }
 
 impl Default for Control {

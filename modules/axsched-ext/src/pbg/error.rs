@@ -13,6 +13,8 @@ pub enum Error {
     NotBuiltIn,
     /// More than one CPU is scheduling.
     NotSupported,
+    /// More than one CPU is scheduling, and nobody has said how to find out who runs on each.
+    NotConnected,
     /// Measuring has begun already.
     AlreadyMeasuring,
     /// No measurement is under way.
@@ -39,6 +41,7 @@ impl Error {
         match self {
             Self::NotBuiltIn => -38,
             Self::NotSupported => -95,
+            Self::NotConnected => -107,
             Self::AlreadyMeasuring | Self::AlreadyReplaying => -114,
             Self::NotMeasuring => -22,
             Self::NoProfile => -61,
@@ -57,6 +60,9 @@ impl fmt::Display for Error {
                 "this build has another policy than PBG: build with FEATURES=sched_pbg"
             }
             Self::NotSupported => "PBG measures and replays on one CPU only: run with SMP=1",
+            Self::NotConnected => {
+                "several CPUs, and nobody has said which task runs on each: call connect of axsched first"
+            }
             Self::AlreadyMeasuring => "measuring has begun already: call measure_end first",
             Self::NotMeasuring => "no measurement is under way: call measure_start first",
             Self::NoProfile => "there is no profile: call measure_start and measure_end first",

@@ -94,6 +94,7 @@
 //! | `error`, `status`, `counters` | why a call is refused; what PBG says of itself; what it counts |
 //! | [`stored`] | the profile, as data and as bytes |
 //! | `cell`, `phase_list`, `record`, `recorder` | numbers with one writer; what a task did, and the table of that |
+//! | `described` | what a measurement has to be told before it is a profile |
 //! | `task` | what a task carries with it |
 //! | [`plan`] | the order of tasks that is made of a profile |
 //! | `ready_set` | who is ready by the plan |
@@ -102,16 +103,17 @@
 //! | `console` | a profile's way out |
 //! | `scheduler` | a task's way from `add_task` to its end |
 
-mod cell;
-mod console;
+pub(crate) mod cell;
+pub(crate) mod console;
 mod control;
 mod counters;
+pub(crate) mod described;
 mod error;
 mod phase_list;
 pub mod plan;
 mod ready_set;
-mod record;
-mod recorder;
+pub(crate) mod record;
+pub(crate) mod recorder;
 mod replay;
 mod scheduler;
 mod source;
@@ -122,7 +124,8 @@ mod task;
 mod tests;
 
 pub use console::StoreError;
-pub use control::{About, BasePolicy, Control, LoadError};
+pub use control::{BasePolicy, Control, LoadError};
+pub use described::About;
 pub use error::Error;
 pub use phase_list::RECORDED_PHASES;
 pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};

@@ -96,9 +96,18 @@ struct OpenBurst {
     phases: [PhaseCell; 2],
     /// What the waker's `wakes` was before.
     before: WakesCell,
-    /// The number of the [`Waker`], if it was one, and above 16 bits that of the one who is
-    /// pending after this one.
+    /// A [`PendingWake`], 16 bits each.
     pending: Word,
+}
+
+/// A wake of which it is not known whether it was an interrupt.
+pub struct PendingWake {
+    /// Who it was if not.
+    pub by: Waker,
+    /// The number of the one who is pending after this one.
+    pub next: u64,
+    /// Where that was.
+    pub cpu: usize,
 }
 
 /// In place of an index: the root, or one who is not in the table.
@@ -304,16 +313,20 @@ impl Record {
         self.open.phases[1].set(&NONE);
     }
 
-    /// While its burst is open: who woke it if no interrupt did, and the number of the next who
-    /// is pending.
-    pub fn is_pending(&self, by: Waker, next: u64) {
-        self.open.pending.set(by.number() | next << 16);
+    /// While its burst is open.
+    pub fn is_pending(&self, wake: &PendingWake) {
+        let bits = wake.by.number() | wake.next << 16 | (wake.cpu as u64) << 32;
+        self.open.pending.set(bits);
     }
 
     /// What [`is_pending`](Self::is_pending) was told.
-    pub fn pending(&self) -> (Waker, u64) {
+    pub fn pending(&self) -> PendingWake {
         let bits = self.open.pending.get();
-        (waker(bits), bits >> 16)
+        PendingWake {
+            by: waker(bits),
+            next: bits >> 16 & 0xffff,
+            cpu: (bits >> 32) as usize,
+        }
     }
 
     /// Whether a burst is open.
@@ -374,14 +387,18 @@ impl Record {
         (index != NOBODY).then_some(index as u32)
     }
 
-    /// What it says at `now`, of a run that began at `start`; `runs` is whether the task has the
+    /// What it says at `now`, of a run that began at `start`; `has_cpu` is whether the task has a
     /// CPU. Tasks are named by the index of their record.
-    pub fn read(&self, start: Counts, now: Counts, runs: bool) -> Result<StoredTask, Error> {
+    ///
+    /// Where it has one is not known, it shows: without the present reading BALANCE is below 0,
+    /// as no task has run for longer than the counter has.
+    pub fn read(&self, start: Counts, now: Counts, has_cpu: bool) -> Result<StoredTask, Error> {
         let spawned = Counts(self.spawned.get());
-        let (run, ended) = if runs {
-            (self.run.get().wrapping_add(now.0), now)
+        let run = self.run.get();
+        let (run, ended) = if has_cpu || (run as i64) < 0 {
+            (run.wrapping_add(now.0), now)
         } else {
-            (self.run.get(), Counts(self.ended.get()))
+            (run, Counts(self.ended.get()))
         };
         let [intervals, preemptions, blocks, blocked] = [
             &self.intervals,

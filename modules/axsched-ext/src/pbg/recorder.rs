@@ -1,14 +1,22 @@
 //! Recording: what each task of the program did, in a table of fixed size.
 //!
-//! The table is written by the scheduler under the run queue's lock, and read by
+//! The table is written by schedulers under their run queue's lock, and read by
 //! `measure_end` from a task. The fields are relaxed atomics (LOCK in
 //! [`task`](crate::task)), single writer, updated by load and store. If the reader
-//! is preempted, each field it reads is exact, but not all are of one moment: a
-//! measurement is meant to end after its tasks.
+//! is preempted, or others run meanwhile on other CPUs, each field it reads is exact, but not
+//! all are of one moment: a measurement is meant to end after its tasks.
+//!
+//! **Several CPUs.** RECORD: what a context switch writes of a record is written by the CPU
+//! that the task is on, and read or changed by another only when the task has left that: a
+//! waker spins until then. TABLE: all else, which is written at spawns, wakes and ticks, may
+//! concern tasks of other CPUs (who wakes, who was woken, who waits to be told by whom), and is
+//! written under the recorder's own lock; it is taken within a run queue's, with interrupts
+//! off, and nothing is called under it. What a CPU's ticks were, only that CPU writes.
 //!
 //! **Who wakes whom.** A scheduler is told of a wake, and not by whom. It is by the task that has
 //! the CPU, or by an interrupt that has hit that task. The timer's interrupt first wakes those who
-//! have slept enough and then calls the tick. So a wake is the timer's if a tick follows it
+//! have slept enough and then calls the tick, both on one CPU, whichever queues the woken go to.
+//! So a wake is the timer's if a tick follows it there
 //! *closely*, within 1/[`CLOSE`] of the time from tick to tick, with nothing but such wakes in
 //! between, each close to the next; and if the CPU was idle. Until the next wake, spawn or tick says so,
 //! the wake is *pending*, and the burst that it ended is open. A task's own wake that happens to
@@ -20,14 +28,19 @@ use alloc::vec::Vec;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use spin::mutex::{SpinMutex, SpinMutexGuard};
+
 use super::cell::Word;
 use super::error::{Error, reserved};
-use super::record::{IDLE, OUTSIDE, Record};
+use super::record::{IDLE, OUTSIDE, PendingWake, Record};
 use super::stored::{Figure, Kernel, Label, MAX_TASKS, Place, Start, StoredTask, Waker};
 use crate::units::{Counts, TaskKey};
 
 /// A wake is close to a tick within the time from tick to tick over this.
 pub const CLOSE: u64 = 4096;
+
+/// How many CPUs can be recorded.
+pub const MAX_CPUS: usize = 64;
 
 /// The table of records.
 pub struct Recorder {
@@ -40,7 +53,15 @@ pub struct Recorder {
     start: Word,
     /// From the last tick to then.
     phase: Word,
+    /// TABLE
+    lock: SpinMutex<()>,
+    cpus: [Cpu; MAX_CPUS],
+}
+
+/// What belongs to one CPU.
+struct Cpu {
     ticks: Ticks,
+    /// Who was woken from there.
     pending: Pending,
 }
 
@@ -124,6 +145,16 @@ impl Ticks {
             (0, 0 | 1) => Kernel::Unknown,
         }
     }
+
+    /// How far a wake may be from a tick, or from another wake. While nobody knows how long a tick
+    /// is, it is taken for `so_far`.
+    fn close(&self, so_far: u64) -> u64 {
+        let period = match self.period() {
+            0 => so_far,
+            period => period,
+        };
+        period / CLOSE
+    }
 }
 
 /// The wakes that are pending, from the last to the first. Each record has the next one.
@@ -132,6 +163,24 @@ struct Pending {
     head: Word,
     /// When the last of them was woken.
     last: Word,
+}
+
+impl Cpu {
+    const fn new() -> Self {
+        Self {
+            ticks: Ticks::new(),
+            pending: Pending {
+                head: Word::new(0),
+                last: Word::new(0),
+            },
+        }
+    }
+
+    /// Whether `now` is close to the last wake that is pending, in a run that began at `start`.
+    fn is_close(&self, start: &Word, now: Counts) -> bool {
+        let so_far = now.0.wrapping_sub(start.get());
+        now.0.wrapping_sub(self.pending.last.get()) <= self.ticks.close(so_far)
+    }
 }
 
 impl Recorder {
@@ -148,13 +197,15 @@ impl Recorder {
             unrecorded: AtomicUsize::new(0),
             start: Word::new(0),
             phase: Word::new(0),
-            ticks: Ticks::new(),
-            pending: Pending {
-                head: Word::new(0),
-                last: Word::new(0),
-            },
+            lock: SpinMutex::new(()),
+            cpus: [const { Cpu::new() }; MAX_CPUS],
         });
         Ok(&one.leak()[0])
+    }
+
+    /// TABLE. With interrupts off, or while nobody records.
+    fn enter(&self) -> SpinMutexGuard<'_, ()> {
+        self.lock.lock()
     }
 
     /// Forgets everything.
@@ -162,8 +213,10 @@ impl Recorder {
         self.len.store(0, Relaxed);
         self.unrecorded.store(0, Relaxed);
         self.root.start_as_root();
-        self.ticks.clear();
-        self.pending.head.set(0);
+        for cpu in &self.cpus {
+            cpu.ticks.clear();
+            cpu.pending.head.set(0);
+        }
     }
 
     /// The root's record: what it does is written there, and not read.
@@ -171,9 +224,10 @@ impl Recorder {
         &self.root
     }
 
-    /// A task was spawned by the one with the record `parent`; its record.
+    /// A task was spawned on `cpu`, by the one with the record `parent`, who has it; its record.
     pub fn spawned(
         &'static self,
+        cpu: usize,
         parent: &'static Record,
         label: Option<&Label>,
         now: Counts,
@@ -181,12 +235,13 @@ impl Recorder {
         if ptr::eq(parent, &OUTSIDE) {
             return &OUTSIDE;
         }
-        self.settle(false); // the parent has run since it was woken
+        let _table = self.enter();
+        self.settle(cpu, false); // the parent has run since it was woken
         let ordinal = parent.next_ordinal();
         let index = self.len.load(Relaxed);
         if index == 0 {
             self.start.set(now.0);
-            self.phase.set(self.ticks.phase(now));
+            self.phase.set(self.cpus[cpu].ticks.phase(now));
             self.root.count_from(now); // who else?
         }
         let Some(record) = self.records.get(index) else {
@@ -203,14 +258,25 @@ impl Recorder {
         record
     }
 
-    /// The task with the record `woken` becomes ready, while `running` is that of the CPU.
-    pub fn woken(&'static self, woken: &'static Record, running: &'static Record, now: Counts) {
+    /// The task with the record `woken` is made ready on `cpu`, which runs the one with the
+    /// record `running`.
+    pub fn woken(
+        &'static self,
+        cpu: usize,
+        woken: &'static Record,
+        running: &'static Record,
+        now: Counts,
+    ) {
         let Some(number) = self.waker(woken) else {
             return; // nobody reads it
         };
-        let is_close = now.0.wrapping_sub(self.pending.last.get()) <= self.close(now);
-        if !is_close || woken.is_open() {
-            self.settle(false);
+        let _table = self.enter();
+        if woken.is_open() {
+            self.settle(woken.pending().cpu, false);
+        }
+        let here = &self.cpus[cpu];
+        if !here.is_close(&self.start, now) {
+            self.settle(cpu, false);
         }
         if !woken.woken(now) {
             return;
@@ -219,45 +285,40 @@ impl Recorder {
             return woken.woken_by(Waker::Timer);
         }
         running.wakes(woken, now);
-        woken.is_pending(
-            self.waker(running).unwrap_or(Waker::Outside),
-            self.pending.head.get(),
-        );
-        self.pending.head.set(number.number());
-        self.pending.last.set(now.0);
+        woken.is_pending(&PendingWake {
+            by: self.waker(running).unwrap_or(Waker::Outside),
+            next: here.pending.head.get(),
+            cpu,
+        });
+        here.pending.head.set(number.number());
+        here.pending.last.set(now.0);
     }
 
-    /// A tick hits the task that has the CPU, and has asked for the CPU or not.
-    pub fn tick(&'static self, asks: bool, now: Counts) {
-        let is_close = now.0.wrapping_sub(self.pending.last.get()) <= self.close(now);
-        self.settle(is_close);
-        self.ticks.came(now);
-        self.ticks.asked.add(u64::from(asks));
+    /// A tick hits the task that has this CPU, and has asked for the CPU or not.
+    pub fn tick(&'static self, cpu: usize, asks: bool, now: Counts) {
+        let here = &self.cpus[cpu];
+        let is_close = here.is_close(&self.start, now);
+        here.ticks.came(now);
+        here.ticks.asked.add(u64::from(asks));
+        let _table = self.enter();
+        self.settle(cpu, is_close);
     }
 
-    /// The task with this record was preempted.
-    pub fn preempted(&self, record: &Record) {
+    /// The task with this record was preempted on `cpu`.
+    pub fn preempted(&self, cpu: usize, record: &Record) {
         record.preempted();
-        self.ticks.preempted.add(1);
+        self.cpus[cpu].ticks.preempted.add(1);
     }
 
-    /// How far a wake may be from a tick, or from another wake. While nobody knows how long a tick
-    /// is, it is taken for as long as the run so far.
-    fn close(&self, now: Counts) -> u64 {
-        let so_far = now.0.wrapping_sub(self.start.get());
-        let period = match self.ticks.period() {
-            0 => so_far,
-            period => period,
-        };
-        period / CLOSE
-    }
-
-    /// Who is pending was woken by the timer, or by who had the CPU.
-    fn settle(&'static self, by_timer: bool) {
-        let mut number = self.pending.head.get();
-        self.pending.head.set(0);
+    /// Who is pending on `cpu` was woken by the timer, or by who had the CPU.
+    fn settle(&'static self, cpu: usize, by_timer: bool) {
+        let head = &self.cpus[cpu].pending.head;
+        let mut number = head.get();
+        head.set(0);
         while let Some(woken) = self.record(number) {
-            let (waker, next) = woken.pending();
+            let PendingWake {
+                by: waker, next, ..
+            } = woken.pending();
             number = next;
             if !by_timer {
                 woken.woken_by(waker);
@@ -289,9 +350,18 @@ impl Recorder {
 
     /// How the run began.
     pub fn start(&self) -> Start {
-        let figures = [self.ticks.period(), self.phase.get(), self.start.get()];
+        // All CPUs tick alike; but one that mostly idles sees few ticks that hit a task.
+        let by_ticks = |cpu: &&Cpu| cpu.ticks.count.get();
+        let period =
+            (self.cpus.iter().rev().max_by_key(by_ticks)).map_or(0, |cpu| cpu.ticks.period());
+        let figures = [period, self.phase.get(), self.start.get()];
         let [tick, phase, age] = figures.map(Figure::once);
-        let kernel = self.ticks.kernel();
+        let kernels = self.cpus.iter().map(|cpu| cpu.ticks.kernel());
+        let kernel = kernels.fold(Kernel::Unknown, |all, of_cpu| match (all, of_cpu) {
+            (Kernel::Preemptive, _) | (_, Kernel::Preemptive) => Kernel::Preemptive,
+            (Kernel::Cooperative, _) | (_, Kernel::Cooperative) => Kernel::Cooperative,
+            (Kernel::Unknown, Kernel::Unknown) => Kernel::Unknown,
+        });
         Start {
             tick,
             phase,
@@ -305,14 +375,18 @@ impl Recorder {
         self.unrecorded.load(Relaxed) as u64
     }
 
-    /// The records at `now`, in the order in which the tasks were spawned; `running`
-    /// is that of the task that has the CPU. Second, how many were left out.
+    /// The records at `now`, in the order in which the tasks were spawned; `has_cpu` tells those
+    /// of the tasks that have a CPU. Second, how many were left out.
     ///
     /// Tasks that share a key are, since none of them could be told from the others:
     /// those with the same label, or (see [`TaskKey`] on how unlikely that is) whose
     /// keys collide. And so are their children, but for those with a label of their
     /// own: a replay has nothing to know them by. Cost: n log n.
-    pub fn read(&self, now: Counts, running: &Record) -> Result<(Vec<StoredTask>, u64), Error> {
+    pub fn read(
+        &self,
+        now: Counts,
+        has_cpu: impl Fn(&Record) -> bool,
+    ) -> Result<(Vec<StoredTask>, u64), Error> {
         let records = &self.records[..self.len.load(Relaxed)];
         let mut keys: Vec<TaskKey> = reserved(records.len())?;
         keys.extend(records.iter().map(|record| record.key()));
@@ -326,7 +400,7 @@ impl Recorder {
         let mut places: Vec<Option<u16>> = reserved(records.len())?;
         for record in records {
             let start = Counts(self.start.get());
-            let mut task = record.read(start, now, ptr::eq(record, running))?;
+            let mut task = record.read(start, now, has_cpu(record))?;
             let mut is_known = !is_shared(record.key());
             if let Place::Child { parent, ordinal } = task.place {
                 let parent = places[parent as usize];
@@ -372,7 +446,7 @@ mod tests {
     fn played_on(recorder: &'static Recorder, steps: &[(char, u64)]) -> StoredTask {
         recorder.clear();
         let mut now = 1000;
-        let record = recorder.spawned(recorder.root(), None, Counts(now));
+        let record = recorder.spawned(0, recorder.root(), None, Counts(now));
         for &(kind, run) in steps {
             now += 10;
             record.begins(Counts(now));
@@ -383,10 +457,10 @@ mod tests {
             record.ends(Counts(now));
             if kind == 'b' {
                 now += 100;
-                recorder.woken(record, &IDLE, Counts(now));
+                recorder.woken(0, record, &IDLE, Counts(now));
             }
         }
-        let (mut tasks, left_out) = recorder.read(Counts(now), &OUTSIDE).unwrap();
+        let (mut tasks, left_out) = recorder.read(Counts(now), |_| false).unwrap();
         assert_eq!((tasks.len(), left_out), (1, 0));
         tasks.remove(0)
     }
@@ -400,7 +474,7 @@ mod tests {
     #[test]
     fn room_for_all_phases_is_asked_for_at_once() {
         let record = Recorder::leak().unwrap();
-        let record = record.spawned(record.root(), None, Counts(0));
+        let record = record.spawned(0, record.root(), None, Counts(0));
         record.begins(Counts(0));
         let list = record.read_phases(1, Counts(1)).unwrap().list;
         assert_eq!(list.len(), 1);
@@ -470,13 +544,13 @@ mod tests {
     fn rule_3_only_who_has_run_has_blocked_and_then_time_ready_goes_on() {
         let recorder = Recorder::leak().unwrap();
         recorder.clear();
-        let record = recorder.spawned(recorder.root(), None, Counts(1000));
-        recorder.woken(record, &IDLE, Counts(1005)); // it only changes queues
+        let record = recorder.spawned(0, recorder.root(), None, Counts(1000));
+        recorder.woken(0, record, &IDLE, Counts(1005)); // it only changes queues
         record.begins(Counts(1010));
         record.ends(Counts(1015));
-        recorder.woken(record, &IDLE, Counts(1115));
-        recorder.woken(record, &IDLE, Counts(1130)); // and again
-        let (tasks, _) = recorder.read(Counts(1140), &OUTSIDE).unwrap();
+        recorder.woken(0, record, &IDLE, Counts(1115));
+        recorder.woken(0, record, &IDLE, Counts(1130)); // and again
+        let (tasks, _) = recorder.read(Counts(1140), |_| false).unwrap();
         let figures = tasks[0].figures.to_array().map(|figure| figure.total);
         assert_eq!(figures, [5, 10, 100, 1, 0, 0, 1]);
         assert_eq!(phases(&tasks[0]), [(Ended::Block, 1, 5, 100)]);
@@ -502,10 +576,10 @@ mod tests {
             .collect();
         played_on(recorder, &before);
         let again = &recorder.records[0];
-        recorder.spawned(again, None, Counts(1));
+        recorder.spawned(0, again, None, Counts(1));
         let steps = [('r', 6), ('p', 2), ('b', 6), ('.', 3)];
         assert_eq!(played_on(recorder, &steps), played(&steps));
-        let child = recorder.spawned(again, None, Counts(1));
+        let child = recorder.spawned(0, again, None, Counts(1));
         let key = TaskKey::ROOT.child(0).child(0);
         assert_eq!(child.key(), key);
     }
@@ -517,7 +591,7 @@ mod tests {
             recorder.clear();
             assert_eq!(recorder.unrecorded(), 0);
             for _ in 0..MAX_TASKS + 2 {
-                recorder.spawned(recorder.root(), None, Counts(1));
+                recorder.spawned(0, recorder.root(), None, Counts(1));
             }
             assert_eq!(recorder.unrecorded(), 2);
         }
@@ -544,10 +618,10 @@ mod tests {
     fn ticking(tasks: usize) -> (&'static Recorder, Vec<&'static Record>, u64) {
         let recorder = Recorder::leak().unwrap();
         recorder.clear();
-        (1..=3).for_each(|n| recorder.tick(false, Counts(n * TICK)));
+        (1..=3).for_each(|n| recorder.tick(0, false, Counts(n * TICK)));
         let now = 3 * TICK + 7;
         let tasks: Vec<_> = (0..tasks)
-            .map(|_| recorder.spawned(recorder.root(), None, Counts(now)))
+            .map(|_| recorder.spawned(0, recorder.root(), None, Counts(now)))
             .collect();
         recorder.root().ends(Counts(now));
         tasks[0].begins(Counts(now));
@@ -560,7 +634,7 @@ mod tests {
     }
 
     fn wakers(recorder: &'static Recorder, now: u64) -> Vec<Vec<Waker>> {
-        let (tasks, _) = recorder.read(Counts(now), &OUTSIDE).unwrap();
+        let (tasks, _) = recorder.read(Counts(now), |_| false).unwrap();
         let of = |task: &StoredTask| {
             let list = task.phases.list.iter();
             list.filter(|phase| phase.ended == Ended::Block)
@@ -571,7 +645,7 @@ mod tests {
     }
 
     fn wakes(recorder: &'static Recorder, now: u64) -> Wakes {
-        let (tasks, _) = recorder.read(Counts(now), &OUTSIDE).unwrap();
+        let (tasks, _) = recorder.read(Counts(now), |_| false).unwrap();
         let wakes = tasks[0].phases.list.iter().map(|phase| phase.wakes);
         wakes.fold(Wakes::default(), Wakes::merged)
     }
@@ -582,10 +656,10 @@ mod tests {
         let close = TICK / CLOSE;
         let mut now = 4 * TICK - 11 * close;
         for task in &tasks[1..] {
-            recorder.woken(task, tasks[0], Counts(now));
+            recorder.woken(0, task, tasks[0], Counts(now));
             now += close;
         }
-        recorder.tick(false, Counts(now));
+        recorder.tick(0, false, Counts(now));
         let found = wakers(recorder, now);
         assert!(found[0].is_empty());
         assert!(
@@ -600,11 +674,11 @@ mod tests {
         let close = TICK / CLOSE;
         for (gap, is_timers) in [(close, true), (close + 1, false)] {
             let (recorder, tasks, now) = ticking(3);
-            recorder.woken(tasks[1], tasks[0], Counts(now));
+            recorder.woken(0, tasks[1], tasks[0], Counts(now));
             // It says what the first one was; what it is itself the tick says.
             let later = 4 * TICK - gap;
-            recorder.woken(tasks[2], tasks[0], Counts(later));
-            recorder.tick(false, Counts(4 * TICK));
+            recorder.woken(0, tasks[2], tasks[0], Counts(later));
+            recorder.tick(0, false, Counts(4 * TICK));
             let by = if is_timers {
                 Waker::Timer
             } else {
@@ -625,12 +699,45 @@ mod tests {
         }
     }
 
+    /// It runs at once elsewhere, blocks, and is woken from there, while nothing happens where it
+    /// was woken first.
+    #[test]
+    fn a_wake_that_is_pending_on_one_cpu_is_settled_by_the_next_from_another() {
+        let (recorder, tasks, now) = ticking(4);
+        (1..=3).for_each(|n| recorder.tick(1, false, Counts(n * TICK)));
+        recorder.woken(0, tasks[1], tasks[0], Counts(now));
+        tasks[1].begins(Counts(now + 1));
+        tasks[1].ends(Counts(now + 2));
+        recorder.woken(1, tasks[1], tasks[2], Counts(now + 3));
+        recorder.tick(0, false, Counts(now + 4)); // close, and too late
+        recorder.tick(1, false, Counts(now + 5));
+        let found = wakers(recorder, now + TICK);
+        assert_eq!(found[1], [Waker::Task(0), Waker::Timer]);
+    }
+
+    #[test]
+    fn who_has_a_cpu_shows_where_nobody_says_so() {
+        let recorder = Recorder::leak().unwrap();
+        recorder.clear();
+        let record = recorder.spawned(0, recorder.root(), None, Counts(1000));
+        let run = |now| {
+            let (tasks, _) = recorder.read(Counts(now), |_| false).unwrap();
+            tasks[0].figures.run.total
+        };
+        record.begins(Counts(1010));
+        assert_eq!(run(1017), 7);
+        record.ends(Counts(1020));
+        assert_eq!(run(2000), 10);
+        record.begins(Counts(2000));
+        assert_eq!(run(2005), 15);
+    }
+
     #[test]
     fn who_wakes_while_nobody_runs_is_the_timer_and_a_stranger_is_outside() {
         let (recorder, tasks, now) = ticking(3);
-        recorder.woken(tasks[1], &IDLE, Counts(now));
-        recorder.woken(tasks[2], &OUTSIDE, Counts(now + TICK / 2));
-        recorder.spawned(recorder.root(), None, Counts(now + TICK / 2 + 1));
+        recorder.woken(0, tasks[1], &IDLE, Counts(now));
+        recorder.woken(0, tasks[2], &OUTSIDE, Counts(now + TICK / 2));
+        recorder.spawned(0, recorder.root(), None, Counts(now + TICK / 2 + 1));
         let found = wakers(recorder, now + TICK);
         assert_eq!(found[1..3], [[Waker::Timer], [Waker::Outside]]);
     }
@@ -644,11 +751,13 @@ mod tests {
         root.begins(Counts(now + 100));
         root.ends(Counts(now + 130));
         tasks[0].begins(Counts(now + 130));
-        recorder.woken(root, tasks[0], Counts(now + 500));
+        recorder.woken(0, root, tasks[0], Counts(now + 500));
         tasks[0].ends(Counts(now + 520));
         root.begins(Counts(now + 520));
-        recorder.spawned(root, None, Counts(now + 525));
-        let (tasks, _) = recorder.read(Counts(now + 600), root).unwrap();
+        recorder.spawned(0, root, None, Counts(now + 525));
+        let (tasks, _) = recorder
+            .read(Counts(now + 600), |of| ptr::eq(of, root))
+            .unwrap();
         let spawned = tasks.iter().map(|task| task.spawned.unwrap());
         let told = |spawned: Spawned| (spawned.figures().map(|figure| figure.total), spawned.after);
         let found: Vec<_> = spawned.map(told).collect();
@@ -680,11 +789,11 @@ mod tests {
     fn a_kernel_preempts_if_somebody_was_and_does_not_if_ticks_asked_in_vain() {
         let (recorder, tasks, now) = ticking(1);
         assert_eq!(recorder.start().kernel, Kernel::Unknown);
-        recorder.tick(true, Counts(now));
+        recorder.tick(0, true, Counts(now));
         assert_eq!(recorder.start().kernel, Kernel::Unknown);
-        recorder.tick(true, Counts(now + TICK));
+        recorder.tick(0, true, Counts(now + TICK));
         assert_eq!(recorder.start().kernel, Kernel::Cooperative);
-        recorder.preempted(tasks[0]);
+        recorder.preempted(0, tasks[0]);
         assert_eq!(recorder.start().kernel, Kernel::Preemptive);
     }
 
@@ -692,16 +801,21 @@ mod tests {
     fn rule_4_wakers_are_what_a_full_record_forgets_first() {
         // Two take turns to end its waits: more phases than there is room for.
         let (recorder, tasks, now) = ticking(3);
-        recorder.woken(tasks[2], &IDLE, Counts(now));
+        recorder.woken(0, tasks[2], &IDLE, Counts(now));
         let mut at = now;
         for n in 0..20 {
             tasks[2].begins(Counts(at));
             at += 100;
             tasks[2].ends(Counts(at));
-            recorder.woken(tasks[2], tasks[n % 2], Counts(at + TICK / 100 * n as u64));
+            recorder.woken(
+                0,
+                tasks[2],
+                tasks[n % 2],
+                Counts(at + TICK / 100 * n as u64),
+            );
             at += TICK;
         }
-        let (read, _) = recorder.read(Counts(at), &OUTSIDE).unwrap();
+        let (read, _) = recorder.read(Counts(at), |_| false).unwrap();
         let list = &read[2].phases.list;
         assert_eq!(read[2].phases.order, PhaseOrder::AsRun);
         let found: Vec<_> = list.iter().map(|p| (p.intervals, p.woken_by)).collect();
@@ -712,9 +826,11 @@ mod tests {
     fn a_run_interval_that_is_still_open_counts_until_now() {
         let recorder = Recorder::leak().unwrap();
         recorder.clear();
-        let record = recorder.spawned(recorder.root(), None, Counts(1000));
+        let record = recorder.spawned(0, recorder.root(), None, Counts(1000));
         record.begins(Counts(1010));
-        let (tasks, _) = recorder.read(Counts(1017), record).unwrap();
+        let (tasks, _) = recorder
+            .read(Counts(1017), |of| ptr::eq(of, record))
+            .unwrap();
         let figures = tasks[0].figures;
         assert_eq!((figures.run.total, figures.ready.total), (7, 10));
     }
@@ -724,7 +840,7 @@ mod tests {
         let recorder = Recorder::leak().unwrap();
         recorder.clear();
         let label = Label::new("twin").unwrap();
-        let spawn = |parent, label| recorder.spawned(parent, label, Counts(1));
+        let spawn = |parent, label| recorder.spawned(0, parent, label, Counts(1));
         let root = recorder.root();
         let by_itself = Label::new("by itself").unwrap();
         let first = spawn(root, Some(&label));
@@ -734,7 +850,7 @@ mod tests {
         let other = spawn(root, None);
         spawn(root, Some(&label));
         spawn(other, None);
-        let (tasks, left_out) = recorder.read(Counts(2), &OUTSIDE).unwrap();
+        let (tasks, left_out) = recorder.read(Counts(2), |_| false).unwrap();
         let keys: Vec<_> = tasks.iter().map(|task| task.key).collect();
         let other = TaskKey::ROOT.child(1);
         let expected = [TaskKey::labelled("by itself"), other, other.child(0)];

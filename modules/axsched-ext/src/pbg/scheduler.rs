@@ -16,6 +16,9 @@ use crate::event::{Return, Running, Tick};
 use crate::queue::{Queue, Slot};
 use crate::rr;
 
+/// Where it measures: with more than one CPU, the calls refuse.
+const CPU: usize = 0;
+
 /// `budget` of a queue that follows no plan.
 const NO_PLAN: i64 = -1;
 
@@ -123,7 +126,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
         }
         let record = match self.work {
             Work::Measure(recorder) if control.mode() == ModeByte::MEASURING => {
-                recorder.spawned(control.running.get(), label.as_ref(), C::now())
+                recorder.spawned(CPU, control.running.get(), label.as_ref(), C::now())
             }
             _ => &OUTSIDE,
         };
@@ -311,9 +314,9 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
             if why == Return::Woken {
                 self.known(&task);
                 let running = M::control().running.get();
-                recorder.woken(task.state().record.get(), running, C::now());
+                recorder.woken(CPU, task.state().record.get(), running, C::now());
             } else {
-                recorder.preempted(task.state().record.get());
+                recorder.preempted(CPU, task.state().record.get());
             }
         }
         rr::requeue(&mut self.queue, task, why);
@@ -377,7 +380,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         if let Work::Measure(recorder) = self.work
             && M::control().mode() == ModeByte::MEASURING
         {
-            recorder.tick(tick == Tick::Reschedule, C::now());
+            recorder.tick(CPU, tick == Tick::Reschedule, C::now());
         }
         tick
     }

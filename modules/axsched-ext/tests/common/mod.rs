@@ -2,6 +2,8 @@
 //! random programs that shrink, and bounds that more than one scheduler promises.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod layer;
+
 use axsched_ext::conformance::{Beside, Load};
 use axsched_ext::model::{Config, CpuMask, Failure, MaxWait, Op, Program, Report};
 use axsched_ext::{BaseScheduler, pbg, sjf};

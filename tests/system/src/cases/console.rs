@@ -68,7 +68,7 @@ fn damaged_console(context: &Context) -> Result<()> {
         .program("scripts/qemu-run.sh")
         .args([&image, "10", "cat", &damaged])
         .env("PROFILE_OUT", &never)
-        .env("WHAT_NEXT", "")
+        .env("NEXT", "")
         .env("PBG_SAVE", save)
         .output()?;
     exits(&output, 1)?;

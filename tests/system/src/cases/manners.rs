@@ -73,11 +73,12 @@ const VARIABLES: [&str; 29] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 33] = [
+const GOALS: [&str; 34] = [
     "setup",
     "build",
     "run",
     "justrun",
+    "record",
     "matrix",
     "compare",
     "simulate",
@@ -204,6 +205,15 @@ fn real_time_has_its_names(context: &Context) -> Result<()> {
             .text()?;
         ensure!(said.contains(name), "expected {name}");
     }
+    // An empty name in the environment is for who wants no profile of a run.
+    let recorded = ["FEATURES=sched_cfs", "SMP=2"];
+    let said = context
+        .make(["-n"])
+        .args(recorded)
+        .args(["A=realtime"])
+        .text()?;
+    let name = "PROFILE_OUT='target/recordings/realtime-x86_64-cfs-smp2-real.pbg'";
+    ensure!(said.contains(name), "expected {name}");
     Ok(())
 }
 

@@ -16,6 +16,7 @@ mod manners;
 mod matrix;
 mod polls;
 mod profiles;
+mod record;
 mod refusals;
 mod signals;
 mod simulate;
@@ -39,6 +40,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(trace::cases(project));
     cases.extend(simulate::cases());
     cases.extend(profiles::cases(project));
+    cases.extend(record::cases());
     cases.extend(damage::cases());
     cases.extend(polls::cases());
     cases.extend(boots::cases(project));

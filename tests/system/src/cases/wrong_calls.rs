@@ -76,7 +76,7 @@ fn fixtures(context: &Context, folder: &str) -> Result<()> {
     file("real", &resealed(&good, 32, &[0x11]))?;
     file("riscv64", &resealed(&good, 32, &[0x22]))?;
     file("two-cpus", &resealed(&good, 10, &[2]))?;
-    file("version2", &resealed(&good, 8, &[2]))?;
+    file("version3", &resealed(&good, 8, &[3]))?;
     let mut damaged = good.clone();
     damaged[60] = 0xff;
     file("damaged", &damaged)?;

@@ -53,12 +53,17 @@ impl Flavour {
         };
         let workload = recorded(&profile, clock, TICK_NS);
         // What ran then: without preemption the base policy's slices end nothing.
-        let (base, policy) = match preempts {
-            true => (base(&profile), "pbg"),
-            false => (Policy::named("fifo"), "pbg-coop"),
+        let (base, scheduler) = match preempts {
+            true => {
+                let base = base(&profile).context("expected a recording under a known policy")?;
+                (base, recorded_as(base))
+            }
+            false => {
+                let base = Policy::named("fifo").context("expected fifo among the policies")?;
+                (base, "pbg-coop measure")
+            }
         };
-        let base = base.context("expected a recording under rr or fifo")?;
-        let cost = costs.of_yield(arch, &format!("{policy} measure"))?;
+        let cost = costs.of_yield(arch, scheduler)?;
         let calibrated = calibrate(&workload, base, &profile, &cost, &machine)?;
         Ok(Self {
             workload: calibrated.workload,
@@ -69,12 +74,20 @@ impl Flavour {
     }
 }
 
-/// What ran while it was recorded, if that is a base policy of PBG's.
+/// What ran while it was recorded: a base policy of PBG's, or another that was recorded by the
+/// layer around it.
 fn base(profile: &StoredProfile) -> Option<&'static Policy> {
-    let name = profile.header.policy.to_string();
-    ["rr", "fifo"]
-        .contains(&name.as_str())
-        .then(|| Policy::named(&name))?
+    let base = Policy::named(profile.header.policy.as_str())?;
+    (!base.follows_plan()).then_some(base)
+}
+
+/// The row of costs of what ran then. Of a policy within the recording layer there is none: what
+/// that takes in a switch stays in the tasks' time (`docs/simulate.md`).
+fn recorded_as(base: &'static Policy) -> &'static str {
+    match base.name() {
+        "rr" | "fifo" => "pbg measure",
+        other => other,
+    }
 }
 
 /// The recording in a file, if it is one that can be played.
@@ -112,7 +125,7 @@ pub fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
     }
     if base(&profile).is_none() {
         bail!(
-            "{file}: expected a recording under rr or fifo, found one under {}",
+            "{file}: expected a recording under a known policy that follows no plan, found one under {}",
             header.policy
         );
     }

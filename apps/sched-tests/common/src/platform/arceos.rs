@@ -394,5 +394,18 @@ pub fn events() -> events::Logs {
     events::logs(counter_hz())
 }
 
+/// Says who runs where, to what records the policy, if anything does.
+pub fn connect_recording() {
+    #[cfg(feature = "recorded")]
+    // SAFETY: it is the running task, which lives as long as it runs; and a migration helper or
+    // idle, which `axtask` makes in the same way.
+    unsafe {
+        axsched_ext::recorded::RECORDING.connect(|| {
+            let task = axtask::current();
+            axsched_ext::recorded::Here::new(&task, axhal::percpu::this_cpu_id())
+        });
+    }
+}
+
 /// Ends the application. The verdict is in the result lines; a guest has no exit status.
 pub fn finish(_pass: bool) {}

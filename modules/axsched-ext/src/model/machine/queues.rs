@@ -230,6 +230,7 @@ where
         cpu.leaving = Some(from);
         let left = std::mem::replace(&mut cpu.current, next);
         let since = std::mem::replace(&mut cpu.current_since, now);
+        self.acts_on(c);
         let task = &mut self.tasks[from.0];
         task.report.run_time += now - since;
         self.tasks[to.0].report.switches += 1;

@@ -1,0 +1,85 @@
+//! The layer that records, around any policy, on the model.
+
+use std::sync::Arc;
+
+use axsched_ext::BaseScheduler;
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::conformance::{Promises, check};
+use axsched_ext::model::{ModelTask, here};
+use axsched_ext::pbg::Error;
+use axsched_ext::recorded::{
+    Here, Recorded, RecordedTask, RecordingPerThread, RecordingSource, Subject,
+};
+
+pub type Layer<S> = Recorded<S, VirtualClock, RecordingPerThread>;
+
+/// What the machine knows of who acts. Where the suite calls by hand, there is none.
+pub fn machines_here<S: Subject<Inner = ModelTask> + 'static>() -> Here {
+    match here() {
+        // SAFETY: it is what the machine's current task is wrapped in, and that is alive.
+        Some((cpu, task)) => Here::new(unsafe { &*task.cast::<RecordedTask<S>>() }, cpu),
+        None => {
+            // For good: whoever asks may look at it later.
+            let nobody = Box::leak(Box::new(RecordedTask::<S>::new(ModelTask::new(
+                0, "nobody",
+            ))));
+            Here::new(nobody, 0)
+        }
+    }
+}
+
+/// The layer, which begins to measure anew when each machine's first `gc` is in its queue.
+pub struct Measuring<S: Subject>(Layer<S>, bool);
+
+impl<S: Subject<Inner = ModelTask>> BaseScheduler for Measuring<S> {
+    type SchedItem = Arc<RecordedTask<S>>;
+
+    fn init(&mut self) {
+        self.0.init();
+    }
+    fn add_task(&mut self, task: Self::SchedItem) {
+        self.0.add_task(task);
+        if std::mem::take(&mut self.1) {
+            // The same recording again: a table takes 2.5 MiB.
+            let recording = RecordingPerThread::recording();
+            match recording.measure_end_by::<VirtualClock>() {
+                Ok(_) | Err(Error::NotMeasuring) => recording.measure_start().unwrap(),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
+        self.0.remove_task(task)
+    }
+    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
+        self.0.pick_next_task()
+    }
+    fn put_prev_task(&mut self, task: Self::SchedItem, preempt: bool) {
+        self.0.put_prev_task(task, preempt);
+    }
+    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
+        self.0.task_tick(current)
+    }
+    fn set_priority(&mut self, task: &Self::SchedItem, priority: isize) -> bool {
+        self.0.set_priority(task, priority)
+    }
+}
+
+/// The suite of the policy itself, while nothing is measured and while all is.
+pub fn conforms_recorded<S: Subject<Inner = ModelTask> + 'static>(promises: &Promises) {
+    let promises = Promises {
+        on_time: VirtualClock::set,
+        random_programs: 60,
+        ..promises.clone()
+    };
+    let recording = RecordingPerThread::renew();
+    let idle = check(&promises, |_| Layer::<S>::new(), RecordedTask::<S>::new).unwrap();
+    // SAFETY: see there.
+    unsafe { recording.connect(machines_here::<S>) };
+    let made = |cpu| Measuring::<S>(Layer::new(), cpu == 0);
+    let measuring = check(&promises, made, RecordedTask::<S>::new).unwrap();
+    // It has decided the same.
+    assert_eq!(idle, measuring);
+    assert!(idle.rules == 27 && idle.wake_spins > 0, "{idle:?}");
+    assert!(recording.measure_end_by::<VirtualClock>().is_ok());
+}
