@@ -9,6 +9,7 @@
 //! | [`play`] | a workload under a policy |
 //! | [`calibrate`] | a recording less what its own scheduler took |
 //! | [`vary`] | the same program on another day |
+//! | [`whatif`] | the same program in a changed world |
 //! | [`bound`] | how low an average turnaround can be at all |
 //! | [`time`] | nanoseconds, and the counts that policies read |
 //!
@@ -22,4 +23,5 @@ pub mod play;
 pub mod policies;
 pub mod time;
 pub mod vary;
+pub mod whatif;
 pub mod workload;
