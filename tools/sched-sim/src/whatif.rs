@@ -243,9 +243,9 @@ impl FromStr for Amount {
             number(digits.trim_end())
         };
         let found = if let Some(more) = percent('+') {
-            Some(Self::Times(1.0 + more / 100.0))
+            Some(Self::Times((100.0 + more) / 100.0))
         } else if let Some(less) = percent('-') {
-            (less <= 100.0).then_some(Self::Times(1.0 - less / 100.0))
+            (less <= 100.0).then_some(Self::Times((100.0 - less) / 100.0))
         } else if let Some(time) = text.strip_prefix('=') {
             let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
             let of_unit = |(unit, ns): (&str, f64)| Some(number(time.strip_suffix(unit)?)? * ns);
@@ -258,7 +258,9 @@ impl FromStr for Amount {
             Self::Exactly(ns) => *ns <= LONGEST_NS,
         };
         found.filter(is_allowed).ok_or_else(|| {
-            format!("expected +20%, -50%, x2 or =30ms (ns, us, ms, s), at most x{MOST_TIMES} or a day")
+            format!(
+                "expected +20%, -50%, x2 or =30ms (ns, us, ms, s), at most x{MOST_TIMES} or a day"
+            )
         })
     }
 }
@@ -412,7 +414,8 @@ mod tests {
     #[test]
     fn rule_6_changes_are_made_in_their_order() {
         let [run, add] = [run_of(Some("d"), "=1ms"), more_of(Some("d"), 1)];
-        let then = |changes: &[Change]| run_ms(&changed(&workload(), changes).unwrap())[3..].to_vec();
+        let then =
+            |changes: &[Change]| run_ms(&changed(&workload(), changes).unwrap())[3..].to_vec();
         assert_eq!(then(&[run.clone(), add.clone()]), [1.0, 1.0]);
         assert_eq!(then(&[add, run]), [1.0, 0.0]);
     }

@@ -20,11 +20,13 @@
 //! | module | its business |
 //! |---|---|
 //! | [`cli`] | what may be asked for |
+//! | [`changes`] | what may be asked of a program in a changed world |
 //! | [`project`] | where the project is, what it has, how its `make` is called |
 //! | [`setting`] | what all cells of a matrix have in common |
 //! | [`record`] | result lines: text to figures |
 //! | [`account`] | who had the CPUs, and how much time may be outside the tasks |
 //! | [`spread`] | a figure over several phases of the timer tick |
+//! | [`quantiles`] | a figure over many runs at random |
 //! | [`store`] | the folder of results |
 //! | [`boot`] | building and booting through make |
 //! | [`matrix`] | running what has to be run |
@@ -41,6 +43,7 @@
 //! | [`draw`] | what all figures have in common |
 //! | [`grid`] | what all tables on a terminal have in common |
 //! | [`output`] | standard output and standard error |
+//! | [`bar`] | how far something is |
 //! | [`profile`] | PBG's profiles |
 //! | [`verdict`] | how a subcommand ends |
 //!
@@ -48,8 +51,10 @@
 //! than it did, a profile is bad or differs; 2 the question or a file was wrong; 130 interrupted.
 
 mod account;
+mod bar;
 mod bench;
 mod boot;
+mod changes;
 mod cli;
 mod compare;
 mod cost;
@@ -63,6 +68,7 @@ mod order;
 mod output;
 mod profile;
 mod project;
+mod quantiles;
 mod record;
 mod robustness;
 mod setting;

@@ -1,10 +1,13 @@
-//! A cell: a policy on so many CPUs, at several phases of the tick, as result lines have it.
+//! A cell: a policy on so many CPUs, as result lines have it.
 
 use anyhow::Result;
 use sched_sim::{
     bound::of_jobs,
-    play::{Machine, Outcome as Played, play as played},
+    costs::YieldCost,
+    play::{Machine, Outcome as Played, Played as Task, play},
     policies::Policy,
+    vary::{phase_ns, varied},
+    workload::Workload,
 };
 use sched_tests_results::{Context, RunLine, TaskLine, TickPhase};
 
@@ -13,7 +16,6 @@ use super::{
     flavour::{Flavour, TICK_NS},
 };
 use crate::{
-    cli::SimulateArgs,
     compare::Results,
     project::{App, Cell},
     record::{Outcome, Phase},
@@ -36,104 +38,160 @@ fn follows_plan(policy: &Policy, cpus: usize) -> bool {
     policy.follows_plan() && cpus == 1
 }
 
-pub fn play(
-    policy: &Policy,
-    cpus: usize,
-    args: &SimulateArgs,
-    flavour: &Flavour,
-    costs: &Costs,
-) -> Result<Results> {
-    let header = &flavour.profile.header;
-    let arch = header.architecture.name();
-    let row = match (follows_plan(policy, cpus), policy.follows_plan()) {
-        (true, _) => format!("{} replay", policy.name()),
-        (false, true) => format!("{} idle", policy.name()),
-        (false, false) => policy.name().to_owned(),
-    };
-    let cost = costs.of_yield(arch, &row)?;
-    let context = Context {
-        app: header.program.name.to_string(),
-        arch: arch.to_owned(),
-        smp: cpus as u32,
-        sched: policy.name().to_owned(),
-        phase: match follows_plan(policy, cpus) {
-            true => "replay",
-            false => "run",
-        }
-        .to_owned(),
-    };
-    let at_once = flavour.workload.is_submitted_at_once();
-    let outcomes = TickPhase::evenly(args.phases).map(|tick_phase| {
-        let machine = Machine {
-            cpus,
-            phase_ns: TICK_NS * u64::from(u16::from(tick_phase)) / 1000,
-            ..flavour.machine.clone()
-        };
-        let outcome = played(&flavour.workload, policy, &flavour.profile, &cost, &machine)?;
-        Ok(Outcome {
-            phases: vec![phase(
-                &context,
-                args.source.scale,
-                tick_phase,
-                &outcome,
-                at_once,
-            )],
-        })
-    });
-    Ok(Results {
-        cell: Cell {
-            arch: arch.to_owned(),
-            app: App {
-                name: context.app.clone(),
-                folder: context.app.clone(),
-            },
-            policy: feature(policy),
-        },
-        outcomes: outcomes.collect::<Result<_>>()?,
-        sources: None,
-    })
+/// What is played of a recording.
+pub struct Play<'a> {
+    pub policy: &'a Policy,
+    pub cpus: usize,
+    pub flavour: &'a Flavour,
+    cost: YieldCost,
+    context: Context,
+    scale: u64,
 }
 
-fn phase(
-    context: &Context,
-    scale: u64,
-    tick_phase: TickPhase,
-    played: &Played,
-    at_once: bool,
-) -> Phase {
-    let tasks = played.tasks.iter().map(|task| TaskLine {
-        context: context.clone(),
-        task: task.name.clone(),
-        submit_ns: task.submit_ns,
-        first_run_ns: task.first_run_ns,
-        finish_ns: task.finish_ns,
-        turnaround_ns: task.finish_ns - task.submit_ns,
-        run_ns: task.run_ns,
-        dispatches: task.dispatches,
-        yields: task.yields,
-        ..TaskLine::default()
-    });
-    let tasks: Vec<TaskLine> = tasks.collect();
-    let count = tasks.len() as u64;
-    // Who main submits is there at once, for all that matters here.
-    let jobs: Vec<_> = tasks.iter().map(|task| (0, task.run_ns)).collect();
-    let turnarounds = || tasks.iter().map(|task| task.turnaround_ns);
-    let run = RunLine {
-        context: context.clone(),
-        timing: MODEL.to_owned(),
-        scale,
-        tasks: tasks.len(),
-        avg_turnaround_ns: turnarounds().sum::<u64>() / count,
-        max_turnaround_ns: turnarounds().max().unwrap_or(0),
-        makespan_ns: tasks.iter().map(|task| task.finish_ns).max().unwrap_or(0),
-        context_switches: played.switches,
-        srpt_bound_ns: of_jobs(&jobs, context.smp as usize, at_once).average_ns as u64,
-        jain: jain(tasks.iter().map(|task| task.finish_ns as f64)),
-        tick_phase: Some(tick_phase),
-        pass: true,
-        ..RunLine::default()
-    };
-    Phase { tasks, run }
+/// What a run with another seed came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeded {
+    /// The bound of the work as it came out, in ms; the next three in ms, too.
+    pub bound: f64,
+    pub average: f64,
+    pub slowest: f64,
+    pub makespan: f64,
+    pub switches: f64,
+    pub jain: f64,
+}
+
+impl<'a> Play<'a> {
+    pub fn new(
+        policy: &'a Policy,
+        cpus: usize,
+        scale: u64,
+        flavour: &'a Flavour,
+        costs: &Costs,
+    ) -> Result<Self> {
+        let header = &flavour.profile.header;
+        let arch = header.architecture.name();
+        let row = match (follows_plan(policy, cpus), policy.follows_plan()) {
+            (true, _) => format!("{} replay", policy.name()),
+            (false, true) => format!("{} idle", policy.name()),
+            (false, false) => policy.name().to_owned(),
+        };
+        let phase = match follows_plan(policy, cpus) {
+            true => "replay",
+            false => "run",
+        };
+        Ok(Self {
+            policy,
+            cpus,
+            flavour,
+            cost: costs.of_yield(arch, &row)?,
+            context: Context {
+                app: header.program.name.to_string(),
+                arch: arch.to_owned(),
+                smp: cpus as u32,
+                sched: policy.name().to_owned(),
+                phase: phase.to_owned(),
+            },
+            scale,
+        })
+    }
+
+    /// At a phase of the tick.
+    pub fn at(&self, tick_phase: TickPhase) -> Result<Outcome> {
+        let phase_ns = TICK_NS * u64::from(u16::from(tick_phase)) / 1000;
+        let played = self.played(&self.flavour.workload, phase_ns)?;
+        Ok(Outcome {
+            phases: vec![self.phase(&played, tick_phase)],
+        })
+    }
+
+    /// With each task's time changed at random by up to `spread`, and a start of its own.
+    pub fn by_seed(&self, spread: f64, seed: u64) -> Result<Seeded> {
+        let workload = varied(&self.flavour.workload, spread, seed);
+        let played = self.played(&workload, phase_ns(TICK_NS, seed))?;
+        let tasks = || played.tasks.iter();
+        let most = |of: fn(&Task) -> u64| tasks().map(of).max().unwrap_or(0) as f64 / 1e6;
+        Ok(Seeded {
+            bound: workload.bound(self.cpus).average_ns / 1e6,
+            average: played.average_ns() / 1e6,
+            slowest: most(|task| task.finish_ns - task.submit_ns),
+            makespan: most(|task| task.finish_ns),
+            switches: played.switches as f64,
+            jain: jain(tasks().map(|task| task.finish_ns as f64)),
+        })
+    }
+
+    /// As a table calls it: the policy, and whether it is PBG without a plan.
+    pub fn name(&self) -> String {
+        let name = self.policy.name();
+        match self.policy.follows_plan() && !follows_plan(self.policy, self.cpus) {
+            true => format!("{name} (no plan)"),
+            false => name.to_owned(),
+        }
+    }
+
+    /// All that was played of it.
+    pub fn results(&self, outcomes: Vec<Outcome>) -> Results {
+        Results {
+            cell: Cell {
+                arch: self.context.arch.clone(),
+                app: App {
+                    name: self.context.app.clone(),
+                    folder: self.context.app.clone(),
+                },
+                policy: feature(self.policy),
+            },
+            outcomes,
+            sources: None,
+        }
+    }
+
+    fn played(&self, workload: &Workload, phase_ns: u64) -> Result<Played> {
+        let machine = Machine {
+            cpus: self.cpus,
+            phase_ns,
+            ..self.flavour.machine.clone()
+        };
+        let plan = &self.flavour.profile;
+        Ok(play(workload, self.policy, plan, &self.cost, &machine)?)
+    }
+
+    fn phase(&self, played: &Played, tick_phase: TickPhase) -> Phase {
+        let context = &self.context;
+        let tasks = played.tasks.iter().map(|task| TaskLine {
+            context: context.clone(),
+            task: task.name.clone(),
+            submit_ns: task.submit_ns,
+            first_run_ns: task.first_run_ns,
+            finish_ns: task.finish_ns,
+            turnaround_ns: task.finish_ns - task.submit_ns,
+            run_ns: task.run_ns,
+            dispatches: task.dispatches,
+            yields: task.yields,
+            ..TaskLine::default()
+        });
+        let tasks: Vec<TaskLine> = tasks.collect();
+        let count = tasks.len() as u64;
+        // Who main submits is there at once, for all that matters here.
+        let jobs: Vec<_> = tasks.iter().map(|task| (0, task.run_ns)).collect();
+        let at_once = self.flavour.workload.is_submitted_at_once();
+        let turnarounds = || tasks.iter().map(|task| task.turnaround_ns);
+        let run = RunLine {
+            context: context.clone(),
+            timing: MODEL.to_owned(),
+            scale: self.scale,
+            tasks: tasks.len(),
+            avg_turnaround_ns: turnarounds().sum::<u64>() / count,
+            max_turnaround_ns: turnarounds().max().unwrap_or(0),
+            makespan_ns: tasks.iter().map(|task| task.finish_ns).max().unwrap_or(0),
+            context_switches: played.switches,
+            srpt_bound_ns: of_jobs(&jobs, context.smp as usize, at_once).average_ns as u64,
+            jain: jain(tasks.iter().map(|task| task.finish_ns as f64)),
+            tick_phase: Some(tick_phase),
+            pass: true,
+            ..RunLine::default()
+        };
+        Phase { tasks, run }
+    }
 }
 
 /// Jain's index, to six decimals.

@@ -5,7 +5,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use axsched_ext::pbg::stored::{Program, StoredProfile, Timing};
 use sched_sim::{
-    calibrate::calibrate, play::Machine, policies::Policy, time::Clock, workload::Workload,
+    calibrate::calibrate,
+    play::Machine,
+    policies::Policy,
+    time::Clock,
+    whatif::{Change, LONGEST_NS, changed},
+    workload::Workload,
 };
 
 use super::costs::Costs;
@@ -16,7 +21,6 @@ pub const TICK_NS: u64 = 10_000_000;
 
 /// What a task may have, so that playing it comes to an end.
 const MOST_INTERVALS: u64 = 10_000_000;
-const LONGEST_NS: f64 = 86_400e9;
 
 /// What was recorded by kernels that preempt, or by those that do not: they do different work,
 /// as guards cost something in the one and nothing in the other.
@@ -64,6 +68,14 @@ impl Flavour {
             rest: calibrated.rest,
             profile,
             machine,
+        })
+    }
+
+    /// The same program in a changed world. The recording, and so the plan, stays.
+    pub fn changed(self, changes: &[Change]) -> Result<Self> {
+        Ok(Self {
+            workload: changed(&self.workload, changes)?,
+            ..self
         })
     }
 }
