@@ -64,7 +64,7 @@ ifneq ($(TRACE_OUT),)
   endif
 endif
 
-ifneq ($(filter matrix compare simulate robustness profile gantt trace sched docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare simulate advise robustness profile gantt trace sched docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 

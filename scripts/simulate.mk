@@ -7,6 +7,7 @@
 #      SCHEDLAB given refuse with-rows APPS ARCHES (lab.mk, Makefile)
 # Out: simulate    tables; the recordings are in target/recordings, and made again when the
 #                  app or the library has changed
+#      advise      one screen: which policy, and why
 #      robustness  what becomes of PBG's plan if every task's time is changed at random
 
 CPUS    ?= 1
@@ -15,22 +16,27 @@ CHECK   ?= n
 
 sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file)$(if $(filter CHECK,$(1)),make help lists what is allowed)
 # Whoever gives one of these to another target means something else by it.
-SIM_OTHERS := $(filter-out simulate robustness help target/%,$(MAKECMDGOALS))
+SIM_OTHERS := $(filter-out simulate advise robustness help target/%,$(MAKECMDGOALS))
 ifneq ($(SIM_OTHERS),)
   $(foreach v,CPUS PROFILE CHECK,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
 endif
 
-ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
+ifneq ($(filter simulate advise robustness,$(MAKECMDGOALS)),)
   $(call refuse,simulate,$(NO_CELL) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,advise,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,advise,CHECK,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,command) # it has a default
+  $(call refuse,advise,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,CPUS CHECK,A ARCH SCALE PROFILE TIMEOUT LAB,command) # they have defaults
   $(call refuse,simulate,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   # What these tasks do is as much as they are let: a recording says how much that was once.
   SIM_ENDLESS := $(filter %/unequal %/occupy,$(APPS))
-  SIM_APPS := $(filter-out %/selftest %/cost $(SIM_ENDLESS),$(APPS))
+  # Advice is of who gets how much, then.
+  SIM_REFUSED := $(if $(filter advise,$(MAKECMDGOALS)),,$(SIM_ENDLESS))
+  SIM_APPS := $(filter-out %/selftest %/cost $(SIM_REFUSED),$(APPS))
   override A := $(or $(filter %/$(A),$(APPS)),$(A:%/=%))
-  ifneq ($(filter $(A),$(SIM_ENDLESS)),)
+  ifneq ($(filter $(A),$(SIM_REFUSED)),)
     $(error A=$(notdir $(A)): its tasks do as much as they are let, so a recording says nothing of another policy; allowed are: $(notdir $(SIM_APPS)))
   endif
   ifeq ($(filter 1,$(words $(A)))$(wildcard $(A)/Cargo.toml),1)
@@ -44,6 +50,9 @@ ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
   $(call scale,SCALE)
   ifneq ($(or $(filter-out $(shell seq 64),$(subst $(comma), ,$(CPUS))),$(filter 0,$(words $(CPUS))),$(filter-out 0 1,$(words $(CPUS)))$(findstring $(comma)$(comma),$(comma)$(CPUS)$(comma))),)
     $(error CPUS=$(CPUS): allowed are numbers from 1 to 64, with commas)
+  endif
+  ifneq ($(if $(filter advise,$(MAKECMDGOALS)),$(findstring $(comma),$(CPUS))),)
+    $(error CPUS=$(CPUS): advice is of one number of CPUs; allowed is one from 1 to 64)
   endif
   $(call number,TIMEOUT)
   $(call one-of,CHECK,n y)
@@ -66,13 +75,20 @@ SIM_MATRIX = $(SCHEDLAB) matrix --phases 8 $(strip --app $(notdir $(A)) --arch $
 SIM_SOURCES = $(shell find $(A) apps/sched-tests/common apps/sched-tests/results modules -name '*.rs' -o -name Cargo.toml) \
     Cargo.toml Cargo.lock Makefile $(wildcard scripts/*)
 
-.PHONY: simulate robustness
+# The consoles of the boots that recorded; each has a replay, too.
+SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NAME)-coop.pbg.log)
+
+.PHONY: simulate advise robustness
 simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	$(if $(filter y,$(CHECK)),$(Q)$(SIM_MATRIX) >&2)
 	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    $(call given,CPUS,--cpus) $(call given,FEATURES,--policy) \
 	    $(if $(call with-rows,$(A)),--metered) \
 	    $(if $(filter y,$(CHECK)),--check target/lab$(SCALED))) $(LAB)
+
+advise: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
+	$(Q)$(SCHEDLAB) advise $(SIM_FILES) $(SIM_CONSOLES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
+	    $(call given,CPUS,--cpus) $(if $(call with-rows,$(A)),--metered)) $(LAB)
 
 robustness: $(if $(PROFILE),,$(SIM_NAME).pbg)
 	$(Q)$(SCHEDLAB) robustness $(if $(PROFILE),$(call quoted,$(PROFILE)),$(SIM_NAME).pbg) --app $(notdir $(A)) \
@@ -86,7 +102,7 @@ record = @mkdir -p $(@D) && echo 'make: recording $(notdir $(A)) under $(1): $@'
         PROFILE_OUT=$@.new >$@.log 2>&1 || \
       { tail -n 20 $@.log >&2; exit 1; }; } && mv $@.new $@
 
-ifneq ($(filter simulate robustness,$(MAKECMDGOALS)),)
+ifneq ($(filter simulate advise robustness,$(MAKECMDGOALS)),)
 $(SIM_NAME).pbg: $(SIM_SOURCES)
 	$(call record,sched_pbg)
 

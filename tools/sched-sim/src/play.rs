@@ -10,7 +10,7 @@
 use axsched_ext::{
     model::{Config, Failure, Op, Program, TaskReport},
     pbg::{
-        About, ControlSource, PerThread,
+        About, ControlSource, PerThread, Status,
         stored::{Architecture, Label, StoredProfile, encode},
     },
     units::TaskKey,
@@ -66,6 +66,8 @@ pub struct Outcome {
     pub tasks: Vec<Played>,
     /// Switches with a task of the workload at either end.
     pub switches: u64,
+    /// What PBG says of the plan that it followed; `None` where nobody followed one.
+    pub plan: Option<Status>,
 }
 
 impl Outcome {
@@ -154,10 +156,12 @@ pub fn play(
             policy: policy.name(),
             failure,
         })?;
+    let mut plan = None;
     if policy.follows_plan() {
         let status = PerThread::control().status();
         PerThread::retire();
-        if machine.cpus == 1 && status.is_ok_and(|status| status.planned == 0) {
+        plan = status.ok().filter(|_| machine.cpus == 1);
+        if plan.is_some_and(|status| status.planned == 0) {
             return Err(PlayError::NoPlan {
                 policy: policy.name(),
                 why: "start_pbg was refused".to_owned(),
@@ -191,6 +195,7 @@ pub fn play(
     Ok(Outcome {
         tasks: played.collect(),
         switches: report.program_switches,
+        plan,
     })
 }
 

@@ -10,12 +10,15 @@
 //! 5. More of no task are copies of main's tasks in turn, as the workload was before.
 //! 6. Changes are made in the order in which they are asked for.
 //!
+//! 7. A task that goes on does what it did again and again until it has computed for so long. Its
+//!    last run interval, which its end cut short, is no part of that.
+//!
 //! The recording stays as it is, and so does the plan that PBG makes of it: a copy is a task that
 //! the plan does not know.
 
 use std::{fmt, str::FromStr};
 
-use crate::workload::{Job, Workload};
+use crate::workload::{Job, Then, Work, Workload};
 
 /// How many tasks there may be with all copies.
 pub const MOST_TASKS: usize = 16_384;
@@ -201,6 +204,31 @@ fn named(workload: &Workload, name: &str) -> Result<usize, WhatIfError> {
     })
 }
 
+/// The workload with each of those tasks for which `goes_on` says so computing for `ns`
+/// altogether: rule 7.
+pub fn going_on(workload: &Workload, goes_on: impl Fn(&Job) -> bool, ns: f64) -> Workload {
+    let mut longer = workload.clone();
+    for job in longer.jobs.iter_mut().filter(|job| goes_on(job)) {
+        let is_whole = |work: &&Work| work.then != Then::Exit;
+        let round: Vec<Work> = job.steps.iter().filter(is_whole).copied().collect();
+        let round_ns: f64 = round
+            .iter()
+            .map(|work| work.times as f64 * work.run_ns)
+            .sum();
+        if round_ns > 0.0 {
+            let intervals: u64 = round.iter().map(|work| work.times).sum();
+            let most = (MOST_INTERVALS / intervals).max(1) as f64;
+            job.steps = round.repeat((ns / round_ns).ceil().clamp(1.0, most) as usize);
+        }
+        Amount::Exactly(ns).apply(job);
+    }
+    longer
+}
+
+/// A task that goes on has no more run intervals than that, or than in one round; then they are
+/// longer.
+const MOST_INTERVALS: u64 = 100_000;
+
 impl Amount {
     fn apply(self, job: &mut Job) {
         let now = job.run_ns();
@@ -293,7 +321,6 @@ impl fmt::Display for Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Then, Work};
     use proptest::prelude::*;
 
     const MS: f64 = 1e6;
@@ -418,6 +445,26 @@ mod tests {
             |changes: &[Change]| run_ms(&changed(&workload(), changes).unwrap())[3..].to_vec();
         assert_eq!(then(&[run.clone(), add.clone()]), [1.0, 1.0]);
         assert_eq!(then(&[add, run]), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn rule_7_a_task_that_goes_on_does_the_same_again_and_again() {
+        let steps = vec![work(5, 3.0, Then::Yield), work(1, 0.5, Then::Exit)];
+        let endless = || job("e", None, steps.clone());
+        let once = Workload {
+            jobs: vec![endless(), job("o", None, vec![work(1, 7.0, Then::Exit)])],
+        };
+        let found = going_on(&once, |job| job.name == "e", 60.0 * MS);
+        assert_eq!(found.jobs[0].steps, vec![work(5, 3.0, Then::Yield); 4]);
+        assert_eq!(found.jobs[1], once.jobs[1]);
+        // Not too often.
+        let found = going_on(&once, |job| job.name == "e", 1e9 * MS);
+        assert_eq!(found.jobs[0].intervals(), MOST_INTERVALS);
+        assert_eq!(found.jobs[0].run_ns(), 1e9 * MS);
+        // One that only computes computes for longer.
+        let found = going_on(&once, |job| job.name == "o", 60.0 * MS);
+        assert_eq!(run_ms(&found), [15.5, 60.0]);
+        assert_eq!(found.jobs[1].intervals(), 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
 //! - `schedlab simulate` plays a recording under every policy on any number of CPUs
+//! - `schedlab advise` says in one screen which policy to take, and why
 //! - `schedlab robustness` plays it with every task's time changed at random
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
@@ -36,6 +37,7 @@
 //! | [`waits`] | a program that waits ever more often |
 //! | [`order`] | two orders of the ready tasks side by side |
 //! | [`simulate`] | a recording under every policy, in virtual time |
+//! | [`advise`] | which policy for a recorded program |
 //! | [`robustness`] | how wrong a recording may be |
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
@@ -51,6 +53,7 @@
 //! than it did, a profile is bad or differs; 2 the question or a file was wrong; 130 interrupted.
 
 mod account;
+mod advise;
 mod bar;
 mod bench;
 mod boot;
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Command::Waits(options) => waits::waits(options),
         Command::Order(options) => order::order(options),
         Command::Simulate(options) => simulate::simulate(options),
+        Command::Advise(options) => advise::advise(options),
         Command::Robustness(options) => robustness::robustness(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),

@@ -25,7 +25,7 @@ use crate::{
     cli::RobustnessArgs,
     output::{note, print},
     quantiles::Quantiles,
-    simulate::{Costs, Flavour, TICK_NS, Watch, on_all_cores, recording},
+    simulate::{Costs, Flavour, KEPT, TICK_NS, Watch, on_all_cores, recording},
     store::write,
 };
 
@@ -39,7 +39,7 @@ pub fn robustness(args: &RobustnessArgs) -> Result<Verdict> {
     for &spread in &args.spread {
         points.extend(point(args, &flavour, &costs, spread, &watch)?);
     }
-    watch.finish();
+    watch.finish(KEPT);
     let header = &flavour.profile.header;
     let curve = Curve {
         app: header.program.name.to_string(),

@@ -20,17 +20,16 @@ mod watch;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use axsched_ext::pbg::stored::StoredProfile;
 use sched_sim::{
     policies::{Policy, policies as all_policies},
     whatif::Change,
 };
 use sched_tests_results::{ResultLine, TickPhase};
 
-use cells::Play;
+pub use cells::{Play, feature};
 pub use cores::on_all_cores;
 pub use costs::Costs;
-pub use flavour::{Flavour, TICK_NS, recording};
+pub use flavour::{Flavour, Flavours, TICK_NS, recording};
 pub use watch::Watch;
 
 use crate::{
@@ -44,38 +43,27 @@ use crate::{
     store::{Store, write},
 };
 
+/// What is said if somebody presses Ctrl-C.
+pub const KEPT: &str = "what is done is kept";
+
 pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
     let policies = chosen(&args.policy)?;
     let source = &args.source;
     let costs = Costs::read(&source.costs, &source.results)?;
-    let profile = recording(&source.recording, source)?;
     let changes = &args.changes.0;
-    let cooperative = match &args.cooperative {
-        Some(file) => {
-            let other = recording(file, source)?;
-            of_one_program(&source.recording, &profile, &other)?;
-            let flavour = Flavour::of(other, false, source.metered, &costs)?;
-            Some(flavour.changed(changes)?)
-        }
-        None => None,
-    };
-    let preemptive = Flavour::of(profile, true, source.metered, &costs)?.changed(changes)?;
-    let flavour = |policy: &Policy| match &cooperative {
-        Some(cooperative) if !policy.is_preemptive() => cooperative,
-        _ => &preemptive,
-    };
+    let flavours = Flavours::read(source, args.cooperative.as_deref(), &costs)?.changed(changes)?;
     let cpus = distinct(args.cpus.iter().copied().map(usize::from));
     let cells = cpus
         .iter()
         .flat_map(|&cpus| policies.iter().map(move |&policy| (cpus, policy)));
-    let plays =
-        cells.map(|(cpus, policy)| Play::new(policy, cpus, source.scale, flavour(policy), &costs));
+    let plays = cells
+        .map(|(cpus, policy)| Play::new(policy, cpus, source.scale, flavours.of(policy), &costs));
     let played = Played {
         plays: plays.collect::<Result<_>>()?,
         cpus,
         changes,
-        preemptive: &preemptive,
-        cooperative: cooperative.as_ref(),
+        preemptive: &flavours.preemptive,
+        cooperative: flavours.cooperative.as_ref(),
     };
     match args.seeds {
         Some(seeds) => played.by_seed(args, seeds),
@@ -101,7 +89,7 @@ impl Played<'_> {
         let runs = on_all_cores(self.plays.len() * phases.len(), &watch, |i| {
             self.plays[i / phases.len()].at(phases[i % phases.len()])
         });
-        watch.finish();
+        watch.finish(KEPT);
         let mut runs = runs.into_iter();
         let mut all: Vec<(&Play, Results)> = Vec::new();
         for play in &self.plays {
@@ -129,7 +117,7 @@ impl Played<'_> {
             && !results.is_empty()
         {
             write_lines(folder, &results)?;
-            let features = distinct(self.plays.iter().map(|play| cells::feature(play.policy)));
+            let features = distinct(self.plays.iter().map(|play| feature(play.policy)));
             let said = render::what_if(self.changes);
             write_report(folder, &table::tables(&results, &features, false), &said)?;
         }
@@ -144,7 +132,7 @@ impl Played<'_> {
         let runs = on_all_cores(seeds as usize * cells, &watch, |i| {
             self.plays[i % cells].by_seed(f64::from(spread) / 100.0, (i / cells) as u64)
         });
-        watch.finish();
+        watch.finish(KEPT);
         let mut of_cells: Vec<Vec<_>> = (0..cells).map(|_| Vec::new()).collect();
         // A seed that not all cells have is none: they are compared with each other.
         let whole = runs
@@ -225,20 +213,4 @@ fn chosen(wanted: &[String]) -> Result<Vec<&'static Policy>> {
         wanted.is_empty() || wanted.iter().any(|word| short(word) == policy.name())
     };
     Ok(all_policies().iter().filter(is_wanted).collect())
-}
-
-/// Refuses two recordings that are not of the same program on the same architecture.
-fn of_one_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Result<()> {
-    let [one, other] = [&one.header, &other.header];
-    if (one.program, one.architecture) != (other.program, other.architecture) {
-        bail!(
-            "{}: expected a recording of {} on {}, as that of --cooperative is; found one of {} on {}",
-            file.display(),
-            other.program.name,
-            other.architecture,
-            one.program.name,
-            one.architecture
-        );
-    }
-    Ok(())
 }

@@ -73,7 +73,7 @@ const VARIABLES: [&str; 29] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 33] = [
+const GOALS: [&str; 34] = [
     "setup",
     "build",
     "run",
@@ -81,6 +81,7 @@ const GOALS: [&str; 33] = [
     "matrix",
     "compare",
     "simulate",
+    "advise",
     "robustness",
     "profile",
     "gantt",

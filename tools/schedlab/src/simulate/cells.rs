@@ -1,6 +1,7 @@
 //! A cell: a policy on so many CPUs, as result lines have it.
 
 use anyhow::Result;
+use axsched_ext::pbg::Status;
 use sched_sim::{
     bound::of_jobs,
     costs::YieldCost,
@@ -95,13 +96,33 @@ impl<'a> Play<'a> {
         })
     }
 
+    /// What a recording is of: PBG while it measures, as this `scheduler`, `pbg` or `pbg-coop`,
+    /// played with its base policy.
+    pub fn measuring(
+        scheduler: &str,
+        base: &'a Policy,
+        scale: u64,
+        flavour: &'a Flavour,
+        costs: &Costs,
+    ) -> Result<Self> {
+        let arch = flavour.profile.header.architecture.name();
+        Ok(Self {
+            cost: costs.of_yield(arch, &format!("{scheduler} measure"))?,
+            ..Self::new(base, 1, scale, flavour, costs)?
+        })
+    }
+
     /// At a phase of the tick.
     pub fn at(&self, tick_phase: TickPhase) -> Result<Outcome> {
+        Ok(self.with_plan_at(tick_phase)?.0)
+    }
+
+    /// The same, and what PBG says of the plan that it followed.
+    pub fn with_plan_at(&self, tick_phase: TickPhase) -> Result<(Outcome, Option<Status>)> {
         let phase_ns = TICK_NS * u64::from(u16::from(tick_phase)) / 1000;
         let played = self.played(&self.flavour.workload, phase_ns)?;
-        Ok(Outcome {
-            phases: vec![self.phase(&played, tick_phase)],
-        })
+        let phases = vec![self.phase(&played, tick_phase)];
+        Ok((Outcome { phases }, played.plan))
     }
 
     /// With each task's time changed at random by up to `spread`, and a start of its own.

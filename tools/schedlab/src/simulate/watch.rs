@@ -76,15 +76,15 @@ impl Watch {
         }
     }
 
-    /// Takes the bar away, and says so if not all is done.
-    pub fn finish(&self) {
+    /// Takes the bar away, and says so if not all is done, and what comes of it.
+    pub fn finish(&self, what_comes: &str) {
         let mut state = self.state();
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
         if self.stopped() {
             note(format_args!(
-                "interrupted after {} of {}; what is done is kept",
+                "interrupted after {} of {}; {what_comes}",
                 state.done,
                 count(self.total, "run")
             ));
