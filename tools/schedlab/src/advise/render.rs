@@ -362,7 +362,9 @@ fn example(differing: &[Differs]) -> String {
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut width = 0;
-    for word in text.split_whitespace() {
+    // A number and its unit stay together.
+    let text = text.replace(" %", "\u{a0}%").replace(" ms", "\u{a0}ms");
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
         let wide = word.chars().count();
         if width > 0 && width + 1 + wide > TERMINAL {
             out.push('\n');
@@ -374,5 +376,29 @@ fn wrapped(text: &str) -> String {
         out += word;
         width += wide;
     }
-    out + "\n"
+    out.replace('\u{a0}', " ") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_as_wide_as_a_terminal_and_a_unit_stays_with_its_number() {
+        let long = "word ".repeat(19);
+        let lines = wrapped(&format!("{long}1000 % and"));
+        assert_eq!(lines, format!("{}\n1000 % and\n", long.trim_end()));
+        let lines = wrapped(&format!("{long}100 % and"));
+        assert_eq!(lines, format!("{long}100 %\nand\n"));
+        assert_eq!(wrapped("a b"), "a b\n");
+    }
+
+    #[test]
+    fn of_many_names_some_are_said() {
+        let names = |n: u32| few(&(1..=n).map(|i| i.to_string()).collect::<Vec<_>>());
+        assert_eq!(
+            [1, 2, 3, 4].map(names),
+            ["1", "1 and 2", "1, 2 and 3", "1, 2 and 2 others"]
+        );
+    }
 }
