@@ -3,6 +3,7 @@
 //! recordings and consoles -> [`evidence`] -> the recordings under every policy
 //! ([`simulate`](crate::simulate)) -> [`rules`] -> [`render`]
 
+mod advice;
 mod errors;
 mod evidence;
 mod render;
@@ -25,6 +26,7 @@ use crate::{
     simulate::{Costs, Flavour, Flavours, Play, Watch, feature, on_all_cores},
     spread::Spread,
 };
+use advice::{Advice, Question};
 use errors::Errors;
 use evidence::{Boot, Differs, Work, console, differing, recorded};
 use rules::{Out, Replay, Row, SPREAD_PERCENT, best_without_plan, choose, is_fragile, refused};
@@ -33,36 +35,6 @@ use rules::{Out, Replay, Row, SPREAD_PERCENT, best_without_plan, choose, is_frag
 const SEEDS: u64 = 24;
 /// What is said if somebody presses Ctrl-C.
 const NOT_YET: &str = "no advice yet";
-
-/// What is compared.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Question {
-    /// Average turnaround, in ms.
-    Turnaround,
-    /// The same of the tasks that end by themselves, among others that do not.
-    OwnWork { own: Vec<String> },
-    /// The largest share of the CPUs that a task gets, in %.
-    Shares { tasks: usize },
-}
-
-/// All that is known of a program.
-pub struct Advice {
-    pub program: String,
-    pub arch: String,
-    pub cpus: usize,
-    pub phases: usize,
-    pub question: Question,
-    /// In the order of tables.
-    pub rows: Vec<Row>,
-    /// Tasks that do not do the same under every policy.
-    pub differing: Vec<Differs>,
-    pub boots: Vec<Boot>,
-    pub has_cooperative: bool,
-    /// The longest run interval of a task in a kernel that does not preempt, in ms.
-    pub stretch_ms: f64,
-    /// The shortest and the longest task's own computing, in ms.
-    pub lengths_ms: [f64; 2],
-}
 
 pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     let source = &args.source;

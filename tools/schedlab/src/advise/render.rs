@@ -3,7 +3,7 @@
 use comfy_table::CellAlignment;
 
 use super::{
-    Advice, Question,
+    advice::{Advice, Question},
     evidence::{Differs, Work},
     rules::{Choice, Out, Row, SPREAD_PERCENT, best_without_plan, choose, shared},
 };
