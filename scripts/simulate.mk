@@ -94,8 +94,8 @@ robustness: $(if $(PROFILE),,$(SIM_NAME).pbg)
 	$(Q)$(SCHEDLAB) robustness $(if $(PROFILE),$(call quoted,$(PROFILE)),$(SIM_NAME).pbg) --app $(notdir $(A)) \
 	    $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) $(if $(call with-rows,$(A)),--metered)) $(LAB)
 
-# Nothing else that this make was given.
-SIM_RUN = A=$(A) ARCH=$(ARCH) SCALE=$(SCALE) TIMEOUT=$(TIMEOUT)
+# Nothing else that this make was given; to a program without the helpers SCALE means nothing.
+SIM_RUN = A=$(A) ARCH=$(ARCH) $(if $(call with-rows,$(A)),SCALE=$(SCALE)) TIMEOUT=$(TIMEOUT)
 # $(call record,POLICY): one boot, whose console is kept
 record = @mkdir -p $(@D) && echo 'make: recording $(notdir $(A)) under $(1): $@' >&2 && \
     { env -u MAKEFLAGS -u MAKEOVERRIDES $(MAKE) --no-print-directory run $(SIM_RUN) FEATURES=$(1) \
