@@ -173,7 +173,7 @@ pub mod tests {
             worst_slowdown: 2.0,
             jain: 0.5,
             switches,
-            is_planned: name.starts_with("pbg"),
+            is_planned: name.starts_with("plan"),
             preempts: true,
             on_qemu: None,
             is_out: None,
@@ -192,39 +192,39 @@ pub mod tests {
 
     #[test]
     fn rule_1_what_the_model_cannot_tell_apart_is_equal() {
-        let mut rows = [row("fifo", 102.1, 5.0), row("rr", 100.0, 5.0)];
-        assert_eq!(chosen(&rows), ("rr", vec![], Some("fifo")));
+        let mut rows = [row("first", 102.1, 5.0), row("second", 100.0, 5.0)];
+        assert_eq!(chosen(&rows), ("second", vec![], Some("first")));
         rows[0].figure.mean = 101.9;
         rows[0].figure.least = 101.9;
         rows[0].figure.most = 101.9;
-        assert_eq!(chosen(&rows), ("fifo", vec!["rr"], None));
+        assert_eq!(chosen(&rows), ("first", vec!["second"], None));
         assert_eq!(shared(&rows), ["a", "a"]);
-        rows[0] = row("fifo", 110.0, 5.0);
+        rows[0] = row("first", 110.0, 5.0);
         assert_eq!(shared(&rows), ["", ""]);
         // One that is known badly, and one that hangs on the phase of the tick.
         rows[0].error_percent = 10.0;
-        assert_eq!(chosen(&rows).0, "fifo");
-        rows[0] = row("fifo", 110.0, 5.0);
+        assert_eq!(chosen(&rows).0, "first");
+        rows[0] = row("first", 110.0, 5.0);
         rows[1].figure = Spread::of(&[90.0, 110.0]).unwrap();
-        assert_eq!(chosen(&rows).0, "fifo");
+        assert_eq!(chosen(&rows).0, "first");
     }
 
     #[test]
     fn rule_2_of_equals_the_one_that_switches_least_and_then_the_first() {
         let rows = [
-            row("rr", 100.0, 12.0),
-            row("cfs", 101.0, 11.0),
-            row("sjf", 100.5, 20.0),
+            row("second", 100.0, 12.0),
+            row("third", 101.0, 11.0),
+            row("fourth", 100.5, 20.0),
         ];
-        assert_eq!(chosen(&rows), ("rr", vec!["cfs", "sjf"], None));
-        let rows = [row("rr", 100.0, 13.0), row("cfs", 101.0, 11.0)];
-        assert_eq!(chosen(&rows), ("cfs", vec!["rr"], None));
-        let mut rows = [row("pbg", 100.0, 9.0), row("pbg-coop", 101.0, 9.0)];
+        assert_eq!(chosen(&rows), ("second", vec!["third", "fourth"], None));
+        let rows = [row("second", 100.0, 13.0), row("third", 101.0, 11.0)];
+        assert_eq!(chosen(&rows), ("third", vec!["second"], None));
+        let mut rows = [row("plan", 100.0, 9.0), row("plan 2", 101.0, 9.0)];
         rows[0].on_qemu = Some(90.0);
         rows[1].on_qemu = Some(89.5);
-        assert_eq!(chosen(&rows).0, "pbg");
+        assert_eq!(chosen(&rows).0, "plan");
         rows[1].on_qemu = Some(88.0);
-        assert_eq!(chosen(&rows), ("pbg-coop", vec!["pbg"], None));
+        assert_eq!(chosen(&rows), ("plan 2", vec!["plan"], None));
     }
 
     fn replay(times: f64, behind: bool, dropped: bool) -> Option<Replay> {
@@ -246,10 +246,10 @@ pub mod tests {
         assert_eq!(refused(good, replay(0.0, true, false), false), Some(out));
         let out = Out::BehindInModel { given_up: true };
         assert_eq!(refused(None, replay(0.0, false, true), false), Some(out));
-        let mut rows = [row("rr", 100.0, 9.0), row("pbg", 50.0, 1.0)];
-        assert_eq!(chosen(&rows), ("pbg", vec![], Some("rr")));
+        let mut rows = [row("second", 100.0, 9.0), row("plan", 50.0, 1.0)];
+        assert_eq!(chosen(&rows), ("plan", vec![], Some("second")));
         rows[1].is_out = Some(out);
-        assert_eq!(chosen(&rows), ("rr", vec![], None));
+        assert_eq!(chosen(&rows), ("second", vec![], None));
         rows[0].is_out = Some(out);
         assert_eq!(choose(&rows), None);
     }
@@ -267,9 +267,9 @@ pub mod tests {
         assert!(is_fragile(&[80.0, 120.0], &[100.0, 95.0]));
         assert!(is_fragile(&[1.0], &[1.0]));
         let mut rows = [
-            row("rr", 100.0, 9.0),
-            row("pbg", 50.0, 1.0),
-            row("cfs", 70.0, 9.0),
+            row("second", 100.0, 9.0),
+            row("plan", 50.0, 1.0),
+            row("third", 70.0, 9.0),
         ];
         assert_eq!(best_without_plan(&rows), Some(2));
         rows[2].is_out = Some(Out::Fragile);
