@@ -192,13 +192,17 @@ A scheduler kit for ArceOS: pick a policy, boot it, read the turnaround table.
   make run FEATURES=stock_rr             the same with ArceOS's own scheduler
   make run FEATURES=sched_rr,fp-simd LOG=info SMP=2
 
-Which policy for which program? All of them, side by side:
+Which policy for which program? In one screen, from one recording:
+
+  make advise A=batch-at-once            which to take, and why
+  make simulate A=batch-at-once CPUS=1,4 all of them, in seconds
+
+All of them on QEMU, side by side:
 
   make matrix SCALE=100                  every policy, app and architecture
   make compare SCALE=100                 tables; as files in target/lab-report
   make matrix A=realtime,yield ARCH=riscv64 FEATURES=sched_pbg,stock_cfs
   make gantt FEATURES=sched_rr,sched_pbg who had the CPU when: a picture
-  make simulate A=batch-at-once CPUS=1,4 in seconds, from one recording
 
 Targets
   setup     install what is missing; every other target does it on its own
@@ -214,6 +218,8 @@ Targets
               eight parts, for eight machines; LAB=--help tells more
   compare   tables and figures of what matrix ran; LAB_OUT=folder gets them;
               LAB='--results DIR DIR' takes parts from several folders
+  advise    which policy for A, on CPUS= of 1 to 64, and why: records A if there
+              is no recording, or takes PROFILE=file, and plays it under all
   simulate  A under every policy, or those of FEATURES=, on CPUS= of 1 to 64, in
               virtual time: from one recording, which it makes if there is none,
               or PROFILE=file; LAB=--help tells more
@@ -282,7 +288,8 @@ Variables           default      allowed
   ARCH=name         x86_64       x86_64 riscv64 aarch64
   SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
   CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list;
-                                   with it trace and sched boot nothing
+                                   of make advise: one number; with it trace
+                                   and sched boot nothing
   PROFILE=file                   of the same: a profile of A, ARCH, SCALE
   CHECK=y           n            of make simulate: also on QEMU, both printed
   TIMING=name       icount       icount: time is counted instructions, results

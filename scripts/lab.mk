@@ -28,7 +28,7 @@ LAB_OUT ?= target/lab-report
 
 # Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
 DOCS_PAGES = README.md docs/results.md docs/experiments.md docs/pbg.md docs/eevdf.md \
-    docs/bench.md
+    docs/bench.md docs/simulate.md
 
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
@@ -65,7 +65,7 @@ ifneq ($(TRACE_OUT),)
   endif
 endif
 
-ifneq ($(filter matrix compare simulate robustness profile gantt trace sched docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare simulate advise robustness profile gantt trace sched docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 

@@ -12,6 +12,7 @@
 #      trace    of each policy and number of CPUs a file for Perfetto in target/trace, or
 #               TRACE_OUT, of the run that starts at TICK_PHASE
 #      sched    the same runs as a table
+#      advise      one screen: which policy, and why
 #      robustness  what becomes of PBG's plan if every task's time is changed at random
 
 CPUS    ?= 1
@@ -20,8 +21,8 @@ CHECK   ?= n
 
 sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file$(if $(filter trace sched,$(SIM_OTHERS)),$(comma) or CPUS=n as well))$(if $(filter CHECK,$(1)),make help lists what is allowed)
 # Whoever gives one of these to another target means something else by it.
-SIM_OTHERS := $(filter-out simulate robustness $(MODELLED) help target/%,$(MAKECMDGOALS))
-SIM_GOALS := $(filter simulate robustness,$(MAKECMDGOALS)) $(MODELLED)
+SIM_OTHERS := $(filter-out simulate advise robustness $(MODELLED) help target/%,$(MAKECMDGOALS))
+SIM_GOALS := $(filter simulate advise robustness,$(MAKECMDGOALS)) $(MODELLED)
 ifneq ($(SIM_OTHERS),)
   $(foreach v,CPUS PROFILE CHECK,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
 endif
@@ -29,6 +30,9 @@ endif
 ifneq ($(strip $(SIM_GOALS)),)
   $(call refuse,simulate,$(NO_CELL) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,advise,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,advise,CHECK,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,command) # it has a default
+  $(call refuse,advise,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,CPUS CHECK,A ARCH SCALE PROFILE TIMEOUT LAB,command) # they have defaults
   $(call refuse,simulate,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
@@ -44,9 +48,11 @@ ifneq ($(strip $(SIM_GOALS)),)
   endif
   # What these tasks do is as much as they are let: a recording says how much that was once.
   SIM_ENDLESS := $(filter %/unequal %/occupy,$(APPS))
-  SIM_APPS := $(filter-out %/selftest %/cost $(SIM_ENDLESS),$(APPS))
+  # Advice is of who gets how much, then.
+  SIM_REFUSED := $(if $(filter advise,$(MAKECMDGOALS)),,$(SIM_ENDLESS))
+  SIM_APPS := $(filter-out %/selftest %/cost $(SIM_REFUSED),$(APPS))
   override A := $(or $(filter %/$(A),$(APPS)),$(A:%/=%))
-  ifneq ($(filter $(A),$(SIM_ENDLESS)),)
+  ifneq ($(filter $(A),$(SIM_REFUSED)),)
     $(error A=$(notdir $(A)): its tasks do as much as they are let, so a recording says nothing of another policy; allowed are: $(notdir $(SIM_APPS)))
   endif
   ifeq ($(filter 1,$(words $(A)))$(wildcard $(A)/Cargo.toml),1)
@@ -60,6 +66,9 @@ ifneq ($(strip $(SIM_GOALS)),)
   $(call scale,SCALE)
   ifneq ($(or $(filter-out $(shell seq 64),$(subst $(comma), ,$(CPUS))),$(filter 0,$(words $(CPUS))),$(filter-out 0 1,$(words $(CPUS)))$(findstring $(comma)$(comma),$(comma)$(CPUS)$(comma))),)
     $(error CPUS=$(CPUS): allowed are numbers from 1 to 64, with commas)
+  endif
+  ifneq ($(if $(filter advise,$(MAKECMDGOALS)),$(findstring $(comma),$(CPUS))),)
+    $(error CPUS=$(CPUS): advice is of one number of CPUs; allowed is one from 1 to 64)
   endif
   $(call number,TIMEOUT)
   $(call one-of,CHECK,n y)
@@ -85,8 +94,10 @@ SIM_SOURCES = $(shell find $(A) apps/sched-tests/common apps/sched-tests/results
 # The policies of trace and sched, with or without CPUS=.
 SIM_TRACED = $(subst $(subst ,, ),$(comma),$(strip $(GANTT_POLICIES)))
 SIM_OF_trace = --out $(call quoted,$(or $(TRACE_OUT),target/trace))
+# The consoles of the boots that recorded; each has a replay, too.
+SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NAME)-coop.pbg.log)
 
-.PHONY: simulate robustness
+.PHONY: simulate advise robustness
 $(MODELLED): $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	$(Q)$(SCHEDLAB) model-$@ $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    --cpus $(CPUS) --policy $(SIM_TRACED) $(call given,TICK_PHASE,--tick-phase) \
@@ -99,12 +110,16 @@ simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	    $(if $(call with-rows,$(A)),--metered) \
 	    $(if $(filter y,$(CHECK)),--check target/lab$(SCALED))) $(LAB)
 
+advise: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
+	$(Q)$(SCHEDLAB) advise $(SIM_FILES) $(SIM_CONSOLES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
+	    $(call given,CPUS,--cpus) $(if $(call with-rows,$(A)),--metered)) $(LAB)
+
 robustness: $(if $(PROFILE),,$(SIM_NAME).pbg)
 	$(Q)$(SCHEDLAB) robustness $(if $(PROFILE),$(call quoted,$(PROFILE)),$(SIM_NAME).pbg) --app $(notdir $(A)) \
 	    $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) $(if $(call with-rows,$(A)),--metered)) $(LAB)
 
-# Nothing else that this make was given.
-SIM_RUN = A=$(A) ARCH=$(ARCH) SCALE=$(SCALE) TIMEOUT=$(TIMEOUT)
+# Nothing else that this make was given; to a program without the helpers SCALE means nothing.
+SIM_RUN = A=$(A) ARCH=$(ARCH) $(if $(call with-rows,$(A)),SCALE=$(SCALE)) TIMEOUT=$(TIMEOUT)
 # $(call record,POLICY): one boot, whose console is kept
 record = @mkdir -p $(@D) && echo 'make: recording $(notdir $(A)) under $(1): $@' >&2 && \
     { env -u MAKEFLAGS -u MAKEOVERRIDES -u TICK_PHASE $(MAKE) --no-print-directory run $(SIM_RUN) FEATURES=$(1) \

@@ -49,7 +49,7 @@ VARIABLES := A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS 
     GANTT_OUT TRACE_OUT \
     COST_OUT PHASES GATE UPDATE BASE HEAD WAITS WAITS_OUT TASKS BENCH_OUT ORDER_OUT SELFTEST \
     SCHED_YIELDS SCHED_WAITS SCHED_ORDER CPUS PROFILE CHECK
-GOALS := help setup new build run justrun record matrix compare simulate robustness \
+GOALS := help setup new build run justrun record matrix compare simulate advise robustness \
     profile gantt trace sched cost cost-gate ab \
     bench experiment-cost experiment-turnaround experiment-waits experiment-order docs-tables \
     docs-check test test-list soak mutants clippy fmt doc audit clean prepush lab-list lab-tools \

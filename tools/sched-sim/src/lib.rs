@@ -13,6 +13,7 @@
 //! | [`trace`] | who had which CPU when, in a workload that was played |
 //! | [`calibrate`] | a recording less what its own scheduler took |
 //! | [`vary`] | the same program on another day |
+//! | [`whatif`] | the same program in a changed world |
 //! | [`bound`] | how low an average turnaround can be at all |
 //! | [`time`] | nanoseconds, and the counts that policies read |
 //!
@@ -30,4 +31,5 @@ pub mod time;
 pub mod trace;
 pub mod vary;
 pub mod waits;
+pub mod whatif;
 pub mod workload;

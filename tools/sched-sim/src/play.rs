@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use axsched_ext::{
     model::{Config, Failure, Report, TaskId, TaskReport},
     pbg::{
-        About, ControlSource, PerThread,
+        About, ControlSource, PerThread, Status,
         stored::{Architecture, Label, StoredProfile, encode},
     },
     units::TaskKey,
@@ -71,6 +71,8 @@ pub struct Outcome {
     /// How often all tasks waited for each other, and one was let go: the recording does not say
     /// enough of who waits for whom.
     pub broken_waits: u64,
+    /// What PBG says of the plan that it followed; `None` where nobody followed one.
+    pub plan: Option<Status>,
 }
 
 impl Outcome {
@@ -186,10 +188,12 @@ fn play_logged(
             policy: policy.name(),
             failure,
         })?;
+    let mut plan = None;
     if policy.follows_plan() {
         let status = PerThread::control().status();
         PerThread::retire();
-        if machine.cpus == 1 && status.is_ok_and(|status| status.planned == 0) {
+        plan = status.ok().filter(|_| machine.cpus == 1);
+        if plan.is_some_and(|status| status.planned == 0) {
             return Err(PlayError::NoPlan {
                 policy: policy.name(),
                 why: "start_pbg was refused".to_owned(),
@@ -221,6 +225,7 @@ fn play_logged(
         tasks: played.collect(),
         switches: report.program_switches,
         broken_waits: report.broken_waits,
+        plan,
     };
     Ok((outcome, report, start))
 }

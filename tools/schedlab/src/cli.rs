@@ -4,6 +4,8 @@ use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::changes::Changes;
+
 /// Runs every scheduler with every app on every architecture, and compares.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 90)]
@@ -30,6 +32,8 @@ pub enum Command {
     Order(OrderArgs),
     /// Play a recording under every policy, on any number of CPUs, in virtual time
     Simulate(SimulateArgs),
+    /// Say which policy to take for a recorded program, and why
+    Advise(AdviseArgs),
     /// Play a recording with every task's time changed at random: how far does its plan hold?
     Robustness(RobustnessArgs),
     /// Draw when each task of a traced run had its CPU
@@ -227,12 +231,50 @@ pub struct SimulateArgs {
     /// Play each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
+    #[command(flatten)]
+    pub changes: Changes,
+    /// Play each cell N times, every task's time and the start changed at random; 1 to 100000
+    #[arg(long, value_name = "N", requires = "spread", conflicts_with = "phases", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub seeds: Option<u64>,
+    /// By how much a task's time may differ then: 50%, at most 1000%
+    #[arg(long, value_name = "P%", requires = "seeds", value_parser = spread)]
+    pub spread: Option<u32>,
     /// Also print what QEMU measured, of this folder of results of one CPU
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["task", "run", "add", "arrivals", "seeds"])]
     pub check: Option<PathBuf>,
-    /// Also write tables.md, tables.csv and the figures there
+    /// Also write tables.md, tables.csv, the figures and each run's result lines there; with
+    /// --seeds seeds.csv
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// `50%`, or the number alone.
+fn spread(text: &str) -> Result<u32, String> {
+    let digits = text.strip_suffix('%').unwrap_or(text);
+    let is_plain = digits.bytes().all(|b| b.is_ascii_digit());
+    let number = digits.parse().ok().filter(|n| is_plain && *n <= 1000);
+    number.ok_or_else(|| "expected 50% or the like, from 0% to 1000%".to_owned())
+}
+
+#[derive(Args, Debug)]
+pub struct AdviseArgs {
+    #[command(flatten)]
+    pub source: RecordingArgs,
+    /// One of the same program in a kernel that does not, for policies that do without
+    #[arg(long, value_name = "FILE")]
+    pub cooperative: Option<PathBuf>,
+    /// The console of a boot that recorded one of them and replayed it; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub console: Vec<PathBuf>,
+    /// The number of CPUs, 1 to 64
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub cpus: u8,
+    /// Play each policy at K phases of the timer tick, evenly over it; K is 1 to 64
+    #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub phases: u16,
+    /// How far the model is from QEMU: a CSV file
+    #[arg(long, value_name = "FILE", default_value = "docs/results/simulate.csv")]
+    pub errors: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -9,6 +9,7 @@
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
 //! - `schedlab simulate` plays a recording under every policy on any number of CPUs
+//! - `schedlab advise` says in one screen which policy to take, and why
 //! - `schedlab robustness` plays it with every task's time changed at random
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
@@ -21,11 +22,13 @@
 //! | module | its business |
 //! |---|---|
 //! | [`cli`] | what may be asked for |
+//! | [`changes`] | what may be asked of a program in a changed world |
 //! | [`project`] | where the project is, what it has, how its `make` is called |
 //! | [`setting`] | what all cells of a matrix have in common |
 //! | [`record`] | result lines: text to figures |
 //! | [`account`] | who had the CPUs, and how much time may be outside the tasks |
 //! | [`spread`] | a figure over several phases of the timer tick |
+//! | [`quantiles`] | a figure over many runs at random |
 //! | [`store`] | the folder of results |
 //! | [`boot`] | building and booting through make |
 //! | [`matrix`] | running what has to be run |
@@ -35,6 +38,7 @@
 //! | [`waits`] | a program that waits ever more often |
 //! | [`order`] | two orders of the ready tasks side by side |
 //! | [`simulate`] | a recording under every policy, in virtual time |
+//! | [`advise`] | which policy for a recorded program |
 //! | [`robustness`] | how wrong a recording may be |
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
@@ -42,6 +46,7 @@
 //! | [`draw`] | what all figures have in common |
 //! | [`grid`] | what all tables on a terminal have in common |
 //! | [`output`] | standard output and standard error |
+//! | [`bar`] | how far something is |
 //! | [`profile`] | PBG's profiles |
 //! | [`verdict`] | how a subcommand ends |
 //!
@@ -49,8 +54,11 @@
 //! than it did, a profile is bad or differs; 2 the question or a file was wrong; 130 interrupted.
 
 mod account;
+mod advise;
+mod bar;
 mod bench;
 mod boot;
+mod changes;
 mod cli;
 mod compare;
 mod cost;
@@ -64,6 +72,7 @@ mod order;
 mod output;
 mod profile;
 mod project;
+mod quantiles;
 mod record;
 mod robustness;
 mod setting;
@@ -91,6 +100,7 @@ fn main() -> ExitCode {
         Command::Waits(options) => waits::waits(options),
         Command::Order(options) => order::order(options),
         Command::Simulate(options) => simulate::simulate(options),
+        Command::Advise(options) => advise::advise(options),
         Command::Robustness(options) => robustness::robustness(options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),

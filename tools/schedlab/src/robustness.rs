@@ -18,13 +18,14 @@ use sched_sim::{
     vary::{phase_ns, varied},
 };
 
-use curve::{Curve, OTHERS, PLANNED, Point, Quantiles};
+use curve::{Curve, OTHERS, PLANNED, Point};
 
 use crate::{
     Verdict,
     cli::RobustnessArgs,
     output::{note, print},
-    simulate::{Costs, Flavour, TICK_NS, on_all_cores, recording},
+    quantiles::Quantiles,
+    simulate::{Costs, Flavour, KEPT, TICK_NS, Watch, on_all_cores, recording},
     store::write,
 };
 
@@ -33,17 +34,24 @@ pub fn robustness(args: &RobustnessArgs) -> Result<Verdict> {
     let costs = Costs::read(&source.costs, &source.results)?;
     let profile = recording(&source.recording, source)?;
     let flavour = Flavour::of(profile, true, source.metered, &costs)?;
-    let points = args
-        .spread
-        .iter()
-        .map(|&spread| point(args, &flavour, &costs, spread));
+    let watch = Watch::new(args.spread.len() * args.seeds as usize)?;
+    let mut points = Vec::new();
+    for &spread in &args.spread {
+        points.extend(point(args, &flavour, &costs, spread, &watch)?);
+    }
+    watch.finish(KEPT);
     let header = &flavour.profile.header;
     let curve = Curve {
         app: header.program.name.to_string(),
         arch: header.architecture.name().to_owned(),
         seeds: args.seeds,
-        points: points.collect::<Result<_>>()?,
+        points,
     };
+    if watch.stopped() {
+        // No chart of a part, where the whole one may be.
+        print(render::text(&curve))?;
+        return Ok(Verdict::Interrupted);
+    }
     print(render::text(&curve))?;
     if let Some(folder) = &args.out {
         let name = format!("robustness-{}-{}", curve.app, curve.arch);
@@ -59,7 +67,14 @@ pub fn robustness(args: &RobustnessArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-fn point(args: &RobustnessArgs, flavour: &Flavour, costs: &Costs, spread: u32) -> Result<Point> {
+/// Nothing of a spread whose runs have been interrupted.
+fn point(
+    args: &RobustnessArgs,
+    flavour: &Flavour,
+    costs: &Costs,
+    spread: u32,
+    watch: &Watch,
+) -> Result<Option<Point>> {
     let arch = flavour.profile.header.architecture.name();
     let policies = OTHERS.iter().chain([&PLANNED]).map(|name| {
         let policy = Policy::named(name).expect("a policy of the list");
@@ -70,7 +85,7 @@ fn point(args: &RobustnessArgs, flavour: &Flavour, costs: &Costs, spread: u32) -
         anyhow::Ok((policy, costs.of_yield(arch, &row)?))
     });
     let policies = policies.collect::<Result<Vec<_>>>()?;
-    let runs = on_all_cores(args.seeds as usize, |seed| {
+    let runs = on_all_cores(args.seeds as usize, watch, |seed| {
         let seed = seed as u64;
         let workload = varied(&flavour.workload, f64::from(spread) / 100.0, seed);
         let least = workload.bound(1).average_ns;
@@ -84,15 +99,18 @@ fn point(args: &RobustnessArgs, flavour: &Flavour, costs: &Costs, spread: u32) -
         });
         over.collect::<Result<Vec<f64>>>()
     });
+    let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
     let runs: Vec<Vec<f64>> = runs.into_iter().collect::<Result<_>>()?;
     let of = |i: usize| Quantiles::of(runs.iter().map(|run| run[i]).collect());
     let behind = |i: usize| {
         let slower = runs.iter().filter(|run| run[OTHERS.len()] > run[i]).count();
         slower as f64 / runs.len() as f64 * 100.0
     };
-    Ok(Point {
+    Ok(Some(Point {
         spread,
         of_policies: (0..=OTHERS.len()).map(of).collect(),
         behind_percent: (0..OTHERS.len()).map(behind).collect(),
-    })
+    }))
 }

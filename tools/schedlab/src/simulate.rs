@@ -14,76 +14,191 @@ mod cores;
 mod costs;
 mod flavour;
 mod render;
+mod seeds;
+mod watch;
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use axsched_ext::pbg::stored::StoredProfile;
-use sched_sim::policies::{Policy, policies as all_policies};
+use sched_sim::{
+    policies::{Policy, policies as all_policies},
+    whatif::Change,
+};
+use sched_tests_results::{ResultLine, TickPhase};
 
-pub use cells::{MODEL, follows_plan, trace};
+pub use cells::{MODEL, Play, feature, follows_plan};
 pub use cores::on_all_cores;
 pub use costs::Costs;
-pub use flavour::{Flavour, TICK_NS, recording};
+pub use flavour::{Flavour, Flavours, TICK_NS, of_one_program, recording};
+pub use watch::Watch;
 
 use crate::{
     Verdict,
     cli::SimulateArgs,
     compare::{Results, table, write_report},
     distinct::distinct,
-    output::print,
+    output::{note, print},
     project::short,
+    record::Outcome,
+    store::{Store, write},
 };
+
+/// What is said if somebody presses Ctrl-C.
+pub const KEPT: &str = "what is done is kept";
 
 pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
     let policies = chosen(&args.policy)?;
     let source = &args.source;
     let costs = Costs::read(&source.costs, &source.results)?;
-    let profile = recording(&source.recording, source)?;
-    let cooperative = match &args.cooperative {
-        Some(file) => {
-            let other = recording(file, source)?;
-            of_one_program(&source.recording, &profile, &other)?;
-            Some(Flavour::of(other, false, source.metered, &costs)?)
+    let changes = &args.changes.0;
+    let flavours = Flavours::read(source, args.cooperative.as_deref(), &costs)?.changed(changes)?;
+    let cpus = distinct(args.cpus.iter().copied().map(usize::from));
+    let cells = cpus
+        .iter()
+        .flat_map(|&cpus| policies.iter().map(move |&policy| (cpus, policy)));
+    let plays = cells
+        .map(|(cpus, policy)| Play::new(policy, cpus, source.scale, flavours.of(policy), &costs));
+    let played = Played {
+        plays: plays.collect::<Result<_>>()?,
+        cpus,
+        changes,
+        preemptive: &flavours.preemptive,
+        cooperative: flavours.cooperative.as_ref(),
+    };
+    match args.seeds {
+        Some(seeds) => played.by_seed(args, seeds),
+        None => played.at_phases(args),
+    }
+}
+
+/// What is to be played.
+struct Played<'a> {
+    /// Those of the first number of CPUs, then those of the next.
+    plays: Vec<Play<'a>>,
+    cpus: Vec<usize>,
+    changes: &'a [Change],
+    preemptive: &'a Flavour,
+    cooperative: Option<&'a Flavour>,
+}
+
+impl Played<'_> {
+    /// Each cell at each phase of the tick.
+    fn at_phases(&self, args: &SimulateArgs) -> Result<Verdict> {
+        let phases: Vec<TickPhase> = TickPhase::evenly(args.phases).collect();
+        let watch = Watch::new(self.plays.len() * phases.len())?;
+        let runs = on_all_cores(self.plays.len() * phases.len(), &watch, |i| {
+            self.plays[i / phases.len()].at(phases[i % phases.len()])
+        });
+        watch.finish(KEPT);
+        let mut runs = runs.into_iter();
+        let mut all: Vec<(&Play, Results)> = Vec::new();
+        for play in &self.plays {
+            let done: Option<Vec<_>> = runs.by_ref().take(phases.len()).collect();
+            // A cell that is not at all phases is no cell.
+            let Some(done) = done else { break };
+            let outcomes = done.into_iter().collect::<Result<_>>()?;
+            all.push((play, play.results(outcomes)));
         }
-        None => None,
-    };
-    let preemptive = Flavour::of(profile, true, source.metered, &costs)?;
-    let flavour = |policy: &Policy| match &cooperative {
-        Some(cooperative) if !policy.is_preemptive() => cooperative,
-        _ => &preemptive,
-    };
-    let cpus = distinct(args.cpus.iter().copied());
-    let cells: Vec<_> = (cpus.iter())
-        .flat_map(|&cpus| {
-            policies
-                .iter()
-                .map(move |policy| (usize::from(cpus), *policy))
-        })
-        .collect();
-    let played = on_all_cores(cells.len(), |i| {
-        let (cpus, policy) = cells[i];
-        cells::play(policy, cpus, args, flavour(policy), &costs)
-    });
-    let all: Vec<Results> = played.into_iter().collect::<Result<_>>()?;
-    let tables = all.chunks(policies.len()).zip(&cpus).map(|(row, &cpus)| {
-        let of = |policy: &&Policy| flavour(policy);
-        let cells: Vec<_> = policies.iter().map(of).zip(row).collect();
-        render::table(&cells, &preemptive, usize::from(cpus))
-    });
-    print(tables.collect::<Vec<_>>().join("\n"))?;
-    if let Some(folder) = &args.check {
-        print(check::text(&all, folder)?)?;
+        let tables = self.cpus.iter().filter_map(|&cpus| {
+            let cells: Vec<_> = all.iter().filter(|(play, _)| play.cpus == cpus).collect();
+            (!cells.is_empty()).then(|| render::table(&cells, self.preemptive, cpus, self.changes))
+        });
+        print(tables.collect::<Vec<_>>().join("\n"))?;
+        let results: Vec<Results> = all.into_iter().map(|(_, results)| results).collect();
+        if let Some(folder) = &args.check
+            && !watch.stopped()
+        {
+            print(check::text(&results, folder)?)?;
+        }
+        if !results.is_empty() {
+            print(self.legend(render::AT_PHASES))?;
+        }
+        if let Some(folder) = &args.out
+            && !results.is_empty()
+        {
+            write_lines(folder, &results)?;
+            let features = distinct(self.plays.iter().map(|play| feature(play.policy)));
+            let said = render::what_if(self.changes);
+            write_report(folder, &table::tables(&results, &features, false), &said)?;
+        }
+        Ok(verdict(&watch))
     }
-    print(render::legend(&preemptive, cooperative.as_ref()))?;
-    if let Some(folder) = &args.out {
-        let names: Vec<_> = policies
+
+    /// Each cell with each seed.
+    fn by_seed(&self, args: &SimulateArgs, seeds: u64) -> Result<Verdict> {
+        let spread = args.spread.expect("clap asks for it");
+        let cells = self.plays.len();
+        let watch = Watch::new(seeds as usize * cells)?;
+        let runs = on_all_cores(seeds as usize * cells, &watch, |i| {
+            self.plays[i % cells].by_seed(f64::from(spread) / 100.0, (i / cells) as u64)
+        });
+        watch.finish(KEPT);
+        let mut of_cells: Vec<Vec<_>> = (0..cells).map(|_| Vec::new()).collect();
+        // A seed that not all cells have is none: they are compared with each other.
+        let whole = runs
+            .chunks_exact(cells)
+            .take_while(|row| row.iter().all(Option::is_some));
+        let whole = whole.count() * cells;
+        for (i, run) in runs.into_iter().flatten().take(whole).enumerate() {
+            of_cells[i % cells].push(run?);
+        }
+        if whole == 0 {
+            return Ok(verdict(&watch));
+        }
+        let rows: Vec<_> = self
+            .plays
             .iter()
-            .map(|policy| cells::feature(policy))
+            .zip(&of_cells)
+            .map(seeds::Row::of)
             .collect();
-        write_report(folder, &table::tables(&all, &names, false), &[])?;
+        let tables = self.cpus.iter().map(|&cpus| {
+            let rows: Vec<_> = rows.iter().filter(|row| row.cpus == cpus).collect();
+            seeds::table(&rows, self.preemptive, spread, self.changes)
+        });
+        print(tables.collect::<Vec<_>>().join("\n"))?;
+        print(self.legend(seeds::BY_SEED))?;
+        if let Some(folder) = &args.out {
+            let file = folder.join("seeds.csv");
+            write(&file, seeds::csv(&rows, self.preemptive, spread)?)?;
+            note(format_args!("written: {}", file.display()));
+        }
+        Ok(verdict(&watch))
     }
-    Ok(Verdict::Good)
+
+    fn legend(&self, figures: &str) -> String {
+        let changed = !self.changes.is_empty();
+        render::legend(figures, changed, self.preemptive, self.cooperative)
+    }
+}
+
+fn verdict(watch: &Watch) -> Verdict {
+    match watch.stopped() {
+        true => Verdict::Interrupted,
+        false => Verdict::Good,
+    }
+}
+
+/// What guests would have printed, in folders of results: of one CPU `results`, of more
+/// `results-smpN`.
+fn write_lines(folder: &Path, all: &[Results]) -> Result<()> {
+    for results in all {
+        let name = match results.outcomes[0].last().context.smp {
+            1 => "results".to_owned(),
+            cpus => format!("results-smp{cpus}"),
+        };
+        let lines = |outcome: &Outcome| {
+            let phases = outcome.phases.iter();
+            phases
+                .flat_map(|phase| {
+                    let tasks = phase.tasks.iter().map(ResultLine::to_line);
+                    tasks.chain([phase.run.to_line()])
+                })
+                .collect()
+        };
+        let boots: Vec<Vec<String>> = results.outcomes.iter().map(lines).collect();
+        Store::new(folder.join(name)).write_played(&results.cell, &boots)?;
+    }
+    Ok(())
 }
 
 /// Those that were asked for, in the order of tables; all if none was.
@@ -98,20 +213,4 @@ pub fn chosen(wanted: &[String]) -> Result<Vec<&'static Policy>> {
         wanted.is_empty() || wanted.iter().any(|word| short(word) == policy.name())
     };
     Ok(all_policies().iter().filter(is_wanted).collect())
-}
-
-/// Refuses two recordings that are not of the same program on the same architecture.
-pub fn of_one_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Result<()> {
-    let [one, other] = [&one.header, &other.header];
-    if (one.program, one.architecture) != (other.program, other.architecture) {
-        bail!(
-            "{}: expected a recording of {} on {}, as that of --cooperative is; found one of {} on {}",
-            file.display(),
-            other.program.name,
-            other.architecture,
-            one.program.name,
-            one.architecture
-        );
-    }
-    Ok(())
 }

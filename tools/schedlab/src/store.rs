@@ -168,9 +168,15 @@ impl Store {
         self.forget(cell)?;
         let mut json = serde_json::to_string_pretty(origin)?;
         json.push('\n');
-        let boots: Vec<_> = boots.iter().map(|lines| lines.join("\n") + "\n").collect();
-        write(&self.file(cell, "jsonl"), boots.join("\n"))?;
+        write(&self.file(cell, "jsonl"), text(boots))?;
         write(&self.file(cell, "cell.json"), &json)
+    }
+
+    /// Keeps the lines of a cell that nobody has booted: there is nothing that it was made
+    /// from but the lines' own words.
+    pub fn write_played(&self, cell: &Cell, boots: &[Vec<String>]) -> Result<()> {
+        self.forget(cell)?;
+        write(&self.file(cell, "jsonl"), text(boots))
     }
 
     /// Keeps the console of a failed cell, and no results: older ones would
@@ -214,6 +220,12 @@ impl Store {
         found.sort();
         Ok(found)
     }
+}
+
+/// The lines of each boot, with an empty one between.
+fn text(boots: &[Vec<String>]) -> String {
+    let boots: Vec<_> = boots.iter().map(|lines| lines.join("\n") + "\n").collect();
+    boots.join("\n")
 }
 
 /// Whether these figures are the cell's: a wrong one means that the build took

@@ -4,7 +4,12 @@ mod common;
 #[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
 mod profiles;
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use axsched_ext::{
     pbg::stored::{
@@ -51,6 +56,11 @@ fn save(lab: &Lab, name: &str, profile: &StoredProfile) {
 
 /// Runs `schedlab simulate` with the committed costs; words that end in .pbg are of the lab.
 fn simulate(lab: &Lab, arguments: &[&str]) -> Ended {
+    let words = words(lab, arguments);
+    lab.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn words(lab: &Lab, arguments: &[&str]) -> Vec<String> {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
     let text = |path: std::path::PathBuf| path.to_str().expect("text").to_owned();
     let mut words = vec![
@@ -64,7 +74,7 @@ fn simulate(lab: &Lab, arguments: &[&str]) -> Ended {
         true => text(lab.path(word)),
         false => (*word).to_owned(),
     }));
-    lab.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    words
 }
 
 /// The second word of the row that begins so, in the n-th table.
@@ -416,11 +426,233 @@ fn what_cannot_be_played_is_refused_in_a_line() {
             &["three.pbg", "--check", "nowhere"],
             "nowhere: expected results of three on one CPU",
         ),
+        (
+            &["three.pbg", "--task", "four", "--run", "x2"],
+            "--task four: expected one of long middle short",
+        ),
+        (
+            &["three.pbg", "--task", "long"],
+            "--run or --add after --task long",
+        ),
+        (&["three.pbg", "--run", "20%"], "expected +20%, -50%, x2"),
+        (
+            &["three.pbg", "--arrivals", "x2"],
+            "--arrivals: expected a recording that has tasks come late",
+        ),
+        (
+            &[
+                "three.pbg",
+                "--add",
+                "4096",
+                "--add",
+                "4096",
+                "--add",
+                "4096",
+                "--add",
+                "4096",
+            ],
+            "--add: expected 16384 tasks at most",
+        ),
+        (
+            &["three.pbg", "--run", "x2", "--check", "d"],
+            "cannot be used with",
+        ),
+        (&["three.pbg", "--seeds", "2"], "--spread"),
+        (
+            &["three.pbg", "--seeds", "2", "--spread", "1001%"],
+            "from 0% to 1000%",
+        ),
     ] {
         let ended = simulate(&lab, arguments);
         assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.err);
         assert!(ended.err.contains(part), "{arguments:?}: {}", ended.err);
     }
+}
+
+#[test]
+fn what_is_changed_is_said_and_played_and_the_plan_is_the_old_one() {
+    let lab = Lab::new();
+    save(&lab, "three.pbg", &recording());
+    // 80, 40 and 20; now 8, 40 and 20.
+    let asked = ["three.pbg", "--task", "long", "--run", "-90%"];
+    let ended = simulate(&lab, &asked);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let least = (8.0 + 28.0 + 68.0) / 3.0;
+    assert!((average(&ended, 0, "SRPT") - least).abs() < 0.01);
+    // It still has the long one last: 20, 60, 68.
+    let old_order = (20.0 + 60.0 + 68.0) / 3.0;
+    assert!(
+        (average(&ended, 0, "pbg ") - old_order).abs() < 0.1,
+        "{}",
+        ended.out
+    );
+    assert!(
+        ended.out.contains("what if: run time of long × 0.1\n"),
+        "{}",
+        ended.out
+    );
+    assert!(ended.out.contains("PBG's plan is that of the recording"));
+
+    // More of the short one, and a longer one: three of 20, 40, and 160.
+    let asked = [
+        "three.pbg",
+        "--task",
+        "short",
+        "--add",
+        "2",
+        "--task",
+        "long",
+        "--run",
+        "x2",
+    ];
+    let ended = simulate(&lab, &asked);
+    let least = (20.0 + 40.0 + 60.0 + 100.0 + 260.0) / 5.0;
+    assert!(
+        (average(&ended, 0, "SRPT") - least).abs() < 0.01,
+        "{}",
+        ended.out
+    );
+    assert!(
+        ended
+            .out
+            .contains("what if: 2 more of short; run time of long × 2\n")
+    );
+    assert!(!simulate(&lab, &["three.pbg"]).out.contains("what if"));
+}
+
+#[test]
+fn result_lines_are_read_as_those_of_guests() {
+    let lab = Lab::new();
+    let mut profile = recording();
+    // The folder of a program that the lab has.
+    profile.header.program = Program::scaled("realtime", 1);
+    save(&lab, "three.pbg", &profile);
+    let out = lab.path("report");
+    let out = out.to_str().expect("text");
+    let asked = [
+        "three.pbg",
+        "--policy",
+        "rr,pbg,stock-rr",
+        "--cpus",
+        "1,2",
+        "--add",
+        "1",
+        "--out",
+        out,
+    ];
+    let ended = simulate(&lab, &asked);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(
+        lab.read("report/tables.md")
+            .contains("what if: 1 more of main's tasks, in turn")
+    );
+    for (cpus, folder) in [("1", "results"), ("2", "results-smp2")] {
+        let file = format!("report/{folder}/x86_64/realtime/sched_rr.jsonl");
+        let lines = lab.read(&file);
+        assert!(lines.contains(r#""timing":"model""#), "{lines}");
+        assert!(lines.contains(r#""task":"long+1""#), "{lines}");
+        assert_eq!(lines.matches("SCHED-RUN").count(), 8, "{lines}");
+        // The same table from the lines as from the runs.
+        let read = lab.path(&format!("report/{folder}"));
+        let compared = lab.path("compared");
+        let words = [
+            "compare",
+            read.to_str().expect("text"),
+            "--app=realtime",
+            "--arch=x86_64",
+            "--out",
+            compared.to_str().expect("text"),
+        ];
+        let again = lab.run(&words);
+        assert_eq!(again.code, Some(0), "{} {}", again.err, again.out);
+        let begin = format!("x86_64,realtime,{cpus},");
+        let of_cpus = |csv: String| -> Vec<String> {
+            let lines = csv.lines().filter(|line| line.starts_with(&begin));
+            lines.map(str::to_owned).collect()
+        };
+        let [from_lines, from_runs] =
+            ["compared", "report"].map(|folder| of_cpus(lab.read(&format!("{folder}/tables.csv"))));
+        assert!(!from_runs.is_empty());
+        assert_eq!(from_lines, from_runs);
+    }
+}
+
+#[test]
+fn many_seeds_give_a_mean_and_what_nine_of_ten_are_within() {
+    let lab = Lab::new();
+    save(&lab, "three.pbg", &recording());
+    let out = lab.path("report");
+    let out = out.to_str().expect("text");
+    let asked = |spread| {
+        [
+            "three.pbg",
+            "--seeds",
+            "40",
+            "--spread",
+            spread,
+            "--out",
+            out,
+        ]
+    };
+    let none = simulate(&lab, &asked("0%"));
+    assert_eq!(none.code, Some(0), "{}", none.err);
+    assert!(
+        none.out.contains("(model, 40 seeds, spread 0 %)"),
+        "{}",
+        none.out
+    );
+    assert!((average(&none, 0, "SRPT") - 220.0 / 3.0).abs() < 0.01);
+    let [one, two] = [(); 2].map(|()| simulate(&lab, &asked("50%")));
+    assert_eq!(one.out, two.out);
+    for policy in ["rr", "pbg", "stock-cfs"] {
+        // scheduler average 5% 95%
+        let words = row(&one, "turnaround in ms", policy);
+        let [mean, low, high] = [1, 2, 3].map(|i| words[i].parse::<f64>().expect("a figure"));
+        assert!(low < mean && mean < high, "{policy}: {words:?}");
+        let begin = format!("x86_64,three,1,model,40,50,{policy},average,");
+        let csv = lab.read("report/seeds.csv");
+        let line = csv.lines().find_map(|line| line.strip_prefix(&begin));
+        let written: Vec<f64> = line
+            .expect(&begin)
+            .split(',')
+            .map(|word| word.parse().expect("a figure"))
+            .collect();
+        for (printed, written) in [mean, low, high].into_iter().zip(written) {
+            assert!((printed - written).abs() < 0.001, "{printed}, {written}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_the_seeds_that_all_policies_have() {
+    let lab = Lab::new();
+    save(&lab, "three.pbg", &recording());
+    let words = words(&lab, &["three.pbg", "--seeds", "100000", "--spread", "50"]);
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let mut child = lab
+        .command(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // Where there is no terminal, a line says after three seconds how far it is.
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let first = lines.next().expect("a line").expect("text");
+    assert!(first.ends_with(" of 1100000 runs"), "{first}");
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill is there").success());
+    let last = lines.last().expect("a line").expect("text");
+    assert!(last.starts_with("interrupted after "), "{last}");
+    assert!(
+        last.ends_with(" of 1100000 runs; what is done is kept"),
+        "{last}"
+    );
+    let ended = Ended::from(child.wait_with_output().expect("it ends"));
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(ended.out.contains(" seeds, spread 50 %)"), "{}", ended.out);
+    assert!(average(&ended, 0, "stock-cfs ") > 73.0);
 }
 
 /// Runs `schedlab robustness` on a recording of the lab.

@@ -73,7 +73,7 @@ const VARIABLES: [&str; 29] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 34] = [
+const GOALS: [&str; 35] = [
     "setup",
     "build",
     "run",
@@ -82,6 +82,7 @@ const GOALS: [&str; 34] = [
     "matrix",
     "compare",
     "simulate",
+    "advise",
     "robustness",
     "profile",
     "gantt",

@@ -1,13 +1,14 @@
 //! What a person sees while a matrix runs: a line for each cell that is done,
 //! and on a terminal a bar with the time left.
 
-use std::{fmt::Write, path::Path, time::Duration};
+use std::path::Path;
 
 use anyhow::Result;
-use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::{
     Verdict,
+    bar::bar,
     output::{count, print_line},
     project::Cell,
     record::Outcome,
@@ -30,21 +31,8 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(total: usize, kept: usize) -> Self {
-        let left = |state: &ProgressState, out: &mut dyn Write| {
-            // The first cell tells how long cells take.
-            let _ = match state.pos() {
-                0 => out.write_str("time left not known yet"),
-                _ => write!(out, "{} left", HumanDuration(state.eta())),
-            };
-        };
-        let style = ProgressStyle::with_template("[{bar:24}] {pos}/{len}  {left}  {wide_msg}")
-            .expect("the template is right")
-            .progress_chars("=> ")
-            .with_key("left", left);
-        let bar = ProgressBar::new(total as u64).with_style(style);
-        bar.enable_steady_tick(Duration::from_secs(1));
         Self {
-            bar,
+            bar: bar(total),
             total,
             kept,
             good: 0,

@@ -1,10 +1,13 @@
 //! A line chart: the spread from left to right, average turnaround over the bound upwards. Each
 //! policy's mean is a line, and what 5 % of the runs are below and above are dashed.
 
-use super::curve::{Curve, OTHERS, PLANNED, Point, Quantiles};
-use crate::draw::{
-    AXIS, Axis, BLUE, Canvas, Drawn, FAINT, HEADER, MARGIN, ORANGE, Picture, RGBColor, Stroke,
-    WIDTH, width,
+use super::curve::{Curve, OTHERS, PLANNED, Point};
+use crate::{
+    draw::{
+        AXIS, Axis, BLUE, Canvas, Drawn, FAINT, HEADER, MARGIN, ORANGE, Picture, RGBColor, Stroke,
+        WIDTH, width,
+    },
+    quantiles::Quantiles,
 };
 
 const PLOT: i32 = 340;

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use comfy_table::CellAlignment;
 
-use super::curve::{Curve, OTHERS, PLANNED, Quantiles};
-use crate::grid;
+use super::curve::{Curve, OTHERS, PLANNED};
+use crate::{grid, quantiles::Quantiles};
 
 pub fn text(curve: &Curve) -> String {
     let mut titles = vec!["spread, %".to_owned()];

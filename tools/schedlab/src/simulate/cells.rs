@@ -1,13 +1,15 @@
-//! A cell: a policy on so many CPUs, at several phases of the tick, as result lines have it.
+//! A cell: a policy on so many CPUs, as result lines have it.
 
-use anyhow::Result;
 use std::num::NonZeroUsize;
 
+use anyhow::Result;
+use axsched_ext::pbg::Status;
 use sched_sim::{
     costs::YieldCost,
-    play::{Machine, Outcome as Played, play as played, play_traced},
+    play::{Machine, Outcome as Played, Played as Task, play, play_traced},
     policies::Policy,
     trace::Traced,
+    vary::{phase_ns, varied},
     workload::Workload,
 };
 use sched_tests_results::{Context, RunLine, TaskLine, TickPhase};
@@ -17,7 +19,6 @@ use super::{
     flavour::{Flavour, TICK_NS},
 };
 use crate::{
-    cli::SimulateArgs,
     compare::Results,
     project::{App, Cell},
     record::{Outcome, Phase},
@@ -40,133 +41,196 @@ pub fn follows_plan(policy: &Policy, cpus: usize) -> bool {
     policy.follows_plan() && cpus == 1
 }
 
-/// What a yield costs there, and what the lines say of it.
-fn of_cell(
-    policy: &Policy,
-    cpus: usize,
-    flavour: &Flavour,
-    costs: &Costs,
-) -> Result<(YieldCost, Context)> {
-    let header = &flavour.profile.header;
-    let arch = header.architecture.name();
-    let row = match (follows_plan(policy, cpus), policy.follows_plan()) {
-        (true, _) => format!("{} replay", policy.name()),
-        (false, true) => format!("{} idle", policy.name()),
-        (false, false) => policy.name().to_owned(),
-    };
-    let cost = costs.of_yield(arch, &row)?;
-    let context = Context {
-        app: header.program.name.to_string(),
-        arch: arch.to_owned(),
-        smp: cpus as u32,
-        sched: policy.name().to_owned(),
-        phase: match follows_plan(policy, cpus) {
-            true => "replay",
-            false => "run",
-        }
-        .to_owned(),
-    };
-    Ok((cost, context))
+/// What is played of a recording.
+pub struct Play<'a> {
+    pub policy: &'a Policy,
+    pub cpus: usize,
+    pub flavour: &'a Flavour,
+    cost: YieldCost,
+    context: Context,
+    scale: u64,
 }
 
-fn machine(cpus: usize, tick_phase: TickPhase, flavour: &Flavour) -> Machine {
-    Machine {
-        cpus,
-        phase_ns: TICK_NS * u64::from(u16::from(tick_phase)) / 1000,
-        ..flavour.machine.clone()
+/// What a run with another seed came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeded {
+    /// The bound of the work as it came out, in ms; the next three in ms, too.
+    pub bound: f64,
+    pub average: f64,
+    pub slowest: f64,
+    pub makespan: f64,
+    pub switches: f64,
+    pub jain: f64,
+}
+
+impl<'a> Play<'a> {
+    pub fn new(
+        policy: &'a Policy,
+        cpus: usize,
+        scale: u64,
+        flavour: &'a Flavour,
+        costs: &Costs,
+    ) -> Result<Self> {
+        let header = &flavour.profile.header;
+        let arch = header.architecture.name();
+        let row = match (follows_plan(policy, cpus), policy.follows_plan()) {
+            (true, _) => format!("{} replay", policy.name()),
+            (false, true) => format!("{} idle", policy.name()),
+            (false, false) => policy.name().to_owned(),
+        };
+        let phase = match follows_plan(policy, cpus) {
+            true => "replay",
+            false => "run",
+        };
+        Ok(Self {
+            policy,
+            cpus,
+            flavour,
+            cost: costs.of_yield(arch, &row)?,
+            context: Context {
+                app: header.program.name.to_string(),
+                arch: arch.to_owned(),
+                smp: cpus as u32,
+                sched: policy.name().to_owned(),
+                phase: phase.to_owned(),
+            },
+            scale,
+        })
+    }
+
+    /// What a recording is of: PBG while it measures, as this `scheduler`, `pbg` or `pbg-coop`,
+    /// played with its base policy.
+    pub fn measuring(
+        scheduler: &str,
+        base: &'a Policy,
+        scale: u64,
+        flavour: &'a Flavour,
+        costs: &Costs,
+    ) -> Result<Self> {
+        let arch = flavour.profile.header.architecture.name();
+        Ok(Self {
+            cost: costs.of_yield(arch, &format!("{scheduler} measure"))?,
+            ..Self::new(base, 1, scale, flavour, costs)?
+        })
+    }
+
+    /// At a phase of the tick.
+    pub fn at(&self, tick_phase: TickPhase) -> Result<Outcome> {
+        Ok(self.with_plan_at(tick_phase)?.0)
+    }
+
+    /// The same, and what PBG says of the plan that it followed.
+    pub fn with_plan_at(&self, tick_phase: TickPhase) -> Result<(Outcome, Option<Status>)> {
+        let played = self.played(&self.flavour.workload, start_ns(tick_phase))?;
+        let phases = vec![self.phase(&played, tick_phase)];
+        Ok((Outcome { phases }, played.plan))
+    }
+
+    /// At a phase of the tick, with its first `most` switches and wakes.
+    pub fn traced(&self, tick_phase: TickPhase, most: NonZeroUsize) -> Result<(Phase, Traced)> {
+        let Flavour {
+            workload, profile, ..
+        } = self.flavour;
+        let machine = self.machine(start_ns(tick_phase));
+        let (played, traced) =
+            play_traced(workload, self.policy, profile, &self.cost, &machine, most)?;
+        Ok((self.phase(&played, tick_phase), traced))
+    }
+
+    /// With each task's time changed at random by up to `spread`, and a start of its own.
+    pub fn by_seed(&self, spread: f64, seed: u64) -> Result<Seeded> {
+        let workload = varied(&self.flavour.workload, spread, seed);
+        let played = self.played(&workload, phase_ns(TICK_NS, seed))?;
+        let tasks = || played.tasks.iter();
+        let most = |of: fn(&Task) -> u64| tasks().map(of).max().unwrap_or(0) as f64 / 1e6;
+        Ok(Seeded {
+            bound: workload.bound(self.cpus).average_ns / 1e6,
+            average: played.average_ns() / 1e6,
+            slowest: most(|task| task.finish_ns - task.submit_ns),
+            makespan: most(|task| task.finish_ns),
+            switches: played.switches as f64,
+            jain: jain(tasks().map(|task| task.finish_ns as f64)),
+        })
+    }
+
+    /// As a table calls it: the policy, and whether it is PBG without a plan.
+    pub fn name(&self) -> String {
+        let name = self.policy.name();
+        match self.policy.follows_plan() && !follows_plan(self.policy, self.cpus) {
+            true => format!("{name} (no plan)"),
+            false => name.to_owned(),
+        }
+    }
+
+    /// All that was played of it.
+    pub fn results(&self, outcomes: Vec<Outcome>) -> Results {
+        Results {
+            cell: Cell {
+                arch: self.context.arch.clone(),
+                app: App {
+                    name: self.context.app.clone(),
+                    folder: self.context.app.clone(),
+                },
+                policy: feature(self.policy),
+            },
+            outcomes,
+            sources: None,
+        }
+    }
+
+    fn played(&self, workload: &Workload, phase_ns: u64) -> Result<Played> {
+        let (plan, machine) = (&self.flavour.profile, self.machine(phase_ns));
+        Ok(play(workload, self.policy, plan, &self.cost, &machine)?)
+    }
+
+    fn machine(&self, phase_ns: u64) -> Machine {
+        Machine {
+            cpus: self.cpus,
+            phase_ns,
+            ..self.flavour.machine.clone()
+        }
+    }
+
+    fn phase(&self, played: &Played, tick_phase: TickPhase) -> Phase {
+        let (context, workload) = (&self.context, &self.flavour.workload);
+        let tasks = played.tasks.iter().map(|task| TaskLine {
+            context: context.clone(),
+            task: task.name.clone(),
+            submit_ns: task.submit_ns,
+            first_run_ns: task.first_run_ns,
+            finish_ns: task.finish_ns,
+            turnaround_ns: task.finish_ns - task.submit_ns,
+            run_ns: task.run_ns,
+            dispatches: task.dispatches,
+            yields: task.yields,
+            ..TaskLine::default()
+        });
+        let tasks: Vec<TaskLine> = tasks.collect();
+        let count = tasks.len() as u64;
+        let runs_ns = tasks.iter().map(|task| task.run_ns);
+        let turnarounds = || tasks.iter().map(|task| task.turnaround_ns);
+        let run = RunLine {
+            context: context.clone(),
+            timing: MODEL.to_owned(),
+            scale: self.scale,
+            tasks: tasks.len(),
+            avg_turnaround_ns: turnarounds().sum::<u64>() / count,
+            max_turnaround_ns: turnarounds().max().unwrap_or(0),
+            makespan_ns: tasks.iter().map(|task| task.finish_ns).max().unwrap_or(0),
+            context_switches: played.switches,
+            srpt_bound_ns: workload.bound_of(runs_ns, self.cpus).average_ns as u64,
+            jain: jain(tasks.iter().map(|task| task.finish_ns as f64)),
+            tick_phase: Some(tick_phase),
+            pass: true,
+            ..RunLine::default()
+        };
+        Phase { tasks, run }
     }
 }
 
-/// A cell at one phase of the tick, with its first `most` switches and wakes.
-pub fn trace(
-    policy: &Policy,
-    (cpus, tick_phase, scale): (usize, TickPhase, u64),
-    flavour: &Flavour,
-    costs: &Costs,
-    most: NonZeroUsize,
-) -> Result<(Phase, Traced)> {
-    let (cost, context) = of_cell(policy, cpus, flavour, costs)?;
-    let (workload, plan) = (&flavour.workload, &flavour.profile);
-    let machine = machine(cpus, tick_phase, flavour);
-    let (outcome, traced) = play_traced(workload, policy, plan, &cost, &machine, most)?;
-    let phase = phase(&context, scale, tick_phase, &outcome, workload);
-    Ok((phase, traced))
-}
-
-pub fn play(
-    policy: &Policy,
-    cpus: usize,
-    args: &SimulateArgs,
-    flavour: &Flavour,
-    costs: &Costs,
-) -> Result<Results> {
-    let (cost, context) = of_cell(policy, cpus, flavour, costs)?;
-    let outcomes = TickPhase::evenly(args.phases).map(|tick_phase| {
-        let machine = machine(cpus, tick_phase, flavour);
-        let outcome = played(&flavour.workload, policy, &flavour.profile, &cost, &machine)?;
-        Ok(Outcome {
-            phases: vec![phase(
-                &context,
-                args.source.scale,
-                tick_phase,
-                &outcome,
-                &flavour.workload,
-            )],
-        })
-    });
-    Ok(Results {
-        cell: Cell {
-            arch: context.arch.clone(),
-            app: App {
-                name: context.app.clone(),
-                folder: context.app.clone(),
-            },
-            policy: feature(policy),
-        },
-        outcomes: outcomes.collect::<Result<_>>()?,
-        sources: None,
-    })
-}
-
-fn phase(
-    context: &Context,
-    scale: u64,
-    tick_phase: TickPhase,
-    played: &Played,
-    workload: &Workload,
-) -> Phase {
-    let tasks = played.tasks.iter().map(|task| TaskLine {
-        context: context.clone(),
-        task: task.name.clone(),
-        submit_ns: task.submit_ns,
-        first_run_ns: task.first_run_ns,
-        finish_ns: task.finish_ns,
-        turnaround_ns: task.finish_ns - task.submit_ns,
-        run_ns: task.run_ns,
-        dispatches: task.dispatches,
-        yields: task.yields,
-        ..TaskLine::default()
-    });
-    let tasks: Vec<TaskLine> = tasks.collect();
-    let count = tasks.len() as u64;
-    let runs_ns = tasks.iter().map(|task| task.run_ns);
-    let turnarounds = || tasks.iter().map(|task| task.turnaround_ns);
-    let run = RunLine {
-        context: context.clone(),
-        timing: MODEL.to_owned(),
-        scale,
-        tasks: tasks.len(),
-        avg_turnaround_ns: turnarounds().sum::<u64>() / count,
-        max_turnaround_ns: turnarounds().max().unwrap_or(0),
-        makespan_ns: tasks.iter().map(|task| task.finish_ns).max().unwrap_or(0),
-        context_switches: played.switches,
-        srpt_bound_ns: workload.bound_of(runs_ns, context.smp as usize).average_ns as u64,
-        jain: jain(tasks.iter().map(|task| task.finish_ns as f64)),
-        tick_phase: Some(tick_phase),
-        pass: true,
-        ..RunLine::default()
-    };
-    Phase { tasks, run }
+/// How long after a tick a run at this phase begins.
+fn start_ns(tick_phase: TickPhase) -> u64 {
+    TICK_NS * u64::from(u16::from(tick_phase)) / 1000
 }
 
 /// Jain's index, to six decimals.

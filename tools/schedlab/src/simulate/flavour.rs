@@ -5,7 +5,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use axsched_ext::pbg::stored::{Program, StoredProfile, Timing};
 use sched_sim::{
-    calibrate::calibrate, play::Machine, policies::Policy, recorded::recorded, time::Clock,
+    calibrate::calibrate,
+    play::Machine,
+    policies::Policy,
+    recorded::recorded,
+    time::Clock,
+    whatif::{Change, LONGEST_NS, changed},
     workload::Workload,
 };
 
@@ -17,7 +22,6 @@ pub const TICK_NS: u64 = 10_000_000;
 
 /// What a task may have, so that playing it comes to an end.
 const MOST_INTERVALS: u64 = 10_000_000;
-const LONGEST_NS: f64 = 86_400e9;
 
 /// What was recorded by kernels that preempt, or by those that do not: they do different work,
 /// as guards cost something in the one and nothing in the other.
@@ -29,6 +33,8 @@ pub struct Flavour {
     /// How far a task's time is from the recording's at most when its own policy is played, in
     /// parts of it.
     pub rest: f64,
+    /// The policy that ran while it was recorded.
+    base: &'static Policy,
 }
 
 impl Flavour {
@@ -52,25 +58,108 @@ impl Flavour {
             clock,
         };
         let workload = recorded(&profile, clock, TICK_NS);
-        // What ran then: without preemption the base policy's slices end nothing.
-        let (base, scheduler) = match preempts {
-            true => {
-                let base = base(&profile).context("expected a recording under a known policy")?;
-                (base, recorded_as(base))
-            }
-            false => {
-                let base = Policy::named("fifo").context("expected fifo among the policies")?;
-                (base, "pbg-coop measure")
-            }
+        let base = ran(&profile, preempts).context("expected a recording under a known policy")?;
+        let scheduler = match preempts {
+            true => recorded_as(base),
+            false => "pbg-coop measure",
         };
         let cost = costs.of_yield(arch, scheduler)?;
         let calibrated = calibrate(&workload, base, &profile, &cost, &machine)?;
         Ok(Self {
             workload: calibrated.workload,
             rest: calibrated.rest,
+            base,
             profile,
             machine,
         })
+    }
+
+    /// The policy that ran while it was recorded.
+    pub const fn base(&self) -> &'static Policy {
+        self.base
+    }
+
+    /// The recording, and so the plan, stays.
+    fn changed(self, changes: &[Change]) -> Result<Self> {
+        Ok(Self {
+            workload: changed(&self.workload, changes)?,
+            ..self
+        })
+    }
+}
+
+/// The recordings of a program.
+pub struct Flavours {
+    /// Of a kernel that preempts.
+    pub preemptive: Flavour,
+    /// Of one that does not.
+    pub cooperative: Option<Flavour>,
+}
+
+impl Flavours {
+    pub fn read(args: &RecordingArgs, cooperative: Option<&Path>, costs: &Costs) -> Result<Self> {
+        let profile = recording(&args.recording, args)?;
+        let cooperative = match cooperative {
+            Some(file) => {
+                let other = recording(file, args)?;
+                of_one_program(&args.recording, &profile, &other)?;
+                Some(Flavour::of(other, false, args.metered, costs)?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            preemptive: Flavour::of(profile, true, args.metered, costs)?,
+            cooperative,
+        })
+    }
+
+    /// The same program in a changed world.
+    pub fn changed(self, changes: &[Change]) -> Result<Self> {
+        let cooperative = self.cooperative.map(|flavour| flavour.changed(changes));
+        Ok(Self {
+            preemptive: self.preemptive.changed(changes)?,
+            cooperative: cooperative.transpose()?,
+        })
+    }
+
+    /// The one that was recorded under this scheduler, `pbg` or `pbg-coop`.
+    pub fn recorded_as(&self, scheduler: &str) -> Option<&Flavour> {
+        match scheduler {
+            "pbg" => Some(&self.preemptive),
+            _ => self.cooperative.as_ref(),
+        }
+    }
+
+    /// The one that is played under this policy.
+    pub fn of(&self, policy: &Policy) -> &Flavour {
+        match &self.cooperative {
+            Some(cooperative) if !policy.is_preemptive() => cooperative,
+            _ => &self.preemptive,
+        }
+    }
+}
+
+/// Refuses two recordings that are not of the same program on the same architecture.
+pub fn of_one_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Result<()> {
+    let [one, other] = [&one.header, &other.header];
+    if (one.program, one.architecture) != (other.program, other.architecture) {
+        bail!(
+            "{}: expected a recording of {} on {}, as that of --cooperative is; found one of {} on {}",
+            file.display(),
+            other.program.name,
+            other.architecture,
+            one.program.name,
+            one.architecture
+        );
+    }
+    Ok(())
+}
+
+/// What ran: without preemption the base policy's slices end nothing.
+fn ran(profile: &StoredProfile, preempts: bool) -> Option<&'static Policy> {
+    match preempts {
+        true => base(profile),
+        false => Policy::named("fifo"),
     }
 }
 

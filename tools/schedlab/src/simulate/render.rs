@@ -1,13 +1,13 @@
 //! A table on a terminal: the bound, and each policy beside it.
 
 use comfy_table::CellAlignment;
+use sched_sim::whatif::Change;
 
-use super::flavour::Flavour;
+use super::{cells::Play, flavour::Flavour};
 use crate::{
     compare::Results,
     grid,
     output::count,
-    project::short,
     record::Outcome,
     spread::{Spread, deviation, letters},
 };
@@ -40,24 +40,43 @@ pub fn percent(spread: &Spread) -> String {
     deviation(spread).replace(['±', '%', ' '], "")
 }
 
+/// What was changed, in a line; none if nothing was.
+pub fn what_if(changes: &[Change]) -> Vec<String> {
+    let words: Vec<_> = changes.iter().map(ToString::to_string).collect();
+    match words.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("what if: {}", words.join("; "))],
+    }
+}
+
 /// The policies on so many CPUs, each with what it played.
-pub fn table(cells: &[(&Flavour, &Results)], preemptive: &Flavour, cpus: usize) -> String {
+pub fn table(
+    cells: &[&(&Play, Results)],
+    preemptive: &Flavour,
+    cpus: usize,
+    changes: &[Change],
+) -> String {
     let header = &preemptive.profile.header;
     let phases = cells.first().map_or(0, |cell| cell.1.outcomes.len());
     let mut out = format!(
-        "{} on {}, {}: turnaround in ms (model, {})\n\n",
+        "{} on {}, {}: turnaround in ms (model, {})\n",
         header.program.name,
         header.architecture,
         count(cpus, "CPU"),
         count(phases, "tick phase"),
     );
+    for line in what_if(changes) {
+        out += &(line + "\n");
+    }
+    out += "\n";
     let mut table = grid::plain();
     table.set_header(TITLES);
     // Kernels that do not preempt do less work, so their rows have a bound of their own.
     let mut bounds: Vec<(String, f64)> = Vec::new();
-    for (flavour, _) in cells {
+    for (play, _) in cells {
+        let flavour = play.flavour;
         let bound = flavour.workload.bound(cpus);
-        let name = match std::ptr::eq(*flavour, preemptive) {
+        let name = match std::ptr::eq(flavour, preemptive) {
             true => bound.kind.name().to_owned(),
             false => format!("{} (coop)", bound.kind.name()),
         };
@@ -73,12 +92,12 @@ pub fn table(cells: &[(&Flavour, &Results)], preemptive: &Flavour, cpus: usize) 
     }
     let averages = cells.iter().map(|cell| Some(average(&cell.1.outcomes)));
     let shared = letters(&averages.collect::<Vec<_>>());
-    for ((flavour, cell), letters) in cells.iter().zip(shared) {
+    for ((play, cell), letters) in cells.iter().zip(shared) {
         let average = average(&cell.outcomes);
-        let least = flavour.workload.bound(cpus).average_ns / 1e6;
+        let least = play.flavour.workload.bound(cpus).average_ns / 1e6;
         let mean = |figure| over(&cell.outcomes, figure).mean;
         table.add_row([
-            name(cell),
+            play.name(),
             format!("{:.3}", average.mean),
             percent(&average),
             letters,
@@ -100,30 +119,34 @@ pub fn table(cells: &[(&Flavour, &Results)], preemptive: &Flavour, cpus: usize) 
     out
 }
 
-/// The policy, and whether it is PBG without a plan.
-fn name(cell: &Results) -> String {
-    let name = short(&cell.cell.policy);
-    match cell.outcomes[0].phases[0].name() {
-        "run" if name.starts_with("pbg") => name + " (no plan)",
-        _ => name,
-    }
-}
-
-/// What the figures are and what they rest on.
-pub fn legend(preemptive: &Flavour, cooperative: Option<&Flavour>) -> String {
-    let mut out = "
-The first row is the least average that any order of these tasks could reach on so many
-CPUs if switching cost nothing; (coop): of the work as kernels do it that do not preempt, for
-fifo, pbg-coop and stock-fifo. average, slowest (the task that took longest) and makespan are
+/// What the figures are over phases of the tick.
+pub const AT_PHASES: &str = "average, slowest (the task that took longest) and makespan are
 means over the phases of the timer tick; ± %: how far the average at any of them is from the
 mean at most; rows that share a letter have ranges that overlap. Nothing is claimed of single
 tasks under policies that act on ticks.
+";
 
+/// What the figures are, and what all rest on.
+pub fn legend(
+    figures: &str,
+    is_changed: bool,
+    preemptive: &Flavour,
+    cooperative: Option<&Flavour>,
+) -> String {
+    let mut out = "
+The first row is the least average that any order of these tasks could reach on so many
+CPUs if switching cost nothing; (coop): of the work as kernels do it that do not preempt, for
+fifo, pbg-coop and stock-fifo. "
+        .to_owned();
+    out += figures;
+    if is_changed {
+        out += "\nPBG's plan is that of the recording, which knows nothing of what is changed.\n";
+    }
+    out += "
 The recording does not say when tasks were spawned, nor for whom they waited: all of main's are
 taken to be there at the start, those of others when these begin, and each wait for a sleep
 as long as it was.
-"
-    .to_owned();
+";
     let rest = cooperative
         .map_or(0.0, |flavour| flavour.rest)
         .max(preemptive.rest);

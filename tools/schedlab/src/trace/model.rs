@@ -15,7 +15,7 @@ use crate::{
     distinct::distinct,
     output::count,
     record::Phase,
-    simulate::{Costs, Flavour, chosen, follows_plan, of_one_program, recording, trace},
+    simulate::{Costs, Flavour, Play, chosen, follows_plan, of_one_program, recording},
 };
 
 /// What is played, each policy on each number of CPUs.
@@ -96,8 +96,8 @@ impl Plays {
     pub fn play(&self, run: Run) -> Result<(Phase, Timeline)> {
         let Run { cpus, policy } = run;
         let flavour = self.flavour(policy);
-        let set = (cpus, self.tick_phase, self.scale);
-        let (phase, traced) = trace(policy, set, flavour, &self.costs, self.most)?;
+        let play = Play::new(policy, cpus, self.scale, flavour, &self.costs)?;
+        let (phase, traced) = play.traced(self.tick_phase, self.most)?;
         let plan = match (policy.follows_plan(), follows_plan(policy, cpus)) {
             (true, true) => ", replay,",
             (true, false) => " (no plan)",

@@ -1,0 +1,364 @@
+//! `schedlab advise`: which policy for this program, in one screen.
+//!
+//! recordings and consoles -> [`evidence`] -> the recordings under every policy
+//! ([`simulate`](crate::simulate)) -> [`rules`] -> [`render`]
+
+mod advice;
+mod errors;
+mod evidence;
+mod render;
+mod rules;
+
+use anyhow::{Result, bail};
+use axsched_ext::pbg::Status;
+use sched_sim::{
+    policies::{Policy, policies},
+    whatif::going_on,
+    workload::Job,
+};
+use sched_tests_results::{TaskLine, TickPhase};
+
+use crate::{
+    Verdict,
+    cli::AdviseArgs,
+    output::print,
+    record::{Outcome, Phase},
+    simulate::{Costs, Flavour, Flavours, Play, Watch, feature, on_all_cores},
+    spread::Spread,
+};
+use advice::{Advice, Question};
+use errors::Errors;
+use evidence::{Boot, Differs, Work, console, differing, recorded};
+use rules::{Out, Replay, Row, SPREAD_PERCENT, best_without_plan, choose, is_fragile, refused};
+
+/// So many runs at random of each plan and of the best policy without one.
+const SEEDS: u64 = 24;
+/// What is said if somebody presses Ctrl-C.
+const NOT_YET: &str = "no advice yet";
+
+pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
+    let source = &args.source;
+    let costs = Costs::read(&source.costs, &source.results)?;
+    let errors = Errors::read(&args.errors)?;
+    let mut flavours = Flavours::read(source, args.cooperative.as_deref(), &costs)?;
+    let boots = args.console.iter().map(|file| console(file));
+    let boots: Vec<Boot> = boots
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+        .collect();
+    for boot in &boots {
+        let program = flavours.preemptive.profile.header.program.name.to_string();
+        if boot.said.app != program {
+            bail!(
+                "--console: expected one of {program}, found one of {}",
+                boot.said.app
+            );
+        }
+    }
+    let mut runs = vec![recorded(&flavours.preemptive.profile)];
+    runs.extend(
+        flavours
+            .cooperative
+            .iter()
+            .map(|other| recorded(&other.profile)),
+    );
+    runs.extend(boots.iter().map(Boot::tasks));
+    let differing = differing(&runs);
+    let is_as_let = |name: &str| {
+        let is_it = |one: &&Differs| one.work == Work::AsLet && one.task == name;
+        differing.iter().any(|one| is_it(&one))
+    };
+    let jobs = &flavours.preemptive.workload.jobs;
+    let own: Vec<String> = jobs
+        .iter()
+        .map(|job| job.name.clone())
+        .filter(|name| !is_as_let(name))
+        .collect();
+    let question = match own.len() {
+        all if all == jobs.len() => Question::Turnaround,
+        0 => Question::Shares { tasks: jobs.len() },
+        _ => Question::OwnWork { own },
+    };
+    let lengths = jobs.iter().map(|job| job.run_ns() / 1e6);
+    let lengths_ms = [
+        lengths.clone().fold(f64::INFINITY, f64::min),
+        lengths.fold(0.0, f64::max),
+    ];
+    let stretch_ms = stretch_ms(
+        flavours
+            .cooperative
+            .as_ref()
+            .unwrap_or(&flavours.preemptive),
+    );
+    let goes_on = |job: &Job| is_as_let(&job.name);
+    let cpus = usize::from(args.cpus);
+    let candidates: Vec<&Policy> = policies()
+        .iter()
+        // On several CPUs PBG follows no plan, and is the policy that it falls back to.
+        .filter(|policy| cpus == 1 || !policy.follows_plan())
+        .collect();
+    let phases: Vec<TickPhase> = TickPhase::evenly(args.phases).collect();
+    let tried = 3 * SEEDS as usize;
+    let watch = Watch::new(candidates.len() * phases.len() + tried)?;
+    let mut cells;
+    // Those that go on have to go on for longer than the others take under any policy.
+    let mut times = 4.0;
+    loop {
+        if question != Question::Turnaround {
+            go_on(&mut flavours, goes_on, times);
+        }
+        let played = play(&flavours, &candidates, &phases, args, &costs, &watch)?;
+        let Some(played) = played else {
+            watch.finish(NOT_YET);
+            return Ok(Verdict::Interrupted);
+        };
+        let is_over = |outcome: &Outcome| outlast(&outcome.phases[0], &question);
+        let enough = played.iter().flatten().all(|(outcome, _)| is_over(outcome));
+        cells = played;
+        if enough || times > 60.0 {
+            break;
+        }
+        times *= 4.0;
+    }
+    let polls = differing.iter().any(|one| one.work == Work::Polls);
+    let rows = candidates.iter().zip(&cells).map(|(policy, cell)| {
+        let figures: Vec<f64> = cell
+            .iter()
+            .map(|(outcome, _)| figure(&outcome.phases[0], &question, cpus))
+            .collect();
+        let mean = |of: &dyn Fn(&Phase) -> f64| {
+            let all = cell.iter().map(|(outcome, _)| of(&outcome.phases[0]));
+            all.sum::<f64>() / cell.len() as f64
+        };
+        let in_model = cell
+            .iter()
+            .find_map(|(_, status)| status.filter(|status| status.behind || status.dropped));
+        let boot = boots.iter().find(|boot| boot.scheduler == policy.name());
+        let on_qemu = boot.map(|boot| Replay {
+            times: boot.replayed / boot.measured,
+            behind: boot.said.behind || boot.said.slower,
+            dropped: boot.said.dropped,
+        });
+        let in_model = in_model.map(|status| Replay {
+            times: 0.0,
+            behind: status.behind,
+            dropped: status.dropped,
+        });
+        Row {
+            name: policy.name().to_owned(),
+            feature: feature(policy),
+            figure: match boot.filter(|_| polls) {
+                Some(boot) => Spread::of(&[boot.replayed]),
+                None => Spread::of(&figures),
+            }
+            .expect("a phase at least"),
+            on_qemu: boot.map(|boot| boot.replayed),
+            error_percent: errors.of(policy.name()),
+            worst_slowdown: mean(&|phase| worst_slowdown(phase, &question)),
+            jain: mean(&|phase| phase.run.jain),
+            switches: mean(&|phase| phase.run.context_switches as f64),
+            is_planned: policy.follows_plan(),
+            preempts: policy.is_preemptive(),
+            is_out: match policy.follows_plan() {
+                true => refused(on_qemu, in_model, polls),
+                false => None,
+            },
+        }
+    });
+    let mut rows: Vec<Row> = rows.collect();
+    if question == Question::Turnaround && !polls && cpus == 1 {
+        known_here(&mut rows, &boots, &flavours, source.scale, &costs)?;
+    }
+    if question == Question::Turnaround {
+        let fragile = fragile(&rows, &flavours, cpus, args, &costs, &watch)?;
+        for (row, _) in rows.iter_mut().zip(fragile).filter(|(_, fragile)| *fragile) {
+            row.is_out = Some(Out::Fragile);
+        }
+    }
+    watch.finish(NOT_YET);
+    if watch.stopped() {
+        return Ok(Verdict::Interrupted);
+    }
+    let header = &flavours.preemptive.profile.header;
+    let advice = Advice {
+        program: header.program.name.to_string(),
+        arch: header.architecture.name().to_owned(),
+        cpus,
+        phases: phases.len(),
+        question,
+        rows,
+        differing,
+        boots,
+        has_cooperative: flavours.cooperative.is_some(),
+        stretch_ms,
+        lengths_ms,
+    };
+    print(render::text(&advice))?;
+    Ok(Verdict::Good)
+}
+
+/// A run in the model, and what PBG says of its plan.
+type Run = (Outcome, Option<Status>);
+
+/// What each policy played at each phase. Nothing if somebody has pressed Ctrl-C.
+fn play(
+    flavours: &Flavours,
+    candidates: &[&Policy],
+    phases: &[TickPhase],
+    args: &AdviseArgs,
+    costs: &Costs,
+    watch: &Watch,
+) -> Result<Option<Vec<Vec<Run>>>> {
+    let cpus = usize::from(args.cpus);
+    let plays = candidates
+        .iter()
+        .map(|policy| Play::new(policy, cpus, args.source.scale, flavours.of(policy), costs));
+    let plays: Vec<Play> = plays.collect::<Result<_>>()?;
+    let runs = on_all_cores(plays.len() * phases.len(), watch, |i| {
+        plays[i / phases.len()].with_plan_at(phases[i % phases.len()])
+    });
+    let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let runs: Vec<_> = runs.into_iter().collect::<Result<_>>()?;
+    let cells = runs.chunks(phases.len()).map(<[_]>::to_vec);
+    Ok(Some(cells.collect()))
+}
+
+/// The longest run interval, in ms.
+fn stretch_ms(flavour: &Flavour) -> f64 {
+    let works = flavour.workload.jobs.iter().flat_map(|job| &job.steps);
+    works.map(|work| work.run_ns).fold(0.0, f64::max) / 1e6
+}
+
+/// Those that run as long as they are let go on, for so many times as long as all together
+/// were recorded.
+fn go_on(flavours: &mut Flavours, goes_on: impl Fn(&Job) -> bool, times: f64) {
+    for flavour in [
+        Some(&mut flavours.preemptive),
+        flavours.cooperative.as_mut(),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        let recorded = &flavour.profile.tasks;
+        let runs = recorded
+            .iter()
+            .map(|task| task.figures.run.mean(task.runs) as f64);
+        let ns = flavour.machine.clock.ns(runs.sum());
+        flavour.workload = going_on(&flavour.workload, &goes_on, times * ns);
+    }
+}
+
+/// Whether those that go on went on until all others had ended.
+fn outlast(phase: &Phase, question: &Question) -> bool {
+    let Question::OwnWork { own } = question else {
+        return true;
+    };
+    let ends = |is_own: bool| {
+        let meant = move |task: &&TaskLine| own.contains(&task.task) == is_own;
+        phase.tasks.iter().filter(meant).map(|task| task.finish_ns)
+    };
+    ends(true).max() <= ends(false).min()
+}
+
+/// What is compared: less is better.
+fn figure(phase: &Phase, question: &Question, cpus: usize) -> f64 {
+    let mean_ms = |tasks: Vec<&TaskLine>| {
+        let sum: u64 = tasks.iter().map(|task| task.turnaround_ns).sum();
+        sum as f64 / tasks.len() as f64 / 1e6
+    };
+    match question {
+        Question::Turnaround => mean_ms(phase.tasks.iter().collect()),
+        Question::OwnWork { own } => {
+            let is_own = |task: &&TaskLine| own.contains(&task.task);
+            mean_ms(phase.tasks.iter().filter(is_own).collect())
+        }
+        // All have as much to do, so who ends first has had most.
+        Question::Shares { .. } => {
+            let first = phase.tasks.iter().min_by_key(|task| task.finish_ns);
+            first.map_or(0.0, |task| {
+                task.run_ns as f64 / task.finish_ns as f64 / cpus as f64 * 100.0
+            })
+        }
+    }
+}
+
+/// The largest turnaround over own time on a CPU.
+fn worst_slowdown(phase: &Phase, question: &Question) -> f64 {
+    let is_meant = |task: &&TaskLine| match question {
+        Question::OwnWork { own } => own.contains(&task.task),
+        _ => true,
+    };
+    let slowdown = |task: &TaskLine| task.turnaround_ns as f64 / task.run_ns.max(1) as f64;
+    let all = phase.tasks.iter().filter(is_meant).map(slowdown);
+    all.fold(0.0, f64::max)
+}
+
+/// How far the model is from what QEMU measured of this program counts, too: of the replay for
+/// plans, of the measured run, which is one without, for the others. Both began at the first
+/// phase of the tick.
+fn known_here(
+    rows: &mut [Row],
+    boots: &[Boot],
+    flavours: &Flavours,
+    scale: u64,
+    costs: &Costs,
+) -> Result<()> {
+    let off = |model: f64, qemu: f64| (model / qemu - 1.0).abs() * 100.0;
+    let [mut planned, mut others] = [0.0_f64; 2];
+    for boot in boots {
+        let Some(flavour) = flavours.recorded_as(&boot.scheduler) else {
+            continue;
+        };
+        let measured = Play::measuring(&boot.scheduler, flavour.base(), scale, flavour, costs)?;
+        let first = TickPhase::evenly(1).next().expect("a phase");
+        let measured = measured.at(first)?.last().avg_turnaround_ns;
+        others = others.max(off(measured as f64 / 1e6, boot.measured));
+        let replay = rows.iter().find(|row| row.name == boot.scheduler);
+        let replay = replay.map_or(0.0, |row| off(row.figure.first, boot.replayed));
+        planned = planned.max(replay);
+    }
+    for row in rows {
+        let here = if row.is_planned { planned } else { others };
+        row.error_percent = row.error_percent.max(here);
+    }
+    Ok(())
+}
+
+/// Of each row whether its plan is fragile: only those that may be taken are tried.
+fn fragile(
+    rows: &[Row],
+    flavours: &Flavours,
+    cpus: usize,
+    args: &AdviseArgs,
+    costs: &Costs,
+    watch: &Watch,
+) -> Result<Vec<bool>> {
+    let mut fragile = vec![false; rows.len()];
+    let (Some(choice), Some(other)) = (choose(rows), best_without_plan(rows)) else {
+        return Ok(fragile);
+    };
+    if !rows[choice.taken].is_planned {
+        return Ok(fragile);
+    }
+    let averages = |row: &Row| -> Result<Vec<f64>> {
+        let policy = Policy::named(&row.name).expect("a policy of the list");
+        let play = Play::new(policy, cpus, args.source.scale, flavours.of(policy), costs)?;
+        let spread = f64::from(SPREAD_PERCENT) / 100.0;
+        let runs = on_all_cores(SEEDS as usize, watch, |seed| {
+            play.by_seed(spread, seed as u64)
+        });
+        let runs = runs.into_iter().flatten();
+        runs.map(|run| Ok(run?.average)).collect()
+    };
+    let without = averages(&rows[other])?;
+    for (row, fragile) in rows.iter().zip(&mut fragile) {
+        if row.is_planned && row.is_out.is_none() {
+            let with = averages(row)?;
+            *fragile = !watch.stopped() && is_fragile(&with, &without);
+        }
+    }
+    Ok(fragile)
+}

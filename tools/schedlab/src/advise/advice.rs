@@ -1,0 +1,36 @@
+//! What is known of a program, and what was asked of it.
+
+use super::{
+    evidence::{Boot, Differs},
+    rules::Row,
+};
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// Average turnaround, in ms.
+    Turnaround,
+    /// The same of the tasks that end by themselves, among others that do not.
+    OwnWork { own: Vec<String> },
+    /// The largest share of the CPUs that a task gets, in %.
+    Shares { tasks: usize },
+}
+
+/// All that is known of a program.
+pub struct Advice {
+    pub program: String,
+    pub arch: String,
+    pub cpus: usize,
+    pub phases: usize,
+    pub question: Question,
+    /// In the order of tables.
+    pub rows: Vec<Row>,
+    /// Tasks that do not do the same under every policy.
+    pub differing: Vec<Differs>,
+    pub boots: Vec<Boot>,
+    pub has_cooperative: bool,
+    /// The longest run interval of a task in a kernel that does not preempt, in ms.
+    pub stretch_ms: f64,
+    /// The shortest and the longest task's own computing, in ms.
+    pub lengths_ms: [f64; 2],
+}

@@ -1,0 +1,60 @@
+//! How far the model is known to be from QEMU, by policy.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::docs::{Data, Filter};
+
+/// `simulate.csv`: the difference of several programs, in %.
+pub struct Errors {
+    /// The largest of each policy.
+    largest: Vec<(String, f64)>,
+}
+
+impl Errors {
+    pub fn read(path: &Path) -> Result<Self> {
+        let read = || {
+            let data = Data::read(path)?;
+            let schedulers = data.words("scheduler", &Filter::new())?;
+            let largest = schedulers.into_iter().map(|scheduler| {
+                let filter = Filter::from([("scheduler".to_owned(), scheduler.clone())]);
+                let apps = data.words("app", &filter)?;
+                let off = apps.into_iter().map(|app| {
+                    let mut of = filter.clone();
+                    of.insert("app".to_owned(), app);
+                    let off = data.figure(&of)?.context("expected a figure, found none")?;
+                    Ok(off.spread.mean.abs())
+                });
+                let off: Vec<f64> = off.collect::<Result<_>>()?;
+                Ok((scheduler, off.into_iter().fold(0.0, f64::max)))
+            });
+            anyhow::Ok(Self {
+                largest: largest.collect::<Result<_>>()?,
+            })
+        };
+        read().with_context(|| path.display().to_string())
+    }
+
+    /// Of a policy; of one that nobody has compared the largest of all.
+    pub fn of(&self, scheduler: &str) -> f64 {
+        let known = self.largest.iter().find(|(name, _)| name == scheduler);
+        let all = || self.largest.iter().map(|(_, off)| *off).fold(0.0, f64::max);
+        known.map_or_else(all, |(_, off)| *off)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_difference_counts_and_of_the_unknown_the_largest_of_all() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/simulate.csv");
+        let errors = Errors::read(&file).unwrap();
+        assert_eq!(errors.of("sjf"), 3.29);
+        assert_eq!(errors.of("stock-cfs"), 3.11);
+        assert_eq!(errors.of("lottery"), 3.29);
+        assert!(errors.of("rr") < 0.5);
+    }
+}
