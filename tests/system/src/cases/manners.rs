@@ -208,8 +208,7 @@ fn real_time_has_its_names(context: &Context) -> Result<()> {
     }
     // An empty name in the environment is for who wants no profile of a run.
     let recorded = ["FEATURES=sched_cfs", "SMP=2"];
-    let said = context
-        .make(["-n"])
+    let said = dry(context, "record")
         .args(recorded)
         .args(["A=realtime"])
         .text()?;
