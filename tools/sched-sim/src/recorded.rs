@@ -123,7 +123,18 @@ fn match_wakes(workload: &mut Workload) {
         }
         for (whom, by) in change {
             let mut by = by;
-            // Where it woke somebody nearly each time, it did so each time.
+            // Where it woke somebody a little more often than each time, it did so each time.
+            for work in &mut job.steps {
+                let times = work.times;
+                for wakes in work.wakes.iter_mut().filter(|wakes| wakes.whom == whom) {
+                    let beyond = wakes.count.saturating_sub(times);
+                    if beyond <= times / LONE {
+                        wakes.count -= beyond;
+                        by += beyond as i64;
+                    }
+                }
+            }
+            // And where it did so nearly each time, as well.
             for work in &mut job.steps {
                 let times = work.times;
                 for wakes in work.wakes.iter_mut().filter(|wakes| wakes.whom == whom) {

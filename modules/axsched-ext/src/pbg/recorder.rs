@@ -37,7 +37,7 @@ use super::stored::{Figure, Kernel, Label, MAX_TASKS, Place, Start, StoredTask, 
 use crate::units::{Counts, TaskKey};
 
 /// A wake is close to a tick within the time from tick to tick over this.
-pub const CLOSE: u64 = 4096;
+pub const CLOSE: u64 = 1024;
 
 /// How many CPUs can be recorded.
 pub const MAX_CPUS: usize = 64;
