@@ -25,6 +25,9 @@ pub struct Calibrated {
     pub workload: Workload,
     /// The largest difference that is left, in parts of a task's recorded time.
     pub rest: f64,
+    /// How often all tasks waited for each other when it was played
+    /// ([`Outcome::broken_waits`](crate::play::Outcome::broken_waits)).
+    pub broken_waits: u64,
 }
 
 /// Calibrates `recorded`, whose time on the CPU is that of the recording, on one CPU.
@@ -56,7 +59,11 @@ pub fn calibrate(
             job.lengthen_intervals(missing / job.intervals().max(1) as f64);
         }
         if best.as_ref().is_none_or(|best| rest < best.rest) {
-            best = Some(Calibrated { workload, rest });
+            best = Some(Calibrated {
+                workload,
+                rest,
+                broken_waits: played.broken_waits,
+            });
         }
         if rest <= TOLERANCE {
             break;

@@ -33,6 +33,8 @@ pub struct Flavour {
     /// How far a task's time is from the recording's at most when its own policy is played, in
     /// parts of it.
     pub rest: f64,
+    /// How often all its tasks waited for each other then: it does not say enough of for whom.
+    pub broken_waits: u64,
     /// The policy that ran while it was recorded.
     base: &'static Policy,
 }
@@ -68,6 +70,7 @@ impl Flavour {
         Ok(Self {
             workload: calibrated.workload,
             rest: calibrated.rest,
+            broken_waits: calibrated.broken_waits,
             base,
             profile,
             machine,

@@ -142,14 +142,29 @@ fifo, pbg-coop and stock-fifo. "
     if is_changed {
         out += "\nPBG's plan is that of the recording, which knows nothing of what is changed.\n";
     }
-    out += "
+    out += match preemptive.profile.header.start {
+        None => {
+            "
 The recording does not say when tasks were spawned, nor for whom they waited: all of main's are
 taken to be there at the start, those of others when these begin, and each wait for a sleep
 as long as it was.
-";
-    let rest = cooperative
-        .map_or(0.0, |flavour| flavour.rest)
-        .max(preemptive.rest);
+"
+        }
+        Some(_) => {
+            "
+What came after a sleep of main comes at that time whatever happens; what waited for a task waits
+for it. A wait that did not happen, because what it was for was there already, is not recorded.
+"
+        }
+    };
+    let flavours = || cooperative.into_iter().chain([preemptive]);
+    let rest = flavours().fold(0.0_f64, |rest, flavour| rest.max(flavour.rest));
+    let broken: u64 = flavours().map(|flavour| flavour.broken_waits).sum();
+    if broken > 0 {
+        out += &format!(
+            "Played as it was recorded, all tasks waited for each other {broken} times, and one was let go:\nthe recording does not say enough of who waits for whom, and these figures are far off.\n"
+        );
+    }
     out += &format!(
         "Played as it was recorded, no task's time is off by more than {:.2} %.\n",
         rest * 100.0
