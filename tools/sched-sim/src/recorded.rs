@@ -184,17 +184,21 @@ impl Spawns<'_> {
 
     fn by_main(&self, jobs: &mut [Job]) {
         let (mut run_before, mut blocks_before) = (0.0, 0);
+        // Who was spawned before them all may have been left out of the recording.
+        let mut first_ns: Option<f64> = None;
         for (i, task, spawned) in self.children(None) {
             let run_ns = self.ns(spawned.parent_run, task);
             let blocks = spawned.parent_blocks.mean(task.runs);
-            jobs[i].arrival = match spawned.after {
+            jobs[i].arrival = match (first_ns, spawned.after) {
+                (None, _) => Arrival::After(0.0),
                 _ if blocks <= blocks_before => Arrival::After((run_ns - run_before).max(0.0)),
-                Waker::Task(other) => Arrival::When(usize::from(other)),
-                _ => {
-                    let woken_ns = self.ns(spawned.parent_woken, task);
+                (_, Waker::Task(other)) => Arrival::When(usize::from(other)),
+                (Some(first_ns), _) => {
+                    let woken_ns = self.ns(spawned.parent_woken, task) - first_ns;
                     Arrival::At((woken_ns - self.tick_ns / 2.0).max(0.0))
                 }
             };
+            first_ns = first_ns.or(Some(self.ns(spawned.at, task)));
             (run_before, blocks_before) = (run_ns, blocks);
         }
     }
@@ -367,7 +371,9 @@ fn spread(steps: &[Work]) -> Vec<Work> {
 mod tests {
     use super::*;
     use axsched_ext::{
-        pbg::stored::{Figures, Phases, StoredPhase},
+        pbg::stored::{
+            Architecture, Figures, Header, Phases, PolicyName, Program, Start, StoredPhase, Timing,
+        },
         units::{Counts, TaskKey},
     };
 
@@ -458,5 +464,160 @@ mod tests {
             work(1, 4.0, Then::Exit),
         ];
         assert_eq!(found, expected);
+    }
+
+    fn spawned(at_ms: u64, run_ms: u64, blocks: u64, woken_ms: u64, after: Waker) -> Spawned {
+        let [at, parent_run, parent_woken] =
+            [at_ms, run_ms, woken_ms].map(|ms| Figure::once(ms * MS));
+        Spawned {
+            at,
+            parent_run,
+            parent_blocks: Figure::once(blocks),
+            parent_woken,
+            after,
+        }
+    }
+
+    /// Tasks that compute for 1 ms, and how each was spawned; by whom, if not by main.
+    fn of_tasks(tasks: &[(Option<u32>, Spawned)]) -> Vec<Job> {
+        let task = |(i, &(parent, spawned)): (u32, &(Option<u32>, Spawned))| StoredTask {
+            key: TaskKey::ROOT.child(i),
+            label: None,
+            place: match parent {
+                None => Place::Root { ordinal: i },
+                Some(parent) => Place::Child { parent, ordinal: i },
+            },
+            runs: 1,
+            priority: None,
+            deadline: None,
+            figures: Figures::default(),
+            phases: Phases {
+                order: PhaseOrder::AsRun,
+                list: vec![StoredPhase::new(Ended::Exit, 1, Counts(MS), Counts::ZERO)],
+            },
+            spawned: Some(spawned),
+        };
+        let profile = StoredProfile {
+            header: Header {
+                architecture: Architecture::X86_64,
+                timing: Timing::Counted,
+                frequency_hz: 1_000_000_000,
+                cpus: 1,
+                program: Program::scaled("by hand", 1),
+                policy: PolicyName::new("rr").unwrap(),
+                runs: 1,
+                unrecorded: 0,
+                start: Some(Start::default()),
+            },
+            tasks: (0..).zip(tasks).map(task).collect(),
+        };
+        recorded(&profile, Clock::of_frequency(1_000_000_000), TICK_NS).jobs
+    }
+
+    #[test]
+    fn who_main_spawns_comes_after_it_computed_slept_or_was_woken_by_a_task() {
+        let jobs = of_tasks(&[
+            // The first that is known came 3 ms after one that is not.
+            (None, spawned(3, 3, 0, 0, Waker::Unknown)),
+            (None, spawned(5, 5, 0, 0, Waker::Unknown)),
+            (None, spawned(40, 6, 1, 30, Waker::Timer)),
+            (None, spawned(41, 7, 1, 30, Waker::Timer)),
+            (None, spawned(60, 8, 2, 58, Waker::Task(1))),
+        ]);
+        let expected = [
+            Arrival::After(0.0),
+            Arrival::After(2e6),
+            // Main was woken at 30, at a tick; it slept until some time before.
+            Arrival::At(22e6),
+            Arrival::After(1e6),
+            Arrival::When(1),
+        ];
+        assert_eq!(
+            jobs.iter().map(|job| job.arrival).collect::<Vec<_>>(),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_task_spawns_where_it_had_computed_and_waited_as_much() {
+        let mut steps = vec![
+            work(4, 10.0, Then::Yield),
+            work(2, 10.0, Then::Sleep(5.0)),
+            work(3, 10.0, Then::Yield),
+            work(1, 10.0, Then::Exit),
+        ];
+        steps[0].wakes[0].count = 4;
+        let ms = MS as f64;
+        insert(&mut steps, 7, 0, 13.0 * ms);
+        insert(&mut steps, 8, 2, 72.0 * ms);
+        insert(&mut steps, 9, 2, 1_000.0 * ms);
+        let found: Vec<_> = steps
+            .iter()
+            .map(|work| (work.times, work.run_ns / ms, work.then, work.wakes[0].count))
+            .collect();
+        let expected = [
+            (1, 10.0, Then::Yield, 1),
+            (1, 3.0, Then::Spawn(7), 0),
+            (1, 7.0, Then::Yield, 1),
+            (2, 10.0, Then::Yield, 2),
+            (2, 10.0, Then::Sleep(5.0), 0),
+            (1, 10.0, Then::Yield, 0),
+            (1, 2.0, Then::Spawn(8), 0),
+            (1, 8.0, Then::Yield, 0),
+            (1, 10.0, Then::Yield, 0),
+            (1, 10.0, Then::Exit, 0),
+            (1, 0.0, Then::Spawn(9), 0),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_sleep_among_many_waits_is_one_of_them_and_among_few_is_not() {
+        let then = |waits| {
+            let mut steps = vec![
+                work(waits, 1.0, Then::Wait(3)),
+                work(1, 1.0, Then::Sleep(1.0)),
+            ];
+            ignore_lone_sleeps(&mut steps);
+            steps[1].then
+        };
+        assert_eq!(then(LONE), Then::Wait(3));
+        assert_eq!(then(LONE - 1), Then::Sleep(1.0));
+    }
+
+    /// Two that wake and wait for each other; how often the second wakes the first, phase by phase.
+    fn matched(counts: [u64; 2]) -> [u64; 2] {
+        let job = |steps| Job {
+            name: "job".to_owned(),
+            label: None,
+            parent: None,
+            arrival: Arrival::After(0.0),
+            steps,
+        };
+        let mut wakes = [100, 300].map(|times| work(times, 1.0, Then::Yield));
+        for (work, count) in wakes.iter_mut().zip(counts) {
+            work.wakes[0] = Wakes {
+                count,
+                whom: Some(Peer::Task(0)),
+                after_ns: 0.0,
+            };
+        }
+        let waits = vec![work(400, 1.0, Then::Wait(1))];
+        let mut workload = Workload {
+            jobs: vec![job(waits), job(wakes.to_vec())],
+        };
+        match_wakes(&mut workload);
+        [0, 1].map(|i| workload.jobs[1].steps[i].wakes[0].count)
+    }
+
+    #[test]
+    fn tasks_wake_as_often_as_they_are_waited_for() {
+        assert_eq!(matched([100, 300]), [100, 300]);
+        // One was lost in the first phase, or another was noted too late.
+        assert_eq!(matched([99, 300]), [100, 300]);
+        assert_eq!(matched([99, 301]), [100, 300]);
+        // That is no accident: where it woke most, it does so more often.
+        assert_eq!(matched([50, 300]), [50, 350]);
+        assert_eq!(matched([200, 300]), [200, 200]);
     }
 }

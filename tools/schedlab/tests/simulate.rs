@@ -411,7 +411,7 @@ fn what_cannot_be_played_is_refused_in_a_line() {
         (&["asleep.pbg"], "a day at most, found one of 2 and"),
         (
             &["busy.pbg"],
-            "10000000 run intervals and a day at most, found one of 10000002",
+            "10000000 run intervals and wakes and a day at most, found one of 10000002",
         ),
         (
             &["three.pbg", "--cooperative", "other.pbg"],

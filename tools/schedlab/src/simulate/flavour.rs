@@ -239,11 +239,13 @@ pub fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
         let (mut intervals, mut ns) = (0_u64, 0.0);
         for phase in &task.phases.list {
             intervals = intervals.saturating_add(phase.intervals / u64::from(task.runs));
+            let wakes = phase.wakes.iter().map(|woken| woken.count);
+            intervals = wakes.fold(intervals, u64::saturating_add);
             ns += clock.ns(phase.run.0 as f64 + phase.blocked.0 as f64) / f64::from(task.runs);
         }
         if intervals > MOST_INTERVALS || ns > LONGEST_NS {
             bail!(
-                "{file}: expected tasks of {MOST_INTERVALS} run intervals and a day at most, found one of {intervals} and {:.0} s",
+                "{file}: expected tasks of {MOST_INTERVALS} run intervals and wakes and a day at most, found one of {intervals} and {:.0} s",
                 ns / 1e9
             );
         }
