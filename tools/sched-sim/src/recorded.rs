@@ -51,9 +51,7 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
         tick_ns: tick_ns as f64,
     };
     spawns.by_main(&mut jobs);
-    for task in 0..jobs.len() {
-        spawns.by_task(task, &mut jobs);
-    }
+    spawns.by_tasks(&mut jobs);
     let mut workload = Workload { jobs };
     match_wakes(&mut workload);
     workload
@@ -87,32 +85,22 @@ fn ignore_lone_sleeps(steps: &mut [Work]) {
 }
 
 /// Has tasks wake as often as they are waited for, within what rounding, the mean of several runs
-/// and wakes that were noted as the timer's made of it: the last phase that wakes somebody wakes
-/// more often, or less.
+/// and wakes that were noted as the timer's made of it: first phases in which it woke somebody
+/// nearly once in each run interval do so in each, and the one that wakes most makes up the rest.
 fn match_wakes(workload: &mut Workload) {
-    let mut missing: BTreeMap<(usize, Peer), i64> = BTreeMap::new();
-    for (waiter, job) in workload.jobs.iter().enumerate() {
-        for work in &job.steps {
-            if let Then::Wait(waker) = work.then {
-                *missing.entry((waker, Peer::Task(waiter))).or_default() += work.times as i64;
-            }
-        }
-        if let (None, Arrival::When(waker)) = (job.parent, job.arrival) {
-            *missing.entry((waker, Peer::Main)).or_default() += 1;
-        }
-    }
+    let waits = workload.waits();
     for (waker, job) in workload.jobs.iter_mut().enumerate() {
         let wakes = |whom: Option<Peer>| {
             let all = job.steps.iter().flat_map(|work| &work.wakes);
             let of = all.filter(move |wakes| wakes.whom == whom);
             of.map(|wakes| wakes.count as i64).sum::<i64>()
         };
-        let pairs = missing.range((waker, Peer::Main)..=(waker, Peer::Task(usize::MAX)));
+        let pairs = waits.range((waker, Peer::Main)..=(waker, Peer::Task(usize::MAX)));
         let mut change: Vec<(Option<Peer>, i64)> = Vec::new();
         // What is missing of the named ones is among those that are not, if there are such.
         let (has_unnamed, mut unnamed) = (wakes(None) > 0, 0);
         for (&(_, whom), &waits) in pairs {
-            let missing = waits - wakes(Some(whom));
+            let missing = waits as i64 - wakes(Some(whom));
             match has_unnamed {
                 true => unnamed += missing.max(0),
                 false => change.push((Some(whom), missing)),
@@ -175,18 +163,17 @@ impl Spawns<'_> {
         self.clock.ns(figure.total as f64) / f64::from(task.runs)
     }
 
-    /// Those that a parent spawned, if it is known how.
-    fn children(&self, of: Option<usize>) -> impl Iterator<Item = (usize, &StoredTask, Spawned)> {
+    /// The tasks of which it is known how they were spawned.
+    fn known(&self) -> impl Iterator<Item = (usize, &StoredTask, Spawned)> {
         let tasks = self.profile.tasks.iter().enumerate();
-        let children = tasks.filter(move |(_, task)| parent(task) == of);
-        children.filter_map(|(i, task)| Some((i, task, task.spawned?)))
+        tasks.filter_map(|(i, task)| Some((i, task, task.spawned?)))
     }
 
     fn by_main(&self, jobs: &mut [Job]) {
         let (mut run_before, mut blocks_before) = (0.0, 0);
         // Who was spawned before them all may have been left out of the recording.
         let mut first_ns: Option<f64> = None;
-        for (i, task, spawned) in self.children(None) {
+        for (i, task, spawned) in self.known().filter(|(_, task, _)| parent(task).is_none()) {
             let run_ns = self.ns(spawned.parent_run, task);
             let blocks = spawned.parent_blocks.mean(task.runs);
             jobs[i].arrival = match (first_ns, spawned.after) {
@@ -203,8 +190,11 @@ impl Spawns<'_> {
         }
     }
 
-    fn by_task(&self, parent: usize, jobs: &mut [Job]) {
-        for (i, task, spawned) in self.children(Some(parent)) {
+    fn by_tasks(&self, jobs: &mut [Job]) {
+        for (i, task, spawned) in self.known() {
+            let Some(parent) = parent(task) else {
+                continue;
+            };
             let blocks = spawned.parent_blocks.mean(task.runs);
             let run_ns = self.ns(spawned.parent_run, task);
             insert(&mut jobs[parent].steps, i, blocks, run_ns);

@@ -8,16 +8,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::workload::{Arrival, Peer, Then, Wakes, Workload};
+use crate::workload::{Peer, Wakes, Workload};
 
 /// The semaphores of a workload.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Waits {
     /// By waker and waiter.
     queues: BTreeMap<(usize, Peer), Queue>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
     /// Its number in the model.
     number: u32,
@@ -28,17 +28,11 @@ struct Queue {
 impl Waits {
     /// Those of a workload, numbered from `first`.
     pub fn new(workload: &Workload, first: u32) -> Self {
-        let mut this = Self::default();
-        for (waiter, job) in workload.jobs.iter().enumerate() {
-            for work in &job.steps {
-                if let Then::Wait(waker) = work.then {
-                    this.wait(waker, Peer::Task(waiter), work.times);
-                }
-            }
-            if let (None, Arrival::When(waker)) = (job.parent, job.arrival) {
-                this.wait(waker, Peer::Main, 1);
-            }
-        }
+        let waits = workload.waits().into_iter().zip(first..);
+        let queue = |((pair, missing), number)| (pair, Queue { number, missing });
+        let mut this = Self {
+            queues: waits.map(queue).collect(),
+        };
         for (waker, job) in workload.jobs.iter().enumerate() {
             for wakes in job.steps.iter().flat_map(|work| &work.wakes) {
                 if let Some(whom) = wakes.whom
@@ -48,14 +42,7 @@ impl Waits {
                 }
             }
         }
-        for (number, queue) in (first..).zip(this.queues.values_mut()) {
-            queue.number = number;
-        }
         this
-    }
-
-    fn wait(&mut self, waker: usize, waiter: Peer, times: u64) {
-        self.queues.entry((waker, waiter)).or_default().missing += times;
     }
 
     /// Where this one waits for that one.

@@ -1,5 +1,7 @@
 //! What a program does, task by task.
 
+use std::collections::BTreeMap;
+
 use crate::bound::{self, Bound};
 
 /// A program to be played.
@@ -102,6 +104,23 @@ impl Workload {
         let arrivals = arrivals.unwrap_or_else(|| vec![0; self.jobs.len()]);
         let jobs: Vec<_> = arrivals.into_iter().zip(runs_ns).collect();
         bound::of_jobs(&jobs, cpus, are_known)
+    }
+
+    /// How often who waits for whom: by the waker and the waiter.
+    pub fn waits(&self) -> BTreeMap<(usize, Peer), u64> {
+        let mut waits = BTreeMap::new();
+        let mut add = |waker, waiter, times| *waits.entry((waker, waiter)).or_default() += times;
+        for (waiter, job) in self.jobs.iter().enumerate() {
+            for work in &job.steps {
+                if let Then::Wait(waker) = work.then {
+                    add(waker, Peer::Task(waiter), work.times);
+                }
+            }
+            if let (None, Arrival::When(waker)) = (job.parent, job.arrival) {
+                add(waker, Peer::Main, 1);
+            }
+        }
+        waits
     }
 
     /// When each task comes, in nanoseconds since the first; `None` if that depends on how the
