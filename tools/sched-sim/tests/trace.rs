@@ -163,18 +163,17 @@ fn each_task_has_its_time_its_switches_and_its_wakes() {
     }
 }
 
+/// Who made a task ready for the first time.
+fn spawner(traced: &Traced, task: usize) -> Who {
+    let mut wakes = traced.wakes.iter();
+    wakes.find(|wake| wake.task == task).unwrap().by
+}
+
 #[test]
 fn main_submits_and_a_parent_its_child() {
     let rr = Policy::named("rr").unwrap();
     let (_, traced) = traced(rr, 4, ALL);
-    let by = |task| {
-        traced
-            .wakes
-            .iter()
-            .find(|wake| wake.task == task)
-            .unwrap()
-            .by
-    };
+    let by = |task| spawner(&traced, task);
     assert_eq!(
         (by(0), by(10), by(11)),
         (Who::Main, Who::Main, Who::Task(0))
@@ -258,14 +257,7 @@ fn a_chain_of_4096_tasks_that_spawn_each_other_is_played() {
     let rr = Policy::named("rr").unwrap();
     let (outcome, traced) = play_traced(&workload, rr, &profile, &costs, &machine, ALL).unwrap();
     assert!(outcome.tasks.is_sorted_by_key(|task| task.submit_ns));
-    let spawned_by = |task: usize| {
-        traced
-            .wakes
-            .iter()
-            .find(|wake| wake.task == task)
-            .unwrap()
-            .by
-    };
+    let spawned_by = |task| spawner(&traced, task);
     assert_eq!(spawned_by(0), Who::Main);
     assert!((1..4_096).all(|task| spawned_by(task) == Who::Task(task - 1)));
 }
