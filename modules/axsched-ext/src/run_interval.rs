@@ -9,7 +9,8 @@
 //!
 //! STAMP: a pick follows the put of the task that ran, or the `left` that it causes, at
 //! once; so the counter is read there, and the next interval begins where the last one
-//! ended: no time between two tasks is nobody's. Only the first pick, and one of an
+//! ended: no time between two tasks is nobody's, but where a policy
+//! [says so](RunIntervals::set_aside_from). Only the first pick, and one of an
 //! idle CPU, have nothing to follow, and read for themselves. (Between a put and its pick no
 //! other call has the queue's lock.)
 //!
@@ -197,6 +198,13 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     pub(crate) fn set_aside_charged(&self, task: &Arc<Task<T, S>>, now: Counts) {
         self.set_aside(task);
         task.state().account().since.store(now.0, Relaxed);
+    }
+
+    /// The same, and the next interval begins only `now`: what passed since the put was read is
+    /// nobody's.
+    pub(crate) fn set_aside_from(&mut self, task: &Arc<Task<T, S>>, now: Counts) {
+        self.set_aside(task);
+        self.stamp = now;
     }
 
     /// Sets a task aside that has yielded and whose handle has been let go.

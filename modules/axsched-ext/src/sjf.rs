@@ -43,6 +43,12 @@
 //! does not count again: the class of its next wait is that of what is left, and of what it
 //! has had since.) Those of busy yielders (`gc`) are as short as
 //! their bursts; beside them the first term is what counts, however many they are.
+//!
+//! STEADY: whether a burst is of the class of those before it decides what a yield takes. What
+//! it takes more if it is not is no time of the burst that follows: else a task whose bursts
+//! lie just below the border of two classes would be lifted over it by that, come back, and so
+//! on for ever, and each second of its yields would take the long way.
+//!
 //! Several CPUs: a due time is by the counter of the CPU that makes the task ready, so
 //! counters that disagree add their difference; a task that migrates while it runs
 //! takes it along.
@@ -210,47 +216,35 @@ pub struct Sjf<T, C> {
 }
 
 impl<T, C: Clock> Sjf<T, C> {
-    /// The short way, of a task that yields after a burst that is of its class; whether it is
-    /// that. If not, nothing has happened to the task.
-    #[inline]
-    fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: Return) -> bool {
-        if why != Return::Yielded || !self.intervals.ran_here(task, why) {
-            return false;
-        }
-        let burst = self.intervals.gives_way(task, C::now());
-        let only = task.state().learn_within(burst);
-        if only {
-            self.intervals.set_aside(task); // rule 6
-        }
-        only
+    /// A task yields after a burst that is of another class, or that has been charged for.
+    #[cold]
+    #[inline(never)]
+    fn changes_class(&mut self, task: &Arc<SjfTask<T>>, burst: Counts) {
+        task.state().learn(burst);
+        self.intervals.set_aside_from(task, C::now()); // STEADY
     }
 
-    /// The long way, of any task.
+    /// Any other return.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: Return) {
         let now = C::now();
-        let (interval, why) = if self.intervals.ran_here(&task, why) {
+        let ran_here = self.intervals.ran_here(&task, why);
+        let interval = if ran_here {
             let interval = self.intervals.gives_way(&task, now);
             self.intervals.let_go();
-            (interval, why)
+            interval
         } else {
-            let came = self.intervals.arrived(&task, why, now);
-            (came.interval, Return::Woken) // whatever it looked like
+            self.intervals.arrived(&task, why, now).interval
         };
         let state = task.state();
         // One that has migrated while it ran goes on with its burst.
-        let is_within = interval > Counts::ZERO || state.used.load(Relaxed) > 0;
-        let class = match why {
-            Return::Yielded => {
-                state.learn(interval);
-                return self.intervals.set_aside_again(task);
-            }
-            Return::Woken if !is_within => state.begin(now),
-            Return::Preempted | Return::Woken => {
-                state.charge(interval);
-                state.go_on(now)
-            }
+        let is_within = ran_here || interval > Counts::ZERO || state.used.load(Relaxed) > 0;
+        let class = if is_within {
+            state.charge(interval);
+            state.go_on(now)
+        } else {
+            state.begin(now)
         };
         self.ready.push(task, class);
     }
@@ -286,8 +280,14 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
 
     #[inline]
     fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
-        if !self.only_yields(&task, why) {
-            self.comes_back(task, why);
+        if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
+            return self.comes_back(task, why);
+        }
+        let burst = self.intervals.gives_way(&task, C::now());
+        if task.state().learn_within(burst) {
+            self.intervals.set_aside(&task); // rule 6
+        } else {
+            self.changes_class(&task, burst);
         }
     }
 

@@ -68,6 +68,41 @@ fn rule_2_the_average_comes_to_the_steady_burst() {
     assert!(expected(&a).abs_diff(16_000) < 200, "{}", expected(&a));
 }
 
+/// Time that passes while it is read, as it does in a kernel.
+struct Reading;
+
+impl Clock for Reading {
+    fn now() -> Counts {
+        VirtualClock::advance(40);
+        VirtualClock::now()
+    }
+}
+
+#[test]
+fn steady_bursts_beside_a_border_of_classes_stay_in_one() {
+    // They come from above; there is a border at 1,024 counts.
+    for burst in 900..1_024 {
+        let mut sjf = SjfScheduler::<(), Reading>::new();
+        sjf.add_task(Arc::new(Task::new(())));
+        let task = sjf.pick_next_task().unwrap();
+        let class = || task.state().class.load(Relaxed);
+        let mut changes = Vec::new();
+        for turn in 0..400 {
+            let before = class();
+            VirtualClock::advance(if turn < 100 { 1_400 } else { burst });
+            sjf.put_prev_task(task.clone(), false);
+            sjf.pick_next_task().unwrap();
+            if class() != before {
+                changes.push(turn);
+            }
+        }
+        assert!(
+            changes.iter().all(|&turn| turn < 200),
+            "bursts of {burst}: {changes:?}"
+        );
+    }
+}
+
 #[test]
 fn rule_2_a_new_task_is_tried_first() {
     let (mut bench, [known]) = taught([("known", 1600)]);
