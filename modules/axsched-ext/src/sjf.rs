@@ -216,20 +216,33 @@ pub struct Sjf<T, C> {
 }
 
 impl<T, C: Clock> Sjf<T, C> {
-    /// A task yields after a burst that is of another class, or that has been charged for.
-    #[cold]
-    #[inline(never)]
-    fn changes_class(&mut self, task: &Arc<SjfTask<T>>, burst: Counts) {
-        task.state().learn(burst);
-        self.intervals.set_aside_from(task, C::now()); // STEADY
+    /// The short way, of a task that yields after a burst that is of its class; whether it is
+    /// that. If not, nothing has happened to the task.
+    #[inline]
+    fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: Return) -> bool {
+        if why != Return::Yielded || !self.intervals.ran_here(task, why) {
+            return false;
+        }
+        let burst = self.intervals.gives_way(task, C::now());
+        let only = task.state().learn_within(burst);
+        if only {
+            self.intervals.set_aside(task); // rule 6
+        }
+        only
     }
 
-    /// Any other return.
+    /// The long way, of any task.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: Return) {
-        let now = C::now();
         let ran_here = self.intervals.ran_here(&task, why);
+        if ran_here && why == Return::Yielded {
+            // The short way has read the counter.
+            let burst = self.intervals.gives_way(&task, self.intervals.now::<C>());
+            task.state().learn(burst);
+            return self.intervals.set_aside_from(&task, C::now()); // STEADY
+        }
+        let now = C::now();
         let interval = if ran_here {
             let interval = self.intervals.gives_way(&task, now);
             self.intervals.let_go();
@@ -280,14 +293,8 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
 
     #[inline]
     fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
-        if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
-            return self.comes_back(task, why);
-        }
-        let burst = self.intervals.gives_way(&task, C::now());
-        if task.state().learn_within(burst) {
-            self.intervals.set_aside(&task); // rule 6
-        } else {
-            self.changes_class(&task, burst);
+        if !self.only_yields(&task, why) {
+            self.comes_back(task, why);
         }
     }
 
