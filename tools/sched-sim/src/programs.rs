@@ -5,10 +5,12 @@
 //! one go may start before the last of them is there, unless it computes for long in between.
 //! At last it waits at a latch until all have ended.
 
+use std::iter;
+
 use axsched_ext::model::{Op, Program};
 
 use crate::{
-    waits::Waits,
+    waits::{Waits, Wake},
     workload::{Arrival, Peer, Then, Workload, portion},
 };
 
@@ -70,6 +72,7 @@ impl<'a> Programs<'a> {
             ops.push(Op::Yield);
         }
         ops.push(Op::Run(phase_ns));
+        ops.extend(self.waits.rooms().map(notify));
         let jobs = &self.workload.jobs;
         let children = &self.children[jobs.len()];
         let mut programs = self.of_tasks();
@@ -101,16 +104,12 @@ impl<'a> Programs<'a> {
             }
             ops.extend(guards.then_some(Op::PreemptOn));
         }
-        let (queue, timeout) = (ALL_DONE, None);
-        ops.push(Op::Wait { queue, timeout });
+        ops.push(wait(ALL_DONE));
         Program::new("main", ops)
     }
 
     fn wait(&self, waker: usize, waiter: Peer) -> Op {
-        Op::Wait {
-            queue: self.waits.queue(waker, waiter),
-            timeout: None,
-        }
+        wait(self.waits.queue(waker, waiter))
     }
 
     fn announced(&self, i: usize) -> Option<Op> {
@@ -148,37 +147,43 @@ impl<'a> Programs<'a> {
                 continue;
             }
             let then = match work.then {
-                Then::Yield => Some(Op::Yield),
-                Then::Sleep(ns) => Some(Op::Sleep(ns.round() as u64)),
-                Then::Wait(waker) => Some(self.wait(waker, Peer::Task(i))),
-                Then::Exit | Then::Spawn(_) => None,
+                Then::Yield => vec![Op::Yield],
+                Then::Sleep(ns) => vec![Op::Sleep(ns.round() as u64)],
+                Then::Wait(waker) => {
+                    let room = self.waits.room(waker, i);
+                    let takes = room.map(notify).into_iter();
+                    iter::once(self.wait(waker, Peer::Task(i)))
+                        .chain(takes)
+                        .collect()
+                }
+                Then::Exit | Then::Spawn(_) => vec![],
             };
             let run_ns = work.run_ns.round() as u64;
             // Run intervals that wake alike, and how many there are so far.
             let (mut alike, mut times) = (Vec::new(), 0);
             let mut next = 0;
             while next < work.times {
-                let mut wakes: Vec<(u64, u32)> = Vec::new();
+                let mut wakes: Vec<(u64, Wake)> = Vec::new();
                 let mut same = work.times - next;
                 for wakes_of in work.wakes.iter().filter(|wakes| wakes.count > 0) {
                     let upto = |n| portion(wakes_of.count, n, work.times);
                     let after_ns = run_ns.min(wakes_of.after_ns.round() as u64);
-                    let queues = (upto(next)..upto(next + 1)).map_while(|_| waking.next(wakes_of));
-                    wakes.extend(queues.map(|queue| (after_ns, queue)));
+                    let each = (upto(next)..upto(next + 1)).map_while(|_| waking.next(wakes_of));
+                    wakes.extend(each.map(|wake| (after_ns, wake)));
                     same = 1;
                 }
                 wakes.sort_unstable_by_key(|wake| wake.0);
                 if times > 0 && wakes != alike {
-                    again(&mut ops, interval(run_ns, &alike, then.as_ref()), times);
+                    again(&mut ops, interval(run_ns, &alike, &then), times);
                     times = 0;
                 }
                 (alike, times) = (wakes, times + same);
                 next += same;
             }
-            again(&mut ops, interval(run_ns, &alike, then.as_ref()), times);
+            again(&mut ops, interval(run_ns, &alike, &then), times);
         }
         // Nobody waits for one who has ended.
-        ops.extend(self.waits.of_waker(i).map(|queue| Op::Open { queue }));
+        ops.extend(self.waits.of_task(i).map(|queue| Op::Open { queue }));
         ops.push(Op::CountDown {
             queue: ALL_DONE,
             of: self.workload.jobs.len() as u64,
@@ -196,18 +201,28 @@ fn spawn(programs: &mut [Option<Program>], task: usize) -> Op {
 }
 
 /// A run interval: it computes, wakes others when it has computed for so long each, and then.
-fn interval(run_ns: u64, wakes: &[(u64, u32)], then: Option<&Op>) -> Vec<Op> {
+fn interval(run_ns: u64, wakes: &[(u64, Wake)], then: &[Op]) -> Vec<Op> {
     let mut steps = Vec::new();
     let mut done_ns = 0;
-    for &(after_ns, queue) in wakes {
+    for &(after_ns, wake) in wakes {
         steps.push(Op::Run(after_ns - done_ns));
         done_ns = after_ns;
-        let resched = false;
-        steps.push(Op::Notify { queue, resched });
+        steps.extend(wake.room.map(wait));
+        steps.push(notify(wake.queue));
     }
     steps.push(Op::Run(run_ns - done_ns));
-    steps.extend(then.cloned());
+    steps.extend_from_slice(then);
     steps
+}
+
+fn wait(queue: u32) -> Op {
+    let timeout = None;
+    Op::Wait { queue, timeout }
+}
+
+fn notify(queue: u32) -> Op {
+    let resched = false;
+    Op::Notify { queue, resched }
 }
 
 /// The same steps so many times.

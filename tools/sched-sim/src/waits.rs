@@ -5,16 +5,38 @@
 //! keeps both sides' own can be played to the end. Where a recording has lost who woke whom
 //! (another one each time, phases that were made coarser), wakes go in turn to those whose waits
 //! have none; and who ends lets go all that wait for it.
+//!
+//! SLOT: a wait that did not happen is in no recording. A task in the middle of a pipeline that
+//! found the next one waiting each time was never seen to wait for room; played without, it would
+//! run ahead as far as the policy lets it. So between two tasks there is taken to be a buffer of
+//! one slot, and the waker waits until the other has taken what it was last woken for, if
+//!
+//! - at least [`MANY`] wakes found their task waiting, each of them: one whose buffer has more
+//!   room finds it ready at times, and that wake is not recorded;
+//! - the waker never waits for that task, which would be the same in the recording's own words;
+//! - each of the waker's run intervals ends in a wait for another task, so that it makes items of
+//!   others' and is no source of requests.
 
 use std::collections::BTreeMap;
 
-use crate::workload::{Peer, Wakes, Workload};
+use crate::workload::{Peer, Then, Wakes, Workload};
 
 /// The semaphores of a workload.
 #[derive(Debug)]
 pub struct Waits {
     /// By waker and waiter.
     queues: BTreeMap<(usize, Peer), Queue>,
+    /// SLOT: by waiter and waker, where the waker waits until there is room.
+    room: BTreeMap<(usize, usize), u32>,
+}
+
+/// A wake: a permit of one queue, after a wait at another (SLOT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wake {
+    /// Where who is woken waits.
+    pub queue: u32,
+    /// Where its waker waits first.
+    pub room: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -28,10 +50,19 @@ struct Queue {
 impl Waits {
     /// Those of a workload, numbered from `first`.
     pub fn new(workload: &Workload, first: u32) -> Self {
-        let waits = workload.waits().into_iter().zip(first..);
+        let mut numbers = first..;
+        let waits = workload.waits();
+        let slots = waits.keys().filter_map(|&(waker, waiter)| match waiter {
+            Peer::Task(waiter) if has_slot(workload, &waits, waker, waiter) => {
+                Some((waiter, waker))
+            }
+            Peer::Task(_) | Peer::Main => None,
+        });
+        let room = slots.zip(&mut numbers).collect();
         let queue = |((pair, missing), number)| (pair, Queue { number, missing });
         let mut this = Self {
-            queues: waits.map(queue).collect(),
+            queues: waits.into_iter().zip(numbers).map(queue).collect(),
+            room,
         };
         for (waker, job) in workload.jobs.iter().enumerate() {
             for wakes in job.steps.iter().flat_map(|work| &work.wakes) {
@@ -54,8 +85,30 @@ impl Waits {
     }
 
     /// All at which somebody waits for this task.
-    pub fn of_waker(&self, waker: usize) -> impl Iterator<Item = u32> {
-        self.pairs(waker).map(|(_, queue)| queue.number)
+    pub fn of_task(&self, task: usize) -> impl Iterator<Item = u32> {
+        let room = self.room.range((task, 0)..=(task, usize::MAX));
+        let wakes = self.pairs(task).map(|(_, queue)| queue.number);
+        wakes.chain(room.map(|(_, &queue)| queue))
+    }
+
+    /// SLOT: where that one waits until this one has taken what it was woken for.
+    pub fn room(&self, waker: usize, waiter: usize) -> Option<u32> {
+        self.room.get(&(waiter, waker)).copied()
+    }
+
+    /// SLOT: all of these, each of which has a permit at first.
+    pub fn rooms(&self) -> impl Iterator<Item = u32> {
+        self.room.values().copied()
+    }
+
+    fn wake(&self, waker: usize, whom: Peer, queue: &Queue) -> Wake {
+        Wake {
+            queue: queue.number,
+            room: match whom {
+                Peer::Task(waiter) => self.room(waker, waiter),
+                Peer::Main => None,
+            },
+        }
     }
 
     fn pairs(&self, waker: usize) -> impl Iterator<Item = (Peer, &Queue)> {
@@ -68,7 +121,9 @@ impl Waits {
     pub fn waking(&self, waker: usize) -> Waking {
         let queues = self.pairs(waker);
         Waking {
-            named: queues.map(|(whom, queue)| (whom, queue.number)).collect(),
+            named: queues
+                .map(|(whom, queue)| (whom, self.wake(waker, whom, queue)))
+                .collect(),
             missing: self
                 .pairs(waker)
                 .filter(|(_, queue)| queue.missing > 0)
@@ -79,10 +134,37 @@ impl Waits {
     }
 }
 
+/// So many wakes do not all find their task waiting by accident.
+const MANY: u64 = 64;
+
+/// SLOT.
+fn has_slot(
+    workload: &Workload,
+    waits: &BTreeMap<(usize, Peer), u64>,
+    waker: usize,
+    waiter: usize,
+) -> bool {
+    let steps = &workload.jobs[waker].steps;
+    let whom = Some(Peer::Task(waiter));
+    let times = waits[&(waker, Peer::Task(waiter))];
+    let wakes = steps.iter().flat_map(|work| &work.wakes);
+    let woken: u64 = wakes
+        .filter(|wakes| wakes.whom == whom)
+        .map(|wakes| wakes.count)
+        .sum();
+    times >= MANY
+        && woken == times
+        && !waits.contains_key(&(waiter, Peer::Task(waker)))
+        && steps.iter().all(|work| match work.then {
+            Then::Wait(_) | Then::Spawn(_) | Then::Exit => true,
+            Then::Yield | Then::Sleep(_) => false,
+        })
+}
+
 /// Where the next wakes of a task go.
 #[derive(Debug)]
 pub struct Waking {
-    named: BTreeMap<Peer, u32>,
+    named: BTreeMap<Peer, Wake>,
     /// Queues whose waits have no wake, and how many.
     missing: Vec<(u32, u64)>,
     turn: usize,
@@ -90,7 +172,7 @@ pub struct Waking {
 
 impl Waking {
     /// Where the next of these wakes goes, if anybody waits for it.
-    pub fn next(&mut self, wakes: &Wakes) -> Option<u32> {
+    pub fn next(&mut self, wakes: &Wakes) -> Option<Wake> {
         match wakes.whom {
             Some(whom) => self.named.get(&whom).copied(),
             None => {
@@ -102,8 +184,72 @@ impl Waking {
                     0 => drop(self.missing.remove(at)),
                     _ => self.turn = at + 1,
                 }
-                Some(queue)
+                Some(Wake { queue, room: None })
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{Arrival, Job, Work};
+
+    fn wakes(task: usize, count: u64) -> Wakes {
+        Wakes {
+            count,
+            whom: Some(Peer::Task(task)),
+            after_ns: 1.0,
+        }
+    }
+
+    /// A source, a filter that wakes the sink so often, and a sink that waits so often for it.
+    fn pipeline(woken: u64, waits: u64) -> Workload {
+        let job = |steps| Job {
+            name: "job".to_owned(),
+            label: None,
+            parent: None,
+            arrival: Arrival::After(0.0),
+            steps: vec![steps, Work::new(1, 1.0, Then::Exit)],
+        };
+        let mut source = Work::new(MANY, 1.0, Then::Wait(1));
+        source.wakes[0] = wakes(1, MANY);
+        let mut filter = Work::new(MANY, 1.0, Then::Wait(0));
+        filter.wakes = [wakes(0, MANY), wakes(2, woken)];
+        let sink = Work::new(waits, 1.0, Then::Wait(1));
+        Workload {
+            jobs: vec![job(source), job(filter), job(sink)],
+        }
+    }
+
+    fn rooms(workload: &Workload) -> Vec<u32> {
+        Waits::new(workload, 1).rooms().collect()
+    }
+
+    #[test]
+    fn who_found_the_other_waiting_each_time_waits_for_room() {
+        let waits = Waits::new(&pipeline(MANY, MANY), 1);
+        let room = waits.room(1, 2).expect("a slot");
+        assert_eq!(waits.rooms().collect::<Vec<_>>(), [room]);
+        let wake = waits.waking(1).next(&wakes(2, 1)).unwrap();
+        assert_eq!(wake.room, Some(room));
+        assert_eq!(wake.queue, waits.queue(1, Peer::Task(2)));
+        assert!(
+            waits.of_task(2).any(|queue| queue == room),
+            "who ends has room"
+        );
+        // Source and filter wait for each other in the recording's own words.
+        assert_eq!((waits.room(0, 1), waits.room(1, 0)), (None, None));
+    }
+
+    #[test]
+    fn wakes_that_found_it_ready_and_sources_of_requests_have_no_slot() {
+        assert_eq!(rooms(&pipeline(MANY - 1, MANY - 1)).len(), 0, "too few");
+        assert_eq!(rooms(&pipeline(MANY + 1, MANY)).len(), 0, "one too many");
+        for then in [Then::Yield, Then::Sleep(1.0)] {
+            let mut workload = pipeline(MANY, MANY);
+            workload.jobs[1].steps.insert(0, Work::new(1, 1.0, then));
+            assert_eq!(rooms(&workload).len(), 0, "{then:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use axsched_ext::{
     pbg::stored::{
         Architecture, Ended, Figure, Figures, Header, Label, Phases, Place, PolicyName, Program,
-        StoredPhase, StoredProfile, StoredTask, Timing,
+        StoredPhase, StoredProfile, StoredTask, Timing, Waker, Wakes, Woken,
     },
     units::{Counts, TaskKey},
 };
@@ -233,6 +233,42 @@ fn tasks_that_others_spawn_are_there_when_these_begin() {
         let name = policy.name();
         assert!(child.submit_ns > parent.first_run_ns, "{name}");
         assert!(child.submit_ns < parent.first_run_ns + MS, "{name}");
+    }
+}
+
+/// What a source, a filter and a slow sink did with so many items, one by one.
+fn handing_over(items: u64) -> StoredProfile {
+    let task = |ordinal: u32, label, run_ns: u64, waker, woken: &[u16]| {
+        let mut stored = task(ordinal, label, 1, run_ns);
+        let woken = woken.iter().map(|&task| Woken {
+            whom: Waker::Task(task),
+            count: items,
+            after: Counts(run_ns * items * u64::from(task > 0)),
+        });
+        let phase = StoredPhase::new(Ended::Block, items, Counts(run_ns * items), Counts(1));
+        let phase = StoredPhase {
+            woken_by: Waker::Task(waker),
+            wakes: Wakes::of(woken),
+            ..phase
+        };
+        stored.phases.list.insert(0, phase);
+        stored
+    };
+    recording(vec![
+        task(0, "source", 20_000, 1, &[1]),
+        task(1, "filter", 20_000, 0, &[0, 2]),
+        task(2, "sink", 500_000, 1, &[]),
+    ])
+}
+
+#[test]
+fn who_hands_over_item_by_item_does_not_run_ahead_of_who_takes_them() {
+    let items = 200;
+    for policy in policies().iter().filter(|policy| !policy.follows_plan()) {
+        let outcome = played(&handing_over(items), policy, 1);
+        let [filter, sink] = [1, 2].map(|i| outcome.tasks[i].finish_ns);
+        let ahead = sink.saturating_sub(filter);
+        assert!(ahead < 3 * 520_000, "{}: by {ahead} ns", policy.name());
     }
 }
 
