@@ -39,8 +39,9 @@ const NOT_YET: &str = "no advice yet";
 pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     let source = &args.source;
     let costs = Costs::read(&source.costs, &source.results)?;
-    let errors = Errors::read(&args.errors)?;
     let mut flavours = Flavours::read(source, args.cooperative.as_deref(), &costs)?;
+    let arch = flavours.preemptive.profile.header.architecture.name();
+    let errors = Errors::read(&args.errors, arch)?;
     let boots = args.console.iter().map(|file| console(file));
     let boots: Vec<Boot> = boots
         .collect::<Result<Vec<_>>>()?

@@ -242,6 +242,10 @@ pub struct SimulateArgs {
     /// Also print what QEMU measured, of this folder of results of one CPU
     #[arg(long, value_name = "DIR", conflicts_with_all = ["task", "run", "add", "arrivals", "seeds"])]
     pub check: Option<PathBuf>,
+    /// Also write how far both are from each other into this CSV file, in place of what it has of
+    /// this program and architecture
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub errors: Option<PathBuf>,
     /// Also write tables.md, tables.csv, the figures and each run's result lines there; with
     /// --seeds seeds.csv
     #[arg(long, value_name = "DIR")]

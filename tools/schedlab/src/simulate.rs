@@ -108,7 +108,12 @@ impl Played<'_> {
         if let Some(folder) = &args.check
             && !watch.stopped()
         {
-            print(check::text(&results, folder)?)?;
+            let checked = check::checked(&results, folder)?;
+            print(check::text(&checked))?;
+            if let Some(file) = &args.errors {
+                check::write_errors(&checked, file)?;
+                note(format_args!("written: {}", file.display()));
+            }
         }
         if !results.is_empty() {
             print(self.legend(render::AT_PHASES))?;

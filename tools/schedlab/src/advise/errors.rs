@@ -13,12 +13,15 @@ pub struct Errors {
 }
 
 impl Errors {
-    pub fn read(path: &Path) -> Result<Self> {
+    /// On an architecture.
+    pub fn read(path: &Path, arch: &str) -> Result<Self> {
         let read = || {
             let data = Data::read(path)?;
-            let schedulers = data.words("scheduler", &Filter::new())?;
+            let here = Filter::from([("arch".to_owned(), arch.to_owned())]);
+            let schedulers = data.words("scheduler", &here)?;
             let largest = schedulers.into_iter().map(|scheduler| {
-                let filter = Filter::from([("scheduler".to_owned(), scheduler.clone())]);
+                let mut filter = here.clone();
+                filter.insert("scheduler".to_owned(), scheduler.clone());
                 let apps = data.words("app", &filter)?;
                 let off = apps.into_iter().map(|app| {
                     let mut of = filter.clone();
@@ -51,10 +54,12 @@ mod tests {
     #[test]
     fn the_largest_difference_counts_and_of_the_unknown_the_largest_of_all() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/simulate.csv");
-        let errors = Errors::read(&file).unwrap();
+        let errors = Errors::read(&file, "x86_64").unwrap();
         assert_eq!(errors.of("sjf"), 3.23);
         assert_eq!(errors.of("stock-cfs"), 8.93);
         assert_eq!(errors.of("lottery"), 8.93);
         assert!(errors.of("rr") < 0.5);
+        let error = Errors::read(&file, "m68k").err().unwrap();
+        assert!(format!("{error:#}").contains("m68k"), "{error:#}");
     }
 }

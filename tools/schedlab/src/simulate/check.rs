@@ -2,11 +2,17 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use comfy_table::CellAlignment;
 
 use super::render::{average, percent};
-use crate::{compare::Results, grid, project::short, spread::Spread, store::Store};
+use crate::{
+    compare::Results,
+    grid,
+    project::short,
+    spread::Spread,
+    store::{Store, write},
+};
 
 const TITLES: [&str; 7] = [
     "scheduler",
@@ -18,53 +24,171 @@ const TITLES: [&str; 7] = [
     "ranges",
 ];
 
+/// The columns of a table of differences.
+const COLUMNS: [&str; 6] = ["arch", "app", "scheduler", "figure", "unit", "value"];
+/// What they are of.
+const FIGURE: &str = "model over QEMU";
+
+/// A cell of one CPU, played and measured.
+pub struct Checked<'a> {
+    results: &'a Results,
+    model: Spread,
+    qemu: Spread,
+}
+
 /// The cells of one CPU beside those of a folder of results.
-pub fn text(all: &[Results], folder: &Path) -> Result<String> {
+pub fn checked<'a>(all: &'a [Results], folder: &Path) -> Result<Vec<Checked<'a>>> {
     let store = Store::new(folder.to_owned());
-    let mut table = grid::plain();
-    table.set_header(TITLES);
-    let mut rows = 0;
-    for cell in all
+    let mut checked = Vec::new();
+    for results in all
         .iter()
-        .filter(|cell| cell.outcomes[0].last().context.smp == 1)
+        .filter(|results| results.outcomes[0].last().context.smp == 1)
     {
-        let Some(measured) = store.read(&cell.cell)? else {
-            continue;
-        };
-        rows += 1;
-        let [model, qemu] = [average(&cell.outcomes), average(&measured)];
-        table.add_row([
-            short(&cell.cell.policy),
-            format!("{:.3}", model.mean),
-            percent(&model),
-            format!("{:.3}", qemu.mean),
-            percent(&qemu),
-            format!("{:+.2}", difference(&model, &qemu)),
-            match model.overlaps(&qemu) {
-                true => "overlap",
-                false => "",
-            }
-            .to_owned(),
-        ]);
+        if let Some(measured) = store.read(&results.cell)? {
+            checked.push(Checked {
+                results,
+                model: average(&results.outcomes),
+                qemu: average(&measured),
+            });
+        }
     }
-    if rows == 0 {
+    if checked.is_empty() {
         bail!(
             "{}: expected results of {} on one CPU, for what was played on one CPU; found none",
             folder.display(),
             all[0].cell.app.name
         );
     }
+    Ok(checked)
+}
+
+/// As a table.
+pub fn text(all: &[Checked]) -> String {
+    let mut table = grid::plain();
+    table.set_header(TITLES);
+    for cell in all {
+        let Checked { model, qemu, .. } = cell;
+        table.add_row([
+            short(&cell.results.cell.policy),
+            format!("{:.3}", model.mean),
+            percent(model),
+            format!("{:.3}", qemu.mean),
+            percent(qemu),
+            format!("{:+.2}", cell.difference()),
+            match model.overlaps(qemu) {
+                true => "overlap",
+                false => "",
+            }
+            .to_owned(),
+        ]);
+    }
     for i in 1..TITLES.len() - 1 {
         let column = table.column_mut(i).expect("a column for each title");
         column.set_cell_alignment(CellAlignment::Right);
     }
-    Ok(format!(
-        "\nAverage turnaround, ms\n\n{}",
-        grid::text(&table, "")
-    ))
+    format!("\nAverage turnaround, ms\n\n{}", grid::text(&table, ""))
 }
 
-/// How much more the model has than QEMU, in %.
-fn difference(model: &Spread, qemu: &Spread) -> f64 {
-    (model.mean / qemu.mean - 1.0) * 100.0
+/// Puts the differences into a CSV file, in place of those that it has of this program and
+/// architecture.
+pub fn write_errors(all: &[Checked], file: &Path) -> Result<()> {
+    let found = match std::fs::read_to_string(file) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(|| file.display().to_string()),
+    };
+    let text = with_errors(&found, all).with_context(|| file.display().to_string())?;
+    write(file, text)
+}
+
+fn with_errors(found: &str, all: &[Checked]) -> Result<String> {
+    let mut reader = csv::Reader::from_reader(found.as_bytes());
+    if !found.is_empty() && reader.headers()? != &csv::StringRecord::from(COLUMNS.to_vec()) {
+        bail!("expected the columns {}", COLUMNS.join(","));
+    }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for record in reader.records() {
+        rows.push(record?.iter().map(str::to_owned).collect());
+    }
+    let ours = all.iter().map(|cell| {
+        let of = &cell.results.cell;
+        let value = format!("{:.2}", cell.difference());
+        [
+            &of.arch,
+            &of.app.name,
+            &short(&of.policy),
+            FIGURE,
+            "%",
+            &value,
+        ]
+        .map(str::to_owned)
+    });
+    let ours: Vec<[String; 6]> = ours.collect();
+    let is_ours = |row: &Vec<String>| ours.iter().any(|our| our[..2] == row[..2]);
+    let place = rows.iter().position(is_ours).unwrap_or(rows.len());
+    rows.retain(|row| !is_ours(row));
+    rows.splice(place..place, ours.iter().map(|row| row.to_vec()));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(COLUMNS)?;
+    for row in &rows {
+        writer.write_record(row)?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+impl Checked<'_> {
+    /// How much more the model has than QEMU, in %.
+    fn difference(&self) -> f64 {
+        (self.model.mean / self.qemu.mean - 1.0) * 100.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::{App, Cell};
+
+    #[test]
+    fn the_differences_of_a_program_take_the_place_of_those_before() {
+        let results = Results {
+            cell: Cell {
+                arch: "x86_64".to_owned(),
+                app: App {
+                    name: "yield".to_owned(),
+                    folder: "yield".to_owned(),
+                },
+                policy: "sched_rr".to_owned(),
+            },
+            outcomes: Vec::new(),
+            sources: None,
+        };
+        let spread = |mean| Spread::of(&[mean]).unwrap();
+        let all = [Checked {
+            results: &results,
+            model: spread(99.0),
+            qemu: spread(100.0),
+        }];
+        let head = "arch,app,scheduler,figure,unit,value\n";
+        let row = |arch, app, value| format!("{arch},{app},rr,model over QEMU,%,{value}\n");
+        let (a, z) = (
+            row("x86_64", "batch", "3.00"),
+            row("riscv64", "yield", "4.00"),
+        );
+        let (old, new) = (
+            row("x86_64", "yield", "2.00"),
+            row("x86_64", "yield", "-1.00"),
+        );
+        let found = |text: &str| with_errors(text, &all).unwrap();
+        assert_eq!(
+            found(&format!("{head}{a}{old}{old}{z}")),
+            format!("{head}{a}{new}{z}")
+        );
+        assert_eq!(
+            found(&format!("{head}{a}{z}")),
+            format!("{head}{a}{z}{new}")
+        );
+        assert_eq!(found(""), format!("{head}{new}"));
+        let error = with_errors("app,value\n", &all).unwrap_err().to_string();
+        assert!(error.contains("expected the columns arch,app"), "{error}");
+    }
 }
