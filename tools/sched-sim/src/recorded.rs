@@ -4,7 +4,7 @@
 //! - **Waits** for the timer are sleeps, half a tick shorter than they were: a task is woken at a
 //!   tick, up to one after it has slept enough. Waits for another task are waits for it. What
 //!   nobody has noted is taken for a sleep: waits for main, for tasks that are not the program's,
-//!   for whom it was not always the same, and all of format 1.
+//!   for whom it was not nearly always the same, and all of format 1.
 //! - **Main** spawns what it spawned, in that order. What came after a sleep of main comes at that
 //!   time, whatever happens: half a tick before main was woken. What came after main was woken by
 //!   a task comes after that.
@@ -26,6 +26,7 @@ use crate::{
 /// The workload of a recording on a machine with such a clock and such ticks.
 pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload {
     let mut paths: Vec<String> = Vec::new();
+    let mut usual = usual_wakers(profile).into_iter();
     let jobs = profile.tasks.iter().map(|task| {
         let path = match task.place {
             Place::Root { ordinal } => ordinal.to_string(),
@@ -39,7 +40,7 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
             label,
             parent: parent(task),
             arrival: Arrival::After(0.0),
-            steps: steps(task, clock, tick_ns),
+            steps: steps(task, usual.next().flatten(), clock, tick_ns),
         }
     });
     let mut jobs: Vec<Job> = jobs.collect();
@@ -59,6 +60,32 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
 
 /// Who waits for one task so many times as often as for the timer never sleeps.
 const LONE: u64 = 64;
+
+/// Of each task the one that ended nearly all of its waits, going by whom tasks woke. If one wake
+/// among hundreds was noted as the timer's, phases that were added up say that it was not always
+/// the same, and no more.
+fn usual_wakers(profile: &StoredProfile) -> Vec<Option<usize>> {
+    let mut wakes: Vec<BTreeMap<usize, u64>> = vec![BTreeMap::new(); profile.tasks.len()];
+    for (waker, task) in profile.tasks.iter().enumerate() {
+        for woken in task.phases.list.iter().flat_map(|phase| phase.wakes.iter()) {
+            if let Waker::Task(whom) = woken.whom {
+                *wakes[usize::from(whom)].entry(waker).or_default() += woken.count;
+            }
+        }
+    }
+    let tasks = profile.tasks.iter().zip(wakes);
+    let usual = tasks.map(|(task, wakes)| {
+        let blocks = task
+            .phases
+            .list
+            .iter()
+            .filter(|phase| phase.ended == Ended::Block);
+        let waits: u64 = blocks.map(|phase| phase.intervals).sum();
+        let is_usual = |&(_, times): &(usize, u64)| waits - times.min(waits) <= waits / LONE;
+        wakes.into_iter().find(is_usual).map(|(waker, _)| waker)
+    });
+    usual.collect()
+}
 
 /// A wake that happens to come just before a tick is noted as the timer's. So the few sleeps of who
 /// mostly waits for one and the same task are such waits.
@@ -262,8 +289,9 @@ fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
     steps.push(Work::new(1, 0.0, Then::Spawn(child)));
 }
 
-/// The steps of a task, the mean of its runs.
-fn steps(task: &StoredTask, clock: Clock, tick_ns: u64) -> Vec<Work> {
+/// The steps of a task, the mean of its runs, and whom it waits for where the recording does not
+/// say.
+fn steps(task: &StoredTask, usual: Option<usize>, clock: Clock, tick_ns: u64) -> Vec<Work> {
     let runs = f64::from(task.runs);
     // What a preemption cut off of the run interval that goes on afterwards: no business of the
     // program's.
@@ -279,14 +307,15 @@ fn steps(task: &StoredTask, clock: Clock, tick_ns: u64) -> Vec<Work> {
         steps.push(Work {
             times: times as u64,
             run_ns: (run_ns + std::mem::take(&mut cut_ns)) / times,
-            then: match (phase.ended, phase.woken_by) {
-                (Ended::Preemption | Ended::Yield, _) => Then::Yield,
-                (Ended::Block, Waker::Task(other)) => Then::Wait(usize::from(other)),
-                (Ended::Block, _) => {
+            then: match (phase.ended, phase.woken_by, usual) {
+                (Ended::Preemption | Ended::Yield, ..) => Then::Yield,
+                (Ended::Block, Waker::Task(other), _) => Then::Wait(usize::from(other)),
+                (Ended::Block, Waker::Unknown, Some(other)) => Then::Wait(other),
+                (Ended::Block, ..) => {
                     let blocked = clock.ns(phase.blocked.0 as f64) / runs / times;
                     Then::Sleep((blocked - tick_ns as f64 / 2.0).max(1.0))
                 }
-                (Ended::Exit, _) => Then::Exit,
+                (Ended::Exit, ..) => Then::Exit,
             },
             wakes: wakes(phase, task.runs, clock),
         });
@@ -362,7 +391,8 @@ mod tests {
     use super::*;
     use axsched_ext::{
         pbg::stored::{
-            Architecture, Figures, Header, Phases, PolicyName, Program, Start, StoredPhase, Timing,
+            self, Architecture, Figures, Header, Phases, PolicyName, Program, Start, StoredPhase,
+            Timing, Woken,
         },
         units::{Counts, TaskKey},
     };
@@ -389,7 +419,7 @@ mod tests {
             },
             spawned: None,
         };
-        steps(&task, Clock::of_frequency(1_000_000_000), TICK_NS)
+        steps(&task, None, Clock::of_frequency(1_000_000_000), TICK_NS)
     }
 
     fn work(times: u64, run_ms: f64, then: Then) -> Work {
@@ -456,6 +486,32 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    /// Two tasks, of which the second waits for nobody knows whom, and was woken so often by the
+    /// first; whom it waits for when it is played.
+    fn unnamed(waits: u64, woken: u64) -> Then {
+        let mut profile = profile_of(&[
+            (None, spawned(0, 0, 0, 0, Waker::Unknown)),
+            (None, spawned(0, 0, 0, 0, Waker::Unknown)),
+        ]);
+        profile.tasks[0].phases.list[0].wakes = stored::Wakes::of([Woken {
+            whom: Waker::Task(1),
+            count: woken,
+            after: Counts::ZERO,
+        }]);
+        let wait = StoredPhase::new(Ended::Block, waits, Counts(waits * MS), Counts(waits * MS));
+        profile.tasks[1].phases.list.insert(0, wait);
+        let played = recorded(&profile, Clock::of_frequency(1_000_000_000), TICK_NS);
+        played.jobs[1].steps[0].then
+    }
+
+    #[test]
+    fn whom_a_task_waited_for_is_told_by_who_woke_it() {
+        assert_eq!(unnamed(2 * LONE, 2 * LONE), Then::Wait(0));
+        assert_eq!(unnamed(2 * LONE, 2 * LONE - 2), Then::Wait(0));
+        assert!(matches!(unnamed(2 * LONE, 2 * LONE - 3), Then::Sleep(_)));
+        assert!(matches!(unnamed(2 * LONE, 0), Then::Sleep(_)));
+    }
+
     fn spawned(at_ms: u64, run_ms: u64, blocks: u64, woken_ms: u64, after: Waker) -> Spawned {
         let [at, parent_run, parent_woken] =
             [at_ms, run_ms, woken_ms].map(|ms| Figure::once(ms * MS));
@@ -468,8 +524,13 @@ mod tests {
         }
     }
 
-    /// Tasks that compute for 1 ms, and how each was spawned; by whom, if not by main.
     fn of_tasks(tasks: &[(Option<u32>, Spawned)]) -> Vec<Job> {
+        let profile = profile_of(tasks);
+        recorded(&profile, Clock::of_frequency(1_000_000_000), TICK_NS).jobs
+    }
+
+    /// Tasks that compute for 1 ms, and how each was spawned; by whom, if not by main.
+    fn profile_of(tasks: &[(Option<u32>, Spawned)]) -> StoredProfile {
         let task = |(i, &(parent, spawned)): (u32, &(Option<u32>, Spawned))| StoredTask {
             key: TaskKey::ROOT.child(i),
             label: None,
@@ -487,7 +548,7 @@ mod tests {
             },
             spawned: Some(spawned),
         };
-        let profile = StoredProfile {
+        StoredProfile {
             header: Header {
                 architecture: Architecture::X86_64,
                 timing: Timing::Counted,
@@ -500,8 +561,7 @@ mod tests {
                 start: Some(Start::default()),
             },
             tasks: (0..).zip(tasks).map(task).collect(),
-        };
-        recorded(&profile, Clock::of_frequency(1_000_000_000), TICK_NS).jobs
+        }
     }
 
     #[test]
