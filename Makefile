@@ -90,7 +90,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun record test test-list soak mutants clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun record test test-list soak mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -102,7 +102,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test test-list soak mutants clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun new test test-list soak mutants fuzz clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -123,7 +123,7 @@ ifneq ($(filter new,$(MAKECMDGOALS)),)
     $(error make new: which folder? allowed is A=apps/<group>/<name>, as A=apps/mine/hello)
   endif
 endif
-ifneq ($(filter mutants,$(MAKECMDGOALS)),)
+ifneq ($(filter mutants fuzz,$(MAKECMDGOALS)),)
   $(call number,MINUTES)
 endif
 new:
@@ -152,6 +152,9 @@ soak:
 
 mutants:
 	$(Q)$(HOST_ENV) MINUTES='$(MINUTES)' scripts/mutants.sh '$(T)'
+
+fuzz:
+	$(Q)$(HOST_ENV) MINUTES='$(MINUTES)' scripts/fuzz.sh
 
 clippy:
 	$(Q)$(HOST_ENV) scripts/clippy.sh
@@ -273,6 +276,7 @@ Targets
   mutants   break the policies line by line and see whether a test notices;
               T=word some of them; MINUTES=60 the limit, then go on later;
               MUTANTS=again tries those again that were caught
+  fuzz      throw bytes at the profile's decoder, with libFuzzer; MINUTES=60
   clippy    lint, warnings are errors         fmt   format the sources
   doc       the library's documentation       clean keep only tools and profiles
   audit     refuse dependencies that were yanked since, or that a security

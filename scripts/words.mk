@@ -52,7 +52,7 @@ VARIABLES := A KIND ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS 
 GOALS := help setup new build run justrun record matrix compare simulate advise robustness \
     profile gantt trace sched cost cost-gate ab \
     bench experiment-cost experiment-turnaround experiment-waits experiment-order docs-tables \
-    docs-check test test-list soak mutants clippy fmt doc audit clean prepush lab-list lab-tools \
+    docs-check test test-list soak mutants fuzz clippy fmt doc audit clean prepush lab-list lab-tools \
     lab-variables
 
 # What make itself knows, and sets by its own options.

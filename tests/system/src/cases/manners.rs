@@ -73,7 +73,7 @@ const VARIABLES: [&str; 29] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 35] = [
+const GOALS: [&str; 36] = [
     "setup",
     "build",
     "run",
@@ -101,6 +101,7 @@ const GOALS: [&str; 35] = [
     "test",
     "test-list",
     "mutants",
+    "fuzz",
     "soak",
     "audit",
     "clippy",

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Throws bytes at whatever takes bytes from outside, which is the stored profile: libFuzzer on
+# modules/axsched-ext/fuzz, for so many minutes. The compiler's own coverage pass is switched on
+# by hand, as cargo-fuzz would with a nightly compiler, so that this needs none.
+# In:  environment: CARGO RUSTC (the host's), MINUTES (the limit)
+# Out: target/fuzz/corpus, what was found to lead somewhere; the next run goes on from there;
+#      exit 0 if all of it was refused or valid, or 1, and the bytes in target/fuzz/found
+set -euo pipefail
+cd "$(dirname "$0")/.."
+unset CARGO_TARGET_DIR # it says itself where
+: "${CARGO:?}" "${RUSTC:?}" "${MINUTES:?}"
+crate=modules/axsched-ext/fuzz
+host=$("$RUSTC" -vV | sed -n 's/^host: //p')
+compiler=${CXX:-c++}
+if ! command -v "$compiler" >/dev/null; then
+    echo "fuzz: no C++ compiler, $compiler, of which libFuzzer is made; install one, as Debian's g++" >&2
+    exit 1
+fi
+flags=(--cfg fuzzing -Cpasses=sancov-module)
+for flag in level=4 inline-8bit-counters pc-table trace-compares; do
+    flags+=("-Cllvm-args=-sanitizer-coverage-$flag")
+done
+mkdir -p target/fuzz/corpus target/fuzz/found
+# A target of its own: the flags are not for what runs while it is built.
+RUSTFLAGS="${flags[*]}" RUSTC="$RUSTC" "$CARGO" build --quiet --locked --release \
+    --manifest-path "$crate/Cargo.toml" --target "$host" --target-dir target/fuzz
+log=target/fuzz/log
+if ! "target/fuzz/$host/release/profile_decode" -max_total_time=$((MINUTES * 60)) \
+    -artifact_prefix=target/fuzz/found/ -print_final_stats=1 \
+    target/fuzz/corpus modules/axsched-ext/tests/data >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    echo "fuzz: found something; the bytes are in target/fuzz/found (log: $log)" >&2
+    exit 1
+fi
+runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+echo "fuzz: $runs runs in $MINUTES min, nothing found"
