@@ -1,10 +1,11 @@
 //! `schedlab profile show`: a table of tasks for people, and the same for programs.
 
-use std::fmt::Write;
+use std::{cmp::Reverse, collections::BTreeMap, fmt::Write};
 
 use anyhow::Result;
 use axsched_ext::pbg::stored::{
-    Ended, Figure, Figures, PhaseOrder, Place, StoredPhase, StoredProfile, StoredTask,
+    Ended, Figure, Figures, PhaseOrder, Place, Spawned, StoredPhase, StoredProfile, StoredTask,
+    Waker,
 };
 use comfy_table::CellAlignment;
 use serde::Serialize;
@@ -41,7 +42,7 @@ pub fn mean(figure: Figure, runs: u32) -> f64 {
 
 fn text(profile: &StoredProfile) -> String {
     let clock = Clock::new(profile.header.frequency_hz);
-    let names = Names::of(profile);
+    let names_of = Names::of(profile);
     let runs = profile.header.runs;
     let mut out = title(profile);
     if profile.header.frequency_hz == 0 {
@@ -76,7 +77,7 @@ fn text(profile: &StoredProfile) -> String {
     let bars = Column::new("#run :ready .blocked", tasks().map(bar));
     let names = Column::new(
         "task",
-        (0..profile.tasks.len()).map(|index| names.name(index)),
+        (0..profile.tasks.len()).map(|index| names_of.name(index)),
     );
     let whole = table(&names, times.iter().chain(&counts), Some(&bars));
     if whole.lines().all(|line| line.chars().count() <= TERMINAL) {
@@ -85,6 +86,10 @@ fn text(profile: &StoredProfile) -> String {
         out += &table(&names, times.iter(), Some(&bars));
         out.push('\n');
         out += &table(&names, counts.iter(), None);
+    }
+    if let Some(waits) = waits(profile, &names_of) {
+        out.push('\n');
+        out += &table(&names, std::iter::empty(), Some(&waits));
     }
     if runs > 1 {
         out += "\nMean over a task's runs, ± half the way from the least to the most.\n";
@@ -124,6 +129,40 @@ fn table<'a>(
         column.set_padding((1, 0));
     }
     grid::text(&grid, "")
+}
+
+/// Who ended each task's waits, and how often in a run, the most frequent first; `None` of a
+/// profile that says nothing of it.
+fn waits(profile: &StoredProfile, names: &Names) -> Option<Column> {
+    let mut says = false;
+    let mut cell = |task: &StoredTask| {
+        let mut waits: BTreeMap<Waker, u64> = BTreeMap::new();
+        let phases = task.phases.list.iter();
+        for phase in phases.filter(|phase| phase.ended == Ended::Block) {
+            *waits.entry(phase.woken_by).or_default() += phase.intervals;
+            says |= phase.woken_by != Waker::Unknown;
+        }
+        let mut waits: Vec<_> = waits.into_iter().collect();
+        waits.sort_by_key(|&(_, times)| Reverse(times));
+        let runs = f64::from(task.runs);
+        let one = |(waker, times)| {
+            let times = number(times as f64 / runs);
+            format!("{} {times}", named(waker, names))
+        };
+        waits.into_iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    let cells: Vec<_> = profile.tasks.iter().map(&mut cell).collect();
+    says.then(|| Column::new("woken by, times", cells.into_iter()))
+}
+
+fn named(waker: Waker, names: &Names) -> String {
+    match waker {
+        Waker::Unknown => "somebody".to_owned(),
+        Waker::Timer => "timer".to_owned(),
+        Waker::Outside => "no task of the program".to_owned(),
+        Waker::Root => "main".to_owned(),
+        Waker::Task(index) => names.name(index.into()),
+    }
 }
 
 /// The mean, and how far runs are from each other if they are.
@@ -241,8 +280,21 @@ struct JsonTask {
     priority: Option<u8>,
     deadline_counts: Option<u64>,
     figures: serde_json::Map<String, serde_json::Value>,
+    /// `None` in profiles of version 1.
+    spawned: Option<JsonSpawned>,
     phase_order: &'static str,
     phases: Vec<JsonPhase>,
+}
+
+/// Means over the runs; times since the first spawn.
+#[derive(Serialize)]
+struct JsonSpawned {
+    at_counts: f64,
+    parent_run_counts: f64,
+    parent_blocks: f64,
+    parent_woken_counts: f64,
+    /// Who had woken the parent last, if that is known.
+    after: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -259,6 +311,16 @@ struct JsonPhase {
     bursts: u64,
     run_counts: u64,
     blocked_counts: u64,
+    /// `None` unless they ended in a wait.
+    woken_by: Option<String>,
+    wakes: Vec<JsonWoken>,
+}
+
+#[derive(Serialize)]
+struct JsonWoken {
+    whom: String,
+    count: u64,
+    after_counts: u64,
 }
 
 fn json(profile: &StoredProfile) -> Result<String> {
@@ -292,7 +354,10 @@ fn json(profile: &StoredProfile) -> Result<String> {
                 PhaseOrder::AsRun => "as-run",
                 PhaseOrder::ByEnding => "by-ending",
             },
-            phases: task.phases.list.iter().map(phase).collect(),
+            spawned: task.spawned.map(|one| spawned(&one, task.runs, &names)),
+            phases: (task.phases.list.iter())
+                .map(|one| phase(one, &names))
+                .collect(),
         })
     });
     Ok(serde_json::to_string_pretty(&Json {
@@ -309,8 +374,26 @@ fn json(profile: &StoredProfile) -> Result<String> {
     })?)
 }
 
-fn phase(phase: &StoredPhase) -> JsonPhase {
+fn spawned(spawned: &Spawned, runs: u32, names: &Names) -> JsonSpawned {
+    JsonSpawned {
+        at_counts: mean(spawned.at, runs),
+        parent_run_counts: mean(spawned.parent_run, runs),
+        parent_blocks: mean(spawned.parent_blocks, runs),
+        parent_woken_counts: mean(spawned.parent_woken, runs),
+        after: (spawned.after != Waker::Unknown).then(|| named(spawned.after, names)),
+    }
+}
+
+fn phase(phase: &StoredPhase, names: &Names) -> JsonPhase {
     JsonPhase {
+        woken_by: (phase.ended == Ended::Block).then(|| named(phase.woken_by, names)),
+        wakes: (phase.wakes.iter())
+            .map(|woken| JsonWoken {
+                whom: named(woken.whom, names),
+                count: woken.count,
+                after_counts: woken.after.0,
+            })
+            .collect(),
         ended: match phase.ended {
             Ended::Yield => "yield",
             Ended::Preemption => "preemption",
@@ -354,6 +437,30 @@ Times are in ms.
  1.0               4       2            1       1         -         -
 ";
         assert_eq!(text(&profile), expected);
+    }
+
+    #[test]
+    fn who_ended_waits_is_shown_if_somebody_has_noted_it() {
+        let mut profile = sample();
+        let wait = |times, woken_by| StoredPhase {
+            woken_by,
+            ..StoredPhase::new(Ended::Block, times, Counts(times), Counts(times))
+        };
+        let wakers = [Waker::Timer, Waker::Task(1), Waker::Unknown, Waker::Task(1)];
+        profile.tasks[0].phases.list = (1..).zip(wakers).map(|(n, by)| wait(n, by)).collect();
+        profile.tasks[2].phases.list = vec![wait(1, Waker::Root)];
+        let expected = "
+ task     woken by, times
+----------------------------------------
+ 0        worker 6, somebody 3, timer 1
+ worker
+ 1.0      main 1
+";
+        let found = text(&profile);
+        assert!(found.ends_with(expected), "{found}");
+        let json: serde_json::Value = serde_json::from_str(&json(&profile).unwrap()).unwrap();
+        assert_eq!(json["tasks"][0]["phases"][1]["woken_by"], "worker");
+        assert!(json["tasks"][1]["phases"][0]["woken_by"].is_null());
     }
 
     #[test]

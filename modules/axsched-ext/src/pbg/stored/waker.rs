@@ -8,7 +8,7 @@ use crate::units::Counts;
 /// A task that would have waited, had what it waits for not been there already, does not
 /// appear anywhere: nobody woke it. And a device that interrupts a task is taken for that task,
 /// one that interrupts an idle CPU for the timer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waker {
     /// Not said, or not the same each time.
     #[default]
