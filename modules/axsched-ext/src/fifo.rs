@@ -49,6 +49,13 @@ impl<T> Policy for Fifo<T> {
         self.ready.pop_front()
     }
 
+    fn give(
+        &mut self,
+        may: &dyn Fn(&Task<T, Self::State>) -> bool,
+    ) -> Option<Arc<Task<T, Self::State>>> {
+        self.ready.remove_first(may)
+    }
+
     fn remove(&mut self, task: &Arc<FifoTask<T>>) -> Option<Arc<FifoTask<T>>> {
         self.ready.remove(task)
     }

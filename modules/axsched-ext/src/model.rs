@@ -155,6 +155,15 @@ pub fn interrupt(cpu: usize) {
     machine::interrupt(cpu);
 }
 
+/// While this thread runs a machine: whether one of its tasks may run on a CPU now, as its
+/// affinity has it.
+///
+/// # Panics
+/// If there is no such task.
+pub fn may_run(task: &ModelTask, cpu: usize) -> bool {
+    machine::may_run(task.id(), cpu)
+}
+
 /// While this thread runs a machine: the CPU that acts, and the address of what its current task
 /// is wrapped in. That is what `axhal` knows, and what a scheduler call may ask.
 pub fn here() -> Option<(usize, *const ())> {

@@ -121,6 +121,13 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
         running.state().tick()
     }
 
+    fn give(
+        &mut self,
+        may: &dyn Fn(&Task<T, Self::State>) -> bool,
+    ) -> Option<Arc<Task<T, Self::State>>> {
+        self.ready.remove_first(may)
+    }
+
     fn remove(&mut self, task: &Arc<RrTask<T, SLICE>>) -> Option<Arc<RrTask<T, SLICE>>> {
         self.ready.remove(task)
     }

@@ -191,6 +191,8 @@ struct WaitQueue {
 
 std::thread_local! {
     static HERE: Cell<Option<(usize, *const ())>> = const { Cell::new(None) };
+    /// Where each task may run, by its number.
+    static MASKS: RefCell<Vec<CpuMask>> = const { RefCell::new(Vec::new()) };
     /// The CPUs that are to be interrupted.
     static ASKED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
@@ -205,10 +207,16 @@ pub(super) fn here() -> Option<(usize, *const ())> {
     HERE.get()
 }
 
+/// See [`may_run`](crate::model::may_run).
+pub(super) fn may_run(task: TaskId, cpu: usize) -> bool {
+    MASKS.with_borrow(|masks| masks[task.0].has(cpu))
+}
+
 /// Nobody acts any more.
 pub(super) fn rest() {
     HERE.set(None);
     ASKED.take();
+    MASKS.take();
 }
 
 /// Why a CPU picks.
@@ -257,6 +265,7 @@ where
         mut make: impl FnMut(usize) -> S,
         wrap: F,
     ) -> Self {
+        rest(); // whatever a run left that panicked
         (config.on_time)(0);
         let mut m = Self {
             config,

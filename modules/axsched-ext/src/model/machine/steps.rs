@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Act, Ahead, Future, Kind, MAIN, Machine, Step};
+use super::{Act, Ahead, Future, Kind, MAIN, MASKS, Machine, Step};
 use crate::{
     BaseScheduler,
     model::{CpuMask, Left, ModelTask, Op, State, TaskId, What},
@@ -167,6 +167,7 @@ where
                 let mask = CpuMask(mask.0 & CpuMask::first(self.config.cpus).0);
                 if mask.0 != 0 {
                     task.mask = mask;
+                    MASKS.with_borrow_mut(|masks| masks[id.0] = mask);
                     if !mask.has(c) {
                         return self.migrate_current(c, id);
                     }
