@@ -30,9 +30,15 @@
 //! a busy CPU's queue counts it there before it looks for bits once more, all in one order
 //! (`SeqCst`). So one of the two sees the other.
 //!
-//! **Bound.** On machines whose interrupts arrive, a CPU idles beside a task that waits and may run
+//! A policy says whom it gives away ([`Policy::give`]); under one that gives nobody, rules 2 and 3
+//! do nothing, and spawns and wakes are balanced all the same.
+//!
+//! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a task that waits and may run
 //! there for as long as one interrupt takes for each CPU that is asked, and one for the answer:
-//! cpus + 1 of them at most. If they are lost, a tick each. How long a task waits in its queue is
+//! cpus + 1 of them at most. If they are lost, a tick each. **Interrupts:** one for each spawn or
+//! wake at most; one for each CPU that is asked, when a CPU begins to idle, and one for the answer.
+//! Who is asked may have nobody but tasks that may run there only, as `gc`: that is found out by
+//! asking. How long a task waits in its queue is
 //! the policy's bound, by the tasks that come into that queue; one that is handed over begins
 //! anew in the other, once, as its new CPU was idle and runs it.
 //!
@@ -52,8 +58,12 @@
 
 mod layer;
 mod shared;
+#[cfg(feature = "std")]
+mod simulated;
 
 pub use layer::Balanced;
 #[cfg(feature = "std")]
 pub use shared::SharedPerThread;
 pub use shared::{MAX_CPUS, Machine, SHARED, Shared, SharedSource, SystemShared};
+#[cfg(feature = "std")]
+pub use simulated::{machine as simulated_machine, run_balanced};

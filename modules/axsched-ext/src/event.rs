@@ -113,10 +113,7 @@ pub trait Policy {
     fn remove(&mut self, task: &TaskRef<Self>) -> Option<TaskRef<Self>>;
     /// Takes a ready task out that another CPU runs next: of those that `may` lets go, the one that
     /// would run first here. May be slow. By default none, so that tasks stay where they are.
-    fn give(
-        &mut self,
-        may: &dyn Fn(&Task<Self::Inner, Self::State>) -> bool,
-    ) -> Option<TaskRef<Self>> {
+    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
         let _ = may;
         None
     }
@@ -127,6 +124,9 @@ pub trait Policy {
         false
     }
 }
+
+/// Which of a policy's tasks are meant.
+pub type May<'a, P> = dyn Fn(&Task<<P as Policy>::Inner, <P as Policy>::State>) -> bool + 'a;
 
 /// A policy's handle of a task.
 pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;

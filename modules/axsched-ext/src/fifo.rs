@@ -11,7 +11,7 @@
 
 use alloc::sync::Arc;
 
-use crate::event::{Adapter, Policy, Return, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tracks};
 use crate::queue::Queue;
 use crate::task::Task;
 
@@ -49,10 +49,7 @@ impl<T> Policy for Fifo<T> {
         self.ready.pop_front()
     }
 
-    fn give(
-        &mut self,
-        may: &dyn Fn(&Task<T, Self::State>) -> bool,
-    ) -> Option<Arc<Task<T, Self::State>>> {
+    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
         self.ready.remove_first(may)
     }
 

@@ -17,7 +17,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::event::{Adapter, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
 use crate::queue::Queue;
 use crate::task::{InitialState, Task};
 
@@ -121,10 +121,7 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
         running.state().tick()
     }
 
-    fn give(
-        &mut self,
-        may: &dyn Fn(&Task<T, Self::State>) -> bool,
-    ) -> Option<Arc<Task<T, Self::State>>> {
+    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
         self.ready.remove_first(may)
     }
 

@@ -5,11 +5,13 @@
 
 mod common;
 
-use axsched_ext::balance::{Balanced, Machine, SharedPerThread};
+use axsched_ext::balance::{
+    Balanced, Machine, SharedPerThread, run_balanced, simulated_machine as connected,
+};
 use axsched_ext::event::Policy;
 use axsched_ext::fifo::Fifo;
 use axsched_ext::model::{
-    self, Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
+    Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
 };
 use axsched_ext::rr::{Rr, SLICE_TICKS};
 use axsched_ext::task::{InitialState, Task};
@@ -20,20 +22,6 @@ use proptest::test_runner::TestRunner;
 
 type FifoPolicy = Fifo<ModelTask>;
 type RrPolicy = Rr<ModelTask, SLICE_TICKS>;
-
-/// The machine of the model.
-fn connected(cpus: usize) -> Machine {
-    Machine {
-        cpus,
-        this_cpu: || model::here().expect("a machine runs").0,
-        current: || model::here().expect("a machine runs").1,
-        interrupt: model::interrupt,
-        may_run: |task, cpu| {
-            // SAFETY: what all tasks here wrap, and alive, as `Machine` promises.
-            model::may_run(unsafe { &*task.cast::<ModelTask>() }, cpu)
-        },
-    }
-}
 
 fn balanced<P>(config: &Config, main: &Program, on: Machine) -> Result<Report, Box<Failure>>
 where
@@ -70,7 +58,7 @@ where
     P: Policy<Inner = ModelTask>,
     P::State: InitialState,
 {
-    balanced::<P>(config, main, connected(config.cpus))
+    run_balanced::<P>(config, main)
         .map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
 }
 
