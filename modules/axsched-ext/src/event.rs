@@ -15,6 +15,7 @@
 //! | [`dispatch`](Policy::dispatch) | somebody must run now | pick |
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
 //! | [`remove`](Policy::remove) | a ready task is taken out | `remove_task` |
+//! | [`give`](Policy::give) | a ready task goes to another CPU | [`balance`](crate::balance) |
 //! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
 //!
 //! How much of this the adapter finds out is the policy's choice, [`Policy::TRACKS`];
@@ -110,6 +111,12 @@ pub trait Policy {
     }
     /// Takes a ready task out; `None` if it is not in this queue. May be slow.
     fn remove(&mut self, task: &TaskRef<Self>) -> Option<TaskRef<Self>>;
+    /// Takes a ready task out that another CPU runs next: of those that `may` lets go, the one that
+    /// would run first here. May be slow. By default none, so that tasks stay where they are.
+    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
+        let _ = may;
+        None
+    }
     /// Sets a task's priority; false where the policy has none.
     #[inline]
     fn set_priority(&mut self, task: &TaskRef<Self>, priority: isize) -> bool {
@@ -117,6 +124,9 @@ pub trait Policy {
         false
     }
 }
+
+/// Which of a policy's tasks are meant.
+pub type May<'a, P> = dyn Fn(&Task<<P as Policy>::Inner, <P as Policy>::State>) -> bool + 'a;
 
 /// A policy's handle of a task.
 pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;
@@ -145,6 +155,23 @@ impl Running {
     pub(crate) const NOBODY: Self = Self {
         address: core::ptr::null(),
     };
+
+    /// Nobody that it can be compared with: idle, or a task that nobody picked.
+    pub(crate) const ELSEWHERE: Self = Self {
+        address: core::ptr::dangling(),
+    };
+
+    /// Whether it was [forgotten](Self::forget) since the last pick.
+    #[inline(always)]
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.address.is_null()
+    }
+
+    /// Whether a task that was picked is known to run.
+    #[inline(always)]
+    pub(crate) fn is_somebody(&self) -> bool {
+        !self.is_forgotten() && !core::ptr::eq(self.address, Self::ELSEWHERE.address)
+    }
 
     /// A pick has chosen this task; `None` is the idle task.
     #[inline(always)]

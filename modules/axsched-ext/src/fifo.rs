@@ -3,15 +3,17 @@
 //! 1. Ready tasks run in the order in which they became ready.
 //! 2. A task runs until it yields, blocks or exits; a tick never ends its turn.
 //! 3. A task that yields goes to the end of the queue.
+//! 4. Another CPU is given the first task that may run there ([`balance`](crate::balance)): it
+//!    has waited longest.
 //!
 //! The oldest policy there is, and the yardstick: every operation is one list
 //! operation, none of them allocates. Starvation: a task that neither yields
 //! nor blocks keeps the CPU for ever; among tasks that do yield, each runs once
-//! per round.
+//! per round. On several CPUs both are meant of one queue; a task that is given away runs at once.
 
 use alloc::sync::Arc;
 
-use crate::event::{Adapter, Policy, Return, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tracks};
 use crate::queue::Queue;
 use crate::task::Task;
 
@@ -49,6 +51,10 @@ impl<T> Policy for Fifo<T> {
         self.ready.pop_front()
     }
 
+    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
+        self.ready.remove_first(may)
+    }
+
     fn remove(&mut self, task: &Arc<FifoTask<T>>) -> Option<Arc<FifoTask<T>>> {
         self.ready.remove(task)
     }
@@ -72,6 +78,16 @@ mod tests {
             assert_eq!(*s.pick_next_task().unwrap().inner(), expected);
         }
         assert!(s.pick_next_task().is_none());
+    }
+
+    #[test]
+    fn rule_4_the_first_that_may_is_given_and_the_others_stay_in_order() {
+        let mut s = with(4);
+        let given = s.policy_mut().give(&|task| *task.inner() > 1).unwrap();
+        assert_eq!(*given.inner(), 2);
+        assert!(s.policy_mut().give(&|_| false).is_none());
+        let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
+        assert_eq!(order, [0, 1, 3]);
     }
 
     #[test]

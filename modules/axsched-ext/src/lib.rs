@@ -11,6 +11,7 @@
 //! | [`fifo`], [`rr`], and the others of the [list](selected) | one policy per file: numbered rules, state, code, tests |
 //! | [`pbg`] | recording, the profile, the plan, and following it |
 //! | [`recorded`] | a layer around any policy that records as PBG does |
+//! | [`balance`] | a layer around any policy that keeps several CPUs busy |
 //! | [`syscall`] | start measuring, end measuring, start PBG: for Rust and C |
 //! | [`selected`] | the list of policies, and the one that this build has chosen |
 //! | [`task`], [`ordered`], [`buckets`], [`classes`] | the task wrapper, and the queues by key that it can stand in |
@@ -28,6 +29,7 @@
 
 extern crate alloc;
 
+pub mod balance;
 pub mod base;
 #[cfg(test)]
 mod bench;

@@ -37,12 +37,18 @@
 //!     `task_tick(current)`, but never for `idle`.
 //! 11. **Idle** runs when a pick returns `None`, is never put, and picks again
 //!     after each interrupt. A task that another CPU made ready therefore waits
-//!     for the tick: there is no inter-processor interrupt.
+//!     for the tick, unless somebody interrupts (rule 14).
 //! 12. **Queue choice**: one counter for the whole machine, taken modulo the
 //!     number of CPUs until it hits one that the task's mask allows. With one
 //!     CPU there is no choice.
 //! 13. **A stale timer** survives when its task was woken otherwise and moved
 //!     to another CPU. It then wakes the task spuriously, wherever it blocks.
+//!
+//! 14. **Interrupts between CPUs**, of which `axtask` has none: a scheduler may ask for one
+//!     ([`interrupt`]), which arrives some time later, or never, or twice
+//!     ([`Config::interrupts`]). Its handler does what a tick does (rule 10), but that no time
+//!     has passed: expired sleepers are woken, then `task_tick(current)`, but never for `idle`,
+//!     which picks again.
 //!
 //! When `main` ends, ArceOS switches the machine off; here the others may finish
 //! first, because what happens to them is what a test is about.
@@ -142,6 +148,20 @@ where
     };
     machine::rest();
     ended
+}
+
+/// Asks for an interrupt of this CPU, in the course of a scheduler call (rule 14).
+pub fn interrupt(cpu: usize) {
+    machine::interrupt(cpu);
+}
+
+/// While this thread runs a machine: whether one of its tasks may run on a CPU now, as its
+/// affinity has it.
+///
+/// # Panics
+/// If there is no such task.
+pub fn may_run(task: &ModelTask, cpu: usize) -> bool {
+    machine::may_run(task.id(), cpu)
 }
 
 /// While this thread runs a machine: the CPU that acts, and the address of what its current task

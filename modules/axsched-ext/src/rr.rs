@@ -8,16 +8,19 @@
 //! 5. A task that yields or wakes goes to the end with a new slice. A waker that
 //!    asks for rescheduling does not put it in front (stock axsched 0.3.1 mixes
 //!    the two up: there such a wake-up is handled as a preemption).
+//! 6. Another CPU is given the first task that may run there ([`balance`](crate::balance)): it
+//!    has waited longest. It starts a slice there.
 //!
 //! The textbook policy (Kleinrock, 1964). Needs `axtask/preempt`, without which
 //! ticks have no effect and this is FIFO. Every operation is one list operation,
 //! none of them allocates. Starvation bound: with n ready tasks each runs again
-//! within (n − 1) × `SLICE` ticks, plus the time in which preemption is disabled.
+//! within (n − 1) × `SLICE` ticks, plus the time in which preemption is disabled; on several CPUs
+//! with n in its own queue, and at once if it is given away.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::event::{Adapter, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
 use crate::queue::Queue;
 use crate::task::{InitialState, Task};
 
@@ -121,6 +124,10 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
         running.state().tick()
     }
 
+    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
+        self.ready.remove_first(may)
+    }
+
     fn remove(&mut self, task: &Arc<RrTask<T, SLICE>>) -> Option<Arc<RrTask<T, SLICE>>> {
         self.ready.remove(task)
     }
@@ -147,6 +154,16 @@ mod tests {
         let mut s = with(3);
         let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
         assert_eq!(order, [0, 1, 2]);
+    }
+
+    #[test]
+    fn rule_6_the_first_that_may_is_given_and_the_others_stay_in_order() {
+        let mut s = with(4);
+        let given = s.policy_mut().give(&|task| *task.inner() > 1).unwrap();
+        assert_eq!(*given.inner(), 2);
+        assert!(s.policy_mut().give(&|_| false).is_none());
+        let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
+        assert_eq!(order, [0, 1, 3]);
     }
 
     #[test]

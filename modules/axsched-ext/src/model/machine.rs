@@ -7,7 +7,7 @@ mod queues;
 mod steps;
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, VecDeque},
     ops::Deref,
@@ -133,11 +133,25 @@ enum Act<W> {
     ExitResched,
 }
 
+/// What a CPU is doing up to its clock that an interrupt would cut short.
+#[derive(Clone, Copy)]
+enum Ahead {
+    /// Nothing: interrupts are off until then.
+    Nothing,
+    /// It waits for an interrupt.
+    Idles,
+    /// Its task computes: a part of a step of so many units.
+    Computes(u64),
+}
+
 struct Cpu<S, W> {
     scheduler: S,
     /// When it next does something.
     clock: u64,
+    ahead: Ahead,
     next_tick: u64,
+    /// When interrupts of other CPUs arrive, or have arrived; ascending.
+    interrupts: VecDeque<u64>,
     current: Arc<W>,
     current_since: u64,
     /// The task that is being left, while the switch lasts.
@@ -158,6 +172,14 @@ struct Cpu<S, W> {
     dispatches: u64,
 }
 
+impl<S, W> Cpu<S, W> {
+    /// When it is next interrupted, as far as is known.
+    fn next_interrupt(&self) -> u64 {
+        let other = self.interrupts.front();
+        other.map_or(self.next_tick, |&at| at.min(self.next_tick))
+    }
+}
+
 #[derive(Default)]
 struct WaitQueue {
     permits: u64,
@@ -169,6 +191,15 @@ struct WaitQueue {
 
 std::thread_local! {
     static HERE: Cell<Option<(usize, *const ())>> = const { Cell::new(None) };
+    /// Where each task may run, by its number.
+    static MASKS: RefCell<Vec<CpuMask>> = const { RefCell::new(Vec::new()) };
+    /// The CPUs that are to be interrupted.
+    static ASKED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// See [`interrupt`](crate::model::interrupt).
+pub(super) fn interrupt(cpu: usize) {
+    ASKED.with_borrow_mut(|asked| asked.push(cpu));
 }
 
 /// See [`here`](crate::model::here).
@@ -176,9 +207,16 @@ pub(super) fn here() -> Option<(usize, *const ())> {
     HERE.get()
 }
 
+/// See [`may_run`](crate::model::may_run).
+pub(super) fn may_run(task: TaskId, cpu: usize) -> bool {
+    MASKS.with_borrow(|masks| masks[task.0].has(cpu))
+}
+
 /// Nobody acts any more.
 pub(super) fn rest() {
     HERE.set(None);
+    ASKED.take();
+    MASKS.take();
 }
 
 /// Why a CPU picks.
@@ -208,6 +246,7 @@ pub(super) struct Machine<'a, S, W, F> {
     program_switches: u64,
     wake_spins: u64,
     broken_waits: u64,
+    interrupts: u64,
     makespan: u64,
     trace: Trace,
     log: Log,
@@ -226,6 +265,7 @@ where
         mut make: impl FnMut(usize) -> S,
         wrap: F,
     ) -> Self {
+        rest(); // whatever a run left that panicked
         (config.on_time)(0);
         let mut m = Self {
             config,
@@ -243,6 +283,7 @@ where
             program_switches: 0,
             wake_spins: 0,
             broken_waits: 0,
+            interrupts: 0,
             makespan: 0,
             trace: Trace::default(),
             log: Log::default(),
@@ -265,6 +306,8 @@ where
             m.cpus.push(Cpu {
                 scheduler: make(cpu),
                 clock: 0,
+                ahead: Ahead::Nothing,
+                interrupts: VecDeque::new(),
                 next_tick: period + period * cpu as u64 / config.cpus as u64,
                 current,
                 current_since: 0,
@@ -310,8 +353,11 @@ where
                     return Err(Violation::Deadlock { blocked });
                 }
             }
-            let mut turn = turns.peek_mut().expect("at least one CPU");
-            let Reverse((clock, c)) = *turn;
+            let &Reverse((clock, c)) = turns.peek().expect("at least one CPU");
+            if self.cpus[c].clock != clock {
+                turns.pop(); // an interrupt has put it back since
+                continue;
+            }
             if clock != self.now {
                 self.now = clock;
                 (self.config.on_time)(clock);
@@ -326,11 +372,18 @@ where
                     left: left.map(|t| (t.report.label.clone(), t.state)).collect(),
                 });
             }
+            self.cpus[c].ahead = Ahead::Nothing;
             self.step(c)?;
-            // A step changes nobody's clock but its CPU's.
-            if self.cpus[c].clock != clock {
-                turn.0.0 = self.cpus[c].clock;
+            let sent = ASKED.take();
+            for &to in &sent {
+                self.send_interrupt(to);
             }
+            self.check_idle()?;
+            let now = self.cpus[c].clock;
+            if now != clock {
+                *turns.peek_mut().expect("it was there") = Reverse((now, c));
+            }
+            turns.extend(sent.iter().map(|&to| Reverse((self.cpus[to].clock, to))));
             last = c;
         }
     }
@@ -341,6 +394,7 @@ where
             && Arc::ptr_eq(&cpu.current, &cpu.idle)
             && cpu.leaving.is_none()
             && cpu.acts.is_empty()
+            && cpu.interrupts.is_empty()
             && !cpu.idle_picks
     }
 
@@ -357,6 +411,9 @@ where
         }
         if self.cpus[c].next_tick <= self.now {
             self.timer_interrupt(c);
+            return Ok(());
+        }
+        if self.interrupted(c) {
             return Ok(());
         }
         let id = self.current(c);
@@ -452,6 +509,7 @@ where
             makespan: self.makespan,
             wake_spins: self.wake_spins,
             broken_waits: self.broken_waits,
+            interrupts: self.interrupts,
             trace: self.trace,
             log: self.log,
         })

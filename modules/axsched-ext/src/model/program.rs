@@ -377,6 +377,13 @@ pub struct Config {
     pub repick_after_yield: bool,
     /// A scheduler may hand out tasks that went into another CPU's queue.
     pub stealing: bool,
+    /// How many time units after it was asked for an interrupt of another CPU
+    /// ([`interrupt`](super::interrupt)) arrives, by how many were asked for before it: at least
+    /// 1. None of both: it is lost. Both: it comes twice.
+    pub interrupts: fn(u64) -> [Option<u64>; 2],
+    /// For how long at most a CPU may idle beside a task that is ready in any queue and may run
+    /// on it, in time units; `None` means no bound.
+    pub max_idle_beside: Option<u64>,
     /// The bound on waiting that the policy promises.
     pub max_wait: MaxWait,
     /// How often in a row `gc` may be picked while another task is ready.
@@ -412,6 +419,8 @@ impl Default for Config {
             wake_resched: false,
             repick_after_yield: false,
             stealing: false,
+            interrupts: |_| [Some(1), None],
+            max_idle_beside: None,
             max_wait: MaxWait::default(),
             max_gc_streak: 16,
             time_limit: None,

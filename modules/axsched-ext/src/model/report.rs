@@ -53,6 +53,8 @@ pub struct Report {
     pub makespan: u64,
     /// Wakes that had to wait for a CPU to finish switching away.
     pub wake_spins: u64,
+    /// Interrupts that CPUs have asked for, of each other or of themselves.
+    pub interrupts: u64,
     /// Wait queues that were opened because nobody would have: [`Config::breaks_deadlocks`].
     ///
     /// [`Config::breaks_deadlocks`]: super::Config::breaks_deadlocks

@@ -36,6 +36,8 @@ pub enum What {
     Migrated(usize),
     /// Was shown a tick, and asked for rescheduling if true.
     Ticked(bool),
+    /// Was current when another CPU, or its own, interrupted.
+    Interrupted,
     /// Finished.
     Exited,
     /// Was released by `gc`.
@@ -67,6 +69,7 @@ impl fmt::Display for Event {
             What::Migrated(on) => ("migrate", format!(" -> c{on}")),
             What::Ticked(true) => ("tick", " resched".into()),
             What::Ticked(false) => ("tick", String::new()),
+            What::Interrupted => ("interrupt", String::new()),
             What::Exited => ("exit", String::new()),
             What::Freed => ("free", String::new()),
         };

@@ -54,6 +54,17 @@ pub enum Violation {
         /// The tasks that are in its queue.
         ready: Vec<Label>,
     },
+    /// A CPU idled while another one's queue had a task that may run there.
+    IdleBeside {
+        /// The CPU that idled.
+        cpu: usize,
+        /// The task.
+        task: Label,
+        /// For how long.
+        time: u64,
+        /// The bound that was given: [`Config::max_idle_beside`](super::Config::max_idle_beside).
+        bound: u64,
+    },
     /// A task went in and its owner count shows that it was dropped.
     Lost {
         /// The task that was put.
@@ -170,6 +181,15 @@ impl fmt::Display for Violation {
                 f,
                 "c{cpu} picked nothing: expected one of {}, which are ready",
                 List(ready)
+            ),
+            Self::IdleBeside {
+                cpu,
+                task,
+                time,
+                bound,
+            } => write!(
+                f,
+                "CPU {cpu} idled beside {task}, which is ready: expected at most {bound}, found {time}"
             ),
             Self::Lost { task, found } => write!(
                 f,

@@ -132,6 +132,35 @@ where
         })
     }
 
+    /// Nobody idles for longer beside a task than [`Config::max_idle_beside`]. A CPU that has
+    /// something to do in its idle task does not idle.
+    ///
+    /// [`Config::max_idle_beside`]: crate::model::Config::max_idle_beside
+    pub(super) fn check_idle(&self) -> Step {
+        let Some(bound) = self.config.max_idle_beside else {
+            return Ok(());
+        };
+        for (c, cpu) in self.cpus.iter().enumerate() {
+            if !Arc::ptr_eq(&cpu.current, &cpu.idle) {
+                continue;
+            }
+            for &id in self.cpus.iter().flat_map(|cpu| &cpu.queued) {
+                let task = &self.tasks[id.0];
+                let since = cpu.current_since.max(task.ready_since);
+                let time = self.now.saturating_sub(since);
+                if task.mask.has(c) && time > bound {
+                    return Err(Violation::IdleBeside {
+                        cpu: c,
+                        task: task.report.label.clone(),
+                        time,
+                        bound,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn check_owners(&self, task: &Arc<W>, expected: usize) -> Step {
         let found = Arc::strong_count(task);
         if found == expected {

@@ -1,8 +1,8 @@
-//! Ticks, timers and wake-ups.
+//! Ticks, timers, interrupts between CPUs and wake-ups.
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Act, Kind, Machine, Step, Waker};
+use super::{Act, Ahead, Kind, Machine, Step, Waker};
 use crate::{
     BaseScheduler,
     model::{Logged, ModelTask, State, What},
@@ -20,11 +20,69 @@ where
         while cpu.next_tick <= self.now {
             cpu.next_tick += self.config.tick_period;
         }
+        self.on_timer_tick(c);
+    }
+
+    /// What the handlers of both kinds of interrupts do.
+    fn on_timer_tick(&mut self, c: usize) {
+        let cpu = &mut self.cpus[c];
         let later = cpu.wheel.split_off(&(self.now, u64::MAX));
         let expired = std::mem::replace(&mut cpu.wheel, later);
         cpu.acts.extend(expired.into_values().map(Act::Wake));
         cpu.acts.extend([Act::TaskTick, Act::Release]);
         cpu.idle_picks = Arc::ptr_eq(&cpu.current, &cpu.idle);
+    }
+
+    /// Rule 14, where an interrupt is asked for.
+    pub(super) fn send_interrupt(&mut self, to: usize) {
+        assert!(to < self.cpus.len(), "model: interrupt of CPU {to}");
+        let delays = (self.config.interrupts)(self.interrupts);
+        self.interrupts += 1;
+        for delay in delays.into_iter().flatten() {
+            let at = self.now + delay.max(1);
+            let arrivals = &mut self.cpus[to].interrupts;
+            let place = arrivals.partition_point(|&other| other <= at);
+            arrivals.insert(place, at);
+            self.cut_short(to, at);
+        }
+    }
+
+    /// What this CPU does up to its clock ends at this time, if it is before that and an
+    /// interrupt can end it.
+    fn cut_short(&mut self, c: usize, at: u64) {
+        let id = self.current(c);
+        let cpu = &mut self.cpus[c];
+        let Some(too_far) = cpu.clock.checked_sub(at) else {
+            return;
+        };
+        match cpu.ahead {
+            Ahead::Nothing => return,
+            Ahead::Idles => {}
+            Ahead::Computes(units) => {
+                let task = &mut self.tasks[id.0];
+                if task.done == 0 && too_far > 0 {
+                    task.pc -= 1; // it was done with the step
+                    task.done = units;
+                }
+                task.done -= too_far;
+            }
+        }
+        cpu.clock = at;
+    }
+
+    /// Rule 14, where it arrives. Several that have are one.
+    pub(super) fn interrupted(&mut self, c: usize) -> bool {
+        let now = self.now;
+        let cpu = &mut self.cpus[c];
+        let arrived = cpu.interrupts.partition_point(|&at| at <= now);
+        if arrived == 0 {
+            return false;
+        }
+        cpu.interrupts.drain(..arrived);
+        let id = cpu.current.id();
+        self.note(c, What::Interrupted, id);
+        self.on_timer_tick(c);
+        true
     }
 
     pub(super) fn task_tick(&mut self, c: usize) -> Step {

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Kind, MAIN, Machine, Record, Step, Why};
+use super::{Kind, MAIN, MASKS, Machine, Record, Step, Why};
 use crate::{
     BaseScheduler,
     model::{
@@ -29,6 +29,7 @@ where
             }
         };
         let task = Arc::new((self.wrap)(inner));
+        MASKS.with_borrow_mut(|masks| masks.push(mask));
         self.tasks.push(Record {
             kind,
             arc: Arc::downgrade(&task),
@@ -184,7 +185,8 @@ where
                 next
             }
             None => {
-                if self.cpus[c].ready > 0 {
+                // What went in here may have gone on to another CPU's queue.
+                if self.cpus[c].ready > 0 && !self.config.stealing {
                     let ready = self.ready_on(c);
                     return Err(Violation::IdleWhileReady { cpu: c, ready });
                 }

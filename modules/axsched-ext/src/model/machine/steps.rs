@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Act, Future, Kind, MAIN, Machine, Step};
+use super::{Act, Ahead, Future, Kind, MAIN, MASKS, Machine, Step};
 use crate::{
     BaseScheduler,
     model::{CpuMask, Left, ModelTask, Op, State, TaskId, What},
@@ -23,7 +23,8 @@ where
         if std::mem::take(&mut cpu.idle_picks) {
             self.yield_current(c)
         } else {
-            cpu.clock = cpu.next_tick;
+            cpu.ahead = Ahead::Idles;
+            cpu.clock = cpu.next_interrupt();
             Ok(())
         }
     }
@@ -47,9 +48,10 @@ where
         let task = &mut self.tasks[id.0];
         match op {
             Op::Run(units) => {
-                // Up to the tick at most: nothing else can stop it.
+                // Up to the next interrupt; one that comes before cuts it short.
                 let cpu = &mut self.cpus[c];
-                let part = (units - task.done).min(cpu.next_tick - now);
+                let part = (units - task.done).min(cpu.next_interrupt() - now);
+                cpu.ahead = Ahead::Computes(units);
                 cpu.clock += part;
                 task.done += part;
                 if task.done == units {
@@ -165,6 +167,7 @@ where
                 let mask = CpuMask(mask.0 & CpuMask::first(self.config.cpus).0);
                 if mask.0 != 0 {
                     task.mask = mask;
+                    MASKS.with_borrow_mut(|masks| masks[id.0] = mask);
                     if !mask.has(c) {
                         return self.migrate_current(c, id);
                     }

@@ -1,0 +1,69 @@
+//! A layer around any policy that keeps several CPUs busy: none idles beside a ready task.
+//!
+//! `axtask` gives each CPU a run queue, deals tasks out in turn, and that is all: a CPU whose queue
+//! is empty sleeps until its tick, whatever waits elsewhere. A [`Balanced`] is a policy's scheduler
+//! that does something about it, for every policy alike:
+//!
+//!  1. **Who idles says so.** A CPU whose pick finds nobody is *hungry*, and asks the CPU with most
+//!     tasks waiting for one.
+//!  2. **The owner hands over.** No CPU touches the queue of another. Who is asked takes a task out
+//!     itself, at its next tick, which the interrupt that comes with the request makes come at
+//!     once, and posts it to who asked; if it has none that may run there, it passes the request
+//!     on to the next of those that nobody has asked.
+//!  3. **Of the tasks that wait, the one that would run next here** and may run there is handed
+//!     over: so that several queues come as near as they can to one that all CPUs share.
+//!  4. **A spawn or wake that comes to a busy CPU's queue while another one is hungry** is posted
+//!     there, if the task may run there; one that comes to the queue of an idle CPU stays, and
+//!     that CPU is interrupted. One interrupt for each, and none for a CPU that has one under way.
+//!  5. **Requests and posts are levels,** not edges: what an interrupt is lost for is found at the
+//!     next tick of who was to get it, and an interrupt that comes twice finds nothing.
+//!
+//! IN FLIGHT: a task that was put back is in the queue and still on its CPU until that CPU's switch
+//! is over. What a queue's owner gives away it gives at a tick, by when the switch before is over;
+//! and a task that is woken or spawned is on no CPU. So nobody is posted who is still on a CPU.
+//!
+//! HUNGRY: whoever clears a CPU's bit, and finds that it was set, owes it a task and is the only
+//! one to post one; who is hungry and finds its bit cleared waits for it. So a place for one task
+//! is enough.
+//!
+//! SEEN: a CPU sets its bit before it looks how many tasks wait elsewhere, and who puts a task into
+//! a busy CPU's queue counts it there before it looks for bits once more, all in one order
+//! (`SeqCst`). So one of the two sees the other.
+//!
+//! A policy says whom it gives away ([`Policy::give`]); under one that gives nobody, rules 2 and 3
+//! do nothing, and spawns and wakes are balanced all the same.
+//!
+//! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a task that waits and may run
+//! there for as long as one interrupt takes for each CPU that is asked, and one for the answer:
+//! cpus + 1 of them at most. If they are lost, a tick each. **Interrupts:** one for each spawn or
+//! wake at most; one for each CPU that is asked, when a CPU begins to idle, and one for the answer.
+//! Who is asked may have nobody but tasks that may run there only, as `gc`: that is found out by
+//! asking. How long a task waits in its queue is
+//! the policy's bound, by the tasks that come into that queue; one that is handed over begins
+//! anew in the other, once, as its new CPU was idle and runs it.
+//!
+//! **What it needs.** The machine: how many CPUs there are, which one this is, how to interrupt
+//! another and where a task may run: a [`Machine`], connected once ([`Shared::connect`]). Until
+//! then, and with one CPU, all is as without the layer.
+//!
+//! **Cost.** A yield pays for knowing who runs: a store and a comparison in the put, and the same
+//! in the pick, which policies that hear of departures ([`Tracks::Departures`]) pay in any case.
+//! All else is on the way of spawns, wakes, ticks and idling. No loop is longer than the number of
+//! CPUs, but for the search of [`Policy::give`]. Nothing allocates.
+//!
+//! The owner handing over rather than the thief taking, and requests as levels, are as in the
+//! work-requesting of Cilk's descendants (Acar, Charguéraud and Rainey, "Scheduling parallel
+//! programs by work stealing with private deques", PPoPP 2013); that nobody idles beside a ready
+//! task is work conservation as Lozi et al. miss it in Linux (EuroSys 2016).
+
+mod layer;
+mod shared;
+#[cfg(feature = "std")]
+mod simulated;
+
+pub use layer::Balanced;
+#[cfg(feature = "std")]
+pub use shared::SharedPerThread;
+pub use shared::{MAX_CPUS, Machine, SHARED, Shared, SharedSource, SystemShared};
+#[cfg(feature = "std")]
+pub use simulated::{machine as simulated_machine, run_balanced};

@@ -1,0 +1,311 @@
+//! The layer.
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::ptr;
+
+use super::shared::{Machine, Posted, Shared, SharedSource, SystemShared};
+use crate::base::BaseScheduler;
+use crate::event::{Policy, Return, Running, TaskRef, Tick, Tracks};
+use crate::task::Task;
+
+/// A scheduler that drives a policy on one of several CPUs, as the
+/// [module documentation](super) has it; `M` is where it finds what they share.
+pub struct Balanced<P: Policy, M = SystemShared> {
+    policy: P,
+    /// Forgotten from a return to the next pick.
+    running: Running,
+    /// Whose queue this is, once a pick or a tick has told.
+    cpu: Option<usize>,
+    /// How many tasks are in the queue, but for one that runs and has been put back.
+    waiting: u32,
+    /// The last pick found nobody.
+    is_idle: bool,
+    /// It has said that it is hungry, and has neither been posted a task since nor taken it back.
+    is_owed: bool,
+    shared: PhantomData<fn() -> M>,
+}
+
+impl<P: Policy, M> Balanced<P, M> {
+    /// An empty scheduler.
+    pub const fn new() -> Self {
+        Self {
+            policy: P::NEW,
+            running: Running::ELSEWHERE,
+            cpu: None,
+            waiting: 0,
+            is_idle: false,
+            is_owed: false,
+            shared: PhantomData,
+        }
+    }
+
+    /// The name that ArceOS prints at boot.
+    pub const fn scheduler_name() -> &'static str {
+        P::NAME
+    }
+
+    /// The policy inside, for tests and statistics.
+    pub const fn policy(&self) -> &P {
+        &self.policy
+    }
+}
+
+impl<P: Policy, M> Default for Balanced<P, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Where a task goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    /// To another CPU, which is hungry.
+    To(usize),
+    /// Here: this CPU idles, and has been told.
+    HereToRun,
+    /// Here.
+    Here,
+}
+
+/// Whether this task may run there.
+fn may_run<T, S>(machine: &Machine, task: &Task<T, S>, cpu: usize) -> bool {
+    let inner = ptr::from_ref(task.inner()).cast();
+    // SAFETY: the promise of `connect`, and a reference.
+    unsafe { (machine.may_run)(inner, cpu) }
+}
+
+/// These bits, from the lowest.
+fn each(mut bits: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let first = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(first)
+    })
+}
+
+impl<P: Policy, M: SharedSource> Balanced<P, M> {
+    /// Rule 4.
+    fn goes(&mut self, task: &TaskRef<P>) -> Goes {
+        let shared = M::shared();
+        let (Some(machine), Some(own)) = (shared.machine(), self.cpu) else {
+            return Goes::Here;
+        };
+        if self.is_idle && shared.claims(own) {
+            self.is_owed = false;
+            // If it is this CPU that makes the call, idle picks after the interrupt in which.
+            if (machine.this_cpu)() != own {
+                shared.interrupt(machine, own);
+            }
+            return Goes::HereToRun;
+        }
+        let others = each(shared.hungry() & !(1 << own));
+        let mut wanted = others.filter(|&cpu| may_run(machine, task, cpu));
+        match wanted.find(|&cpu| shared.claims(cpu)) {
+            Some(cpu) => Goes::To(cpu),
+            None => Goes::Here,
+        }
+    }
+
+    /// A task that is in no queue and on no CPU becomes ready here (rule 4).
+    fn becomes_ready(&mut self, task: TaskRef<P>, is_new: bool) {
+        let goes = self.goes(&task);
+        if let (Goes::To(cpu), Some(machine)) = (goes, M::shared().machine()) {
+            return M::shared().post(machine, cpu, posted::<P>(task, is_new));
+        }
+        let inner: *const P::Inner = task.inner();
+        self.take_in(task, is_new);
+        let (Some(machine), Some(own), Goes::Here) = (M::shared().machine(), self.cpu, goes) else {
+            return;
+        };
+        // SEEN.
+        let others = each(M::shared().hungry() & !(1 << own));
+        // SAFETY: the promise of `connect`; the task is in this queue, whose lock is held.
+        let may_run = |&cpu: &usize| unsafe { (machine.may_run)(inner.cast(), cpu) };
+        if let Some(hungry) = others.into_iter().find(may_run) {
+            M::shared().ask(machine, own, hungry);
+        }
+    }
+
+    /// A task comes back that was not picked last here: it was blocked or migrates, and is on no
+    /// CPU, or it has the CPU without having been picked, as `main` at first and the helper that
+    /// migrates another, and is IN FLIGHT.
+    #[inline(never)]
+    fn comes_back(&mut self, task: TaskRef<P>) {
+        let current = M::shared().machine().map(|machine| (machine.current)());
+        if current == Some(Arc::as_ptr(&task).cast()) {
+            self.take_in(task, false);
+        } else {
+            self.becomes_ready(task, false);
+        }
+    }
+
+    /// Puts a task into the policy's queue.
+    fn take_in(&mut self, task: TaskRef<P>, is_new: bool) {
+        match is_new {
+            true => self.policy.spawned(task),
+            false => self.policy.returned(task, Return::Woken),
+        }
+        self.count(self.waiting + 1);
+    }
+
+    fn count(&mut self, waiting: u32) {
+        self.waiting = waiting;
+        if let (Some(cpu), Some(_)) = (self.cpu, M::shared().machine()) {
+            M::shared().set_waiting(cpu, waiting);
+        }
+    }
+
+    /// Takes in what was posted here.
+    fn take_post(&mut self, cpu: usize) {
+        if let Some(Posted { task, is_new }) = M::shared().take_post(cpu) {
+            self.is_owed = false;
+            // SAFETY: by `posted`, of a task of this type (the promise of `connect`), and taken once.
+            let task = unsafe { Arc::from_raw(task.cast::<Task<P::Inner, P::State>>()) };
+            self.take_in(task, is_new);
+        }
+    }
+
+    /// Rule 2, for all who have asked and are still hungry, and rule 5 for those who are.
+    fn serve(&mut self, machine: &Machine, own: usize) {
+        let shared = M::shared();
+        let hungry = match self.waiting {
+            0 => shared.take_askers(own),
+            _ => shared.take_askers(own) | shared.hungry(),
+        };
+        for cpu in each(hungry & shared.hungry() & !(1 << own)) {
+            let may = |task: &Task<P::Inner, P::State>| may_run(machine, task, cpu);
+            let Some(task) = self.policy.give(&may) else {
+                shared.ask_next(machine, cpu);
+                continue;
+            };
+            if shared.claims(cpu) {
+                self.count(self.waiting - 1);
+                shared.post(machine, cpu, posted::<P>(task, false));
+            } else {
+                // Somebody else was faster.
+                self.policy.returned(task, Return::Woken);
+            }
+        }
+    }
+
+    /// A pick that no return of who ran came before.
+    #[inline(never)]
+    fn pick_another(&mut self) -> Option<TaskRef<P>> {
+        if P::TRACKS == Tracks::Departures && self.running.is_somebody() {
+            self.policy.left();
+        }
+        let shared = M::shared();
+        let here = shared
+            .machine()
+            .map(|machine| (machine, (machine.this_cpu)()));
+        if let Some((_, cpu)) = here {
+            if self.cpu.replace(cpu).is_none() {
+                self.count(self.waiting);
+            }
+            shared.was_interrupted(cpu);
+            self.take_post(cpu);
+        }
+        let next = self.policy.dispatch();
+        self.is_idle = next.is_none();
+        if next.is_some() {
+            self.count(self.waiting - 1);
+            // It had been told of this task, and so has taken it back, or is owed another.
+            debug_assert!(here.is_none_or(|(_, cpu)| shared.hungry() >> cpu & 1 == 0));
+        } else {
+            self.running = Running::ELSEWHERE;
+            if let Some((machine, cpu)) = here {
+                self.starve(machine, cpu);
+            }
+        }
+        next
+    }
+
+    /// Rule 1. Once: whoever has a task waiting looks at each tick for who is hungry (rule 5).
+    fn starve(&mut self, machine: &Machine, cpu: usize) {
+        if !core::mem::replace(&mut self.is_owed, true) {
+            M::shared().becomes_hungry(cpu);
+            M::shared().ask_anybody(machine, cpu);
+        }
+    }
+}
+
+/// A handle that goes to another CPU.
+fn posted<P: Policy>(task: TaskRef<P>, is_new: bool) -> Posted {
+    const {
+        assert!(
+            align_of::<Task<P::Inner, P::State>>() > 1,
+            "the lowest bit is free"
+        )
+    };
+    Posted {
+        task: Arc::into_raw(task).cast(),
+        is_new,
+    }
+}
+
+impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
+    type SchedItem = TaskRef<P>;
+
+    fn init(&mut self) {}
+
+    fn add_task(&mut self, task: Self::SchedItem) {
+        self.becomes_ready(task, true);
+    }
+
+    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
+        if self.running.is(task) {
+            return None;
+        }
+        let removed = self.policy.remove(task)?;
+        self.count(self.waiting - 1);
+        Some(removed)
+    }
+
+    #[inline]
+    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
+        let next = match self.running.is_forgotten() {
+            true => self.policy.dispatch(),
+            false => self.pick_another(),
+        };
+        if next.is_some() {
+            self.running.picked(next.as_ref());
+        }
+        next
+    }
+
+    #[inline]
+    fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
+        let why = self.running.why(&prev, preempt);
+        if why == Return::Woken {
+            return self.comes_back(prev);
+        }
+        self.running.forget();
+        let why = match P::TRACKS {
+            Tracks::Nothing => Return::Woken,
+            Tracks::Returns | Tracks::Departures => why,
+        };
+        self.policy.returned(prev, why);
+    }
+
+    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
+        let shared: &Shared = M::shared();
+        if let Some(machine) = shared.machine() {
+            let cpu = (machine.this_cpu)();
+            if self.cpu.replace(cpu).is_none() {
+                self.count(self.waiting);
+            }
+            let was_interrupted = shared.was_interrupted(cpu);
+            self.take_post(cpu);
+            self.serve(machine, cpu);
+            if was_interrupted {
+                return false; // no time has passed
+            }
+        }
+        self.policy.ticked(current) == Tick::Reschedule
+    }
+
+    fn set_priority(&mut self, task: &Self::SchedItem, prio: isize) -> bool {
+        self.policy.set_priority(task, prio)
+    }
+}

@@ -1,0 +1,260 @@
+//! What all queues share: who is hungry, who has asked whom, and what is posted.
+
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
+use core::ptr;
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire,
+    Ordering::Relaxed, Ordering::SeqCst,
+};
+
+use spin::Once;
+
+/// As many CPUs as there are bits in a word.
+pub const MAX_CPUS: usize = 64;
+
+/// What the layer must know of the machine. Called in scheduler calls, with interrupts off and a
+/// run queue's lock held: none of it may allocate, take a lock that is held while a scheduler is
+/// called, or call a scheduler.
+pub struct Machine {
+    /// How many CPUs there are, 1 to [`MAX_CPUS`].
+    pub cpus: usize,
+    /// The CPU that calls, from 0.
+    pub this_cpu: fn() -> usize,
+    /// The task that runs on the CPU that calls, idle or not: where its `Arc` keeps what the
+    /// scheduler was given.
+    pub current: fn() -> *const (),
+    /// Has this CPU, which may be the one that calls, look at its queue soon: an interrupt whose
+    /// handler does what a timer tick does, after which an idle task picks again.
+    pub interrupt: fn(usize),
+    /// Whether a task may run on this CPU; it is what the policy's task wraps.
+    ///
+    /// # Safety
+    /// The pointer is to such a task, and alive.
+    pub may_run: unsafe fn(*const (), usize) -> bool,
+}
+
+/// What the layer of one CPU is told by the others'. Aligned, so that no two of them share a line
+/// of the cache.
+#[repr(align(64))]
+struct Cpu {
+    /// How many tasks wait in its queue. Written by whoever has that queue's lock.
+    waiting: AtomicU32,
+    /// An interrupt is under way.
+    interrupted: AtomicBool,
+    /// Who wants a task of it, a bit each.
+    asked_by: AtomicU64,
+    /// Whom nobody has asked yet on this CPU's behalf, a bit each: rule 2.
+    not_asked: AtomicU64,
+    /// HUNGRY: the task that it was owed; the lowest bit says that it is new.
+    post: AtomicPtr<()>,
+}
+
+/// What the layers of a system share.
+pub struct Shared {
+    machine: Once<Machine>,
+    /// The CPUs that idle and are owed nothing, a bit each.
+    hungry: AtomicU64,
+    cpus: [Cpu; MAX_CPUS],
+}
+
+/// A task under way to another CPU, as [`Shared`] keeps it: by the address that its `Arc` gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Posted {
+    pub(super) task: *const (),
+    /// It has never been in a queue.
+    pub(super) is_new: bool,
+}
+
+impl Shared {
+    /// Nobody is connected.
+    pub const fn new() -> Self {
+        Self {
+            machine: Once::new(),
+            hungry: AtomicU64::new(0),
+            cpus: [const {
+                Cpu {
+                    waiting: AtomicU32::new(0),
+                    interrupted: AtomicBool::new(false),
+                    asked_by: AtomicU64::new(0),
+                    not_asked: AtomicU64::new(0),
+                    post: AtomicPtr::new(ptr::null_mut()),
+                }
+            }; MAX_CPUS],
+        }
+    }
+
+    /// From now on the layers balance, on this machine. The first call counts.
+    ///
+    /// # Panics
+    /// If there are no CPUs, or more than [`MAX_CPUS`].
+    ///
+    /// # Safety
+    /// All layers that share this are of one type of task, which is what
+    /// [`may_run`](Machine::may_run) takes; no two of them are of one CPU; and
+    /// [`this_cpu`](Machine::this_cpu) is the CPU whose queue it is, whenever a layer picks or
+    /// is told of a tick.
+    pub unsafe fn connect(&self, machine: Machine) {
+        assert!(
+            (1..=MAX_CPUS).contains(&machine.cpus),
+            "{} CPUs: expected 1 to {MAX_CPUS}",
+            machine.cpus
+        );
+        self.machine.call_once(|| machine);
+    }
+
+    /// The machine, if there is somebody to share work with.
+    #[inline]
+    pub(super) fn machine(&self) -> Option<&Machine> {
+        self.machine.get().filter(|machine| machine.cpus > 1)
+    }
+
+    /// Rule 1. SEEN.
+    pub(super) fn becomes_hungry(&self, cpu: usize) {
+        self.hungry.fetch_or(1 << cpu, SeqCst);
+    }
+
+    /// The hungry CPUs, a bit each. SEEN.
+    pub(super) fn hungry(&self) -> u64 {
+        self.hungry.load(SeqCst)
+    }
+
+    /// HUNGRY: whether this CPU was hungry; it no longer is, and whoever has asked owes it a task,
+    /// or is that CPU.
+    pub(super) fn claims(&self, cpu: usize) -> bool {
+        let bit = 1 << cpu;
+        self.hungry.fetch_and(!bit, SeqCst) & bit != 0
+    }
+
+    /// SEEN.
+    pub(super) fn set_waiting(&self, cpu: usize, tasks: u32) {
+        self.cpus[cpu].waiting.store(tasks, SeqCst);
+    }
+
+    /// HUNGRY: pays what a CPU is owed, and interrupts it.
+    ///
+    /// # Panics
+    /// If something is posted there already.
+    pub(super) fn post(&self, machine: &Machine, cpu: usize, posted: Posted) {
+        let tagged = posted.task.map_addr(|at| at | usize::from(posted.is_new));
+        let before = self.cpus[cpu].post.swap(tagged.cast_mut(), AcqRel);
+        assert!(before.is_null(), "HUNGRY: CPU {cpu} was owed one task");
+        self.interrupt(machine, cpu);
+    }
+
+    /// Takes what is posted to this CPU, whose call it is.
+    pub(super) fn take_post(&self, cpu: usize) -> Option<Posted> {
+        let post = &self.cpus[cpu].post;
+        if post.load(Relaxed).is_null() {
+            return None;
+        }
+        let tagged = post.swap(ptr::null_mut(), Acquire).cast_const();
+        Some(Posted {
+            task: tagged.map_addr(|at| at & !1),
+            is_new: tagged.addr() & 1 != 0,
+        })
+    }
+
+    /// One interrupt, if none is under way.
+    pub(super) fn interrupt(&self, machine: &Machine, cpu: usize) {
+        if !self.cpus[cpu].interrupted.swap(true, AcqRel) {
+            (machine.interrupt)(cpu);
+        }
+    }
+
+    /// Whether somebody has interrupted this CPU, whose call it is. What they wanted is looked for
+    /// afterwards: who comes later interrupts again.
+    pub(super) fn was_interrupted(&self, cpu: usize) -> bool {
+        let interrupted = &self.cpus[cpu].interrupted;
+        interrupted.load(Relaxed) && interrupted.swap(false, AcqRel)
+    }
+
+    /// Rule 1: asks, on behalf of a hungry CPU, the one with most tasks waiting.
+    pub(super) fn ask_anybody(&self, machine: &Machine, hungry: usize) {
+        let others = u64::MAX >> (MAX_CPUS - machine.cpus) & !(1 << hungry);
+        self.cpus[hungry].not_asked.store(others, Relaxed);
+        self.ask_next(machine, hungry);
+    }
+
+    /// Rule 2: asks the one with most tasks waiting of those that nobody has asked, if any has.
+    pub(super) fn ask_next(&self, machine: &Machine, hungry: usize) {
+        let not_asked = self.cpus[hungry].not_asked.load(Relaxed);
+        let waiting = |cpu: &usize| self.cpus[*cpu].waiting.load(SeqCst);
+        let candidates = (0..machine.cpus).filter(|cpu| not_asked >> cpu & 1 != 0);
+        let Some(cpu) = candidates
+            .max_by_key(waiting)
+            .filter(|cpu| waiting(cpu) > 0)
+        else {
+            return;
+        };
+        self.cpus[hungry].not_asked.fetch_and(!(1 << cpu), Relaxed);
+        self.ask(machine, cpu, hungry);
+    }
+
+    /// Asks this CPU, on behalf of that one.
+    pub(super) fn ask(&self, machine: &Machine, cpu: usize, hungry: usize) {
+        self.cpus[cpu].asked_by.fetch_or(1 << hungry, AcqRel);
+        self.interrupt(machine, cpu);
+    }
+
+    /// Who has asked this CPU since this was last called, a bit each.
+    pub(super) fn take_askers(&self, cpu: usize) -> u64 {
+        let asked_by = &self.cpus[cpu].asked_by;
+        match asked_by.load(Relaxed) {
+            0 => 0,
+            _ => asked_by.swap(0, AcqRel),
+        }
+    }
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What the system's layers share.
+pub static SHARED: Shared = Shared::new();
+
+/// Where a layer finds what it shares with the others. A type, not a reference: the system's is
+/// at a fixed address.
+pub trait SharedSource {
+    /// That.
+    fn shared() -> &'static Shared;
+}
+
+/// The source of the system's layers: [`SHARED`].
+pub struct SystemShared;
+
+impl SharedSource for SystemShared {
+    #[inline(always)]
+    fn shared() -> &'static Shared {
+        &SHARED
+    }
+}
+
+/// For tests: one a thread, which can be renewed.
+#[cfg(feature = "std")]
+pub struct SharedPerThread;
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    static OF_THREAD: core::cell::Cell<Option<&'static Shared>> = const { core::cell::Cell::new(None) };
+}
+
+#[cfg(feature = "std")]
+impl SharedPerThread {
+    /// A new one for this thread, for good.
+    pub fn renew() -> &'static Shared {
+        let shared = Box::leak(Box::default());
+        OF_THREAD.set(Some(shared));
+        shared
+    }
+}
+
+#[cfg(feature = "std")]
+impl SharedSource for SharedPerThread {
+    fn shared() -> &'static Shared {
+        OF_THREAD.get().unwrap_or_else(Self::renew)
+    }
+}

@@ -1,0 +1,246 @@
+//! The layer that balances several CPUs, in the model of `axtask`: nobody idles beside a ready
+//! task for longer than an interrupt takes for each CPU, whatever programs do; no task is lost,
+//! doubled, run while it is still on a CPU or where it may not; and each rule is missed if it is
+//! not kept.
+
+mod common;
+
+use axsched_ext::balance::{
+    Balanced, Machine, SharedPerThread, run_balanced, simulated_machine as connected,
+};
+use axsched_ext::event::Policy;
+use axsched_ext::fifo::Fifo;
+use axsched_ext::model::{
+    Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
+};
+use axsched_ext::rr::{Rr, SLICE_TICKS};
+use axsched_ext::task::{InitialState, Task};
+use common::{machine, program, proptest_config};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+type FifoPolicy = Fifo<ModelTask>;
+type RrPolicy = Rr<ModelTask, SLICE_TICKS>;
+
+fn balanced<P>(config: &Config, main: &Program, on: Machine) -> Result<Report, Box<Failure>>
+where
+    P: Policy<Inner = ModelTask>,
+    P::State: InitialState,
+{
+    // SAFETY: only these schedulers share it, one for each CPU, and all are of one type.
+    unsafe { SharedPerThread::renew().connect(on) };
+    let made = |_| Balanced::<P, SharedPerThread>::new();
+    run(config, main, made, Task::<ModelTask, P::State>::new)
+}
+
+/// As long as it may take, in a machine whose interrupts arrive after so long, until a CPU that
+/// idles has a task that waits elsewhere: an interrupt for each CPU that is asked, and one for the
+/// answer, each after the longest time for which interrupts are off.
+fn one_interrupt_each(config: &Config, delay: u64) -> u64 {
+    let off = 4 * (config.call_cost + config.switch_cost);
+    (config.cpus as u64 + 1) * (delay + off)
+}
+
+fn on_several(config: Config, cpus: usize) -> Config {
+    Config {
+        cpus,
+        stealing: true,
+        // Whom the model takes to be in this queue may be on the way to another.
+        repick_after_yield: true,
+        max_gc_streak: u64::MAX,
+        ..config
+    }
+}
+
+fn passes<P>(config: &Config, main: &Program) -> Result<Report, TestCaseError>
+where
+    P: Policy<Inner = ModelTask>,
+    P::State: InitialState,
+{
+    run_balanced::<P>(config, main)
+        .map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
+}
+
+proptest! {
+    #![proptest_config(proptest_config(200))]
+
+    #[test]
+    fn nobody_idles_beside_a_ready_task(
+        config in machine(), cpus in 2..=8usize, delay in 1..20u64, main in program(),
+    ) {
+        // A delay of its own for each is not known to a function pointer; three are.
+        let interrupts: fn(u64) -> [Option<u64>; 2] = match delay {
+            1..4 => |_| [Some(1), None],
+            4..10 => |n| [Some(1 + n % 7), None],
+            _ => |n| [Some(1 + n % 7), (n % 3 == 0).then_some(1 + n % 11)],
+        };
+        let config = on_several(config, cpus);
+        let config = Config {
+            interrupts,
+            max_idle_beside: Some(one_interrupt_each(&config, 11)),
+            ..config
+        };
+        passes::<FifoPolicy>(&config, &main)?;
+        passes::<RrPolicy>(&config, &main)?;
+    }
+
+    #[test]
+    fn an_interrupt_that_is_lost_costs_a_tick(
+        config in machine(), cpus in 2..=8usize, main in program(),
+    ) {
+        let config = on_several(config, cpus);
+        let ticks = (cpus as u64 + 1) * (config.tick_period + 4 * (config.call_cost + config.switch_cost));
+        for interrupts in [(|_| [None, None]) as fn(u64) -> _, |n| [(n % 2 == 0).then_some(3), None]] {
+            let config = Config {
+                interrupts,
+                max_idle_beside: Some(2 * ticks),
+                ..config.clone()
+            };
+            passes::<FifoPolicy>(&config, &main)?;
+            passes::<RrPolicy>(&config, &main)?;
+        }
+    }
+}
+
+/// What the model finds, of several thousand programs, on a machine that is not what it says.
+fn found_with(faulty: fn(usize) -> Machine) -> Violation {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (machine(), 2..=8usize, program());
+    for _ in 0..5_000 {
+        let (config, cpus, main) = strategy.new_tree(&mut runner).unwrap().current();
+        let config = on_several(config, cpus);
+        let config = Config {
+            max_idle_beside: Some(one_interrupt_each(&config, 1)),
+            ..config
+        };
+        if let Err(failure) = balanced::<RrPolicy>(&config, &main, faulty(cpus)) {
+            return failure.violation;
+        }
+    }
+    panic!("nothing was found");
+}
+
+#[test]
+fn a_kick_that_is_dropped_is_found() {
+    let found = found_with(|cpus| Machine {
+        interrupt: |_| {},
+        ..connected(cpus)
+    });
+    assert!(matches!(found, Violation::IdleBeside { .. }), "{found}");
+}
+
+#[test]
+fn an_affinity_that_is_ignored_is_found() {
+    let found = found_with(|cpus| Machine {
+        may_run: |_, _| true,
+        ..connected(cpus)
+    });
+    assert!(matches!(found, Violation::WrongCpu { .. }), "{found}");
+}
+
+#[test]
+fn a_task_in_flight_that_is_posted_is_found() {
+    let found = found_with(|cpus| Machine {
+        current: core::ptr::null,
+        ..connected(cpus)
+    });
+    let is_it = matches!(
+        found,
+        Violation::StillOnCpu { .. } | Violation::NotReady { .. }
+    );
+    assert!(is_it, "{found}");
+}
+
+/// Main spawns tasks, and then computes for long without giving its CPU away.
+fn behind_a_main_that_never_yields(tasks: u64, each: u64) -> Program {
+    let task = || Program::new("task", [Op::Run(each)]);
+    let spawns = (0..tasks as usize).flat_map(|n| [Op::Spawn(task()), Op::DropHandle(n)]);
+    Program::new("main", spawns.chain([Op::Run(1_000_000)]))
+}
+
+fn last_end(report: &Report) -> u64 {
+    let tasks = report
+        .tasks
+        .iter()
+        .filter(|task| &*task.label.name == "task");
+    tasks.map(|task| task.finished.unwrap()).max().unwrap()
+}
+
+#[test]
+fn tasks_behind_a_main_that_never_yields_are_run_by_the_others() {
+    let main = behind_a_main_that_never_yields(16, 3_000);
+    let config = on_several(
+        Config {
+            tick_period: 10_000,
+            ..Config::default()
+        },
+        4,
+    );
+    let fifo = balanced::<FifoPolicy>(&config, &main, connected(4)).unwrap();
+    let rr = balanced::<RrPolicy>(&config, &main, connected(4)).unwrap();
+    // Three CPUs for 16 tasks: six rounds, and a few calls.
+    for report in [&fifo, &rr] {
+        let end = last_end(report);
+        assert!((18_000..18_500).contains(&end), "{end}");
+        assert!(report.interrupts <= 40, "{}", report.interrupts);
+    }
+    // Each that is dealt to main's CPU waits for main to end otherwise.
+    let alone = Machine {
+        cpus: 1,
+        ..connected(4)
+    };
+    let config = Config {
+        stealing: false,
+        ..config
+    };
+    let found = balanced::<FifoPolicy>(&config, &main, alone).unwrap();
+    assert!(last_end(&found) > 1_000_000);
+}
+
+#[test]
+fn a_wake_is_one_interrupt_at_most() {
+    // A CPU for each of them beside main's, so that nobody has to ask for one that waits.
+    let sleeper = Program::repeat("task", 40, &[Op::Sleep(70), Op::Run(20)]);
+    let spawns = (0..3).flat_map(|n| [Op::Spawn(sleeper.clone()), Op::DropHandle(n), Op::Run(50)]);
+    let main = Program::new("main", spawns.chain([Op::Run(20_000)]));
+    let config = on_several(Config::default(), 4);
+    let report = balanced::<FifoPolicy>(&config, &main, connected(4)).unwrap();
+    let (spawned, woken, exited) = (3, 3 * 40, 3);
+    // One for each of them, and for each time that `gc` is woken by an exit. And one in vain for
+    // each time that a CPU begins to idle, as main's `gc`, which may run there only, waits all the
+    // while behind main.
+    let (slept, gc_woken) = (woken, exited);
+    let most = spawned + woken + gc_woken + (slept + exited + gc_woken);
+    let interrupts = report.interrupts;
+    assert!(interrupts <= most, "{interrupts}, not {most}");
+    // Who wakes on an idle CPU, by its own timer, needs none.
+    assert!(interrupts >= spawned, "{interrupts}");
+}
+
+#[test]
+fn a_task_that_may_run_on_one_cpu_stays_there() {
+    let pinned = Program::new(
+        "task",
+        [
+            Op::Migrate(CpuMask::one(0)),
+            Op::Run(50),
+            Op::Yield,
+            Op::Run(50),
+        ],
+    );
+    let spawns = (0..4).flat_map(|n| [Op::Spawn(pinned.clone()), Op::DropHandle(n)]);
+    let main = Program::new("main", spawns.chain([Op::Sleep(20), Op::Run(2_000)]));
+    let config = on_several(Config::default(), 4);
+    let config = Config {
+        max_idle_beside: Some(one_interrupt_each(&config, 1)),
+        ..config
+    };
+    let report = balanced::<RrPolicy>(&config, &main, connected(4)).unwrap();
+    let tasks = report
+        .tasks
+        .iter()
+        .filter(|task| &*task.label.name == "task");
+    // One CPU for all of it.
+    assert!(tasks.map(|task| task.finished.unwrap()).max() > Some(4 * 100));
+}
