@@ -62,17 +62,15 @@ impl<'a> Programs<'a> {
     /// What main does on a machine whose ticks are so long, if it begins so long after one.
     pub fn main(&self, tick_ns: u64, phase_ns: u64) -> Program {
         // It begins with the first tick a whole one away, and wakes at a tick.
-        let mut ops = vec![
-            Op::Run(WARM_UP_TICKS * tick_ns + tick_ns / 2),
-            Op::Sleep(tick_ns / 4),
-        ];
+        let mut ops = vec![Op::Run(WARM_UP_TICKS * tick_ns + tick_ns / 2)];
+        ops.extend(self.waits.rooms().map(notify));
+        ops.push(Op::Sleep(tick_ns / 4));
         if self.announces {
             ops.push(Op::Call(START));
             // The scheduler takes the call up when its giver next has the CPU.
             ops.push(Op::Yield);
         }
         ops.push(Op::Run(phase_ns));
-        ops.extend(self.waits.rooms().map(notify));
         let jobs = &self.workload.jobs;
         let children = &self.children[jobs.len()];
         let mut programs = self.of_tasks();
