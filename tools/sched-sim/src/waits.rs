@@ -14,12 +14,12 @@
 //! - at least [`MANY`] wakes found their task waiting, each of them: one whose buffer has more
 //!   room finds it ready at times, and that wake is not recorded;
 //! - the waker never waits for that task, which would be the same in the recording's own words;
-//! - each of the waker's run intervals ends in a wait for another task, so that it makes items of
-//!   others' and is no source of requests.
+//! - each of the waker's run intervals ends in a wait for another task, and has one such wake at
+//!   most: so it makes items of others', one by one, and is no source of requests.
 
 use std::collections::BTreeMap;
 
-use crate::workload::{Peer, Then, Wakes, Workload};
+use crate::workload::{Peer, Then, Wakes, Work, Workload};
 
 /// The semaphores of a workload.
 #[derive(Debug)]
@@ -144,19 +144,19 @@ fn has_slot(
     waker: usize,
     waiter: usize,
 ) -> bool {
+    let whom = Peer::Task(waiter);
     let steps = &workload.jobs[waker].steps;
-    let whom = Some(Peer::Task(waiter));
-    let times = waits[&(waker, Peer::Task(waiter))];
-    let wakes = steps.iter().flat_map(|work| &work.wakes);
-    let woken: u64 = wakes
-        .filter(|wakes| wakes.whom == whom)
-        .map(|wakes| wakes.count)
-        .sum();
+    let woken = |work: &Work| {
+        let of = work.wakes.iter().filter(|wakes| wakes.whom == Some(whom));
+        of.map(|wakes| wakes.count).sum::<u64>()
+    };
+    let times = waits[&(waker, whom)];
     times >= MANY
-        && woken == times
+        && steps.iter().map(woken).sum::<u64>() == times
         && !waits.contains_key(&(waiter, Peer::Task(waker)))
         && steps.iter().all(|work| match work.then {
-            Then::Wait(_) | Then::Spawn(_) | Then::Exit => true,
+            Then::Wait(_) | Then::Exit => woken(work) <= work.times,
+            Then::Spawn(_) => true,
             Then::Yield | Then::Sleep(_) => false,
         })
 }
@@ -193,7 +193,7 @@ impl Waking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Arrival, Job, Work};
+    use crate::workload::{Arrival, Job};
 
     fn wakes(task: usize, count: u64) -> Wakes {
         Wakes {
@@ -251,5 +251,8 @@ mod tests {
             workload.jobs[1].steps.insert(0, Work::new(1, 1.0, then));
             assert_eq!(rooms(&workload).len(), 0, "{then:?}");
         }
+        let mut two_by_two = pipeline(MANY, MANY);
+        two_by_two.jobs[1].steps[0].times = MANY / 2;
+        assert_eq!(rooms(&two_by_two).len(), 0, "two at a time");
     }
 }
