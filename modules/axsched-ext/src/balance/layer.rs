@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::ptr;
 
-use super::shared::{Machine, Posted, Shared, SharedSource, SystemShared};
+use super::shared::{Machine, Posted, SharedSource, SystemShared};
 use crate::base::BaseScheduler;
 use crate::event::{Policy, Return, Running, TaskRef, Tick, Tracks};
 use crate::task::Task;
@@ -93,7 +93,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         };
         if self.is_idle && shared.claims(own) {
             self.is_owed = false;
-            // If it is this CPU that makes the call, idle picks after the interrupt in which.
+            // If it makes the call itself, in an interrupt, idle picks when that is over.
             if (machine.this_cpu)() != own {
                 shared.interrupt(machine, own);
             }
@@ -119,10 +119,10 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             return;
         };
         // SEEN.
-        let others = each(M::shared().hungry() & !(1 << own));
+        let mut others = each(M::shared().hungry() & !(1 << own));
         // SAFETY: the promise of `connect`; the task is in this queue, whose lock is held.
         let may_run = |&cpu: &usize| unsafe { (machine.may_run)(inner.cast(), cpu) };
-        if let Some(hungry) = others.into_iter().find(may_run) {
+        if let Some(hungry) = others.find(may_run) {
             M::shared().ask(machine, own, hungry);
         }
     }
@@ -166,6 +166,16 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
+    /// What others have left for this CPU, whose call it is; and whether they interrupted it.
+    fn look(&mut self, cpu: usize) -> bool {
+        if self.cpu.replace(cpu).is_none() {
+            self.count(self.waiting);
+        }
+        let was_interrupted = M::shared().was_interrupted(cpu);
+        self.take_post(cpu);
+        was_interrupted
+    }
+
     /// Rule 2, for all who have asked and are still hungry, and rule 5 for those who are.
     fn serve(&mut self, machine: &Machine, own: usize) {
         let shared = M::shared();
@@ -200,11 +210,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             .machine()
             .map(|machine| (machine, (machine.this_cpu)()));
         if let Some((_, cpu)) = here {
-            if self.cpu.replace(cpu).is_none() {
-                self.count(self.waiting);
-            }
-            shared.was_interrupted(cpu);
-            self.take_post(cpu);
+            self.look(cpu);
         }
         let next = self.policy.dispatch();
         self.is_idle = next.is_none();
@@ -289,14 +295,9 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
     }
 
     fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
-        let shared: &Shared = M::shared();
-        if let Some(machine) = shared.machine() {
+        if let Some(machine) = M::shared().machine() {
             let cpu = (machine.this_cpu)();
-            if self.cpu.replace(cpu).is_none() {
-                self.count(self.waiting);
-            }
-            let was_interrupted = shared.was_interrupted(cpu);
-            self.take_post(cpu);
+            let was_interrupted = self.look(cpu);
             self.serve(machine, cpu);
             if was_interrupted {
                 return false; // no time has passed
