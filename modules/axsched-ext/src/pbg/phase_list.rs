@@ -4,6 +4,9 @@
 //! A phase takes in another like it; when [`RECORDED_PHASES`] are full, phases that only differ in
 //! who ended their waits become one, and when that is not enough, one phase is left for each
 //! ending. It never fails.
+//!
+//! Most waits are like the last one: what they add is added word by word, in a few dozen
+//! instructions. Only where there is something to sort is a phase unpacked.
 
 use super::cell::Word;
 use super::stored::{Ended, PhaseOrder, StoredPhase, Waker, Wakes, Woken};
@@ -53,6 +56,68 @@ impl WakesCell {
         Wakes::of([0, 1].map(woken).into_iter().filter(|one| one.count > 0))
     }
 
+    /// Nobody is woken.
+    #[inline]
+    pub fn clear(&self) {
+        self.whom.set(0);
+        self.words().for_each(|word| word.set(0));
+    }
+
+    /// The same as that one has.
+    #[inline]
+    pub fn copy(&self, other: &Self) {
+        self.whom.set(other.whom.get());
+        for (to, from) in self.words().zip(other.words()) {
+            to.set(from.get());
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.counts[0].get() == 0
+    }
+
+    /// And this one.
+    #[inline]
+    pub fn and(&self, woken: Woken) {
+        let (whom, number) = (self.whom.get(), woken.whom.number());
+        let is_there = |i: &usize| self.counts[*i].get() > 0 && whom >> (16 * i) & 0xffff == number;
+        match (0..2).find(is_there) {
+            Some(i) => {
+                grow(&self.counts[i], woken.count);
+                grow(&self.after[i], woken.after.0);
+            }
+            None if self.is_empty() => {
+                self.whom.set(number);
+                self.counts[0].set(woken.count);
+                self.after[0].set(woken.after.0);
+            }
+            None => self.set(self.get().merged(Wakes::of([woken]))),
+        }
+    }
+
+    /// And those of the other.
+    #[inline]
+    fn add(&self, other: &Self) {
+        let whom = self.whom.get();
+        // The same, and as many.
+        let are_alike =
+            whom == other.whom.get() && (self.counts[1].get() == 0) == (other.counts[1].get() == 0);
+        match () {
+            () if other.is_empty() => {}
+            () if self.is_empty() => self.copy(other),
+            () if are_alike => self
+                .words()
+                .zip(other.words())
+                .for_each(|(a, b)| grow(a, b.get())),
+            () => self.set(self.get().merged(other.get())),
+        }
+    }
+
+    fn words(&self) -> impl Iterator<Item = &Word> {
+        self.counts.iter().chain(&self.after)
+    }
+
     pub fn set(&self, wakes: Wakes) {
         let mut all = [Woken::default(); 2];
         all.iter_mut().zip(wakes.iter()).for_each(|(a, b)| *a = *b);
@@ -63,6 +128,11 @@ impl WakesCell {
             self.after[i].set(woken.after.0);
         }
     }
+}
+
+/// Adds, and stays at the most there can be.
+fn grow(word: &Word, by: u64) {
+    word.set(word.get().saturating_add(by));
 }
 
 /// The waker with the number in these lowest 16 bits.
@@ -83,12 +153,11 @@ impl PhaseCell {
 
     pub fn get(&self) -> StoredPhase {
         let kinds = self.kinds.get();
-        let ended = Ended::ALL[kinds as u16 as usize % Ended::ALL.len()];
         let [run, blocked] = [&self.run, &self.blocked].map(|time| Counts(time.get()));
         StoredPhase {
             woken_by: waker(kinds >> 16),
             wakes: self.wakes.get(),
-            ..StoredPhase::new(ended, self.intervals.get(), run, blocked)
+            ..StoredPhase::new(self.ended(), self.intervals.get(), run, blocked)
         }
     }
 
@@ -101,7 +170,71 @@ impl PhaseCell {
         self.wakes.set(phase.wakes);
     }
 
-    fn add(&self, phase: &StoredPhase) {
+    /// A burst without yields: one run interval, and the wait after it.
+    #[inline]
+    pub fn set_block(&self, run: Counts, blocked: Counts, wakes: &WakesCell) {
+        self.kinds.set(Ended::Block as u64);
+        self.intervals.set(1);
+        self.run.set(run.0);
+        self.blocked.set(blocked.0);
+        self.wakes.copy(wakes);
+    }
+
+    /// There is no phase here.
+    #[inline]
+    pub fn clear(&self) {
+        self.intervals.set(0);
+    }
+
+    /// Whether there is one.
+    #[inline]
+    pub fn is_some(&self) -> bool {
+        self.intervals.get() > 0
+    }
+
+    /// The waits, if it ended in such, were ended by this one.
+    #[inline]
+    pub fn set_waker(&self, waker: Waker) {
+        if self.ended() == Ended::Block {
+            self.kinds.set(Ended::Block as u64 | waker.number() << 16);
+        }
+    }
+
+    fn ended(&self) -> Ended {
+        Ended::ALL[self.kinds.get() as u16 as usize % Ended::ALL.len()]
+    }
+
+    fn kind(&self) -> Kind {
+        Kind {
+            ended: self.ended(),
+            woken_by: self.kinds.get() >> 16,
+            mean_run: self.run.get() / self.intervals.get().max(1),
+        }
+    }
+
+    fn copy(&self, other: &Self) {
+        self.kinds.set(other.kinds.get());
+        self.intervals.set(other.intervals.get());
+        self.run.set(other.run.get());
+        self.blocked.set(other.blocked.get());
+        self.wakes.copy(&other.wakes);
+    }
+
+    /// Takes in one that belongs to it.
+    #[inline]
+    fn add(&self, other: &Self) {
+        if self.kinds.get() != other.kinds.get() {
+            return self.add_of_others(&other.get());
+        }
+        grow(&self.intervals, other.intervals.get());
+        grow(&self.run, other.run.get());
+        grow(&self.blocked, other.blocked.get());
+        self.wakes.add(&other.wakes);
+    }
+
+    /// The same where others ended the waits.
+    #[cold]
+    fn add_of_others(&self, phase: &StoredPhase) {
         let before = self.get();
         let mut sum = before;
         sum.add(phase);
@@ -115,6 +248,24 @@ impl PhaseCell {
             };
         }
         self.set(&sum);
+    }
+}
+
+/// What phases are told apart by.
+#[derive(Clone, Copy)]
+struct Kind {
+    ended: Ended,
+    woken_by: u64,
+    mean_run: u64,
+}
+
+impl From<&StoredPhase> for Kind {
+    fn from(phase: &StoredPhase) -> Self {
+        Self {
+            ended: phase.ended,
+            woken_by: phase.woken_by.number(),
+            mean_run: phase.mean_run().0,
+        }
     }
 }
 
@@ -134,8 +285,8 @@ impl Detail {
     /// Whether the run intervals of both belong into one phase: they ended alike, and the ones
     /// were on average between half and twice as long as the others. A task that changes its
     /// ways begins a phase.
-    fn joins(self, one: &StoredPhase, other: &StoredPhase) -> bool {
-        let (a, b) = (one.mean_run().0, other.mean_run().0);
+    fn joins(self, one: Kind, other: Kind) -> bool {
+        let (a, b) = (one.mean_run, other.mean_run);
         let is_as_long = a / 2 <= b && b / 2 <= a;
         one.ended == other.ended
             && match self {
@@ -180,7 +331,7 @@ impl PhaseList {
 
     /// Whether one that came after the other would be taken in by it.
     pub fn joins(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
-        self.detail().joins(one, other)
+        self.detail().joins(one.into(), other.into())
     }
 
     pub fn iter(&self) -> impl Iterator<Item = StoredPhase> {
@@ -189,13 +340,13 @@ impl PhaseList {
 
     /// Adds what came last. Cost: a comparison, but when the room is full for the first and the
     /// second time, where all are looked at.
-    pub fn push(&self, phase: &StoredPhase) {
+    pub fn push(&self, phase: &PhaseCell) {
         loop {
-            if let Some(place) = self.place_of(phase) {
+            if let Some(place) = self.place_of(phase.kind()) {
                 return self.cells[place].add(phase);
             }
             if let Some(free) = self.cells.get(self.len()) {
-                free.set(phase);
+                free.copy(phase);
                 return self.count.add(1);
             }
             // By ending there are fewer than there is room for.
@@ -216,9 +367,9 @@ impl PhaseList {
     }
 
     /// Which takes it in, if any does: the last, or, without an order, the one like it.
-    fn place_of(&self, phase: &StoredPhase) -> Option<usize> {
+    fn place_of(&self, phase: Kind) -> Option<usize> {
         let detail = self.detail();
-        let joins = |place: &usize| detail.joins(&self.cells[*place].get(), phase);
+        let joins = |place: &usize| detail.joins(self.cells[*place].kind(), phase);
         match detail {
             Detail::Endings => (0..self.len()).find(joins),
             Detail::Wakers | Detail::Lengths => self.len().checked_sub(1).filter(joins),
@@ -226,15 +377,103 @@ impl PhaseList {
     }
 
     /// The same phases, told apart by less.
+    #[cold]
     fn coarsen(&self) {
         let coarser = match self.detail() {
             Detail::Wakers => Detail::Lengths,
             Detail::Lengths | Detail::Endings => Detail::Endings,
         };
-        let phases: [StoredPhase; RECORDED_PHASES] = core::array::from_fn(|i| self.cells[i].get());
         self.detail.set(coarser as u64);
         self.count.set(0);
-        // There is room for as many as there were.
-        phases.iter().for_each(|phase| self.push(phase));
+        // A place that is taken was its own or of one before it.
+        self.cells.iter().for_each(|cell| self.push(cell));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One of few, so that they meet.
+    fn woken() -> impl Strategy<Value = Woken> {
+        let whom = prop_oneof![
+            8 => (0..3_u16).prop_map(Waker::Task),
+            1 => Just(Waker::Root),
+            1 => Just(Waker::Unknown),
+        ];
+        let count = prop_oneof![8 => 1..9_u64, 1 => Just(u64::MAX)];
+        (whom, count, 0..u64::MAX).prop_map(|(whom, count, after)| Woken {
+            whom,
+            count,
+            after: Counts(after),
+        })
+    }
+
+    fn wakes() -> impl Strategy<Value = Wakes> {
+        prop::collection::vec(woken(), 0..4).prop_map(Wakes::of)
+    }
+
+    fn cell(wakes: Wakes) -> WakesCell {
+        let cell = WakesCell::new();
+        cell.set(wakes);
+        cell
+    }
+
+    /// One of few lengths, as most are like the last one.
+    fn block() -> impl Strategy<Value = StoredPhase> {
+        let run = prop_oneof![6 => Just(100), 1 => 0..1000_u64];
+        let waker = prop_oneof![6 => Just(Waker::Task(1)), 1 => woken().prop_map(|one| one.whom)];
+        (run, 0..1000_u64, waker, wakes()).prop_map(|(run, blocked, woken_by, wakes)| {
+            let phase = StoredPhase::new(Ended::Block, 1, Counts(run), Counts(blocked));
+            StoredPhase {
+                woken_by,
+                wakes,
+                ..phase
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_added_word_by_word_is_the_sum(all in prop::collection::vec(wakes(), 1..6)) {
+            let sum = cell(Wakes::NONE);
+            let by_one = cell(Wakes::NONE);
+            let mut expected = Wakes::NONE;
+            for wakes in all {
+                expected = expected.merged(wakes);
+                sum.add(&cell(wakes));
+                wakes.iter().for_each(|woken| by_one.and(*woken));
+                prop_assert_eq!(sum.get(), expected);
+                prop_assert_eq!(by_one.get(), expected);
+            }
+            by_one.clear();
+            prop_assert!(by_one.is_empty());
+            prop_assert_eq!(by_one.get(), Wakes::NONE);
+        }
+
+        /// However few phases are left, nothing is lost of what was pushed.
+        #[test]
+        fn phases_add_up_to_what_was_pushed(all in prop::collection::vec(block(), 1..60)) {
+            let list = PhaseList::new();
+            let mut expected = StoredPhase::new(Ended::Block, 0, Counts::ZERO, Counts::ZERO);
+            for phase in &all {
+                let cell = PhaseCell::new();
+                cell.set_block(phase.run, phase.blocked, &self::cell(phase.wakes));
+                cell.set_waker(phase.woken_by);
+                prop_assert_eq!(cell.get(), *phase);
+                list.push(&cell);
+                expected.add(phase);
+            }
+            let mut sum = StoredPhase::new(Ended::Block, 0, Counts::ZERO, Counts::ZERO);
+            list.iter().for_each(|phase| sum.add(&phase));
+            let figures = |phase: &StoredPhase| (phase.intervals, phase.run, phase.blocked);
+            prop_assert_eq!(figures(&sum), figures(&expected));
+            let woken = |phase: &StoredPhase| {
+                phase.wakes.iter().fold(0_u64, |sum, woken| sum.saturating_add(woken.count))
+            };
+            prop_assert_eq!(woken(&sum), woken(&expected));
+        }
     }
 }

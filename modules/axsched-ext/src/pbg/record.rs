@@ -239,9 +239,9 @@ impl Record {
         ] {
             word.set(0);
         }
-        self.wakes.set(Wakes::default());
+        self.wakes.clear();
         self.phases.clear();
-        self.open.phases[1].set(&NONE);
+        self.open.phases[1].clear();
     }
 
     /// Who the task is.
@@ -290,27 +290,35 @@ impl Record {
         let last_run = self.ended.get().wrapping_sub(self.began.get());
         self.ended.set(now.0); // what follows is time ready
         self.last_woken.set(now.0);
-        let phases = burst.split(Ended::Block, last_run, blocked, self.wakes.get());
-        for (cell, phase) in self.open.phases.iter().zip(&phases) {
-            cell.set(phase);
+        let [yielded, waited] = &self.open.phases;
+        if burst.yields() == 0 {
+            yielded.clear();
+            waited.set_block(Counts(burst.run), blocked, &self.wakes);
+        } else {
+            let phases = burst.split(Ended::Block, last_run, blocked, self.wakes.get());
+            yielded.set(&phases[0]);
+            waited.set(&phases[1]);
         }
         self.noted[0].set(self.run.get());
         self.noted[1].set(self.intervals.get());
         self.noted[2].set(self.preemptions.get());
-        self.wakes.set(Wakes::default());
+        self.wakes.clear();
         true
     }
 
     /// It was woken by this one. The burst is closed.
     pub fn woken_by(&self, waker: Waker) {
         self.set_last_waker(waker);
-        for mut phase in self.open_phases() {
-            if phase.ended == Ended::Block {
-                phase.woken_by = waker;
-            }
-            self.phases.push(&phase);
+        let [yielded, waited] = &self.open.phases;
+        if !waited.is_some() {
+            return;
         }
-        self.open.phases[1].set(&NONE);
+        if yielded.is_some() {
+            self.phases.push(yielded);
+        }
+        waited.set_waker(waker);
+        self.phases.push(waited);
+        waited.clear();
     }
 
     /// While its burst is open.
@@ -331,27 +339,25 @@ impl Record {
 
     /// Whether a burst is open.
     pub fn is_open(&self) -> bool {
-        self.open.phases[1].get().intervals > 0
+        self.open.phases[1].is_some()
     }
 
     /// It wakes the one with the record `woken`, as it seems.
     pub fn wakes(&self, woken: &Self, now: Counts) {
-        let before = self.wakes.get();
-        woken.open.before.set(before);
+        woken.open.before.copy(&self.wakes);
         let whom = woken
             .index()
             .map_or(Waker::Root, |index| Waker::Task(index as u16));
-        let woken = Woken {
+        self.wakes.and(Woken {
             whom,
             count: 1,
             after: now - Counts(self.began.get()),
-        };
-        self.wakes.set(before.merged(Wakes::of([woken])));
+        });
     }
 
     /// It has not: that was an interrupt. Of several, the last is taken back first.
     pub fn has_not_woken(&self, woken: &Self) {
-        self.wakes.set(woken.open.before.get());
+        self.wakes.copy(&woken.open.before);
     }
 
     /// Since the last burst ended, if the time on the CPU is now `run`.
@@ -367,8 +373,9 @@ impl Record {
     /// The phases of the burst that is open, if one is.
     fn open_phases(&self) -> impl Iterator<Item = StoredPhase> {
         let is_open = self.is_open();
-        let phases = self.open.phases.iter().map(PhaseCell::get);
-        phases.filter(move |phase| is_open && phase.intervals > 0)
+        let phases = self.open.phases.iter();
+        let phases = phases.filter(move |phase| is_open && phase.is_some());
+        phases.map(PhaseCell::get)
     }
 
     /// Who ended its last wait.
@@ -474,9 +481,6 @@ impl Record {
     }
 }
 
-/// No phase.
-const NONE: StoredPhase = StoredPhase::new(Ended::Yield, 0, Counts::ZERO, Counts::ZERO);
-
 /// What a task did from one block to the next.
 pub struct Burst {
     /// Time on the CPU.
@@ -486,6 +490,13 @@ pub struct Burst {
 }
 
 impl Burst {
+    /// How many of its run intervals yielded.
+    const fn yields(&self) -> u64 {
+        self.intervals
+            .saturating_sub(self.preemptions)
+            .saturating_sub(1)
+    }
+
     /// Its two phases: the run intervals that yielded, and the last, which lasted for `last_run`
     /// if nothing was preempted. The wakes go to all in equal parts, and what is left to the
     /// last.
@@ -496,8 +507,8 @@ impl Burst {
         blocked: Counts,
         wakes: Wakes,
     ) -> [StoredPhase; 2] {
-        let intervals = self.intervals.saturating_sub(self.preemptions).max(1);
-        let yields = intervals - 1;
+        let yields = self.yields();
+        let intervals = yields + 1;
         // Without overflow.
         let share = |of: u64| (u128::from(of) * u128::from(yields) / u128::from(intervals)) as u64;
         let yielded = match self.preemptions {
