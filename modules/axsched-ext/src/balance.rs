@@ -60,6 +60,8 @@ mod layer;
 mod shared;
 #[cfg(feature = "std")]
 mod simulated;
+#[cfg(test)]
+mod tests;
 
 pub use layer::Balanced;
 #[cfg(feature = "std")]

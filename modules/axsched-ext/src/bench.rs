@@ -21,8 +21,27 @@ pub trait Scheduler:
     type State: InitialState;
 }
 
+/// One of a policy that gives tasks to other CPUs.
+pub trait Gives: Scheduler {
+    /// Its policy's [`give`](Policy::give).
+    fn give(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>>;
+
+    /// Its policy's [`dispatch`](Policy::dispatch).
+    fn dispatch(&mut self) -> Option<Handle<Self>>;
+}
+
 impl<P: Policy<Inner = &'static str, State: InitialState>> Scheduler for Adapter<P> {
     type State = P::State;
+}
+
+impl<P: Policy<Inner = &'static str, State: InitialState>> Gives for Adapter<P> {
+    fn give(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>> {
+        self.policy_mut().give(&|task| may(task.inner()))
+    }
+
+    fn dispatch(&mut self) -> Option<Handle<Self>> {
+        self.policy_mut().dispatch()
+    }
 }
 
 /// A tick of the bench, in counts.
@@ -268,12 +287,16 @@ type Step = (u8, usize, usize);
 
 /// Steps for [`whatever_happens`].
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((0..7u8, 0..3usize, 0..40usize), 0..300)
+    prop::collection::vec((0..8u8, 0..3usize, 0..40usize), 0..300)
 }
 
-/// Three queues on which tasks yield, are preempted, sleep, change priority, migrate, come
-/// and are removed; after each step `assert_valid` looks at all of them.
-pub fn whatever_happens<S: Scheduler>(steps: Vec<Step>, assert_valid: impl Fn(&mut Bench<S>)) {
+/// Three queues on which tasks yield, are preempted, sleep, change priority, migrate, come, are
+/// removed and are given to each other; after each step `assert_valid` looks at all of them.
+pub fn whatever_happens<S: Gives>(
+    steps: Vec<Step>,
+    assert_valid: impl Fn(&mut Bench<S>),
+) -> Vec<Bench<S>> {
+    VirtualClock::set(0);
     let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
     let mut asleep = Vec::new();
     for (what, at, which) in steps {
@@ -297,6 +320,14 @@ pub fn whatever_happens<S: Scheduler>(steps: Vec<Step>, assert_valid: impl Fn(&m
                     queue.scheduler.remove_task(&task);
                 }
             }
+            7 => {
+                let may = |name: &&str| which % 4 != 0 || *name != "a";
+                if let Some(given) = queue.scheduler.give(&may) {
+                    assert!(may(given.inner()));
+                    assert_valid(queue);
+                    queues[which % 3].wake(&given);
+                }
+            }
             _ => {}
         }
         if what == 6 && !asleep.is_empty() {
@@ -305,4 +336,29 @@ pub fn whatever_happens<S: Scheduler>(steps: Vec<Step>, assert_valid: impl Fn(&m
         }
         queues.iter_mut().for_each(&assert_valid);
     }
+    queues
+}
+
+/// Whatever has happened, who would run now is given away first, and everybody once.
+pub fn gives_who_would_run<S: Gives>(steps: &[Step]) {
+    let played = || {
+        let mut queues = whatever_happens::<S>(steps.to_vec(), |_| {});
+        let mut bench = queues.swap_remove(0);
+        let current = bench.current.take();
+        current.map(|current| bench.scheduler.put_prev_task(current, true));
+        bench.scheduler
+    };
+    let mut scheduler = played();
+    let would_run = scheduler.dispatch().map(|task| *task.inner());
+    let mut others = Vec::new();
+    let mut scheduler = played();
+    let given = scheduler
+        .give(&|_| true)
+        .inspect(|task| others.push(task.clone()));
+    assert_eq!(given.map(|task| *task.inner()), would_run);
+    while let Some(given) = scheduler.give(&|_| true) {
+        assert!(others.iter().all(|other| !Arc::ptr_eq(other, &given)));
+        others.push(given);
+    }
+    assert!(scheduler.pick_next_task().is_none(), "all are given");
 }

@@ -291,6 +291,29 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
         removed.or_else(|| self.outside.remove(task))
     }
 
+    fn remove_first(
+        &mut self,
+        wanted: &dyn Fn(&KeyedTask<T, D>) -> bool,
+    ) -> Option<Arc<KeyedTask<T, D>>> {
+        let buckets = (0..BUCKETS).map(|i| self.after(i));
+        let mut occupied = buckets.filter(|bucket| self.occupied >> bucket & 1 != 0);
+        let inside = occupied.find_map(|bucket| {
+            let key = self.buckets[bucket].find(wanted)?.key();
+            Some((bucket, key))
+        });
+        let outside = self.outside.find(wanted).map(KeyedTask::key);
+        let Some((bucket, _)) =
+            inside.filter(|(_, key)| outside.is_none_or(|outside| *key < outside))
+        else {
+            return self.outside.remove_first(wanted);
+        };
+        let removed = self.buckets[bucket].remove_first(wanted);
+        if self.buckets[bucket].is_empty() {
+            self.occupied &= !(1 << bucket);
+        }
+        removed
+    }
+
     #[cfg(test)]
     fn tasks(&self) -> Vec<&KeyedTask<T, D>> {
         let inside = self.buckets.iter().flat_map(Queue::tasks);

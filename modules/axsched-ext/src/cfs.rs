@@ -31,6 +31,8 @@
 //! 11. Who comes from another queue starts no earlier than this queue's entry line. It
 //!     moves half as fast as the virtual time, and is at most [`GRANULARITY_TICKS`] +
 //!     [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and [`ENTRY_TICKS`] ahead.
+//! 12. Another CPU is given the task that would run first here of those that may run there
+//!     ([`balance`](crate::balance)); it changes queues by rules 7 and 11.
 //!
 //! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of
 //! one nice value is a tenth of the CPU, more or less. Stock axsched 0.3.1 differs
@@ -77,7 +79,7 @@ use core::marker::PhantomData;
 
 use crate::buckets::Buckets;
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
 use crate::nice::{self, Factor, LONGEST_CHARGE, Share};
 use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
@@ -243,6 +245,14 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.put(task, key.max(floor));
     }
 
+    /// A ready task has been taken out.
+    fn removed(&mut self, task: &CfsTask<T>) {
+        self.intervals.removed(task);
+        self.move_min(Some(task.key()));
+        self.catch_up(C::now());
+        self.time().leave(weight(task));
+    }
+
     /// A pick that follows no yield.
     #[cold]
     #[inline(never)]
@@ -382,11 +392,14 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
     fn remove(&mut self, task: &Arc<CfsTask<T>>) -> Option<Arc<CfsTask<T>>> {
         let yielder = self.intervals.remove_yielder(task);
         let removed = yielder.or_else(|| self.ready.remove(task))?;
-        self.intervals.removed(task);
-        self.move_min(Some(task.key()));
-        self.catch_up(C::now());
-        self.time().leave(weight(&removed));
+        self.removed(&removed);
         Some(removed)
+    }
+
+    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
+        let given = self.ready.remove_first(may)?; // rule 12
+        self.removed(&given);
+        Some(given)
     }
 
     fn set_priority(&mut self, task: &Arc<CfsTask<T>>, nice: isize) -> bool {

@@ -23,6 +23,7 @@
 //! is one list operation. (Only `remove` searches; `axtask` never calls it.)
 
 use alloc::sync::Arc;
+use core::ptr;
 
 use crate::ordered::Key;
 use crate::queue::Queue;
@@ -149,15 +150,27 @@ impl<T, S: Due> Classes<T, S> {
     /// Takes `task` out if it is there. Linear: `axtask` never removes a task, and a
     /// search is sound for a task that stands in another queue.
     pub(crate) fn remove(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
-        for (index, queue) in self.queues.iter_mut().enumerate() {
-            if let Some(task) = queue.remove(task) {
-                if queue.is_empty() {
-                    self.occupied ^= 1 << index;
-                }
-                return Some(task);
-            }
+        self.remove_first(|other| ptr::eq(other, Arc::as_ptr(task)))
+    }
+
+    /// Takes out what [`pop`](Self::pop) would, were there only the tasks that are `wanted`. Linear
+    /// in the others.
+    pub(crate) fn remove_first(
+        &mut self,
+        wanted: impl Fn(&Task<T, S>) -> bool,
+    ) -> Option<Arc<Task<T, S>>> {
+        let first = |(index, queue): (usize, &Queue<T, S>)| {
+            Some((index, queue.find(&wanted)?.state().due()))
+        };
+        // As in `first`, of two that are due at the same time the later.
+        let firsts = self.queues.iter().enumerate().filter_map(first);
+        let (index, _) = firsts.reduce(|a, b| if b.1 <= a.1 { b } else { a })?;
+        let queue = &mut self.queues[index];
+        let task = queue.remove_first(wanted);
+        if queue.is_empty() {
+            self.occupied ^= 1 << index;
         }
-        None
+        task
     }
 
     /// OCCUPIED; what follows from CLASS for those who stand in the same class; how many
@@ -170,7 +183,7 @@ impl<T, S: Due> Classes<T, S> {
             assert_eq!(is_occupied, !queue.is_empty(), "OCCUPIED: class {index}");
             let (_, width) = Class(index as u32).shortest_and_width();
             let mut latest: Option<Key> = None;
-            queue.for_each(|task| {
+            queue.iter().for_each(|task| {
                 let due = task.state().due();
                 let behind = latest.map_or(0, |latest| latest.after(due));
                 assert!(behind < width as i64, "CLASS: {behind} in class {index}");

@@ -31,6 +31,8 @@
 //! 10. `set_priority` takes nice values from −20 to 19. The time until then is charged by
 //!     the old weight; the lag and what is left of the request stay what they are in time
 //!     on the CPU.
+//! 11. Another CPU is given the task that would run first here of those that may run there
+//!     ([`balance`](crate::balance)); it keeps its lag by rule 7.
 //!
 //! After Stoica and Abdel-Wahab (1995), and what Linux 6.6 made of it: requests of one
 //! size, and rule 5, its `RUN_TO_PARITY` (there a wake ends the turn of a task that is not
@@ -77,7 +79,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::buckets::Buckets;
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, Tick, Tracks};
 use crate::nice::{self, FRACTION_BITS, Factor, LONGEST_CHARGE, NORMAL_WEIGHT, Share};
 use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
@@ -453,6 +455,14 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         eligible.or_else(|| self.waiting.remove(task))
     }
 
+    /// A ready task has been taken out.
+    fn removed(&mut self, task: &EevdfTask<T>) {
+        self.intervals.removed(task);
+        let state = state(task);
+        self.catch_up(C::now(), Some(state.vruntime()));
+        self.leave(state);
+    }
+
     fn is_anybody_ready(&self) -> bool {
         !(self.eligible.is_empty() && self.waiting.is_empty())
     }
@@ -576,11 +586,19 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     fn remove(&mut self, task: &Arc<EevdfTask<T>>) -> Option<Arc<EevdfTask<T>>> {
         let yielder = self.intervals.remove_yielder(task);
         let removed = yielder.or_else(|| self.take(task))?;
-        self.intervals.removed(&removed);
-        let state = state(&removed);
-        self.catch_up(C::now(), Some(state.vruntime()));
-        self.leave(state);
+        self.removed(&removed);
         Some(removed)
+    }
+
+    fn give(&mut self, may: &May<'_, Self>) -> Option<Arc<EevdfTask<T>>> {
+        self.move_eligible();
+        let eligible = self.eligible.remove_first(may);
+        if self.eligible.is_empty() {
+            self.look &= !ELIGIBLE;
+        }
+        let given = eligible.or_else(|| self.waiting.remove_first(may))?; // rule 11
+        self.removed(&given);
+        Some(given)
     }
 
     /// Linear for a ready task, of which `axtask` does not ask it.

@@ -17,6 +17,8 @@
 //!  7. A tick preempts the running task if its allotment is used up and somebody
 //!     is ready, or if somebody is ready at a higher level.
 //!  8. A task that yields sits out one pick if anybody else is ready.
+//!  9. Another CPU is given the first task of the highest level that may run there
+//!     ([`balance`](crate::balance)). It takes its level and what it has used along.
 //!
 //! After Corbató (1962), in the form of Arpaci-Dusseau, *Operating Systems: Three
 //! Easy Pieces*; levels and allotments are the PBG report's. Its reset period was
@@ -25,20 +27,22 @@
 //!
 //! **Bound.** n ready tasks: each runs again within `RESET` + 2 × n ticks, since after
 //! a reset all share level 0, where a turn is one tick, or up to one and a half if it
-//! begins between ticks.
+//! begins between ticks. On several CPUs that is so of each queue; who is given away runs at
+//! once.
 //!
 //! **Cost.** Put and pick are one list operation each, one counter read for both and a
 //! find-first-set. Nothing allocates. STEPS: no call takes more than 3 × [`LEVELS`] steps,
 //! of which each is a look at a task's link or a turn of a loop: a reset appends queue to
-//! queue, and all tasks learn of it by a number. (Only `remove_task` searches; `axtask`
-//! never calls it.) Needs `axtask/preempt`. `set_priority` returns false: levels are earned.
+//! queue, and all tasks learn of it by a number. (Only `remove_task` searches, which `axtask`
+//! never calls, and rule 9.) Needs `axtask/preempt`. `set_priority` returns false: levels are earned.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
+use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, Tick, Tracks};
 use crate::queue::Queue;
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::steps;
@@ -277,10 +281,10 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         first
     }
 
-    fn remove_queued(&mut self, task: &Arc<MlfqTask<T>>) -> Option<Arc<MlfqTask<T>>> {
+    fn remove_queued(&mut self, wanted: &May<'_, Self>) -> Option<Arc<MlfqTask<T>>> {
         let mut levels = self.levels.iter_mut().enumerate();
         let (level, removed) =
-            levels.find_map(|(level, queue)| Some((level, queue.remove(task)?)))?;
+            levels.find_map(|(level, queue)| Some((level, queue.remove_first(wanted)?)))?;
         if self.levels[level].is_empty() {
             self.occupied &= !(1 << level);
         }
@@ -381,9 +385,17 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
 
     fn remove(&mut self, task: &Arc<MlfqTask<T>>) -> Option<Arc<MlfqTask<T>>> {
         let yielder = self.intervals.remove_yielder(task);
-        let removed = yielder.or_else(|| self.remove_queued(task))?;
+        let is_task = |other: &MlfqTask<T>| ptr::eq(other, Arc::as_ptr(task));
+        let removed = yielder.or_else(|| self.remove_queued(&is_task))?;
         self.intervals.removed(&removed);
         Some(removed)
+    }
+
+    fn give(&mut self, may: &May<'_, Self>) -> Option<Arc<MlfqTask<T>>> {
+        let given = self.remove_queued(may)?; // rule 9
+        self.catch_up(given.state());
+        self.intervals.removed(&given);
+        Some(given)
     }
 }
 

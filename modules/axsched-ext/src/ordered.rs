@@ -142,6 +142,13 @@ pub trait ByKey<T, D> {
     /// and a search is sound for a task that stands in another queue.
     fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>>;
 
+    /// Takes out what [`pop`](Self::pop) would, were there only the tasks that are `wanted`, but
+    /// that those of the same floor may be in another order. Linear in the others.
+    fn remove_first(
+        &mut self,
+        wanted: &dyn Fn(&KeyedTask<T, D>) -> bool,
+    ) -> Option<Arc<KeyedTask<T, D>>>;
+
     /// All that are there, in any order.
     #[cfg(test)]
     fn tasks(&self) -> Vec<&KeyedTask<T, D>>;
@@ -164,6 +171,16 @@ pub struct Ordered<T, D> {
     /// FIRST: the smallest key in the tree. Policies ask for it several times a
     /// pick, and each time it would be a walk down the tree.
     first: Option<Key>,
+}
+
+impl<T, D> Ordered<T, D> {
+    /// The first task that is `wanted`. Linear in those before it.
+    pub(crate) fn find(
+        &self,
+        wanted: impl Fn(&KeyedTask<T, D>) -> bool,
+    ) -> Option<&KeyedTask<T, D>> {
+        self.tree.iter().find(|task| wanted(task))
+    }
 }
 
 impl<T, D> ByKey<T, D> for Ordered<T, D> {
@@ -214,10 +231,17 @@ impl<T, D> ByKey<T, D> for Ordered<T, D> {
     }
 
     fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>> {
+        self.remove_first(&|other| core::ptr::eq(other, Arc::as_ptr(task)))
+    }
+
+    fn remove_first(
+        &mut self,
+        wanted: &dyn Fn(&KeyedTask<T, D>) -> bool,
+    ) -> Option<Arc<KeyedTask<T, D>>> {
         let mut cursor = self.tree.front_mut();
         while let Some(entry) = cursor.get() {
             steps::count(1);
-            if core::ptr::eq(entry, Arc::as_ptr(task)) {
+            if wanted(entry) {
                 let task = cursor.remove();
                 self.first = self.tree.front().get().map(KeyedTask::key);
                 return task;

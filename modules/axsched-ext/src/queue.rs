@@ -192,15 +192,16 @@ impl<T, S> Queue<T, S> {
         other.head = ptr::null_mut();
     }
 
-    /// Calls `f` with every task, first to last. Linear.
-    pub(crate) fn for_each(&self, mut f: impl FnMut(&Task<T, S>)) {
-        let mut at = self.head;
-        while !at.is_null() {
-            // SAFETY: by CHAIN `at` is a task of this queue, hence alive.
-            let task = unsafe { &*at };
-            at = task.link.get();
-            f(task);
-        }
+    /// All, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Task<T, S>> {
+        // SAFETY: by CHAIN a task of this queue, hence alive, or null.
+        let at = |at: *mut Task<T, S>| unsafe { at.as_ref() };
+        core::iter::successors(at(self.head), move |task| at(task.link.get()))
+    }
+
+    /// The first that is `wanted`. Linear in those before it.
+    pub(crate) fn find(&self, wanted: impl Fn(&Task<T, S>) -> bool) -> Option<&Task<T, S>> {
+        self.iter().find(|task| wanted(task))
     }
 
     /// Takes `task` out if it is here. Linear: `axtask` never removes a task, and a
@@ -244,11 +245,7 @@ impl<T, S> Queue<T, S> {
     /// First to last.
     #[cfg(test)]
     pub(crate) fn tasks(&self) -> Vec<&Task<T, S>> {
-        let at = |at: *mut Task<T, S>| unsafe {
-            // SAFETY: by CHAIN a task of this queue, hence alive, or null.
-            at.as_ref()
-        };
-        core::iter::successors(at(self.head), |task| at(task.link.get())).collect()
+        self.iter().collect()
     }
 
     /// CHAIN; how many tasks there are.

@@ -23,6 +23,9 @@
 //!     running one would be, were it put back now; but not the first tick after a
 //!     dispatch, so that whoever runs gets on by a whole tick at least.
 //!  6. A task that yields sits out one pick if anybody else is ready.
+//!  7. Another CPU is given the task that would run first here of those that may run there
+//!     ([`balance`](crate::balance)), within a class the one that came first. Its burst goes on
+//!     there.
 //!
 //! Rule 2 is textbook (Silberschatz et al.), the weight that of the PBG report's
 //! code. Rule 3 is aging folded into a constant key: all waiting tasks age alike,
@@ -56,7 +59,8 @@
 //! **Cost.** One counter read for a put and the pick after it, and one list operation for
 //! each. Nothing allocates. STEPS: no call takes more than [`CLASSES`] + 5 steps, of which
 //! each is a look at a task's link or at the first of a class: a pick and a tick look at
-//! those classes that have a task. (Only `remove_task` searches; `axtask` never calls it.)
+//! those classes that have a task. (Only `remove_task` searches, which `axtask` never calls, and
+//! rule 7.)
 //! Needs `axtask/preempt` for rules 4 and 5. `set_priority` returns false.
 
 use alloc::sync::Arc;
@@ -67,7 +71,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::classes::CLASSES;
 use crate::classes::{Class, Classes, Due, LONGEST, SHORTEST};
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, Tick, Tracks};
 use crate::ordered::Key;
 use crate::run_interval::{Account, Accounted, RunIntervals};
 use crate::task::{InitialState, Task};
@@ -348,6 +352,12 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         let removed = yielder.or_else(|| self.ready.remove(task))?;
         self.intervals.removed(&removed);
         Some(removed)
+    }
+
+    fn give(&mut self, may: &May<'_, Self>) -> Option<Arc<SjfTask<T>>> {
+        let given = self.ready.remove_first(may)?; // rule 7
+        self.intervals.removed(&given);
+        Some(given)
     }
 }
 

@@ -8,12 +8,17 @@ mod common;
 use axsched_ext::balance::{
     Balanced, Machine, SharedPerThread, run_balanced, simulated_machine as connected,
 };
+use axsched_ext::cfs::Cfs;
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::eevdf::Eevdf;
 use axsched_ext::event::Policy;
 use axsched_ext::fifo::Fifo;
+use axsched_ext::mlfq::{Mlfq, RESET_TICKS};
 use axsched_ext::model::{
     Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
 };
 use axsched_ext::rr::{Rr, SLICE_TICKS};
+use axsched_ext::sjf::Sjf;
 use axsched_ext::task::{InitialState, Task};
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -22,6 +27,10 @@ use proptest::test_runner::TestRunner;
 
 type FifoPolicy = Fifo<ModelTask>;
 type RrPolicy = Rr<ModelTask, SLICE_TICKS>;
+type CfsPolicy = Cfs<ModelTask, VirtualClock>;
+type EevdfPolicy = Eevdf<ModelTask, VirtualClock>;
+type SjfPolicy = Sjf<ModelTask, VirtualClock>;
+type MlfqPolicy = Mlfq<ModelTask, VirtualClock, RESET_TICKS>;
 
 fn balanced<P>(config: &Config, main: &Program, on: Machine) -> Result<Report, Box<Failure>>
 where
@@ -49,6 +58,7 @@ fn on_several(config: Config, cpus: usize) -> Config {
         // Whom the model takes to be in this queue may be on the way to another.
         repick_after_yield: true,
         max_gc_streak: u64::MAX,
+        on_time: VirtualClock::set,
         ..config
     }
 }
@@ -60,6 +70,17 @@ where
 {
     run_balanced::<P>(config, main)
         .map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
+}
+
+/// Under every policy.
+fn passes_under_each(config: &Config, main: &Program) -> Result<(), TestCaseError> {
+    passes::<FifoPolicy>(config, main)?;
+    passes::<RrPolicy>(config, main)?;
+    passes::<CfsPolicy>(config, main)?;
+    passes::<EevdfPolicy>(config, main)?;
+    passes::<SjfPolicy>(config, main)?;
+    passes::<MlfqPolicy>(config, main)?;
+    Ok(())
 }
 
 proptest! {
@@ -81,8 +102,7 @@ proptest! {
             max_idle_beside: Some(one_interrupt_each(&config, 11)),
             ..config
         };
-        passes::<FifoPolicy>(&config, &main)?;
-        passes::<RrPolicy>(&config, &main)?;
+        passes_under_each(&config, &main)?;
     }
 
     #[test]
@@ -97,8 +117,7 @@ proptest! {
                 max_idle_beside: Some(2 * ticks),
                 ..config.clone()
             };
-            passes::<FifoPolicy>(&config, &main)?;
-            passes::<RrPolicy>(&config, &main)?;
+            passes_under_each(&config, &main)?;
         }
     }
 }

@@ -349,3 +349,25 @@ fn a_level_is_empty_when_its_last_task_is_removed() {
 fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
     bench::hits_main::<Adapter<P>>();
 }
+
+#[test]
+fn rule_9_who_is_given_away_takes_its_level_along_and_has_heard_of_resets() {
+    let (mut old, mut new) = (running::<100>(&["a", "b"]), running::<100>(&["local"]));
+    new.shares(60);
+    let given_level = |old: &mut Bench<100>, new: &mut Bench<100>| {
+        let given = old.scheduler.policy_mut().give(&|_| true);
+        let given = given.expect("one of the two is ready");
+        new.wake(&given);
+        let level = level(new, &given);
+        new.scheduler.remove_task(&given);
+        old.wake(&given);
+        level
+    };
+    old.shares(70);
+    assert!(given_level(&mut old, &mut new) > 2);
+    let before = old.scheduler.policy().reset;
+    while old.scheduler.policy().reset == before {
+        old.tick();
+    }
+    assert_eq!(given_level(&mut old, &mut new), 0);
+}

@@ -220,7 +220,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
             control.running.set(recorder.root());
             self.work = Work::Measure(recorder);
         }
-        self.queue.for_each(|task| {
+        self.queue.iter().for_each(|task| {
             self.recognise(task);
         }); // KNOWN
         if let Command::Replay(prepared) = command {
