@@ -25,6 +25,7 @@ KIND      ?= tasks
 ARCH      ?= x86_64
 FEATURES  ?=
 SMP       ?= 1
+BALANCE   ?= y
 LOG       ?= warn
 MODE      ?= release
 MEM       ?= 128M
@@ -291,6 +292,9 @@ Variables           default      allowed
                                  and any features of ArceOS, listed below
   ARCH=name         x86_64       x86_64 riscv64 aarch64
   SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
+  BALANCE=n         y            with SMP > 1: CPUs do not share the work; they
+                                   do under our policies but PBG, and not while
+                                   record or TRACE=events watches
   CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list;
                                    of make advise: one number; with it trace
                                    and sched boot nothing

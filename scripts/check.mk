@@ -21,6 +21,11 @@ endif
 
 $(call one-of,ARCH,x86_64 riscv64 aarch64)
 $(call one-of,SMP,1 2 3 4 5 6 7 8)
+$(call one-of,BALANCE,n y)
+ifneq ($(BALANCE)-$(SMP),$(BALANCE)-1)
+else ifneq ($(BALANCE),y)
+  $(error BALANCE=$(BALANCE) SMP=$(SMP): one CPU has nobody to share with; allowed is SMP=2 or more)
+endif
 $(call one-of,LOG,off error warn info debug trace)
 $(call one-of,MODE,release debug)
 $(call one-of,TIMING,icount real)

@@ -1,11 +1,12 @@
 # What FEATURES= may name, and what becomes of it.
-# In:  FEATURES SMP
+# In:  FEATURES SMP BALANCE TRACE; RECORDED (record.mk)
 # Out: POLICIES UPSTREAM_FEATURES   the two lists of allowed names
 #      PBG_POLICIES                 the part of POLICIES that is PBG
 #      FEATURE_LIST                 FEATURES as words
 #      POLICY                       the scheduling policy among them, or nothing
 #      POLICY_NAME                  its name in result lines
 #      UPSTREAM_LIST                the features of ArceOS among them
+#      BALANCED                     that of a build whose CPUs share the work, or nothing
 
 # The policies are the features of sched-tests-common that are called so, in the order in
 # which its manifest has them, which is that of rows in tables, too. stock_* is the registry's
@@ -26,3 +27,5 @@ FEATURE_LIST := $(subst $(comma), ,$(FEATURES))
 POLICY := $(filter $(POLICIES),$(FEATURE_LIST))
 POLICY_NAME := $(subst _,-,$(patsubst sched_%,%,$(or $(POLICY),$(firstword $(POLICIES)))))
 UPSTREAM_LIST := $(sort $(filter $(UPSTREAM_FEATURES),$(FEATURE_LIST)) $(if $(filter-out 1,$(SMP)),smp))
+# Not the registry's own, and not PBG, which plans for one CPU; nor where another layer watches.
+BALANCED = $(if $(and $(filter-out 1,$(SMP)),$(filter y,$(BALANCE))),$(if $(filter stock_% $(PBG_POLICIES),$(POLICY))$(RECORDED)$(filter events,$(TRACE)),,balanced))

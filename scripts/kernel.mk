@@ -1,7 +1,7 @@
 # How an app becomes a kernel image.
 # In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PBG_PROFILE, and
 #      SELFTEST, SCHED_YIELDS, SCHED_WAITS and SCHED_ORDER from the environment;
-#      POLICY UPSTREAM_LIST (features.mk); RECORDED (record.mk);
+#      POLICY UPSTREAM_LIST BALANCED (features.mk); RECORDED (record.mk);
 #      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
 #      PLAIN        not empty if it prints no result lines
@@ -38,14 +38,14 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
     $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
     $(addprefix waits_,$(SCHED_WAITS)) $(addprefix order_,$(SCHED_ORDER)) \
-    $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED)
+    $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED) $(patsubst n,unbalanced,$(filter n,$(BALANCE)))
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
 # A policy is a feature of what the app depends on, sched-tests-common; of the app itself only
 # if its manifest names it, as that of a program without sched-tests-common must. So is a disk.
-APP_FEATURES := $(POLICY) $(RECORDED) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace) $(filter events,$(TRACE))
 MANIFEST_FEATURES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z0-9_]*\) *=.*/\1/p' $(A)/Cargo.toml)
+APP_FEATURES := $(POLICY) $(RECORDED) $(if $(filter-out $(PLAIN),$(A))$(filter balanced,$(MANIFEST_FEATURES)),$(BALANCED)) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace) $(filter events,$(TRACE))
 OWN_FEATURES := $(filter $(APP_FEATURES),$(MANIFEST_FEATURES))
 ifneq ($(PLAIN),)
   NO_USE := $(call set-of,SCALE TICK_PHASE TRACE BLK PBG_BASE PBG_PROFILE,$(ANYWHERE))

@@ -83,7 +83,7 @@ SCHEDLAB = $(TELL_BUILD) PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOS
 refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2),$(4)),$(error $(call set-of,$(2),$(4)): not of make $(1); allowed are $(3))))
 set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter $(2),$(firstword $(origin $(v)))),$(v)=$($(v))))))
 ANYWHERE := command environment override
-NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE TICK_PHASE
+NO_CELL := BALANCE MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE TICK_PHASE
 $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB,$(ANYWHERE))
 $(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB LAB_OUT,command) # it runs nothing
 $(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))

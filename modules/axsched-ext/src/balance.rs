@@ -22,6 +22,10 @@
 //! is over. What a queue's owner gives away it gives at a tick, by when the switch before is over;
 //! and a task that is woken or spawned is on no CPU. So nobody is posted who is still on a CPU.
 //!
+//! STAYS: on riscv64 a task that was preempted runs next where it was, as the trap has saved which
+//! CPU that is ([`SharedSource::PREEMPTED_STAY`]): who yields or blocks may be handed over, and who is
+//! preempted waits for its own CPU. A policy that preempts much leaves others idle for that there.
+//!
 //! HUNGRY: whoever clears a CPU's bit, and finds that it was set, owes it a task and is the only
 //! one to post one; who is hungry and finds its bit cleared waits for it. So a place for one task
 //! is enough.
@@ -41,6 +45,9 @@
 //! asking. How long a task waits in its queue is
 //! the policy's bound, by the tasks that come into that queue; one that is handed over begins
 //! anew in the other, once, as its new CPU was idle and runs it.
+//!
+//! A CPU takes part from its first pick or tick on, after it was connected: until then nobody knows
+//! of its queue.
 //!
 //! **What it needs.** The machine: how many CPUs there are, which one this is, how to interrupt
 //! another and where a task may run: a [`Machine`], connected once ([`Shared::connect`]). Until
@@ -63,9 +70,11 @@ mod simulated;
 #[cfg(test)]
 mod tests;
 
-pub use layer::Balanced;
+pub use layer::{Balanced, OnSeveralCpus};
 #[cfg(feature = "std")]
 pub use shared::SharedPerThread;
+#[cfg(all(feature = "std", feature = "preempted_stay"))]
+pub use shared::SharedWherePreemptedStay;
 pub use shared::{MAX_CPUS, Machine, SHARED, Shared, SharedSource, SystemShared};
 #[cfg(feature = "std")]
 pub use simulated::{machine as simulated_machine, run_balanced};

@@ -345,7 +345,9 @@ pub fn gives_who_would_run<S: Gives>(steps: &[Step]) {
         let mut queues = whatever_happens::<S>(steps.to_vec(), |_| {});
         let mut bench = queues.swap_remove(0);
         let current = bench.current.take();
-        current.map(|current| bench.scheduler.put_prev_task(current, true));
+        if let Some(current) = current {
+            bench.scheduler.put_prev_task(current, true);
+        }
         bench.scheduler
     };
     let mut scheduler = played();

@@ -58,7 +58,15 @@ pub const HAS_PBG: bool = cfg!(feature = "sched_pbg");
 /// Whether the policy of this build is recorded ([`recorded`](crate::recorded)).
 pub const IS_RECORDED: bool = cfg!(feature = "recorded");
 
+/// Whether the policy of this build is balanced ([`balance`](crate::balance)).
+pub const IS_BALANCED: bool = cfg!(feature = "balanced");
+
 crate::refuse_two! { "sched_pbg" "recorded" }
+
+#[cfg(all(feature = "balanced", feature = "sched_pbg"))]
+compile_error!("feature `balanced`: PBG plans for one CPU; allowed are the other policies");
+#[cfg(all(feature = "balanced", feature = "recorded"))]
+compile_error!("features `balanced` and `recorded` are both on: allowed is one of them");
 
 pub use policy::*;
 
@@ -82,7 +90,11 @@ macro_rules! policy {
             /// The task wrapper.
             pub type Task<T> = $task<T>;
             /// The scheduler.
+            #[cfg(not(feature = "balanced"))]
             pub type Scheduler<T> = $scheduler;
+            /// The scheduler, within the layer for several CPUs.
+            #[cfg(feature = "balanced")]
+            pub type Scheduler<T> = <$scheduler as balance::OnSeveralCpus>::Balanced;
         }
     };
 }

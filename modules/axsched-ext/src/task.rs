@@ -11,6 +11,11 @@
 //! is shared through `Arc`, not because two CPUs race.
 
 use core::ops::Deref;
+#[cfg(any(
+    feature = "preempted_stay",
+    all(feature = "balanced", target_arch = "riscv64")
+))]
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::link::Link;
 
@@ -29,6 +34,12 @@ pub struct Task<T, S> {
     inner: T,
     pub(crate) state: S,
     pub(crate) link: Link<Self>,
+    /// STAYS, of [`balance`](crate::balance).
+    #[cfg(any(
+        feature = "preempted_stay",
+        all(feature = "balanced", target_arch = "riscv64")
+    ))]
+    stays: AtomicBool,
 }
 
 impl<T, S: InitialState> Task<T, S> {
@@ -38,6 +49,11 @@ impl<T, S: InitialState> Task<T, S> {
             inner,
             state: S::INITIAL,
             link: Link::new(),
+            #[cfg(any(
+                feature = "preempted_stay",
+                all(feature = "balanced", target_arch = "riscv64")
+            ))]
+            stays: AtomicBool::new(false),
         }
     }
 }
@@ -50,6 +66,36 @@ impl<T, S> Task<T, S> {
 
     pub(crate) const fn state(&self) -> &S {
         &self.state
+    }
+
+    /// STAYS: whether it must run next where it ran last.
+    #[inline(always)]
+    pub(crate) fn stays(&self) -> bool {
+        #[cfg(any(
+            feature = "preempted_stay",
+            all(feature = "balanced", target_arch = "riscv64")
+        ))]
+        return self.stays.load(Relaxed);
+        #[cfg(not(any(
+            feature = "preempted_stay",
+            all(feature = "balanced", target_arch = "riscv64")
+        )))]
+        false
+    }
+
+    /// Sets that, where there are such tasks.
+    #[inline(always)]
+    pub(crate) fn set_stays(&self, stays: bool) {
+        #[cfg(any(
+            feature = "preempted_stay",
+            all(feature = "balanced", target_arch = "riscv64")
+        ))]
+        self.stays.store(stays, Relaxed);
+        #[cfg(not(any(
+            feature = "preempted_stay",
+            all(feature = "balanced", target_arch = "riscv64")
+        )))]
+        let _ = stays;
     }
 }
 

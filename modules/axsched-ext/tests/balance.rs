@@ -6,7 +6,8 @@
 mod common;
 
 use axsched_ext::balance::{
-    Balanced, Machine, SharedPerThread, run_balanced, simulated_machine as connected,
+    Balanced, Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay, run_balanced,
+    simulated_machine as connected,
 };
 use axsched_ext::cfs::Cfs;
 use axsched_ext::clock::VirtualClock;
@@ -37,9 +38,22 @@ where
     P: Policy<Inner = ModelTask>,
     P::State: InitialState,
 {
+    balanced_by::<P, SharedPerThread>(config, main, on)
+}
+
+/// The same, with what they share found by `M`.
+fn balanced_by<P, M: SharedSource>(
+    config: &Config,
+    main: &Program,
+    on: Machine,
+) -> Result<Report, Box<Failure>>
+where
+    P: Policy<Inner = ModelTask>,
+    P::State: InitialState,
+{
     // SAFETY: only these schedulers share it, one for each CPU, and all are of one type.
     unsafe { SharedPerThread::renew().connect(on) };
-    let made = |_| Balanced::<P, SharedPerThread>::new();
+    let made = |_| Balanced::<P, M>::new();
     run(config, main, made, Task::<ModelTask, P::State>::new)
 }
 
@@ -122,8 +136,47 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(proptest_config(100))]
+
+    /// As on riscv64. The bound is without those who have to stay.
+    #[test]
+    fn who_is_preempted_stays_where_it_must(
+        config in machine(), cpus in 2..=8usize, main in program(),
+    ) {
+        let config = on_several(config, cpus);
+        let config = Config {
+            preempted_stay: true,
+            // Nobody knows of a CPU's queue before its first pick or tick.
+            max_idle_beside: Some(config.tick_period + one_interrupt_each(&config, 1)),
+            ..config
+        };
+        stays_under::<FifoPolicy>(&config, &main)?;
+        stays_under::<RrPolicy>(&config, &main)?;
+        stays_under::<CfsPolicy>(&config, &main)?;
+        stays_under::<EevdfPolicy>(&config, &main)?;
+        stays_under::<SjfPolicy>(&config, &main)?;
+        stays_under::<MlfqPolicy>(&config, &main)?;
+    }
+}
+
+fn stays_under<P>(config: &Config, main: &Program) -> Result<(), TestCaseError>
+where
+    P: Policy<Inner = ModelTask>,
+    P::State: InitialState,
+{
+    balanced_by::<P, SharedWherePreemptedStay>(config, main, connected(config.cpus))
+        .map(|_| ())
+        .map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
+}
+
 /// What the model finds, of several thousand programs, on a machine that is not what it says.
 fn found_with(faulty: fn(usize) -> Machine) -> Violation {
+    found_where(false, faulty)
+}
+
+/// The same, where those who were preempted may have to stay.
+fn found_where(preempted_stay: bool, faulty: fn(usize) -> Machine) -> Violation {
     let mut runner = TestRunner::deterministic();
     let strategy = (machine(), 2..=8usize, program());
     for _ in 0..5_000 {
@@ -131,6 +184,7 @@ fn found_with(faulty: fn(usize) -> Machine) -> Violation {
         let config = on_several(config, cpus);
         let config = Config {
             max_idle_beside: Some(one_interrupt_each(&config, 1)),
+            preempted_stay,
             ..config
         };
         if let Err(failure) = balanced::<RrPolicy>(&config, &main, faulty(cpus)) {
@@ -168,6 +222,13 @@ fn a_task_in_flight_that_is_posted_is_found() {
         found,
         Violation::StillOnCpu { .. } | Violation::NotReady { .. }
     );
+    assert!(is_it, "{found}");
+}
+
+#[test]
+fn a_preempted_task_that_is_given_away_is_found_where_it_has_to_stay() {
+    let found = found_where(true, connected);
+    let is_it = matches!(found, Violation::PreemptedElsewhere { .. });
     assert!(is_it, "{found}");
 }
 

@@ -27,6 +27,7 @@ pub fn run(app: &App) {
 /// The same without the heading, for who has printed it already.
 pub fn run_headed(app: &App) {
     let setting = setting(app.name);
+    platform::connect_cpus();
     if platform::TIMING != COUNTED {
         warm_up();
     }

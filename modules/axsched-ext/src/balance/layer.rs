@@ -6,7 +6,7 @@ use core::ptr;
 
 use super::shared::{Machine, Posted, SharedSource, SystemShared};
 use crate::base::BaseScheduler;
-use crate::event::{Policy, Return, Running, TaskRef, Tick, Tracks};
+use crate::event::{Adapter, Policy, Return, Running, TaskRef, Tick, Tracks};
 use crate::task::Task;
 
 /// A scheduler that drives a policy on one of several CPUs, as the
@@ -49,6 +49,16 @@ impl<P: Policy, M> Balanced<P, M> {
     pub const fn policy(&self) -> &P {
         &self.policy
     }
+}
+
+/// A scheduler of one CPU, and what it is within the layer.
+pub trait OnSeveralCpus {
+    /// That, on the system's machine.
+    type Balanced;
+}
+
+impl<P: Policy> OnSeveralCpus for Adapter<P> {
+    type Balanced = Balanced<P>;
 }
 
 impl<P: Policy, M> Default for Balanced<P, M> {
@@ -131,9 +141,13 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     /// CPU, or it has the CPU without having been picked, as `main` at first and the helper that
     /// migrates another, and is IN FLIGHT.
     #[inline(never)]
-    fn comes_back(&mut self, task: TaskRef<P>) {
+    fn comes_back(&mut self, task: TaskRef<P>, preempt: bool) {
         let current = M::shared().machine().map(|machine| (machine.current)());
-        if current == Some(Arc::as_ptr(&task).cast()) {
+        let has_cpu = current == Some(Arc::as_ptr(&task).cast());
+        if M::PREEMPTED_STAY {
+            task.set_stays(has_cpu && preempt);
+        }
+        if has_cpu {
             self.take_in(task, false);
         } else {
             self.becomes_ready(task, false);
@@ -169,6 +183,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     /// What others have left for this CPU, whose call it is; and whether they interrupted it.
     fn look(&mut self, cpu: usize) -> bool {
         if self.cpu.replace(cpu).is_none() {
+            if let Some(machine) = M::shared().machine() {
+                (machine.joins)();
+            }
             self.count(self.waiting);
         }
         let was_interrupted = M::shared().was_interrupted(cpu);
@@ -184,7 +201,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             _ => shared.take_askers(own) | shared.hungry(),
         };
         for cpu in each(hungry & shared.hungry() & !(1 << own)) {
-            let may = |task: &Task<P::Inner, P::State>| may_run(machine, task, cpu);
+            let may = |task: &Task<P::Inner, P::State>| {
+                !(M::PREEMPTED_STAY && task.stays()) && may_run(machine, task, cpu)
+            };
             let Some(task) = self.policy.give(&may) else {
                 shared.ask_next(machine, cpu);
                 continue;
@@ -214,6 +233,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
         let next = self.policy.dispatch();
         self.is_idle = next.is_none();
+        if let Some((_, cpu)) = here {
+            shared.set_idles(cpu, self.is_idle);
+        }
         if next.is_some() {
             self.count(self.waiting - 1);
             // It had been told of this task, and so has taken it back, or is owed another.
@@ -284,7 +306,10 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
         let why = self.running.why(&prev, preempt);
         if why == Return::Woken {
-            return self.comes_back(prev);
+            return self.comes_back(prev, preempt);
+        }
+        if M::PREEMPTED_STAY && prev.stays() != preempt {
+            prev.set_stays(preempt);
         }
         self.running.forget();
         let why = match P::TRACKS {

@@ -25,8 +25,10 @@ pub struct Machine {
     /// scheduler was given.
     pub current: fn() -> *const (),
     /// Has this CPU, which may be the one that calls, look at its queue soon: an interrupt whose
-    /// handler does what a timer tick does, after which an idle task picks again.
+    /// handler does what a timer tick does, after which an idle task ([`Shared::idles`]) picks again.
     pub interrupt: fn(usize),
+    /// The CPU that calls takes part from now on: it may be interrupted.
+    pub joins: fn(),
     /// Whether a task may run on this CPU; it is what the policy's task wraps.
     ///
     /// # Safety
@@ -42,6 +44,8 @@ struct Cpu {
     waiting: AtomicU32,
     /// An interrupt is under way.
     interrupted: AtomicBool,
+    /// Its last pick found nobody. Written by that CPU.
+    idles: AtomicBool,
     /// Who wants a task of it, a bit each.
     asked_by: AtomicU64,
     /// Whom nobody has asked yet on this CPU's behalf, a bit each: rule 2.
@@ -76,6 +80,7 @@ impl Shared {
                 Cpu {
                     waiting: AtomicU32::new(0),
                     interrupted: AtomicBool::new(false),
+                    idles: AtomicBool::new(false),
                     asked_by: AtomicU64::new(0),
                     not_asked: AtomicU64::new(0),
                     post: AtomicPtr::new(ptr::null_mut()),
@@ -101,6 +106,15 @@ impl Shared {
             machine.cpus
         );
         self.machine.call_once(|| machine);
+    }
+
+    /// Whether this CPU, which calls, runs its idle task, of whose ticks a scheduler is not told.
+    pub fn idles(&self, cpu: usize) -> bool {
+        self.cpus[cpu].idles.load(Relaxed)
+    }
+
+    pub(super) fn set_idles(&self, cpu: usize, idles: bool) {
+        self.cpus[cpu].idles.store(idles, Relaxed);
     }
 
     /// The machine, if there is somebody to share work with.
@@ -219,6 +233,10 @@ pub static SHARED: Shared = Shared::new();
 /// Where a layer finds what it shares with the others. A type, not a reference: the system's is
 /// at a fixed address.
 pub trait SharedSource {
+    /// STAYS: a task that was preempted has to run where it was next. On riscv64, as the per-CPU
+    /// base is a register there that a trap saves, and gives back when the task goes on.
+    const PREEMPTED_STAY: bool = cfg!(target_arch = "riscv64");
+
     /// That.
     fn shared() -> &'static Shared;
 }
@@ -254,7 +272,22 @@ impl SharedPerThread {
 
 #[cfg(feature = "std")]
 impl SharedSource for SharedPerThread {
+    const PREEMPTED_STAY: bool = false;
+
     fn shared() -> &'static Shared {
         OF_THREAD.get().unwrap_or_else(Self::renew)
+    }
+}
+
+/// The same on a machine as riscv64.
+#[cfg(all(feature = "std", feature = "preempted_stay"))]
+pub struct SharedWherePreemptedStay;
+
+#[cfg(all(feature = "std", feature = "preempted_stay"))]
+impl SharedSource for SharedWherePreemptedStay {
+    const PREEMPTED_STAY: bool = true;
+
+    fn shared() -> &'static Shared {
+        SharedPerThread::shared()
     }
 }

@@ -30,6 +30,7 @@ pub fn machine(cpus: usize) -> Machine {
         this_cpu: || here().0,
         current: || here().1,
         interrupt: model::interrupt,
+        joins: || {},
         may_run: |task, cpu| {
             // SAFETY: such a task, and alive, as `Machine` promises.
             model::may_run(unsafe { &*task.cast::<ModelTask>() }, cpu)

@@ -95,6 +95,8 @@ struct Record<W> {
     on_cpu: Option<usize>,
     /// The queue it went into; from then until it is picked, these three count.
     queued_on: Option<usize>,
+    /// From when it is preempted until it is picked: where that was.
+    preempted_on: Option<usize>,
     ready_since: u64,
     dispatches_before: u64,
     need_resched: bool,

@@ -377,6 +377,9 @@ pub struct Config {
     pub repick_after_yield: bool,
     /// A scheduler may hand out tasks that went into another CPU's queue.
     pub stealing: bool,
+    /// A task that was preempted runs on the same CPU next, as on riscv64, where the trap that
+    /// preempted it has saved whose CPU it is.
+    pub preempted_stay: bool,
     /// How many time units after it was asked for an interrupt of another CPU
     /// ([`interrupt`](super::interrupt)) arrives, by how many were asked for before it: at least
     /// 1. None of both: it is lost. Both: it comes twice.
@@ -419,6 +422,7 @@ impl Default for Config {
             wake_resched: false,
             repick_after_yield: false,
             stealing: false,
+            preempted_stay: false,
             interrupts: |_| [Some(1), None],
             max_idle_beside: None,
             max_wait: MaxWait::default(),

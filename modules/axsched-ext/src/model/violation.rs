@@ -42,6 +42,16 @@ pub enum Violation {
         /// The CPUs it may run on.
         allowed: CpuMask,
     },
+    /// A pick returned a task that was preempted on another CPU and had to stay there
+    /// ([`Config::preempted_stay`](super::Config::preempted_stay)).
+    PreemptedElsewhere {
+        /// The task that was picked.
+        task: Label,
+        /// The CPU that picked it.
+        cpu: usize,
+        /// The CPU that it was preempted on.
+        found: usize,
+    },
     /// A pick returned something that is no task of this run.
     Unknown {
         /// What it calls itself.
@@ -175,6 +185,10 @@ impl fmt::Display for Violation {
                 f,
                 "c{cpu} picked {task}: expected a CPU of mask {:#b}",
                 allowed.0
+            ),
+            Self::PreemptedElsewhere { task, cpu, found } => write!(
+                f,
+                "c{cpu} picked {task}: expected c{found}, where it was preempted"
             ),
             Self::Unknown { task } => write!(f, "picked {task}: no task of this run"),
             Self::IdleWhileReady { cpu, ready } => write!(

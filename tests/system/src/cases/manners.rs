@@ -41,12 +41,13 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-const VARIABLES: [&str; 29] = [
+const VARIABLES: [&str; 30] = [
     "A",
     "KIND",
     "ARCH",
     "FEATURES",
     "SMP",
+    "BALANCE",
     "CPUS",
     "PROFILE",
     "CHECK",

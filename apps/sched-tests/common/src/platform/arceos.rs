@@ -51,13 +51,21 @@ pub fn now_ns() -> u64 {
 }
 
 /// Blocks the calling task for at least `duration`: ArceOS wakes it at a timer tick.
+///
+/// In a loop, as `axtask` wakes a task that has changed its CPU meanwhile before its time.
 pub fn sleep(duration: Duration) {
-    axtask::sleep(duration);
+    if !cfg!(feature = "balanced") {
+        return axtask::sleep(duration);
+    }
+    let until = axhal::time::wall_time() + duration;
+    while axhal::time::wall_time() < until {
+        axtask::sleep_until(until);
+    }
 }
 
 /// Blocks main, which carries no meter, for at least `duration`, and books the time as idle.
 pub fn main_sleeps(duration: Duration) {
-    ledger::main_waits(|| axtask::sleep(duration));
+    ledger::main_waits(|| sleep(duration));
 }
 
 /// Where tasks wait, blocked, until something is so.
@@ -392,6 +400,15 @@ pub fn unmetered() -> Option<Unmetered> {
 /// The log of each CPU, if this image keeps any. Called when all tasks are reclaimed.
 pub fn events() -> events::Logs {
     events::logs(counter_hz())
+}
+
+/// Has several CPUs share the work, if this image is built for that.
+///
+/// # Panics
+/// If somebody else has what that takes of ArceOS.
+pub fn connect_cpus() {
+    #[cfg(feature = "balanced")]
+    axsched_arceos::connect().expect("nobody else interrupts CPUs");
 }
 
 /// Says who runs where, to what records the policy, if anything does.

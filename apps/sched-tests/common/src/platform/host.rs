@@ -239,6 +239,9 @@ pub fn events() -> Logs {
 /// Nothing: the host's scheduler is not recorded.
 pub fn connect_recording() {}
 
+/// Nothing: the host's threads are the host's affair.
+pub fn connect_cpus() {}
+
 /// Ends the application, with a status that says whether its results were right.
 pub fn finish(pass: bool) {
     if !pass {

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Machine, Step, Why};
+use super::{Machine, Record, Step, Why};
 use crate::{
     BaseScheduler,
     model::{Label, ModelTask, State, TaskId, Violation},
@@ -41,6 +41,13 @@ where
                 found,
             });
         }
+        if let Some(found) = self.stays_on(task).filter(|&on| on != c) {
+            return Err(Violation::PreemptedElsewhere {
+                task: label,
+                cpu: c,
+                found,
+            });
+        }
         let Some(queue) = task.queued_on.filter(|&on| on == c || self.config.stealing) else {
             let found = task.queued_on;
             return Err(Violation::NotQueuedHere {
@@ -68,6 +75,7 @@ where
         self.cpus[queue].dispatches += 1;
         let task = &mut self.tasks[id.0];
         task.queued_on = None;
+        task.preempted_on = None;
         task.report.dispatches += 1;
         if !self.config.is_checked {
             return Ok(());
@@ -132,6 +140,11 @@ where
         })
     }
 
+    /// The CPU that a task must run on next, if it was preempted.
+    fn stays_on(&self, task: &Record<W>) -> Option<usize> {
+        task.preempted_on.filter(|_| self.config.preempted_stay)
+    }
+
     /// Nobody idles for longer beside a task than [`Config::max_idle_beside`]. A CPU that has
     /// something to do in its idle task does not idle.
     ///
@@ -148,7 +161,8 @@ where
                 let task = &self.tasks[id.0];
                 let since = cpu.current_since.max(task.ready_since);
                 let time = self.now.saturating_sub(since);
-                if task.mask.has(c) && time > bound {
+                let may_run = task.mask.has(c) && self.stays_on(task).is_none_or(|on| on == c);
+                if may_run && time > bound {
                     return Err(Violation::IdleBeside {
                         cpu: c,
                         task: task.report.label.clone(),

@@ -37,6 +37,7 @@ where
             mask,
             on_cpu: None,
             queued_on: None,
+            preempted_on: None,
             ready_since: self.now,
             dispatches_before: 0,
             need_resched: false,
@@ -173,6 +174,7 @@ where
         if !matches!(task.kind, Kind::Idle) {
             self.note(c, what, id);
             let current = self.cpus[c].current.clone();
+            self.tasks[id.0].preempted_on = (what == What::Preempted).then_some(c);
             self.put(c, current, what == What::Preempted);
         }
     }
