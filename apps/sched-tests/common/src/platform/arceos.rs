@@ -200,6 +200,21 @@ pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static)
     spawn_in(&TaskSet::new(1, now_ns(), None), name, gate, body)
 }
 
+/// Spawns a task without a meter into the queue of the CPU that calls. It may run on any from then
+/// on.
+pub fn spawn_beside(name: &str, body: impl FnOnce() + Send + 'static) {
+    let task = TaskInner::new(body, name.into(), STACK_BYTES);
+    let (anywhere, _here_until_it_is_spawned) = (task.cpumask(), NoPreempt::new());
+    task.set_cpumask(axtask::AxCpuMask::one_shot(axhal::percpu::this_cpu_id()));
+    axtask::spawn_task(task).set_cpumask(anywhere);
+}
+
+/// Runs this without being preempted.
+pub fn without_preemption<R>(run: impl FnOnce() -> R) -> R {
+    let _guard = NoPreempt::new();
+    run()
+}
+
 /// The tasks of a phase, as a set: when it started, and when the work of all is done.
 pub struct TaskSet {
     start_ns: u64,

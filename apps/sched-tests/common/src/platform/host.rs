@@ -101,6 +101,17 @@ impl Gate {
     }
 }
 
+/// Spawns a thread without a row.
+pub fn spawn_beside(name: &str, body: impl FnOnce() + Send + 'static) {
+    let thread = thread::Builder::new().name(name.into());
+    thread.spawn(body).expect("the host spawns threads");
+}
+
+/// Runs this; who gets the CPU is the host's affair.
+pub fn without_preemption<R>(run: impl FnOnce() -> R) -> R {
+    run()
+}
+
 /// The threads of a phase, as a set: when it started.
 pub struct TaskSet {
     start_ns: u64,
