@@ -283,7 +283,7 @@ pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
 }
 
 /// What happens, on which queue, and a number that says the rest.
-type Step = (u8, usize, usize);
+pub type Step = (u8, usize, usize);
 
 /// Steps for [`whatever_happens`].
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {

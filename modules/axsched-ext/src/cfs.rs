@@ -351,7 +351,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
         self.time().leave(weight(&task));
     }
 
-    #[inline]
+    #[inline(always)]
     fn dispatch(&mut self) -> Option<Arc<CfsTask<T>>> {
         let first = self.ready.pop();
         let Some((yielder, now)) = self.intervals.take_yielder() else {

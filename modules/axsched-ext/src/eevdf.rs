@@ -545,7 +545,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         self.leave(state);
     }
 
-    #[inline]
+    #[inline(always)]
     fn dispatch(&mut self) -> Option<Arc<EevdfTask<T>>> {
         let first = self.pop();
         let Some((yielder, now)) = self.intervals.take_yielder() else {

@@ -179,6 +179,12 @@ impl Running {
         self.address = task.map_or(core::ptr::null(), address);
     }
 
+    /// The same of a task.
+    #[inline(always)]
+    pub(crate) fn picked_somebody<T, S>(&mut self, task: &Arc<Task<T, S>>) {
+        self.address = address(task);
+    }
+
     /// Whether `task` was picked last.
     #[inline(always)]
     pub(crate) fn is<T, S>(&self, task: &Arc<Task<T, S>>) -> bool {

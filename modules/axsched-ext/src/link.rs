@@ -17,6 +17,7 @@ impl<N> Link<N> {
     }
 
     /// Whether the task is in no queue.
+    #[inline]
     pub(crate) fn is_apart(&self) -> bool {
         ptr::eq(self.get(), Self::APART)
     }

@@ -9,18 +9,15 @@ use axsched_ext::balance::{
     Balanced, Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay, run_balanced,
     simulated_machine as connected,
 };
-use axsched_ext::cfs::Cfs;
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::eevdf::Eevdf;
-use axsched_ext::event::Policy;
+use axsched_ext::event::{Adapter, Policy};
 use axsched_ext::fifo::Fifo;
-use axsched_ext::mlfq::{Mlfq, RESET_TICKS};
 use axsched_ext::model::{
     Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
 };
 use axsched_ext::rr::{Rr, SLICE_TICKS};
-use axsched_ext::sjf::Sjf;
 use axsched_ext::task::{InitialState, Task};
+use axsched_ext::*;
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -28,10 +25,40 @@ use proptest::test_runner::TestRunner;
 
 type FifoPolicy = Fifo<ModelTask>;
 type RrPolicy = Rr<ModelTask, SLICE_TICKS>;
-type CfsPolicy = Cfs<ModelTask, VirtualClock>;
-type EevdfPolicy = Eevdf<ModelTask, VirtualClock>;
-type SjfPolicy = Sjf<ModelTask, VirtualClock>;
-type MlfqPolicy = Mlfq<ModelTask, VirtualClock, RESET_TICKS>;
+
+/// The policy of a scheduler of one CPU.
+trait Within {
+    type Policy;
+}
+
+impl<P: Policy> Within for Adapter<P> {
+    type Policy = P;
+}
+
+type T = ModelTask;
+type C = VirtualClock;
+
+/// `$call` under every policy but PBG, which plans for one CPU.
+macro_rules! under {
+    ($call:ident($($argument:expr),*) pbg $scheduler:ty) => {};
+    ($call:ident($($argument:expr),*) $module:ident $scheduler:ty) => {
+        $call::<<$scheduler as Within>::Policy>($($argument),*)?
+    };
+}
+macro_rules! under_each {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+        fn passes_under_each(config: &Config, main: &Program) -> Result<(), TestCaseError> {
+            $(under!(passes(config, main) $module $scheduler);)*
+            Ok(())
+        }
+
+        fn stays_under_each(config: &Config, main: &Program) -> Result<(), TestCaseError> {
+            $(under!(stays_under(config, main) $module $scheduler);)*
+            Ok(())
+        }
+    };
+}
+for_each_policy!(under_each);
 
 fn balanced<P>(config: &Config, main: &Program, on: Machine) -> Result<Report, Box<Failure>>
 where
@@ -77,24 +104,14 @@ fn on_several(config: Config, cpus: usize) -> Config {
     }
 }
 
-fn passes<P>(config: &Config, main: &Program) -> Result<Report, TestCaseError>
+fn passes<P>(config: &Config, main: &Program) -> Result<(), TestCaseError>
 where
     P: Policy<Inner = ModelTask>,
     P::State: InitialState,
 {
     run_balanced::<P>(config, main)
+        .map(|_| ())
         .map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
-}
-
-/// Under every policy.
-fn passes_under_each(config: &Config, main: &Program) -> Result<(), TestCaseError> {
-    passes::<FifoPolicy>(config, main)?;
-    passes::<RrPolicy>(config, main)?;
-    passes::<CfsPolicy>(config, main)?;
-    passes::<EevdfPolicy>(config, main)?;
-    passes::<SjfPolicy>(config, main)?;
-    passes::<MlfqPolicy>(config, main)?;
-    Ok(())
 }
 
 proptest! {
@@ -151,12 +168,7 @@ proptest! {
             max_idle_beside: Some(config.tick_period + one_interrupt_each(&config, 1)),
             ..config
         };
-        stays_under::<FifoPolicy>(&config, &main)?;
-        stays_under::<RrPolicy>(&config, &main)?;
-        stays_under::<CfsPolicy>(&config, &main)?;
-        stays_under::<EevdfPolicy>(&config, &main)?;
-        stays_under::<SjfPolicy>(&config, &main)?;
-        stays_under::<MlfqPolicy>(&config, &main)?;
+        stays_under_each(&config, &main)?;
     }
 }
 

@@ -137,11 +137,34 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
+    /// Who runs is preempted.
+    #[cold]
+    #[inline(never)]
+    fn is_preempted(&mut self, task: TaskRef<P>) {
+        if M::PREEMPTED_STAY {
+            task.set_stays(true);
+        }
+        self.running.forget();
+        self.policy.returned(task, told::<P>(Return::Preempted));
+    }
+
     /// A task comes back that was not picked last here: it was blocked or migrates, and is on no
     /// CPU, or it has the CPU without having been picked, as `main` at first and the helper that
     /// migrates another, and is IN FLIGHT.
+    #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: TaskRef<P>, preempt: bool) {
+    fn comes_back(&mut self, task: TaskRef<P>) {
+        self.comes_from_elsewhere(task, false);
+    }
+
+    /// The same; who has the CPU is preempted.
+    #[cold]
+    #[inline(never)]
+    fn comes_back_preempted(&mut self, task: TaskRef<P>) {
+        self.comes_from_elsewhere(task, true);
+    }
+
+    fn comes_from_elsewhere(&mut self, task: TaskRef<P>, preempt: bool) {
         let current = M::shared().machine().map(|machine| (machine.current)());
         let has_cpu = current == Some(Arc::as_ptr(&task).cast());
         if M::PREEMPTED_STAY {
@@ -218,7 +241,16 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
+    /// A pick that a return came before finds nobody.
+    #[cold]
+    #[inline(never)]
+    fn nobody_after_a_return(&mut self) -> Option<TaskRef<P>> {
+        self.running = Running::ELSEWHERE;
+        None
+    }
+
     /// A pick that no return of who ran came before.
+    #[cold]
     #[inline(never)]
     fn pick_another(&mut self) -> Option<TaskRef<P>> {
         if P::TRACKS == Tracks::Departures && self.running.is_somebody() {
@@ -237,6 +269,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             shared.set_idles(cpu, self.is_idle);
         }
         if next.is_some() {
+            self.running.picked(next.as_ref());
             self.count(self.waiting - 1);
             // It had been told of this task, and so has taken it back, or is owed another.
             debug_assert!(here.is_none_or(|(_, cpu)| shared.hungry() >> cpu & 1 == 0));
@@ -255,6 +288,14 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             M::shared().becomes_hungry(cpu);
             M::shared().ask_anybody(machine, cpu);
         }
+    }
+}
+
+/// What a policy is told of it.
+const fn told<P: Policy>(why: Return) -> Return {
+    match P::TRACKS {
+        Tracks::Nothing => Return::Woken,
+        Tracks::Returns | Tracks::Departures => why,
     }
 }
 
@@ -292,31 +333,35 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        let next = match self.running.is_forgotten() {
-            true => self.policy.dispatch(),
-            false => self.pick_another(),
-        };
-        if next.is_some() {
-            self.running.picked(next.as_ref());
+        // As in a put.
+        if !self.running.is_forgotten() {
+            return self.pick_another();
         }
-        next
+        let Some(next) = self.policy.dispatch() else {
+            return self.nobody_after_a_return();
+        };
+        self.running.picked_somebody(&next);
+        Some(next)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
-        let why = self.running.why(&prev, preempt);
-        if why == Return::Woken {
-            return self.comes_back(prev, preempt);
+        // What a yield does not need is out of line, and its last call: little is saved over it,
+        // and the rest is small enough for `axtask` to inline it.
+        if !self.running.is(&prev) {
+            return match preempt {
+                true => self.comes_back_preempted(prev),
+                false => self.comes_back(prev),
+            };
         }
-        if M::PREEMPTED_STAY && prev.stays() != preempt {
-            prev.set_stays(preempt);
+        if preempt {
+            return self.is_preempted(prev);
+        }
+        if M::PREEMPTED_STAY && prev.stays() {
+            prev.set_stays(false);
         }
         self.running.forget();
-        let why = match P::TRACKS {
-            Tracks::Nothing => Return::Woken,
-            Tracks::Returns | Tracks::Departures => why,
-        };
-        self.policy.returned(prev, why);
+        self.policy.returned(prev, told::<P>(Return::Yielded));
     }
 
     fn task_tick(&mut self, current: &Self::SchedItem) -> bool {

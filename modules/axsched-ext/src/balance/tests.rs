@@ -5,25 +5,33 @@ use crate::cfs::{Cfs, CfsState};
 use crate::clock::VirtualClock;
 use crate::eevdf::{Eevdf, EevdfState};
 use crate::event::Adapter;
-use crate::fifo::Fifo;
-use crate::mlfq::Mlfq;
 use crate::ordered::Ordered;
-use crate::rr::Rr;
-use crate::sjf::Sjf;
+use crate::*;
 
-type Name = &'static str;
+type T = &'static str;
+type C = VirtualClock;
+
+macro_rules! under {
+    (pbg $scheduler:ty, $steps:ident) => {};
+    ($module:ident $scheduler:ty, $steps:ident) => {
+        gives_who_would_run::<$scheduler>($steps);
+    };
+}
+macro_rules! under_each {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+        fn each_gives_who_would_run(steps: &[bench::Step]) {
+            $(under!($module $scheduler, steps);)*
+        }
+    };
+}
+for_each_policy!(under_each);
 
 proptest! {
     /// Rule 3, which each policy has as its last.
     #[test]
     fn rule_3_who_would_run_next_is_handed_over(steps in bench::steps()) {
-        gives_who_would_run::<Adapter<Fifo<Name>>>(&steps);
-        gives_who_would_run::<Adapter<Rr<Name, 3>>>(&steps);
-        gives_who_would_run::<Adapter<Sjf<Name, VirtualClock>>>(&steps);
-        gives_who_would_run::<Adapter<Mlfq<Name, VirtualClock, 20>>>(&steps);
-        gives_who_would_run::<Adapter<Cfs<Name, VirtualClock>>>(&steps);
-        gives_who_would_run::<Adapter<Cfs<Name, VirtualClock, Ordered<Name, CfsState>>>>(&steps);
-        gives_who_would_run::<Adapter<Eevdf<Name, VirtualClock>>>(&steps);
-        gives_who_would_run::<Adapter<Eevdf<Name, VirtualClock, Ordered<Name, EevdfState>>>>(&steps);
+        each_gives_who_would_run(&steps);
+        gives_who_would_run::<Adapter<Cfs<T, C, Ordered<T, CfsState>>>>(&steps);
+        gives_who_would_run::<Adapter<Eevdf<T, C, Ordered<T, EevdfState>>>>(&steps);
     }
 }
