@@ -38,7 +38,8 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
     $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
     $(addprefix waits_,$(SCHED_WAITS)) $(addprefix order_,$(SCHED_ORDER)) \
-    $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED) $(patsubst n,unbalanced,$(filter n,$(BALANCE)))
+    $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED) $(patsubst n,unbalanced,$(filter n,$(BALANCE))) \
+    $(if $(filter 1,$(SMP)),$(BALANCED))
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 

@@ -2,6 +2,7 @@
 //! others build upon, is early.
 
 mod adopt;
+mod balance;
 mod boots;
 mod clocks;
 mod console;
@@ -37,6 +38,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(kvm::cases());
     cases.extend(figures::cases(project));
     cases.extend(cost::cases(project));
+    cases.extend(balance::cases(project));
     cases.extend(trace::cases(project));
     cases.extend(simulate::cases());
     cases.extend(profiles::cases(project));

@@ -4,7 +4,7 @@ use super::helpers::{dry, refused};
 use crate::frame::{Case, case};
 
 /// What the case is called after `make: refuses `, a part of the answer, the variables.
-const OF_RUN: [(&str, &str, &[&str]); 32] = [
+const OF_RUN: [(&str, &str, &[&str]); 34] = [
     ("an unknown A", "A=apps/nope", &["A=apps/nope"]),
     ("an unknown ARCH", "x86_64 riscv64 aarch64", &["ARCH=arm"]),
     ("an unknown feature", "sched_pbg", &["FEATURES=sched_nope"]),
@@ -36,6 +36,8 @@ const OF_RUN: [(&str, &str, &[&str]); 32] = [
     ),
     ("TRACE=yes", "n y", &["TRACE=yes"]),
     ("ACCEL=y under icount", "TIMING=real", &["ACCEL=y"]),
+    ("BALANCE=n on one CPU", "SMP=2 or more", &["BALANCE=n"]),
+    ("BALANCE=yes", "n y", &["BALANCE=yes"]),
     ("an unknown BLK", "BLK=x", &["BLK=x"]),
     ("a DISK without BLK=y", "BLK=y", &["DISK=disk.img"]),
     (
