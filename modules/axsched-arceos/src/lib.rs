@@ -76,7 +76,7 @@ pub fn connect() -> Result<(), Error> {
     // SAFETY: `axtask` has one scheduler for each CPU, all of one type, whose tasks are `TaskInner`
     // wrapped; it keeps the current task's `Arc` as the address that it gave, and picks and ticks
     // only on the CPU whose queue it is.
-    unsafe { SHARED.connect(machine) };
+    unsafe { axsched_ext::selected::connect::<TaskInner>(machine) };
     // This CPU takes part from now on.
     axtask::yield_now();
     Ok(())

@@ -63,8 +63,6 @@ pub const IS_BALANCED: bool = cfg!(feature = "balanced");
 
 crate::refuse_two! { "sched_pbg" "recorded" }
 
-#[cfg(all(feature = "balanced", feature = "sched_pbg"))]
-compile_error!("feature `balanced`: PBG plans for one CPU; allowed are the other policies");
 #[cfg(all(feature = "balanced", feature = "recorded"))]
 compile_error!("features `balanced` and `recorded` are both on: allowed is one of them");
 
@@ -95,6 +93,17 @@ macro_rules! policy {
             /// The scheduler, within the layer for several CPUs.
             #[cfg(feature = "balanced")]
             pub type Scheduler<T> = <$scheduler as balance::OnSeveralCpus>::Balanced;
+
+            /// From now on the system's CPUs share the work.
+            ///
+            /// # Safety
+            /// Those of [`Shared::connect`](balance::Shared::connect), of
+            /// [`SHARED`](balance::SHARED); the tasks wrap `T`.
+            #[cfg(feature = "balanced")]
+            pub unsafe fn connect<T: 'static>(machine: balance::Machine) {
+                // SAFETY: the caller's promise.
+                unsafe { <$scheduler as balance::OnSeveralCpus>::connect(machine) };
+            }
         }
     };
 }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::ptr;
 
-use super::shared::{Machine, Posted, SharedSource, SystemShared};
+use super::shared::{Machine, Posted, SHARED, SharedSource, SystemShared};
 use crate::base::BaseScheduler;
 use crate::event::{Adapter, Policy, Return, Running, TaskRef, Tick, Tracks};
 use crate::task::Task;
@@ -55,6 +55,15 @@ impl<P: Policy, M> Balanced<P, M> {
 pub trait OnSeveralCpus {
     /// That, on the system's machine.
     type Balanced;
+
+    /// From now on the system's CPUs share the work.
+    ///
+    /// # Safety
+    /// Those of [`Shared::connect`](super::Shared::connect), of [`SHARED`].
+    unsafe fn connect(machine: Machine) {
+        // SAFETY: the caller's promise.
+        unsafe { SHARED.connect(machine) };
+    }
 }
 
 impl<P: Policy> OnSeveralCpus for Adapter<P> {

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::ptr;
 use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire,
-    Ordering::Relaxed, Ordering::SeqCst,
+    Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
 };
 
 use spin::Once;
@@ -59,6 +59,8 @@ pub struct Shared {
     machine: Once<Machine>,
     /// The CPUs that idle and are owed nothing, a bit each.
     hungry: AtomicU64,
+    /// What schedulers that have all in common have made for themselves; null is nothing.
+    common: AtomicPtr<()>,
     cpus: [Cpu; MAX_CPUS],
 }
 
@@ -76,6 +78,7 @@ impl Shared {
         Self {
             machine: Once::new(),
             hungry: AtomicU64::new(0),
+            common: AtomicPtr::new(ptr::null_mut()),
             cpus: [const {
                 Cpu {
                     waiting: AtomicU32::new(0),
@@ -113,13 +116,23 @@ impl Shared {
         self.cpus[cpu].idles.load(Relaxed)
     }
 
-    pub(super) fn set_idles(&self, cpu: usize, idles: bool) {
+    /// What [`set_common`](Self::set_common) was told.
+    pub(crate) fn common(&self) -> *const () {
+        self.common.load(Acquire)
+    }
+
+    /// Schedulers that have all in common have this.
+    pub(crate) fn set_common(&self, common: *mut ()) {
+        self.common.store(common, Release);
+    }
+
+    pub(crate) fn set_idles(&self, cpu: usize, idles: bool) {
         self.cpus[cpu].idles.store(idles, Relaxed);
     }
 
     /// The machine, if there is somebody to share work with.
     #[inline]
-    pub(super) fn machine(&self) -> Option<&Machine> {
+    pub(crate) fn machine(&self) -> Option<&Machine> {
         self.machine.get().filter(|machine| machine.cpus > 1)
     }
 
@@ -170,7 +183,7 @@ impl Shared {
     }
 
     /// One interrupt, if none is under way.
-    pub(super) fn interrupt(&self, machine: &Machine, cpu: usize) {
+    pub(crate) fn interrupt(&self, machine: &Machine, cpu: usize) {
         if !self.cpus[cpu].interrupted.swap(true, AcqRel) {
             (machine.interrupt)(cpu);
         }
@@ -178,7 +191,7 @@ impl Shared {
 
     /// Whether somebody has interrupted this CPU, whose call it is. What they wanted is looked for
     /// afterwards: who comes later interrupts again.
-    pub(super) fn was_interrupted(&self, cpu: usize) -> bool {
+    pub(crate) fn was_interrupted(&self, cpu: usize) -> bool {
         let interrupted = &self.cpus[cpu].interrupted;
         interrupted.load(Relaxed) && interrupted.swap(false, AcqRel)
     }

@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed, Ordering::Release};
 
+use spin::Once;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::cell::LabelCell;
@@ -26,8 +27,8 @@ use super::counters::Counters;
 use super::described::{About, described, header};
 use super::error::Error;
 use super::plan::Plan;
-use super::record::RecordRef;
-use super::recorder::Recorder;
+use super::record::{Record, RecordRef};
+use super::recorder::{MAX_CPUS, Recorder};
 use super::replay::{Behind, Prepared};
 use super::status::{Mode, Status};
 use super::stored::{
@@ -130,6 +131,22 @@ struct Inner {
     recorder: Option<&'static Recorder>,
     profile: Option<StoredProfile>,
     command: Option<Command>,
+    /// Who gave it, on several CPUs: a task's address, to be compared only.
+    giver: Giver,
+}
+
+/// The address of a task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Giver(*const ());
+
+// SAFETY: it is compared only.
+unsafe impl Send for Giver {}
+
+/// What the calls must know of several CPUs.
+struct Connected {
+    cpus: usize,
+    /// The task that runs on the CPU that calls.
+    current: fn() -> *const (),
 }
 
 /// One PBG: its calls, and what its schedulers learn of them. There is one for the
@@ -137,10 +154,12 @@ struct Inner {
 pub struct Control {
     /// The mode byte, a [`ModeByte`] (MODE).
     mode: AtomicU8,
-    /// While measuring, the record of the task that has the CPU. Only the scheduler
+    /// While measuring, the record of the task that has each CPU. Only the scheduler
     /// writes it.
-    pub(super) running: RecordRef,
+    pub(super) running: [RecordRef; MAX_CPUS],
     queues: AtomicU32,
+    /// What several CPUs have to be told.
+    connected: Once<Connected>,
     fifo: AtomicBool,
     /// The label of the next spawn. It has no lock, since `spawned` may interrupt a call.
     next_label: LabelCell,
@@ -153,8 +172,9 @@ impl Control {
     pub const fn new() -> Self {
         Self {
             mode: AtomicU8::new(ModeByte::IDLE.0),
-            running: RecordRef::nowhere(),
+            running: [const { RecordRef::nowhere() }; MAX_CPUS],
             queues: AtomicU32::new(0),
+            connected: Once::new(),
             fifo: AtomicBool::new(false),
             next_label: LabelCell::new(),
             counters: Counters::new(),
@@ -163,8 +183,16 @@ impl Control {
                 recorder: None,
                 profile: None,
                 command: None,
+                giver: Giver(core::ptr::null()),
             }),
         }
+    }
+
+    /// Several CPUs follow one plan from now on: there are `cpus`, and `current` is the task that
+    /// runs on the one that calls, where its `Arc` keeps what the scheduler was given. The first
+    /// call counts.
+    pub(super) fn connect(&self, cpus: usize, current: fn() -> *const ()) {
+        self.connected.call_once(|| Connected { cpus, current });
     }
 
     /// Lets go of the profile, and of what waits to be taken: nobody will ask any more.
@@ -180,9 +208,9 @@ impl Control {
         self.inner.try_lock().ok_or(Error::Contended)
     }
 
-    /// PBG runs on one CPU: see [`syscall`](crate::syscall).
+    /// On several CPUs PBG has to be connected: see [`syscall`](crate::syscall).
     fn one_queue(&self) -> Result<(), Error> {
-        if self.queues.load(Relaxed) > 1 {
+        if self.queues.load(Relaxed) > 1 && self.connected.get().is_none() {
             Err(Error::NotSupported)
         } else {
             Ok(())
@@ -201,6 +229,8 @@ impl Control {
 
     fn give(&self, mut inner: SpinMutexGuard<'_, Inner>, command: Command) {
         inner.command = Some(command);
+        let current = self.connected.get().map(|connected| connected.current);
+        inner.giver = Giver(current.map_or(core::ptr::null(), |current| current()));
         self.set_mode(ModeByte::COMMAND);
     }
 
@@ -257,8 +287,11 @@ impl Control {
             // record is still that of the one before.
             Some(Command::Measure(_)) => (Vec::new(), 0, Start::default()),
             _ => {
-                let (tasks, left_out) =
-                    recorder.read(C::now(), |record| core::ptr::eq(record, self.running.get()))?;
+                let has_cpu = |record: &Record| {
+                    let mut running = self.running.iter().map(RecordRef::get);
+                    running.any(|of_cpu| core::ptr::eq(record, of_cpu))
+                };
+                let (tasks, left_out) = recorder.read(C::now(), has_cpu)?;
                 (tasks, left_out + recorder.unrecorded(), recorder.start())
             }
         };
@@ -317,8 +350,15 @@ impl Control {
             Mode::Replaying => return Err(Error::AlreadyReplaying),
         }
         self.one_queue()?;
-        let plan = Plan::of(inner.profile.as_ref().ok_or(Error::NoProfile)?)?;
+        let profile = inner.profile.as_ref().ok_or(Error::NoProfile)?;
+        let plan = Plan::of(profile)?;
         let tasks = plan.tasks().len();
+        // Fewer CPUs than were measured take longer, and no plan is to blame for that.
+        let here = self.connected.get().map_or(1, |connected| connected.cpus);
+        let when_behind = match here < usize::from(profile.header.cpus) {
+            true => Behind::Keep,
+            false => when_behind,
+        };
         let prepared = Prepared::new(&plan, when_behind)?;
         self.counters.planned.store(tasks as u32, Relaxed);
         self.counters.late.store(plan.late().len() as u32, Relaxed);
@@ -394,9 +434,15 @@ impl Control {
     }
 
     /// The command that has been left, if nobody has taken it yet and no call is under
-    /// way. From now on PBG does what it says.
+    /// way. From now on PBG does what it says. On several CPUs only the one takes it that its
+    /// giver has, which is how the root is known.
     pub(super) fn take_command(&self) -> Option<Command> {
         let mut inner = self.inner.try_lock()?;
+        if let Some(connected) = self.connected.get()
+            && inner.giver != Giver((connected.current)())
+        {
+            return None;
+        }
         let command = inner.command.take()?;
         self.set_mode(command.mode());
         Some(command)

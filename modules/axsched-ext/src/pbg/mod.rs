@@ -96,17 +96,20 @@
 //! | `cell`, `phase_list`, `record`, `recorder` | numbers with one writer; what a task did, and the table of that |
 //! | `described` | what a measurement has to be told before it is a profile |
 //! | `task` | what a task carries with it |
+//! | `cpus` | which CPUs a scheduler is of |
 //! | [`plan`] | the order of tasks that is made of a profile |
 //! | `ready_set` | who is ready by the plan |
 //! | `replay` | following the plan |
 //! | `control`, `source` | the calls, and how the scheduler learns of them |
 //! | `console` | a profile's way out |
 //! | `scheduler` | a task's way from `add_task` to its end |
+//! | `together` | the same on several CPUs |
 
 pub(crate) mod cell;
 pub(crate) mod console;
 mod control;
 mod counters;
+mod cpus;
 pub(crate) mod described;
 mod error;
 mod phase_list;
@@ -122,6 +125,7 @@ pub mod stored;
 mod task;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use console::StoreError;
 pub use control::{BasePolicy, Control, LoadError};
@@ -142,3 +146,4 @@ pub use source::{CONTROL, ControlSource, SystemControl};
 pub use status::{BEHIND_BEYOND, Cause, Divergence, Mode, Status};
 pub use stored::MAX_TASKS;
 pub use task::{PbgState, PbgTask, SLICE_TICKS};
+pub use together::Together;

@@ -55,6 +55,18 @@ impl RankSet {
         Some(i * 64 + self.words[i % 64].trailing_zeros() as usize)
     }
 
+    /// The first that is no lower than `rank`.
+    fn first_from(&self, rank: usize) -> Option<usize> {
+        let (i, bit) = (rank / 64, rank % 64);
+        let here = self.words.get(i)? & (u64::MAX << bit);
+        if here != 0 {
+            return Some(i * 64 + here.trailing_zeros() as usize);
+        }
+        let later = self.summary & (u64::MAX << i) & !(1 << i);
+        let next = (later != 0).then(|| later.trailing_zeros() as usize)?;
+        Some(next * 64 + self.words[next].trailing_zeros() as usize)
+    }
+
     #[cfg(test)]
     fn assert_valid(&self) {
         for (i, &word) in self.words.iter().enumerate() {
@@ -143,6 +155,22 @@ impl<T> ReadySet<T> {
         Some(task)
     }
 
+    /// All, in order, each with the rank at which it stands.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &PbgTask<T>)> {
+        let next = |rank: &usize| self.ranks.first_from(rank + 1);
+        let ranks = core::iter::successors(self.ranks.first(), next);
+        ranks.flat_map(|rank| self.queues[rank].iter().map(move |task| (rank, task)))
+    }
+
+    /// Takes the first task of all that is `wanted`. Linear in those before it.
+    pub fn remove_first(
+        &mut self,
+        wanted: impl Fn(&PbgTask<T>) -> bool,
+    ) -> Option<Arc<PbgTask<T>>> {
+        let (rank, _) = self.iter().find(|(_, task)| wanted(task))?;
+        self.remove(rank, wanted)
+    }
+
     /// Takes the first task at `rank` out that is `wanted`.
     pub fn remove(
         &mut self,
@@ -185,6 +213,7 @@ mod tests {
                 }
                 set.assert_valid();
                 prop_assert_eq!(set.first(), model.first().copied());
+                prop_assert_eq!(set.first_from(rank), model.range(rank..).next().copied());
             }
         }
     }

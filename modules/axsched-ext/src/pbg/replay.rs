@@ -6,6 +6,7 @@
 //! ([`Replay::settle`]) before anything else but a removal.
 
 mod entry;
+mod several;
 mod table;
 mod turns;
 mod watch;
@@ -14,12 +15,14 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering::Relaxed;
 
 pub use entry::{FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS};
+pub(super) use several::Place;
 pub use table::ENTRY_BYTES;
 pub(super) use table::Prepared;
 pub use turns::PLAN_TICKS;
 pub use watch::Behind;
 
 use super::counters::{Counters, add, increment};
+use super::cpus::{Cpus, first};
 use super::ready_set::{MOST_PASSED, ReadySet};
 use super::record::OUTSIDE;
 use super::status::{Cause, Divergence};
@@ -46,16 +49,33 @@ pub(super) struct Replay<T> {
     /// The root, if it woke and goes first (rule 9).
     root: Slot<T, PbgState>,
     root_children: u32,
-    turns: Turns,
     watch: Watch,
     dropped: bool,
+    here: OnCpu,
+    counters: &'static Counters,
+}
+
+/// What a replay knows of one CPU: of the one that acts.
+pub(super) struct OnCpu {
+    turns: Turns,
     /// The role of who has the CPU, or had it last, and since when that was not charged.
     current: Role,
     since: Counts,
     /// Of the yields that the running task may make without being looked at: what was left
     /// when they were last settled. 0 once anybody has become ready or a tick wants the CPU.
     granted: i64,
-    counters: &'static Counters,
+}
+
+impl OnCpu {
+    /// Since `now` somebody of `role` has the CPU, by no choice of the replay's.
+    pub const fn since(now: Counts, role: Role) -> Self {
+        Self {
+            turns: Turns::NEW,
+            current: role,
+            since: now,
+            granted: 0,
+        }
+    }
 }
 
 impl<T> Replay<T> {
@@ -73,12 +93,9 @@ impl<T> Replay<T> {
             fallback,
             root: Slot::EMPTY,
             root_children: 0,
-            turns: Turns::NEW,
             watch: prepared.watch,
             dropped: false,
-            current: Role::ROOT,
-            since: now,
-            granted: 0,
+            here: OnCpu::since(now, Role::ROOT),
             counters,
         }
     }
@@ -87,22 +104,22 @@ impl<T> Replay<T> {
     /// [`scheduler`](super::scheduler)).
     #[inline]
     pub const fn granted(&self) -> i64 {
-        self.granted
+        self.here.granted
     }
 
     /// So much is left of what was granted: the rest are yields that were made.
     #[inline]
     pub fn settle(&mut self, left: i64) {
-        let made = (self.granted - left) as u64;
+        let made = (self.here.granted - left) as u64;
         if made > 0 {
-            self.granted = left;
+            self.here.granted = left;
             self.yielded(made);
         }
     }
 
     /// The running task has spawned `task`. It is ready.
     pub fn spawned(&mut self, task: Handle<T>, epoch: u32, label: Option<&Label>, now: Counts) {
-        self.granted = 0;
+        self.here.granted = 0;
         let role = self.role_of_new(label, now);
         task.state().set(epoch, role, &OUTSIDE);
         if self.follows(role) {
@@ -115,7 +132,7 @@ impl<T> Replay<T> {
 
     /// `task`, whose role is `role`, is ready after a block, or has come from another queue.
     pub fn woken(&mut self, task: Handle<T>, role: Role) {
-        self.granted = 0;
+        self.here.granted = 0;
         self.becomes_ready(role);
         if self.follows(role) {
             let rank = role.rank();
@@ -123,8 +140,8 @@ impl<T> Replay<T> {
             return self.stand_by_remains(rank, task, false);
         }
         // (It may have the CPU: then it was forgotten, and has only given way.)
-        let wakes = role == Role::ROOT && self.current != Role::ROOT;
-        if wakes && !self.dropped && self.turns.take_root_turn() {
+        let wakes = role == Role::ROOT && self.here.current != Role::ROOT;
+        if wakes && !self.dropped && self.here.turns.take_root_turn() {
             self.root.put(task); // rule 9
         } else {
             rr::requeue(&mut self.fallback, task, Return::Woken);
@@ -135,46 +152,49 @@ impl<T> Replay<T> {
     /// before those who have as much before them and did not run yet.
     pub fn gave_way(&mut self, task: Handle<T>, why: Return, now: Counts) {
         self.charge(now);
-        self.granted = 0;
+        self.here.granted = 0;
         if why == Return::Yielded {
             self.yielded(1);
         }
-        self.becomes_ready(self.current);
-        if self.follows(self.current) {
-            self.stand_by_remains(self.current.rank(), task, true);
+        self.becomes_ready(self.here.current);
+        if self.follows(self.here.current) {
+            self.stand_by_remains(self.here.current.rank(), task, true);
         } else {
             rr::requeue(&mut self.fallback, task, why);
         }
     }
 
     /// Takes the task out that has the CPU from `now` on.
-    pub fn pick(&mut self, now: Counts) -> Option<Handle<T>> {
-        let next = self.take_next();
+    pub fn pick<M: Cpus>(&mut self, now: Counts) -> Option<Handle<T>> {
+        let next = match M::TOGETHER {
+            true => self.take_next_here::<M>(),
+            false => self.take_next(),
+        };
         let role = next
             .as_ref()
             .map_or(Role::OUTSIDE, |task| task.state().role());
         self.charge(now);
-        if role != self.current {
+        if role != self.here.current {
             self.handed_over(now);
         }
-        self.current = role;
-        self.granted = self.grant();
+        self.here.current = role;
+        self.here.granted = self.grant();
         next
     }
 
     /// A tick hits the running task, which is `task`.
-    pub fn tick(&mut self, task: &PbgTask<T>, now: Counts) -> Tick {
+    pub fn tick<M: Cpus>(&mut self, task: &PbgTask<T>, now: Counts) -> Tick {
         if self.is_refuted() || self.is_behind(now) {
             self.drop_plan(); // from this tick on, round robin runs
             return task.state().slice.tick();
         }
-        if self.follows(self.current) {
-            let tick = self.tick_planned(now);
-            if !self.follows(self.current) {
+        if self.follows(self.here.current) {
+            let tick = self.tick_planned::<M>(now);
+            if !self.follows(self.here.current) {
                 task.state().slice.expire(); // demoted: to the end of the queue
             }
             if tick == Tick::Reschedule {
-                self.granted = 0;
+                self.here.granted = 0;
             }
             return tick;
         }
@@ -186,7 +206,7 @@ impl<T> Replay<T> {
                 Tick::Reschedule // rule 9
             };
         }
-        let turn = self.turns.tick_outside();
+        let turn = self.here.turns.tick_outside();
         if turn == Turn::Begins {
             increment(&self.counters.turns);
         }
@@ -232,12 +252,14 @@ impl<T> Replay<T> {
 
     /// The running task has spawned another: its role (rules 1 and 6).
     fn role_of_new(&mut self, label: Option<&Label>, now: Counts) -> Role {
-        let parent = match self.current.index() {
+        let parent = match self.here.current.index() {
             Some(rank) => {
                 let entry = &mut self.table.entries[rank];
                 Some((entry.key, &mut entry.children))
             }
-            None if self.current == Role::ROOT => Some((TaskKey::ROOT, &mut self.root_children)),
+            None if self.here.current == Role::ROOT => {
+                Some((TaskKey::ROOT, &mut self.root_children))
+            }
             None => None,
         };
         let by_path = parent.map(|(key, children)| {
@@ -246,9 +268,11 @@ impl<T> Replay<T> {
             key.child(ordinal)
         });
         let key = match (label, by_path) {
-            (Some(label), _) if self.current != Role::OUTSIDE => TaskKey::labelled(label.as_str()),
+            (Some(label), _) if self.here.current != Role::OUTSIDE => {
+                TaskKey::labelled(label.as_str())
+            }
             (_, Some(key)) => key,
-            _ => return self.current, // nobody's, or unknown as its parent is
+            _ => return self.here.current, // nobody's, or unknown as its parent is
         };
         if let Some(rank) = self.table.rank_of(key)
             && let Some(turnaround) = self.table.entries[rank as usize].spawned(now)
@@ -294,16 +318,16 @@ impl<T> Replay<T> {
     #[inline]
     fn take_next(&mut self) -> Option<Handle<T>> {
         let root = self.root.take();
-        self.turns.dispatch(root.is_some());
+        self.here.turns.dispatch(root.is_some());
         if root.is_some() {
             return root;
         }
-        if (!self.turns.is_due() || self.fallback.is_empty())
+        if (!self.here.turns.is_due() || self.fallback.is_empty())
             && let Some(task) = self.ready_set.pop_first()
         {
             return Some(task);
         }
-        if self.turns.serve_fallback() && !self.ready_set.is_empty() {
+        if self.here.turns.serve_fallback() && !self.ready_set.is_empty() {
             increment(&self.counters.turns);
         }
         self.fallback.pop_front()
@@ -312,10 +336,10 @@ impl<T> Replay<T> {
     /// The running task has had the CPU until now.
     #[inline]
     fn charge(&mut self, now: Counts) {
-        let interval = now - core::mem::replace(&mut self.since, now);
-        if let Some(rank) = self.current.index() {
+        let interval = now - core::mem::replace(&mut self.here.since, now);
+        if let Some(rank) = self.here.current.index() {
             self.table.entries[rank].charge(interval);
-        } else if self.current == Role::UNKNOWN {
+        } else if self.here.current == Role::UNKNOWN {
             self.watch.charge_unknown(interval);
         }
     }
@@ -324,7 +348,7 @@ impl<T> Replay<T> {
     /// ready, it has stood by the plan since it came back, and does so no longer (rule 8).
     #[inline]
     fn handed_over(&mut self, now: Counts) {
-        let Some(rank) = self.current.index() else {
+        let Some(rank) = self.here.current.index() else {
             return;
         };
         let entry = &mut self.table.entries[rank];
@@ -334,7 +358,7 @@ impl<T> Replay<T> {
         };
         let at = entry.stands_at as usize;
         self.counters.count_demoted(divergence);
-        let current = self.current;
+        let current = self.here.current;
         if let Some(demoted) = (self.ready_set).remove(at, |task| task.state().role() == current) {
             rr::requeue(&mut self.fallback, demoted, Return::Yielded);
         }
@@ -343,7 +367,7 @@ impl<T> Replay<T> {
     /// How often the running task, which has just been dispatched, may yield and go on.
     #[inline]
     fn grant(&mut self) -> i64 {
-        let Some(rank) = self.current.index() else {
+        let Some(rank) = self.here.current.index() else {
             return 0;
         };
         let may_yield = self.table.entries[rank].dispatched();
@@ -356,7 +380,7 @@ impl<T> Replay<T> {
     /// The running task has yielded so often since that was last looked at (rule 8).
     #[inline]
     fn yielded(&mut self, times: u64) {
-        if let Some(rank) = self.current.index()
+        if let Some(rank) = self.here.current.index()
             && let Some(divergence) = self.table.entries[rank].yielded(times)
         {
             self.counters.count_demoted(divergence);
@@ -364,9 +388,9 @@ impl<T> Replay<T> {
     }
 
     /// A tick hits the running task, which follows the plan.
-    fn tick_planned(&mut self, now: Counts) -> Tick {
-        let rank = self.current.rank();
-        let interval = now - self.since;
+    fn tick_planned<M: Cpus>(&mut self, now: Counts) -> Tick {
+        let rank = self.here.current.rank();
+        let interval = now - self.here.since;
         let mut tick = Tick::reschedule_if(!self.root.is_empty()); // rule 9
 
         let overrun = self.table.entries[rank].look(interval, OVERRUN_TICK_POINTS);
@@ -374,7 +398,15 @@ impl<T> Replay<T> {
             self.counters.count_demoted(divergence);
             tick = Tick::Reschedule; // rule 8
         }
-        if let Some(first) = self.ready_set.first_rank() {
+        if M::TOGETHER {
+            let first = self.first_here::<M>();
+            let first = first.and_then(|task| self.place_of_ready(task));
+            if let (Some(first), Some(running)) = (first, self.place_here(now))
+                && first < running
+            {
+                tick = Tick::Reschedule; // rule 5
+            }
+        } else if let Some(first) = self.ready_set.first_rank() {
             let entries = &self.table.entries;
             let remains = entries[rank].remains(interval);
             let at = self.table.stands_at(rank, remains);
@@ -386,7 +418,7 @@ impl<T> Replay<T> {
                 tick = Tick::Reschedule; // rule 5
             }
         }
-        if self.turns.tick_planned(!self.fallback.is_empty()) {
+        if self.here.turns.tick_planned(self.is_fallback_here::<M>()) {
             tick = Tick::Reschedule; // rule 7
         }
         tick
@@ -405,7 +437,7 @@ impl<T> Replay<T> {
         if self.dropped {
             return false;
         }
-        let (current, interval) = (self.current, now - self.since);
+        let (current, interval) = (self.here.current, now - self.here.since);
         let found = (self.watch).tick(&self.table.entries, current, interval, now);
         let Some(divergence) = found else {
             return false;
@@ -423,7 +455,7 @@ impl<T> Replay<T> {
     /// root before them. Once, and linear.
     #[cold]
     fn drop_plan(&mut self) {
-        self.granted = 0;
+        self.here.granted = 0;
         self.dropped = true;
         self.counters.dropped.store(true, Relaxed);
         if let Some(root) = self.root.take() {

@@ -5,7 +5,8 @@ use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::control::{Command, ModeByte};
-use super::record::{IDLE, OUTSIDE};
+use super::cpus::first;
+use super::record::{IDLE, OUTSIDE, RecordRef};
 use super::recorder::Recorder;
 use super::replay::Replay;
 use super::source::{ControlSource, SystemControl};
@@ -16,11 +17,8 @@ use crate::event::{Return, Running, Tick};
 use crate::queue::{Queue, Slot};
 use crate::rr;
 
-/// Where it measures: with more than one CPU, the calls refuse.
-const CPU: usize = 0;
-
 /// `budget` of a queue that follows no plan.
-const NO_PLAN: i64 = -1;
+pub(super) const NO_PLAN: i64 = -1;
 
 /// Who made the last starting call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +34,7 @@ enum Root {
 /// What this queue does in the present mode: that of the last command that it took. Another
 /// queue may have taken another.
 #[expect(clippy::large_enum_variant, reason = "one, on the scheduling path")]
-enum Work<T> {
+pub(super) enum Work<T> {
     /// The base policy runs, and nothing is recorded.
     Base,
     /// The base policy runs, and here is recorded what it does.
@@ -52,9 +50,9 @@ enum Work<T> {
 /// know of the put and of the pick that follows, and needs no event for either.
 pub struct PbgScheduler<T, C = CpuCounter, M = SystemControl> {
     /// Who has the CPU, or had it last.
-    running: Running,
+    pub(super) running: Running,
     /// Counts the commands that this queue has taken, from 1.
-    epoch: u32,
+    pub(super) epoch: u32,
     registered: bool,
     root: Root,
     /// KEEP: how often the running task may yield and go on at once. Above 0 only if
@@ -62,18 +60,24 @@ pub struct PbgScheduler<T, C = CpuCounter, M = SystemControl> {
     /// the CPU since it was dispatched: then nobody can be before it. Below 0
     /// exactly if the queue does not replay: then a yield is the base policy's. So one
     /// load and one comparison tell a yield which of its three ways to go.
-    budget: i64,
+    pub(super) budget: i64,
     /// The running task, between its yield and the pick that gives it the CPU back.
-    kept: Slot<T, PbgState>,
+    pub(super) kept: Slot<T, PbgState>,
     /// Every ready task, but in a replay, which has them.
-    queue: Queue<T, PbgState>,
-    work: Work<T>,
+    pub(super) queue: Queue<T, PbgState>,
+    pub(super) work: Work<T>,
     types: PhantomData<(C, M)>,
 }
 
 // SAFETY: the address in `root` is compared only, the queue and the replay own their
 // tasks, and `C` and `M` are only names.
 unsafe impl<T: Send + Sync, C, M> Send for PbgScheduler<T, C, M> {}
+
+/// The record of who has the CPU that acts.
+#[inline(always)]
+fn running<M: ControlSource>() -> &'static RecordRef {
+    &M::control().running[M::cpu()]
+}
 
 impl<T, C, M> PbgScheduler<T, C, M> {
     /// An empty scheduler.
@@ -126,7 +130,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
         }
         let record = match self.work {
             Work::Measure(recorder) if control.mode() == ModeByte::MEASURING => {
-                recorder.spawned(CPU, control.running.get(), label.as_ref(), C::now())
+                recorder.spawned(M::cpu(), running::<M>().get(), label.as_ref(), C::now())
             }
             _ => &OUTSIDE,
         };
@@ -157,7 +161,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
         }
         let mode = M::control().mode();
         let next = if mode == ModeByte::IDLE {
-            self.queue.pop_front()
+            first::<T, M>(&mut self.queue)
         } else if mode == ModeByte::MEASURING {
             self.pick_measured()
         } else {
@@ -217,7 +221,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
             // Here and not in the call: until now this queue may have written
             // into the record of the measurement before.
             recorder.clear();
-            control.running.set(recorder.root());
+            running::<M>().set(recorder.root());
             self.work = Work::Measure(recorder);
         }
         self.queue.iter().for_each(|task| {
@@ -281,7 +285,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
     /// The yield of a kept task is one of those that are settled. So the task gives way as if
     /// the CPU was taken from it: as one that yielded it would be counted again.
     #[inline]
-    fn replay(&mut self, verb: impl FnOnce(&mut Replay<T>)) {
+    pub(super) fn replay(&mut self, verb: impl FnOnce(&mut Replay<T>)) {
         let Work::Replay(replay) = &mut self.work else {
             return;
         };
@@ -313,10 +317,10 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         {
             if why == Return::Woken {
                 self.known(&task);
-                let running = M::control().running.get();
-                recorder.woken(CPU, task.state().record.get(), running, C::now());
+                let waker = running::<M>().get();
+                recorder.woken(M::cpu(), task.state().record.get(), waker, C::now());
             } else {
-                recorder.preempted(CPU, task.state().record.get());
+                recorder.preempted(M::cpu(), task.state().record.get());
             }
         }
         rr::requeue(&mut self.queue, task, why);
@@ -335,10 +339,10 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
 
     #[inline(always)]
     fn pick_measured(&mut self) -> Option<Arc<PbgTask<T>>> {
-        let running = &M::control().running;
+        let running = running::<M>();
         let now = C::now();
         running.get().ends(now);
-        let Some(next) = self.queue.pop_front() else {
+        let Some(next) = first::<T, M>(&mut self.queue) else {
             running.set(&IDLE);
             return None;
         };
@@ -357,12 +361,12 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         }
         if let Work::Replay(_) = self.work {
             let mut next = None;
-            self.replay(|replay| next = replay.pick(C::now()));
+            self.replay(|replay| next = replay.pick::<M>(C::now()));
             next
         } else if M::control().mode() == ModeByte::MEASURING {
             self.pick_measured()
         } else {
-            self.queue.pop_front() // or the command has to wait, or the plan is another queue's
+            first::<T, M>(&mut self.queue) // or the command has to wait, or the plan is another queue's
         }
     }
 
@@ -370,7 +374,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         if let Work::Replay(_) = self.work {
             let mut tick = Tick::Continue;
             let now = C::now();
-            self.replay(|replay| tick = replay.tick(running, now));
+            self.replay(|replay| tick = replay.tick::<M>(running, now));
             return tick;
         }
         let tick = match running.state().slice.tick() {
@@ -380,7 +384,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         if let Work::Measure(recorder) = self.work
             && M::control().mode() == ModeByte::MEASURING
         {
-            recorder.tick(CPU, tick == Tick::Reschedule, C::now());
+            recorder.tick(M::cpu(), tick == Tick::Reschedule, C::now());
         }
         tick
     }

@@ -55,6 +55,8 @@ pub struct PbgState {
     /// The number in a [`Role`].
     role: AtomicU32,
     pub(super) record: RecordRef,
+    /// HELD: on several CPUs the only one that may have it, counted from 1; 0 is whichever.
+    held: AtomicU32,
 }
 
 impl PbgState {
@@ -68,6 +70,16 @@ impl PbgState {
     pub(super) fn role(&self) -> Role {
         Role(self.role.load(Relaxed))
     }
+
+    /// HELD.
+    pub(super) fn held(&self) -> Option<usize> {
+        (self.held.load(Relaxed) as usize).checked_sub(1)
+    }
+
+    pub(super) fn hold(&self, cpu: Option<usize>) {
+        self.held
+            .store(cpu.map_or(0, |cpu| cpu as u32 + 1), Relaxed);
+    }
 }
 
 impl InitialState for PbgState {
@@ -76,6 +88,7 @@ impl InitialState for PbgState {
         epoch: AtomicU32::new(0),
         role: AtomicU32::new(Role::OUTSIDE.0),
         record: RecordRef::nowhere(),
+        held: AtomicU32::new(0),
     };
 }
 

@@ -54,6 +54,11 @@ impl Turns {
         self.root_ran |= root_goes_first;
     }
 
+    /// Whether who runs outside the plan has its turn.
+    pub const fn is_a_turn(&self) -> bool {
+        self.left > 0 || self.root_runs
+    }
+
     /// The root has woken. Returns whether it may go first (rule 9), and then it does.
     pub const fn take_root_turn(&mut self) -> bool {
         take_bool(&mut self.root_may)

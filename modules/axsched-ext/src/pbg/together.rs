@@ -1,0 +1,501 @@
+//! PBG on several CPUs: one plan and one ready set for all of them, under one lock.
+//!
+//! Each CPU's scheduler is a [`Together`]. Until it is
+//! [connected](Together::connect) it is a scheduler by itself. From then on what it has is in what
+//! all have in common, in which the rules of [`pbg`](super) hold for all CPUs together:
+//!
+//!  1. Of the ready tasks those run that come first, each where it may run: a CPU that picks takes the
+//!     first that it may have.
+//!  2. PLACED: when a task becomes ready, one CPU at most is interrupted for it: one that idles, or
+//!     else the one whose task comes last of all that come after it. Of a CPU that was
+//!     interrupted and has not answered nobody knows what it will do, and it is not asked again.
+//!  3. LEFT: a task that gives its CPU away is [held](super::task::PbgState::held) there until that
+//!     CPU's next call but the pick that follows, when it has surely been left. If somebody
+//!     would take it, that call is asked for by an interrupt. On riscv64 one that was preempted is
+//!     held until it runs (`STAYS` in [`balance`](crate::balance)).
+//!  4. Turns (rules 7 and 9) are each CPU's own: with a task outside the plan that it may have, each
+//!     gives it one tick in [`PLAN_TICKS`](super::PLAN_TICKS) + 1. A turn is not ended for a planned task.
+//!  5. A tick of time is one that nobody interrupted for. All else is as on one CPU, and who acts is
+//!     who makes the call, whichever queue it is to.
+//!
+//! **Cost.** A call takes the lock and, if another CPU had it last, exchanges a dozen words with what
+//! is kept of that CPU. A task that becomes ready takes a look at each CPU; a pick is linear in the
+//! tasks before it that may not run here.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::ptr;
+
+use spin::mutex::SpinMutex;
+
+use super::control::Control;
+use super::cpus::Cpus;
+use super::replay::{OnCpu, Place};
+use super::scheduler::{NO_PLAN, PbgScheduler, Work};
+use super::source::{ControlSource, SystemControl};
+use super::task::{PbgState, PbgTask, Role};
+use crate::balance::{MAX_CPUS, Machine, OnSeveralCpus, SharedSource, SystemShared};
+use crate::base::BaseScheduler;
+use crate::clock::Clock;
+use crate::event::{Running, Tick};
+use crate::queue::{Queue, Slot};
+use crate::units::Counts;
+
+type Handle<T> = Arc<PbgTask<T>>;
+
+/// All CPUs, as the common scheduler knows them.
+pub struct AllCpus<M, S>(PhantomData<(M, S)>);
+
+impl<M: ControlSource, S: SharedSource> Cpus for AllCpus<M, S> {
+    const TOGETHER: bool = true;
+
+    fn cpu() -> usize {
+        S::shared()
+            .machine()
+            .map_or(0, |machine| (machine.this_cpu)())
+    }
+
+    fn may_have<T>(task: &PbgTask<T>) -> bool {
+        S::shared()
+            .machine()
+            .is_none_or(|machine| may_have(machine, task, (machine.this_cpu)()))
+    }
+}
+
+impl<M: ControlSource, S: SharedSource> ControlSource for AllCpus<M, S> {
+    fn control() -> &'static Control {
+        M::control()
+    }
+}
+
+fn may_have<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
+    task.state().held().is_none_or(|held| held == cpu) && may_run(machine, task, cpu)
+}
+
+fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
+    let inner = ptr::from_ref(task.inner()).cast();
+    // SAFETY: the promise of `connect`, and a reference.
+    unsafe { (machine.may_run)(inner, cpu) }
+}
+
+/// What the scheduler keeps of a CPU that does not act.
+struct Cpu<T> {
+    epoch: u32,
+    running: Running,
+    budget: i64,
+    kept: Slot<T, PbgState>,
+    replay: OnCpu,
+}
+
+/// What is known of each CPU, whether it acts or not.
+struct Known<T> {
+    /// It takes part.
+    joined: bool,
+    /// Its last pick found nobody.
+    idles: bool,
+    /// It was interrupted for somebody, and has not looked yet.
+    asked: bool,
+    /// Its next pick follows a return.
+    returned: bool,
+    /// LEFT: who is held here for that; null is nobody. In a queue, and so alive.
+    left: *const PbgTask<T>,
+}
+
+/// What all CPUs have together.
+struct Common<T, C, M, S> {
+    pbg: PbgScheduler<T, C, AllCpus<M, S>>,
+    /// The CPU whose state `pbg` has.
+    acting: usize,
+    /// What is kept of the others. Of the one that acts it is stale.
+    others: [Cpu<T>; MAX_CPUS],
+    known: [Known<T>; MAX_CPUS],
+}
+
+// SAFETY: as for `PbgScheduler`; LEFT: `left` is of a task in one of its queues.
+unsafe impl<T: Send + Sync, C, M, S> Send for Common<T, C, M, S> {}
+
+impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
+    const fn new() -> Self {
+        Self {
+            pbg: PbgScheduler::new(),
+            acting: 0,
+            others: [const {
+                Cpu {
+                    epoch: 0,
+                    running: Running::NOBODY,
+                    budget: NO_PLAN,
+                    kept: Slot::EMPTY,
+                    replay: OnCpu::since(Counts::ZERO, Role::OUTSIDE),
+                }
+            }; MAX_CPUS],
+            known: [const {
+                Known {
+                    joined: false,
+                    idles: false,
+                    asked: false,
+                    returned: false,
+                    left: ptr::null(),
+                }
+            }; MAX_CPUS],
+        }
+    }
+
+    /// This CPU acts from now on.
+    fn act_on(&mut self, cpu: usize) {
+        if self.acting == cpu {
+            return;
+        }
+        let epoch = self.pbg.epoch;
+        self.others[self.acting].epoch = epoch;
+        self.exchange(self.acting);
+        self.acting = cpu;
+        let next = &mut self.others[cpu];
+        if next.epoch != epoch {
+            // A command was taken since: its task is older than that, and returns as one who has
+            // to be looked at.
+            next.running.forget();
+            next.replay = OnCpu::since(C::now(), Role::OUTSIDE);
+            next.budget = match self.pbg.work {
+                Work::Replay(_) => 0,
+                _ => NO_PLAN,
+            };
+        }
+        self.exchange(cpu);
+        if let Work::Replay(replay) = &mut self.pbg.work {
+            self.pbg.budget = replay.go_on(self.pbg.budget);
+        }
+    }
+
+    /// Exchanges what `pbg` has of the CPU that acts with what is kept here.
+    fn exchange(&mut self, cpu: usize) {
+        let (pbg, other) = (&mut self.pbg, &mut self.others[cpu]);
+        core::mem::swap(&mut pbg.running, &mut other.running);
+        core::mem::swap(&mut pbg.kept, &mut other.kept);
+        core::mem::swap(&mut pbg.budget, &mut other.budget);
+        if let Work::Replay(replay) = &mut pbg.work {
+            replay.exchange(&mut other.replay);
+        }
+    }
+
+    /// This CPU takes part from now on, with the tasks in `queue`.
+    fn join(&mut self, machine: &Machine, cpu: usize, queue: &mut Queue<T, PbgState>) {
+        self.known[cpu].joined = true;
+        while let Some(task) = queue.pop_front() {
+            self.put(machine, cpu, task, false);
+        }
+        // Who has this CPU may be one of them: then the pick comes next that follows its return.
+    }
+
+    fn add(&mut self, machine: &Machine, cpu: usize, task: Handle<T>) {
+        self.act_on(cpu);
+        let at = Arc::as_ptr(&task);
+        task.state().hold(None);
+        self.pbg.add_task(task);
+        self.place(machine, at);
+    }
+
+    fn put(&mut self, machine: &Machine, cpu: usize, prev: Handle<T>, preempt: bool) {
+        self.act_on(cpu);
+        let at = Arc::as_ptr(&prev);
+        if !ptr::eq((machine.current)(), at.cast()) {
+            if self.pbg.running.is(&prev) {
+                self.pbg.running.forget(); // it migrates, and a helper has the CPU
+            }
+            prev.state().hold(None);
+            self.pbg.put_prev_task(prev, false);
+            return self.place(machine, at);
+        }
+        self.leave(machine, cpu);
+        prev.state().hold(Some(cpu));
+        self.pbg.put_prev_task(prev, preempt);
+        let stays = S::PREEMPTED_STAY && preempt;
+        let known = &mut self.known[cpu];
+        known.returned = true;
+        if !stays && self.pbg.kept.is_empty() {
+            known.left = at;
+        }
+    }
+
+    fn pick(&mut self, machine: &Machine, cpu: usize) -> Option<Handle<T>> {
+        self.act_on(cpu);
+        if !take(&mut self.known[cpu].returned) {
+            self.leave(machine, cpu);
+        }
+        let next = self.pbg.pick_next_task();
+        let known = &mut self.known[cpu];
+        known.asked = false;
+        // An idle CPU is told of no tick.
+        if core::mem::replace(&mut known.idles, next.is_none()) {
+            S::shared().was_interrupted(cpu);
+        }
+        S::shared().set_idles(cpu, next.is_none());
+        if let Some(task) = &next {
+            task.state().hold(None);
+            if ptr::eq(known.left, Arc::as_ptr(task)) {
+                known.left = ptr::null();
+            }
+        }
+        // SAFETY: LEFT.
+        if let Some(left) = unsafe { known.left.as_ref() }
+            && self.wanted_by(machine, left, Some(cpu)).is_some()
+        {
+            S::shared().interrupt(machine, cpu);
+        }
+        self.ask_for_left(machine, cpu);
+        next
+    }
+
+    fn tick(&mut self, machine: &Machine, cpu: usize, current: &Handle<T>) -> bool {
+        self.act_on(cpu);
+        self.leave(machine, cpu);
+        self.known[cpu].asked = false;
+        if !S::shared().was_interrupted(cpu) {
+            return self.pbg.task_tick(current);
+        }
+        let mut tick = Tick::Continue;
+        let now = C::now();
+        (self.pbg).replay(|replay| tick = replay.interrupted::<AllCpus<M, S>>(now));
+        tick == Tick::Reschedule
+    }
+
+    fn remove(&mut self, cpu: usize, task: &Handle<T>) -> Option<Handle<T>> {
+        self.act_on(cpu);
+        let removed = self.pbg.remove_task(task)?;
+        let is_it = |known: &&mut Known<T>| ptr::eq(known.left, Arc::as_ptr(&removed));
+        if let Some(known) = self.known.iter_mut().find(is_it) {
+            known.left = ptr::null();
+        }
+        removed.state().hold(None);
+        Some(removed)
+    }
+
+    /// LEFT: this CPU, which acts, has switched since a task was put back.
+    fn leave(&mut self, machine: &Machine, cpu: usize) {
+        let left = core::mem::replace(&mut self.known[cpu].left, ptr::null());
+        // SAFETY: LEFT.
+        if let Some(task) = unsafe { left.as_ref() } {
+            task.state().hold(None);
+            self.place(machine, left);
+        }
+    }
+
+    /// LEFT: this CPU has picked, and would have taken one that is held elsewhere.
+    fn ask_for_left(&self, machine: &Machine, cpu: usize) {
+        for other in (0..machine.cpus).filter(|&other| other != cpu) {
+            // SAFETY: LEFT.
+            if let Some(left) = unsafe { self.known[other].left.as_ref() }
+                && may_run(machine, left, cpu)
+                && self.takes(cpu, left)
+            {
+                S::shared().interrupt(machine, other);
+            }
+        }
+    }
+
+    /// Whether this CPU, which acts, would take that task from a queue.
+    fn takes(&self, cpu: usize, task: &PbgTask<T>) -> bool {
+        self.known[cpu].idles || self.after(cpu, task, C::now()).is_some()
+    }
+
+    /// The place of who runs on this CPU, if that comes after this task, which is ready.
+    fn after(&self, cpu: usize, task: &PbgTask<T>, now: Counts) -> Option<Place> {
+        let Work::Replay(replay) = &self.pbg.work else {
+            return None;
+        };
+        let place = replay.place_of_ready(task)?;
+        let other = &self.others[cpu];
+        let running = match () {
+            () if cpu == self.acting => replay.place_here(now),
+            () if other.epoch == self.pbg.epoch => replay.place_of_running(&other.replay, now),
+            () => Some(Place::LAST),
+        };
+        running.filter(|&running| place < running)
+    }
+
+    /// PLACED: has somebody look who would take this task, which is ready.
+    fn place(&mut self, machine: &Machine, task: *const PbgTask<T>) {
+        // SAFETY: it is in a queue of `pbg`.
+        let task = unsafe { &*task };
+        let Some(cpu) = self.wanted_by(machine, task, None) else {
+            return;
+        };
+        self.known[cpu].asked = true;
+        // Who idles and makes the call itself, in an interrupt, picks when that is over.
+        if !(self.known[cpu].idles && cpu == self.acting) {
+            S::shared().interrupt(machine, cpu);
+        }
+    }
+
+    /// The CPU that would take this task, which is ready, and is to be asked; `held` is where it is
+    /// held now, and not to be asked.
+    fn wanted_by(
+        &self,
+        machine: &Machine,
+        task: &PbgTask<T>,
+        held: Option<usize>,
+    ) -> Option<usize> {
+        let may_have = |cpu: usize| match held {
+            Some(held) => cpu != held && may_run(machine, task, cpu),
+            None => may_have(machine, task, cpu),
+        };
+        let asked = (0..machine.cpus).filter(|&cpu| {
+            let known = &self.known[cpu];
+            known.joined && !known.asked && may_have(cpu)
+        });
+        let now = C::now();
+        let mut last: Option<(Place, usize)> = None;
+        for cpu in asked {
+            if self.known[cpu].idles {
+                return Some(cpu);
+            }
+            if let Some(running) = self.after(cpu, task, now)
+                && last.is_none_or(|(latest, _)| latest < running)
+            {
+                last = Some((running, cpu));
+            }
+        }
+        last.map(|(_, cpu)| cpu)
+    }
+}
+
+fn take(flag: &mut bool) -> bool {
+    core::mem::replace(flag, false)
+}
+
+/// PBG's scheduler of one CPU of several: see the head of this file. `M` is where it finds its control, `S`
+/// what all share.
+pub struct Together<T, C, M = SystemControl, S = SystemShared> {
+    /// What it is by itself.
+    own: PbgScheduler<T, C, M>,
+    joined: bool,
+    source: PhantomData<S>,
+}
+
+impl<T, C, M, S> Together<T, C, M, S> {
+    /// An empty scheduler.
+    pub const fn new() -> Self {
+        Self {
+            own: PbgScheduler::new(),
+            joined: false,
+            source: PhantomData,
+        }
+    }
+
+    /// The name that ArceOS prints at boot.
+    pub const fn scheduler_name() -> &'static str {
+        PbgScheduler::<T, C, M>::scheduler_name()
+    }
+}
+
+impl<T, C, M, S> Default for Together<T, C, M, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, C, M, S> Together<T, C, M, S>
+where
+    T: 'static,
+    C: Clock + 'static,
+    M: ControlSource + 'static,
+    S: SharedSource + 'static,
+{
+    /// From now on the schedulers of this type follow one plan, on this machine. Takes 15 KiB, for good.
+    ///
+    /// # Safety
+    /// Those of [`Shared::connect`](crate::balance::Shared::connect); all schedulers that find this
+    /// control and share this are of this type.
+    pub unsafe fn connect(machine: Machine) {
+        let common: Box<SpinMutex<_>> = Box::new(SpinMutex::new(Common::<T, C, M, S>::new()));
+        M::control().connect(machine.cpus, machine.current);
+        S::shared().set_common(Box::into_raw(common).cast());
+        // SAFETY: the caller's promise.
+        unsafe { S::shared().connect(machine) };
+    }
+
+    /// What all have together, once they are connected.
+    #[inline]
+    fn common() -> Option<(&'static Machine, &'static SpinMutex<Common<T, C, M, S>>)> {
+        let machine = S::shared().machine()?;
+        // SAFETY: null, or from `connect` of this type, by its promise, and for good.
+        let common = unsafe { S::shared().common().cast::<SpinMutex<_>>().as_ref() }?;
+        Some((machine, common))
+    }
+
+    /// The same, at a call of the CPU whose queue this is.
+    fn joined(&mut self) -> Option<(&'static Machine, &'static SpinMutex<Common<T, C, M, S>>)> {
+        let (machine, common) = Self::common()?;
+        if !self.joined {
+            self.joined = true;
+            (machine.joins)();
+            let cpu = (machine.this_cpu)();
+            common.lock().join(machine, cpu, &mut self.own.queue);
+        }
+        Some((machine, common))
+    }
+}
+
+impl<T, C, M, S> BaseScheduler for Together<T, C, M, S>
+where
+    T: 'static,
+    C: Clock + 'static,
+    M: ControlSource + 'static,
+    S: SharedSource + 'static,
+{
+    type SchedItem = Handle<T>;
+
+    fn init(&mut self) {}
+
+    fn add_task(&mut self, task: Handle<T>) {
+        match Self::common() {
+            None => self.own.add_task(task),
+            Some((machine, common)) => common.lock().add(machine, (machine.this_cpu)(), task),
+        }
+    }
+
+    fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
+        match Self::common() {
+            None => self.own.put_prev_task(prev, preempt),
+            Some((machine, common)) => {
+                let cpu = (machine.this_cpu)();
+                common.lock().put(machine, cpu, prev, preempt);
+            }
+        }
+    }
+
+    fn pick_next_task(&mut self) -> Option<Handle<T>> {
+        match self.joined() {
+            None => self.own.pick_next_task(),
+            Some((machine, common)) => common.lock().pick(machine, (machine.this_cpu)()),
+        }
+    }
+
+    fn task_tick(&mut self, current: &Handle<T>) -> bool {
+        match self.joined() {
+            None => self.own.task_tick(current),
+            Some((machine, common)) => common.lock().tick(machine, (machine.this_cpu)(), current),
+        }
+    }
+
+    fn remove_task(&mut self, task: &Handle<T>) -> Option<Handle<T>> {
+        if let Some(task) = self.own.remove_task(task) {
+            return Some(task);
+        }
+        let (machine, common) = Self::common()?;
+        common.lock().remove((machine.this_cpu)(), task)
+    }
+
+    fn set_priority(&mut self, _: &Handle<T>, _: isize) -> bool {
+        false
+    }
+}
+
+impl<T: 'static, C: Clock + 'static> OnSeveralCpus for PbgScheduler<T, C> {
+    type Balanced = Together<T, C>;
+
+    unsafe fn connect(machine: Machine) {
+        // SAFETY: the caller's promise.
+        unsafe { Together::<T, C>::connect(machine) };
+    }
+}
