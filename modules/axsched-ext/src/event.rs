@@ -161,6 +161,12 @@ impl Running {
         address: core::ptr::dangling(),
     };
 
+    /// Who was at this address, from [`address`](Self::address).
+    #[inline(always)]
+    pub(crate) const fn at(address: *const ()) -> Self {
+        Self { address }
+    }
+
     /// Whether it was [forgotten](Self::forget) since the last pick.
     #[inline(always)]
     pub(crate) fn is_forgotten(&self) -> bool {

@@ -56,6 +56,12 @@ impl<const SLICE: usize> RrState<SLICE> {
     pub(crate) fn expire(&self) {
         self.left.store(0, Relaxed);
     }
+
+    /// Begins a slice anew, as if it had been to the end of the queue (rule 3).
+    #[inline]
+    pub(crate) fn renew(&self) {
+        self.left.store(SLICE, Relaxed);
+    }
 }
 
 /// Rules 3, 4 and 5, for any task that carries a slice.

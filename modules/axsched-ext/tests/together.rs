@@ -7,8 +7,8 @@ mod common;
 use axsched_ext::balance::simulated_machine as connected;
 use axsched_ext::balance::{Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay};
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::model::{Config, Failure, ModelTask, Op, Program, Report, Violation, run};
-use axsched_ext::pbg::{ControlSource, Mode, PbgTask, PerThread, Together};
+use axsched_ext::model::{Config, Failure, ModelTask, Op, Program, Report, run};
+use axsched_ext::pbg::{ControlSource, PbgTask, PerThread, Together};
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -148,5 +148,72 @@ proptest! {
             ..config
         };
         passes(played(&config, &main, connected(cpus)), &config, &main)?;
+    }
+}
+
+/// Main spawns tasks of these lengths, which yield after each unit of `burst`, and waits for all.
+fn all_at_once(lengths: &[u64], burst: u64, first_handle: usize) -> Vec<Op> {
+    let task = |&length: &u64| {
+        Program::repeat(
+            "task",
+            (length / burst) as usize,
+            &[Op::Run(burst), Op::Yield],
+        )
+    };
+    let spawns = lengths.iter().map(task).map(Op::Spawn);
+    let handles = first_handle..first_handle + lengths.len();
+    let joins = handles.flat_map(|n| [Op::Join(n), Op::DropHandle(n)]);
+    spawns.chain(joins).collect()
+}
+
+/// The least that the average turnaround of these can be on so many CPUs: each CPU that is free takes
+/// the shortest that is left (Conway, Maxwell and Miller, 1967).
+fn shortest_first(lengths: &[u64], cpus: usize) -> f64 {
+    let mut sorted = lengths.to_vec();
+    sorted.sort_unstable();
+    let mut free = vec![0; cpus];
+    let ends = sorted.iter().map(|length| {
+        let cpu = free.iter_mut().min().unwrap();
+        *cpu += length;
+        *cpu
+    });
+    ends.sum::<u64>() as f64 / lengths.len() as f64
+}
+
+/// The average turnaround of the last `tasks` tasks.
+fn average(report: &Report, tasks: usize) -> f64 {
+    let named = report
+        .tasks
+        .iter()
+        .rev()
+        .filter(|task| &*task.label.name == "task");
+    let turnarounds = named.take(tasks).map(|task| task.turnaround().unwrap());
+    turnarounds.sum::<u64>() as f64 / tasks as f64
+}
+
+/// Measured on as many CPUs as they are followed on.
+#[test]
+fn the_plan_is_shortest_first() {
+    let mut runner = TestRunner::deterministic();
+    let lengths = prop::collection::vec(1..33u64, 24);
+    for cpus in [2, 4, 8].repeat(2) {
+        let lengths: Vec<u64> = lengths.new_tree(&mut runner).unwrap().current();
+        let lengths: Vec<u64> = lengths.iter().map(|length| length * 10_000).collect();
+        let config = on_several(
+            Config {
+                tick_period: 10_000,
+                preempt: true,
+                ..Config::default()
+            },
+            cpus,
+        );
+        let mut ops = vec![Op::Call(MEASURE_START)];
+        ops.extend(all_at_once(&lengths, 5_000, 0));
+        ops.extend([Op::Call(MEASURE_END), Op::Call(START_PBG)]);
+        ops.extend(all_at_once(&lengths, 5_000, lengths.len()));
+        let report = played(&config, &Program::new("main", ops), connected(cpus)).unwrap();
+        let ratio = average(&report, lengths.len()) / shortest_first(&lengths, cpus);
+        // 1.0003, and no less than 1.
+        assert!((1.0..1.001).contains(&ratio), "{cpus} CPUs: {ratio}");
     }
 }

@@ -14,7 +14,8 @@
 //!     would take it, that call is asked for by an interrupt. On riscv64 one that was preempted is
 //!     held until it runs (`STAYS` in [`balance`](crate::balance)).
 //!  4. Turns (rules 7 and 9) are each CPU's own: with a task outside the plan that it may have, each
-//!     gives it one tick in [`PLAN_TICKS`](super::PLAN_TICKS) + 1. A turn is not ended for a planned task.
+//!     gives it one tick in [`PLAN_TICKS`](super::PLAN_TICKS) + 1. A turn is not ended for a planned
+//!     task, and the root goes on until the next tick, as it may be about to spawn.
 //!  5. A tick of time is one that nobody interrupted for. All else is as on one CPU, and who acts is
 //!     who makes the call, whichever queue it is to.
 //!
@@ -26,11 +27,13 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::ptr;
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering::Relaxed};
 
 use spin::mutex::SpinMutex;
 
-use super::control::Control;
+use super::control::{Control, ModeByte};
 use super::cpus::Cpus;
+use super::record::OUTSIDE;
 use super::replay::{OnCpu, Place};
 use super::scheduler::{NO_PLAN, PbgScheduler, Work};
 use super::source::{ControlSource, SystemControl};
@@ -39,7 +42,7 @@ use crate::balance::{MAX_CPUS, Machine, OnSeveralCpus, SharedSource, SystemShare
 use crate::base::BaseScheduler;
 use crate::clock::Clock;
 use crate::event::{Running, Tick};
-use crate::queue::{Queue, Slot};
+use crate::queue::Queue;
 use crate::units::Counts;
 
 type Handle<T> = Arc<PbgTask<T>>;
@@ -79,12 +82,19 @@ fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
     unsafe { (machine.may_run)(inner, cpu) }
 }
 
-/// What the scheduler keeps of a CPU that does not act.
-struct Cpu<T> {
+/// OWN: what only its CPU touches, in its own calls, and without the lock.
+#[repr(align(64))]
+struct Own<T> {
+    /// As in [`PbgScheduler`].
+    running: AtomicPtr<()>,
+    budget: AtomicI64,
+    /// The running task, between its yield and the pick that gives it the CPU back; or null.
+    kept: AtomicPtr<PbgTask<T>>,
+}
+
+/// What a replay keeps of a CPU that does not act.
+struct Other {
     epoch: u32,
-    running: Running,
-    budget: i64,
-    kept: Slot<T, PbgState>,
     replay: OnCpu,
 }
 
@@ -103,12 +113,132 @@ struct Known<T> {
 }
 
 /// What all CPUs have together.
+struct All<T, C, M, S> {
+    own: [Own<T>; MAX_CPUS],
+    /// How many tasks are ready and have no CPU. Written under the lock.
+    waiting: AtomicU32,
+    /// How many commands have been taken, from 1. Written under the lock.
+    epoch: AtomicU32,
+    common: SpinMutex<Common<T, C, M, S>>,
+}
+
+impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
+    const fn new() -> Self {
+        Self {
+            own: [const {
+                Own {
+                    running: AtomicPtr::new(ptr::null_mut()),
+                    budget: AtomicI64::new(NO_PLAN),
+                    kept: AtomicPtr::new(ptr::null_mut()),
+                }
+            }; MAX_CPUS],
+            waiting: AtomicU32::new(0),
+            epoch: AtomicU32::new(1),
+            common: SpinMutex::new(Common {
+                pbg: PbgScheduler::new(),
+                acting: 0,
+                waiting: 0,
+                others: [const {
+                    Other {
+                        epoch: 0,
+                        replay: OnCpu::since(Counts::ZERO, Role::OUTSIDE),
+                    }
+                }; MAX_CPUS],
+                known: [const {
+                    Known {
+                        joined: false,
+                        idles: false,
+                        asked: false,
+                        returned: false,
+                        left: ptr::null(),
+                    }
+                }; MAX_CPUS],
+            }),
+        }
+    }
+
+    /// Has this CPU do something that concerns others.
+    fn act<R>(&self, cpu: usize, does: impl FnOnce(&mut Common<T, C, M, S>) -> R) -> R {
+        let mut common = self.common.lock();
+        let own = &self.own[cpu];
+        common.pbg.running = Running::at(own.running.load(Relaxed));
+        common.pbg.budget = own.budget.load(Relaxed);
+        common.act_on(cpu);
+        let result = does(&mut common);
+        debug_assert!(
+            common.pbg.kept.is_empty(),
+            "OWN: it is kept without the lock"
+        );
+        own.running
+            .store(common.pbg.running.address().cast_mut(), Relaxed);
+        own.budget.store(common.pbg.budget, Relaxed);
+        self.waiting.store(common.waiting, Relaxed);
+        if common.pbg.epoch != self.epoch.load(Relaxed) {
+            self.epoch.store(common.pbg.epoch, Relaxed);
+            // Who has another CPU is older than that.
+            let others = M::control().running.iter().enumerate();
+            others
+                .filter(|&(other, _)| other != cpu)
+                .for_each(|(_, running)| running.set(&OUTSIDE));
+        }
+        result
+    }
+
+    /// A yield after which the task goes on: as it may by the plan (rule 5 of PBG), or as nobody
+    /// waits. Otherwise the task is given back.
+    #[inline]
+    fn keep(&self, machine: &Machine, cpu: usize, prev: Handle<T>) -> Option<Handle<T>> {
+        let own = &self.own[cpu];
+        let has_cpu = ptr::eq((machine.current)(), Arc::as_ptr(&prev).cast());
+        if !has_cpu || !Running::at(own.running.load(Relaxed)).is(&prev) {
+            return Some(prev);
+        }
+        let budget = own.budget.load(Relaxed);
+        if budget > 0 {
+            own.budget.store(budget - 1, Relaxed);
+        } else if budget < 0
+            && self.waiting.load(Relaxed) == 0
+            && prev.state().epoch.load(Relaxed) == self.epoch.load(Relaxed)
+            && M::control().mode() != ModeByte::COMMAND
+        {
+            prev.state().slice.renew();
+        } else {
+            return Some(prev);
+        }
+        own.kept.store(Arc::into_raw(prev).cast_mut(), Relaxed);
+        None
+    }
+
+    /// The task that was kept, if one was.
+    #[inline]
+    fn take_kept(&self, cpu: usize) -> Option<Handle<T>> {
+        let own = &self.own[cpu];
+        let kept = own.kept.load(Relaxed);
+        if kept.is_null() {
+            return None;
+        }
+        own.kept.store(ptr::null_mut(), Relaxed);
+        // SAFETY: it is from `keep`, which gave a handle up for it.
+        let task = unsafe { Arc::from_raw(kept.cast_const()) };
+        if M::control().mode() == ModeByte::MEASURING {
+            let now = C::now();
+            let record = task.state().record.get();
+            record.ends(now);
+            record.begins(now);
+        }
+        Some(task)
+    }
+}
+
+/// What is touched under the lock.
 struct Common<T, C, M, S> {
     pbg: PbgScheduler<T, C, AllCpus<M, S>>,
-    /// The CPU whose state `pbg` has.
+    /// The CPU that acts, or did last.
     acting: usize,
+    /// As in [`All`].
+    waiting: u32,
     /// What is kept of the others. Of the one that acts it is stale.
-    others: [Cpu<T>; MAX_CPUS],
+    others: [Other; MAX_CPUS],
     known: [Known<T>; MAX_CPUS],
 }
 
@@ -116,66 +246,33 @@ struct Common<T, C, M, S> {
 unsafe impl<T: Send + Sync, C, M, S> Send for Common<T, C, M, S> {}
 
 impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
-    const fn new() -> Self {
-        Self {
-            pbg: PbgScheduler::new(),
-            acting: 0,
-            others: [const {
-                Cpu {
-                    epoch: 0,
-                    running: Running::NOBODY,
-                    budget: NO_PLAN,
-                    kept: Slot::EMPTY,
-                    replay: OnCpu::since(Counts::ZERO, Role::OUTSIDE),
-                }
-            }; MAX_CPUS],
-            known: [const {
-                Known {
-                    joined: false,
-                    idles: false,
-                    asked: false,
-                    returned: false,
-                    left: ptr::null(),
-                }
-            }; MAX_CPUS],
-        }
-    }
-
-    /// This CPU acts from now on.
+    /// This CPU acts from now on, whose [`Own`] is in `pbg`.
     fn act_on(&mut self, cpu: usize) {
         if self.acting == cpu {
             return;
         }
-        let epoch = self.pbg.epoch;
-        self.others[self.acting].epoch = epoch;
-        self.exchange(self.acting);
-        self.acting = cpu;
-        let next = &mut self.others[cpu];
-        if next.epoch != epoch {
+        let Self { pbg, others, .. } = self;
+        let epoch = pbg.epoch;
+        others[self.acting].epoch = epoch;
+        let is_old = core::mem::replace(&mut others[cpu].epoch, epoch) != epoch;
+        if is_old {
             // A command was taken since: its task is older than that, and returns as one who has
             // to be looked at.
-            next.running.forget();
-            next.replay = OnCpu::since(C::now(), Role::OUTSIDE);
-            next.budget = match self.pbg.work {
-                Work::Replay(_) => 0,
-                _ => NO_PLAN,
-            };
+            pbg.running.forget();
         }
-        self.exchange(cpu);
-        if let Work::Replay(replay) = &mut self.pbg.work {
-            self.pbg.budget = replay.go_on(self.pbg.budget);
+        match &mut pbg.work {
+            Work::Replay(replay) => {
+                replay.exchange(&mut others[self.acting].replay);
+                if is_old {
+                    others[cpu].replay = OnCpu::since(C::now(), Role::OUTSIDE);
+                    pbg.budget = 0;
+                }
+                replay.exchange(&mut others[cpu].replay);
+                pbg.budget = replay.go_on(pbg.budget);
+            }
+            _ => pbg.budget = NO_PLAN,
         }
-    }
-
-    /// Exchanges what `pbg` has of the CPU that acts with what is kept here.
-    fn exchange(&mut self, cpu: usize) {
-        let (pbg, other) = (&mut self.pbg, &mut self.others[cpu]);
-        core::mem::swap(&mut pbg.running, &mut other.running);
-        core::mem::swap(&mut pbg.kept, &mut other.kept);
-        core::mem::swap(&mut pbg.budget, &mut other.budget);
-        if let Work::Replay(replay) = &mut pbg.work {
-            replay.exchange(&mut other.replay);
-        }
+        self.acting = cpu;
     }
 
     /// This CPU takes part from now on, with the tasks in `queue`.
@@ -187,17 +284,17 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         // Who has this CPU may be one of them: then the pick comes next that follows its return.
     }
 
-    fn add(&mut self, machine: &Machine, cpu: usize, task: Handle<T>) {
-        self.act_on(cpu);
+    fn add(&mut self, machine: &Machine, task: Handle<T>) {
         let at = Arc::as_ptr(&task);
         task.state().hold(None);
+        self.waiting += 1;
         self.pbg.add_task(task);
         self.place(machine, at);
     }
 
     fn put(&mut self, machine: &Machine, cpu: usize, prev: Handle<T>, preempt: bool) {
-        self.act_on(cpu);
         let at = Arc::as_ptr(&prev);
+        self.waiting += 1;
         if !ptr::eq((machine.current)(), at.cast()) {
             if self.pbg.running.is(&prev) {
                 self.pbg.running.forget(); // it migrates, and a helper has the CPU
@@ -212,13 +309,12 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         let stays = S::PREEMPTED_STAY && preempt;
         let known = &mut self.known[cpu];
         known.returned = true;
-        if !stays && self.pbg.kept.is_empty() {
+        if !stays {
             known.left = at;
         }
     }
 
     fn pick(&mut self, machine: &Machine, cpu: usize) -> Option<Handle<T>> {
-        self.act_on(cpu);
         if !take(&mut self.known[cpu].returned) {
             self.leave(machine, cpu);
         }
@@ -231,6 +327,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         }
         S::shared().set_idles(cpu, next.is_none());
         if let Some(task) = &next {
+            self.waiting -= 1;
             task.state().hold(None);
             if ptr::eq(known.left, Arc::as_ptr(task)) {
                 known.left = ptr::null();
@@ -247,7 +344,6 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
     }
 
     fn tick(&mut self, machine: &Machine, cpu: usize, current: &Handle<T>) -> bool {
-        self.act_on(cpu);
         self.leave(machine, cpu);
         self.known[cpu].asked = false;
         if !S::shared().was_interrupted(cpu) {
@@ -259,9 +355,9 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         tick == Tick::Reschedule
     }
 
-    fn remove(&mut self, cpu: usize, task: &Handle<T>) -> Option<Handle<T>> {
-        self.act_on(cpu);
+    fn remove(&mut self, task: &Handle<T>) -> Option<Handle<T>> {
         let removed = self.pbg.remove_task(task)?;
+        self.waiting -= 1;
         let is_it = |known: &&mut Known<T>| ptr::eq(known.left, Arc::as_ptr(&removed));
         if let Some(known) = self.known.iter_mut().find(is_it) {
             known.left = ptr::null();
@@ -407,32 +503,38 @@ where
     /// Those of [`Shared::connect`](crate::balance::Shared::connect); all schedulers that find this
     /// control and share this are of this type.
     pub unsafe fn connect(machine: Machine) {
-        let common: Box<SpinMutex<_>> = Box::new(SpinMutex::new(Common::<T, C, M, S>::new()));
+        let all = Box::new(All::<T, C, M, S>::new());
         M::control().connect(machine.cpus, machine.current);
-        S::shared().set_common(Box::into_raw(common).cast());
+        S::shared().set_common(Box::into_raw(all).cast());
         // SAFETY: the caller's promise.
         unsafe { S::shared().connect(machine) };
     }
 
     /// What all have together, once they are connected.
     #[inline]
-    fn common() -> Option<(&'static Machine, &'static SpinMutex<Common<T, C, M, S>>)> {
+    fn all() -> Option<(&'static Machine, &'static All<T, C, M, S>)> {
         let machine = S::shared().machine()?;
         // SAFETY: null, or from `connect` of this type, by its promise, and for good.
-        let common = unsafe { S::shared().common().cast::<SpinMutex<_>>().as_ref() }?;
-        Some((machine, common))
+        let all = unsafe { S::shared().common().cast::<All<T, C, M, S>>().as_ref() }?;
+        Some((machine, all))
     }
 
     /// The same, at a call of the CPU whose queue this is.
-    fn joined(&mut self) -> Option<(&'static Machine, &'static SpinMutex<Common<T, C, M, S>>)> {
-        let (machine, common) = Self::common()?;
+    #[inline]
+    fn joined(&mut self) -> Option<(&'static Machine, &'static All<T, C, M, S>)> {
+        let (machine, all) = Self::all()?;
         if !self.joined {
-            self.joined = true;
-            (machine.joins)();
-            let cpu = (machine.this_cpu)();
-            common.lock().join(machine, cpu, &mut self.own.queue);
+            self.join(machine, all);
         }
-        Some((machine, common))
+        Some((machine, all))
+    }
+
+    #[cold]
+    fn join(&mut self, machine: &Machine, all: &All<T, C, M, S>) {
+        self.joined = true;
+        (machine.joins)();
+        let cpu = (machine.this_cpu)();
+        all.act(cpu, |common| common.join(machine, cpu, &mut self.own.queue));
     }
 }
 
@@ -448,42 +550,54 @@ where
     fn init(&mut self) {}
 
     fn add_task(&mut self, task: Handle<T>) {
-        match Self::common() {
+        match Self::all() {
             None => self.own.add_task(task),
-            Some((machine, common)) => common.lock().add(machine, (machine.this_cpu)(), task),
-        }
-    }
-
-    fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
-        match Self::common() {
-            None => self.own.put_prev_task(prev, preempt),
-            Some((machine, common)) => {
+            Some((machine, all)) => {
                 let cpu = (machine.this_cpu)();
-                common.lock().put(machine, cpu, prev, preempt);
+                all.act(cpu, |common| common.add(machine, task));
             }
         }
     }
 
-    fn pick_next_task(&mut self) -> Option<Handle<T>> {
-        match self.joined() {
-            None => self.own.pick_next_task(),
-            Some((machine, common)) => common.lock().pick(machine, (machine.this_cpu)()),
+    fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
+        let Some((machine, all)) = Self::all() else {
+            return self.own.put_prev_task(prev, preempt);
+        };
+        let cpu = (machine.this_cpu)();
+        let prev = match preempt {
+            true => Some(prev),
+            false => all.keep(machine, cpu, prev),
+        };
+        if let Some(prev) = prev {
+            all.act(cpu, |common| common.put(machine, cpu, prev, preempt));
         }
     }
 
-    fn task_tick(&mut self, current: &Handle<T>) -> bool {
-        match self.joined() {
-            None => self.own.task_tick(current),
-            Some((machine, common)) => common.lock().tick(machine, (machine.this_cpu)(), current),
+    fn pick_next_task(&mut self) -> Option<Handle<T>> {
+        let Some((machine, all)) = self.joined() else {
+            return self.own.pick_next_task();
+        };
+        let cpu = (machine.this_cpu)();
+        if let Some(task) = all.take_kept(cpu) {
+            return Some(task);
         }
+        all.act(cpu, |common| common.pick(machine, cpu))
+    }
+
+    fn task_tick(&mut self, current: &Handle<T>) -> bool {
+        let Some((machine, all)) = self.joined() else {
+            return self.own.task_tick(current);
+        };
+        let cpu = (machine.this_cpu)();
+        all.act(cpu, |common| common.tick(machine, cpu, current))
     }
 
     fn remove_task(&mut self, task: &Handle<T>) -> Option<Handle<T>> {
         if let Some(task) = self.own.remove_task(task) {
             return Some(task);
         }
-        let (machine, common) = Self::common()?;
-        common.lock().remove((machine.this_cpu)(), task)
+        let (machine, all) = Self::all()?;
+        all.act((machine.this_cpu)(), |common| common.remove(task))
     }
 
     fn set_priority(&mut self, _: &Handle<T>, _: isize) -> bool {

@@ -50,9 +50,10 @@ impl<T> Replay<T> {
         })
     }
 
-    /// The place of who has that CPU; `None` if it is its turn, which nobody ends.
+    /// The place of who has that CPU; `None` if no task ends that before a tick: in its turn, and
+    /// of the root, which may be about to spawn those that come before.
     pub fn place_of_running(&self, cpu: &OnCpu, now: Counts) -> Option<Place> {
-        if cpu.turns.is_a_turn() {
+        if cpu.turns.is_a_turn() || cpu.current == Role::ROOT {
             return None;
         }
         if !self.follows(cpu.current) {
