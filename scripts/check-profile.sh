@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Refuses a profile that is of no use to the guest it is to be built into. Called by make
 # (scripts/kernel.mk).
-# In:  $1 the file, as it was typed, and the guest: $2 app $3 ARCH $4 SCALE $5 SMP $6 TIMING
+# In:  $1 the file, as it was typed, and the guest: $2 app $3 ARCH $4 SCALE $5 TIMING
 #      environment: PBG_TOOL, the command that builds what reads profiles and runs it, or
 #      nothing: then all profiles pass while it has to be built
 # Out: exit 0, or 1 and one line that says what was given and what is allowed
@@ -23,5 +23,5 @@ fi
 said=$("${tool[@]}" --check "$@") && exit 0
 # If the tool has said nothing, cargo has.
 [[ -z $said ]] ||
-    echo "PBG_PROFILE=$1: $said; allowed is a profile of $2 with ARCH=$3 SCALE=$4 SMP=$5 TIMING=$6" >&2
+    echo "PBG_PROFILE=$1: $said; allowed is a profile of $2 with ARCH=$3 SCALE=$4 TIMING=$5" >&2
 exit 1

@@ -64,7 +64,7 @@ BUILD_FEATURES := $(strip $(OWN_FEATURES) $(addprefix axstd/,$(UPSTREAM_LIST)) \
 # built, as the first thing.
 PBG_TOOL = $(HOST_CARGO) run $(WHERE) --quiet --profile tool --package pbg-save --
 ifneq ($(strip $(PBG_PROFILE)),)
-  PROFILE_FOR := '$(PBG_PROFILE)' '$(APP)' '$(ARCH)' '$(SCALE)' '$(SMP)' '$(TIMING)'
+  PROFILE_FOR := '$(PBG_PROFILE)' '$(APP)' '$(ARCH)' '$(SCALE)' '$(TIMING)'
   ifneq ($(filter build run record gantt trace sched,$(MAKECMDGOALS)),)
     UNFIT := $(shell scripts/check-profile.sh $(PROFILE_FOR) 2>&1)
     ifneq ($(UNFIT),)

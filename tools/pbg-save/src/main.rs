@@ -7,7 +7,7 @@
 //! kept as FILE.old, FILE.old.2 and so on: a profile in which somebody has set priorities
 //! or deadlines, and whatever is no profile.
 //!
-//! `pbg-save --check FILE PROGRAM ARCH SCALE SMP TIMING` prints nothing if FILE is a
+//! `pbg-save --check FILE PROGRAM ARCH SCALE TIMING` prints nothing if FILE is a
 //! profile of that program there; else one line that says what was expected, and exits
 //! with 1. Called by make (scripts/kernel.mk), which knows the guest by these words.
 
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("pbg-save: expected CONSOLE FILE, or --check FILE PROGRAM ARCH SCALE SMP TIMING");
+    eprintln!("pbg-save: expected CONSOLE FILE, or --check FILE PROGRAM ARCH SCALE TIMING");
     ExitCode::from(2)
 }
 
@@ -63,13 +63,12 @@ struct Guest<'a> {
     app: &'a str,
     architecture: Architecture,
     scale: u64,
-    cpus: u16,
     timing: Timing,
 }
 
 impl<'a> Guest<'a> {
     fn of(words: &[&'a str]) -> Option<Self> {
-        let [app, architecture, scale, cpus, timing] = *words else {
+        let [app, architecture, scale, timing] = *words else {
             return None;
         };
         Some(Self {
@@ -77,7 +76,6 @@ impl<'a> Guest<'a> {
             architecture: (Architecture::ALL.into_iter())
                 .find(|known| known.name() == architecture)?,
             scale: scale.parse().ok()?,
-            cpus: cpus.parse().ok()?,
             timing: Timing::ALL
                 .into_iter()
                 .find(|known| known.name() == timing)?,
@@ -97,7 +95,6 @@ fn check(file: &Path, guest: &Guest) -> Result<(), Box<dyn Error>> {
     let expected = Expected {
         architecture: guest.architecture,
         program_hash: Program::scaled(app, scale).hash,
-        cpus: guest.cpus,
         timing: guest.timing,
     };
     stored::check(&profile, &expected).map_err(|mismatch| match mismatch {

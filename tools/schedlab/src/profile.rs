@@ -51,11 +51,17 @@ fn verify(args: &VerifyArgs) -> Result<Verdict> {
     let expected = Expected {
         architecture: arch.unwrap_or(header.architecture),
         program_hash: args.program.unwrap_or(header.program.hash),
-        cpus: args.smp.unwrap_or(header.cpus),
         timing: timing.unwrap_or(header.timing),
     };
     if let Err(mismatch) = stored::check(&source.profile, &expected) {
         print_line(format_args!("{place}: bad: {mismatch}"))?;
+        return Ok(Verdict::Bad);
+    }
+    if let Some(cpus) = args.smp.filter(|cpus| *cpus != header.cpus) {
+        print_line(format_args!(
+            "{place}: bad: expected a profile of {cpus} CPU(s), found one of {}",
+            header.cpus
+        ))?;
         return Ok(Verdict::Bad);
     }
     let console = if source.is_console {

@@ -315,7 +315,6 @@ impl Control {
         let expected = Expected {
             architecture: Architecture::HERE,
             program_hash: about.program.hash,
-            cpus: about.cpus,
             timing: about.timing,
         };
         stored::check(&profile, &expected).map_err(LoadError::Mismatch)?;

@@ -121,14 +121,14 @@ fn results_of(arch: &str, smp: u32, app: &str, policy: &str) -> Result<Results> 
     Results::of_file(&format!("{folder}/{arch}/{app}/{policy}.jsonl"))
 }
 
-/// All phases have passed; PBG on one CPU measures and replays.
+/// All phases have passed; PBG measures and replays.
 fn cells(context: &Context, arch: &str, apps: &str, smp: u32) -> Result<()> {
     run_cells(context, arch, apps, smp)?;
     let mut count = 0;
     for app in apps.split(',') {
         for policy in &context.project.policies {
             let results = results_of(arch, smp, app, policy)?;
-            let replays = policy.starts_with("sched_pbg") && smp == 1;
+            let replays = policy.starts_with("sched_pbg");
             let phases = if replays { "measure replay" } else { "run" };
             results
                 .passed(phases)

@@ -50,11 +50,14 @@ pub fn now_ns() -> u64 {
     axhal::time::monotonic_time_nanos()
 }
 
+/// Whether several CPUs share the work.
+pub const IS_BALANCED: bool = cfg!(feature = "balanced");
+
 /// Blocks the calling task for at least `duration`: ArceOS wakes it at a timer tick.
 ///
 /// In a loop, as `axtask` wakes a task that has changed its CPU meanwhile before its time.
 pub fn sleep(duration: Duration) {
-    if !cfg!(feature = "balanced") {
+    if !IS_BALANCED {
         return axtask::sleep(duration);
     }
     let until = axhal::time::wall_time() + duration;

@@ -23,6 +23,9 @@ pub use std::{print, println};
 /// The host's scheduler, whichever it is.
 pub const SCHED: &str = "host";
 
+/// Whether several CPUs share the work: that is the host's affair.
+pub const IS_BALANCED: bool = false;
+
 /// What the clock counts.
 pub const TIMING: &str = "real";
 

@@ -65,7 +65,7 @@ pub fn run() {
         "while", "call", "from", "found", "expected"
     );
     let pass = match platform::SCHED {
-        "pbg" if platform::cpus() == 1 => every_order(),
+        "pbg" if platform::cpus() == 1 || platform::IS_BALANCED => every_order(),
         "pbg" => {
             refused("idle", MeasureStart, Error::NotSupported)
                 & refused("idle", MeasureEnd, Error::NotMeasuring)

@@ -12,8 +12,6 @@ pub struct Expected {
     pub architecture: Architecture,
     /// The program's hash; see [`Program::hash`].
     pub program_hash: u64,
-    /// CPUs that will be scheduled.
-    pub cpus: u16,
     /// In which time it runs; all fit [`Timing::Unknown`].
     pub timing: Timing,
 }
@@ -35,13 +33,6 @@ pub enum Mismatch {
         /// The profile's program.
         found: Program,
     },
-    /// It was measured on more or fewer CPUs.
-    Cpus {
-        /// The number of CPUs of this machine.
-        expected: u16,
-        /// The number of CPUs in the profile.
-        found: u16,
-    },
     /// It was measured in another time, whose counts mean something else.
     Timing {
         /// The timing of this machine.
@@ -62,10 +53,6 @@ impl fmt::Display for Mismatch {
             Self::Architecture { expected, found } => {
                 write!(f, "expected a profile of {expected}, found one of {found}")
             }
-            Self::Cpus { expected, found } => write!(
-                f,
-                "expected a profile of {expected} CPU(s), found one of {found}"
-            ),
             Self::Timing { expected, found } => write!(
                 f,
                 "expected a profile measured in {expected}, found one in {found}"
@@ -76,7 +63,8 @@ impl fmt::Display for Mismatch {
 
 impl core::error::Error for Mismatch {}
 
-/// Whether `profile` may be used for `expected`.
+/// Whether `profile` may be used for `expected`, on however many CPUs it was measured: what tasks need
+/// is much the same on more or fewer.
 ///
 /// # Errors
 /// The first [`Mismatch`], in the order in which they are listed there.
@@ -84,7 +72,6 @@ pub fn check(profile: &StoredProfile, expected: &Expected) -> Result<(), Mismatc
     let Header {
         program,
         architecture,
-        cpus,
         timing,
         ..
     } = profile.header;
@@ -98,12 +85,6 @@ pub fn check(profile: &StoredProfile, expected: &Expected) -> Result<(), Mismatc
         return Err(Mismatch::Program {
             expected: expected.program_hash,
             found: program,
-        });
-    }
-    if cpus != expected.cpus {
-        return Err(Mismatch::Cpus {
-            expected: expected.cpus,
-            found: cpus,
         });
     }
     if timing.merged(expected.timing).is_none() {
