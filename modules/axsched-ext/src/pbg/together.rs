@@ -230,6 +230,9 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     }
 }
 
+/// The machine, and what all CPUs of it have together.
+type Connected<T, C, M, S> = (&'static Machine, &'static All<T, C, M, S>);
+
 /// What is touched under the lock.
 struct Common<T, C, M, S> {
     pbg: PbgScheduler<T, C, AllCpus<M, S>>,
@@ -512,7 +515,7 @@ where
 
     /// What all have together, once they are connected.
     #[inline]
-    fn all() -> Option<(&'static Machine, &'static All<T, C, M, S>)> {
+    fn all() -> Option<Connected<T, C, M, S>> {
         let machine = S::shared().machine()?;
         // SAFETY: null, or from `connect` of this type, by its promise, and for good.
         let all = unsafe { S::shared().common().cast::<All<T, C, M, S>>().as_ref() }?;
@@ -521,7 +524,7 @@ where
 
     /// The same, at a call of the CPU whose queue this is.
     #[inline]
-    fn joined(&mut self) -> Option<(&'static Machine, &'static All<T, C, M, S>)> {
+    fn joined(&mut self) -> Option<Connected<T, C, M, S>> {
         let (machine, all) = Self::all()?;
         if !self.joined {
             self.join(machine, all);
