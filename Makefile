@@ -91,7 +91,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun record test test-list soak mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun record test test-list soak interleavings mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -103,7 +103,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test test-list soak mutants fuzz clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun new test test-list soak interleavings mutants fuzz clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -150,6 +150,9 @@ test-list:
 soak:
 	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) test $(WHERE) --profile soak --package axsched-ext \
 	    --test policies -- --ignored --nocapture $(call quoted,$(T))
+
+interleavings:
+	$(Q)$(HOST_ENV) scripts/interleavings.sh
 
 mutants:
 	$(Q)$(HOST_ENV) MINUTES='$(MINUTES)' scripts/mutants.sh '$(T)'
@@ -274,6 +277,9 @@ Targets
               JOBS=n so many at a time
   test-list the names of the tests; T=word those that have it in their name
   soak      every policy in the model for over a million dispatches; T=word one
+  interleavings
+            every order in which CPUs can touch what they share without a lock,
+            explored with loom; prints how many there are of each scenario
   mutants   break the policies line by line and see whether a test notices;
               T=word some of them; MINUTES=60 the limit, then go on later;
               MUTANTS=again tries those again that were caught

@@ -27,7 +27,7 @@ fi
 # Whatever decides: all but the tests, what tests stand on, and what has nothing of its own to
 # decide (the trait, the map, the clocks, the calls, which go through the control).
 readarray -t of_all < <(find "$SRC" -name '*.rs' ! -name 'tests*' ! -path '*/tests/*' -printf '%P\n' |
-    grep -vxE '(base|bench|clock|conformance|lib|model|selected|syscall)\.rs|(conformance|model)/.*' | sort | sed "s|^|--file=$SRC/|")
+    grep -vxE '(base|bench|clock|conformance|lib|model|selected|syscall|balance/interleavings)\.rs|(conformance|model)/.*' | sort | sed "s|^|--file=$SRC/|")
 # Without the profile's form.
 readarray -t of_policies < <(printf '%s\n' "${of_all[@]}" | grep -v '/stored[./]')
 args=(mutants --package axsched-ext --profile mutants --output target --no-shuffle

@@ -63,6 +63,8 @@
 //! programs by work stealing with private deques", PPoPP 2013); that nobody idles beside a ready
 //! task is work conservation as Lozi et al. miss it in Linux (EuroSys 2016).
 
+#[cfg(all(test, loom))]
+mod interleavings;
 mod layer;
 mod shared;
 #[cfg(feature = "std")]

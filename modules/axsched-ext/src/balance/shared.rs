@@ -3,10 +3,12 @@
 #[cfg(feature = "std")]
 use alloc::boxed::Box;
 use core::ptr;
-use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire,
-    Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
-};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+#[cfg(not(all(test, loom)))]
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+
+#[cfg(all(test, loom))]
+use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 use spin::Once;
 
@@ -39,6 +41,7 @@ pub struct Machine {
 /// What the layer of one CPU is told by the others'. Aligned, so that no two of them share a line
 /// of the cache.
 #[repr(align(64))]
+#[cfg_attr(all(test, loom), derive(Default))]
 struct Cpu {
     /// How many tasks wait in its queue. Written by whoever has that queue's lock.
     waiting: AtomicU32,
@@ -74,6 +77,7 @@ pub(super) struct Posted {
 
 impl Shared {
     /// Nobody is connected.
+    #[cfg(not(all(test, loom)))]
     pub const fn new() -> Self {
         Self {
             machine: Once::new(),
@@ -89,6 +93,17 @@ impl Shared {
                     post: AtomicPtr::new(ptr::null_mut()),
                 }
             }; MAX_CPUS],
+        }
+    }
+
+    /// The same, of atomics that are no constants.
+    #[cfg(all(test, loom))]
+    pub fn new() -> Self {
+        Self {
+            machine: Once::new(),
+            hungry: AtomicU64::new(0),
+            common: AtomicPtr::default(),
+            cpus: core::array::from_fn(|_| Cpu::default()),
         }
     }
 
@@ -241,7 +256,13 @@ impl Default for Shared {
 }
 
 /// What the system's layers share.
+#[cfg(not(all(test, loom)))]
 pub static SHARED: Shared = Shared::new();
+#[cfg(all(test, loom))]
+loom::lazy_static! {
+    /// The same, new in each execution.
+    pub static ref SHARED: Shared = Shared::new();
+}
 
 /// Where a layer finds what it shares with the others. A type, not a reference: the system's is
 /// at a fixed address.

@@ -47,6 +47,7 @@ pub fn cases() -> Vec<Case> {
             "host: docs/your-program.md quotes the template",
             quotes_template,
         ),
+        case("host: what CPUs touch without a lock", interleavings).holds(HOST_CARGO),
         case("host: two policies do not compile", two_policies).holds(HOST_CARGO),
         case("host: axtask uses the local axsched", local_shim),
     ]
@@ -122,6 +123,16 @@ pub fn blocks(page: &str, is_meant: impl Fn(&str) -> bool) -> Vec<&str> {
         }
     }
     lines
+}
+
+/// In every order; each scenario counts.
+fn interleavings(context: &Context) -> Result<()> {
+    let said = context.make(["interleavings"]).text()?;
+    let is_scenario = |line: &&str| line.ends_with(" executions");
+    let scenarios = said.lines().filter(is_scenario).count();
+    ensure!(scenarios > 0, "no scenario was explored");
+    context.counts(scenarios);
+    Ok(())
 }
 
 /// The library refuses them, naming both.

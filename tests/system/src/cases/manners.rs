@@ -74,7 +74,7 @@ const VARIABLES: [&str; 30] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 36] = [
+const GOALS: [&str; 37] = [
     "setup",
     "build",
     "run",
@@ -104,6 +104,7 @@ const GOALS: [&str; 36] = [
     "mutants",
     "fuzz",
     "soak",
+    "interleavings",
     "audit",
     "clippy",
     "fmt",

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Explores every order in which CPUs can do what they do to each other's words without a lock:
+# loom, on modules/axsched-ext/src/balance. A build of its own, as the atomics are loom's there.
+# In:  environment: CARGO RUSTC WHERE (the host's)
+# Out: target/interleavings/  that build, and its log
+#      a line for each scenario, with the executions that there are, then the total;
+#      exit 0, or 1 and what was found
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${CARGO:?}" "${RUSTC:?}" "${WHERE:?}"
+out=target/interleavings
+mkdir -p "$out"
+if ! RUSTFLAGS='--cfg loom' RUSTC="$RUSTC" RUST_BACKTRACE=0 "$CARGO" test $WHERE --quiet \
+    --profile mutants --package axsched-ext --lib --target-dir "$out" \
+    -- interleavings:: --nocapture --test-threads=1 >"$out/log" 2>&1; then
+    tail -n 40 "$out/log" >&2
+    echo "interleavings: found something (log: $out/log)" >&2
+    exit 1
+fi
+# A line may begin with the dots of the scenarios before.
+sed -n 's/^\.*\(interleavings: .* executions\)$/\1/p' "$out/log" | awk '
+    { print; executions += $(NF - 1) }
+    END { printf "interleavings: %d executions in %d scenarios, nothing found\n", executions, NR; exit !NR }'
