@@ -90,6 +90,22 @@ impl Ledger {
         self.until.store(now, Relaxed);
     }
 
+    /// Ends at `now`. Another CPU may have booked beyond that meanwhile: this call comes late if the
+    /// host has other things to do.
+    fn end(&self, now: u64) {
+        let until = self.until.load(Relaxed);
+        if until == METERED || until <= now {
+            return self.book(Who::Idle, now); // or a metered task has it
+        }
+        let mut beyond = until - now;
+        for who in [Who::Idle, Who::Other, Who::Main, Who::Gc] {
+            let booked = &self.booked[who as usize];
+            let part = booked.load(Relaxed).min(beyond);
+            booked.store(booked.load(Relaxed) - part, Relaxed);
+            beyond -= part;
+        }
+    }
+
     /// Books on its own CPU, and says so to the log of events.
     #[inline]
     fn book_here(&self, who: Who, now: u64) {
@@ -203,7 +219,7 @@ pub(crate) fn close(now: u64) {
     let _guard = NoPreemptIrqSave::new();
     events::close();
     for ledger in &LEDGERS[..axhal::cpu_num()] {
-        ledger.book(Who::Idle, now); // or a metered task has it
+        ledger.end(now);
     }
     for who in [Who::Main, Who::Gc, Who::Idle, Who::Other] {
         let of = |ledger: &Ledger| ledger.booked[who as usize].load(Relaxed);
