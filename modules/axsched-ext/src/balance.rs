@@ -66,11 +66,15 @@
 mod layer;
 mod shared;
 #[cfg(feature = "std")]
+mod one_queue;
+#[cfg(feature = "std")]
 mod simulated;
 #[cfg(test)]
 mod tests;
 
 pub use layer::{Balanced, OnSeveralCpus};
+#[cfg(feature = "std")]
+pub use one_queue::{run_one_queue, shares_one_queue};
 #[cfg(feature = "std")]
 pub use shared::SharedPerThread;
 #[cfg(all(feature = "std", feature = "preempted_stay"))]

@@ -268,6 +268,17 @@ impl SharedPerThread {
         OF_THREAD.set(Some(shared));
         shared
     }
+
+    /// Takes away this thread's, which so many runs would otherwise leave behind.
+    ///
+    /// # Safety
+    /// Nobody holds what [`renew`](Self::renew) or [`shared`](SharedSource::shared) gave.
+    pub(super) unsafe fn retire() {
+        if let Some(shared) = OF_THREAD.take() {
+            // SAFETY: `renew` made it of a box, and nobody holds it.
+            drop(unsafe { Box::from_raw(ptr::from_ref(shared).cast_mut()) });
+        }
+    }
 }
 
 #[cfg(feature = "std")]
