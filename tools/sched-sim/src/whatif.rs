@@ -575,6 +575,33 @@ mod tests {
     }
 
     #[test]
+    fn rule_9_the_longest_of_those_at_the_start_are_dealt_to_one_cpu() {
+        let of = |(name, ms): (&str, f64)| job(name, None, vec![work(1, ms, Then::Exit)]);
+        let lengths = [("a", 1.0), ("b", 9.0), ("c", 2.0), ("d", 8.0), ("e", 3.0)];
+        let mut jobs: Vec<Job> = lengths.map(of).to_vec();
+        jobs.push(job("child", Some(1), vec![work(1, 99.0, Then::Exit)]));
+        let mut late = of(("late", 99.0));
+        late.arrival = Arrival::At(20.0 * MS);
+        jobs.push(late);
+        let all = Workload {
+            jobs,
+            dealt: Vec::new(),
+        };
+        let found = changed(&all, &[Change::Dealt { cpus: 2 }]).unwrap();
+        assert_eq!(
+            found.jobs, all.jobs,
+            "each keeps its place in the recording"
+        );
+        // b d e to one, a and c to the other.
+        assert_eq!(found.dealt, [1, 0, 3, 2, 4]);
+        let few = changed(&all, &[Change::Dealt { cpus: 5 }]).unwrap_err();
+        assert_eq!(
+            few.to_string(),
+            "--dealt 5: expected more tasks than CPUs that main spawns at the start, found 5"
+        );
+    }
+
+    #[test]
     fn rule_4_a_copy_spawns_and_waits_for_copies_and_for_nobody_else() {
         let mut tight = workload();
         tight.jobs[0].steps.insert(0, work(1, 1.0, Then::Spawn(1)));

@@ -65,7 +65,11 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
         let sharing = [Some(sharing), one_queue.then_some(Sharing::OneQueue)];
         let play = || Play::new(policy, cpus, source.scale, flavours.of(policy), &costs);
         let shared = move |sharing| play().map(|play| play.sharing(sharing));
-        sharing.into_iter().flatten().map(shared).collect::<Vec<_>>()
+        sharing
+            .into_iter()
+            .flatten()
+            .map(shared)
+            .collect::<Vec<_>>()
     });
     let played = Played {
         plays: plays.collect::<Result<_>>()?,

@@ -110,11 +110,12 @@ impl Shared {
 
     /// Whether this CPU, which calls, runs its idle task, of whose ticks a scheduler is not told.
     pub fn idles(&self, cpu: usize) -> bool {
-        self.cpus[cpu].idles.load(Relaxed)
+        self.cpus[cpu].idles.load(SeqCst)
     }
 
+    /// SEEN.
     pub(super) fn set_idles(&self, cpu: usize, idles: bool) {
-        self.cpus[cpu].idles.store(idles, Relaxed);
+        self.cpus[cpu].idles.store(idles, SeqCst);
     }
 
     /// The machine, if there is somebody to share work with.
@@ -143,6 +144,11 @@ impl Shared {
     /// SEEN.
     pub(super) fn set_waiting(&self, cpu: usize, tasks: u32) {
         self.cpus[cpu].waiting.store(tasks, SeqCst);
+    }
+
+    /// How many tasks wait in this CPU's queue.
+    pub(super) fn waiting(&self, cpu: usize) -> u32 {
+        self.cpus[cpu].waiting.load(SeqCst)
     }
 
     /// HUNGRY: pays what a CPU is owed, and interrupts it.

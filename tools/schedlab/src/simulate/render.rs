@@ -52,7 +52,11 @@ pub fn what_if(changes: &[Change]) -> Vec<String> {
 /// Under which of them CPUs share the work, in a line; none if they do under none.
 pub fn who_shares(plays: &[&Play]) -> Vec<String> {
     let shares = |play: &&&Play| play.shared() == Sharing::Balanced;
-    let names: Vec<_> = plays.iter().filter(shares).map(|play| play.name()).collect();
+    let names: Vec<_> = plays
+        .iter()
+        .filter(shares)
+        .map(|play| play.name())
+        .collect();
     match names.is_empty() {
         true => Vec::new(),
         false => vec![format!(
