@@ -44,8 +44,8 @@ pub struct Machine {
     pub sharing: Sharing,
 }
 
-/// How long an interrupt of another CPU takes to arrive, in nanoseconds. On QEMU it was measured
-/// to take 15,000 to 80,000 on a busy host; hardware takes less.
+/// How long an interrupt of another CPU takes to arrive, in nanoseconds. On QEMU it was seen to take
+/// 15,000 to 80,000.
 pub const INTERRUPT_NS: u64 = 20_000;
 
 /// What a task came to. Times in nanoseconds since the first was submitted.

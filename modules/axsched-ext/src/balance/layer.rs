@@ -256,7 +256,8 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             let may = |task: &Task<P::Inner, P::State>| {
                 let is_guest =
                     guest.is_some() && guest == NonZeroUsize::new(ptr::from_ref(task).addr());
-                !is_guest && !(M::PREEMPTED_STAY && task.stays()) && may_run(machine, task, cpu)
+                let stays = M::PREEMPTED_STAY && task.stays();
+                !is_guest && !stays && may_run(machine, task, cpu)
             };
             let Some(task) = self.policy.give(&may) else {
                 shared.ask_next(machine, cpu);
