@@ -266,9 +266,10 @@ Targets
               of each policy a file for https://ui.perfetto.dev, into
               target/trace/; TRACE_OUT=file.perfetto-trace for one policy;
               with CPUS= nothing is booted: they are played as by simulate
+              BALANCE=n
   sched     the same runs as a table, as perf sched has it: per task run, ready
               and blocked, switches by reason, wake-up latency and behind whom;
-              with CPUS= as played by simulate, too
+              with CPUS= as played by simulate BALANCE=n, too
   docs-tables, docs-check
             write the tables of README.md and docs/ from docs/results/*.csv, or
               say where they differ; compare and cost make those files, with
@@ -300,7 +301,8 @@ Variables           default      allowed
   SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
   BALANCE=n         y            with SMP > 1: CPUs do not share the work; they
                                    do under our policies but PBG, and not while
-                                   record or TRACE=events watches
+                                   record or TRACE=events watches; and of make
+                                   simulate, with CPUS > 1
   CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list;
                                    of make advise: one number; with it trace
                                    and sched boot nothing

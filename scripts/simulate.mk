@@ -1,6 +1,7 @@
 # A recording under every policy, on any number of CPUs, in virtual time.
 # In:  A ARCH SCALE FEATURES TIMEOUT
 #      CPUS     numbers of CPUs, with commas
+#      BALANCE  n: of simulate, several CPUs do not share the work
 #      MODELLED trace and sched, where CPUS= was given for them (Makefile); TICK_PHASE and
 #               TRACE_OUT are theirs
 #      PROFILE  a recording of A; if there is none it is made
@@ -28,7 +29,7 @@ ifneq ($(SIM_OTHERS),)
 endif
 
 ifneq ($(strip $(SIM_GOALS)),)
-  $(call refuse,simulate,$(NO_CELL) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,simulate,$(filter-out BALANCE,$(NO_CELL)) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS BALANCE PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,advise,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,advise,CHECK,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,command) # it has a default
@@ -72,6 +73,12 @@ ifneq ($(strip $(SIM_GOALS)),)
   endif
   $(call number,TIMEOUT)
   $(call one-of,CHECK,n y)
+  ifneq ($(filter simulate,$(MAKECMDGOALS)),)
+    $(call one-of,BALANCE,n y)
+    ifeq ($(BALANCE)-$(filter-out 1,$(subst $(comma), ,$(CPUS))),n-)
+      $(error BALANCE=n CPUS=$(CPUS): one CPU has nobody to share with; allowed is a list with 2 or more in it)
+    endif
+  endif
   ifeq ($(CHECK)-$(filter 1,$(subst $(comma), ,$(CPUS))),y-)
     $(error CHECK=y CPUS=$(CPUS): QEMU has figures of one CPU; allowed is a list with 1 in it)
   endif
@@ -106,7 +113,7 @@ $(MODELLED): $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	$(if $(filter y,$(CHECK)),$(Q)$(SIM_MATRIX) >&2)
 	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
-	    $(call given,CPUS,--cpus) $(call given,FEATURES,--policy) \
+	    $(call given,CPUS,--cpus) $(call given,FEATURES,--policy) $(call given,BALANCE,--balance) \
 	    $(if $(call with-rows,$(A)),--metered) \
 	    $(if $(filter y,$(CHECK)),--check target/lab$(SCALED))) $(LAB)
 

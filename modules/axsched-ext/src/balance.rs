@@ -18,6 +18,15 @@
 //!  5. **Requests and posts are levels,** not edges: what an interrupt is lost for is found at the
 //!     next tick of who was to get it, and an interrupt that comes twice finds nothing.
 //!
+//!  6. **Turns.** A CPU in whose queue fewer wait than in another's is hungry, too, from its tick
+//!     on, and asks nobody: who has more waiting sees it at its own tick and hands one over. Where
+//!     the numbers are one apart at last, it is in turn that CPUs have the longer queue, so that
+//!     all tasks get on alike, as in one queue. Whoever idles comes first.
+//!
+//! GUEST: who came by rule 6 stays until it is known to have run there, for 128 ticks and 16 for
+//! each that waits there at most; until then that CPU is not hungry for another. Else a task that waits
+//! could go from queue to queue and run in none.
+//!
 //! IN FLIGHT: a task that was put back is in the queue and still on its CPU until that CPU's switch
 //! is over. What a queue's owner gives away it gives at a tick, by when the switch before is over;
 //! and a task that is woken or spawned is on no CPU. So nobody is posted who is still on a CPU.
@@ -32,19 +41,20 @@
 //!
 //! SEEN: a CPU sets its bit before it looks how many tasks wait elsewhere, and who puts a task into
 //! a busy CPU's queue counts it there before it looks for bits once more, all in one order
-//! (`SeqCst`). So one of the two sees the other.
+//! (`SeqCst`). So one of the two sees the other. That it idles, and is not only short of tasks, it
+//! says before that, in the same order.
 //!
-//! A policy says whom it gives away ([`Policy::give`]); under one that gives nobody, rules 2 and 3
+//! A policy says whom it gives away ([`Policy::give`]); under one that gives nobody, rules 2, 3 and 6
 //! do nothing, and spawns and wakes are balanced all the same.
 //!
 //! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a task that waits and may run
 //! there for as long as one interrupt takes for each CPU that is asked, and one for the answer:
 //! cpus + 1 of them at most. If they are lost, a tick each. **Interrupts:** one for each spawn or
 //! wake at most; one for each CPU that is asked, when a CPU begins to idle, and one for the answer.
-//! Who is asked may have nobody but tasks that may run there only, as `gc`: that is found out by
+//! By rule 6 one a tick at most of a CPU with a shorter queue, and none where numbers are equal. Who is asked may have nobody but tasks that may run there only, as `gc`: that is found out by
 //! asking. How long a task waits in its queue is
 //! the policy's bound, by the tasks that come into that queue; one that is handed over begins
-//! anew in the other, once, as its new CPU was idle and runs it.
+//! anew in the other, once: its new CPU was idle and runs it, or it is a GUEST there.
 //!
 //! A CPU takes part from its first pick or tick on, after it was connected: until then nobody knows
 //! of its queue.
@@ -66,6 +76,8 @@
 #[cfg(all(test, loom))]
 mod interleavings;
 mod layer;
+#[cfg(feature = "std")]
+mod one_queue;
 mod shared;
 #[cfg(feature = "std")]
 mod simulated;
@@ -73,6 +85,8 @@ mod simulated;
 mod tests;
 
 pub use layer::{Balanced, OnSeveralCpus};
+#[cfg(feature = "std")]
+pub use one_queue::{run_one_queue, shares_one_queue};
 #[cfg(feature = "std")]
 pub use shared::SharedPerThread;
 #[cfg(all(feature = "std", feature = "preempted_stay"))]

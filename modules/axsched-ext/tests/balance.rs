@@ -290,6 +290,28 @@ fn tasks_behind_a_main_that_never_yields_are_run_by_the_others() {
     assert!(last_end(&found) > 1_000_000);
 }
 
+/// Rule 6. Five tasks of as much work on four CPUs end after five quarters of that, and a turn or two
+/// each; without, two of them would share a CPU to the end, and take half as long again.
+#[test]
+fn rule_6_cpus_have_the_longer_queue_in_turn() {
+    const WORK: u64 = 100_000;
+    let task = || Program::new("task", [Op::Run(WORK)]);
+    let spawns = (0..5).flat_map(|n| [Op::Spawn(task()), Op::DropHandle(n)]);
+    let main = Program::new("main", spawns.chain([Op::Sleep(1)]));
+    let tick_period = WORK / 100;
+    let config = Config {
+        tick_period,
+        ..Config::default()
+    };
+    let config = on_several(config, 4);
+    let report = balanced::<RrPolicy>(&config, &main, connected(4)).unwrap();
+    let end = last_end(&report);
+    assert!((WORK * 5 / 4..WORK * 27 / 20).contains(&end), "{end}");
+    // One for each that changes queues, a tick of each CPU at most.
+    let ticks = 4 * end / tick_period;
+    assert!(report.interrupts < ticks, "{}", report.interrupts);
+}
+
 #[test]
 fn a_wake_is_one_interrupt_at_most() {
     // A CPU for each of them beside main's, so that nobody has to ask for one that waits.

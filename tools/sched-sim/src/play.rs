@@ -18,7 +18,7 @@ use axsched_ext::{
 
 use crate::{
     costs::YieldCost,
-    policies::Policy,
+    policies::{Policy, Sharing},
     programs::{MARK, Programs, START},
     time::{Clock, set_now},
     trace::{Traced, Who},
@@ -40,7 +40,13 @@ pub struct Machine {
     pub hook_ns: u64,
     /// The counter that policies read.
     pub clock: Clock,
+    /// What the CPUs share, under policies that can.
+    pub sharing: Sharing,
 }
+
+/// How long an interrupt of another CPU takes to arrive, in nanoseconds. On QEMU it was seen to take
+/// 15,000 to 80,000.
+pub const INTERRUPT_NS: u64 = 20_000;
 
 /// What a task came to. Times in nanoseconds since the first was submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +179,12 @@ fn play_logged(
         on_call,
         repick_after_yield: true,
         stealing: true,
+        interrupts: match machine.sharing {
+            // Who idles is told at once.
+            Sharing::OneQueue => |_| [Some(1), None],
+            Sharing::None | Sharing::Balanced => |_| [Some(INTERRUPT_NS), None],
+        },
+        waits_in_flight: machine.sharing == Sharing::OneQueue,
         time_limit: Some(u64::MAX / 4),
         trace_events: 0,
         breaks_deadlocks: true,
@@ -183,7 +195,7 @@ fn play_logged(
     let programs = Programs::new(workload, policy.follows_plan());
     let main = programs.main(machine.tick_ns, machine.phase_ns);
     let report = policy
-        .run(&config, &main)
+        .run(machine.sharing, &config, &main)
         .map_err(|failure| PlayError::Failed {
             policy: policy.name(),
             failure,

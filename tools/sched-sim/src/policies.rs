@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use axsched_ext::{
     BaseScheduler,
+    balance::{run_balanced, run_one_queue, shares_one_queue},
     clock::VirtualClock,
+    event::{Adapter, Policy as Inside},
     for_each_policy,
     model::{Config, Failure, ModelTask, Program, Report, run},
     pbg::{PbgScheduler, PbgTask, PerThread},
@@ -16,11 +18,51 @@ use axsched_upstream as stock;
 pub struct Policy {
     name: &'static str,
     run: Run,
+    /// Within the layer for several CPUs, if there is one for it.
+    balanced: Option<Run>,
+    /// With one queue that all CPUs share, if that can be.
+    one_queue: Option<Run>,
     is_preemptive: bool,
     follows_plan: bool,
 }
 
+/// What CPUs share of their work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Nothing, as `axtask` has it: tasks are dealt out in turn.
+    None,
+    /// What [`axsched_ext::balance`] does; nothing under policies without it.
+    #[default]
+    Balanced,
+    /// One queue, which `axtask` cannot have: what the layer is measured by.
+    OneQueue,
+}
+
 type Run = fn(&Config, &Program) -> Result<Report, Box<Failure>>;
+
+/// The policy of a scheduler of one CPU.
+trait Within {
+    type Policy;
+}
+
+impl<P: Inside> Within for Adapter<P> {
+    type Policy = P;
+}
+
+/// Under several CPUs; PBG plans for one.
+macro_rules! shared {
+    ($policy:expr, pbg $scheduler:ty) => {
+        $policy
+    };
+    ($policy:expr, $module:ident $scheduler:ty) => {
+        Policy {
+            balanced: Some(run_balanced::<<$scheduler as Within>::Policy>),
+            one_queue: shares_one_queue::<<$scheduler as Within>::Policy>()
+                .then_some(run_one_queue::<<$scheduler as Within>::Policy>),
+            ..$policy
+        }
+    };
+}
 
 macro_rules! ours {
     ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
@@ -29,9 +71,12 @@ macro_rules! ours {
             use axsched_ext::*;
             type T = ModelTask;
             type C = VirtualClock;
-            vec![$(Policy::new(stringify!($module), |config, main| {
-                run(config, main, |_| <$scheduler>::new(), $task::new)
-            })),*]
+            vec![$(shared!(
+                Policy::new(stringify!($module), |config, main| {
+                    run(config, main, |_| <$scheduler>::new(), $task::new)
+                }),
+                $module $scheduler
+            )),*]
         }
     };
 }
@@ -78,6 +123,8 @@ impl Policy {
         Self {
             name,
             run,
+            balanced: None,
+            one_queue: None,
             is_preemptive: true,
             follows_plan: false,
         }
@@ -117,8 +164,28 @@ impl Policy {
         self.follows_plan
     }
 
-    pub(crate) fn run(&self, config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
-        (self.run)(config, main)
+    /// Whether there is a way for several CPUs to share their work so under it.
+    pub const fn shares(&self, sharing: Sharing) -> bool {
+        self.shared(sharing).is_some()
+    }
+
+    const fn shared(&self, sharing: Sharing) -> Option<Run> {
+        match sharing {
+            Sharing::None => None,
+            Sharing::Balanced => self.balanced,
+            Sharing::OneQueue => self.one_queue,
+        }
+    }
+
+    /// On several CPUs they share their work so, if they [can](Self::shares).
+    pub(crate) fn run(
+        &self,
+        sharing: Sharing,
+        config: &Config,
+        main: &Program,
+    ) -> Result<Report, Box<Failure>> {
+        let shared = self.shared(sharing).filter(|_| config.cpus > 1);
+        shared.unwrap_or(self.run)(config, main)
     }
 }
 

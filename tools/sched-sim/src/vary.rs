@@ -58,6 +58,7 @@ mod tests {
         };
         Workload {
             jobs: vec![job; tasks],
+            dealt: Vec::new(),
         }
     }
 

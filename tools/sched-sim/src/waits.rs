@@ -219,6 +219,7 @@ mod tests {
         let sink = Work::new(waits, 1.0, Then::Wait(1));
         Workload {
             jobs: vec![job(source), job(filter), job(sink)],
+            dealt: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use sched_sim::{
     calibrate::{TOLERANCE, calibrate},
     costs::YieldCost,
     play::{Machine, Outcome, play},
-    policies::{Policy, policies},
+    policies::{Policy, Sharing, policies},
     recorded::recorded,
     time::Clock,
 };
@@ -85,6 +85,7 @@ fn machine(cpus: usize) -> Machine {
         switch_ns: 40,
         hook_ns: 0,
         clock: Clock::of_frequency(1_000_000_000),
+        sharing: Sharing::None,
     }
 }
 

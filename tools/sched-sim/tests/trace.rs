@@ -12,7 +12,7 @@ use axsched_ext::{
 use sched_sim::{
     costs::YieldCost,
     play::{Machine, Outcome, play, play_traced},
-    policies::{Policy, policies},
+    policies::{Policy, Sharing, policies},
     recorded::recorded,
     time::Clock,
     trace::{Left, Stay, Traced, Who},
@@ -74,6 +74,7 @@ fn set(profile: &StoredProfile, cpus: usize) -> (Workload, YieldCost, Machine) {
         switch_ns: 40,
         hook_ns: 0,
         clock: Clock::of_frequency(1_000_000_000),
+        sharing: Sharing::None,
     };
     let workload = recorded(profile, machine.clock, TICK_NS);
     (workload, YieldCost::new([(1, 100.0), (4, 140.0)]), machine)

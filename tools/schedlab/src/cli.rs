@@ -231,6 +231,13 @@ pub struct SimulateArgs {
     /// Play each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
+    /// Whether several CPUs share the work, as axsched/balanced has it, under our policies but PBG
+    #[arg(long, value_enum, value_name = "y|n", default_value = "y")]
+    pub balance: Balance,
+    /// On several CPUs a row of each of these policies with one queue that all CPUs share, too, and
+    /// how the others compare
+    #[arg(long, conflicts_with_all = ["out", "seeds"])]
+    pub one_queue: bool,
     #[command(flatten)]
     pub changes: Changes,
     /// Play each cell N times, every task's time and the start changed at random; 1 to 100000
@@ -240,7 +247,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "P%", requires = "seeds", value_parser = spread)]
     pub spread: Option<u32>,
     /// Also print what QEMU measured, of this folder of results of one CPU
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["task", "run", "add", "arrivals", "seeds"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["task", "run", "add", "arrivals", "dealt", "seeds", "one_queue"])]
     pub check: Option<PathBuf>,
     /// Also write how far both are from each other into this CSV file, in place of what it has of
     /// this program and architecture
@@ -250,6 +257,13 @@ pub struct SimulateArgs {
     /// --seeds seeds.csv
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// As make calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Balance {
+    Y,
+    N,
 }
 
 /// `50%`, or the number alone.

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use sched_sim::{
-    policies::{Policy, policies as all_policies},
+    policies::{Policy, Sharing, policies as all_policies},
     whatif::Change,
 };
 use sched_tests_results::{ResultLine, TickPhase};
@@ -34,7 +34,7 @@ pub use watch::Watch;
 
 use crate::{
     Verdict,
-    cli::SimulateArgs,
+    cli::{Balance, SimulateArgs},
     compare::{Results, table, write_report},
     distinct::distinct,
     output::{note, print},
@@ -56,8 +56,21 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
     let cells = cpus
         .iter()
         .flat_map(|&cpus| policies.iter().map(move |&policy| (cpus, policy)));
-    let plays = cells
-        .map(|(cpus, policy)| Play::new(policy, cpus, source.scale, flavours.of(policy), &costs));
+    let sharing = match args.balance {
+        Balance::Y => Sharing::Balanced,
+        Balance::N => Sharing::None,
+    };
+    let plays = cells.flat_map(|(cpus, policy)| {
+        let one_queue = args.one_queue && cpus > 1 && policy.shares(Sharing::OneQueue);
+        let sharing = [Some(sharing), one_queue.then_some(Sharing::OneQueue)];
+        let play = || Play::new(policy, cpus, source.scale, flavours.of(policy), &costs);
+        let shared = move |sharing| play().map(|play| play.sharing(sharing));
+        sharing
+            .into_iter()
+            .flatten()
+            .map(shared)
+            .collect::<Vec<_>>()
+    });
     let played = Played {
         plays: plays.collect::<Result<_>>()?,
         cpus,

@@ -457,6 +457,19 @@ fn what_cannot_be_played_is_refused_in_a_line() {
             &["three.pbg", "--run", "x2", "--check", "d"],
             "cannot be used with",
         ),
+        (
+            &["three.pbg", "--dealt", "4"],
+            "--dealt 4: expected more tasks than CPUs that main spawns at the start, found 3",
+        ),
+        (&["three.pbg", "--dealt", "1"], "1 is not in 2..=64"),
+        (
+            &["three.pbg", "--one-queue", "--out", "d"],
+            "cannot be used with",
+        ),
+        (
+            &["three.pbg", "--balance", "yes"],
+            "[possible values: y, n]",
+        ),
         (&["three.pbg", "--seeds", "2"], "--spread"),
         (
             &["three.pbg", "--seeds", "2", "--spread", "1001%"],
@@ -719,4 +732,73 @@ fn a_plan_is_worth_less_the_further_the_work_is_from_it() {
         "{}",
         refused.err
     );
+}
+
+/// The committed recordings of a program, played with these options.
+fn batch_at_once(options: &[&str]) -> Ended {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    let file = |name: &str| recordings.join(name).to_str().expect("text").to_owned();
+    let lab = Lab::new();
+    let files = [file("batch-at-once.pbg"), file("batch-at-once-coop.pbg")];
+    let mut words = words(&lab, &[]);
+    words.extend([
+        files[0].clone(),
+        "--cooperative".to_owned(),
+        files[1].clone(),
+    ]);
+    words.push("--metered".to_owned());
+    words.extend(options.iter().map(|&word| word.to_owned()));
+    let ended = lab.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(ended.code, Some(0), "{options:?}: {}", ended.err);
+    ended
+}
+
+/// `docs/several-cpus.md`: CPUs that share the work come close to one queue, however tasks were
+/// dealt out to them, and two runs print the same.
+#[test]
+fn cpus_that_share_are_close_to_one_queue() {
+    for dealt in [&[][..], &["--dealt", "4"]] {
+        let options = ["--cpus", "4", "--policy", "rr,eevdf", "--one-queue"];
+        let options = [&options[..], dealt].concat();
+        let ended = batch_at_once(&options);
+        assert_eq!(ended.out, batch_at_once(&options).out);
+        assert!(
+            ended
+                .out
+                .contains("CPUs share the work under rr eevdf; an interrupt takes 20 µs\n"),
+            "{}",
+            ended.out
+        );
+        for policy in ["rr", "eevdf"] {
+            let words = row(&ended, "over one queue", policy);
+            for ratio in &words[1..3] {
+                let ratio: f64 = ratio.parse().expect("a ratio");
+                assert!(ratio <= 1.05, "{dealt:?} {words:?}");
+            }
+        }
+        let said = "what if: the longest of main's tasks all dealt to one of 4 CPUs\n";
+        assert_eq!(ended.out.contains(said), !dealt.is_empty(), "{}", ended.out);
+    }
+}
+
+/// As it was before CPUs could share: stock policies and PBG, one CPU, and `BALANCE=n`.
+#[test]
+fn who_does_not_share_plays_as_axtask_has_it() {
+    let figures = |ended: &Ended, policy: &str| {
+        let words = row(ended, "4 CPUs", policy);
+        // average ± % ~ avg/bound slowest makespan
+        let at = |from_end: usize| words[words.len() - from_end].clone();
+        [words[1].clone(), at(3)]
+    };
+    let several = ["--cpus", "4", "--policy", "rr,cfs,stock-rr"];
+    let alone = batch_at_once(&[&several[..], &["--balance", "n"]].concat());
+    assert!(!alone.out.contains("share the work"), "{}", alone.out);
+    assert_eq!(figures(&alone, "rr"), ["509.430", "1395.702"]);
+    assert_eq!(figures(&alone, "cfs"), ["460.080", "1395.990"]);
+    let shared = batch_at_once(&several);
+    assert_eq!(figures(&shared, "stock-rr"), figures(&alone, "stock-rr"));
+    assert_ne!(figures(&shared, "rr"), figures(&alone, "rr"));
+    let one =
+        ["y", "n"].map(|balance| batch_at_once(&["--policy", "rr,cfs", "--balance", balance]).out);
+    assert_eq!(one[0], one[1]);
 }

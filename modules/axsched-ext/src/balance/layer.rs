@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
+use core::num::NonZeroUsize;
 use core::ptr;
 
 use super::shared::{Machine, Posted, SHARED, SharedSource, SystemShared};
@@ -23,6 +24,13 @@ pub struct Balanced<P: Policy, M = SystemShared> {
     is_idle: bool,
     /// It has said that it is hungry, and has neither been posted a task since nor taken it back.
     is_owed: bool,
+    /// It said so while it had a task to run (rule 6), and has not asked since it has none.
+    is_short: bool,
+    /// GUEST: the address of who was posted here while another task ran, until it is known to have
+    /// run; only compared.
+    guest: Option<NonZeroUsize>,
+    /// For how many ticks it has been one.
+    guest_ticks: u32,
     shared: PhantomData<fn() -> M>,
 }
 
@@ -36,6 +44,9 @@ impl<P: Policy, M> Balanced<P, M> {
             waiting: 0,
             is_idle: false,
             is_owed: false,
+            is_short: false,
+            guest: None,
+            guest_ticks: 0,
             shared: PhantomData,
         }
     }
@@ -118,7 +129,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             }
             return Goes::HereToRun;
         }
-        let others = each(shared.hungry() & !(1 << own));
+        let others = each(shared.hungry() & !(1 << own)).filter(|&cpu| shared.idles(cpu));
         let mut wanted = others.filter(|&cpu| may_run(machine, task, cpu));
         match wanted.find(|&cpu| shared.claims(cpu)) {
             Some(cpu) => Goes::To(cpu),
@@ -138,7 +149,8 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             return;
         };
         // SEEN.
-        let mut others = each(M::shared().hungry() & !(1 << own));
+        let others = each(M::shared().hungry() & !(1 << own));
+        let mut others = others.filter(|&cpu| M::shared().idles(cpu));
         // SAFETY: the promise of `connect`; the task is in this queue, whose lock is held.
         let may_run = |&cpu: &usize| unsafe { (machine.may_run)(inner.cast(), cpu) };
         if let Some(hungry) = others.find(may_run) {
@@ -174,6 +186,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     }
 
     fn comes_from_elsewhere(&mut self, task: TaskRef<P>, preempt: bool) {
+        if self.guest == address(&task) {
+            self.guest = None; // it ran, and has blocked since
+        }
         let current = M::shared().machine().map(|machine| (machine.current)());
         let has_cpu = current == Some(Arc::as_ptr(&task).cast());
         if M::PREEMPTED_STAY {
@@ -206,8 +221,13 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     fn take_post(&mut self, cpu: usize) {
         if let Some(Posted { task, is_new }) = M::shared().take_post(cpu) {
             self.is_owed = false;
+            self.is_short = false;
             // SAFETY: by `posted`, of a task of this type (the promise of `connect`), and taken once.
             let task = unsafe { Arc::from_raw(task.cast::<Task<P::Inner, P::State>>()) };
+            if !self.is_idle {
+                self.guest = address(&task);
+                self.guest_ticks = 0;
+            }
             self.take_in(task, is_new);
         }
     }
@@ -232,9 +252,21 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             0 => shared.take_askers(own),
             _ => shared.take_askers(own) | shared.hungry(),
         };
-        for cpu in each(hungry & shared.hungry() & !(1 << own)) {
+        let hungry = hungry & shared.hungry() & !(1 << own);
+        let idle = each(hungry).filter(|&cpu| shared.idles(cpu));
+        let idle = idle.fold(0, |idle, cpu| idle | 1 << cpu);
+        // Who idles comes first.
+        for cpu in each(idle).chain(each(hungry & !idle)) {
+            let is_idle = idle >> cpu & 1 != 0;
+            if !is_idle && self.waiting <= shared.waiting(cpu) {
+                continue;
+            }
+            let guest = self.guest.filter(|_| !is_idle);
             let may = |task: &Task<P::Inner, P::State>| {
-                !(M::PREEMPTED_STAY && task.stays()) && may_run(machine, task, cpu)
+                let is_guest =
+                    guest.is_some() && guest == NonZeroUsize::new(ptr::from_ref(task).addr());
+                let stays = M::PREEMPTED_STAY && task.stays();
+                !is_guest && !stays && may_run(machine, task, cpu)
             };
             let Some(task) = self.policy.give(&may) else {
                 shared.ask_next(machine, cpu);
@@ -273,15 +305,20 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             self.look(cpu);
         }
         let next = self.policy.dispatch();
-        self.is_idle = next.is_none();
-        if let Some((_, cpu)) = here {
+        let was_idle = core::mem::replace(&mut self.is_idle, next.is_none());
+        if let Some((_, cpu)) = here
+            && was_idle != self.is_idle
+        {
             shared.set_idles(cpu, self.is_idle);
         }
-        if next.is_some() {
+        if let Some(task) = &next {
+            if self.guest == address(task) {
+                self.guest = None;
+            }
             self.running.picked(next.as_ref());
             self.count(self.waiting - 1);
             // It had been told of this task, and so has taken it back, or is owed another.
-            debug_assert!(here.is_none_or(|(_, cpu)| shared.hungry() >> cpu & 1 == 0));
+            debug_assert!(!was_idle || here.is_none_or(|(_, cpu)| shared.hungry() >> cpu & 1 == 0));
         } else {
             self.running = Running::ELSEWHERE;
             if let Some((machine, cpu)) = here {
@@ -293,11 +330,50 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
 
     /// Rule 1. Once: whoever has a task waiting looks at each tick for who is hungry (rule 5).
     fn starve(&mut self, machine: &Machine, cpu: usize) {
+        // Who is hungry while it has a task to run has asked nobody.
+        let asks_now = core::mem::take(&mut self.is_short);
         if !core::mem::replace(&mut self.is_owed, true) {
             M::shared().becomes_hungry(cpu);
-            M::shared().ask_anybody(machine, cpu);
+        } else if !asks_now {
+            return;
+        }
+        M::shared().ask_anybody(machine, cpu);
+    }
+
+    /// Rule 6, at a tick that hits a task.
+    fn even_out(&mut self, machine: &Machine, cpu: usize) {
+        let shared = M::shared();
+        let others = (0..machine.cpus).filter(|&other| other != cpu);
+        let most = others.map(|other| shared.waiting(other)).max().unwrap_or(0);
+        let is_short = self.waiting < most && self.guest.is_none();
+        if is_short && !self.is_owed {
+            self.is_owed = true;
+            self.is_short = true;
+            shared.becomes_hungry(cpu);
+        } else if !is_short && self.is_owed && shared.claims(cpu) {
+            self.is_owed = false;
+            self.is_short = false;
         }
     }
+
+    /// GUEST, at a tick that hits this task.
+    fn look_after_guest(&mut self, running: &TaskRef<P>) {
+        self.guest_ticks = self.guest_ticks.saturating_add(1);
+        let most = GUEST_TICKS + GUEST_TICKS_EACH * self.waiting;
+        if self.waiting == 0 || self.guest == address(running) || self.guest_ticks > most {
+            self.guest = None;
+        }
+    }
+}
+
+/// GUEST: for how many ticks a task is one at most: so many, and so many for each that waits. Every
+/// policy but SJF has run it by then.
+const GUEST_TICKS: u32 = 128;
+const GUEST_TICKS_EACH: u32 = 16;
+
+/// A task's, for comparisons.
+fn address<T, S>(task: &Arc<Task<T, S>>) -> Option<NonZeroUsize> {
+    NonZeroUsize::new(Arc::as_ptr(task).addr())
 }
 
 /// What a policy is told of it.
@@ -381,6 +457,8 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
             if was_interrupted {
                 return false; // no time has passed
             }
+            self.look_after_guest(current);
+            self.even_out(machine, cpu);
         }
         self.policy.ticked(current) == Tick::Reschedule
     }

@@ -128,7 +128,7 @@ impl Shared {
 
     /// Whether this CPU, which calls, runs its idle task, of whose ticks a scheduler is not told.
     pub fn idles(&self, cpu: usize) -> bool {
-        self.cpus[cpu].idles.load(Relaxed)
+        self.cpus[cpu].idles.load(SeqCst)
     }
 
     /// What [`set_common`](Self::set_common) was told.
@@ -141,8 +141,9 @@ impl Shared {
         self.common.store(common, Release);
     }
 
+    /// SEEN.
     pub(crate) fn set_idles(&self, cpu: usize, idles: bool) {
-        self.cpus[cpu].idles.store(idles, Relaxed);
+        self.cpus[cpu].idles.store(idles, SeqCst);
     }
 
     /// The machine, if there is somebody to share work with.
@@ -171,6 +172,11 @@ impl Shared {
     /// SEEN.
     pub(super) fn set_waiting(&self, cpu: usize, tasks: u32) {
         self.cpus[cpu].waiting.store(tasks, SeqCst);
+    }
+
+    /// How many tasks wait in this CPU's queue.
+    pub(super) fn waiting(&self, cpu: usize) -> u32 {
+        self.cpus[cpu].waiting.load(SeqCst)
     }
 
     /// HUNGRY: pays what a CPU is owed, and interrupts it.
@@ -301,6 +307,17 @@ impl SharedPerThread {
         let shared = Box::leak(Box::default());
         OF_THREAD.set(Some(shared));
         shared
+    }
+
+    /// Takes away this thread's, which so many runs would otherwise leave behind.
+    ///
+    /// # Safety
+    /// Nobody holds what [`renew`](Self::renew) or [`shared`](SharedSource::shared) gave.
+    pub(super) unsafe fn retire() {
+        if let Some(shared) = OF_THREAD.take() {
+            // SAFETY: `renew` made it of a box, and nobody holds it.
+            drop(unsafe { Box::from_raw(ptr::from_ref(shared).cast_mut()) });
+        }
     }
 }
 

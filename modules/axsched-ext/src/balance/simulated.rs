@@ -20,7 +20,10 @@ where
     // CPU and of one type, and none of them outlives the call. `here` is the CPU that acts.
     unsafe { SharedPerThread::renew().connect(machine(config.cpus)) };
     let made = |_| Balanced::<P, SharedPerThread>::new();
-    model::run(config, main, made, Task::<ModelTask, P::State>::new)
+    let ended = model::run(config, main, made, Task::<ModelTask, P::State>::new);
+    // SAFETY: the layers are gone, and nobody else was told of it.
+    unsafe { SharedPerThread::retire() };
+    ended
 }
 
 /// The machine of the model, for tasks that wrap a [`ModelTask`].

@@ -377,6 +377,10 @@ pub struct Config {
     pub repick_after_yield: bool,
     /// A scheduler may hand out tasks that went into another CPU's queue.
     pub stealing: bool,
+    /// A scheduler that several CPUs share may hand out a task that another one has put back and
+    /// is still switching away from: who picks it waits until that is over, as a waker does.
+    /// Otherwise that is a [`StillOnCpu`](super::Violation::StillOnCpu).
+    pub waits_in_flight: bool,
     /// A task that was preempted runs on the same CPU next, as on riscv64, where the trap that
     /// preempted it has saved whose CPU it is.
     pub preempted_stay: bool,
@@ -422,6 +426,7 @@ impl Default for Config {
             wake_resched: false,
             repick_after_yield: false,
             stealing: false,
+            waits_in_flight: false,
             preempted_stay: false,
             interrupts: |_| [Some(1), None],
             max_idle_beside: None,

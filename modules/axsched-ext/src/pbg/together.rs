@@ -324,11 +324,13 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         let next = self.pbg.pick_next_task();
         let known = &mut self.known[cpu];
         known.asked = false;
-        // An idle CPU is told of no tick.
-        if core::mem::replace(&mut known.idles, next.is_none()) {
-            S::shared().was_interrupted(cpu);
+        let was_idle = core::mem::replace(&mut known.idles, next.is_none());
+        if was_idle {
+            S::shared().was_interrupted(cpu); // an idle CPU is told of no tick
         }
-        S::shared().set_idles(cpu, next.is_none());
+        if was_idle != next.is_none() {
+            S::shared().set_idles(cpu, !was_idle);
+        }
         if let Some(task) = &next {
             self.waiting -= 1;
             task.state().hold(None);

@@ -7,7 +7,7 @@ use axsched_ext::pbg::Status;
 use sched_sim::{
     costs::YieldCost,
     play::{Machine, Outcome as Played, Played as Task, play, play_traced},
-    policies::Policy,
+    policies::{Policy, Sharing},
     trace::Traced,
     vary::{phase_ns, varied},
     workload::Workload,
@@ -46,6 +46,7 @@ pub struct Play<'a> {
     pub policy: &'a Policy,
     pub cpus: usize,
     pub flavour: &'a Flavour,
+    sharing: Sharing,
     cost: YieldCost,
     context: Context,
     scale: u64,
@@ -86,6 +87,7 @@ impl<'a> Play<'a> {
             policy,
             cpus,
             flavour,
+            sharing: Sharing::default(),
             cost: costs.of_yield(arch, &row)?,
             context: Context {
                 app: header.program.name.to_string(),
@@ -96,6 +98,19 @@ impl<'a> Play<'a> {
             },
             scale,
         })
+    }
+
+    /// The same, with the work shared so where it can be.
+    pub fn sharing(self, sharing: Sharing) -> Self {
+        Self { sharing, ..self }
+    }
+
+    /// How several CPUs share the work here.
+    pub const fn shared(&self) -> Sharing {
+        match self.cpus > 1 && self.policy.shares(self.sharing) {
+            true => self.sharing,
+            false => Sharing::None,
+        }
     }
 
     /// What a recording is of: PBG while it measures, as this `scheduler`, `pbg` or `pbg-coop`,
@@ -156,6 +171,9 @@ impl<'a> Play<'a> {
     /// As a table calls it: the policy, and whether it is PBG without a plan.
     pub fn name(&self) -> String {
         let name = self.policy.name();
+        if self.shared() == Sharing::OneQueue {
+            return format!("{name}, one queue");
+        }
         match self.policy.follows_plan() && !follows_plan(self.policy, self.cpus) {
             true => format!("{name} (no plan)"),
             false => name.to_owned(),
@@ -187,6 +205,7 @@ impl<'a> Play<'a> {
         Machine {
             cpus: self.cpus,
             phase_ns,
+            sharing: self.sharing,
             ..self.flavour.machine.clone()
         }
     }

@@ -7,7 +7,7 @@ use axsched_ext::pbg::stored::{Program, StoredProfile, Timing};
 use sched_sim::{
     calibrate::calibrate,
     play::Machine,
-    policies::Policy,
+    policies::{Policy, Sharing},
     recorded::recorded,
     time::Clock,
     whatif::{Change, LONGEST_NS, changed},
@@ -58,6 +58,7 @@ impl Flavour {
                 false => 0,
             },
             clock,
+            sharing: Sharing::default(),
         };
         let workload = recorded(&profile, clock, TICK_NS);
         let base = ran(&profile, preempts).context("expected a recording under a known policy")?;

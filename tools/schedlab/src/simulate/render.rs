@@ -1,7 +1,7 @@
 //! A table on a terminal: the bound, and each policy beside it.
 
 use comfy_table::CellAlignment;
-use sched_sim::whatif::Change;
+use sched_sim::{play::INTERRUPT_NS, policies::Sharing, whatif::Change};
 
 use super::{cells::Play, flavour::Flavour};
 use crate::{
@@ -49,6 +49,24 @@ pub fn what_if(changes: &[Change]) -> Vec<String> {
     }
 }
 
+/// Under which of them CPUs share the work, in a line; none if they do under none.
+pub fn who_shares(plays: &[&Play]) -> Vec<String> {
+    let shares = |play: &&&Play| play.shared() == Sharing::Balanced;
+    let names: Vec<_> = plays
+        .iter()
+        .filter(shares)
+        .map(|play| play.name())
+        .collect();
+    match names.is_empty() {
+        true => Vec::new(),
+        false => vec![format!(
+            "CPUs share the work under {}; an interrupt takes {} µs",
+            names.join(" "),
+            INTERRUPT_NS / 1000
+        )],
+    }
+}
+
 /// The policies on so many CPUs, each with what it played.
 pub fn table(
     cells: &[&(&Play, Results)],
@@ -65,7 +83,8 @@ pub fn table(
         count(cpus, "CPU"),
         count(phases, "tick phase"),
     );
-    for line in what_if(changes) {
+    let plays: Vec<_> = cells.iter().map(|(play, _)| *play).collect();
+    for line in who_shares(&plays).into_iter().chain(what_if(changes)) {
         out += &(line + "\n");
     }
     out += "\n";
@@ -116,7 +135,37 @@ pub fn table(
         column.set_cell_alignment(CellAlignment::Right);
     }
     out += &grid::text(&table, "");
-    out
+    out + &over_one_queue(cells)
+}
+
+/// How each policy compares with itself where all CPUs share one queue; nothing if that was not
+/// played.
+fn over_one_queue(cells: &[&(&Play, Results)]) -> String {
+    let mut table = grid::plain();
+    table.set_header(["over one queue", "average", "makespan"]);
+    let mean = |results: &Results, figure| over(&results.outcomes, figure).mean;
+    for pair in cells.windows(2) {
+        let [(play, own), (other, one_queue)] = pair else {
+            continue;
+        };
+        if other.shared() != Sharing::OneQueue {
+            continue;
+        }
+        let ratio = |figure| format!("{:.3}", mean(own, figure) / mean(one_queue, figure));
+        table.add_row([
+            play.name(),
+            ratio(|boot| boot.last().avg_turnaround_ns as f64),
+            ratio(|boot| boot.last().makespan_ns as f64),
+        ]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    for i in 1..3 {
+        let column = table.column_mut(i).expect("a column for each title");
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("\n{}", grid::text(&table, ""))
 }
 
 /// What the figures are over phases of the tick.

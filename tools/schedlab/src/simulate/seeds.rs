@@ -8,7 +8,7 @@ use sched_sim::whatif::Change;
 use super::{
     cells::{Play, Seeded},
     flavour::Flavour,
-    render::what_if,
+    render::{what_if, who_shares},
 };
 use crate::{grid, output::count, quantiles::Quantiles};
 
@@ -34,6 +34,7 @@ the start lies anywhere in a tick; with one seed all policies have the same work
 /// What a policy came to.
 pub struct Row<'a> {
     pub cpus: usize,
+    play: &'a Play<'a>,
     flavour: &'a Flavour,
     scheduler: String,
     seeds: usize,
@@ -43,10 +44,11 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub fn of((play, runs): (&Play<'a>, &Vec<Seeded>)) -> Self {
+    pub fn of((play, runs): (&'a Play<'a>, &Vec<Seeded>)) -> Self {
         let over = |figure: fn(&Seeded) -> f64| Quantiles::of(runs.iter().map(figure).collect());
         Self {
             cpus: play.cpus,
+            play,
             flavour: play.flavour,
             scheduler: play.name(),
             seeds: runs.len(),
@@ -73,7 +75,8 @@ pub fn table(rows: &[&Row], preemptive: &Flavour, spread: u32, changes: &[Change
         count(rows[0].cpus, "CPU"),
         count(rows[0].seeds, "seed"),
     );
-    for line in what_if(changes) {
+    let plays: Vec<_> = rows.iter().map(|row| row.play).collect();
+    for line in who_shares(&plays).into_iter().chain(what_if(changes)) {
         out += &(line + "\n");
     }
     let mut table = grid::plain();

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use anyhow::Result;
 use sched_sim::{
-    policies::Policy,
+    policies::{Policy, Sharing},
     trace::{Left as How, Traced, Who},
 };
 use sched_tests_results::TickPhase;
@@ -97,6 +97,8 @@ impl Plays {
         let Run { cpus, policy } = run;
         let flavour = self.flavour(policy);
         let play = Play::new(policy, cpus, self.scale, flavour, &self.costs)?;
+        // Nobody notes which queue a task goes to that is handed over.
+        let play = play.sharing(Sharing::None);
         let (phase, traced) = play.traced(self.tick_phase, self.most)?;
         let plan = match (policy.follows_plan(), follows_plan(policy, cpus)) {
             (true, true) => ", replay,",
@@ -207,6 +209,7 @@ mod tests {
         };
         let workload = Workload {
             jobs: tasks.iter().map(job).collect(),
+            dealt: Vec::new(),
         };
         let machine = Machine {
             cpus: 2,
@@ -215,6 +218,7 @@ mod tests {
             switch_ns: 40,
             hook_ns: 0,
             clock: Clock::of_frequency(1_000_000_000),
+            sharing: Sharing::None,
         };
         // FIFO follows none.
         let plan = concat!(

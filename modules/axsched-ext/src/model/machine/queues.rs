@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Kind, MAIN, MASKS, Machine, Record, Step, Why};
+use super::{Act, Kind, MAIN, MASKS, Machine, Record, Step, Why};
 use crate::{
     BaseScheduler,
     model::{
@@ -181,20 +181,34 @@ where
 
     /// `resched`: pick, check what was picked, switch to it.
     pub(super) fn resched(&mut self, c: usize, why: Why) -> Step {
-        let next = match self.cpus[c].scheduler.pick_next_task() {
-            Some(next) => {
-                self.check_pick(c, &next, why)?;
-                next
-            }
-            None => {
-                // What went in here may have gone on to another CPU's queue.
-                if self.cpus[c].ready > 0 && !self.config.stealing {
-                    let ready = self.ready_on(c);
-                    return Err(Violation::IdleWhileReady { cpu: c, ready });
-                }
-                self.cpus[c].idle.clone()
-            }
-        };
+        if let Some(next) = self.cpus[c].scheduler.pick_next_task() {
+            return self.take(c, next, why);
+        }
+        // What went in here may have gone on to another CPU's queue.
+        if self.cpus[c].ready > 0 && !self.config.stealing {
+            let ready = self.ready_on(c);
+            return Err(Violation::IdleWhileReady { cpu: c, ready });
+        }
+        let idle = self.cpus[c].idle.clone();
+        self.take_on(c, idle, why)
+    }
+
+    /// Who was picked gets the CPU, once it is on no other: see [`Config::waits_in_flight`].
+    ///
+    /// [`Config::waits_in_flight`]: crate::model::Config::waits_in_flight
+    pub(super) fn take(&mut self, c: usize, next: Arc<W>, why: Why) -> Step {
+        // Who is waited for has picked before this CPU did, so nobody waits for each other.
+        let busy = self.tasks[next.id().0].on_cpu.filter(|&on| on != c);
+        if let Some(busy) = busy.filter(|_| self.config.waits_in_flight) {
+            self.cpus[c].clock = self.cpus[busy].clock + 1; // as in a wake
+            self.cpus[c].acts.push_front(Act::Take { next, why });
+            return Ok(());
+        }
+        self.check_pick(c, &next, why)?;
+        self.take_on(c, next, why)
+    }
+
+    fn take_on(&mut self, c: usize, next: Arc<W>, why: Why) -> Step {
         self.spend(c);
         let cpu = &mut self.cpus[c];
         cpu.clock += self.config.pick_cost(cpu.ready);
