@@ -16,5 +16,6 @@ fn main() {
         question: Question::Ends,
         tasks: batch::tasks_at_once,
         holds_handles: false,
+        spawned_beside: 0,
     });
 }

@@ -208,6 +208,7 @@ mod tests {
                 question: Question::Ends,
                 tasks,
                 holds_handles: false,
+                spawned_beside: 0,
             },
             "run",
         );

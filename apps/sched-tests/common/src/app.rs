@@ -17,6 +17,8 @@ pub struct App {
     /// Whether main holds a handle of each task until all are done, as a program does that
     /// joins its threads in order. Else no handle of a task that has ended is kept.
     pub holds_handles: bool,
+    /// How many more tasks those spawn themselves, which have no row.
+    pub spawned_beside: usize,
 }
 
 impl App {
@@ -28,6 +30,7 @@ impl App {
             question: Question::Ends,
             tasks,
             holds_handles: false,
+            spawned_beside: 0,
         }
     }
 }

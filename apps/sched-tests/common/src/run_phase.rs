@@ -238,6 +238,7 @@ mod tests {
             question,
             tasks,
             holds_handles: false,
+            spawned_beside: 0,
         };
         run_phase(&app, "run")
     }

@@ -26,6 +26,7 @@ fn main() {
         question: Question::Ends,
         tasks,
         holds_handles: false,
+        spawned_beside: 0,
     });
 }
 

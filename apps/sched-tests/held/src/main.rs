@@ -18,5 +18,6 @@ fn main() {
         question: Question::Ends,
         tasks: realtime::tasks,
         holds_handles: true,
+        spawned_beside: 0,
     });
 }

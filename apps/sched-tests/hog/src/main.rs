@@ -54,5 +54,8 @@ fn hog(ctx: &TaskCtx, scale: u64) -> bool {
 
 #[cfg_attr(target_os = "none", unsafe(no_mangle))]
 fn main() {
-    run(&App::new("hog", tasks));
+    run(&App {
+        spawned_beside: WORKERS as usize,
+        ..App::new("hog", tasks)
+    });
 }

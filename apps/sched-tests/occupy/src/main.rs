@@ -36,6 +36,7 @@ fn main() {
         question: Question::EndOf("long"),
         tasks,
         holds_handles: false,
+        spawned_beside: 0,
     });
 }
 

@@ -15,5 +15,6 @@ fn main() {
         question: Question::Ends,
         tasks: realtime::tasks,
         holds_handles: false,
+        spawned_beside: 0,
     });
 }

@@ -40,6 +40,7 @@ fn main() {
         question: Question::Shares { window_ns },
         tasks,
         holds_handles: false,
+        spawned_beside: 0,
     });
 }
 

@@ -35,6 +35,7 @@ fn main() {
         question: Question::YieldCost { rounds: ROUNDS },
         tasks,
         holds_handles: false,
+        spawned_beside: 0,
     });
 }
 

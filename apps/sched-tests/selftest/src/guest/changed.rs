@@ -96,6 +96,7 @@ fn run(name: &'static str, original: usize, changed: usize) {
         question: Question::Ends,
         tasks: WORKLOADS[which],
         holds_handles: false,
+        spawned_beside: 0,
     };
     let alone = run_phase(&app(changed), "run");
     let planned = syscall::measure_start().and_then(|()| {

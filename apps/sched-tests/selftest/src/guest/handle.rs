@@ -32,6 +32,7 @@ pub fn run() {
             question: Question::Ends,
             tasks,
             holds_handles: false,
+            spawned_beside: 0,
         },
         "run",
     );

@@ -88,5 +88,6 @@ fn run(name: &'static str, tasks: fn(u64) -> Vec<Task>) {
         question: Question::Ends,
         tasks,
         holds_handles: false,
+        spawned_beside: 0,
     });
 }
