@@ -300,7 +300,7 @@ Variables           default      allowed
   ARCH=name         x86_64       x86_64 riscv64 aarch64
   SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
   BALANCE=n         y            with SMP > 1: CPUs do not share the work; they
-                                   do under our policies but PBG, and not while
+                                   do under our policies, and not while
                                    record or TRACE=events watches; and of make
                                    simulate, with CPUS > 1
   CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list;

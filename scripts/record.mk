@@ -34,7 +34,7 @@ ifneq ($(filter record,$(MAKECMDGOALS)),)
     $(error A=$(A): it tests the instruments and has no tasks to record; allowed are: $(notdir $(LAB_APPS)))
   endif
   ifneq ($(and $(filter $(PBG_POLICIES),$(POLICY)),$(filter-out 1,$(SMP))),)
-    $(error FEATURES=$(FEATURES) SMP=$(SMP): PBG measures on one CPU; allowed are SMP=1 or another policy: $(filter-out $(PBG_POLICIES),$(POLICIES)))
+    $(error FEATURES=$(FEATURES) SMP=$(SMP): a recording under PBG is of one CPU (make run saves what several have measured); allowed are SMP=1 or another policy: $(filter-out $(PBG_POLICIES),$(POLICIES)))
   endif
 endif
 

@@ -21,7 +21,7 @@ extern "C" {
 #define AXSCHED_ENOSYS      (-38)  /* the build has another policy than PBG */
 #define AXSCHED_ENODATA     (-61)  /* there is no profile yet */
 #define AXSCHED_EILSEQ      (-84)  /* no label: empty, over 32 bytes, not UTF-8, or with control characters */
-#define AXSCHED_EOPNOTSUPP  (-95)  /* more than one CPU is scheduling */
+#define AXSCHED_EOPNOTSUPP  (-95)  /* more than one CPU, and they are not connected */
 #define AXSCHED_ENOTCONN    (-107) /* more than one CPU, and nobody has said who runs on each */
 #define AXSCHED_EALREADY    (-114) /* measuring or replaying has begun already */
 

@@ -44,7 +44,7 @@
 //! (`SeqCst`). So one of the two sees the other. That it idles, and is not only short of tasks, it
 //! says before that, in the same order.
 //!
-//! A policy says whom it gives away ([`Policy::give`]); under one that gives nobody, rules 2, 3 and 6
+//! A policy says whom it gives away ([`Policy::give`](crate::event::Policy::give)); under one that gives nobody, rules 2, 3 and 6
 //! do nothing, and spawns and wakes are balanced all the same.
 //!
 //! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a task that waits and may run
@@ -64,9 +64,9 @@
 //! then, and with one CPU, all is as without the layer.
 //!
 //! **Cost.** A yield pays for knowing who runs: a store and a comparison in the put, and the same
-//! in the pick, which policies that hear of departures ([`Tracks::Departures`]) pay in any case.
+//! in the pick, which policies that hear of departures ([`Tracks::Departures`](crate::event::Tracks::Departures)) pay in any case.
 //! All else is on the way of spawns, wakes, ticks and idling. No loop is longer than the number of
-//! CPUs, but for the search of [`Policy::give`]. Nothing allocates.
+//! CPUs, but for the search of [`Policy::give`](crate::event::Policy::give). Nothing allocates.
 //!
 //! The owner handing over rather than the thief taking, and requests as levels, are as in the
 //! work-requesting of Cilk's descendants (Acar, Charguéraud and Rainey, "Scheduling parallel

@@ -16,7 +16,7 @@
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
 //! | [`remove`](Policy::remove) | a ready task is taken out | `remove_task` |
 //! | [`give`](Policy::give) | a ready task goes to another CPU | [`balance`](crate::balance) |
-//! | [`exchange_cpu`](Policy::exchange_cpu) | another CPU shares this queue | a model: [`balance`](crate::balance) |
+//! | `exchange_cpu` | another CPU shares this queue | a model: [`balance`](crate::balance) |
 //! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
 //!
 //! How much of this the adapter finds out is the policy's choice, [`Policy::TRACKS`];

@@ -19,7 +19,7 @@
 //! | error | errno | when |
 //! |---|---|---|
 //! | [`Error::NotBuiltIn`] | −38 `ENOSYS` | the build has another policy; with the feature `recorded`, that is an error of `start_pbg` and `measure_start_under` only |
-//! | [`Error::NotSupported`] | −95 `EOPNOTSUPP` | more than one CPU is scheduling, under PBG |
+//! | [`Error::NotSupported`] | −95 `EOPNOTSUPP` | more than one CPU is scheduling under PBG, and they are not [connected](crate::pbg::Together::connect) |
 //! | [`Error::NotConnected`] | −107 `ENOTCONN` | `measure_start` with the feature `recorded`: more than one CPU is scheduling, and nobody has called [`connect`](crate::recorded::Recording::connect) |
 //! | [`Error::AlreadyMeasuring`] | −114 `EALREADY` | `measure_start` while measuring |
 //! | [`Error::NotMeasuring`] | −22 `EINVAL` | `measure_end` without `measure_start` |
@@ -40,8 +40,8 @@
 //!
 //! There is one replay per boot. It lasts until the system ends; when the last
 //! planned task is gone, the fallback policy is all that is left of it, and tasks
-//! spawned after that are unknown to the plan. Under PBG measuring is for one CPU:
-//! with several, who spawned a task cannot be told from what a queue sees.
+//! spawned after that are unknown to the plan. Several CPUs have to be connected
+//! for these calls: who spawned a task cannot be told from what a queue sees.
 
 pub use crate::pbg::Error;
 use crate::pbg::{About, BasePolicy, Behind, CONTROL, StoreError, console};

@@ -7,7 +7,7 @@ mod common;
 use axsched_ext::balance::simulated_machine as connected;
 use axsched_ext::balance::{Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay};
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::model::{Config, Failure, ModelTask, Op, Program, Report, run};
+use axsched_ext::model::{Config, Failure, ModelTask, Op, Program, Report, Violation, run};
 use axsched_ext::pbg::{ControlSource, PbgTask, PerThread, Together};
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -149,6 +149,55 @@ proptest! {
         };
         passes(played(&config, &main, connected(cpus)), &config, &main)?;
     }
+}
+
+/// What the model finds, of several thousand programs, on a machine that is not what it says.
+fn found_with(faulty: fn(usize) -> Machine) -> Violation {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (machine(), 2..=8usize, program());
+    for _ in 0..5_000 {
+        let (config, cpus, main) = strategy.new_tree(&mut runner).unwrap().current();
+        let config = on_several(config, cpus);
+        let config = Config {
+            max_idle_beside: Some(two_interrupts(&config, 1)),
+            ..config
+        };
+        if let Err(failure) = played(&config, &main, faulty(cpus)) {
+            return failure.violation;
+        }
+    }
+    panic!("nothing was found");
+}
+
+#[test]
+fn a_kick_that_is_dropped_is_found() {
+    let found = found_with(|cpus| Machine {
+        interrupt: |_| {},
+        ..connected(cpus)
+    });
+    assert!(matches!(found, Violation::IdleBeside { .. }), "{found}");
+}
+
+#[test]
+fn an_affinity_that_is_ignored_is_found() {
+    let found = found_with(|cpus| Machine {
+        may_run: |_, _| true,
+        ..connected(cpus)
+    });
+    assert!(matches!(found, Violation::WrongCpu { .. }), "{found}");
+}
+
+#[test]
+fn a_task_that_is_not_held_while_it_is_left_is_found() {
+    let found = found_with(|cpus| Machine {
+        current: core::ptr::null,
+        ..connected(cpus)
+    });
+    let is_it = matches!(
+        found,
+        Violation::StillOnCpu { .. } | Violation::NotReady { .. }
+    );
+    assert!(is_it, "{found}");
 }
 
 /// Main spawns tasks of these lengths, which yield after each unit of `burst`, and waits for all.

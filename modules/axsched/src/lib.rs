@@ -12,7 +12,7 @@
 //! | `sched_*` | the one of that name in [`axsched_ext::for_each_policy!`]; all but `sched_fifo` need `axtask/preempt`, `sched_pbg` unless every task yields or blocks |
 //! | `stock_fifo`, `stock_rr`, `stock_cfs` | the registry's `axsched` 0.3.1 as it is; the latter two need `axtask/sched-rr`, `axtask/sched-cfs` |
 //! | `observed` | the same policy within a layer that tells an observer of each task that becomes ready |
-//! | `balanced` | the same policy, but PBG, within the layer that keeps several CPUs busy ([`axsched_ext::balance`]), once it is connected |
+//! | `balanced` | the same policy within the layer that keeps several CPUs busy, or PBG with one plan for all of them ([`axsched_ext::balance`]), once it is connected |
 //! | `recorded` | the same policy, but PBG, within a layer that records what tasks do ([`axsched_ext::recorded`]); on several CPUs [`connect`](axsched_ext::recorded::Recording::connect) it |
 
 #![no_std]

@@ -11,7 +11,7 @@ use crate::room::with_room;
 pub enum Error {
     /// This build has another policy than PBG.
     NotBuiltIn,
-    /// More than one CPU is scheduling.
+    /// More than one CPU is scheduling, and they are not connected.
     NotSupported,
     /// More than one CPU is scheduling, and nobody has said how to find out who runs on each.
     NotConnected,
@@ -59,7 +59,7 @@ impl fmt::Display for Error {
             Self::NotBuiltIn => {
                 "this build has another policy than PBG: build with FEATURES=sched_pbg"
             }
-            Self::NotSupported => "PBG measures and replays on one CPU only: run with SMP=1",
+            Self::NotSupported => "several CPUs, and PBG is not connected to them: call axsched_arceos::connect first, or run with SMP=1",
             Self::NotConnected => {
                 "several CPUs, and nobody has said which task runs on each: call connect of axsched first"
             }

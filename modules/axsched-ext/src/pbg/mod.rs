@@ -80,7 +80,10 @@
 //! when a task is demoted, those who stand where it stands. A tick looks at 64 tasks.
 //! Nothing allocates in pick, put or tick: the calls do.
 //!
-//! **Limits.** One CPU ([`syscall`](crate::syscall)). Ticks and preemption
+//! **Several CPUs.** These are the rules of one CPU. Several follow one plan if they are connected, and
+//! the rules hold for them together: [`Together`] says how.
+//!
+//! **Limits.** Ticks and preemption
 //! (`axtask/preempt`) are needed for rules 7 to 11. A block and an exit look the same, so rule
 //! 11 counts who is blocked when it wakes, and until then as if it had ended
 //! (`docs/adr/0016-behind-the-measured-run.md`).
