@@ -44,17 +44,18 @@
 //! (`SeqCst`). So one of the two sees the other. That it idles, and is not only short of tasks, it
 //! says before that, in the same order.
 //!
-//! A policy says whom it gives away ([`Policy::give`](crate::event::Policy::give)); under one that gives nobody, rules 2, 3 and 6
-//! do nothing, and spawns and wakes are balanced all the same.
+//! A policy says whom it gives away ([`Policy::give`](crate::event::Policy::give)); under one that
+//! gives nobody, rules 2, 3 and 6 do nothing, and spawns and wakes are balanced all the same.
 //!
-//! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a task that waits and may run
-//! there for as long as one interrupt takes for each CPU that is asked, and one for the answer:
-//! cpus + 1 of them at most. If they are lost, a tick each. **Interrupts:** one for each spawn or
-//! wake at most; one for each CPU that is asked, when a CPU begins to idle, and one for the answer.
-//! By rule 6 one a tick at most of a CPU with a shorter queue, and none where numbers are equal. Who is asked may have nobody but tasks that may run there only, as `gc`: that is found out by
-//! asking. How long a task waits in its queue is
-//! the policy's bound, by the tasks that come into that queue; one that is handed over begins
-//! anew in the other, once: its new CPU was idle and runs it, or it is a GUEST there.
+//! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a
+//! task that waits and may run there for as long as one interrupt takes for each CPU that is asked,
+//! and one for the answer: cpus + 1 of them at most. If they are lost, a tick each. **Interrupts:**
+//! one for each spawn or wake at most; one for each CPU that is asked, when a CPU begins to idle, and
+//! one for the answer. By rule 6 one a tick at most of a CPU with a shorter queue, and none where
+//! numbers are equal. Who is asked may have nobody but tasks that may run there only, as `gc`: that is
+//! found out by asking. How long a task waits in its queue is the policy's bound, by the tasks that
+//! come into that queue; one that is handed over begins anew in the other, once: its new CPU was idle
+//! and runs it, or it is a GUEST there.
 //!
 //! A CPU takes part from its first pick or tick on, after it was connected: until then nobody knows
 //! of its queue.

@@ -502,7 +502,7 @@ where
     M: ControlSource + 'static,
     S: SharedSource + 'static,
 {
-    /// From now on the schedulers of this type follow one plan, on this machine. Takes 15 KiB, for good.
+    /// From now on the schedulers of this type follow one plan, on this machine. Takes 9 KiB, for good.
     ///
     /// # Safety
     /// Those of [`Shared::connect`](crate::balance::Shared::connect); all schedulers that find this
