@@ -94,4 +94,4 @@ pub use shared::SharedPerThread;
 pub use shared::SharedWherePreemptedStay;
 pub use shared::{MAX_CPUS, Machine, SHARED, Shared, SharedSource, SystemShared};
 #[cfg(feature = "std")]
-pub use simulated::{machine as simulated_machine, run_balanced};
+pub use simulated::{machine as simulated_machine, run_balanced, run_together};

@@ -156,7 +156,7 @@ fn a_profile_for_another_guest_is_refused_in_one_line() {
     // From before there were timings.
     write(&|profile| profile.header.timing = Timing::Unknown);
     for timing in ["real", "icount"] {
-        let guest = format!("realtime x86_64 10 1 {timing}");
+        let guest = format!("realtime x86_64 10 {timing}");
         assert_eq!(check(&file, &guest), good);
     }
 }
@@ -188,8 +188,8 @@ fn what_is_no_profile_is_refused_in_one_line() {
     for wrong in [
         "",
         "realtime",
-        "realtime x86 1 1 icount",
-        "a x86_64 1 1 icount 1",
+        "realtime x86 1 icount",
+        "a x86_64 1 icount 1",
     ] {
         assert_eq!(check(&file, wrong).0, Some(2), "{wrong}");
     }

@@ -204,7 +204,9 @@ fn play_logged(
     if policy.follows_plan() {
         let status = PerThread::control().status();
         PerThread::retire();
-        plan = status.ok().filter(|_| machine.cpus == 1);
+        plan = status
+            .ok()
+            .filter(|_| machine.cpus == 1 || policy.shares(machine.sharing));
         if plan.is_some_and(|status| status.planned == 0) {
             return Err(PlayError::NoPlan {
                 policy: policy.name(),
@@ -300,7 +302,7 @@ fn load(profile: &StoredProfile) -> Result<(), String> {
 fn on_call(what: u32) {
     let control = PerThread::control();
     if what == START {
-        // On several CPUs PBG says no, and its fallback runs.
+        // On several CPUs that share nothing PBG says no, and its fallback runs.
         let _ = control.start_pbg();
         return;
     }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use axsched_ext::{
     BaseScheduler,
-    balance::{run_balanced, run_one_queue, shares_one_queue},
+    balance::{run_balanced, run_one_queue, run_together, shares_one_queue},
     clock::VirtualClock,
     event::{Adapter, Policy as Inside},
     for_each_policy,
@@ -49,7 +49,7 @@ impl<P: Inside> Within for Adapter<P> {
     type Policy = P;
 }
 
-/// Under several CPUs; PBG plans for one.
+/// Under several CPUs; PBG has a way of its own.
 macro_rules! shared {
     ($policy:expr, pbg $scheduler:ty) => {
         $policy
@@ -89,8 +89,19 @@ static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {
             // Of a kernel that needs no preemption.
             "fifo" => all.push(policy.cooperative()),
             "pbg" => {
-                all.push(Policy::new("pbg", pbg).planned());
-                all.push(Policy::new("pbg-coop", pbg).planned().cooperative());
+                let pbg = Policy {
+                    balanced: Some(run_together),
+                    follows_plan: true,
+                    ..Policy::new("pbg", pbg)
+                };
+                all.push(pbg);
+                all.push(
+                    Policy {
+                        name: "pbg-coop",
+                        ..pbg
+                    }
+                    .cooperative(),
+                );
             }
             _ => all.push(policy),
         }
@@ -133,13 +144,6 @@ impl Policy {
     const fn cooperative(self) -> Self {
         Self {
             is_preemptive: false,
-            ..self
-        }
-    }
-
-    const fn planned(self) -> Self {
-        Self {
-            follows_plan: true,
             ..self
         }
     }

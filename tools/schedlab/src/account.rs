@@ -115,7 +115,9 @@ mod tests {
             "the account of the CPU time does not close: tasks 800.000 + main 10.000 + gc 5.000 + rest 0.100 + idle 0.000 = 815.100 ms, expected 1 x 1000.000 ms within 1 %"
         );
         assert!(fails(&run(1, [10_101, 0, 0, 0, 0])).contains("does not close"));
-        assert!(fails(&run(2, [10_000, 0, 0, 0, 9_799])).contains("expected 2 x 1000.000 ms"));
+        // And what is booked while it ends, of another CPU.
+        assert_eq!(check(&run(2, [10_000, 0, 0, 0, 9_701])), Ok(()));
+        assert!(fails(&run(2, [10_000, 0, 0, 0, 9_699])).contains("expected 2 x 1000.000 ms"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod rules;
 use anyhow::{Result, bail};
 use axsched_ext::pbg::Status;
 use sched_sim::{
-    policies::{Policy, policies},
+    policies::{Policy, Sharing, policies},
     whatif::going_on,
     workload::Job,
 };
@@ -96,7 +96,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     let cpus = usize::from(args.cpus);
     let candidates: Vec<&Policy> = policies()
         .iter()
-        // On several CPUs PBG follows no plan, and is the policy that it falls back to.
+        // What is known of a replay on QEMU is of one CPU.
         .filter(|policy| cpus == 1 || !policy.follows_plan())
         .collect();
     let phases: Vec<TickPhase> = TickPhase::evenly(args.phases).collect();
@@ -212,9 +212,16 @@ fn play(
     watch: &Watch,
 ) -> Result<Option<Vec<Vec<Run>>>> {
     let cpus = usize::from(args.cpus);
-    let plays = candidates
-        .iter()
-        .map(|policy| Play::new(policy, cpus, args.source.scale, flavours.of(policy), costs));
+    let plays = candidates.iter().map(|policy| {
+        Play::new(
+            policy,
+            cpus,
+            args.source.scale,
+            flavours.of(policy),
+            costs,
+            Sharing::Balanced,
+        )
+    });
     let plays: Vec<Play> = plays.collect::<Result<_>>()?;
     let runs = on_all_cores(plays.len() * phases.len(), watch, |i| {
         plays[i / phases.len()].with_plan_at(phases[i % phases.len()])
@@ -346,7 +353,14 @@ fn fragile(
     }
     let averages = |row: &Row| -> Result<Vec<f64>> {
         let policy = Policy::named(&row.name).expect("a policy of the list");
-        let play = Play::new(policy, cpus, args.source.scale, flavours.of(policy), costs)?;
+        let play = Play::new(
+            policy,
+            cpus,
+            args.source.scale,
+            flavours.of(policy),
+            costs,
+            Sharing::Balanced,
+        )?;
         let spread = f64::from(SPREAD_PERCENT) / 100.0;
         let runs = on_all_cores(SEEDS as usize, watch, |seed| {
             play.by_seed(spread, seed as u64)

@@ -63,8 +63,9 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
     let plays = cells.flat_map(|(cpus, policy)| {
         let one_queue = args.one_queue && cpus > 1 && policy.shares(Sharing::OneQueue);
         let sharing = [Some(sharing), one_queue.then_some(Sharing::OneQueue)];
-        let play = || Play::new(policy, cpus, source.scale, flavours.of(policy), &costs);
-        let shared = move |sharing| play().map(|play| play.sharing(sharing));
+        let of = flavours.of(policy);
+        let costs = &costs;
+        let shared = move |sharing| Play::new(policy, cpus, source.scale, of, costs, sharing);
         sharing
             .into_iter()
             .flatten()

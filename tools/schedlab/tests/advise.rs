@@ -162,7 +162,9 @@ fn without_a_console_that_is_said_and_several_cpus_have_no_plan() {
     );
     assert!(!ended.out.contains("pbg"), "{}", ended.out);
     assert!(
-        ended.out.contains("PBG makes no plan for several CPUs"),
+        ended
+            .out
+            .contains("PBG's plan for several CPUs is not weighed here"),
         "{}",
         ended.out
     );

@@ -120,7 +120,9 @@ fn every_policy_is_beside_the_bound_and_two_runs_print_the_same() {
     }
     let replay = average(one, 0, "pbg ");
     assert!((replay / least[0] - 1.0).abs() < 0.001, "{replay}");
-    assert!(one.out.contains("pbg (no plan)"), "{}", one.out);
+    // On several CPUs, too, the plan is shortest first.
+    let together = average(one, 1, "pbg ");
+    assert!((together / least[1] - 1.0).abs() < 0.03, "{together}");
     assert!(one.out.contains("does not say when tasks were spawned"));
 }
 

@@ -2,8 +2,10 @@
 
 use super::layer::Balanced;
 use super::shared::{Machine, SharedPerThread};
+use crate::clock::VirtualClock;
 use crate::event::Policy;
 use crate::model::{self, Config, Failure, ModelTask, Program, Report};
+use crate::pbg::{PbgTask, PerThread, Together};
 use crate::task::{InitialState, Task};
 
 /// [`model::run`] with a policy within the layer, whose tasks may go from queue to queue
@@ -23,6 +25,25 @@ where
     let ended = model::run(config, main, made, Task::<ModelTask, P::State>::new);
     // SAFETY: the layers are gone, and nobody else was told of it.
     unsafe { SharedPerThread::retire() };
+    ended
+}
+
+/// [`model::run`] with PBG on several CPUs, which follow one plan, under the control of this thread
+/// ([`PerThread`]).
+///
+/// # Errors
+/// The first [`Violation`](model::Violation) found.
+pub fn run_together(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
+    type Pbg = Together<ModelTask, VirtualClock, PerThread, SharedPerThread>;
+    SharedPerThread::renew();
+    // SAFETY: as above; nobody else has this thread's control while this runs.
+    unsafe { Pbg::connect(machine(config.cpus)) };
+    let ended = model::run(config, main, |_| Pbg::new(), PbgTask::new);
+    // SAFETY: the schedulers are gone, and nobody else was told of it.
+    unsafe {
+        Pbg::retire();
+        SharedPerThread::retire();
+    }
     ended
 }
 

@@ -515,6 +515,19 @@ where
         unsafe { S::shared().connect(machine) };
     }
 
+    /// Lets go of what all have together.
+    ///
+    /// # Safety
+    /// No scheduler of this type is used any more.
+    #[cfg(feature = "std")]
+    pub(crate) unsafe fn retire() {
+        if let Some((_, all)) = Self::all() {
+            S::shared().set_common(ptr::null_mut());
+            // SAFETY: `connect` made it of a box, and nobody holds it.
+            drop(unsafe { Box::from_raw(ptr::from_ref(all).cast_mut()) });
+        }
+    }
+
     /// What all have together, once they are connected.
     #[inline]
     fn all() -> Option<Connected<T, C, M, S>> {

@@ -242,7 +242,10 @@ fn of_plan(advice: &Advice, taken: &Row) -> Vec<String> {
 /// Why no plan is taken.
 fn against_plan(advice: &Advice) -> Option<String> {
     if advice.cpus > 1 {
-        return Some("PBG makes no plan for several CPUs".to_owned());
+        return Some(
+            "PBG's plan for several CPUs is not weighed here (make simulate CPUS= plays it)"
+                .to_owned(),
+        );
     }
     let planned = || advice.rows.iter().filter(|row| row.is_planned);
     // The best one speaks for all.

@@ -36,9 +36,10 @@ pub fn feature(policy: &Policy) -> String {
     }
 }
 
-/// Whether it follows its plan: on several CPUs PBG's calls say no, and its base policy runs.
-pub fn follows_plan(policy: &Policy, cpus: usize) -> bool {
-    policy.follows_plan() && cpus == 1
+/// Whether it follows its plan: on several CPUs that share nothing PBG's calls say no, and its base
+/// policy runs.
+pub fn follows_plan(policy: &Policy, cpus: usize, sharing: Sharing) -> bool {
+    policy.follows_plan() && (cpus == 1 || policy.shares(sharing))
 }
 
 /// What is played of a recording.
@@ -71,15 +72,16 @@ impl<'a> Play<'a> {
         scale: u64,
         flavour: &'a Flavour,
         costs: &Costs,
+        sharing: Sharing,
     ) -> Result<Self> {
         let header = &flavour.profile.header;
         let arch = header.architecture.name();
-        let row = match (follows_plan(policy, cpus), policy.follows_plan()) {
+        let row = match (follows_plan(policy, cpus, sharing), policy.follows_plan()) {
             (true, _) => format!("{} replay", policy.name()),
             (false, true) => format!("{} idle", policy.name()),
             (false, false) => policy.name().to_owned(),
         };
-        let phase = match follows_plan(policy, cpus) {
+        let phase = match follows_plan(policy, cpus, sharing) {
             true => "replay",
             false => "run",
         };
@@ -87,7 +89,7 @@ impl<'a> Play<'a> {
             policy,
             cpus,
             flavour,
-            sharing: Sharing::default(),
+            sharing,
             cost: costs.of_yield(arch, &row)?,
             context: Context {
                 app: header.program.name.to_string(),
@@ -98,11 +100,6 @@ impl<'a> Play<'a> {
             },
             scale,
         })
-    }
-
-    /// The same, with the work shared so where it can be.
-    pub fn sharing(self, sharing: Sharing) -> Self {
-        Self { sharing, ..self }
     }
 
     /// How several CPUs share the work here.
@@ -125,7 +122,7 @@ impl<'a> Play<'a> {
         let arch = flavour.profile.header.architecture.name();
         Ok(Self {
             cost: costs.of_yield(arch, &format!("{scheduler} measure"))?,
-            ..Self::new(base, 1, scale, flavour, costs)?
+            ..Self::new(base, 1, scale, flavour, costs, Sharing::None)?
         })
     }
 
@@ -174,7 +171,7 @@ impl<'a> Play<'a> {
         if self.shared() == Sharing::OneQueue {
             return format!("{name}, one queue");
         }
-        match self.policy.follows_plan() && !follows_plan(self.policy, self.cpus) {
+        match self.policy.follows_plan() && !follows_plan(self.policy, self.cpus, self.sharing) {
             true => format!("{name} (no plan)"),
             false => name.to_owned(),
         }

@@ -96,11 +96,11 @@ impl Plays {
     pub fn play(&self, run: Run) -> Result<(Phase, Timeline)> {
         let Run { cpus, policy } = run;
         let flavour = self.flavour(policy);
-        let play = Play::new(policy, cpus, self.scale, flavour, &self.costs)?;
         // Nobody notes which queue a task goes to that is handed over.
-        let play = play.sharing(Sharing::None);
+        let sharing = Sharing::None;
+        let play = Play::new(policy, cpus, self.scale, flavour, &self.costs, sharing)?;
         let (phase, traced) = play.traced(self.tick_phase, self.most)?;
-        let plan = match (policy.follows_plan(), follows_plan(policy, cpus)) {
+        let plan = match (policy.follows_plan(), follows_plan(policy, cpus, sharing)) {
             (true, true) => ", replay,",
             (true, false) => " (no plan)",
             (false, _) => "",
