@@ -261,6 +261,9 @@ pub struct SimulateArgs {
     /// how the others compare
     #[arg(long, conflicts_with_all = ["out", "seeds"])]
     pub one_queue: bool,
+    /// As if a task that was preempted could go on on any CPU; on riscv64 it cannot
+    #[arg(long)]
+    pub all_move: bool,
     #[command(flatten)]
     pub changes: Changes,
     /// Play each cell N times, every task's time and the start changed at random; 1 to 100000

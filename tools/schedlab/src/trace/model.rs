@@ -228,6 +228,7 @@ mod tests {
             hook_ns: 0,
             clock: Clock::of_frequency(1_000_000_000),
             sharing: Sharing::None,
+            preempted_stay: false,
         };
         // FIFO follows none.
         let plan = concat!(
