@@ -500,11 +500,17 @@ fn take(flag: &mut bool) -> bool {
 
 /// PBG's scheduler of one CPU of several: see the head of this file. `M` is where it finds its control, `S`
 /// what all share.
-pub struct Together<T, C, M = SystemControl, S = SystemShared> {
+pub struct Together<T, C, M = SystemControl, S = SystemShared>
+where
+    T: 'static,
+    C: 'static,
+    M: 'static,
+    S: 'static,
+{
     /// What it is by itself.
     own: PbgScheduler<T, C, M>,
-    joined: bool,
-    source: PhantomData<S>,
+    /// What it takes part in, from its first pick or tick after the connection on.
+    part: Option<Connected<T, C, M, S>>,
 }
 
 impl<T, C, M, S> Together<T, C, M, S> {
@@ -512,8 +518,7 @@ impl<T, C, M, S> Together<T, C, M, S> {
     pub const fn new() -> Self {
         Self {
             own: PbgScheduler::new(),
-            joined: false,
-            source: PhantomData,
+            part: None,
         }
     }
 
@@ -571,19 +576,41 @@ where
         Some((machine, all))
     }
 
-    /// The same, at a call of the CPU whose queue this is.
+    /// Takes part, if it does not yet and can; at a call of the CPU whose queue this is.
     #[inline]
-    fn joined(&mut self) -> Option<Connected<T, C, M, S>> {
-        let (machine, all) = Self::all()?;
-        if !self.joined {
-            self.join(machine, all);
+    fn part(&mut self) -> Option<Connected<T, C, M, S>> {
+        if self.part.is_none() && S::shared().machine().is_some() {
+            self.join();
         }
-        Some((machine, all))
+        self.part
+    }
+
+    #[inline(never)]
+    fn put_together((machine, all): Connected<T, C, M, S>, prev: Handle<T>, preempt: bool) {
+        let cpu = (machine.this_cpu)();
+        let prev = match preempt {
+            true => Some(prev),
+            false => all.keep(machine, cpu, prev),
+        };
+        if let Some(prev) = prev {
+            all.act(cpu, |common| common.put(machine, cpu, prev, preempt));
+        }
+    }
+
+    #[inline(never)]
+    fn pick_together((machine, all): Connected<T, C, M, S>) -> Option<Handle<T>> {
+        let cpu = (machine.this_cpu)();
+        let kept = all.take_kept(cpu);
+        kept.or_else(|| all.act(cpu, |common| common.pick(machine, cpu)))
     }
 
     #[cold]
-    fn join(&mut self, machine: &Machine, all: &All<T, C, M, S>) {
-        self.joined = true;
+    #[inline(never)]
+    fn join(&mut self) {
+        self.part = Self::all();
+        let Some((machine, all)) = self.part else {
+            return;
+        };
         (machine.joins)();
         let cpu = (machine.this_cpu)();
         all.act(cpu, |common| common.join(machine, cpu, &mut self.own.queue));
@@ -611,33 +638,24 @@ where
         }
     }
 
+    #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
-        let Some((machine, all)) = Self::all() else {
-            return self.own.put_prev_task(prev, preempt);
-        };
-        let cpu = (machine.this_cpu)();
-        let prev = match preempt {
-            true => Some(prev),
-            false => all.keep(machine, cpu, prev),
-        };
-        if let Some(prev) = prev {
-            all.act(cpu, |common| common.put(machine, cpu, prev, preempt));
+        match self.part {
+            Some(part) => Self::put_together(part, prev, preempt),
+            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
         }
     }
 
+    #[inline]
     fn pick_next_task(&mut self) -> Option<Handle<T>> {
-        let Some((machine, all)) = self.joined() else {
-            return self.own.pick_next_task();
-        };
-        let cpu = (machine.this_cpu)();
-        if let Some(task) = all.take_kept(cpu) {
-            return Some(task);
+        match self.part() {
+            Some(part) => Self::pick_together(part),
+            None => self.own.pick_next_task(),
         }
-        all.act(cpu, |common| common.pick(machine, cpu))
     }
 
     fn task_tick(&mut self, current: &Handle<T>) -> bool {
-        let Some((machine, all)) = self.joined() else {
+        let Some((machine, all)) = self.part() else {
             return self.own.task_tick(current);
         };
         let cpu = (machine.this_cpu)();
