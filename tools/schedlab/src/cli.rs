@@ -264,6 +264,9 @@ pub struct SimulateArgs {
     /// As if a task that was preempted could go on on any CPU; on riscv64 it cannot
     #[arg(long)]
     pub all_move: bool,
+    /// On several CPUs PBG's take one lock: as if each had it for so many nanoseconds; up to 1000000
+    #[arg(long, value_name = "NS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    pub lock: u64,
     #[command(flatten)]
     pub changes: Changes,
     /// Play each cell N times, every task's time and the start changed at random; 1 to 100000

@@ -279,6 +279,10 @@ pub trait SharedSource {
 
     /// That.
     fn shared() -> &'static Shared;
+
+    /// The CPU that calls has taken a lock that all share: for who simulates that.
+    #[inline(always)]
+    fn locked() {}
 }
 
 /// The source of the system's layers: [`SHARED`].
@@ -328,6 +332,10 @@ impl SharedSource for SharedPerThread {
     fn shared() -> &'static Shared {
         OF_THREAD.get().unwrap_or_else(Self::renew)
     }
+
+    fn locked() {
+        crate::model::locked();
+    }
 }
 
 /// The same on a machine as riscv64.
@@ -340,5 +348,9 @@ impl SharedSource for SharedWherePreemptedStay {
 
     fn shared() -> &'static Shared {
         SharedPerThread::shared()
+    }
+
+    fn locked() {
+        SharedPerThread::locked();
     }
 }

@@ -167,6 +167,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     /// Has this CPU do something that concerns others.
     fn act<R>(&self, cpu: usize, does: impl FnOnce(&mut Common<T, C, M, S>) -> R) -> R {
         let mut common = self.common.lock();
+        S::locked();
         let own = &self.own[cpu];
         common.pbg.running = Running::at(own.running.load(Relaxed));
         common.pbg.budget = own.budget.load(Relaxed);
@@ -192,7 +193,8 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     }
 
     /// A yield after which the task goes on: as it may by the plan (rule 5 of PBG), or as nobody
-    /// waits. Otherwise the task is given back.
+    /// waits. Otherwise the task is given back. This CPU is the one whose queue it goes to; if it
+    /// has the task, and that is who calls, it is the one that calls.
     #[inline]
     fn keep(&self, machine: &Machine, cpu: usize, prev: Handle<T>) -> Option<Handle<T>> {
         let own = &self.own[cpu];
@@ -509,8 +511,8 @@ where
 {
     /// What it is by itself.
     own: PbgScheduler<T, C, M>,
-    /// What it takes part in, from its first pick or tick after the connection on.
-    part: Option<Connected<T, C, M, S>>,
+    /// What it takes part in, and as which CPU, from its first pick or tick after the connection on.
+    part: Option<(Connected<T, C, M, S>, usize)>,
 }
 
 impl<T, C, M, S> Together<T, C, M, S> {
@@ -578,7 +580,7 @@ where
 
     /// Takes part, if it does not yet and can; at a call of the CPU whose queue this is.
     #[inline]
-    fn part(&mut self) -> Option<Connected<T, C, M, S>> {
+    fn part(&mut self) -> Option<(Connected<T, C, M, S>, usize)> {
         if self.part.is_none() && S::shared().machine().is_some() {
             self.join();
         }
@@ -586,20 +588,23 @@ where
     }
 
     #[inline(never)]
-    fn put_together((machine, all): Connected<T, C, M, S>, prev: Handle<T>, preempt: bool) {
-        let cpu = (machine.this_cpu)();
+    fn put_together(&self, prev: Handle<T>, preempt: bool) {
+        let Some(((machine, all), own)) = self.part else {
+            return;
+        };
         let prev = match preempt {
             true => Some(prev),
-            false => all.keep(machine, cpu, prev),
+            false => all.keep(machine, own, prev),
         };
         if let Some(prev) = prev {
+            let cpu = (machine.this_cpu)();
             all.act(cpu, |common| common.put(machine, cpu, prev, preempt));
         }
     }
 
     #[inline(never)]
-    fn pick_together((machine, all): Connected<T, C, M, S>) -> Option<Handle<T>> {
-        let cpu = (machine.this_cpu)();
+    fn pick_together(&self) -> Option<Handle<T>> {
+        let ((machine, all), cpu) = self.part?;
         let kept = all.take_kept(cpu);
         kept.or_else(|| all.act(cpu, |common| common.pick(machine, cpu)))
     }
@@ -607,12 +612,12 @@ where
     #[cold]
     #[inline(never)]
     fn join(&mut self) {
-        self.part = Self::all();
-        let Some((machine, all)) = self.part else {
+        let Some((machine, all)) = Self::all() else {
             return;
         };
-        (machine.joins)();
         let cpu = (machine.this_cpu)();
+        self.part = Some(((machine, all), cpu));
+        (machine.joins)();
         all.act(cpu, |common| common.join(machine, cpu, &mut self.own.queue));
     }
 }
@@ -641,7 +646,7 @@ where
     #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
         match self.part {
-            Some(part) => Self::put_together(part, prev, preempt),
+            Some(_) => self.put_together(prev, preempt),
             None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
         }
     }
@@ -649,16 +654,15 @@ where
     #[inline]
     fn pick_next_task(&mut self) -> Option<Handle<T>> {
         match self.part() {
-            Some(part) => Self::pick_together(part),
+            Some(_) => self.pick_together(),
             None => self.own.pick_next_task(),
         }
     }
 
     fn task_tick(&mut self, current: &Handle<T>) -> bool {
-        let Some((machine, all)) = self.part() else {
+        let Some(((machine, all), cpu)) = self.part() else {
             return self.own.task_tick(current);
         };
-        let cpu = (machine.this_cpu)();
         all.act(cpu, |common| common.tick(machine, cpu, current))
     }
 
