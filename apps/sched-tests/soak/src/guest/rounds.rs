@@ -64,7 +64,10 @@ fn pbg(orders: &Orders, end: u64, done: &mut Done) {
         let spawned = (SPAWNED.load(Relaxed) - before) as usize;
         let recorded = syscall::measure_end();
         if recorded != Ok(spawned) {
-            found(0, &format!("has spawned {spawned} tasks, of which PBG recorded {recorded:?}"));
+            found(
+                0,
+                &format!("has spawned {spawned} tasks, of which PBG recorded {recorded:?}"),
+            );
         }
         if now_ns() >= third {
             break (seed, of_main);
@@ -103,7 +106,10 @@ fn round(seed: u64, at_most: u64, end: u64) -> u64 {
     while looks_after() {}
     let (all, ended) = (SPAWNED.load(Relaxed), ENDED.load(Relaxed));
     if all != ended {
-        found(0, &format!("has spawned {all} tasks, of which {ended} have ended"));
+        found(
+            0,
+            &format!("has spawned {all} tasks, of which {ended} have ended"),
+        );
     }
     for lock in &super::lock::LOCKS {
         let (expected, counted) = lock.counts();

@@ -61,7 +61,10 @@ pub fn line(orders: &Orders, done: &Done) -> String {
     );
     if let (Some(planned), Ok(status)) = (done.planned, CONTROL.status()) {
         let measured = done.measured;
-        let _ = write!(line, r#","measured":{measured},"planned":{planned},"pbg":{status}"#);
+        let _ = write!(
+            line,
+            r#","measured":{measured},"planned":{planned},"pbg":{status}"#
+        );
     }
     line + "}"
 }

@@ -291,7 +291,9 @@ impl Life<'_> {
         });
         if TO_BREAK_OUTSIDE.load(Relaxed) {
             let _guard = NoPreemptIrqSave::new();
-            self.own.mask.store(all & !(1 << axhal::percpu::this_cpu_id()), Relaxed);
+            self.own
+                .mask
+                .store(all & !(1 << axhal::percpu::this_cpu_id()), Relaxed);
         }
     }
 

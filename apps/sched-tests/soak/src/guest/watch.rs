@@ -4,6 +4,7 @@
 //! A CPU whose interrupts stay off has no ticks; others look then. If none has any, the boot ends by
 //! its `TIMEOUT`.
 
+use alloc::{format, string::String, sync::Arc};
 use core::{
     fmt::Write,
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*},
@@ -42,7 +43,7 @@ pub static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// From now on the calling task, main, is watched, too.
 pub fn starts() {
-    *MAIN.lock() = Some(alloc::sync::Arc::downgrade(&axtask::current().clone()));
+    *MAIN.lock() = Some(Arc::downgrade(&axtask::current().clone()));
     BOUND_NS.store(orders().bound_ns, Relaxed);
     MAIN_NS.store(now_ns(), Relaxed);
     looks_here();
@@ -82,7 +83,7 @@ fn looks() {
     let bound_ns = BOUND_NS.load(Relaxed);
     let main_ns = MAIN_NS.load(Relaxed);
     if main_ns != 0 && now > main_ns.saturating_add(bound_ns) {
-        found(0, "has made no step for too long");
+        found(0, &format!("makes no step for {} ms", (now - main_ns) / MS));
     }
     for place in &PLACES_OF {
         let place = place.lock();
@@ -90,9 +91,9 @@ fn looks() {
         if let Some((what, since)) = waits(record, now)
             && now > since.saturating_add(bound_ns)
         {
-            let id = record.id;
+            let (id, for_ms) = (record.id, (now - since) / MS);
             drop(place);
-            found(id, what);
+            found(id, &format!("{what} for {for_ms} ms"));
         }
     }
 }
@@ -122,11 +123,12 @@ fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
                 LOST.fetch_add(1, Relaxed);
                 record.notified.store(wait.wrapping_sub(1), Relaxed); // counted once
             }
-            Some(("is blocked beyond its time", until))
+            Some(("is blocked beyond its time limit", until))
         }
-        Some(TaskState::Exited) => {
-            Some(("has ended and is not reclaimed", record.step_ns.load(Relaxed)))
-        }
+        Some(TaskState::Exited) => Some((
+            "has ended and has not been reclaimed",
+            record.step_ns.load(Relaxed),
+        )),
         Some(TaskState::Running) | None => None, // on its way
     }
 }
@@ -143,22 +145,31 @@ pub fn found(id: u32, what: &str) -> ! {
     let whose = if id == 0 {
         "main".into()
     } else {
-        alloc::format!("task {id}")
+        format!("task {id}")
     };
     let seed = orders.seed;
-    println!("\nsoak: {whose} {what}; seed {seed}, {} s after boot", now / (1000 * MS));
+    println!(
+        "\nsoak: {whose} {what}; seed {seed}, {} s after boot",
+        now / (1000 * MS)
+    );
     if let Some(main) = &*MAIN.lock() {
         let state = main.upgrade().map(|main| main.state());
-        println!("main: {state:?}, its last step {}", ago(now, MAIN_NS.load(Relaxed)));
+        println!(
+            "main: {state:?}, its last step {}",
+            ago(now, MAIN_NS.load(Relaxed))
+        );
     }
     for (cpu, runs) in RUNS.iter().enumerate().take(axhal::cpu_num()) {
         let runs = match runs.load(Relaxed) {
             0 if cpu == this_cpu_id() => axtask::current().id_name(),
             0 if SHARED.idles(cpu) => "nobody".into(),
             0 => "main, gc, a helper or nobody".into(),
-            id => alloc::format!("task {id}"),
+            id => format!("task {id}"),
         };
-        println!("CPU {cpu}: runs {runs}; its last tick {}", ago(now, TICKED_NS[cpu].load(Relaxed)));
+        println!(
+            "CPU {cpu}: runs {runs}; its last tick {}",
+            ago(now, TICKED_NS[cpu].load(Relaxed))
+        );
     }
     println!("the layer: {SHARED}");
     match CONTROL.status() {
@@ -175,8 +186,8 @@ pub fn found(id: u32, what: &str) -> ! {
     panic!("soak: {whose} {what}; seed {seed}");
 }
 
-fn line(record: &Record, now: u64) -> alloc::string::String {
-    let mut line = alloc::string::String::new();
+fn line(record: &Record, now: u64) -> String {
+    let mut line = String::new();
     let state = match record.state() {
         _ if record.has_cpu.load(Relaxed) => "runs",
         Some(TaskState::Running) => "Running",
@@ -197,16 +208,19 @@ fn line(record: &Record, now: u64) -> alloc::string::String {
     let step = ago(now, record.step_ns.load(Relaxed));
     let mask = record.mask.load(Relaxed);
     let id = record.id;
-    let _ = write!(line, "{id:>4}  {state:<8} {doing:<9} {step:<12} {ready:<12} {cpu:>3}  {mask:#06b}");
+    let _ = write!(
+        line,
+        "{id:>4}  {state:<8} {doing:<9} {step:<12} {ready:<12} {cpu:>3}  {mask:#06b}"
+    );
     if let Some(parent) = &record.parent {
         let _ = write!(line, "  of {}", parent.id);
     }
     line
 }
 
-fn ago(now: u64, then: u64) -> alloc::string::String {
+fn ago(now: u64, then: u64) -> String {
     match then {
         0 => "never".into(),
-        _ => alloc::format!("{} ms ago", now.saturating_sub(then) / MS),
+        _ => format!("{} ms ago", now.saturating_sub(then) / MS),
     }
 }
