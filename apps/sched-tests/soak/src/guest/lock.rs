@@ -36,8 +36,10 @@ impl Lock {
         }
     }
 
-    /// Does this while no other task is in here; `waits` is called before each wait.
-    pub fn within(&self, waits: impl Fn(), does: impl FnOnce()) {
+    /// Does this while no other task is in here, or says that one was; `waits` is called before each
+    /// wait.
+    #[must_use = "it says whether the lock is one"]
+    pub fn within(&self, waits: impl Fn(), does: impl FnOnce()) -> bool {
         let take = || {
             (self.is_held)
                 .compare_exchange(false, true, Acquire, Relaxed)
@@ -52,10 +54,13 @@ impl Lock {
         // SAFETY: this task has set `is_held`.
         let counted = unsafe { self.counted.get().read_volatile() };
         does();
-        // SAFETY: as before; meanwhile others may have run, and none was in here.
+        // SAFETY: as before.
+        let is_alone = unsafe { self.counted.get().read_volatile() } == counted;
+        // SAFETY: as before.
         unsafe { self.counted.get().write_volatile(counted + 1) };
         self.expected.fetch_add(1, Relaxed);
         self.release();
+        is_alone
     }
 
     /// Lets another task in.

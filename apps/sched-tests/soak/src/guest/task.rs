@@ -222,7 +222,7 @@ impl Life<'_> {
             let until = now_ns() + LOOK_AGAIN.as_nanos() as u64;
             self.own.until_ns.store(until, Relaxed);
         };
-        self.begins(Doing::Lock, || {
+        let is_alone = self.begins(Doing::Lock, || {
             lock.within(waits, || {
                 black_box(spin(self.seed | 1, rounds));
                 match within {
@@ -238,8 +238,11 @@ impl Life<'_> {
                     lock.release();
                     sleep_until_ns(now_ns() + 30 * MS);
                 }
-            });
+            })
         });
+        if !is_alone {
+            watch::found(self.own.id, "has met another within a lock");
+        }
     }
 
     fn spawns(&mut self) {
