@@ -49,7 +49,7 @@ const FAULTS: [(&str, &[&str]); 3] = [
             "soak: task 1000002 is ready and gets no CPU for 20", // of 2,000 ms and some
             "seed 7",
             "CPU 3: runs task 1000001; its last tick",
-            "CPU 3: 1", // waiting, or more than ten
+            "the layer: CPU 0: ",
             "0b1000",
             "soak: once more: make soak BOOTS=1 SEED=7",
             "1 FAILED, 0 passed",
