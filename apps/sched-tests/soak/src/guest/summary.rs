@@ -12,7 +12,7 @@ use super::{
     record::{Doing, LONGEST, MIGRATIONS},
     rounds::Done,
     task::{ENDED, MOST, NOT_WOKEN, PRIORITIES, SPAWNED, STEPS},
-    watch::LOST,
+    watch::{LOST, NOBODY_LOOKED_NS},
 };
 
 /// The policy's name, as in result lines.
@@ -50,7 +50,7 @@ pub fn line(orders: &Orders, done: &Done) -> String {
     let longest = *LONGEST.lock();
     let _ = write!(
         line,
-        r#","priorities_taken":{},"locked":{locked},"not_woken":{},"lost_wakes":{},"migrations":{},"longest_wait_ms":{},"longest_wait_of":{},"longest_wait_in":"{}""#,
+        r#","priorities_taken":{},"locked":{locked},"not_woken":{},"lost_wakes":{},"migrations":{},"longest_wait_ms":{},"longest_wait_of":{},"longest_wait_in":"{}","longest_without_tick_ms":{}"#,
         PRIORITIES.load(Relaxed),
         NOT_WOKEN.load(Relaxed),
         LOST.load(Relaxed),
@@ -58,6 +58,7 @@ pub fn line(orders: &Orders, done: &Done) -> String {
         longest.ns / MS,
         longest.id,
         Doing::name(longest.doing),
+        NOBODY_LOOKED_NS.load(Relaxed) / MS,
     );
     if let (Some(planned), Ok(status)) = (done.planned, CONTROL.status()) {
         let measured = done.measured;

@@ -14,7 +14,7 @@ use axhal::percpu::this_cpu_id;
 use axsched_ext::{balance::SHARED, pbg::CONTROL, selected::HAS_PBG};
 use axstd::println;
 use axtask::{TaskState, WeakAxTaskRef};
-use kernel_guard::NoPreempt;
+use kernel_guard::{NoPreempt, NoPreemptIrqSave};
 use kspin::SpinNoIrq;
 
 use super::{
@@ -25,11 +25,18 @@ use super::{
 
 /// How often somebody looks.
 const EVERY_NS: u64 = 5 * MS;
+/// If nobody has looked for so long, the whole machine stood still: QEMU had no CPU of the host, or all
+/// CPUs had their interrupts off. Nobody has waited for a scheduler then.
+const STOOD_STILL_NS: u64 = 500 * MS;
 /// A wake that has not arrived by then is lost.
 const LOST_AFTER_NS: u64 = 30 * MS;
 
 static BOUND_NS: AtomicU64 = AtomicU64::new(u64::MAX);
 static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
+/// When the machine last went on after it stood still.
+static WENT_ON_NS: AtomicU64 = AtomicU64::new(0);
+/// The longest that nobody has looked.
+pub static NOBODY_LOOKED_NS: AtomicU64 = AtomicU64::new(0);
 static TICKED_NS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 static IS_FOUND: AtomicBool = AtomicBool::new(false);
 
@@ -46,6 +53,7 @@ pub fn starts() {
     *MAIN.lock() = Some(Arc::downgrade(&axtask::current().clone()));
     BOUND_NS.store(orders().bound_ns, Relaxed);
     MAIN_NS.store(now_ns(), Relaxed);
+    LOOKED_NS.store(now_ns(), Relaxed);
     looks_here();
 }
 
@@ -79,17 +87,25 @@ fn looks() {
     {
         return;
     }
+    if looked != 0 {
+        NOBODY_LOOKED_NS.fetch_max(now - looked, Relaxed);
+        if now - looked > STOOD_STILL_NS {
+            WENT_ON_NS.store(now, Relaxed);
+        }
+    }
     refuse_what_was_found();
     let bound_ns = BOUND_NS.load(Relaxed);
+    let went_on_ns = WENT_ON_NS.load(Relaxed);
+    let too_long = |since: u64| now > since.max(went_on_ns).saturating_add(bound_ns);
     let main_ns = MAIN_NS.load(Relaxed);
-    if main_ns != 0 && now > main_ns.saturating_add(bound_ns) {
+    if main_ns != 0 && too_long(main_ns) {
         found(0, &format!("makes no step for {} ms", (now - main_ns) / MS));
     }
     for place in &PLACES_OF {
         let place = place.lock();
         let Some(record) = &*place else { continue };
         if let Some((what, since)) = waits(record, now)
-            && now > since.saturating_add(bound_ns)
+            && too_long(since)
         {
             let (id, for_ms) = (record.id, (now - since) / MS);
             drop(place);
@@ -102,7 +118,6 @@ fn looks() {
 fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
     let doing = record.doing.load(Relaxed);
     let has_cpu = record.has_cpu.load(Relaxed);
-    let until = record.until_ns.load(Relaxed);
     let is = |one: Doing| doing == one as u8;
     match record.state() {
         _ if has_cpu => {
@@ -123,6 +138,8 @@ fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
                 LOST.fetch_add(1, Relaxed);
                 record.notified.store(wait.wrapping_sub(1), Relaxed); // counted once
             }
+            // After its state: it says until when before it blocks.
+            let until = record.until_ns.load(Relaxed);
             Some(("is blocked beyond its time limit", until))
         }
         Some(TaskState::Exited) => Some((
@@ -136,6 +153,8 @@ fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
 /// Says what was found, what each task and each CPU does and what the scheduler knows, and ends the
 /// boot.
 pub fn found(id: u32, what: &str) -> ! {
+    // Or a tick on top of this would find something, too, and wait for what it has interrupted.
+    let _guard = NoPreemptIrqSave::new();
     if IS_FOUND.swap(true, AcqRel) {
         loop {
             core::hint::spin_loop(); // another CPU is saying it
@@ -152,6 +171,8 @@ pub fn found(id: u32, what: &str) -> ! {
         "\nsoak: {whose} {what}; seed {seed}, {} s after boot",
         now / (1000 * MS)
     );
+    let longest = NOBODY_LOOKED_NS.load(Relaxed) / MS;
+    println!("the longest without a tick of any CPU: {longest} ms");
     if let Some(main) = &*MAIN.lock() {
         let state = main.upgrade().map(|main| main.state());
         println!(
