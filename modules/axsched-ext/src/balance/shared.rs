@@ -2,6 +2,7 @@
 
 #[cfg(feature = "std")]
 use alloc::boxed::Box;
+use core::fmt;
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 #[cfg(not(all(test, loom)))]
@@ -258,6 +259,37 @@ impl Shared {
 impl Default for Shared {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// For a report of what went wrong: of each CPU how many wait in its queue, and its words, in one
+/// line. Read one by one while the CPUs go on, so they need not have been so together.
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(machine) = self.machine() else {
+            return f.write_str("not connected");
+        };
+        let hungry = self.hungry();
+        for (cpu, words) in self.cpus.iter().enumerate().take(machine.cpus) {
+            let waiting = words.waiting.load(SeqCst);
+            let separator = if cpu == 0 { "" } else { "; " };
+            write!(f, "{separator}CPU {cpu}: {waiting} waiting")?;
+            for (is_so, word) in [
+                (words.idles.load(SeqCst), "idles"),
+                (hungry >> cpu & 1 != 0, "hungry"),
+                (words.interrupted.load(Relaxed), "interrupted"),
+                (!words.post.load(Relaxed).is_null(), "has a post"),
+            ] {
+                if is_so {
+                    write!(f, ", {word}")?;
+                }
+            }
+            let asked_by = words.asked_by.load(Relaxed);
+            if asked_by != 0 {
+                write!(f, ", asked by {asked_by:#b}")?;
+            }
+        }
+        Ok(())
     }
 }
 
