@@ -238,6 +238,15 @@ pub enum Planted {
 }
 
 impl Planted {
+    /// As it is asked for.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stall => "stall",
+            Self::Outside => "outside",
+            Self::Lock => "lock",
+        }
+    }
+
     /// The number that the app's `orders.rs` knows it by.
     pub const fn number(self) -> u32 {
         match self {

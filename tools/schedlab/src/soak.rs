@@ -193,6 +193,10 @@ impl Soak<'_> {
                 .into_iter()
                 .filter(|word| !word.starts_with("A=")),
         );
+        if let Some(planted) = self.args.plant {
+            let (planted, bound) = (planted.name(), self.args.bound);
+            words.push(format!("LAB='--plant {planted} --bound {bound}'"));
+        }
         words.join(" ")
     }
 

@@ -174,9 +174,9 @@ pub fn found(id: u32, what: &str) -> ! {
     let longest = NOBODY_LOOKED_NS.load(Relaxed) / MS;
     println!("the longest without a tick of any CPU: {longest} ms");
     if let Some(main) = &*MAIN.lock() {
-        let state = main.upgrade().map(|main| main.state());
+        let state = name(main.upgrade().map(|main| main.state()));
         println!(
-            "main: {state:?}, its last step {}",
+            "main: {state}, its last step {}",
             ago(now, MAIN_NS.load(Relaxed))
         );
     }
@@ -209,13 +209,9 @@ pub fn found(id: u32, what: &str) -> ! {
 
 fn line(record: &Record, now: u64) -> String {
     let mut line = String::new();
-    let state = match record.state() {
-        _ if record.has_cpu.load(Relaxed) => "runs",
-        Some(TaskState::Running) => "Running",
-        Some(TaskState::Ready) => "ready",
-        Some(TaskState::Blocked) => "blocked",
-        Some(TaskState::Exited) => "ended",
-        None => "-",
+    let state = match record.has_cpu.load(Relaxed) {
+        true => "runs",
+        false => name(record.state()),
     };
     let ready = match record.ready_ns.load(Relaxed) {
         0 => "".into(),
@@ -237,6 +233,16 @@ fn line(record: &Record, now: u64) -> String {
         let _ = write!(line, "  of {}", parent.id);
     }
     line
+}
+
+fn name(state: Option<TaskState>) -> &'static str {
+    match state {
+        Some(TaskState::Running) => "running",
+        Some(TaskState::Ready) => "ready",
+        Some(TaskState::Blocked) => "blocked",
+        Some(TaskState::Exited) => "ended",
+        None => "gone",
+    }
 }
 
 fn ago(now: u64, then: u64) -> String {
