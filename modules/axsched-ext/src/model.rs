@@ -29,10 +29,10 @@
 //!    tasks, `gc` is woken, `pick_next_task`.
 //! 8. **gc** releases the exited tasks that nobody else holds. While one is
 //!    left it yields and tries again, else it blocks.
-//! 9. **Migration**: the task turns ready but is not put anywhere; a helper
-//!    becomes current without having been added or picked, puts the task on the
-//!    target queue (`put_prev_task(task, false)`) and exits. The helper can be
-//!    preempted like anybody.
+//! 9. **Migration**: a task changes its mask, and may lose the CPU before it does anything about
+//!    that. Then it turns ready but is not put anywhere; a helper becomes current without having
+//!    been added or picked, puts the task on the target queue (`put_prev_task(task, false)`) and
+//!    exits. The helper can be preempted like anybody.
 //! 10. **Tick**: expired sleepers of this CPU's timer wheel are woken, then
 //!     `task_tick(current)`, but never for `idle`.
 //! 11. **Idle** runs when a pick returns `None`, is never put, and picks again

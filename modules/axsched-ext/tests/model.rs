@@ -193,25 +193,25 @@ fn trace_of_a_migration() {
 0 c1 dispatch gc#4
 4 c1 block gc#4
 4 c1 dispatch idle#3
-8 c0 dispatch migration#5
-11 c0 tick migration#5 resched
-11 c0 preempt migration#5
-11 c0 dispatch gc#2
-15 c0 block gc#2
-15 c0 dispatch migration#5
-18 c0 migrate main#1 -> c1
-19 c0 exit migration#5
-20 c0 wake gc#2 -> c0
-20 c0 dispatch gc#2
-23 c0 tick gc#2 resched
-23 c0 preempt gc#2
-23 c0 dispatch gc#2
-24 c0 free migration#5
-25 c0 yield gc#2
-25 c0 dispatch gc#2
+9 c0 dispatch migration#5
+12 c0 tick migration#5 resched
+12 c0 preempt migration#5
+12 c0 dispatch gc#2
+16 c0 block gc#2
+16 c0 dispatch migration#5
+19 c0 migrate main#1 -> c1
+20 c0 tick migration#5 resched
+20 c0 preempt migration#5
+20 c0 dispatch migration#5
+21 c0 exit migration#5
+22 c0 wake gc#2 -> c0
+22 c0 dispatch gc#2
+25 c0 free migration#5
 25 c1 dispatch main#1
-27 c0 block gc#2
-27 c0 dispatch idle#0
+26 c0 yield gc#2
+26 c0 dispatch gc#2
+28 c0 block gc#2
+28 c0 dispatch idle#0
 29 c1 exit main#1
 31 c1 block main#1
 31 c1 dispatch idle#3
