@@ -8,7 +8,7 @@ use axsched_ext::{
     units::{Counts, TaskKey},
 };
 use sched_sim::{
-    bound::bound,
+    bound::{Job, bound},
     calibrate::{TOLERANCE, calibrate},
     costs::YieldCost,
     play::{Machine, Outcome, play},
@@ -102,7 +102,11 @@ fn played(profile: &StoredProfile, policy: &Policy, cpus: usize) -> Outcome {
 /// The bound of what was recorded, whose tasks are all there at the start.
 fn least_ns(profile: &StoredProfile, cpus: usize) -> f64 {
     let runs = profile.tasks.iter().map(|task| task.figures.run.total);
-    bound(&runs.map(|run| (0, run)).collect::<Vec<_>>(), cpus).average_ns
+    bound(
+        &runs.map(|run| Job::computing(0, run)).collect::<Vec<_>>(),
+        cpus,
+    )
+    .average_ns
 }
 
 #[test]
