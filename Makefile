@@ -266,10 +266,9 @@ Targets
               of each policy a file for https://ui.perfetto.dev, into
               target/trace/; TRACE_OUT=file.perfetto-trace for one policy;
               with CPUS= nothing is booted: they are played as by simulate
-              BALANCE=n
   sched     the same runs as a table, as perf sched has it: per task run, ready
               and blocked, switches by reason, wake-up latency and behind whom;
-              with CPUS= as played by simulate BALANCE=n, too
+              with CPUS= as played by simulate, too
   docs-tables, docs-check
             write the tables of README.md and docs/ from docs/results/*.csv, or
               say where they differ; compare and cost make those files, with

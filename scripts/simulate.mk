@@ -1,7 +1,7 @@
 # A recording under every policy, on any number of CPUs, in virtual time.
 # In:  A ARCH SCALE FEATURES TIMEOUT
 #      CPUS     numbers of CPUs, with commas
-#      BALANCE  n: of simulate, several CPUs do not share the work
+#      BALANCE  n: of simulate, trace and sched, several CPUs do not share the work
 #      MODELLED trace and sched, where CPUS= was given for them (Makefile); TICK_PHASE and
 #               TRACE_OUT are theirs
 #      PROFILE  a recording of A; if there is none it is made
@@ -38,9 +38,9 @@ ifneq ($(strip $(SIM_GOALS)),)
   $(call refuse,simulate,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,robustness,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   ifneq ($(MODELLED),)
-    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE,$(NO_CELL)) SMP TIMING SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,$(ANYWHERE))$(call set-of,PROFILE_OUT CHECK,command)
+    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE BALANCE,$(NO_CELL)) SMP TIMING SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,$(ANYWHERE))$(call set-of,PROFILE_OUT CHECK,command)
     ifneq ($(SIM_NOT),)
-      $(error $(SIM_NOT): not of make $(firstword $(MODELLED)) CPUS=$(CPUS), which boots nothing; allowed are A ARCH SCALE FEATURES PROFILE TICK_PHASE$(if $(filter trace,$(MODELLED)), TRACE_OUT) TIMEOUT LAB)
+      $(error $(SIM_NOT): not of make $(firstword $(MODELLED)) CPUS=$(CPUS), which boots nothing; allowed are A ARCH SCALE FEATURES BALANCE PROFILE TICK_PHASE$(if $(filter trace,$(MODELLED)), TRACE_OUT) TIMEOUT LAB)
     endif
     $(tick-phase)
     ifneq ($(and $(TRACE_OUT),$(findstring $(comma),$(CPUS))),)
@@ -73,7 +73,7 @@ ifneq ($(strip $(SIM_GOALS)),)
   endif
   $(call number,TIMEOUT)
   $(call one-of,CHECK,n y)
-  ifneq ($(filter simulate,$(MAKECMDGOALS)),)
+  ifneq ($(filter simulate,$(MAKECMDGOALS))$(MODELLED),)
     $(call one-of,BALANCE,n y)
     ifeq ($(BALANCE)-$(filter-out 1,$(subst $(comma), ,$(CPUS))),n-)
       $(error BALANCE=n CPUS=$(CPUS): one CPU has nobody to share with; allowed is a list with 2 or more in it)
@@ -107,7 +107,7 @@ SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NA
 .PHONY: simulate advise robustness
 $(MODELLED): $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	$(Q)$(SCHEDLAB) model-$@ $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
-	    --cpus $(CPUS) --policy $(SIM_TRACED) $(call given,TICK_PHASE,--tick-phase) \
+	    --cpus $(CPUS) --policy $(SIM_TRACED) $(call given,BALANCE,--balance) $(call given,TICK_PHASE,--tick-phase) \
 	    $(if $(call with-rows,$(A)),--metered) $(SIM_OF_$@)) $(LAB)
 
 simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)

@@ -10,7 +10,8 @@
 //! handler: only then has the interrupt been acknowledged, so an idle CPU can switch to a task
 //! there, and one that comes meanwhile is not lost on riscv64, which clears the pending bit after
 //! the handler. The hook does what the timer's handler does, of which a scheduler hears in
-//! `task_tick`; and if the CPU is idle, of which it hears nothing, it yields.
+//! `task_tick`; and after any interrupt of a CPU that idles, of which a scheduler hears nothing, it
+//! yields.
 //!
 //! **What it takes away.** `axhal` has one such hook: [`connect`] fails if it is taken, as by
 //! `axtask::future::register_irq_waker`, and that does nothing after [`connect`]. With the interrupt
@@ -100,10 +101,10 @@ unsafe fn may_run(task: *const (), cpu: usize) -> bool {
 
 /// In an interrupt, which has been acknowledged, with preemption off.
 fn after_interrupt(irq: usize) {
-    if irq != IPI_IRQ {
-        return;
+    if irq == IPI_IRQ {
+        axtask::on_timer_tick();
     }
-    axtask::on_timer_tick();
+    // Whatever it was may have made a task ready, and come between idle's last look and its halt.
     if SHARED.idles(this_cpu_id()) {
         axtask::yield_now();
     }

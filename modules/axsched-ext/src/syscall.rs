@@ -28,7 +28,7 @@
 //! | [`Error::Replaying`] | −16 `EBUSY` | `measure_start` while replaying |
 //! | [`Error::AlreadyReplaying`] | −114 `EALREADY` | `start_pbg` while replaying |
 //! | [`Error::NoMemory`] | −12 `ENOMEM` | the record or the plan does not fit |
-//! | [`Error::Contended`] | −11 `EAGAIN` | another task is inside one of these calls, or looks at the status |
+//! | [`Error::Contended`] | −11 `EAGAIN` | another task is inside one of these calls, or looks at the status; on several CPUs also: the call of another has not taken effect yet, which it does when that task spawns or gives way |
 //! | [`Error::BadLabel`] | −84 `EILSEQ` | a label is empty, longer than 32 bytes, not UTF-8, or has control characters |
 //!
 //! End a measurement from the root, when the program's tasks have ended: the last

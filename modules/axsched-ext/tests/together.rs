@@ -7,8 +7,10 @@ mod common;
 use axsched_ext::balance::simulated_machine as connected;
 use axsched_ext::balance::{Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay};
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::model::{Config, Failure, ModelTask, Op, Program, Report, Violation, run};
-use axsched_ext::pbg::{ControlSource, PbgTask, PerThread, Together};
+use axsched_ext::model::{
+    Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
+};
+use axsched_ext::pbg::{ControlSource, PbgTask, PerThread, Status, Together};
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -38,14 +40,24 @@ fn played_by<S: SharedSource + 'static>(
     main: &Program,
     on: Machine,
 ) -> Result<Report, Box<Failure>> {
+    played_to_status::<S>(config, main, on).0
+}
+
+/// The same, and what PBG says of itself at the end.
+fn played_to_status<S: SharedSource + 'static>(
+    config: &Config,
+    main: &Program,
+    on: Machine,
+) -> (Result<Report, Box<Failure>>, Status) {
     PerThread::renew();
     SharedPerThread::renew();
     // SAFETY: they are new, and of this thread; only these schedulers find them, one for each CPU.
     unsafe { Together::<ModelTask, VirtualClock, PerThread, S>::connect(on) };
     let made = |_| Together::<ModelTask, VirtualClock, PerThread, S>::new();
     let report = run(config, main, made, PbgTask::new);
+    let status = PerThread::control().status().unwrap();
     PerThread::retire();
-    report
+    (report, status)
 }
 
 fn passes(
@@ -149,6 +161,99 @@ proptest! {
         };
         passes(played(&config, &main, connected(cpus)), &config, &main)?;
     }
+}
+
+/// Two programs beside each other, of which the second is measured twice and followed, while `main`,
+/// who makes the calls, goes from CPU to CPU.
+fn measured_twice_on_the_move(
+    beside: &Program,
+    first: &Program,
+    again: &Program,
+    masks: &[u64],
+) -> Program {
+    let mut masks = masks.iter().map(|&mask| Op::Migrate(CpuMask(mask)));
+    let mut moves = || masks.next().expect("as many as there are moves");
+    let join = |n| [Op::Join(n), Op::DropHandle(n)];
+    let mut ops = vec![
+        Op::Spawn(beside.clone()),
+        moves(),
+        Op::Call(MEASURE_START),
+        moves(),
+    ];
+    ops.extend([Op::Spawn(first.clone()), Op::Yield]);
+    ops.extend(join(1));
+    ops.extend([Op::Call(MEASURE_END), moves(), Op::Spawn(beside.clone())]);
+    ops.extend([Op::Call(MEASURE_START), Op::Spawn(again.clone()), moves()]);
+    ops.extend(join(3));
+    ops.extend([moves(), Op::Call(MEASURE_END), Op::Call(START_PBG), moves()]);
+    ops.extend([Op::Spawn(again.clone()), Op::Spawn(first.clone())]);
+    ops.extend([0, 2, 4, 5].into_iter().flat_map(join));
+    Program::new("main", ops)
+}
+
+proptest! {
+    #![proptest_config(proptest_config(300))]
+
+    #[test]
+    fn any_two_are_measured_and_followed_by_one_who_moves(
+        config in machine(), cpus in 2..=8usize, programs in [program(), program(), program()],
+        masks in prop::collection::vec(1..255u64, 6), stay in any::<bool>(), is_lost in any::<bool>(),
+    ) {
+        let [beside, first, again] = &programs;
+        let main = measured_twice_on_the_move(beside, first, again, &masks);
+        let config = on_several(config, cpus);
+        let two = two_interrupts(&config, 11);
+        let idle_beside = if is_lost { 2 * config.tick_period + 2 * two } else { two };
+        let config = Config {
+            interrupts: match is_lost {
+                true => |n| [(n % 2 == 0).then_some(3), None],
+                false => |n| [Some(1 + n % 7), (n % 3 == 0).then_some(1 + n % 11)],
+            },
+            max_idle_beside: (!stay).then_some(idle_beside),
+            preempted_stay: stay,
+            ..config
+        };
+        let played = match stay {
+            true => played_by::<SharedWherePreemptedStay>(&config, &main, connected(cpus)),
+            false => played(&config, &main, connected(cpus)),
+        };
+        passes(played, &config, &main)?;
+    }
+}
+
+/// Whoever gives the command is the root, and not who gave the one before.
+#[test]
+fn who_starts_the_replay_is_the_root() {
+    // No slice ends meanwhile: who starts it has not been looked at since the measurement began.
+    let config = Config {
+        tick_period: 10_000,
+        ..Config::default()
+    };
+    let config = on_several(config, 2);
+    let child = || Op::Spawn(Program::new("child", [Op::Run(10)]));
+    let starts = [
+        Op::Run(1_000),
+        Op::Call(START_PBG),
+        child(),
+        Op::Join(0),
+        child(),
+        Op::Join(1),
+    ];
+    let ops = [
+        Op::Spawn(Program::new("starts", starts)),
+        Op::Call(MEASURE_START),
+        child(),
+        child(),
+        Op::Join(1),
+        Op::Join(2),
+        Op::Call(MEASURE_END),
+        Op::Join(0),
+    ];
+    let main = Program::new("main", ops);
+    let (report, status) = played_to_status::<SharedPerThread>(&config, &main, connected(2));
+    report.unwrap();
+    let found = (status.planned, status.matched, status.unplanned);
+    assert_eq!(found, (2, 2, 0));
 }
 
 /// What the model finds, of several thousand programs, on a machine that is not what it says.

@@ -42,6 +42,8 @@ pub struct Machine {
     pub clock: Clock,
     /// What the CPUs share, under policies that can.
     pub sharing: Sharing,
+    /// A task that was preempted has to go on where it was, as on riscv64.
+    pub preempted_stay: bool,
 }
 
 /// How long an interrupt of another CPU takes to arrive, in nanoseconds. On QEMU it was seen to take
@@ -185,6 +187,8 @@ fn play_logged(
             Sharing::None | Sharing::Balanced => |_| [Some(INTERRUPT_NS), None],
         },
         waits_in_flight: machine.sharing == Sharing::OneQueue,
+        // One queue is what there might be.
+        preempted_stay: machine.preempted_stay && machine.sharing == Sharing::Balanced,
         time_limit: Some(u64::MAX / 4),
         trace_events: 0,
         breaks_deadlocks: true,

@@ -86,6 +86,7 @@ fn machine(cpus: usize) -> Machine {
         hook_ns: 0,
         clock: Clock::of_frequency(1_000_000_000),
         sharing: Sharing::None,
+        preempted_stay: false,
     }
 }
 
@@ -107,6 +108,38 @@ fn least_ns(profile: &StoredProfile, cpus: usize) -> f64 {
         cpus,
     )
     .average_ns
+}
+
+/// As on riscv64: the model says so if one of them goes on elsewhere.
+#[test]
+fn who_is_preempted_stays_where_it_has_to() {
+    // Each runs for longer than a slice of any policy, and yields twice.
+    let profile = shorter_and_shorter();
+    let played = |policy: &Policy, preempted_stay| {
+        let machine = Machine {
+            sharing: Sharing::Balanced,
+            preempted_stay,
+            ..machine(4)
+        };
+        let workload = recorded(&profile, machine.clock, TICK_NS);
+        play(&workload, policy, &profile, &costs(), &machine).unwrap()
+    };
+    for policy in policies() {
+        let [moves, stays] = [false, true].map(|stay| played(policy, stay).average_ns());
+        let name = policy.name();
+        if policy.is_preemptive() && policy.shares(Sharing::Balanced) {
+            let is_same = (moves - stays).abs() < 1.0;
+            assert!(
+                !matches!(name, "rr" | "cfs") || !is_same,
+                "{name}: {moves} {stays}"
+            );
+        } else {
+            assert_eq!(
+                moves, stays,
+                "{name}: nobody is preempted, or nobody goes elsewhere"
+            );
+        }
+    }
 }
 
 #[test]

@@ -94,11 +94,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     );
     let goes_on = |job: &Job| is_as_let(&job.name);
     let cpus = usize::from(args.cpus);
-    let candidates: Vec<&Policy> = policies()
-        .iter()
-        // What is known of a replay on QEMU is of one CPU.
-        .filter(|policy| cpus == 1 || !policy.follows_plan())
-        .collect();
+    let candidates: Vec<&Policy> = policies().iter().collect();
     let phases: Vec<TickPhase> = TickPhase::evenly(args.phases).collect();
     let tried = 3 * SEEDS as usize;
     let watch = Watch::new(candidates.len() * phases.len() + tried)?;
@@ -135,7 +131,9 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
         let in_model = cell
             .iter()
             .find_map(|(_, status)| status.filter(|status| status.behind || status.dropped));
-        let boot = boots.iter().find(|boot| boot.scheduler == policy.name());
+        // What is known of a replay on QEMU is of one CPU.
+        let mut replays = boots.iter().filter(|_| cpus == 1);
+        let boot = replays.find(|boot| boot.scheduler == policy.name());
         let on_qemu = boot.map(|boot| Replay {
             times: boot.replayed / boot.measured,
             behind: boot.said.behind || boot.said.slower,

@@ -3,8 +3,9 @@
 use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sched_sim::policies::Sharing;
 
-use crate::changes::Changes;
+use crate::{changes::Changes, distinct::distinct};
 
 /// Runs every scheduler with every app on every architecture, and compares.
 #[derive(Debug, Parser)]
@@ -215,8 +216,9 @@ pub struct RecordingArgs {
     pub results: PathBuf,
 }
 
+/// What is played, under which policies and on which CPUs.
 #[derive(Args, Debug)]
-pub struct SimulateArgs {
+pub struct PlayedArgs {
     #[command(flatten)]
     pub source: RecordingArgs,
     /// One of the same program in a kernel that does not, for policies that do without
@@ -228,16 +230,40 @@ pub struct SimulateArgs {
     /// Numbers of CPUs, each 1 to 64
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub cpus: Vec<u8>,
+    /// Whether several CPUs share the work, as axsched/balanced has it, under our policies
+    #[arg(long, value_enum, value_name = "y|n", default_value = "y")]
+    pub balance: Balance,
+}
+
+impl PlayedArgs {
+    /// What several CPUs share.
+    pub const fn sharing(&self) -> Sharing {
+        match self.balance {
+            Balance::Y => Sharing::Balanced,
+            Balance::N => Sharing::None,
+        }
+    }
+
+    /// The numbers of CPUs, each once.
+    pub fn cpus(&self) -> Vec<usize> {
+        distinct(self.cpus.iter().copied().map(usize::from))
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct SimulateArgs {
+    #[command(flatten)]
+    pub played: PlayedArgs,
     /// Play each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
-    /// Whether several CPUs share the work, as axsched/balanced has it, under our policies but PBG
-    #[arg(long, value_enum, value_name = "y|n", default_value = "y")]
-    pub balance: Balance,
     /// On several CPUs a row of each of these policies with one queue that all CPUs share, too, and
     /// how the others compare
     #[arg(long, conflicts_with_all = ["out", "seeds"])]
     pub one_queue: bool,
+    /// As if a task that was preempted could go on on any CPU; on riscv64 it cannot
+    #[arg(long)]
+    pub all_move: bool,
     #[command(flatten)]
     pub changes: Changes,
     /// Play each cell N times, every task's time and the start changed at random; 1 to 100000
@@ -390,16 +416,7 @@ pub struct SchedArgs {
 #[derive(Args, Debug)]
 pub struct ModelArgs {
     #[command(flatten)]
-    pub source: RecordingArgs,
-    /// One of the same program in a kernel that does not, for policies that do without
-    #[arg(long, value_name = "FILE")]
-    pub cooperative: Option<PathBuf>,
-    /// Policies, as sched_rr, rr or stock-rr [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub policy: Vec<String>,
-    /// Numbers of CPUs, each 1 to 64
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
-    pub cpus: Vec<u8>,
+    pub played: PlayedArgs,
     /// At which phase of the timer tick the tasks come, in thousandths: 0 to 999
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=999))]
     pub tick_phase: u16,

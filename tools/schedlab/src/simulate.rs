@@ -34,7 +34,7 @@ pub use watch::Watch;
 
 use crate::{
     Verdict,
-    cli::{Balance, SimulateArgs},
+    cli::SimulateArgs,
     compare::{Results, table, write_report},
     distinct::distinct,
     output::{note, print},
@@ -47,19 +47,21 @@ use crate::{
 pub const KEPT: &str = "what is done is kept";
 
 pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
-    let policies = chosen(&args.policy)?;
-    let source = &args.source;
+    let of = &args.played;
+    let policies = chosen(&of.policy)?;
+    let source = &of.source;
     let costs = Costs::read(&source.costs, &source.results)?;
     let changes = &args.changes.0;
-    let flavours = Flavours::read(source, args.cooperative.as_deref(), &costs)?.changed(changes)?;
-    let cpus = distinct(args.cpus.iter().copied().map(usize::from));
+    let flavours = Flavours::read(source, of.cooperative.as_deref(), &costs)?.changed(changes)?;
+    let flavours = if args.all_move {
+        flavours.all_move()
+    } else {
+        flavours
+    };
+    let (cpus, sharing) = (of.cpus(), of.sharing());
     let cells = cpus
         .iter()
         .flat_map(|&cpus| policies.iter().map(move |&policy| (cpus, policy)));
-    let sharing = match args.balance {
-        Balance::Y => Sharing::Balanced,
-        Balance::N => Sharing::None,
-    };
     let plays = cells.flat_map(|(cpus, policy)| {
         let one_queue = args.one_queue && cpus > 1 && policy.shares(Sharing::OneQueue);
         let sharing = [Some(sharing), one_queue.then_some(Sharing::OneQueue)];

@@ -48,7 +48,7 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
         "rr on 1 CPU",
         "pbg, replay, on 1 CPU",
         "rr on 4 CPUs",
-        "pbg (no plan) on 4 CPUs",
+        "pbg, replay, on 4 CPUs",
     ] {
         let title = format!("batch under {name} (model)");
         assert!(
@@ -56,6 +56,38 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
             "{title}: {}",
             table.out
         );
+    }
+}
+
+/// Where they share the work hardly any time is left in which a CPU idles beside a ready task.
+#[test]
+fn cpus_share_the_work_unless_they_are_told_not_to() {
+    let lab = Lab::new();
+    let idle_beside = |balance: &str, title: &str| {
+        let cell = ["--policy", "rr,pbg", "--cpus", "4", "--balance", balance];
+        let ended = call(&lab, "model-sched", &cell);
+        let of_run = ended.out.split_once(title).expect(title).1;
+        let ms = of_run.split_once("idle while a task was ready for ");
+        let ms = ms.and_then(|(_, rest)| rest.split_once(" ms"));
+        ms.expect("a sum").0.parse::<f64>().expect("a number")
+    };
+    for (title, alone) in [
+        ("rr on 4 CPUs", "rr on 4 CPUs, which share nothing (model)"),
+        (
+            "pbg, replay, on 4 CPUs",
+            "pbg (no plan) on 4 CPUs, which share nothing (model)",
+        ),
+    ] {
+        let [shared, alone] = [idle_beside("y", title), idle_beside("n", alone)];
+        assert!(10.0 * shared <= alone, "{title}: {shared} of {alone} ms");
+    }
+    let out = lab.path("traces");
+    let to = ["--out", out.to_str().expect("text")];
+    let cell = ["--policy", "rr", "--cpus", "1,4", "--balance", "n"];
+    call(&lab, "model-trace", &[&cell[..], &to].concat());
+    for name in ["cpus1-rr", "cpus4-rr-unbalanced"] {
+        let file = format!("batch-x86_64-scale10-{name}-model.perfetto-trace");
+        assert!(out.join(&file).exists(), "{file}");
     }
 }
 

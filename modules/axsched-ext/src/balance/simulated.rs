@@ -1,7 +1,9 @@
 //! The layer on the machine that the model plays.
 
 use super::layer::Balanced;
-use super::shared::{Machine, SharedPerThread};
+#[cfg(feature = "preempted_stay")]
+use super::shared::SharedWherePreemptedStay;
+use super::shared::{Machine, SharedPerThread, SharedSource};
 use crate::clock::VirtualClock;
 use crate::event::Policy;
 use crate::model::{self, Config, Failure, ModelTask, Program, Report};
@@ -18,10 +20,23 @@ where
     P: Policy<Inner = ModelTask>,
     P::State: InitialState,
 {
+    match config.preempted_stay {
+        #[cfg(feature = "preempted_stay")]
+        true => balanced::<P, SharedWherePreemptedStay>(config, main),
+        _ => balanced::<P, SharedPerThread>(config, main),
+    }
+}
+
+fn balanced<P, S>(config: &Config, main: &Program) -> Result<Report, Box<Failure>>
+where
+    P: Policy<Inner = ModelTask>,
+    P::State: InitialState,
+    S: SharedSource,
+{
     // SAFETY: it is new, and of this thread; all layers that find it are made below, one for each
     // CPU and of one type, and none of them outlives the call. `here` is the CPU that acts.
     unsafe { SharedPerThread::renew().connect(machine(config.cpus)) };
-    let made = |_| Balanced::<P, SharedPerThread>::new();
+    let made = |_| Balanced::<P, S>::new();
     let ended = model::run(config, main, made, Task::<ModelTask, P::State>::new);
     // SAFETY: the layers are gone, and nobody else was told of it.
     unsafe { SharedPerThread::retire() };
@@ -34,14 +49,25 @@ where
 /// # Errors
 /// The first [`Violation`](model::Violation) found.
 pub fn run_together(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
-    type Pbg = Together<ModelTask, VirtualClock, PerThread, SharedPerThread>;
+    match config.preempted_stay {
+        #[cfg(feature = "preempted_stay")]
+        true => together::<SharedWherePreemptedStay>(config, main),
+        _ => together::<SharedPerThread>(config, main),
+    }
+}
+
+fn together<S: SharedSource + 'static>(
+    config: &Config,
+    main: &Program,
+) -> Result<Report, Box<Failure>> {
+    type Pbg<S> = Together<ModelTask, VirtualClock, PerThread, S>;
     SharedPerThread::renew();
     // SAFETY: as above; nobody else has this thread's control while this runs.
-    unsafe { Pbg::connect(machine(config.cpus)) };
-    let ended = model::run(config, main, |_| Pbg::new(), PbgTask::new);
+    unsafe { Pbg::<S>::connect(machine(config.cpus)) };
+    let ended = model::run(config, main, |_| Pbg::<S>::new(), PbgTask::new);
     // SAFETY: the schedulers are gone, and nobody else was told of it.
     unsafe {
-        Pbg::retire();
+        Pbg::<S>::retire();
         SharedPerThread::retire();
     }
     ended

@@ -14,10 +14,16 @@
 //! the call that holds it) looks again the next time. The command is taken when its giver
 //! has run again and let go of the lock, and that is when the giver has the CPU, which makes
 //! it the root.
+//!
+//! GIVER: on several CPUs another one may have the lock at that moment, and what its giver spawned
+//! would be outside for that. So while a command waits, calls of others that take long are
+//! [`Error::Contended`], and the giver's CPU tries [`TRIES`] times.
 
 use alloc::vec::Vec;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed, Ordering::Release};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32};
+use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
 
 use spin::Once;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
@@ -126,21 +132,15 @@ impl ModeByte {
     pub const COMMAND: Self = Self(3);
 }
 
+/// GIVER: more often than a short call takes instructions.
+const TRIES: u32 = 1_000;
+
 struct Inner {
     base: BasePolicy,
     recorder: Option<&'static Recorder>,
     profile: Option<StoredProfile>,
     command: Option<Command>,
-    /// Who gave it, on several CPUs: a task's address, to be compared only.
-    giver: Giver,
 }
-
-/// The address of a task.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Giver(*const ());
-
-// SAFETY: it is compared only.
-unsafe impl Send for Giver {}
 
 /// What the calls must know of several CPUs.
 struct Connected {
@@ -160,6 +160,8 @@ pub struct Control {
     queues: AtomicU32,
     /// What several CPUs have to be told.
     connected: Once<Connected>,
+    /// Who gave the command that waits, on several CPUs: a task's address, to be compared only.
+    giver: AtomicPtr<()>,
     fifo: AtomicBool,
     /// The label of the next spawn. It has no lock, since `spawned` may interrupt a call.
     next_label: LabelCell,
@@ -175,6 +177,7 @@ impl Control {
             running: [const { RecordRef::nowhere() }; MAX_CPUS],
             queues: AtomicU32::new(0),
             connected: Once::new(),
+            giver: AtomicPtr::new(ptr::null_mut()),
             fifo: AtomicBool::new(false),
             next_label: LabelCell::new(),
             counters: Counters::new(),
@@ -183,7 +186,6 @@ impl Control {
                 recorder: None,
                 profile: None,
                 command: None,
-                giver: Giver(core::ptr::null()),
             }),
         }
     }
@@ -198,14 +200,34 @@ impl Control {
     /// Lets go of the profile, and of what waits to be taken: nobody will ask any more.
     #[cfg(feature = "std")]
     pub(super) fn retire(&self) {
-        if let Ok(mut inner) = self.enter() {
-            inner.profile = None;
-            inner.command = None;
+        let mut inner = self.inner.lock();
+        inner.profile = None;
+        inner.command = None;
+    }
+
+    /// For a call that may take long: not while the command of another task waits (GIVER).
+    fn enter(&self) -> Result<SpinMutexGuard<'_, Inner>, Error> {
+        let inner = self.enter_for_short()?;
+        match inner.command.is_none() || self.is_giver() {
+            true => Ok(inner),
+            false => Err(Error::Contended),
         }
     }
 
-    fn enter(&self) -> Result<SpinMutexGuard<'_, Inner>, Error> {
+    fn enter_for_short(&self) -> Result<SpinMutexGuard<'_, Inner>, Error> {
         self.inner.try_lock().ok_or(Error::Contended)
+    }
+
+    /// Whether the CPU that calls has the task that gave the command which waits. On one CPU it is
+    /// whoever calls.
+    fn is_giver(&self) -> bool {
+        ptr::eq(self.giver.load(Relaxed), self.current())
+    }
+
+    /// The task that has the CPU that calls, on several CPUs; on one it is null.
+    fn current(&self) -> *const () {
+        let connected = self.connected.get();
+        connected.map_or(ptr::null(), |connected| (connected.current)())
     }
 
     /// On several CPUs PBG has to be connected: see [`syscall`](crate::syscall).
@@ -229,8 +251,7 @@ impl Control {
 
     fn give(&self, mut inner: SpinMutexGuard<'_, Inner>, command: Command) {
         inner.command = Some(command);
-        let current = self.connected.get().map(|connected| connected.current);
-        inner.giver = Giver(current.map_or(core::ptr::null(), |current| current()));
+        self.giver.store(self.current().cast_mut(), Relaxed);
         self.set_mode(ModeByte::COMMAND);
     }
 
@@ -289,7 +310,7 @@ impl Control {
             _ => {
                 let has_cpu = |record: &Record| {
                     let mut running = self.running.iter().map(RecordRef::get);
-                    running.any(|of_cpu| core::ptr::eq(record, of_cpu))
+                    running.any(|of_cpu| ptr::eq(record, of_cpu))
                 };
                 let (tasks, left_out) = recorder.read(C::now(), has_cpu)?;
                 (tasks, left_out + recorder.unrecorded(), recorder.start())
@@ -410,7 +431,7 @@ impl Control {
     /// # Errors
     /// [`Error::Contended`].
     pub fn status(&self) -> Result<Status, Error> {
-        let inner = self.enter()?;
+        let inner = self.enter_for_short()?;
         Ok(self.counters.status(self.mode_under(&inner)))
     }
 
@@ -433,18 +454,18 @@ impl Control {
     }
 
     /// The command that has been left, if nobody has taken it yet and no call is under
-    /// way. From now on PBG does what it says. On several CPUs only the one takes it that its
-    /// giver has, which is how the root is known.
-    pub(super) fn take_command(&self) -> Option<Command> {
-        let mut inner = self.inner.try_lock()?;
-        if let Some(connected) = self.connected.get()
-            && inner.giver != Giver((connected.current)())
-        {
+    /// way. From now on PBG does what it says. On several CPUs only the one takes it that has its
+    /// giver, who is returned; on one CPU that is null.
+    pub(super) fn take_command(&self) -> Option<(Command, *const ())> {
+        let giver = self.giver.load(Relaxed);
+        if !ptr::eq(giver, self.current()) {
             return None;
         }
+        let tries = if giver.is_null() { 1 } else { TRIES };
+        let mut inner = (0..tries).find_map(|_| self.inner.try_lock())?;
         let command = inner.command.take()?;
         self.set_mode(command.mode());
-        Some(command)
+        Some((command, giver))
     }
 
     /// What an interrupt does on top of a call that is under way.
@@ -476,5 +497,38 @@ mod tests {
         assert_eq!(control.label_next(""), Err(Error::BadLabel)); // changes nothing
         assert_eq!(control.take_label(), Label::new("wörker").ok());
         assert_eq!(control.take_label(), None);
+    }
+
+    std::thread_local! {
+        static CURRENT: std::cell::Cell<*const ()> = const { std::cell::Cell::new(ptr::null()) };
+    }
+
+    #[test]
+    fn giver_alone_takes_its_command_and_others_wait_for_that() {
+        let tasks = [0, 1];
+        let [giver, other] = [0, 1].map(|n| (&raw const tasks[n]).cast::<()>());
+        let has_cpu = |task| CURRENT.set(task);
+        let control = Control::new();
+        control.connect(2, || CURRENT.get());
+        has_cpu(giver);
+        control.measure_start().unwrap();
+        has_cpu(other);
+        assert!(control.take_command().is_none());
+        assert_eq!(control.measure_start(), Err(Error::Contended));
+        assert_eq!(control.plan(), Err(Error::Contended));
+        assert_eq!(
+            control.status().map(|status| status.mode),
+            Ok(Mode::Measuring)
+        );
+        has_cpu(giver);
+        assert!(
+            control
+                .on_top_of_a_call(|| control.take_command())
+                .is_none()
+        );
+        let (command, found) = control.take_command().unwrap();
+        assert!(matches!(command, Command::Measure(_)) && ptr::eq(found, giver));
+        has_cpu(other);
+        assert_eq!(control.measure_start(), Err(Error::AlreadyMeasuring));
     }
 }

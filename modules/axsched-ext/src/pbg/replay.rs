@@ -200,10 +200,10 @@ impl<T> Replay<T> {
         }
         if self.ready_set.is_empty() {
             let tick = task.state().slice.tick();
-            return if self.root.is_empty() {
-                tick
-            } else {
+            return if self.is_root_here::<M>() {
                 Tick::Reschedule // rule 9
+            } else {
+                tick
             };
         }
         let turn = self.here.turns.tick_outside();
@@ -391,7 +391,7 @@ impl<T> Replay<T> {
     fn tick_planned<M: Cpus>(&mut self, now: Counts) -> Tick {
         let rank = self.here.current.rank();
         let interval = now - self.here.since;
-        let mut tick = Tick::reschedule_if(!self.root.is_empty()); // rule 9
+        let mut tick = Tick::reschedule_if(self.is_root_here::<M>()); // rule 9
 
         let overrun = self.table.entries[rank].look(interval, OVERRUN_TICK_POINTS);
         if let Some(divergence) = overrun {

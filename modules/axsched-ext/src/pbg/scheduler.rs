@@ -202,15 +202,19 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         let control = M::control();
         // A call holds the lock at this moment: the mode stays as it is, to look
         // again. Or another queue has the command.
-        let Some(command) = control.take_command() else {
+        let Some((command, giver)) = control.take_command() else {
             return;
         };
         self.epoch += 1;
-        self.root = match (self.running.address(), self.root) {
-            (running, _) if !running.is_null() => Root::At(running),
-            (_, Root::Nobody) => Root::Main,
+        let caller = match giver.is_null() {
+            true => self.running.address(),
+            false => giver,
+        };
+        self.root = match self.root {
+            _ if !caller.is_null() => Root::At(caller),
+            Root::Nobody => Root::Main,
             // Still `main`, or one that was forgotten when the last command was taken.
-            (_, last) => last,
+            last => last,
         };
         assert!(
             !matches!(self.work, Work::Replay(_)),

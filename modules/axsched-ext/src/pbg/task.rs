@@ -45,6 +45,34 @@ impl Role {
     }
 }
 
+/// On several CPUs: which of them may have a task that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct Held(u32);
+
+impl Held {
+    /// Each that its affinity allows.
+    pub const NOT: Self = Self(0);
+
+    /// Only this CPU, which has not been left yet, if its affinity allows that.
+    pub const fn left(cpu: usize) -> Self {
+        Self(2 * cpu as u32 + 2)
+    }
+
+    /// This CPU, whatever its affinity has become: it goes on there before it does anything else.
+    pub const fn stays(cpu: usize) -> Self {
+        Self(2 * cpu as u32 + 3)
+    }
+
+    /// The only CPU that may have it, if there is one, and whether its affinity has no say.
+    pub const fn only(self) -> Option<(usize, bool)> {
+        match self.0.checked_sub(2) {
+            Some(held) => Some((held as usize / 2, held % 2 == 1)),
+            None => None,
+        }
+    }
+}
+
 /// What PBG remembers of a task. Relaxed: see LOCK in [`task`](crate::task).
 ///
 /// KNOWN: of a task in a queue, `epoch` is its queue's, and the rest is of that
@@ -55,7 +83,7 @@ pub struct PbgState {
     /// The number in a [`Role`].
     role: AtomicU32,
     pub(super) record: RecordRef,
-    /// HELD: on several CPUs the only one that may have it, counted from 1; 0 is whichever.
+    /// The number in a [`Held`].
     held: AtomicU32,
 }
 
@@ -71,14 +99,12 @@ impl PbgState {
         Role(self.role.load(Relaxed))
     }
 
-    /// HELD.
-    pub(super) fn held(&self) -> Option<usize> {
-        (self.held.load(Relaxed) as usize).checked_sub(1)
+    pub(super) fn held(&self) -> Held {
+        Held(self.held.load(Relaxed))
     }
 
-    pub(super) fn hold(&self, cpu: Option<usize>) {
-        self.held
-            .store(cpu.map_or(0, |cpu| cpu as u32 + 1), Relaxed);
+    pub(super) fn hold(&self, held: Held) {
+        self.held.store(held.0, Relaxed);
     }
 }
 

@@ -37,7 +37,7 @@ use super::record::OUTSIDE;
 use super::replay::{OnCpu, Place};
 use super::scheduler::{NO_PLAN, PbgScheduler, Work};
 use super::source::{ControlSource, SystemControl};
-use super::task::{PbgState, PbgTask, Role};
+use super::task::{Held, PbgState, PbgTask, Role};
 use crate::balance::{MAX_CPUS, Machine, OnSeveralCpus, SharedSource, SystemShared};
 use crate::base::BaseScheduler;
 use crate::clock::Clock;
@@ -73,7 +73,11 @@ impl<M: ControlSource, S: SharedSource> ControlSource for AllCpus<M, S> {
 }
 
 fn may_have<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
-    task.state().held().is_none_or(|held| held == cpu) && may_run(machine, task, cpu)
+    match task.state().held().only() {
+        Some((only, true)) => only == cpu,
+        Some((only, false)) => only == cpu && may_run(machine, task, cpu),
+        None => may_run(machine, task, cpu),
+    }
 }
 
 fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
@@ -104,8 +108,10 @@ struct Known<T> {
     joined: bool,
     /// Its last pick found nobody.
     idles: bool,
-    /// It was interrupted for somebody, and has not looked yet.
+    /// It was interrupted for somebody, and has not answered yet.
     asked: bool,
+    /// PLACED: for whom, as long as that one is ready; null is nobody. In a queue, and so alive.
+    asked_for: *const PbgTask<T>,
     /// Its next pick follows a return.
     returned: bool,
     /// LEFT: who is held here for that; null is nobody. In a queue, and so alive.
@@ -149,6 +155,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
                         joined: false,
                         idles: false,
                         asked: false,
+                        asked_for: ptr::null(),
                         returned: false,
                         left: ptr::null(),
                     }
@@ -289,7 +296,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
 
     fn add(&mut self, machine: &Machine, task: Handle<T>) {
         let at = Arc::as_ptr(&task);
-        task.state().hold(None);
+        task.state().hold(Held::NOT);
         self.waiting += 1;
         self.pbg.add_task(task);
         self.place(machine, at);
@@ -302,14 +309,17 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
             if self.pbg.running.is(&prev) {
                 self.pbg.running.forget(); // it migrates, and a helper has the CPU
             }
-            prev.state().hold(None);
+            prev.state().hold(Held::NOT);
             self.pbg.put_prev_task(prev, false);
             return self.place(machine, at);
         }
         self.leave(machine, cpu);
-        prev.state().hold(Some(cpu));
-        self.pbg.put_prev_task(prev, preempt);
         let stays = S::PREEMPTED_STAY && preempt;
+        prev.state().hold(match stays {
+            true => Held::stays(cpu),
+            false => Held::left(cpu),
+        });
+        self.pbg.put_prev_task(prev, preempt);
         let known = &mut self.known[cpu];
         known.returned = true;
         if !stays {
@@ -322,8 +332,10 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
             self.leave(machine, cpu);
         }
         let next = self.pbg.pick_next_task();
+        if let Some(task) = &next {
+            self.is_not_ready(machine, Arc::as_ptr(task));
+        }
         let known = &mut self.known[cpu];
-        known.asked = false;
         let was_idle = core::mem::replace(&mut known.idles, next.is_none());
         if was_idle {
             S::shared().was_interrupted(cpu); // an idle CPU is told of no tick
@@ -333,10 +345,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         }
         if let Some(task) = &next {
             self.waiting -= 1;
-            task.state().hold(None);
-            if ptr::eq(known.left, Arc::as_ptr(task)) {
-                known.left = ptr::null();
-            }
+            task.state().hold(Held::NOT);
         }
         // SAFETY: LEFT.
         if let Some(left) = unsafe { known.left.as_ref() }
@@ -345,29 +354,53 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
             S::shared().interrupt(machine, cpu);
         }
         self.ask_for_left(machine, cpu);
+        self.has_answered(machine, cpu);
         next
     }
 
     fn tick(&mut self, machine: &Machine, cpu: usize, current: &Handle<T>) -> bool {
         self.leave(machine, cpu);
-        self.known[cpu].asked = false;
-        if !S::shared().was_interrupted(cpu) {
-            return self.pbg.task_tick(current);
+        let reschedules = match S::shared().was_interrupted(cpu) {
+            true => {
+                let mut tick = Tick::Continue;
+                let now = C::now();
+                (self.pbg).replay(|replay| tick = replay.interrupted::<AllCpus<M, S>>(now));
+                tick == Tick::Reschedule
+            }
+            false => self.pbg.task_tick(current),
+        };
+        if !reschedules {
+            self.has_answered(machine, cpu); // or it does with its pick
         }
-        let mut tick = Tick::Continue;
-        let now = C::now();
-        (self.pbg).replay(|replay| tick = replay.interrupted::<AllCpus<M, S>>(now));
-        tick == Tick::Reschedule
+        reschedules
     }
 
-    fn remove(&mut self, task: &Handle<T>) -> Option<Handle<T>> {
+    /// This task is in no queue any more.
+    fn is_not_ready(&mut self, machine: &Machine, task: *const PbgTask<T>) {
+        for known in &mut self.known[..machine.cpus] {
+            for of in [&mut known.left, &mut known.asked_for] {
+                if ptr::eq(*of, task) {
+                    *of = ptr::null();
+                }
+            }
+        }
+    }
+
+    /// PLACED: this CPU has looked, or picked.
+    fn has_answered(&mut self, machine: &Machine, cpu: usize) {
+        let known = &mut self.known[cpu];
+        known.asked = false;
+        let asked_for = core::mem::replace(&mut known.asked_for, ptr::null());
+        if !asked_for.is_null() {
+            self.place(machine, asked_for);
+        }
+    }
+
+    fn remove(&mut self, machine: &Machine, task: &Handle<T>) -> Option<Handle<T>> {
         let removed = self.pbg.remove_task(task)?;
         self.waiting -= 1;
-        let is_it = |known: &&mut Known<T>| ptr::eq(known.left, Arc::as_ptr(&removed));
-        if let Some(known) = self.known.iter_mut().find(is_it) {
-            known.left = ptr::null();
-        }
-        removed.state().hold(None);
+        self.is_not_ready(machine, Arc::as_ptr(&removed));
+        removed.state().hold(Held::NOT);
         Some(removed)
     }
 
@@ -376,7 +409,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         let left = core::mem::replace(&mut self.known[cpu].left, ptr::null());
         // SAFETY: LEFT.
         if let Some(task) = unsafe { left.as_ref() } {
-            task.state().hold(None);
+            task.state().hold(Held::NOT);
             self.place(machine, left);
         }
     }
@@ -422,6 +455,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
             return;
         };
         self.known[cpu].asked = true;
+        self.known[cpu].asked_for = task;
         // Who idles and makes the call itself, in an interrupt, picks when that is over.
         if !(self.known[cpu].idles && cpu == self.acting) {
             S::shared().interrupt(machine, cpu);
@@ -615,7 +649,7 @@ where
             return Some(task);
         }
         let (machine, all) = Self::all()?;
-        all.act((machine.this_cpu)(), |common| common.remove(task))
+        all.act((machine.this_cpu)(), |common| common.remove(machine, task))
     }
 
     fn set_priority(&mut self, _: &Handle<T>, _: isize) -> bool {

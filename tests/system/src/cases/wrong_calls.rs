@@ -75,7 +75,6 @@ fn fixtures(context: &Context, folder: &str) -> Result<()> {
     file("batch", &good)?;
     file("real", &resealed(&good, 32, &[0x11]))?;
     file("riscv64", &resealed(&good, 32, &[0x22]))?;
-    file("two-cpus", &resealed(&good, 10, &[2]))?;
     file("version3", &resealed(&good, 8, &[3]))?;
     let mut damaged = good.clone();
     damaged[60] = 0xff;

@@ -146,7 +146,8 @@ fn which(advice: &Advice, choice: Option<&Choice>) -> String {
             if names.len() == 1 { "is" } else { "are" }
         );
     }
-    if let Some(other) = against.map(|i| &rows[i]) {
+    let is_less = |i: &usize| !choice.equals.contains(i);
+    if let Some(other) = against.filter(is_less).map(|i| &rows[i]) {
         out += &match &advice.question {
             Question::Shares { .. } => format!(
                 "; the next, {}, lets one have {}",
@@ -241,12 +242,6 @@ fn of_plan(advice: &Advice, taken: &Row) -> Vec<String> {
 
 /// Why no plan is taken.
 fn against_plan(advice: &Advice) -> Option<String> {
-    if advice.cpus > 1 {
-        return Some(
-            "PBG's plan for several CPUs is not weighed here (make simulate CPUS= plays it)"
-                .to_owned(),
-        );
-    }
     let planned = || advice.rows.iter().filter(|row| row.is_planned);
     // The best one speaks for all.
     let best = planned().min_by(|a, b| a.figure.mean.total_cmp(&b.figure.mean))?;
@@ -288,13 +283,17 @@ fn pollers(differing: &[Differs]) -> impl Iterator<Item = &Differs> {
 fn rests(advice: &Advice) -> String {
     let off = advice.rows.iter().map(|row| row.error_percent);
     let mut out = format!(
-        "Rests on {}, in counted time; the model is off by up to {:.1} %, to which rows with a letter \
+        "Rests on {}, in counted time; the model is off by up to {:.1} %{}, to which rows with a letter \
          in common are equal",
         match advice.has_cooperative {
             true => "a boot with preemption and one without",
             false => "one recording, with preemption",
         },
-        off.fold(0.0, f64::max)
+        off.fold(0.0, f64::max),
+        match advice.cpus {
+            1 => "",
+            _ => " on one CPU, and on several nobody knows",
+        }
     );
     let seen = advice.boots.iter();
     let seen = seen.map(|boot| format!("{:.3} ms ({})", boot.replayed, boot.scheduler));

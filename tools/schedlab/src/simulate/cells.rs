@@ -110,6 +110,11 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// Whether a task that was preempted has to go on where it was, and others might have it.
+    pub const fn preempted_stay(&self) -> bool {
+        matches!(self.shared(), Sharing::Balanced) && self.flavour.machine.preempted_stay
+    }
+
     /// What a recording is of: PBG while it measures, as this `scheduler`, `pbg` or `pbg-coop`,
     /// played with its base policy.
     pub fn measuring(

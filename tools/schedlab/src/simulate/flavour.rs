@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use axsched_ext::pbg::stored::{Program, StoredProfile, Timing};
+use axsched_ext::pbg::stored::{Architecture, Program, StoredProfile, Timing};
 use sched_sim::{
     calibrate::calibrate,
     play::Machine,
@@ -59,6 +59,7 @@ impl Flavour {
             },
             clock,
             sharing: Sharing::default(),
+            preempted_stay: profile.header.architecture == Architecture::Riscv64,
         };
         let workload = recorded(&profile, clock, TICK_NS);
         let base = ran(&profile, preempts).context("expected a recording under a known policy")?;
@@ -115,6 +116,15 @@ impl Flavours {
             preemptive: Flavour::of(profile, true, args.metered, costs)?,
             cooperative,
         })
+    }
+
+    /// As if a task that was preempted could go on on any CPU, whatever the architecture.
+    pub fn all_move(mut self) -> Self {
+        let cooperative = self.cooperative.iter_mut();
+        for flavour in [&mut self.preemptive].into_iter().chain(cooperative) {
+            flavour.machine.preempted_stay = false;
+        }
+        self
     }
 
     /// The same program in a changed world.

@@ -60,9 +60,13 @@ pub fn who_shares(plays: &[&Play]) -> Vec<String> {
     match names.is_empty() {
         true => Vec::new(),
         false => vec![format!(
-            "CPUs share the work under {}; an interrupt takes {} µs",
+            "CPUs share the work under {}; an interrupt takes {} µs{}",
             names.join(" "),
-            INTERRUPT_NS / 1000
+            INTERRUPT_NS / 1000,
+            match plays.iter().any(|play| play.preempted_stay()) {
+                true => "; who is preempted stays",
+                false => "",
+            }
         )],
     }
 }

@@ -12,7 +12,6 @@ use sched_tests_results::TickPhase;
 use super::timeline::{Left, Stay, Teller, Thread, ThreadKind, Timeline, Wake};
 use crate::{
     cli::ModelArgs,
-    distinct::distinct,
     output::count,
     record::Phase,
     simulate::{Costs, Flavour, Play, chosen, follows_plan, of_one_program, recording},
@@ -26,6 +25,7 @@ pub struct Plays {
     cooperative: Option<Flavour>,
     costs: Costs,
     scale: u64,
+    sharing: Sharing,
     tick_phase: TickPhase,
     most: NonZeroUsize,
 }
@@ -39,11 +39,12 @@ pub struct Run {
 
 impl Plays {
     pub fn new(args: &ModelArgs) -> Result<Self> {
-        let policies = chosen(&args.policy)?;
-        let source = &args.source;
+        let of = &args.played;
+        let policies = chosen(&of.policy)?;
+        let source = &of.source;
         let costs = Costs::read(&source.costs, &source.results)?;
         let profile = recording(&source.recording, source)?;
-        let other = match &args.cooperative {
+        let other = match &of.cooperative {
             Some(file) => Some(recording(file, source)?),
             None => None,
         };
@@ -60,7 +61,7 @@ impl Plays {
         let is_for_all = other.is_none() || is_needed(true);
         let cooperative = other.map(|other| flavour(other, false)).transpose()?;
         let preemptive = is_for_all.then(|| flavour(profile, true)).transpose()?;
-        let runs = distinct(args.cpus.iter().copied().map(usize::from)).into_iter();
+        let runs = of.cpus().into_iter();
         let runs = runs.flat_map(|cpus| policies.iter().map(move |policy| Run { cpus, policy }));
         Ok(Self {
             runs: runs.collect(),
@@ -68,6 +69,7 @@ impl Plays {
             cooperative,
             costs,
             scale: source.scale,
+            sharing: of.sharing(),
             tick_phase: TickPhase::try_from(args.tick_phase).map_err(anyhow::Error::msg)?,
             most: args.most,
         })
@@ -89,15 +91,18 @@ impl Plays {
             scale => format!("-scale{scale}"),
         };
         let (policy, cpus) = (run.policy.name(), run.cpus);
+        let alone = match cpus > 1 && self.sharing == Sharing::None {
+            true => "-unbalanced",
+            false => "",
+        };
         let (program, arch) = (&header.program.name, header.architecture);
-        format!("{program}-{arch}{scaled}-cpus{cpus}-{policy}-model")
+        format!("{program}-{arch}{scaled}-cpus{cpus}-{policy}{alone}-model")
     }
 
     pub fn play(&self, run: Run) -> Result<(Phase, Timeline)> {
         let Run { cpus, policy } = run;
         let flavour = self.flavour(policy);
-        // Nobody notes which queue a task goes to that is handed over.
-        let sharing = Sharing::None;
+        let sharing = self.sharing;
         let play = Play::new(policy, cpus, self.scale, flavour, &self.costs, sharing)?;
         let (phase, traced) = play.traced(self.tick_phase, self.most)?;
         let plan = match (policy.follows_plan(), follows_plan(policy, cpus, sharing)) {
@@ -107,8 +112,12 @@ impl Plays {
         };
         let (program, name) = (&phase.run.context.app, policy.name());
         let name = format!(
-            "{program} under {name}{plan} on {} (model)",
-            count(cpus, "CPU")
+            "{program} under {name}{plan} on {}{} (model)",
+            count(cpus, "CPU"),
+            match (cpus, play.shared()) {
+                (1, _) | (_, Sharing::Balanced) => "",
+                _ => ", which share nothing",
+            }
         );
         let tasks = phase.tasks.iter();
         let tasks = tasks.map(|task| (task.task.clone(), task.submit_ns));
@@ -219,6 +228,7 @@ mod tests {
             hook_ns: 0,
             clock: Clock::of_frequency(1_000_000_000),
             sharing: Sharing::None,
+            preempted_stay: false,
         };
         // FIFO follows none.
         let plan = concat!(

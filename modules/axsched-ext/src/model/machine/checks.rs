@@ -56,7 +56,8 @@ where
                 found,
             });
         };
-        if !task.mask.has(c) {
+        // Who was preempted here may go on here: what it does next may be to migrate.
+        if !task.mask.has(c) && task.preempted_on != Some(c) {
             let allowed = task.mask;
             return Err(Violation::WrongCpu {
                 task: label,
@@ -161,7 +162,10 @@ where
                 let task = &self.tasks[id.0];
                 let since = cpu.current_since.max(task.ready_since);
                 let time = self.now.saturating_sub(since);
-                let may_run = task.mask.has(c) && self.stays_on(task).is_none_or(|on| on == c);
+                let may_run = match self.stays_on(task) {
+                    Some(on) => on == c,
+                    None => task.mask.has(c),
+                };
                 if may_run && time > bound {
                     return Err(Violation::IdleBeside {
                         cpu: c,

@@ -163,12 +163,16 @@ where
                 }
             }
             Op::Migrate(mask) => {
-                task.pc += 1;
                 let mask = CpuMask(mask.0 & CpuMask::first(self.config.cpus).0);
-                if mask.0 != 0 {
+                if task.done == 0 && mask.0 != 0 {
+                    // It may lose the CPU before the second half.
+                    task.done = 1;
                     task.mask = mask;
                     MASKS.with_borrow_mut(|masks| masks[id.0] = mask);
-                    if !mask.has(c) {
+                } else {
+                    task.done = 0;
+                    task.pc += 1;
+                    if !task.mask.has(c) {
                         return self.migrate_current(c, id);
                     }
                 }

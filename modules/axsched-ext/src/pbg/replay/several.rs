@@ -88,6 +88,15 @@ impl<T> Replay<T> {
         Tick::reschedule_if(ready < running)
     }
 
+    /// Whether the root goes first (rule 9), and the CPU that acts may have it.
+    #[inline]
+    pub(super) fn is_root_here<M: Cpus>(&self) -> bool {
+        match M::TOGETHER {
+            true => self.root.get().is_some_and(M::may_have),
+            false => !self.root.is_empty(),
+        }
+    }
+
     /// Who comes first by the plan of those whom the CPU that acts may have.
     pub(super) fn first_here<M: Cpus>(&self) -> Option<&PbgTask<T>> {
         let ready = self.ready_set.iter().map(|(_, task)| task);
@@ -105,8 +114,7 @@ impl<T> Replay<T> {
     /// Who runs next, of those whom the CPU that acts may have. Nobody else may be there: then its
     /// turn does not begin.
     pub(super) fn take_next_here<M: Cpus>(&mut self) -> Option<Handle<T>> {
-        let may = self.root.get().is_some_and(M::may_have);
-        let root = may.then(|| self.root.take()).flatten();
+        let root = self.is_root_here::<M>().then(|| self.root.take()).flatten();
         self.here.turns.dispatch(root.is_some());
         if root.is_some() {
             return root;
