@@ -149,7 +149,7 @@ test-list:
 
 soak:
 	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) test $(WHERE) --profile soak --package axsched-ext \
-	    --test policies -- --ignored --nocapture $(call quoted,$(T))
+	    --test policies --test several_cpus -- --ignored --nocapture $(call quoted,$(T))
 
 interleavings:
 	$(Q)$(HOST_ENV) scripts/interleavings.sh
@@ -276,7 +276,8 @@ Targets
   test      all tests: library, make itself, QEMU; T=word runs some of them,
               JOBS=n so many at a time
   test-list the names of the tests; T=word those that have it in their name
-  soak      every policy in the model for over a million dispatches; T=word one
+  soak      every policy in the model for over a million dispatches, and steps of
+            several CPUs; T=word one
   interleavings
             every order in which CPUs can touch what they share without a lock,
             explored with loom; prints how many there are of each scenario

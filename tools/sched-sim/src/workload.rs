@@ -175,14 +175,15 @@ impl Job {
         let (mut computes, mut left_ns) = (0.0, run_ns);
         let mut steps = Vec::new();
         let mut add = |times: u64, each_ns: f64, sleep_ns: f64| {
-            if times > 0 {
-                let step = bound::Step {
-                    run_ns: ((each_ns * factor) as u64).min(left_ns / times),
-                    sleep_ns: sleep_ns as u64,
-                };
-                left_ns -= times * step.run_ns;
-                steps.push((times, step));
-            }
+            let Some(most) = left_ns.checked_div(times) else {
+                return;
+            };
+            let step = bound::Step {
+                run_ns: ((each_ns * factor) as u64).min(most),
+                sleep_ns: sleep_ns as u64,
+            };
+            left_ns -= times * step.run_ns;
+            steps.push((times, step));
         };
         for work in &self.steps {
             match work.then {

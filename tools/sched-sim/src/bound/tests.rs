@@ -309,6 +309,14 @@ fn of_batch_a_schedule_is_near() {
     }
 }
 
+/// Mean busy times would divide the last of three among two CPUs.
+#[test]
+fn a_sleep_at_the_end_makes_it_no_lower() {
+    let jobs = [[(1_000, 0)], [(1_000, 0)], [(1_000, 1)]].map(|steps| job(0, &steps));
+    assert!(busy_times::sum(&jobs, 2) < 3_800.0);
+    assert_eq!(found(&jobs, 2), 4_000.0);
+}
+
 /// More jobs than prices are looked for.
 #[test]
 fn of_thousands_it_is_found_at_once() {
