@@ -12,6 +12,7 @@
 # scripts/ab.mk         two commits or policies side by side
 # scripts/simulate.mk   a recording under every policy
 # scripts/record.mk     a recording under any policy
+# scripts/soak.mk       random programs for long
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -77,6 +78,7 @@ include scripts/experiments.mk
 include scripts/ab.mk
 include scripts/simulate.mk
 include scripts/record.mk
+include scripts/soak.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
@@ -103,7 +105,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test test-list soak interleavings mutants fuzz clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun new test test-list interleavings mutants fuzz clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -146,10 +148,6 @@ test:
 
 test-list:
 	$(Q)$(TESTS) --list $(call quoted,$(T))
-
-soak:
-	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) test $(WHERE) --profile soak --package axsched-ext \
-	    --test policies --test several_cpus -- --ignored --nocapture $(call quoted,$(T))
 
 interleavings:
 	$(Q)$(HOST_ENV) scripts/interleavings.sh
@@ -276,8 +274,12 @@ Targets
   test      all tests: library, make itself, QEMU; T=word runs some of them,
               JOBS=n so many at a time
   test-list the names of the tests; T=word those that have it in their name
-  soak      every policy in the model for over a million dispatches, and steps of
-            several CPUs; T=word one
+  soak      every policy in the model for over a million dispatches, and as many
+              steps of several CPUs; T=word one
+              MINUTES=n: booted instead, tasks that do at random all that tasks
+              do, n minutes under each of our policies, and nobody may wait for
+              10 s; BOOTS=n: n boots of each, of 3 s if MINUTES is not given;
+              ARCH= and FEATURES= may be lists; LAB=--help tells more
   interleavings
             every order in which CPUs can touch what they share without a lock,
             explored with loom; prints how many there are of each scenario
@@ -336,6 +338,10 @@ Variables           default      allowed
   DISK=file                      that disk, made if it is not there;
                                    default target/pbg/<app>-<arch>.img, likewise
   JOBS=n            (CPUs)       how many tests make test runs at a time
+  MINUTES=n         60           how long: of make mutants and fuzz; of soak: of
+                                   the guest's time, without a default
+  BOOTS=n           1            of make soak: how often each policy is booted
+  SEED=n            (random)     of make soak: what the first boot's tasks do
   SELFTEST=case                  the case of the app selftest, as in its main.rs
   SCHED_YIELDS=n    100000       yields of each task of the app yield
   SCHED_ORDER=exact (buckets)    the tree under CFS and EEVDF: exact order

@@ -6,6 +6,7 @@
 #      profile out of a console; NEXT, what to do with it, to which its name is added;
 #      RECORD, or nothing: no profile is a failure;
 #      PLAIN, or nothing: the guest prints no result lines;
+#      SOAK_ORDERS, or nothing: the seed, seconds, bound and fault that the app soak is told;
 #      TICK_PHASE, or nothing: where the image says at which phase of the timer tick it
 #      starts, a copy of it says so, which has QEMU's command line in place of the image
 # Out: the guest's console, here and in target/logs/<image>.log; the lines of a
@@ -17,6 +18,7 @@ image=$1 limit=$2
 shift 2
 boot=$image
 if [[ ${TICK_PHASE:-0} != 0 ]]; then boot=$image-phase$TICK_PHASE; fi
+if [[ -n ${SOAK_ORDERS:-} ]]; then boot=$image-ordered; fi
 log=target/logs/${boot##*/}.log
 fail() { echo "run: $* (log: $log)" >&2; exit 1; }
 
@@ -29,12 +31,23 @@ mkdir -p target/logs
 exec 9>"$log.lock"
 flock -n 9 || fail "this image is running already"
 
-if [[ $boot != "$image" ]]; then
-    # Bytes for bytes, whatever the others are. The text is that of config.rs.
-    text=SCHED-TICK-PHASE=
-    [[ $(LC_ALL=C grep -aoF "$text" "$image" | wc -l) == 1 ]] || fail "TICK_PHASE=$TICK_PHASE: this image has no place for it"
+# tell TEXT ORDERS WHAT: a copy of the image that says ORDERS after TEXT, bytes for bytes, whatever
+# the others are.
+tell() {
+    local text=$1 orders=$2
+    [[ $(LC_ALL=C grep -aoF "$text" "$image" | wc -l) == 1 ]] || fail "$3: this image has no place for it"
     trap 'rm -f "$boot"' EXIT
-    LC_ALL=C sed "s/$text[0-9][0-9][0-9]/$text$(printf %03d "$TICK_PHASE")/" "$image" >"$boot"
+    LC_ALL=C sed "s/$text.\{${#orders}\}/$text$orders/" "$image" >"$boot"
+}
+if [[ $boot != "$image" ]]; then
+    if [[ -n ${SOAK_ORDERS:-} ]]; then
+        # The text is that of the app soak.
+        # shellcheck disable=SC2086
+        tell SCHED-SOAK-ORDERS= "$(printf '%010d %05d %03d %02d' $SOAK_ORDERS)" "SOAK_ORDERS=$SOAK_ORDERS"
+    else
+        # The text is that of config.rs.
+        tell SCHED-TICK-PHASE= "$(printf %03d "$TICK_PHASE")" "TICK_PHASE=$TICK_PHASE"
+    fi
     set -- "${@/#"$image"/$boot}"
 fi
 

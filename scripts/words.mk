@@ -5,7 +5,7 @@
 #      $(call meant,WORD,ALLOWED)  a part of such an error: what WORD may have meant
 #      $(call quoted,TEXT)         a word of the shell
 #      $(call one-of,NAME,ALLOWED), $(call each-of,NAME,ALLOWED), $(call list-of,NAME,ALLOWED),
-#      $(call number,NAME),
+#      $(call number,NAME), $(call up-to,NAME,MOST),
 #      $(call scale,NAME), $(one-counter), $(tick-phase)  refuse variables that are not what they say
 #      $(call digits-left,TEXT), $(call is-given,NAME)
 
@@ -21,6 +21,8 @@ one-of = $(if $(filter-out 1,$(words $($(1))))$(filter-out $(2),$($(1))),$(error
 digits-left = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
 # $(call number,NAME): a whole number from 1 on
 number = $(if $(filter-out 1,$(words $($(1))))$(filter 0%,$($(1)))$(call digits-left,$($(1))),$(error $(1)=$($(1)): allowed is a whole number from 1 on))
+# $(call up-to,NAME,MOST): one from 1 to that
+up-to = $(call number,$(1))$(if $(shell test $($(1)) -le $(2) 2>/dev/null && echo y),,$(error $(1)=$($(1)): allowed is a whole number from 1 to $(2)))
 # $(call each-of,NAME,ALLOWED): one or more of them, with commas or blanks between
 each-of = $(foreach w,$(firstword $(filter-out $(2),$(subst $(comma), ,$($(1))))),$(error $(1)=$($(1)): $(call meant,$(w),$(2))allowed are, as a list with commas: $(2)))
 comma := ,
@@ -29,7 +31,7 @@ list-of = $(if $(call is-given,$(1)),$(if $(filter-out 1,$(words $($(1))))$(find
 # $(call is-given,NAME): whether the user has set it
 is-given = $(filter command environment override,$(firstword $(origin $(1))))
 # $(call scale,NAME): what a 64-bit number of loops may be divided by
-scale = $(call number,$(1))$(if $(shell test $($(1)) -le 1000000000 2>/dev/null && echo y),,$(error $(1)=$($(1)): allowed is a whole number from 1 to 1000000000))
+scale = $(call up-to,$(1),1000000000)
 # Counted time has one counter: with several CPUs an idle one would use up the time of the
 # others, and riscv64 does not even boot.
 one-counter = $(if $(filter icount,$(TIMING)),$(if $(filter-out 1,$(SMP)),$(error TIMING=icount SMP=$(SMP): instruction counting is for one CPU; allowed are SMP=1 or TIMING=real)))
@@ -45,7 +47,7 @@ endif
 # The one list of them. Who calls make from a make, and must not hand on what its caller gave,
 # asks for it: make -s lab-variables.
 VARIABLES := A KIND ARCH FEATURES SMP BALANCE LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
-    TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T JOBS MINUTES MUTANTS LAB LAB_OUT \
+    TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T JOBS MINUTES BOOTS SEED MUTANTS LAB LAB_OUT \
     GANTT_OUT TRACE_OUT \
     COST_OUT PHASES GATE UPDATE BASE HEAD WAITS WAITS_OUT TASKS BENCH_OUT ORDER_OUT SELFTEST \
     SCHED_YIELDS SCHED_WAITS SCHED_ORDER CPUS PROFILE CHECK

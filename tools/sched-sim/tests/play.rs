@@ -88,6 +88,7 @@ fn machine(cpus: usize) -> Machine {
         clock: Clock::of_frequency(1_000_000_000),
         sharing: Sharing::None,
         preempted_stay: false,
+        lock_ns: 0,
     }
 }
 
@@ -143,6 +144,28 @@ fn who_is_preempted_stays_where_it_has_to() {
             );
         }
     }
+}
+
+/// PBG's CPUs wait for each other's calls, and nobody else's do.
+#[test]
+fn who_shares_a_lock_waits_for_it() {
+    let profile = shorter_and_shorter();
+    let average = |policy: &str, lock_ns| {
+        let machine = Machine {
+            sharing: Sharing::Balanced,
+            lock_ns,
+            ..machine(4)
+        };
+        let policy = Policy::named(policy).unwrap();
+        let workload = recorded(&profile, machine.clock, TICK_NS);
+        let played = play(&workload, policy, &profile, &costs(), &machine).unwrap();
+        played.average_ns()
+    };
+    // Of some hundred calls each CPU makes a part, and waits for those of three others at most.
+    let [none, some, more] = [0, 1_000, 100_000].map(|ns| average("pbg", ns));
+    assert!(none < some && some < none + 1e6, "{none} {some}");
+    assert!(none + 1e6 < more && more < none + 100e6, "{none} {more}");
+    assert_eq!(average("rr", 0), average("rr", 100_000));
 }
 
 #[test]

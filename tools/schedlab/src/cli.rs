@@ -37,6 +37,8 @@ pub enum Command {
     Advise(AdviseArgs),
     /// Play a recording with every task's time changed at random: how far does its plan hold?
     Robustness(RobustnessArgs),
+    /// Boot tasks that do all that tasks do at random, under every policy, and watch them
+    Soak(SoakArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
     /// Write each switch of a run as a file for Perfetto
@@ -190,6 +192,62 @@ impl CostArgs {
     }
 }
 
+#[derive(Args, Debug)]
+pub struct SoakArgs {
+    /// Policies, as sched_rr or rr [default: all of ours]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Architectures [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub arch: Vec<String>,
+    /// The app whose tasks they are
+    #[arg(long, value_name = "FOLDER", default_value = "apps/sched-tests/soak")]
+    pub app: String,
+    #[command(flatten)]
+    pub setting: SettingArgs,
+    /// How long each boot is, in the guest's minutes [default: 3 seconds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub minutes: Option<u64>,
+    /// Boots of each policy, each with a seed of its own [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub boots: Option<u64>,
+    /// The first boot's seed; the next has the next number [default: at random]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4_000_000_000))]
+    pub seed: Option<u64>,
+    /// Nobody may wait for more than so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=999))]
+    pub bound: u64,
+    /// Break something, to see that it is found
+    #[arg(long, value_enum)]
+    pub plant: Option<Planted>,
+    /// Seconds until a guest counts as hung [default: two minutes more than it is to take]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+}
+
+/// What is broken in a soak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Planted {
+    // Not documentation, as above.
+    // A task may run on one CPU only, whose task never gives way.
+    Stall,
+    // A task says that it may not run where it runs.
+    Outside,
+    // Tasks release locks that others have.
+    Lock,
+}
+
+impl Planted {
+    /// The number that the app's `orders.rs` knows it by.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Stall => 1,
+            Self::Outside => 2,
+            Self::Lock => 3,
+        }
+    }
+}
+
 /// What is played, and at which costs.
 #[derive(Args, Debug)]
 pub struct RecordingArgs {
@@ -264,6 +322,9 @@ pub struct SimulateArgs {
     /// As if a task that was preempted could go on on any CPU; on riscv64 it cannot
     #[arg(long)]
     pub all_move: bool,
+    /// On several CPUs PBG's take one lock: as if each had it for so many nanoseconds; up to 1000000
+    #[arg(long, value_name = "NS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    pub lock: u64,
     #[command(flatten)]
     pub changes: Changes,
     /// Play each cell N times, every task's time and the start changed at random; 1 to 100000

@@ -11,6 +11,7 @@
 //! - `schedlab simulate` plays a recording under every policy on any number of CPUs
 //! - `schedlab advise` says in one screen which policy to take, and why
 //! - `schedlab robustness` plays it with every task's time changed at random
+//! - `schedlab soak` boots tasks at random under every policy, and watches that none waits for ever
 //! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab trace` writes each switch of a run as a file for Perfetto
@@ -40,6 +41,7 @@
 //! | [`simulate`] | a recording under every policy, in virtual time |
 //! | [`advise`] | which policy for a recorded program |
 //! | [`robustness`] | how wrong a recording may be |
+//! | [`soak`] | tasks at random, for long or often |
 //! | [`docs`] | the figures of Markdown pages |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`trace`] | each switch of a run |
@@ -77,6 +79,7 @@ mod record;
 mod robustness;
 mod setting;
 mod simulate;
+mod soak;
 mod spread;
 mod store;
 mod trace;
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Simulate(options) => simulate::simulate(options),
         Command::Advise(options) => advise::advise(options),
         Command::Robustness(options) => robustness::robustness(options),
+        Command::Soak(options) => soak::soak(&cli.tree, options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Trace(options) => trace::trace(&cli.tree, options),

@@ -53,11 +53,10 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
     let costs = Costs::read(&source.costs, &source.results)?;
     let changes = &args.changes.0;
     let flavours = Flavours::read(source, of.cooperative.as_deref(), &costs)?.changed(changes)?;
-    let flavours = if args.all_move {
-        flavours.all_move()
-    } else {
-        flavours
-    };
+    let flavours = flavours.on(|machine| {
+        machine.preempted_stay &= !args.all_move;
+        machine.lock_ns = args.lock;
+    });
     let (cpus, sharing) = (of.cpus(), of.sharing());
     let cells = cpus
         .iter()

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "std")]
 use alloc::boxed::Box;
+use core::fmt;
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 #[cfg(not(all(test, loom)))]
@@ -261,6 +262,37 @@ impl Default for Shared {
     }
 }
 
+/// For a report of what went wrong: of each CPU how many wait in its queue, and its words, in one
+/// line. Read one by one while the CPUs go on, so they need not have been so together.
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(machine) = self.machine() else {
+            return f.write_str("not connected");
+        };
+        let hungry = self.hungry();
+        for (cpu, words) in self.cpus.iter().enumerate().take(machine.cpus) {
+            let waiting = words.waiting.load(SeqCst);
+            let separator = if cpu == 0 { "" } else { "; " };
+            write!(f, "{separator}CPU {cpu}: {waiting} waiting")?;
+            for (is_so, word) in [
+                (words.idles.load(SeqCst), "idles"),
+                (hungry >> cpu & 1 != 0, "hungry"),
+                (words.interrupted.load(Relaxed), "interrupted"),
+                (!words.post.load(Relaxed).is_null(), "has a post"),
+            ] {
+                if is_so {
+                    write!(f, ", {word}")?;
+                }
+            }
+            let asked_by = words.asked_by.load(Relaxed);
+            if asked_by != 0 {
+                write!(f, ", asked by {asked_by:#b}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What the system's layers share.
 #[cfg(not(all(test, loom)))]
 pub static SHARED: Shared = Shared::new();
@@ -279,6 +311,10 @@ pub trait SharedSource {
 
     /// That.
     fn shared() -> &'static Shared;
+
+    /// The CPU that calls has taken a lock that all share: for who simulates that.
+    #[inline(always)]
+    fn locked() {}
 }
 
 /// The source of the system's layers: [`SHARED`].
@@ -328,6 +364,10 @@ impl SharedSource for SharedPerThread {
     fn shared() -> &'static Shared {
         OF_THREAD.get().unwrap_or_else(Self::renew)
     }
+
+    fn locked() {
+        crate::model::locked();
+    }
 }
 
 /// The same on a machine as riscv64.
@@ -340,5 +380,9 @@ impl SharedSource for SharedWherePreemptedStay {
 
     fn shared() -> &'static Shared {
         SharedPerThread::shared()
+    }
+
+    fn locked() {
+        SharedPerThread::locked();
     }
 }

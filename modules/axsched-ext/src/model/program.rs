@@ -388,6 +388,9 @@ pub struct Config {
     /// ([`interrupt`](super::interrupt)) arrives, by how many were asked for before it: at least
     /// 1. None of both: it is lost. Both: it comes twice.
     pub interrupts: fn(u64) -> [Option<u64>; 2],
+    /// For how long a lock that all CPUs share is held each time ([`locked`](super::locked)), in
+    /// time units.
+    pub lock_held: u64,
     /// For how long at most a CPU may idle beside a task that is ready in any queue and may run
     /// on it, in time units; `None` means no bound.
     pub max_idle_beside: Option<u64>,
@@ -429,6 +432,7 @@ impl Default for Config {
             waits_in_flight: false,
             preempted_stay: false,
             interrupts: |_| [Some(1), None],
+            lock_held: 0,
             max_idle_beside: None,
             max_wait: MaxWait::default(),
             max_gc_streak: 16,

@@ -167,6 +167,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     /// Has this CPU do something that concerns others.
     fn act<R>(&self, cpu: usize, does: impl FnOnce(&mut Common<T, C, M, S>) -> R) -> R {
         let mut common = self.common.lock();
+        S::locked();
         let own = &self.own[cpu];
         common.pbg.running = Running::at(own.running.load(Relaxed));
         common.pbg.budget = own.budget.load(Relaxed);
@@ -192,7 +193,8 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     }
 
     /// A yield after which the task goes on: as it may by the plan (rule 5 of PBG), or as nobody
-    /// waits. Otherwise the task is given back.
+    /// waits. Otherwise the task is given back. This CPU is the one whose queue it goes to; if it
+    /// has the task, and that is who calls, it is the one that calls.
     #[inline]
     fn keep(&self, machine: &Machine, cpu: usize, prev: Handle<T>) -> Option<Handle<T>> {
         let own = &self.own[cpu];
@@ -500,11 +502,17 @@ fn take(flag: &mut bool) -> bool {
 
 /// PBG's scheduler of one CPU of several: see the head of this file. `M` is where it finds its control, `S`
 /// what all share.
-pub struct Together<T, C, M = SystemControl, S = SystemShared> {
+pub struct Together<T, C, M = SystemControl, S = SystemShared>
+where
+    T: 'static,
+    C: 'static,
+    M: 'static,
+    S: 'static,
+{
     /// What it is by itself.
     own: PbgScheduler<T, C, M>,
-    joined: bool,
-    source: PhantomData<S>,
+    /// What it takes part in, and as which CPU, from its first pick or tick after the connection on.
+    part: Option<(Connected<T, C, M, S>, usize)>,
 }
 
 impl<T, C, M, S> Together<T, C, M, S> {
@@ -512,8 +520,7 @@ impl<T, C, M, S> Together<T, C, M, S> {
     pub const fn new() -> Self {
         Self {
             own: PbgScheduler::new(),
-            joined: false,
-            source: PhantomData,
+            part: None,
         }
     }
 
@@ -571,21 +578,46 @@ where
         Some((machine, all))
     }
 
-    /// The same, at a call of the CPU whose queue this is.
+    /// Takes part, if it does not yet and can; at a call of the CPU whose queue this is.
     #[inline]
-    fn joined(&mut self) -> Option<Connected<T, C, M, S>> {
-        let (machine, all) = Self::all()?;
-        if !self.joined {
-            self.join(machine, all);
+    fn part(&mut self) -> Option<(Connected<T, C, M, S>, usize)> {
+        if self.part.is_none() && S::shared().machine().is_some() {
+            self.join();
         }
-        Some((machine, all))
+        self.part
+    }
+
+    #[inline(never)]
+    fn put_together(&self, prev: Handle<T>, preempt: bool) {
+        let Some(((machine, all), own)) = self.part else {
+            return;
+        };
+        let prev = match preempt {
+            true => Some(prev),
+            false => all.keep(machine, own, prev),
+        };
+        if let Some(prev) = prev {
+            let cpu = (machine.this_cpu)();
+            all.act(cpu, |common| common.put(machine, cpu, prev, preempt));
+        }
+    }
+
+    #[inline(never)]
+    fn pick_together(&self) -> Option<Handle<T>> {
+        let ((machine, all), cpu) = self.part?;
+        let kept = all.take_kept(cpu);
+        kept.or_else(|| all.act(cpu, |common| common.pick(machine, cpu)))
     }
 
     #[cold]
-    fn join(&mut self, machine: &Machine, all: &All<T, C, M, S>) {
-        self.joined = true;
-        (machine.joins)();
+    #[inline(never)]
+    fn join(&mut self) {
+        let Some((machine, all)) = Self::all() else {
+            return;
+        };
         let cpu = (machine.this_cpu)();
+        self.part = Some(((machine, all), cpu));
+        (machine.joins)();
         all.act(cpu, |common| common.join(machine, cpu, &mut self.own.queue));
     }
 }
@@ -611,36 +643,26 @@ where
         }
     }
 
+    #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
-        let Some((machine, all)) = Self::all() else {
-            return self.own.put_prev_task(prev, preempt);
-        };
-        let cpu = (machine.this_cpu)();
-        let prev = match preempt {
-            true => Some(prev),
-            false => all.keep(machine, cpu, prev),
-        };
-        if let Some(prev) = prev {
-            all.act(cpu, |common| common.put(machine, cpu, prev, preempt));
+        match self.part {
+            Some(_) => self.put_together(prev, preempt),
+            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
         }
     }
 
+    #[inline]
     fn pick_next_task(&mut self) -> Option<Handle<T>> {
-        let Some((machine, all)) = self.joined() else {
-            return self.own.pick_next_task();
-        };
-        let cpu = (machine.this_cpu)();
-        if let Some(task) = all.take_kept(cpu) {
-            return Some(task);
+        match self.part() {
+            Some(_) => self.pick_together(),
+            None => self.own.pick_next_task(),
         }
-        all.act(cpu, |common| common.pick(machine, cpu))
     }
 
     fn task_tick(&mut self, current: &Handle<T>) -> bool {
-        let Some((machine, all)) = self.joined() else {
+        let Some(((machine, all), cpu)) = self.part() else {
             return self.own.task_tick(current);
         };
-        let cpu = (machine.this_cpu)();
         all.act(cpu, |common| common.tick(machine, cpu, current))
     }
 

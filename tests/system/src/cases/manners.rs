@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-const VARIABLES: [&str; 30] = [
+const VARIABLES: [&str; 33] = [
     "A",
     "KIND",
     "ARCH",
@@ -68,6 +68,9 @@ const VARIABLES: [&str; 30] = [
     "BLK",
     "DISK",
     "JOBS",
+    "MINUTES",
+    "BOOTS",
+    "SEED",
     "SELFTEST",
     "SCHED_YIELDS",
     "SCHED_WAITS",

@@ -21,6 +21,7 @@ mod record;
 mod refusals;
 mod signals;
 mod simulate;
+mod soak;
 mod trace;
 mod wrong_calls;
 
@@ -39,6 +40,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(figures::cases(project));
     cases.extend(cost::cases(project));
     cases.extend(balance::cases(project));
+    cases.extend(soak::cases());
     cases.extend(trace::cases(project));
     cases.extend(simulate::cases());
     cases.extend(profiles::cases(project));

@@ -60,6 +60,7 @@ impl Flavour {
             clock,
             sharing: Sharing::default(),
             preempted_stay: profile.header.architecture == Architecture::Riscv64,
+            lock_ns: 0,
         };
         let workload = recorded(&profile, clock, TICK_NS);
         let base = ran(&profile, preempts).context("expected a recording under a known policy")?;
@@ -118,12 +119,11 @@ impl Flavours {
         })
     }
 
-    /// As if a task that was preempted could go on on any CPU, whatever the architecture.
-    pub fn all_move(mut self) -> Self {
+    /// On machines that this has changed.
+    pub fn on(mut self, change: impl Fn(&mut Machine)) -> Self {
         let cooperative = self.cooperative.iter_mut();
-        for flavour in [&mut self.preemptive].into_iter().chain(cooperative) {
-            flavour.machine.preempted_stay = false;
-        }
+        let all = [&mut self.preemptive].into_iter().chain(cooperative);
+        all.for_each(|flavour| change(&mut flavour.machine));
         self
     }
 

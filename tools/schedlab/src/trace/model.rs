@@ -229,6 +229,7 @@ mod tests {
             clock: Clock::of_frequency(1_000_000_000),
             sharing: Sharing::None,
             preempted_stay: false,
+            lock_ns: 0,
         };
         // FIFO follows none.
         let plan = concat!(

@@ -1,0 +1,30 @@
+//! The guest's part.
+
+mod clock;
+mod lock;
+mod orders;
+mod random;
+mod record;
+mod rounds;
+mod summary;
+mod task;
+mod watch;
+
+use axstd::println;
+
+/// Has tasks live, and says what became of them.
+pub fn main() {
+    let orders = orders::orders();
+    println!(
+        "soak on {} CPUs, scheduler {}, seed {}, {} s\n",
+        axhal::cpu_num(),
+        summary::SCHED,
+        orders.seed,
+        orders.seconds,
+    );
+    #[cfg(feature = "balanced")]
+    axsched_arceos::connect().expect("nobody else interrupts CPUs");
+    watch::starts();
+    let done = rounds::run(&orders);
+    println!("{}", summary::line(&orders, &done));
+}

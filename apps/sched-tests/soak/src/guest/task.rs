@@ -1,0 +1,338 @@
+//! What a task does: step by step, as its seed has it.
+
+use alloc::{format, sync::Arc};
+use core::{
+    hint::black_box,
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*},
+    time::Duration,
+};
+
+use axtask::{AxCpuMask, AxTaskExt, TaskInner};
+use kernel_guard::NoPreemptIrqSave;
+
+use super::{
+    clock::{MS, now_ns, sleep_until_ns},
+    lock::{LOCKS, LOOK_AGAIN},
+    random::{Random, seed_of},
+    record::{Doing, Hook, PLACES, PLACES_OF, Record},
+    watch,
+};
+
+const STACK_BYTES: usize = 16 * 1024;
+
+/// How many tasks may be alive for a task to spawn one.
+pub const MOST_ALIVE: usize = 48;
+
+/// How many children a task has at most, and how far from main one may be that has any.
+const MOST_CHILDREN: u64 = 2;
+const DEEPEST: u32 = 2;
+
+/// Main's are in it, too.
+pub static ALIVE: AtomicUsize = AtomicUsize::new(0);
+/// The most that were alive at once.
+pub static MOST: AtomicUsize = AtomicUsize::new(0);
+/// How many have been spawned, which is the last id.
+pub static SPAWNED: AtomicU32 = AtomicU32::new(0);
+/// How many have come to their end.
+pub static ENDED: AtomicU32 = AtomicU32::new(0);
+/// How many steps were made of each kind.
+pub static STEPS: [AtomicU64; Doing::ALL.len()] = [const { AtomicU64::new(0) }; Doing::ALL.len()];
+/// How many waits nobody has ended.
+pub static NOT_WOKEN: AtomicU64 = AtomicU64::new(0);
+/// How many priorities the policy took.
+pub static PRIORITIES: AtomicU64 = AtomicU64::new(0);
+/// A task is to break something, once.
+pub static TO_BREAK_OUTSIDE: AtomicBool = AtomicBool::new(false);
+/// The same.
+pub static TO_BREAK_LOCK: AtomicBool = AtomicBool::new(false);
+
+/// All CPUs, a bit each.
+pub fn all_cpus() -> u32 {
+    u32::MAX >> (32 - axhal::cpu_num())
+}
+
+/// Spawns the task of this seed, so far from main.
+pub fn spawn(seed: u64, depth: u32, parent: Option<&Arc<Record>>) -> Arc<Record> {
+    let parent = parent.cloned();
+    let id = SPAWNED.fetch_add(1, Relaxed) + 1;
+    let record = Arc::new(Record::new(id, parent, all_cpus()));
+    if let Some(parent) = &record.parent {
+        parent.children.fetch_add(1, Relaxed);
+    }
+    MOST.fetch_max(ALIVE.fetch_add(1, Relaxed) + 1, Relaxed);
+    take_place(&record);
+    let own = record.clone();
+    spawn_recorded(&record, move || live(&own, seed, depth));
+    record
+}
+
+/// Spawns a task that does this, and is known by this record.
+pub fn spawn_recorded(record: &Arc<Record>, does: impl FnOnce() + Send + 'static) {
+    let mut task = TaskInner::new(does, format!("soak{}", record.id), STACK_BYTES);
+    *task.task_ext_mut() = Some(AxTaskExt::from_impl(Hook(record.clone())));
+    task.set_cpumask(mask_of(record.mask.load(Relaxed)));
+    let task = axtask::spawn_task(task);
+    *record.task.lock() = Some(Arc::downgrade(&task));
+}
+
+/// From now on it is watched.
+pub fn take_place(record: &Arc<Record>) {
+    let free = PLACES_OF.iter().any(|place| {
+        let mut place = place.lock();
+        let is_free = place.is_none();
+        if is_free {
+            *place = Some(record.clone());
+        }
+        is_free
+    });
+    assert!(free, "{PLACES} tasks are alive or not reclaimed");
+}
+
+pub fn mask_of(bits: u32) -> AxCpuMask {
+    let mut mask = AxCpuMask::new();
+    for cpu in 0..axhal::cpu_num() {
+        mask.set(cpu, bits >> cpu & 1 != 0);
+    }
+    mask
+}
+
+/// The life of a task.
+fn live(own: &Arc<Record>, seed: u64, depth: u32) {
+    watch::looks_here();
+    let mut task = Life {
+        own,
+        random: Random::new(seed),
+        seed,
+        depth,
+        spawned: 0,
+    };
+    let steps = 10 + task.random.below(120);
+    for _ in 0..steps {
+        task.step();
+    }
+    task.join();
+    task.ends();
+}
+
+struct Life<'a> {
+    own: &'a Arc<Record>,
+    random: Random,
+    seed: u64,
+    depth: u32,
+    spawned: u64,
+}
+
+impl Life<'_> {
+    fn step(&mut self) {
+        match self.random.below(100) {
+            0..22 => self.computes(),
+            22..50 => self.begins(Doing::Yield, axtask::yield_now),
+            50..62 => self.sleeps(),
+            62..72 => self.waits(),
+            72..80 => self.wakes(),
+            80..88 => self.locks(),
+            88..91 => self.spawns(),
+            91..93 => self.join(),
+            93..95 => self.sets_priority(),
+            _ => self.moves(),
+        }
+    }
+
+    /// Begins a step of this kind; what was checked before holds.
+    fn begins<R>(&self, doing: Doing, does: impl FnOnce() -> R) -> R {
+        let own = self.own;
+        {
+            // So that it is not moved in between.
+            let _guard = NoPreemptIrqSave::new();
+            let (cpu, mask) = (axhal::percpu::this_cpu_id(), own.mask.load(Relaxed));
+            if mask >> cpu & 1 == 0 {
+                watch::OUTSIDE.store(own.id, Relaxed);
+            }
+            own.doing.store(doing as u8, Relaxed);
+            own.step_ns.store(now_ns(), Relaxed);
+        }
+        watch::refuse_what_was_found();
+        STEPS[doing as usize].fetch_add(1, Relaxed);
+        does()
+    }
+
+    fn computes(&mut self) {
+        // Mostly short, and one in some longer than a slice.
+        let rounds = match self.random.below(100) {
+            0 => 20_000_000,
+            1..10 => self.random.below(4_000_000),
+            _ => self.random.below(200_000),
+        };
+        self.begins(Doing::Compute, || black_box(spin(self.seed | 1, rounds)));
+    }
+
+    fn sleeps(&mut self) {
+        let until = now_ns() + (1 + self.random.below(20)) * MS;
+        self.own.until_ns.store(until, Relaxed);
+        self.begins(Doing::Sleep, || sleep_until_ns(until));
+    }
+
+    /// Until somebody wakes it, but not for long.
+    fn waits(&mut self) {
+        let limit = now_ns() + (10 + self.random.below(90)) * MS;
+        self.own.woken.store(false, Relaxed);
+        self.own.wait.fetch_add(1, Release);
+        let is_woken = self.begins(Doing::Wait, || {
+            self.wait_until(limit, || self.own.woken.load(Acquire))
+        });
+        if !is_woken {
+            NOT_WOKEN.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Waits until this holds, or until the limit; whether it holds.
+    fn wait_until(&self, limit_ns: u64, holds: impl Fn() -> bool) -> bool {
+        loop {
+            let now = now_ns();
+            let wait = Duration::from_nanos(limit_ns.saturating_sub(now)).min(LOOK_AGAIN);
+            let until = now + wait.as_nanos() as u64;
+            self.own.until_ns.store(until, Relaxed);
+            if !self.own.queue.wait_timeout_until(wait, &holds) {
+                return true;
+            }
+            if now_ns() >= limit_ns {
+                return holds();
+            }
+        }
+    }
+
+    fn wakes(&mut self) {
+        let from = self.random.below(PLACES as u64) as usize;
+        self.begins(Doing::Wake, || {
+            let waits = |record: &Arc<Record>| {
+                record.doing.load(Relaxed) == Doing::Wait as u8 && !record.woken.load(Relaxed)
+            };
+            let found = (PLACES_OF.iter().cycle().skip(from).take(PLACES))
+                .find_map(|place| place.lock().as_ref().filter(|found| waits(found)).cloned());
+            if let Some(found) = found {
+                wake(&found);
+            }
+        });
+    }
+
+    fn locks(&mut self) {
+        let lock = &LOCKS[self.random.below(LOCKS.len() as u64) as usize];
+        let (within, rounds) = (self.random.below(8), self.random.below(20_000));
+        let waits = || {
+            let until = now_ns() + LOOK_AGAIN.as_nanos() as u64;
+            self.own.until_ns.store(until, Relaxed);
+        };
+        let is_alone = self.begins(Doing::Lock, || {
+            lock.within(waits, || {
+                black_box(spin(self.seed | 1, rounds));
+                match within {
+                    0 => {
+                        let until = now_ns() + MS;
+                        self.own.until_ns.store(until, Relaxed);
+                        sleep_until_ns(until);
+                    }
+                    1..4 => axtask::yield_now(),
+                    _ => {}
+                }
+                if TO_BREAK_LOCK.load(Relaxed) {
+                    lock.release();
+                    sleep_until_ns(now_ns() + 30 * MS);
+                }
+            })
+        });
+        if !is_alone {
+            watch::found(self.own.id, "has met another within a lock");
+        }
+    }
+
+    fn spawns(&mut self) {
+        let more = self.depth < DEEPEST && self.spawned < MOST_CHILDREN;
+        if more && ALIVE.load(Relaxed) < MOST_ALIVE {
+            let seed = seed_of(self.seed, self.spawned);
+            self.spawned += 1;
+            self.begins(Doing::Spawn, || {
+                spawn(seed, self.depth + 1, Some(self.own));
+            });
+        }
+    }
+
+    /// Waits for its children, however long they take.
+    fn join(&mut self) {
+        let children = &self.own.children;
+        self.own.woken.store(false, Relaxed);
+        self.own.wait.fetch_add(1, Release);
+        self.begins(Doing::Join, || {
+            self.wait_until(u64::MAX, || children.load(Acquire) == 0)
+        });
+    }
+
+    fn sets_priority(&mut self) {
+        let priority = self.random.below(11) as isize - 5;
+        self.begins(Doing::Priority, || {
+            if axtask::set_priority(priority) {
+                PRIORITIES.fetch_add(1, Relaxed);
+            }
+        });
+    }
+
+    /// To one CPU, to some or to all of them; and sometimes back at once.
+    fn moves(&mut self) {
+        let all = all_cpus();
+        let n = axhal::cpu_num() as u64;
+        let mask = match self.random.below(10) {
+            0..4 => 1 << self.random.below(n),
+            4..7 => (self.random.next() as u32 & all).max(1),
+            _ => all,
+        };
+        let is_back = self.random.below(2) == 0;
+        self.begins(Doing::Affinity, || {
+            self.moves_to(mask);
+            if is_back {
+                axtask::yield_now();
+                self.moves_to(all);
+            }
+        });
+        if TO_BREAK_OUTSIDE.load(Relaxed) {
+            let _guard = NoPreemptIrqSave::new();
+            self.own
+                .mask
+                .store(all & !(1 << axhal::percpu::this_cpu_id()), Relaxed);
+        }
+    }
+
+    /// It is somewhere else until it has moved, and no step begins meanwhile.
+    fn moves_to(&self, mask: u32) {
+        self.own.mask.store(mask, Relaxed);
+        assert!(axtask::set_current_affinity(mask_of(mask)));
+    }
+
+    /// The last that it does; the rest is `axtask`'s.
+    fn ends(self) {
+        self.begins(Doing::End, || {
+            ENDED.fetch_add(1, Relaxed);
+            ALIVE.fetch_sub(1, Relaxed);
+            if let Some(parent) = &self.own.parent
+                && parent.children.fetch_sub(1, AcqRel) == 1
+            {
+                wake(parent);
+            }
+        });
+    }
+}
+
+/// Ends the wait that this task is in.
+fn wake(record: &Record) {
+    let wait = record.wait.load(Acquire);
+    record.woken.store(true, Release);
+    record.queue.notify_one(false);
+    record.notified_ns.store(now_ns(), Relaxed);
+    record.notified.store(wait, Release);
+}
+
+/// Computes; a few instructions a round.
+pub fn spin(mut x: u64, rounds: u64) -> u64 {
+    for _ in 0..rounds {
+        x = black_box(x.wrapping_mul(0x5851_f42d_4c95_7f2d));
+    }
+    x
+}

@@ -1,0 +1,247 @@
+//! Who waits for how long: looked at by each CPU's timer tick, so that it is found whatever a scheduler does
+//! or does not do.
+//!
+//! A CPU whose interrupts stay off has no ticks; others look then. If none has any, the boot ends by
+//! its `TIMEOUT`.
+
+use alloc::{format, string::String, sync::Arc};
+use core::{
+    fmt::Write,
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*},
+};
+
+use axhal::percpu::this_cpu_id;
+use axsched_ext::{balance::SHARED, pbg::CONTROL, selected::HAS_PBG};
+use axstd::println;
+use axtask::{TaskState, WeakAxTaskRef};
+use kernel_guard::{NoPreempt, NoPreemptIrqSave};
+use kspin::SpinNoIrq;
+
+use super::{
+    clock::{MS, now_ns},
+    orders::orders,
+    record::{Doing, MAX_CPUS, PLACES_OF, RUNS, Record, TWICE},
+};
+
+/// How often somebody looks.
+const EVERY_NS: u64 = 5 * MS;
+/// If nobody has looked for so long, the whole machine stood still: QEMU had no CPU of the host, or all
+/// CPUs had their interrupts off. Nobody has waited for a scheduler then.
+const STOOD_STILL_NS: u64 = 500 * MS;
+/// A wake that has not arrived by then is lost.
+const LOST_AFTER_NS: u64 = 30 * MS;
+
+static BOUND_NS: AtomicU64 = AtomicU64::new(u64::MAX);
+static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
+/// When the machine last went on after it stood still.
+static WENT_ON_NS: AtomicU64 = AtomicU64::new(0);
+/// The longest that nobody has looked.
+pub static NOBODY_LOOKED_NS: AtomicU64 = AtomicU64::new(0);
+static TICKED_NS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
+static IS_FOUND: AtomicBool = AtomicBool::new(false);
+
+/// When main last made a step; 0 is not to be looked at.
+pub static MAIN_NS: AtomicU64 = AtomicU64::new(0);
+static MAIN: SpinNoIrq<Option<WeakAxTaskRef>> = SpinNoIrq::new(None);
+/// The id of a task that runs where it may not.
+pub static OUTSIDE: AtomicU32 = AtomicU32::new(0);
+/// How many wakes have not arrived.
+pub static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// From now on the calling task, main, is watched, too.
+pub fn starts() {
+    *MAIN.lock() = Some(Arc::downgrade(&axtask::current().clone()));
+    BOUND_NS.store(orders().bound_ns, Relaxed);
+    MAIN_NS.store(now_ns(), Relaxed);
+    LOOKED_NS.store(now_ns(), Relaxed);
+    looks_here();
+}
+
+/// Has this CPU look, too. Called by each task as it begins: there is no other way onto a CPU.
+pub fn looks_here() {
+    static LOOKS: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
+    let _guard = NoPreempt::new();
+    if !LOOKS[this_cpu_id()].swap(true, Relaxed) {
+        axtask::register_timer_callback(|_| looks());
+    }
+}
+
+/// Ends the boot if something was found where it could not be said.
+pub fn refuse_what_was_found() {
+    let (twice, outside) = (TWICE.load(Relaxed), OUTSIDE.load(Relaxed));
+    if twice != 0 {
+        found(twice, "has two CPUs");
+    }
+    if outside != 0 {
+        found(outside, "runs where its affinity forbids");
+    }
+}
+
+/// At a tick, with interrupts off.
+fn looks() {
+    let now = now_ns();
+    TICKED_NS[this_cpu_id()].store(now, Relaxed);
+    let looked = LOOKED_NS.load(Relaxed);
+    if now < looked + EVERY_NS
+        || (LOOKED_NS.compare_exchange(looked, now, Relaxed, Relaxed)).is_err()
+    {
+        return;
+    }
+    if looked != 0 {
+        NOBODY_LOOKED_NS.fetch_max(now - looked, Relaxed);
+        if now - looked > STOOD_STILL_NS {
+            WENT_ON_NS.store(now, Relaxed);
+        }
+    }
+    refuse_what_was_found();
+    let bound_ns = BOUND_NS.load(Relaxed);
+    let went_on_ns = WENT_ON_NS.load(Relaxed);
+    let too_long = |since: u64| now > since.max(went_on_ns).saturating_add(bound_ns);
+    let main_ns = MAIN_NS.load(Relaxed);
+    if main_ns != 0 && too_long(main_ns) {
+        found(0, &format!("makes no step for {} ms", (now - main_ns) / MS));
+    }
+    for place in &PLACES_OF {
+        let place = place.lock();
+        let Some(record) = &*place else { continue };
+        if let Some((what, since)) = waits(record, now)
+            && too_long(since)
+        {
+            let (id, for_ms) = (record.id, (now - since) / MS);
+            drop(place);
+            found(id, &format!("{what} for {for_ms} ms"));
+        }
+    }
+}
+
+/// What a task waits for, and since when.
+fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
+    let doing = record.doing.load(Relaxed);
+    let has_cpu = record.has_cpu.load(Relaxed);
+    let is = |one: Doing| doing == one as u8;
+    match record.state() {
+        _ if has_cpu => {
+            let since = (record.entered_ns.load(Relaxed)).max(record.step_ns.load(Relaxed));
+            Some(("has a CPU and makes no step", since))
+        }
+        // Between the end of its spawn and its first time on a CPU, too.
+        Some(TaskState::Ready) => {
+            let _ = (record.ready_ns).compare_exchange(0, now, Relaxed, Relaxed);
+            Some(("is ready and gets no CPU", record.ready_ns.load(Relaxed)))
+        }
+        Some(TaskState::Blocked) => {
+            let wait = record.wait.load(Acquire);
+            if (is(Doing::Wait) || is(Doing::Join))
+                && record.notified.load(Acquire) == wait
+                && now > record.notified_ns.load(Relaxed) + LOST_AFTER_NS
+            {
+                LOST.fetch_add(1, Relaxed);
+                record.notified.store(wait.wrapping_sub(1), Relaxed); // counted once
+            }
+            // After its state: it says until when before it blocks.
+            let until = record.until_ns.load(Relaxed);
+            Some(("is blocked beyond its time limit", until))
+        }
+        Some(TaskState::Exited) => Some((
+            "has ended and has not been reclaimed",
+            record.step_ns.load(Relaxed),
+        )),
+        Some(TaskState::Running) | None => None, // on its way
+    }
+}
+
+/// Says what was found, what each task and each CPU does and what the scheduler knows, and ends the
+/// boot.
+pub fn found(id: u32, what: &str) -> ! {
+    // Or a tick on top of this would find something, too, and wait for what it has interrupted.
+    let _guard = NoPreemptIrqSave::new();
+    if IS_FOUND.swap(true, AcqRel) {
+        loop {
+            core::hint::spin_loop(); // another CPU is saying it
+        }
+    }
+    let (now, orders) = (now_ns(), orders());
+    let whose = if id == 0 {
+        "main".into()
+    } else {
+        format!("task {id}")
+    };
+    let seed = orders.seed;
+    println!(
+        "\nsoak: {whose} {what}; seed {seed}, {} s after boot",
+        now / (1000 * MS)
+    );
+    let longest = NOBODY_LOOKED_NS.load(Relaxed) / MS;
+    println!("the longest without a tick of any CPU: {longest} ms");
+    if let Some(main) = &*MAIN.lock() {
+        let state = main.upgrade().map(|main| main.state());
+        println!(
+            "main: {state:?}, its last step {}",
+            ago(now, MAIN_NS.load(Relaxed))
+        );
+    }
+    for (cpu, runs) in RUNS.iter().enumerate().take(axhal::cpu_num()) {
+        let runs = match runs.load(Relaxed) {
+            0 if cpu == this_cpu_id() => axtask::current().id_name(),
+            0 if SHARED.idles(cpu) => "nobody".into(),
+            0 => "main, gc, a helper or nobody".into(),
+            id => format!("task {id}"),
+        };
+        println!(
+            "CPU {cpu}: runs {runs}; its last tick {}",
+            ago(now, TICKED_NS[cpu].load(Relaxed))
+        );
+    }
+    println!("the layer: {SHARED}");
+    match CONTROL.status() {
+        _ if !HAS_PBG => {}
+        Ok(status) => println!("PBG: {:?} {status}", status.mode),
+        Err(why) => println!("PBG: {why}"),
+    }
+    println!("task  state    doing     step         ready        CPU  may run");
+    for place in &PLACES_OF {
+        if let Some(record) = &*place.lock() {
+            println!("{}", line(record, now));
+        }
+    }
+    panic!("soak: {whose} {what}; seed {seed}");
+}
+
+fn line(record: &Record, now: u64) -> String {
+    let mut line = String::new();
+    let state = match record.state() {
+        _ if record.has_cpu.load(Relaxed) => "runs",
+        Some(TaskState::Running) => "Running",
+        Some(TaskState::Ready) => "ready",
+        Some(TaskState::Blocked) => "blocked",
+        Some(TaskState::Exited) => "ended",
+        None => "-",
+    };
+    let ready = match record.ready_ns.load(Relaxed) {
+        0 => "".into(),
+        since => ago(now, since),
+    };
+    let cpu = match record.cpu.load(Relaxed) {
+        u8::MAX => -1,
+        cpu => i32::from(cpu),
+    };
+    let doing = Doing::name(record.doing.load(Relaxed));
+    let step = ago(now, record.step_ns.load(Relaxed));
+    let mask = record.mask.load(Relaxed);
+    let id = record.id;
+    let _ = write!(
+        line,
+        "{id:>4}  {state:<8} {doing:<9} {step:<12} {ready:<12} {cpu:>3}  {mask:#06b}"
+    );
+    if let Some(parent) = &record.parent {
+        let _ = write!(line, "  of {}", parent.id);
+    }
+    line
+}
+
+fn ago(now: u64, then: u64) -> String {
+    match then {
+        0 => "never".into(),
+        _ => format!("{} ms ago", now.saturating_sub(then) / MS),
+    }
+}

@@ -1,0 +1,51 @@
+//! Tasks that do everything a task may do, at random from a seed, and somebody who watches that none
+//! waits for ever.
+//!
+//! Main keeps 16 to 48 tasks alive, which it spawns or which they spawn themselves. What a task does,
+//! step by step, follows from the seed and from its place in the tree of spawns ([`task`]): it computes,
+//! yields, sleeps, waits until another wakes it or for its children, takes a lock, spawns, changes its
+//! priority and its affinity, and ends. With the same seed the same tasks do the same; when they do it is
+//! the scheduler's affair, which in real time differs from boot to boot.
+//!
+//! Time is cut into rounds, of 5 s or 400 tasks of main's at most, after which main waits for all to
+//! end and counts. Under PBG a third of the time is measured, round by round; then the last of these rounds is
+//! played again, under its plan, and what is left are rounds that the plan knows nothing of.
+//!
+//! | checked | where |
+//! |---|---|
+//! | a task that is ready gets a CPU within the bound | [`watch`] |
+//! | a sleep, and a wait that has a limit, ends within the bound after it | [`watch`] |
+//! | a task that has a CPU makes a step within the bound | [`watch`] |
+//! | a task that has ended is reclaimed within the bound | [`watch`] |
+//! | no task has two CPUs | [`record`] |
+//! | a task runs where its affinity allows, when a step begins | [`task`] |
+//! | no two tasks are between taking and releasing a lock | [`lock`] |
+//! | who was spawned ends, once | [`rounds`] |
+//!
+//! What is found goes to the console, with who waits how long, what each CPU runs and what the scheduler
+//! knew, and the guest panics.
+//!
+//! **What is no finding.** `axtask` loses a wake now and then, with stock schedulers, too: each wait has a
+//! limit after which it looks again, and the summary says how many wakes were lost. A sleep may end
+//! early, after a change of CPU. Priorities are between −5 and 5: with the extremes of CFS a
+//! task's turn may rightly be minutes away.
+//!
+//! It ends with one line:
+//!
+//! ```text
+//! SCHED-SOAK {"sched":"rr","arch":"x86_64","smp":4,"seed":7,"seconds":60,"rounds":12,"spawned":4711,...}
+//! ```
+
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+extern crate alloc;
+
+#[cfg_attr(target_os = "none", path = "guest/mod.rs")]
+#[cfg_attr(not(target_os = "none"), path = "host.rs")]
+mod guest;
+
+#[cfg_attr(target_os = "none", unsafe(no_mangle))]
+fn main() {
+    guest::main();
+}

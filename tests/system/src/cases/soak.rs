@@ -1,0 +1,73 @@
+//! Tasks at random, booted: a short soak gets through, and what is broken on purpose is found.
+
+use anyhow::{Result, ensure};
+
+use super::helpers::{ANY_ARCH, exits};
+use crate::frame::{Call, Case, Context, case};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case("soak: tasks at random get through, on 4 CPUs", gets_through).boots("soak", ANY_ARCH),
+        case(
+            "soak: faults on purpose are found, and who waits for what is said",
+            is_found,
+        )
+        .boots("soak", ANY_ARCH),
+    ]
+}
+
+fn soak<'a>(context: &'a Context, policies: &str) -> Call<'a> {
+    context
+        .make(["soak", "BOOTS=1", "SMP=4", "SEED=7"])
+        .args([format!("ARCH={ANY_ARCH}"), format!("FEATURES={policies}")])
+}
+
+fn gets_through(context: &Context) -> Result<()> {
+    let said = soak(context, "sched_rr,sched_pbg").text()?;
+    for policy in ["rr", "pbg"] {
+        let row = said.lines().find(|line| {
+            let mut words = line.split_whitespace();
+            words.next() == Some(ANY_ARCH) && words.next() == Some(policy)
+        });
+        let words: Vec<_> = row.unwrap_or_default().split_whitespace().collect();
+        ensure!(
+            words.ends_with(&["1", "passed"]),
+            "expected a row of {policy} that passed"
+        );
+        let steps: u64 = words[2].parse()?;
+        ensure!(steps > 1_000, "{policy}: {steps} steps are few");
+    }
+    context.counts(2);
+    Ok(())
+}
+
+/// The fault, and parts of the report.
+const FAULTS: [(&str, &[&str]); 3] = [
+    (
+        "stall",
+        &[
+            "soak: task 1000002 is ready and gets no CPU for 20", // of 2,000 ms and some
+            "seed 7",
+            "CPU 3: runs task 1000001; its last tick",
+            "the layer: CPU 0: ",
+            "0b1000",
+            "soak: once more: make soak BOOTS=1 SEED=7",
+            "1 FAILED, 0 passed",
+        ],
+    ),
+    ("outside", &["runs where its affinity forbids; seed 7"]),
+    ("lock", &["has met another within a lock; seed 7"]),
+];
+
+fn is_found(context: &Context) -> Result<()> {
+    for (fault, parts) in FAULTS {
+        let call = soak(context, "sched_rr").args([format!("LAB=--plant {fault} --bound 2")]);
+        let output = call.output()?;
+        exits(&output, 2)?; // make's
+        for part in parts {
+            ensure!(output.text.contains(part), "{fault}: expected `{part}`");
+        }
+    }
+    context.counts(FAULTS.len());
+    Ok(())
+}
