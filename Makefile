@@ -274,7 +274,8 @@ Targets
   test      all tests: library, make itself, QEMU; T=word runs some of them,
               JOBS=n so many at a time
   test-list the names of the tests; T=word those that have it in their name
-  soak      every policy in the model for over a million dispatches; T=word one
+  soak      every policy in the model for over a million dispatches, and as many
+              steps of several CPUs; T=word one
               MINUTES=n: booted instead, tasks that do at random all that tasks
               do, n minutes under each of our policies, and nobody may wait for
               10 s; BOOTS=n: n boots of each, of 3 s if MINUTES is not given;

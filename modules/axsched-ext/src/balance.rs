@@ -49,7 +49,9 @@
 //!
 //! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a
 //! task that waits and may run there for as long as one interrupt takes for each CPU that is asked,
-//! and one for the answer: cpus + 1 of them at most. If they are lost, a tick each. **Interrupts:**
+//! and one for the answer: cpus + 1 of them at most. If they are lost, a tick each. A tick more if the task
+//! ran, and gave its CPU to one that may run there only: who gives a CPU away is IN FLIGHT, and a
+//! yield does not look who idles. **Interrupts:**
 //! one for each spawn or wake at most; one for each CPU that is asked, when a CPU begins to idle, and
 //! one for the answer. By rule 6 one a tick at most of a CPU with a shorter queue, and none where
 //! numbers are equal. Who is asked may have nobody but tasks that may run there only, as `gc`: that is

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::bound::{self, Bound};
+use crate::bound::{self, Bound, bound};
 
 /// A program to be played.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,9 +92,9 @@ pub enum Then {
 }
 
 impl Workload {
-    /// How low the average turnaround can be on so many CPUs: see [`bound`](crate::bound). Where
-    /// nobody knows when tasks come, as where others spawn them, only that each takes as long as
-    /// it computes.
+    /// How low the average turnaround can be on so many CPUs: see [`bound`](crate::bound). Of
+    /// tasks of which nobody knows when they come, as where others spawn them, only that each
+    /// takes as long as it computes and sleeps.
     pub fn bound(&self, cpus: usize) -> Bound {
         let runs = self.jobs.iter().map(|job| job.run_ns() as u64);
         self.bound_of(runs, cpus)
@@ -102,11 +102,9 @@ impl Workload {
 
     /// The same if the tasks have these times on a CPU, in nanoseconds.
     pub fn bound_of(&self, runs_ns: impl Iterator<Item = u64>, cpus: usize) -> Bound {
-        let arrivals = self.arrivals_ns();
-        let are_known = arrivals.is_some();
-        let arrivals = arrivals.unwrap_or_else(|| vec![0; self.jobs.len()]);
-        let jobs: Vec<_> = arrivals.into_iter().zip(runs_ns).collect();
-        bound::of_jobs(&jobs, cpus, are_known)
+        let jobs = self.jobs.iter().zip(self.arrivals_ns()).zip(runs_ns);
+        let jobs = jobs.map(|((job, arrival), run_ns)| job.for_bound(arrival, run_ns));
+        bound(&jobs.collect::<Vec<_>>(), cpus)
     }
 
     /// How often who waits for whom: by the waker and the waiter.
@@ -127,17 +125,26 @@ impl Workload {
     }
 
     /// When each task comes, in nanoseconds since the first; `None` if that depends on how the
-    /// others run. What main computes between two spawns is left out: nobody comes the later
-    /// for it.
-    fn arrivals_ns(&self) -> Option<Vec<u64>> {
-        let mut now = 0.0_f64;
+    /// others run. What main computes between two spawns is left out where they are in one go: nobody
+    /// comes the later for it.
+    fn arrivals_ns(&self) -> Vec<Option<u64>> {
+        // Until main first sleeps or waits.
+        let mut is_first_go = true;
         let times = self.jobs.iter().map(|job| {
-            match (job.parent, job.arrival) {
-                (Some(_), _) | (None, Arrival::When(_)) => return None,
-                (None, Arrival::After(_)) => {}
-                (None, Arrival::At(due)) => now = now.max(due),
+            if job.parent.is_some() {
+                return None;
             }
-            Some(now as u64)
+            match job.arrival {
+                Arrival::After(_) => is_first_go.then_some(0),
+                Arrival::At(due) => {
+                    is_first_go = false;
+                    Some(due as u64)
+                }
+                Arrival::When(_) => {
+                    is_first_go = false;
+                    None
+                }
+            }
         });
         times.collect()
     }
@@ -154,6 +161,54 @@ impl Job {
     pub fn run_ns(&self) -> f64 {
         let run = |work: &Work| work.times as f64 * work.run_ns;
         self.steps.iter().map(run).sum()
+    }
+
+    /// As a bound sees it: what it computes between two sleeps is one step. It computes for `run_ns` in
+    /// all, by one factor more than here or less.
+    fn for_bound(&self, submitted_ns: Option<u64>, run_ns: u64) -> bound::Job {
+        let own_ns = self.run_ns();
+        let factor = if own_ns > 0.0 {
+            run_ns as f64 / own_ns
+        } else {
+            0.0
+        };
+        let (mut computes, mut left_ns) = (0.0, run_ns);
+        let mut steps = Vec::new();
+        let mut add = |times: u64, each_ns: f64, sleep_ns: f64| {
+            let Some(most) = left_ns.checked_div(times) else {
+                return;
+            };
+            let step = bound::Step {
+                run_ns: ((each_ns * factor) as u64).min(most),
+                sleep_ns: sleep_ns as u64,
+            };
+            left_ns -= times * step.run_ns;
+            steps.push((times, step));
+        };
+        for work in &self.steps {
+            match work.then {
+                Then::Sleep(ns) => {
+                    add(1, computes + work.run_ns, ns);
+                    add(work.times - 1, work.run_ns, ns);
+                    computes = 0.0;
+                }
+                Then::Yield | Then::Wait(_) | Then::Spawn(_) | Then::Exit => {
+                    computes += work.times as f64 * work.run_ns;
+                }
+            }
+        }
+        // Computing after that, and what rounding left.
+        steps.push((
+            1,
+            bound::Step {
+                run_ns: left_ns,
+                sleep_ns: 0,
+            },
+        ));
+        bound::Job {
+            submitted_ns,
+            steps,
+        }
     }
 
     /// Computes so much longer in each run interval, or shorter, but never less than nothing.

@@ -8,13 +8,14 @@ use axsched_ext::{
     units::{Counts, TaskKey},
 };
 use sched_sim::{
-    bound::bound,
+    bound::{self, BoundKind, bound},
     calibrate::{TOLERANCE, calibrate},
     costs::YieldCost,
     play::{Machine, Outcome, play},
     policies::{Policy, Sharing, policies},
     recorded::recorded,
     time::Clock,
+    workload::{Arrival, Job, Then, Work, Workload},
 };
 
 const MS: u64 = 1_000_000;
@@ -104,7 +105,13 @@ fn played(profile: &StoredProfile, policy: &Policy, cpus: usize) -> Outcome {
 /// The bound of what was recorded, whose tasks are all there at the start.
 fn least_ns(profile: &StoredProfile, cpus: usize) -> f64 {
     let runs = profile.tasks.iter().map(|task| task.figures.run.total);
-    bound(&runs.map(|run| (0, run)).collect::<Vec<_>>(), cpus).average_ns
+    bound(
+        &runs
+            .map(|run| bound::Job::computing(0, run))
+            .collect::<Vec<_>>(),
+        cpus,
+    )
+    .average_ns
 }
 
 /// As on riscv64: the model says so if one of them goes on elsewhere.
@@ -184,6 +191,63 @@ fn every_policy_does_all_the_work_and_none_beats_the_bound() {
                 "{name} on {cpus}: {average} below {least}"
             );
         }
+    }
+}
+
+/// Some come late, and some sleep.
+#[test]
+fn none_beats_the_bound_of_tasks_that_come_late_and_sleep() {
+    let job = |i: u64| {
+        let run_ns = (MS * (7 + 13 * (i * 5 % 11))) as f64;
+        let sleep = Work::new(3, run_ns / 4.0, Then::Sleep(15.0 * MS as f64));
+        let exit = |run_ns| Work::new(1, run_ns, Then::Exit);
+        Job {
+            name: format!("t{i}"),
+            label: None,
+            parent: None,
+            arrival: match i {
+                0..8 => Arrival::After(0.0),
+                _ => Arrival::At((i * 20 * MS) as f64),
+            },
+            steps: match i % 3 {
+                0 => vec![sleep, exit(run_ns / 4.0)],
+                _ => vec![exit(run_ns)],
+            },
+        }
+    };
+    let workload = Workload {
+        jobs: (0..14).map(job).collect(),
+        dealt: Vec::new(),
+    };
+    for (cpus, sharing) in [
+        (2, Sharing::Balanced),
+        (4, Sharing::Balanced),
+        (3, Sharing::None),
+    ] {
+        let bound = workload.bound(cpus);
+        assert_eq!(bound.kind, BoundKind::BusyTimes);
+        let machine = Machine {
+            sharing,
+            ..machine(cpus)
+        };
+        let mut least = f64::MAX;
+        for policy in policies().iter().filter(|policy| !policy.follows_plan()) {
+            let outcome = play(
+                &workload,
+                policy,
+                &shorter_and_shorter(),
+                &costs(),
+                &machine,
+            );
+            let ratio = outcome.unwrap().average_ns() / bound.average_ns;
+            assert!(ratio >= 1.0, "{} on {cpus}: {ratio}", policy.name());
+            least = least.min(ratio);
+        }
+        // Or it says little.
+        assert!(
+            sharing == Sharing::None || least < 1.6,
+            "{cpus} CPUs: {least}"
+        );
     }
 }
 

@@ -264,6 +264,7 @@ pub(super) struct Machine<'a, S, W, F> {
     wake_spins: u64,
     broken_waits: u64,
     interrupts: u64,
+    steps: u64,
     makespan: u64,
     trace: Trace,
     log: Log,
@@ -302,6 +303,7 @@ where
             wake_spins: 0,
             broken_waits: 0,
             interrupts: 0,
+            steps: 0,
             makespan: 0,
             trace: Trace::default(),
             log: Log::default(),
@@ -392,6 +394,7 @@ where
             }
             self.cpus[c].ahead = Ahead::Nothing;
             self.step(c)?;
+            self.steps += 1;
             self.wait_for_lock(c, LOCKED.take());
             let sent = ASKED.take();
             for &to in &sent {
@@ -540,6 +543,7 @@ where
             switches: self.switches,
             program_switches: self.program_switches,
             dispatches,
+            steps: self.steps,
             makespan: self.makespan,
             wake_spins: self.wake_spins,
             broken_waits: self.broken_waits,

@@ -49,6 +49,8 @@ pub struct Report {
     pub program_switches: u64,
     /// Picks that returned a task.
     pub dispatches: u64,
+    /// How often a CPU did one thing: a call or a part of one, a piece of a task's program, a tick.
+    pub steps: u64,
     /// When the last program ended.
     pub makespan: u64,
     /// Wakes that had to wait for a CPU to finish switching away.
