@@ -153,8 +153,8 @@ pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;
 /// address before the new task can come back. (A task that migrates away leaves
 /// without a pick; until its helper's pick its address stands, and a task that
 /// came here at that address would count as having yielded. That is possible
-/// with several CPUs only, and harmless to the policies that look. PBG looks, too, and would
-/// not bear it: it neither measures nor replays with more than one.)
+/// with several CPUs only, and harmless to the policies that look. PBG on several CPUs asks the
+/// machine who has the CPU.)
 pub(crate) struct Running {
     /// Null while idle and before the first pick, and where it was forgotten.
     address: *const (),

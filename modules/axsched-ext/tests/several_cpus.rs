@@ -211,11 +211,16 @@ impl<P: Policy> Within for Adapter<P> {
     type Policy = P;
 }
 
-/// An interrupt for each CPU that is asked, and one for the answer. And a tick, as nobody knows of a
-/// CPU's queue before its first one, and as who ran, and gives its CPU to one that may run there only,
-/// is handed over at the next.
+/// An interrupt for each CPU that is asked, and one for the answer.
 fn one_each(cpus: usize) -> (u64, u64) {
-    (cpus as u64 + 1, 1)
+    (cpus as u64 + 1, 0)
+}
+
+/// The first program. Nobody knows of a CPU's queue before its first pick, so main yields, as it does
+/// where it connects the CPUs.
+fn from_its_first_pick([program, ..]: &[Program; 3], _: u64) -> Program {
+    let ops = [Op::Yield].into_iter().chain(program.ops.iter().cloned());
+    Program::new("main", ops)
 }
 
 fn in_the_layer<P>(
@@ -321,7 +326,7 @@ macro_rules! soak {
         crate::soaks(
             stringify!($module),
             crate::one_each,
-            |programs, _| programs[0].clone(),
+            crate::from_its_first_pick,
             play,
         )
     }};

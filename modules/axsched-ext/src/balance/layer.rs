@@ -31,6 +31,9 @@ pub struct Balanced<P: Policy, M = SystemShared> {
     guest: Option<NonZeroUsize>,
     /// For how many ticks it has been one.
     guest_ticks: u32,
+    /// WANTED: the address of who runs, if somebody may want it when it gives way; `running` is
+    /// ELSEWHERE then, so that this is a put out of line. Only compared.
+    wanted: Option<NonZeroUsize>,
     shared: PhantomData<fn() -> M>,
 }
 
@@ -47,6 +50,7 @@ impl<P: Policy, M> Balanced<P, M> {
             is_short: false,
             guest: None,
             guest_ticks: 0,
+            wanted: None,
             shared: PhantomData,
         }
     }
@@ -153,9 +157,42 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         let mut others = others.filter(|&cpu| M::shared().idles(cpu));
         // SAFETY: the promise of `connect`; the task is in this queue, whose lock is held.
         let may_run = |&cpu: &usize| unsafe { (machine.may_run)(inner.cast(), cpu) };
-        if let Some(hungry) = others.find(may_run) {
-            M::shared().ask(machine, own, hungry);
+        match others.find(may_run) {
+            Some(hungry) => M::shared().ask(machine, own, hungry),
+            None if M::shared().hungry() & !(1 << own) != 0 => self.may_be_wanted(),
+            None => {}
         }
+    }
+
+    /// WANTED: others are hungry, and who waits here may not run there.
+    fn may_be_wanted(&mut self) {
+        if self.running.is_somebody() {
+            self.wanted = NonZeroUsize::new(self.running.address().addr());
+            self.running = Running::ELSEWHERE;
+        }
+    }
+
+    /// WANTED: this task has this CPU, and gives way. Has the CPU look at who is hungry as soon as
+    /// it has left.
+    fn gives_way(&mut self, task: TaskRef<P>, preempt: bool) {
+        self.wanted = None;
+        let shared = M::shared();
+        if let (Some(machine), Some(own)) = (shared.machine(), self.cpu)
+            && !(M::PREEMPTED_STAY && preempt)
+        {
+            let others = each(shared.hungry() & !(1 << own)).filter(|&cpu| shared.idles(cpu));
+            if { others }.any(|cpu| may_run(machine, &task, cpu)) {
+                shared.interrupt(machine, own);
+            }
+        }
+        if preempt {
+            return self.is_preempted(task);
+        }
+        if M::PREEMPTED_STAY {
+            task.set_stays(false);
+        }
+        self.running.forget();
+        self.policy.returned(task, told::<P>(Return::Yielded));
     }
 
     /// Who runs is preempted.
@@ -191,6 +228,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
         let current = M::shared().machine().map(|machine| (machine.current)());
         let has_cpu = current == Some(Arc::as_ptr(&task).cast());
+        if has_cpu && self.wanted == address(&task) {
+            return self.gives_way(task, preempt);
+        }
         if M::PREEMPTED_STAY {
             task.set_stays(has_cpu && preempt);
         }
@@ -269,6 +309,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
                 !is_guest && !stays && may_run(machine, task, cpu)
             };
             let Some(task) = self.policy.give(&may) else {
+                if is_idle && self.waiting > 0 {
+                    self.may_be_wanted();
+                }
                 shared.ask_next(machine, cpu);
                 continue;
             };
@@ -294,7 +337,8 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     #[cold]
     #[inline(never)]
     fn pick_another(&mut self) -> Option<TaskRef<P>> {
-        if P::TRACKS == Tracks::Departures && self.running.is_somebody() {
+        let was_wanted = self.wanted.take().is_some();
+        if P::TRACKS == Tracks::Departures && (was_wanted || self.running.is_somebody()) {
             self.policy.left();
         }
         let shared = M::shared();
@@ -408,7 +452,7 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
     }
 
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
-        if self.running.is(task) {
+        if self.running.is(task) || self.wanted == address(task) {
             return None;
         }
         let removed = self.policy.remove(task)?;
