@@ -358,3 +358,27 @@ fn a_task_that_may_run_on_one_cpu_stays_there() {
     // One CPU for all of it.
     assert!(tasks.map(|task| task.finished.unwrap()).max() > Some(4 * 100));
 }
+
+/// WANTED. Ticks are so far apart that none of them helps.
+#[test]
+fn who_gives_its_cpu_to_one_that_may_run_there_only_goes_on_elsewhere() {
+    let pinned = Program::new("pinned", [Op::Migrate(CpuMask(1)), Op::Run(500)]);
+    let ops = [
+        Op::Yield,
+        Op::Spawn(pinned),
+        Op::Run(50),
+        Op::Yield,
+        Op::Run(10),
+    ];
+    let main = Program::new("main", ops);
+    let config = Config {
+        tick_period: 10_000,
+        interrupts: |_| [Some(1), None],
+        ..on_several(Config::default(), 2)
+    };
+    let config = Config {
+        max_idle_beside: Some(one_interrupt_each(&config, 1)),
+        ..config
+    };
+    passes_under_each(&config, &main).unwrap();
+}
