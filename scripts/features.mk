@@ -1,5 +1,5 @@
 # What FEATURES= may name, and what becomes of it.
-# In:  FEATURES SMP BALANCE TRACE; RECORDED (record.mk)
+# In:  FEATURES SMP BALANCE; RECORDED (record.mk)
 # Out: POLICIES UPSTREAM_FEATURES   the two lists of allowed names
 #      PBG_POLICIES                 the part of POLICIES that is PBG
 #      FEATURE_LIST                 FEATURES as words
@@ -28,6 +28,6 @@ POLICY := $(filter $(POLICIES),$(FEATURE_LIST))
 POLICY_NAME := $(subst _,-,$(patsubst sched_%,%,$(or $(POLICY),$(firstword $(POLICIES)))))
 UPSTREAM_LIST := $(sort $(filter $(UPSTREAM_FEATURES),$(FEATURE_LIST)) $(if $(filter-out 1,$(SMP)),smp))
 # On several CPUs; or on one where the code of several is asked for, to see what it costs. Not the
-# registry's own, nor where another layer watches.
+# registry's own, nor where they are recorded.
 MAY_BALANCE = $(or $(filter-out 1,$(SMP)),$(if $(call is-given,BALANCE),$(filter smp,$(FEATURE_LIST))))
-BALANCED = $(if $(and $(MAY_BALANCE),$(filter y,$(BALANCE))),$(if $(filter stock_%,$(POLICY))$(RECORDED)$(filter events,$(TRACE)),,balanced))
+BALANCED = $(if $(and $(MAY_BALANCE),$(filter y,$(BALANCE))),$(if $(filter stock_%,$(POLICY))$(RECORDED),,balanced))

@@ -30,7 +30,7 @@ ifneq ($(filter record,$(MAKECMDGOALS)),)
   ifneq ($(filter-out $(call with-rows,$(A)),$(wildcard $(A))),)
     $(error A=$(A): does without sched-tests-common, which begins and ends a recording; allowed are: $(notdir $(LAB_APPS)))
   endif
-  ifneq ($(filter %/selftest,$(A:%/=%)),)
+  ifneq ($(filter %/selftest %/wake,$(A:%/=%)),)
     $(error A=$(A): it tests the instruments and has no tasks to record; allowed are: $(notdir $(LAB_APPS)))
   endif
   ifneq ($(and $(filter $(PBG_POLICIES),$(POLICY)),$(filter-out 1,$(SMP))),)

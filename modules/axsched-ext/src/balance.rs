@@ -56,8 +56,8 @@
 //! and one for the answer: cpus + 1 of them at most. If they are lost, a tick each.
 //! **Interrupts:** one for each spawn or wake at most, and for each time that somebody is WANTED; one for each CPU that is asked, when a CPU begins to idle, and
 //! one for the answer. By rule 6 one a tick at most of a CPU with a shorter queue, and none where
-//! numbers are equal. Who is asked may have nobody but tasks that may run there only, as `gc`: that is
-//! found out by asking. How long a task waits in its queue is the policy's bound, by the tasks that
+//! numbers are equal. [`Shared::interrupts`] counts them. Who is asked may have nobody but tasks that
+//! may run there only, as `gc`: that is found out by asking. How long a task waits in its queue is the policy's bound, by the tasks that
 //! come into that queue; one that is handed over begins anew in the other, once: its new CPU was idle
 //! and runs it, or it is a GUEST there.
 //!

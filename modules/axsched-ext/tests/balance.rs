@@ -332,6 +332,34 @@ fn a_wake_is_one_interrupt_at_most() {
     assert!(interrupts >= spawned, "{interrupts}");
 }
 
+/// As the app `wake` counts them on a guest.
+#[test]
+fn wakes_while_a_cpu_idles_are_one_interrupt_each_and_all_are_counted() {
+    const WAKES: u64 = 50;
+    let (queue, timeout) = (0, None);
+    let sleeper = Program::repeat("task", WAKES as usize, &[Op::Wait { queue, timeout }]);
+    // All `gc` have run before the first wake, so nobody but the sleeper waits for a CPU.
+    let before = [Op::Spawn(sleeper), Op::DropHandle(0), Op::Sleep(500)];
+    let wake = [
+        Op::Run(100),
+        Op::Notify {
+            queue,
+            resched: false,
+        },
+    ];
+    let wakes = (0..WAKES).flat_map(|_| wake.clone());
+    let main = Program::new("main", before.into_iter().chain(wakes));
+    for cpus in [2, 4] {
+        let config = on_several(Config::default(), cpus);
+        let report = balanced::<RrPolicy>(&config, &main, connected(cpus)).unwrap();
+        // And for the spawn, main's own wake, and `gc` as the sleeper exits.
+        let found = report.interrupts;
+        assert!((WAKES..=WAKES + 3).contains(&found), "{found}");
+        let counted = (0..cpus).map(|cpu| SharedPerThread::shared().interrupts(cpu));
+        assert_eq!(counted.sum::<u64>(), found);
+    }
+}
+
 #[test]
 fn a_task_that_may_run_on_one_cpu_stays_there() {
     let pinned = Program::new(

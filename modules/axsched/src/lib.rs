@@ -43,14 +43,9 @@ pub use table::*;
 
 #[cfg(all(
     feature = "balanced",
-    any(
-        feature = "stock_fifo",
-        feature = "stock_rr",
-        feature = "stock_cfs",
-        feature = "observed"
-    )
+    any(feature = "stock_fifo", feature = "stock_rr", feature = "stock_cfs")
 ))]
-compile_error!("feature `balanced`: allowed is one of our policies, and not `observed`");
+compile_error!("feature `balanced`: allowed is one of our policies");
 
 // Two of ours at once are refused by `axsched-ext` as well, in the same words.
 macro_rules! refuse_beside_stock {

@@ -3,7 +3,8 @@
 //! `axtask` tells its hooks who enters and leaves a CPU, and nobody when a task is woken, nor
 //! whether one yields or is preempted. Whatever makes a task ready goes through the scheduler,
 //! though: here a layer around it, of any policy, tells an observer first and hands on the call
-//! as it is.
+//! as it is. Where CPUs share the work (`balanced`), that layer is within this one: a task that one CPU hands
+//! over to another was ready and still is, so nobody is told.
 
 use core::{any::Any, ops::Deref};
 

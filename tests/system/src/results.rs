@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use sched_tests_results::{
-    CostLine, Followed, Kind, PbgLine, Refused, ResultLine, RunLine, TaskLine, TraceLine,
+    CostLine, Followed, Kind, PbgLine, Refused, ResultLine, RunLine, TaskLine, TraceLine, WakeLine,
 };
 
 /// All that one run had to say, in its order.
@@ -14,6 +14,7 @@ pub struct Results {
     pub runs: Vec<RunLine>,
     pub traces: Vec<TraceLine>,
     pub costs: Vec<CostLine>,
+    pub wakes: Vec<WakeLine>,
     pbg: Vec<PbgLine>,
 }
 
@@ -43,6 +44,7 @@ impl Results {
             Kind::Pbg => self.pbg.push(PbgLine::from_json(json)?),
             Kind::Events => {} // of the tool, and of the trace that it writes
             Kind::Cost => self.costs.push(CostLine::from_json(json)?),
+            Kind::Wake => self.wakes.push(WakeLine::from_json(json)?),
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ mod report;
 mod srpt;
 mod table;
 
-pub use lines::{cost_line, event_lines, pbg_line, run_line, task_line, trace_lines};
+pub use lines::{context, cost_line, event_lines, pbg_line, run_line, task_line, trace_lines};
 pub use phase::{Phase, Question, Setting, TaskResult};
 pub use report::{Fate, Replay, Report};
 pub use sched_tests_results::{Account, ResultLine};

@@ -12,6 +12,7 @@
 //! | `SCHED-EVENTS` | [`EventsLine`](events::EventsLine) | for each piece of the log of each CPU in each phase, with `TRACE=events` |
 //! | `SCHED-PBG` | [`PbgLine`] | for each replay, and for each profile that was refused |
 //! | `SCHED-COST` | [`CostLine`] | by the app `cost`, for each phase and number of tasks |
+//! | `SCHED-WAKE` | [`WakeLine`] | by the app `wake`, for each phase and queue |
 //!
 //! ```
 //! use sched_tests_results::{Kind, ResultLine, RunLine};
@@ -52,7 +53,7 @@ mod read;
 mod tick_phase;
 
 pub use account::{Account, NoAccount, TOLERANCE_PERCENT};
-pub use lines::{Context, CostLine, RunLine, TaskLine, TraceLine};
+pub use lines::{Context, CostLine, RunLine, TaskLine, TraceLine, WakeLine};
 pub use pbg::{Divergence, Followed, PbgLine, Refused};
 pub use read::{Kind, ReadError, ResultLine};
 pub use tick_phase::TickPhase;

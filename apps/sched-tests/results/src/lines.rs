@@ -17,7 +17,8 @@ pub struct Context {
     pub smp: u32,
     /// The policy, as the image was built: `rr`, `pbg-coop`, `stock-cfs`.
     pub sched: String,
-    /// The phase: `run`; under PBG `measure` and `replay`, in `cost` also `idle`.
+    /// The phase: `run`; under PBG `measure` and `replay`, in `cost` also `idle`; of `wake`
+    /// `before` and `after`.
     pub phase: String,
 }
 
@@ -161,6 +162,36 @@ pub struct CostLine {
     pub ns_per_yield: Option<f64>,
 }
 
+/// How long it takes from a wake until the woken task runs, while a CPU idles. Nearest rank.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct WakeLine {
+    /// The phase that the line is of.
+    #[serde(flatten)]
+    pub context: Context,
+    /// What the clock counts: `icount`, instructions, or `real`.
+    pub timing: String,
+    /// What the number of wakes was divided by, at least 1.
+    pub scale: u64,
+    /// Into whose queue the task was put: `waker`, that of the CPU that woke it, or `idle`, that of
+    /// one with nothing to do.
+    pub queue: String,
+    /// How many wakes that were.
+    pub wakes: usize,
+    /// Half of them took at most so long.
+    pub median_ns: u64,
+    /// 99 % of them did.
+    pub p99_ns: u64,
+    /// All of them did.
+    pub worst_ns: u64,
+    /// How many took so long: the first number is of those below a microsecond, number `i` of those
+    /// from 2^(`i` − 1) microseconds to below 2^`i`. It ends with the last that is not 0.
+    pub bins: Vec<u64>,
+    /// How many interrupts between CPUs were sent from these wakes on, each until the next wake.
+    pub interrupts: u64,
+    /// How many of them after one wake, at most.
+    pub most_interrupts: u64,
+}
+
 impl ResultLine for TaskLine {
     const KIND: Kind = Kind::Task;
 }
@@ -175,6 +206,10 @@ impl ResultLine for TraceLine {
 
 impl ResultLine for CostLine {
     const KIND: Kind = Kind::Cost;
+}
+
+impl ResultLine for WakeLine {
+    const KIND: Kind = Kind::Wake;
 }
 
 fn is_false(value: &bool) -> bool {

@@ -25,17 +25,20 @@ pub enum Kind {
     Pbg,
     /// What a yield costs.
     Cost,
+    /// How long woken tasks wait.
+    Wake,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Task,
         Self::Run,
         Self::Trace,
         Self::Events,
         Self::Pbg,
         Self::Cost,
+        Self::Wake,
     ];
 
     /// What the line begins with.
@@ -47,6 +50,7 @@ impl Kind {
             Self::Events => "SCHED-EVENTS",
             Self::Pbg => "SCHED-PBG",
             Self::Cost => "SCHED-COST",
+            Self::Wake => "SCHED-WAKE",
         }
     }
 

@@ -125,6 +125,27 @@ fn cost_lines_are_as_documented() {
     is_as_documented(&real, &format!("{HEAD}{keys}}}"));
 }
 
+#[test]
+fn wake_lines_are_as_documented() {
+    let line = WakeLine {
+        context: context(),
+        timing: "real".into(),
+        scale: 1,
+        queue: "idle".into(),
+        wakes: 1_000,
+        median_ns: 60_000,
+        p99_ns: 90_000,
+        worst_ns: 400_000,
+        bins: [0, 0, 1_000].into(),
+        interrupts: 999,
+        most_interrupts: 1,
+    };
+    let keys = r#","timing":"real","scale":1,"queue":"idle","wakes":1000,"median_ns":60000,"#;
+    let more = r#""p99_ns":90000,"worst_ns":400000,"bins":[0,0,1000],"#;
+    let most = r#""interrupts":999,"most_interrupts":1"#;
+    is_as_documented(&line, &format!("{HEAD}{keys}{more}{most}}}"));
+}
+
 fn followed() -> Followed {
     Followed {
         app: "realtime".into(),
@@ -407,6 +428,31 @@ fn any_cost() -> impl Strategy<Value = CostLine> {
     )
 }
 
+fn any_wake() -> impl Strategy<Value = WakeLine> {
+    let bins = prop::collection::vec(any::<u64>(), 0..20);
+    (
+        any_context(),
+        text(),
+        text(),
+        any::<[u64; 6]>(),
+        any::<usize>(),
+        bins,
+    )
+        .prop_map(|(context, timing, queue, numbers, wakes, bins)| WakeLine {
+            context,
+            timing,
+            scale: numbers[0],
+            queue,
+            wakes,
+            median_ns: numbers[1],
+            p99_ns: numbers[2],
+            worst_ns: numbers[3],
+            bins,
+            interrupts: numbers[4],
+            most_interrupts: numbers[5],
+        })
+}
+
 fn any_pbg() -> impl Strategy<Value = PbgLine> {
     let origin = (text(), text(), text());
     let first = prop::option::of((text(), text(), any::<(u64, u64)>()));
@@ -462,12 +508,14 @@ proptest! {
         run in any_run(),
         trace in any_trace(),
         cost in any_cost(),
+        wake in any_wake(),
         pbg in any_pbg(),
     ) {
         comes_back(&task)?;
         comes_back(&run)?;
         comes_back(&trace)?;
         comes_back(&cost)?;
+        comes_back(&wake)?;
         comes_back(&pbg)?;
     }
 }

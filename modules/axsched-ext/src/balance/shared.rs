@@ -4,6 +4,8 @@
 use alloc::boxed::Box;
 use core::fmt;
 use core::ptr;
+/// Nobody decides by one, so it is nothing that loom need explore.
+use core::sync::atomic::AtomicU64 as Statistic;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 #[cfg(not(all(test, loom)))]
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
@@ -48,6 +50,8 @@ struct Cpu {
     waiting: AtomicU32,
     /// An interrupt is under way.
     interrupted: AtomicBool,
+    /// How many it has been sent.
+    interrupts: Statistic,
     /// Its last pick found nobody. Written by that CPU.
     idles: AtomicBool,
     /// Who wants a task of it, a bit each.
@@ -88,6 +92,7 @@ impl Shared {
                 Cpu {
                     waiting: AtomicU32::new(0),
                     interrupted: AtomicBool::new(false),
+                    interrupts: Statistic::new(0),
                     idles: AtomicBool::new(false),
                     asked_by: AtomicU64::new(0),
                     not_asked: AtomicU64::new(0),
@@ -207,8 +212,20 @@ impl Shared {
     /// One interrupt, if none is under way.
     pub(crate) fn interrupt(&self, machine: &Machine, cpu: usize) {
         if !self.cpus[cpu].interrupted.swap(true, AcqRel) {
+            self.cpus[cpu].interrupts.fetch_add(1, Relaxed);
             (machine.interrupt)(cpu);
         }
+    }
+
+    /// How many interrupts this CPU has been sent since the layers balance, by whichever CPU, itself
+    /// included: a statistic, exact when nobody sends one meanwhile. One that was not sent, as
+    /// another was under way, is not among them; one that is lost is. Costs an addition for each
+    /// interrupt, and nothing elsewhere.
+    ///
+    /// # Panics
+    /// If `cpu` is not below [`MAX_CPUS`].
+    pub fn interrupts(&self, cpu: usize) -> u64 {
+        self.cpus[cpu].interrupts.load(Relaxed)
     }
 
     /// Whether somebody has interrupted this CPU, whose call it is. What they wanted is looked for

@@ -1,12 +1,17 @@
 //! CPUs that share the work: it is done by others if its own CPU never gets to it, and a yield that
 //! has nothing to do with that costs as before.
 
+use std::fs;
+
 use anyhow::{Context as _, Result, ensure};
+use sched_tests_results::WakeLine;
 
 use super::helpers::{ANY_ARCH, fails_with, folder, results};
 use crate::{
-    frame::{Case, Context, case},
+    frame::{Call, Case, Context, case},
+    perfetto::Trace,
     project::Project,
+    results::Results,
 };
 
 pub fn cases(project: &Project) -> Vec<Case> {
@@ -42,6 +47,17 @@ pub fn cases(project: &Project) -> Vec<Case> {
             cheap,
         )
         .boots("cost", ANY_ARCH),
+        case(
+            "qemu: a wake while a CPU idles is one interrupt, and waits for no tick",
+            wakes,
+        )
+        .builds(ANY_ARCH)
+        .alone_after(|context| wake(context, "build").text().map(drop)),
+        case(
+            "qemu: make sched sees CPUs idle beside a ready task, and hardly if they share the work",
+            seldom_idle,
+        )
+        .builds(ANY_ARCH),
     ]);
     cases
 }
@@ -78,6 +94,84 @@ fn is_not_done(context: &Context) -> Result<()> {
         ])
         .args([folder("hog"), format!("ARCH={ANY_ARCH}")]);
     fails_with(call, "5 s")
+}
+
+fn wake<'a>(context: &'a Context, goal: &str) -> Call<'a> {
+    let few = ["SMP=2", "SCALE=40", "FEATURES=sched_rr"];
+    let call = context.make([goal.to_owned(), folder("wake"), format!("ARCH={ANY_ARCH}")]);
+    call.args(few)
+}
+
+/// Before the CPUs are connected and after, in one boot. How long it takes is the host's affair, but
+/// not which of the two is longer.
+fn wakes(context: &Context) -> Result<()> {
+    let found = results(wake(context, "run"))?;
+    found.passed("before after")?;
+    for queue in ["waker", "idle"] {
+        let of = |phase: &str| {
+            let mut lines = found.wakes.iter();
+            let is_it = |line: &&WakeLine| line.context.phase == phase && line.queue == queue;
+            lines.find(is_it).context("a line is missing")
+        };
+        let (before, after) = (of("before")?, of("after")?);
+        for line in [before, after] {
+            context.say(format_args!("{line:?}"));
+            let in_bins: u64 = line.bins.iter().sum();
+            ensure!(line.wakes > 0 && in_bins == line.wakes as u64, "{line:?}");
+            let in_order = line.median_ns <= line.p99_ns && line.p99_ns <= line.worst_ns;
+            ensure!(in_order && line.interrupts <= line.wakes as u64, "{line:?}");
+        }
+        ensure!(before.interrupts == 0 && after.most_interrupts == 1);
+        ensure!(
+            after.median_ns < before.median_ns,
+            "{queue}: expected a median below {}, found {}",
+            before.median_ns,
+            after.median_ns
+        );
+    }
+    Ok(())
+}
+
+/// Tasks that go from queue to queue are where the trace says: its reader would find one that is on
+/// two CPUs, or runs without being ready. It is the same run that `make sched` counts.
+fn seldom_idle(context: &Context) -> Result<()> {
+    let idle = |balance: &str| -> Result<f64> {
+        let of = ["A=realtime", "SMP=4", "SCALE=10", "FEATURES=sched_rr"];
+        let table = context.make(["sched"]).args(of).args([balance]).text()?;
+        let line = table
+            .lines()
+            .find_map(|line| line.strip_prefix("A CPU was idle while a task was ready for "));
+        let line = line.context("no line of idle CPUs")?;
+        context.say(format_args!("{balance} {line}"));
+        ensure!(line.contains(" samples, one each 0.1 ms."), "{line}");
+        let percent = line.split_once(" ms, ").context("no percentage")?.1;
+        let (percent, _) = percent.split_once(" %").context("no percentage")?;
+        let log = "target/trace/realtime-x86_64-scale10-smp4-real-rr.log";
+        let results = Results::of(&fs::read_to_string(log)?.replace('\r', ""))?;
+        results.passed("run")?;
+        // What `make trace` makes of it, without another boot.
+        let file = context.file("shared.perfetto-trace")?;
+        let schedlab = context.program("target/tool/schedlab");
+        schedlab.args(["trace", log, "--out", &file]).text()?;
+        let trace = Trace::of(&fs::read(&file)?)?;
+        let lives = trace.lives()?;
+        for task in &results.tasks {
+            let its = |(_, (name, _)): &(&u64, &(String, String))| *name == task.task;
+            let (pid, _) = trace.threads.iter().find(its).context("no such thread")?;
+            let life = lives.get(pid).context("it did nothing")?;
+            // The file's times are rounded down, of each stay at both ends.
+            let off = life.run_ns.abs_diff(task.run_ns);
+            ensure!(off <= 2 * life.dispatches, "{task:?} {life:?}");
+        }
+        Ok(percent.parse()?)
+    };
+    let (shared, alone) = (idle("BALANCE=y")?, idle("BALANCE=n")?);
+    // A tenth where the host has time for it; others may be tested at the moment.
+    ensure!(
+        shared < alone / 2.0,
+        "idle beside a ready task: {shared} % of the time, {alone} % if they do not share"
+    );
+    Ok(())
 }
 
 /// Instructions that a yield may take more.

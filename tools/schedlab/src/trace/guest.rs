@@ -8,7 +8,7 @@ use sched_tests_results::{
     events::{self, EventsLine, FIRST_TASK, GC, IDLE, Log, MAIN, Record, What},
 };
 
-use super::timeline::{Left, Stay, Thread, ThreadKind, Timeline, Wake};
+use super::timeline::{Held, Left, Stay, Thread, ThreadKind, Timeline, Wake};
 use crate::record::{self, Phase};
 
 /// The phases of a console of `make run TRACE=events`.
@@ -67,6 +67,8 @@ struct Seen {
     is_done: bool,
     is_submitted: bool,
     run_ticks: u64,
+    /// At the gate: since when it is blocked. Of no meaning if it was woken on its way out.
+    blocked_since: Option<u64>,
 }
 
 struct Builder<'a> {
@@ -207,6 +209,7 @@ impl<'a> Builder<'a> {
         let thread = self.place(cpu, record.who)?;
         let mut left = Left::Unknown;
         if let Some(task) = self.task(record.who)? {
+            self.at_gate(task, since, record);
             let seen = &mut self.tasks[task];
             if seen.is_let_in && !seen.is_done {
                 seen.run_ticks += record.at_ticks - since;
@@ -225,6 +228,21 @@ impl<'a> Builder<'a> {
         }
         self.push(cpu, thread, since, record.at_ticks, left);
         Ok(())
+    }
+
+    /// A stay before the task is let in: it is not ready then, nor while it is blocked afterwards.
+    fn at_gate(&mut self, task: usize, since: u64, record: Record) {
+        let seen = &mut self.tasks[task];
+        if seen.is_let_in {
+            return;
+        }
+        seen.blocked_since = (record.what == What::Blocked).then_some(record.at_ticks);
+        self.hold(since, record.at_ticks);
+    }
+
+    fn hold(&mut self, from: u64, to: u64) {
+        let (from_ns, to_ns) = (self.ns(from), self.ns(to));
+        self.timeline.held.push(Held { from_ns, to_ns });
     }
 
     /// Pieces of the same thread without a meter are one stay: it did not leave between them.
@@ -259,7 +277,13 @@ impl<'a> Builder<'a> {
         };
         let seen = &mut self.tasks[task];
         let at_ns = if seen.is_submitted {
-            if !seen.is_let_in || seen.is_done {
+            if !seen.is_let_in {
+                if let Some(since) = seen.blocked_since.take() {
+                    self.hold(since, record.at_ticks);
+                }
+                return Ok(());
+            }
+            if seen.is_done {
                 return Ok(());
             }
             self.ns(record.at_ticks)

@@ -170,6 +170,7 @@ fn timeline(
         threads: threads(cpus, tasks),
         stays: stays.collect(),
         wakes: wakes.collect(),
+        held: Vec::new(), // it has no gate
         lost: traced.lost,
         teller: Teller::Model,
     }
@@ -288,7 +289,7 @@ mod tests {
         let text = Report::new(&timeline).text();
         let percent = ns as f64 * 100.0 / (2 * timeline.end_ns) as f64;
         let expected = format!(
-            "idle while a task was ready for {:.3} ms, {percent:.3} % of {:.3} ms on 2 CPUs.",
+            "idle while a task was ready for {:.3} ms, {percent:.3} % of {:.3} ms on 2 CPUs;",
             ns as f64 / 1e6,
             timeline.end_ns as f64 / 1e6,
         );

@@ -9,7 +9,24 @@ use crate::{grid, output::count};
 pub struct Report<'a> {
     timeline: &'a Timeline,
     tasks: Vec<OfTask>,
-    idle_while_ready_ns: u64,
+    idle_while_ready: IdleWhileReady,
+}
+
+/// That CPUs were idle at moments at which there was a task that was ready.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct IdleWhileReady {
+    /// The time of all CPUs together.
+    ns: u64,
+    /// At how many of the moments that are looked at, one each [`SAMPLE_NS`] from 0 on.
+    samples: u64,
+}
+
+/// How far two moments are apart that are looked at.
+const SAMPLE_NS: u64 = 100_000;
+
+/// How many of them are before this.
+const fn samples_until(ns: u64) -> u64 {
+    ns.div_ceil(SAMPLE_NS)
 }
 
 /// One task's times, in nanoseconds, and counts.
@@ -45,7 +62,7 @@ impl<'a> Report<'a> {
             tasks: tasks
                 .map(|((thread, _), states)| OfTask::new(timeline, thread, states))
                 .collect(),
-            idle_while_ready_ns: idle_while_ready_ns(timeline, &states),
+            idle_while_ready: IdleWhileReady::new(timeline, &states),
         }
     }
 
@@ -65,11 +82,14 @@ impl<'a> Report<'a> {
         text += &grid::text(&grid, "");
         let available_ns = u128::from(self.timeline.cpus) * u128::from(self.timeline.end_ns);
         text += &format!(
-            "\nA CPU was idle while a task was ready for {} ms, {:.3} % of {} ms on {}.\n",
-            ms(self.idle_while_ready_ns),
-            percent(self.idle_while_ready_ns, available_ns),
+            "\nA CPU was idle while a task was ready for {} ms, {:.3} % of {} ms on {}; \
+             in {} of {}, one each 0.1 ms.\n",
+            ms(self.idle_while_ready.ns),
+            percent(self.idle_while_ready.ns, available_ns),
             ms(self.timeline.end_ns),
             count(self.timeline.cpus as usize, "CPU"),
+            self.idle_while_ready.samples,
+            count(samples_until(self.timeline.end_ns) as usize, "sample"),
         );
         if let Some(lost) = lost(self.timeline) {
             text += &lost;
@@ -196,29 +216,35 @@ impl Wait {
     }
 }
 
-/// The time that CPUs were idle while there was a task that was ready, of all CPUs together.
-fn idle_while_ready_ns(timeline: &Timeline, states: &[Vec<Interval>]) -> u64 {
-    // At each moment: how many CPUs become idle, and how many tasks become ready.
-    let mut changes: Vec<(u64, i64, i64)> = Vec::new();
-    for stay in &timeline.stays {
-        if timeline.threads[stay.thread].kind == ThreadKind::Idle {
-            changes.extend([(stay.from_ns, 1, 0), (stay.to_ns, -1, 0)]);
+impl IdleWhileReady {
+    fn new(timeline: &Timeline, states: &[Vec<Interval>]) -> Self {
+        // At each moment: how many CPUs become idle, and how many tasks become ready.
+        let mut changes: Vec<(u64, i64, i64)> = Vec::new();
+        for stay in &timeline.stays {
+            if timeline.threads[stay.thread].kind == ThreadKind::Idle {
+                changes.extend([(stay.from_ns, 1, 0), (stay.to_ns, -1, 0)]);
+            }
         }
-    }
-    for interval in states.iter().flatten() {
-        if interval.state == State::Ready {
-            changes.extend([(interval.from_ns, 0, 1), (interval.to_ns, 0, -1)]);
+        for interval in states.iter().flatten() {
+            if interval.state == State::Ready {
+                changes.extend([(interval.from_ns, 0, 1), (interval.to_ns, 0, -1)]);
+            }
         }
-    }
-    changes.sort_unstable();
-    let (mut since_ns, mut idle, mut ready, mut sum) = (0, 0i64, 0i64, 0);
-    for (at_ns, more_idle, more_ready) in changes {
-        if ready > 0 {
-            sum += idle.unsigned_abs() * (at_ns - since_ns);
+        for held in &timeline.held {
+            changes.extend([(held.from_ns, 0, -1), (held.to_ns, 0, 1)]);
         }
-        (since_ns, idle, ready) = (at_ns, idle + more_idle, ready + more_ready);
+        changes.sort_unstable();
+        let mut sum = Self::default();
+        let (mut since_ns, mut idle, mut ready) = (0, 0i64, 0i64);
+        for (at_ns, more_idle, more_ready) in changes {
+            if ready > 0 && idle > 0 {
+                sum.ns += idle.unsigned_abs() * (at_ns - since_ns);
+                sum.samples += samples_until(at_ns) - samples_until(since_ns);
+            }
+            (since_ns, idle, ready) = (at_ns, idle + more_idle, ready + more_ready);
+        }
+        sum
     }
-    sum
 }
 
 fn percent(part_ns: u64, of_ns: u128) -> f64 {
@@ -235,7 +261,7 @@ fn ms(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::timeline::tests::sample;
+    use crate::trace::timeline::{Held, tests::sample};
 
     #[test]
     fn times_switches_and_waits_of_each_task() {
@@ -261,7 +287,44 @@ mod tests {
         // `a` had 15 of these, main 6.
         assert_eq!(report.tasks[1].waits, [wait(51, 4, Some(1))]);
         // From 20 to 50 the CPU is idle, and `b` is ready.
-        assert_eq!(report.idle_while_ready_ns, 30);
+        assert_eq!(report.idle_while_ready.ns, 30);
+    }
+
+    #[test]
+    fn a_sample_is_at_the_beginning_of_its_tenth_of_a_millisecond() {
+        let ns = [0, 1, SAMPLE_NS, SAMPLE_NS + 1];
+        assert_eq!(ns.map(samples_until), [0, 1, 1, 2]);
+    }
+
+    #[test]
+    fn samples_are_moments_and_who_is_held_is_not_ready() {
+        let mut sample = sample();
+        let scaled = |ns: &mut u64| *ns *= SAMPLE_NS / 10;
+        sample.stays.iter_mut().for_each(|stay| {
+            scaled(&mut stay.from_ns);
+            scaled(&mut stay.to_ns);
+        });
+        sample
+            .wakes
+            .iter_mut()
+            .for_each(|wake| scaled(&mut wake.at_ns));
+        scaled(&mut sample.end_ns);
+        // The CPU is idle for three samples, 2 to 4, and `b` is ready.
+        let found = Report::new(&sample);
+        let idle = |ns, samples| IdleWhileReady { ns, samples };
+        assert_eq!(found.idle_while_ready, idle(3 * SAMPLE_NS, 3));
+        assert!(
+            found.text().contains("in 3 of 8 samples"),
+            "{}",
+            found.text()
+        );
+        // `a` is ready from 40 to 50.
+        let of = |from: u64, to: u64| Held {
+            from_ns: from * SAMPLE_NS,
+            to_ns: to * SAMPLE_NS,
+        };
+        sample.held = vec![of(2, 5)];
+        assert_eq!(Report::new(&sample).idle_while_ready, idle(SAMPLE_NS, 1));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Timeline {
     pub stays: Vec<Stay>,
     /// In the order of their times. Each is of a task that is not on a CPU, or blocks at once.
     pub wakes: Vec<Wake>,
+    /// When tasks, that count as ready until they are let in, were on a CPU or blocked.
+    pub held: Vec<Held>,
     /// How many records there was no room for.
     pub lost: u64,
     pub teller: Teller,
@@ -82,6 +84,13 @@ pub struct Wake {
     pub to: u32,
     /// Who was on that CPU: it did it, or an interrupt that hit it.
     pub by: usize,
+}
+
+/// A time in which a task counts as ready and no CPU could have run it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub from_ns: u64,
+    pub to_ns: u64,
 }
 
 /// What a task was doing.
@@ -228,6 +237,7 @@ pub mod tests {
                 .collect(),
             stays: stays.into(),
             wakes: vec![wake(2, 1, 0), wake(4, 2, 0), wake(40, 1, 3)],
+            held: Vec::new(),
             lost: 0,
             teller: Teller::Guest,
         }

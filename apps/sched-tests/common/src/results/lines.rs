@@ -137,7 +137,8 @@ pub fn pbg_line(setting: &Setting, report: &Report) -> PbgLine {
     })
 }
 
-fn context(setting: &Setting, phase: &str) -> Context {
+/// What every line of a phase begins with.
+pub fn context(setting: &Setting, phase: &str) -> Context {
     Context {
         app: setting.app.into(),
         arch: setting.arch.into(),

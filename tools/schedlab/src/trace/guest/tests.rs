@@ -123,6 +123,20 @@ fn tasks_behind_a_gate_begin_when_they_are_let_in() {
     let states = timeline.states();
     let long: Vec<_> = states[0].iter().map(|i| (i.from_ns, i.to_ns)).collect();
     assert_eq!(long, [(0, 40), (40, 240)]);
+    // Not ready are `long` from 10 to 20 on the CPU and to 25 blocked, and from 30 on, and `short` from
+    // 40 on, all on the CPU.
+    let held = |timeline: &Timeline| -> Vec<_> {
+        let held = timeline.held.iter().map(|held| (held.from_ns, held.to_ns));
+        held.filter(|(from, to)| from < to).collect()
+    };
+    assert_eq!(held(&timeline), [(10, 20), (20, 25), (30, 40)]);
+    // Who is woken on its way out is ready again as it is out.
+    let place = |what, at| records.iter().position(|r| *r == (LONG, what, at)).unwrap();
+    let (blocked, woken) = (place(What::Blocked, 20), place(What::Woken, 25));
+    records[woken].2 = 15;
+    records.swap(blocked, woken);
+    records.sort_by_key(|(_, _, at)| *at);
+    assert_eq!(held(&one(&console(&records, |_| {}))), [(10, 20), (30, 40)]);
 }
 
 #[test]
