@@ -126,8 +126,12 @@ fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
         }
         // Between the end of its spawn and its first time on a CPU, too.
         Some(TaskState::Ready) => {
-            let _ = (record.ready_ns).compare_exchange(0, now, Relaxed, Relaxed);
-            Some(("is ready and gets no CPU", record.ready_ns.load(Relaxed)))
+            // Read once: it may get a CPU at this moment, and a 0 then would be a wait since boot.
+            let since = (record.ready_ns).compare_exchange(0, now, Relaxed, Relaxed);
+            Some((
+                "is ready and gets no CPU",
+                since.map_or_else(|since| since, |_| now),
+            ))
         }
         Some(TaskState::Blocked) => {
             let wait = record.wait.load(Acquire);
