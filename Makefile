@@ -303,8 +303,8 @@ Variables           default      allowed
   SMP=n             1            CPUs, 1 to 8; more than 1 needs TIMING=real
   BALANCE=n         y            with SMP > 1: CPUs do not share the work; they
                                    do under our policies, and not while
-                                   record watches; and of make simulate, with
-                                   CPUS > 1
+                                   record watches; and of make simulate, trace
+                                   and sched, with CPUS > 1
   CPUS=n,m          1            of make simulate: CPUs, 1 to 64; or a list;
                                    of make advise: one number; with it trace
                                    and sched boot nothing

@@ -50,7 +50,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::Job;
+use super::job::Job;
 
 /// Of more pieces prices are not looked for.
 const MOST: usize = 512;
