@@ -191,56 +191,117 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
         }
         result
     }
-
-    /// A yield after which the task goes on: as it may by the plan (rule 5 of PBG), or as nobody
-    /// waits. Otherwise the task is given back. This CPU is the one whose queue it goes to; if it
-    /// has the task, and that is who calls, it is the one that calls.
-    #[inline]
-    fn keep(&self, machine: &Machine, cpu: usize, prev: Handle<T>) -> Option<Handle<T>> {
-        let own = &self.own[cpu];
-        let has_cpu = ptr::eq((machine.current)(), Arc::as_ptr(&prev).cast());
-        if !has_cpu || !Running::at(own.running.load(Relaxed)).is(&prev) {
-            return Some(prev);
-        }
-        let budget = own.budget.load(Relaxed);
-        if budget > 0 {
-            own.budget.store(budget - 1, Relaxed);
-        } else if budget < 0
-            && self.waiting.load(Relaxed) == 0
-            && prev.state().epoch.load(Relaxed) == self.epoch.load(Relaxed)
-            && M::control().mode() != ModeByte::COMMAND
-        {
-            prev.state().slice.renew();
-        } else {
-            return Some(prev);
-        }
-        own.kept.store(Arc::into_raw(prev).cast_mut(), Relaxed);
-        None
-    }
-
-    /// The task that was kept, if one was.
-    #[inline]
-    fn take_kept(&self, cpu: usize) -> Option<Handle<T>> {
-        let own = &self.own[cpu];
-        let kept = own.kept.load(Relaxed);
-        if kept.is_null() {
-            return None;
-        }
-        own.kept.store(ptr::null_mut(), Relaxed);
-        // SAFETY: it is from `keep`, which gave a handle up for it.
-        let task = unsafe { Arc::from_raw(kept.cast_const()) };
-        if M::control().mode() == ModeByte::MEASURING {
-            let now = C::now();
-            let record = task.state().record.get();
-            record.ends(now);
-            record.begins(now);
-        }
-        Some(task)
-    }
 }
 
 /// The machine, and what all CPUs of it have together.
 type Connected<T, C, M, S> = (&'static Machine, &'static All<T, C, M, S>);
+
+/// How a CPU takes part.
+struct Part<T: 'static, C: 'static, M: 'static, S: 'static> {
+    machine: &'static Machine,
+    all: &'static All<T, C, M, S>,
+    cpu: usize,
+    /// Of that CPU, in `all`.
+    own: &'static Own<T>,
+}
+
+impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
+    fn new((machine, all): Connected<T, C, M, S>, cpu: usize) -> Self {
+        let own = &all.own[cpu];
+        Self {
+            machine,
+            all,
+            cpu,
+            own,
+        }
+    }
+
+    /// Whether this task has this CPU. Then nobody else puts it back: a wake waits until the
+    /// CPU has been left, and so has picked; a migration is told to the CPU that is left
+    /// ([`Common::put`]).
+    #[inline]
+    fn runs(&self, prev: &Handle<T>) -> bool {
+        let runs = Running::at(self.own.running.load(Relaxed)).is(prev);
+        debug_assert!(
+            !runs || (self.machine.this_cpu)() == self.cpu,
+            "OWN: another CPU calls"
+        );
+        runs
+    }
+
+    /// Whether this task, which is put back, goes on by the plan (rule 5 of PBG), which then has one
+    /// yield less for it.
+    #[inline]
+    fn goes_on(&self, prev: &Handle<T>) -> bool {
+        let budget = self.own.budget.load(Relaxed);
+        let goes_on = budget > 0 && self.runs(prev);
+        if goes_on {
+            self.own.budget.store(budget - 1, Relaxed);
+        }
+        goes_on
+    }
+
+    /// Whether this task, which is put back, goes on as no plan binds it and nobody waits; then
+    /// it has a new slice, and is dispatched once more in a measurement.
+    fn is_alone(&self, prev: &Handle<T>) -> bool {
+        let all = self.all;
+        let is_alone = self.own.budget.load(Relaxed) < 0
+            && all.waiting.load(Relaxed) == 0
+            && self.runs(prev)
+            && prev.state().epoch.load(Relaxed) == all.epoch.load(Relaxed)
+            && M::control().mode() != ModeByte::COMMAND;
+        if is_alone {
+            prev.state().slice.renew();
+            if M::control().mode() == ModeByte::MEASURING {
+                let now = C::now();
+                let record = prev.state().record.get();
+                record.ends(now);
+                record.begins(now);
+            }
+        }
+        is_alone
+    }
+
+    /// Its next pick gives this task.
+    #[inline]
+    fn keep(&self, task: Handle<T>) {
+        self.own.kept.store(Arc::into_raw(task).cast_mut(), Relaxed);
+    }
+
+    /// The task that was kept, if one was.
+    #[inline]
+    fn take_kept(&self) -> Option<Handle<T>> {
+        let kept = self.own.kept.load(Relaxed);
+        if kept.is_null() {
+            return None;
+        }
+        self.own.kept.store(ptr::null_mut(), Relaxed);
+        // SAFETY: it is from `keep`, which gave a handle up for it.
+        Some(unsafe { Arc::from_raw(kept.cast_const()) })
+    }
+
+    /// A task is put back into this CPU's queue by whichever CPU calls.
+    fn put(&self, prev: Handle<T>, preempt: bool) {
+        if !preempt && self.is_alone(&prev) {
+            return self.keep(prev);
+        }
+        let cpu = (self.machine.this_cpu)();
+        (self.all).act(cpu, |common| common.put(self.machine, cpu, prev, preempt));
+    }
+
+    #[inline]
+    fn pick(&self) -> Option<Handle<T>> {
+        match self.take_kept() {
+            None => self.pick_from_common(),
+            kept => kept,
+        }
+    }
+
+    #[inline(never)]
+    fn pick_from_common(&self) -> Option<Handle<T>> {
+        (self.all).act(self.cpu, |common| common.pick(self.machine, self.cpu))
+    }
+}
 
 /// What is touched under the lock.
 struct Common<T, C, M, S> {
@@ -512,7 +573,7 @@ where
     /// What it is by itself.
     own: PbgScheduler<T, C, M>,
     /// What it takes part in, and as which CPU, from its first pick or tick after the connection on.
-    part: Option<(Connected<T, C, M, S>, usize)>,
+    part: Option<Part<T, C, M, S>>,
 }
 
 impl<T, C, M, S> Together<T, C, M, S> {
@@ -580,33 +641,20 @@ where
 
     /// Takes part, if it does not yet and can; at a call of the CPU whose queue this is.
     #[inline]
-    fn part(&mut self) -> Option<(Connected<T, C, M, S>, usize)> {
+    fn part(&mut self) -> Option<&Part<T, C, M, S>> {
         if self.part.is_none() && S::shared().machine().is_some() {
             self.join();
         }
-        self.part
+        self.part.as_ref()
     }
 
+    /// Out of line, so that a put that keeps its task is inlined.
     #[inline(never)]
-    fn put_together(&self, prev: Handle<T>, preempt: bool) {
-        let Some(((machine, all), own)) = self.part else {
-            return;
-        };
-        let prev = match preempt {
-            true => Some(prev),
-            false => all.keep(machine, own, prev),
-        };
-        if let Some(prev) = prev {
-            let cpu = (machine.this_cpu)();
-            all.act(cpu, |common| common.put(machine, cpu, prev, preempt));
+    fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
+        match &self.part {
+            Some(part) => part.put(prev, preempt),
+            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
         }
-    }
-
-    #[inline(never)]
-    fn pick_together(&self) -> Option<Handle<T>> {
-        let ((machine, all), cpu) = self.part?;
-        let kept = all.take_kept(cpu);
-        kept.or_else(|| all.act(cpu, |common| common.pick(machine, cpu)))
     }
 
     #[cold]
@@ -616,7 +664,7 @@ where
             return;
         };
         let cpu = (machine.this_cpu)();
-        self.part = Some(((machine, all), cpu));
+        self.part = Some(Part::new((machine, all), cpu));
         (machine.joins)();
         all.act(cpu, |common| common.join(machine, cpu, &mut self.own.queue));
     }
@@ -645,22 +693,25 @@ where
 
     #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
-        match self.part {
-            Some(_) => self.put_together(prev, preempt),
-            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
+        match &self.part {
+            Some(part) if !preempt && part.goes_on(&prev) => part.keep(prev),
+            _ => self.put_otherwise(prev, preempt),
         }
     }
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Handle<T>> {
         match self.part() {
-            Some(_) => self.pick_together(),
+            Some(part) => part.pick(),
             None => self.own.pick_next_task(),
         }
     }
 
     fn task_tick(&mut self, current: &Handle<T>) -> bool {
-        let Some(((machine, all), cpu)) = self.part() else {
+        let Some(&Part {
+            machine, all, cpu, ..
+        }) = self.part()
+        else {
             return self.own.task_tick(current);
         };
         all.act(cpu, |common| common.tick(machine, cpu, current))
