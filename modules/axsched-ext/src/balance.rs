@@ -32,8 +32,8 @@
 //! and a task that is woken or spawned is on no CPU. So nobody is posted who is still on a CPU.
 //!
 //! WANTED: who runs may give its CPU to a task that may run there only, and wait beside one that
-//! idles. So while others are hungry and only such tasks wait, a put of who runs is looked at: if somebody
-//! idles who may have it, the CPU interrupts itself, and hands it over when it has been left.
+//! idles. So while others are hungry and only such tasks wait, a put of who runs is looked at: if
+//! somebody idles who may have it, the CPU interrupts itself, and hands it over when it has been left.
 //!
 //! STAYS: on riscv64 a task that was preempted runs next where it was, as the trap has saved which
 //! CPU that is ([`SharedSource::PREEMPTED_STAY`]): who yields or blocks may be handed over, and who is
@@ -54,12 +54,13 @@
 //! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a
 //! task that waits and may run there for as long as one interrupt takes for each CPU that is asked,
 //! and one for the answer: cpus + 1 of them at most. If they are lost, a tick each.
-//! **Interrupts:** one for each spawn or wake at most, and for each time that somebody is WANTED; one for each CPU that is asked, when a CPU begins to idle, and
-//! one for the answer. By rule 6 one a tick at most of a CPU with a shorter queue, and none where
-//! numbers are equal. [`Shared::interrupts`] counts them. Who is asked may have nobody but tasks that
-//! may run there only, as `gc`: that is found out by asking. How long a task waits in its queue is the policy's bound, by the tasks that
-//! come into that queue; one that is handed over begins anew in the other, once: its new CPU was idle
-//! and runs it, or it is a GUEST there.
+//! **Interrupts:** one for each spawn or wake at most, and for each time that somebody is WANTED; one
+//! for each CPU that is asked, when a CPU begins to idle, and one for the answer. By rule 6 one a tick
+//! at most of a CPU with a shorter queue, and none where numbers are equal. [`Shared::interrupts`]
+//! counts them. Who is asked may have nobody but tasks that may run there only, as `gc`: that is found
+//! out by asking. How long a task waits in its queue is the policy's bound, by the tasks that come into
+//! that queue; one that is handed over begins anew in the other, once: its new CPU was idle and runs
+//! it, or it is a GUEST there.
 //!
 //! A CPU takes part from its first pick or tick on, after it was connected: until then nobody knows
 //! of its queue.

@@ -213,7 +213,7 @@ fn play_logged(
         PerThread::retire();
         plan = status
             .ok()
-            .filter(|_| machine.cpus == 1 || policy.shares(machine.sharing));
+            .filter(|_| policy.follows_plan_on(machine.cpus, machine.sharing));
         if plan.is_some_and(|status| status.planned == 0) {
             return Err(PlayError::NoPlan {
                 policy: policy.name(),

@@ -173,6 +173,12 @@ impl Policy {
         self.shared(sharing).is_some()
     }
 
+    /// Whether it follows its plan on so many CPUs: where they share nothing PBG's calls say no, and its
+    /// base policy runs.
+    pub const fn follows_plan_on(&self, cpus: usize, sharing: Sharing) -> bool {
+        self.follows_plan && (cpus == 1 || self.shares(sharing))
+    }
+
     const fn shared(&self, sharing: Sharing) -> Option<Run> {
         match sharing {
             Sharing::None => None,

@@ -97,9 +97,20 @@ fn costs() -> YieldCost {
 }
 
 fn played(profile: &StoredProfile, policy: &Policy, cpus: usize) -> Outcome {
-    let machine = machine(cpus);
+    played_on(&machine(cpus), profile, policy)
+}
+
+fn played_on(machine: &Machine, profile: &StoredProfile, policy: &Policy) -> Outcome {
     let workload = recorded(profile, machine.clock, TICK_NS);
-    play(&workload, policy, profile, &costs(), &machine).unwrap()
+    play(&workload, policy, profile, &costs(), machine).unwrap()
+}
+
+/// Four CPUs that share the work.
+fn sharing_machine() -> Machine {
+    Machine {
+        sharing: Sharing::Balanced,
+        ..machine(4)
+    }
 }
 
 /// The bound of what was recorded, whose tasks are all there at the start.
@@ -119,17 +130,15 @@ fn least_ns(profile: &StoredProfile, cpus: usize) -> f64 {
 fn who_is_preempted_stays_where_it_has_to() {
     // Each runs for longer than a slice of any policy, and yields twice.
     let profile = shorter_and_shorter();
-    let played = |policy: &Policy, preempted_stay| {
+    let average = |policy: &Policy, preempted_stay| {
         let machine = Machine {
-            sharing: Sharing::Balanced,
             preempted_stay,
-            ..machine(4)
+            ..sharing_machine()
         };
-        let workload = recorded(&profile, machine.clock, TICK_NS);
-        play(&workload, policy, &profile, &costs(), &machine).unwrap()
+        played_on(&machine, &profile, policy).average_ns()
     };
     for policy in policies() {
-        let [moves, stays] = [false, true].map(|stay| played(policy, stay).average_ns());
+        let [moves, stays] = [false, true].map(|stay| average(policy, stay));
         let name = policy.name();
         if policy.is_preemptive() && policy.shares(Sharing::Balanced) {
             let is_same = (moves - stays).abs() < 1.0;
@@ -152,14 +161,10 @@ fn who_shares_a_lock_waits_for_it() {
     let profile = shorter_and_shorter();
     let average = |policy: &str, lock_ns| {
         let machine = Machine {
-            sharing: Sharing::Balanced,
             lock_ns,
-            ..machine(4)
+            ..sharing_machine()
         };
-        let policy = Policy::named(policy).unwrap();
-        let workload = recorded(&profile, machine.clock, TICK_NS);
-        let played = play(&workload, policy, &profile, &costs(), &machine).unwrap();
-        played.average_ns()
+        played_on(&machine, &profile, Policy::named(policy).unwrap()).average_ns()
     };
     // Of some hundred calls each CPU makes a part, and waits for those of three others at most.
     let [none, some, more] = [0, 1_000, 100_000].map(|ns| average("pbg", ns));

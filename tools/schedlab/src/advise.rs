@@ -170,7 +170,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
         known_here(&mut rows, &boots, &flavours, source.scale, &costs)?;
     }
     if question == Question::Turnaround {
-        let fragile = fragile(&rows, &flavours, cpus, args, &costs, &watch)?;
+        let fragile = fragile(&rows, &flavours, args, &costs, &watch)?;
         for (row, _) in rows.iter_mut().zip(fragile).filter(|(_, fragile)| *fragile) {
             row.is_out = Some(Out::Fragile);
         }
@@ -209,17 +209,9 @@ fn play(
     costs: &Costs,
     watch: &Watch,
 ) -> Result<Option<Vec<Vec<Run>>>> {
-    let cpus = usize::from(args.cpus);
-    let plays = candidates.iter().map(|policy| {
-        Play::new(
-            policy,
-            cpus,
-            args.source.scale,
-            flavours.of(policy),
-            costs,
-            Sharing::Balanced,
-        )
-    });
+    let plays = candidates
+        .iter()
+        .map(|policy| played_under(policy, flavours, args, costs));
     let plays: Vec<Play> = plays.collect::<Result<_>>()?;
     let runs = on_all_cores(plays.len() * phases.len(), watch, |i| {
         plays[i / phases.len()].with_plan_at(phases[i % phases.len()])
@@ -230,6 +222,18 @@ fn play(
     let runs: Vec<_> = runs.into_iter().collect::<Result<_>>()?;
     let cells = runs.chunks(phases.len()).map(<[_]>::to_vec);
     Ok(Some(cells.collect()))
+}
+
+/// The recording under a policy, on CPUs that share the work.
+fn played_under<'a>(
+    policy: &'a Policy,
+    flavours: &'a Flavours,
+    args: &AdviseArgs,
+    costs: &Costs,
+) -> Result<Play<'a>> {
+    let (cpus, scale) = (usize::from(args.cpus), args.source.scale);
+    let flavour = flavours.of(policy);
+    Play::new(policy, cpus, scale, flavour, costs, Sharing::Balanced)
 }
 
 /// The longest run interval, in ms.
@@ -337,7 +341,6 @@ fn known_here(
 fn fragile(
     rows: &[Row],
     flavours: &Flavours,
-    cpus: usize,
     args: &AdviseArgs,
     costs: &Costs,
     watch: &Watch,
@@ -351,14 +354,7 @@ fn fragile(
     }
     let averages = |row: &Row| -> Result<Vec<f64>> {
         let policy = Policy::named(&row.name).expect("a policy of the list");
-        let play = Play::new(
-            policy,
-            cpus,
-            args.source.scale,
-            flavours.of(policy),
-            costs,
-            Sharing::Balanced,
-        )?;
+        let play = played_under(policy, flavours, args, costs)?;
         let spread = f64::from(SPREAD_PERCENT) / 100.0;
         let runs = on_all_cores(SEEDS as usize, watch, |seed| {
             play.by_seed(spread, seed as u64)

@@ -26,7 +26,7 @@ use sched_sim::{
 };
 use sched_tests_results::{ResultLine, TickPhase};
 
-pub use cells::{MODEL, Play, feature, follows_plan};
+pub use cells::{MODEL, Play, feature};
 pub use cores::on_all_cores;
 pub use costs::Costs;
 pub use flavour::{Flavour, Flavours, TICK_NS, of_one_program, recording};

@@ -185,14 +185,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
                 shared.interrupt(machine, own);
             }
         }
-        if preempt {
-            return self.is_preempted(task);
-        }
-        if M::PREEMPTED_STAY {
-            task.set_stays(false);
-        }
-        self.running.forget();
-        self.policy.returned(task, told::<P>(Return::Yielded));
+        // As if nobody had wanted it.
+        self.running.picked_somebody(&task);
+        self.put_prev_task(task, preempt);
     }
 
     /// Who runs is preempted.

@@ -36,12 +36,6 @@ pub fn feature(policy: &Policy) -> String {
     }
 }
 
-/// Whether it follows its plan: on several CPUs that share nothing PBG's calls say no, and its base
-/// policy runs.
-pub fn follows_plan(policy: &Policy, cpus: usize, sharing: Sharing) -> bool {
-    policy.follows_plan() && (cpus == 1 || policy.shares(sharing))
-}
-
 /// What is played of a recording.
 pub struct Play<'a> {
     pub policy: &'a Policy,
@@ -76,12 +70,12 @@ impl<'a> Play<'a> {
     ) -> Result<Self> {
         let header = &flavour.profile.header;
         let arch = header.architecture.name();
-        let row = match (follows_plan(policy, cpus, sharing), policy.follows_plan()) {
+        let row = match (policy.follows_plan_on(cpus, sharing), policy.follows_plan()) {
             (true, _) => format!("{} replay", policy.name()),
             (false, true) => format!("{} idle", policy.name()),
             (false, false) => policy.name().to_owned(),
         };
-        let phase = match follows_plan(policy, cpus, sharing) {
+        let phase = match policy.follows_plan_on(cpus, sharing) {
             true => "replay",
             false => "run",
         };
@@ -176,7 +170,7 @@ impl<'a> Play<'a> {
         if self.shared() == Sharing::OneQueue {
             return format!("{name}, one queue");
         }
-        match self.policy.follows_plan() && !follows_plan(self.policy, self.cpus, self.sharing) {
+        match self.policy.follows_plan() && !self.policy.follows_plan_on(self.cpus, self.sharing) {
             true => format!("{name} (no plan)"),
             false => name.to_owned(),
         }

@@ -14,7 +14,7 @@ use crate::{
     cli::ModelArgs,
     output::count,
     record::Phase,
-    simulate::{Costs, Flavour, Play, chosen, follows_plan, of_one_program, recording},
+    simulate::{Costs, Flavour, Play, chosen, of_one_program, recording},
 };
 
 /// What is played, each policy on each number of CPUs.
@@ -105,7 +105,7 @@ impl Plays {
         let sharing = self.sharing;
         let play = Play::new(policy, cpus, self.scale, flavour, &self.costs, sharing)?;
         let (phase, traced) = play.traced(self.tick_phase, self.most)?;
-        let plan = match (policy.follows_plan(), follows_plan(policy, cpus, sharing)) {
+        let plan = match (policy.follows_plan(), policy.follows_plan_on(cpus, sharing)) {
             (true, true) => ", replay,",
             (true, false) => " (no plan)",
             (false, _) => "",
