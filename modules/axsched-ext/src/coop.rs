@@ -15,7 +15,9 @@
 //!  3. **Turns.** Of one priority who has been ready longest runs, for a slice of
 //!     [`SLICE_TICKS`] timer ticks (50 ms at 100 Hz).
 //!  4. **Ticks.** A tick asks for rescheduling if somebody more urgent is ready, or if the slice is
-//!     over and one of the same priority is.
+//!     over and one of the same priority is. But one that takes the last of a slice, and is the first
+//!     since the task was picked, leaves it the CPU until the next: so who is picked again and again
+//!     just before a tick, as others that are more urgent yield there, gets on all the same.
 //!  5. A task that is preempted within its slice keeps what is left of it, and its place before
 //!     all others of its priority. One whose slice is over, that yields or that wakes goes behind
 //!     them with a new slice.
@@ -77,7 +79,7 @@ pub use axcoop_summary::{DomainId, NoSuchPriority, Priority};
 #[cfg(feature = "std")]
 pub use source::CoopPerThread;
 pub use source::{CoopSource, SystemCoop};
-pub use task::{AnyTask, CoopState, Lent, TooManyLenders};
+pub use task::{CoopState, Lent, TooManyLenders};
 
 use level::Level;
 use ready::Ready;
@@ -97,6 +99,8 @@ pub struct Coop<T, S> {
     /// preempted for a share, which is not for who has just run (rule 7).
     aside: Slot<T, CoopState>,
     is_aside_preempted: bool,
+    /// A tick has hit who runs since it was picked (rule 4).
+    has_ticked: bool,
     /// Ticks with somebody waiting since the last share was due (rule 7).
     ticks: u32,
     /// How many lendings have been seen (rule 8).
@@ -129,7 +133,8 @@ impl<T, S: CoopSource> Coop<T, S> {
     #[inline(never)]
     fn dispatch_by_share(&mut self) -> Option<Arc<CoopTask<T>>> {
         let was_preempted = core::mem::take(&mut self.is_aside_preempted);
-        let Some(next) = self.ready.take_oldest(Self::summary()) else {
+        let summary = Self::summary();
+        let Some((next, level)) = self.ready.take_oldest(summary) else {
             let aside = self.aside.take()?;
             if !was_preempted {
                 aside.state().renew();
@@ -143,6 +148,9 @@ impl<T, S: CoopSource> Coop<T, S> {
                 true => self.goes_on(aside),
                 false => self.ready.arrives(aside, Return::Yielded),
             }
+        }
+        if self.ready.most_urgent(summary) < level {
+            next.state().has_one_tick();
         }
         Some(next)
     }
@@ -182,6 +190,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         ready: Ready::NEW,
         aside: Slot::EMPTY,
         is_aside_preempted: false,
+        has_ticked: false,
         ticks: 0,
         lendings: 0,
         source: PhantomData,
@@ -206,6 +215,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
 
     #[inline]
     fn dispatch(&mut self) -> Option<Arc<CoopTask<T>>> {
+        self.has_ticked = false;
         if self.is_share_due() {
             return self.dispatch_by_share();
         }
@@ -225,7 +235,8 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
     }
 
     fn ticked(&mut self, running: &Arc<CoopTask<T>>) -> Tick {
-        running.state().tick();
+        let is_first = !core::mem::replace(&mut self.has_ticked, true);
+        let takes_last = running.state().tick();
         if self.ready.is_empty() {
             return Tick::Continue;
         }
@@ -235,8 +246,12 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         let level = Self::runs_at(running, summary);
         let most_urgent = self.ready.most_urgent(summary);
         let is_over = running.state().is_over();
-        if most_urgent < level || is_over && most_urgent == level {
-            return Tick::Reschedule; // rule 4
+        // Rule 4.
+        if most_urgent < level {
+            return Tick::reschedule_if(!(is_first && takes_last));
+        }
+        if most_urgent == level && is_over {
+            return Tick::Reschedule;
         }
         // Rule 7. An equal waits for the end of the slice.
         let is_behind = |oldest: Level| oldest > level;
@@ -284,6 +299,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         core::mem::swap(&mut self.aside, &mut other.aside);
         core::mem::swap(&mut self.is_aside_preempted, &mut other.is_aside_preempted);
         // Each CPU counts its own ticks, so each has a share.
+        core::mem::swap(&mut self.has_ticked, &mut other.has_ticked);
         core::mem::swap(&mut self.ticks, &mut other.ticks);
         true
     }

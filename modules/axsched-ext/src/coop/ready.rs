@@ -8,12 +8,13 @@
 //!
 //! OCCUPIED: bit i is set exactly if list i has a task.
 //!
-//! CLAIMS: the first of a domain's midway workers has the most urgent claim of them; the word has
-//! the bit of that claim for each domain that has such workers, and no other. It is laid out as the
-//! summary, so one or of the two is what all workers wait for.
+//! ORDER: each list is sorted by STAMP, the number of a task's arrival in this queue, which it keeps
+//! while it is preempted within its slice; those of midway workers by their claims first. Numbers are
+//! given once.
 //!
-//! ORDER: the lists but those of midway workers are sorted by STAMP: the number of a task's arrival
-//! in this queue, which it keeps while it is preempted within its slice. Numbers are given once.
+//! CLAIMS: the word has, for each domain that has midway workers, the bit of the most urgent claim
+//! of them, which is the first one's, and no other. It is laid out as the summary, so one or of the two
+//! is what all workers wait for.
 
 use alloc::sync::Arc;
 use core::ptr;
@@ -159,44 +160,43 @@ impl<T> Ready<T> {
             self.occupied |= list.bit();
             return self.lists[list.0].push_back(task);
         }
-        self.add_midway(task, domain, claim, |other| other > claim);
+        self.add_midway(task, domain, claim);
     }
 
     /// A task that was preempted within its slice goes on where it was: before all others of its
     /// level, unless it has changed its level meanwhile and others have waited longer there.
     pub(super) fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
         let state = task.state();
+        let stamp = state.stamp();
+        // Of another queue it may be any number: see `event::Running`.
+        if stamp > self.arrivals {
+            return self.arrives(task, Return::Preempted);
+        }
         let list = match state.served() {
             None => List::own(state.level()),
             Some(domain) => match state.claims(Return::Preempted) {
                 Level::NOTHING => List::fresh(domain),
-                claim => return self.add_midway(task, domain, claim, |other| other >= claim),
+                claim => return self.add_midway(task, domain, claim),
             },
         };
-        // ORDER. (A stamp of another queue's may be any number: see `event::Running`.)
-        let first = self.lists[list.0]
-            .first()
-            .map(|first| first.state().stamp());
-        if state.stamp() > self.arrivals || first.is_some_and(|first| first < state.stamp()) {
+        // ORDER.
+        let first = self.lists[list.0].first();
+        if first.is_some_and(|first| first.state().stamp() < stamp) {
             return self.arrives(task, Return::Preempted);
         }
         self.occupied |= list.bit();
         self.lists[list.0].push_front(task);
     }
 
-    /// Puts a worker before the first whose claim `is_behind`. As long as the domain has workers that
-    /// were preempted on this CPU.
-    fn add_midway(
-        &mut self,
-        task: Arc<CoopTask<T>>,
-        domain: usize,
-        claim: Level,
-        is_behind: impl Fn(Level) -> bool,
-    ) {
-        task.state().set_claim(claim);
+    /// As long as the domain has workers in this queue that are midway.
+    fn add_midway(&mut self, task: Arc<CoopTask<T>>, domain: usize, claim: Level) {
+        let state = task.state();
+        state.set_claim(claim);
+        let key = (claim, state.stamp());
         let list = List::midway(domain);
-        let behind = |other: &CoopTask<T>| is_behind(other.state().claim());
-        self.lists[list.0].push_before(task, usize::MAX, behind);
+        self.lists[list.0].push_before(task, usize::MAX, |other| {
+            (other.state().claim(), other.state().stamp()) > key
+        });
         self.occupied |= list.bit();
         self.note_claims(domain);
     }
@@ -321,21 +321,18 @@ impl<T> Ready<T> {
         self.oldest(ready).map(|(_, _, level)| level)
     }
 
-    /// Takes who has waited longest (rule 7), as if it had been behind all others before.
-    pub(super) fn take_oldest(&mut self, ready: u64) -> Option<Arc<CoopTask<T>>> {
+    /// Takes who has waited longest (rule 7), as if it had been behind all others before; and its
+    /// level.
+    pub(super) fn take_oldest(&mut self, ready: u64) -> Option<(Arc<CoopTask<T>>, Level)> {
         let (list, stamp, level) = self.oldest(ready)?;
-        let is_urgent = level == self.most_urgent(ready);
         let task = self.take_from(list, |task| task.state().stamp() == stamp)?;
         let state = task.state();
         if list.is_fresh() {
             state.picked_for(level);
         }
-        if !is_urgent {
-            state.has_one_tick();
-        }
         self.arrivals += 1;
         state.set_stamp(self.arrivals);
-        Some(task)
+        Some((task, level))
     }
 
     /// Takes the first task that would run of those that are `wanted`. Linear.
@@ -421,7 +418,7 @@ impl<T> Ready<T> {
             Some(_) => lent.min(task.state().claim()),
             None => lent,
         };
-        self.add_midway(task, domain, claim, |other| other > claim);
+        self.add_midway(task, domain, claim);
     }
 
     /// Puts a task where it belongs by its stamp (ORDER).
@@ -445,9 +442,10 @@ impl<T> Ready<T> {
                     assert!(stamps.is_sorted_by(|a, b| a < b), "ORDER, list {i}");
                 }
                 Some(domain) => {
-                    let mut levels = tasks.iter().map(|task| task.state().claim());
-                    assert!(levels.clone().is_sorted(), "CLAIMS, domain {domain}");
-                    claims |= levels.next().map_or(0, |first| first.bit(domain));
+                    let keys = tasks.iter().map(|t| (t.state().claim(), t.state().stamp()));
+                    let is_sorted = keys.clone().is_sorted_by(|a, b| a < b);
+                    assert!(is_sorted, "ORDER, midway of {domain}");
+                    claims |= { keys }.next().map_or(0, |(first, _)| first.bit(domain));
                 }
             }
             assert!(

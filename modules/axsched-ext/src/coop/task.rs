@@ -2,19 +2,19 @@
 //!
 //! A layer is what runs coroutines on tasks, or has locks: it knows of the scheduler no more than
 //! this. It finds a task's part under whatever policy the build has, and there is none under the
-//! others:
+//! others. On ArceOS it asks `axsched::coop_of(axtask::current().as_task_ref())`, which builds under
+//! the registry's schedulers, too, and within every layer.
 //!
 //! ```
-//! use axsched_ext::coop::{AnyTask as _, DomainId};
+//! use axsched_ext::coop::DomainId;
 //! use axsched_ext::{CoopTask, RrTask};
 //!
-//! let worker = CoopTask::new("worker"); // or `&**axtask::current().as_task_ref()`
+//! let worker = CoopTask::new("worker");
 //! if let Some(coop) = worker.coop() {
 //!     coop.serve(DomainId::new(3));
 //! }
 //! assert_eq!(worker.coop().unwrap().domain(), Some(DomainId::new(3)));
 //! assert!(RrTask::<_, 5>::new("worker").coop().is_none());
-//! assert!("a task of somebody else's scheduler".coop().is_none());
 //! ```
 
 use core::any::Any;
@@ -117,7 +117,7 @@ impl CoopState {
     /// ready on this CPU it counts when the caller blocks; on another CPU, with its next tick. What
     /// is given back counts as soon as the task runs.
     ///
-    /// **Cost.** Two atomic instructions; and, where the task is ready, a look at each ready task
+    /// **Cost.** A compare-and-swap and an atomic addition; and, where the task is ready, a look at each ready task
     /// of each queue at the next tick, block or preemption there.
     ///
     /// # Errors
@@ -183,18 +183,6 @@ impl<T, S: 'static> Task<T, S> {
         (self.state() as &dyn Any).downcast_ref()
     }
 }
-
-/// Any task at all: for layers that are to build under schedulers of others, too. What a task of
-/// this library says itself takes precedence.
-pub trait AnyTask {
-    /// There is nothing to be told.
-    #[inline(always)]
-    fn coop(&self) -> Option<&CoopState> {
-        None
-    }
-}
-
-impl<T: ?Sized> AnyTask for T {}
 
 /// What the scheduler does with it.
 impl CoopState {
@@ -291,9 +279,9 @@ impl CoopState {
         self.left.store(SLICE_TICKS as u8, Relaxed);
     }
 
-    /// Its turn is as long as a tick at most (rule 7).
+    /// Its turn is over with the first tick (rule 7).
     pub(super) fn has_one_tick(&self) {
-        self.left.store(1, Relaxed);
+        self.left.store(0, Relaxed);
     }
 
     /// Whether its slice is over.
@@ -301,10 +289,12 @@ impl CoopState {
         self.left.load(Relaxed) == 0
     }
 
-    /// Takes a tick. Stops at 0: while preemption is forbidden, ticks go on coming.
-    pub(super) fn tick(&self) {
-        let left = self.left.load(Relaxed).saturating_sub(1);
-        self.left.store(left, Relaxed);
+    /// Takes a tick; whether it was the last. Stops at 0: while preemption is forbidden, ticks go on
+    /// coming.
+    pub(super) fn tick(&self) -> bool {
+        let left = self.left.load(Relaxed);
+        self.left.store(left.saturating_sub(1), Relaxed);
+        left == 1
     }
 }
 
