@@ -1,7 +1,7 @@
 # The matrix of policies, apps and architectures, and its comparison:
 # tools/schedlab, which knows none of them and calls back into make.
 # In:  POLICIES (features.mk); APPS; FOUND WHERE
-#      LAB   more options, as --phases 8, --repeat 2 and --shard 2/8; `make matrix
+#      LAB   more options, as --phases 8, --repeat 10 and --shard 2/8; `make matrix
 #            LAB=--help` lists them
 #      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, where they were given: the part
 #      of the matrix that is meant; A ARCH FEATURES may be lists with commas

@@ -3,9 +3,12 @@
 //!
 //! One thread builds, one image after the other, as cargo locks its folder
 //! anyway; others boot what is finished. Where time is the host's, all builds
-//! come first and guests run alone, or they would measure each other.
+//! come first and guests run alone, or they would measure each other. Cells that are run
+//! several times then take turns, each with those of its app and architecture, so that a slow
+//! minute of the host meets all rows of a table alike.
 
 use std::{
+    collections::VecDeque,
     sync::{
         Mutex,
         mpsc::{self, Receiver, Sender},
@@ -19,7 +22,7 @@ use sched_tests_results::TickPhase;
 
 use crate::{
     project::{Cell, Project},
-    record::{Outcome, parse, result_lines},
+    record::{Outcome, parse, result_and_profile_lines, result_lines},
     setting::Setting,
     store::belongs,
 };
@@ -88,14 +91,18 @@ impl Booter<'_> {
     }
 
     /// The result lines of a boot that make was content with, and what they say: they are
-    /// the cell's, of this setting and tick phase, and every phase passed.
+    /// the cell's, of this setting and tick phase, and every phase passed. In real time what
+    /// became of PBG's profile is among them, as it may be another in each boot.
     pub fn judge(
         &self,
         cell: &Cell,
         tick_phase: Option<TickPhase>,
         console: &[String],
     ) -> Result<(Vec<String>, Outcome), String> {
-        let lines = result_lines(console);
+        let lines = match self.setting.is_exact() {
+            true => result_lines(console),
+            false => result_and_profile_lines(console),
+        };
         let outcome = parse(&lines.join("\n")).map_err(|e| format!("result line {e}"))?;
         belongs(&outcome, cell).map_err(|e| e.to_string())?;
         let made = self.setting.made(outcome.last(), tick_phase);
@@ -141,26 +148,28 @@ impl Booter<'_> {
         Err(Failure::Bad { why, console })
     }
 
-    /// Builds all jobs and runs each by `run`, so many at the same time [default: one per
-    /// core; one if time is real]. `follow` hears of everything, on the caller's thread;
-    /// when it fails, all is given up.
+    /// Builds all jobs and runs each by `run` in so many rounds, which is given what came out of
+    /// those before. So many run at the same time [default: one per core; one if time is
+    /// real]. A job whose run fails has no further round. `follow` hears of everything, on the
+    /// caller's thread; when it fails, all is given up.
     pub fn all<J: Job + Send, T: Send>(
         &self,
         jobs: Vec<J>,
         workers: Option<usize>,
-        run: impl Fn(&J) -> Result<T, Failure> + Sync,
+        rounds: usize,
+        run: impl Fn(&J, &[T]) -> Result<T, Failure> + Sync,
         mut follow: impl FnMut(Message<J, T>) -> Result<()>,
     ) -> Result<()> {
         let usual = || if self.setting.is_exact() { cores() } else { 1 };
         let (say, messages) = mpsc::channel();
         let (hand_over, built) = mpsc::channel();
-        let (run, built) = (&run, &Mutex::new(built));
+        let (run, queue) = (&run, &Mutex::new(Queue::new(built)));
         thread::scope(|scope| {
             let builder = say.clone();
             scope.spawn(move || self.build_all(jobs, &builder, hand_over));
             for _ in 0..workers.unwrap_or_else(usual) {
                 let say = say.clone();
-                scope.spawn(move || self.run_built(run, built, &say));
+                scope.spawn(move || self.run_built(run, rounds, queue, &say));
             }
             drop(say);
             messages
@@ -170,12 +179,12 @@ impl Booter<'_> {
         })
     }
 
-    /// Builds one image after the other and hands them over.
+    /// Builds one image after the other and hands them over, all together if time is real.
     fn build_all<J: Job, T>(
         &self,
         jobs: Vec<J>,
         say: &Sender<Message<J, T>>,
-        hand_over: Sender<J>,
+        hand_over: Sender<Vec<J>>,
     ) {
         let mut built = Vec::new();
         for job in jobs {
@@ -183,36 +192,94 @@ impl Booter<'_> {
                 return;
             }
             // Nobody listens any more only when everything is being given up.
-            let _ = say.send(Message::Begins(job.cell().clone(), "build"));
+            let _ = say.send(Message::Begins(job.cell().clone(), Step::Build));
             match self.build(job.cell()) {
                 Err(failure) => drop(say.send(Message::Ends(job, Err(failure)))),
-                Ok(()) if self.setting.is_exact() => drop(hand_over.send(job)),
+                Ok(()) if self.setting.is_exact() => drop(hand_over.send(vec![job])),
                 Ok(()) => built.push(job),
             }
         }
-        for job in built {
-            drop(hand_over.send(job));
-        }
+        let _ = hand_over.send(built);
     }
 
     /// Runs what was built until nothing more comes.
     fn run_built<J: Job, T>(
         &self,
-        run: impl Fn(&J) -> Result<T, Failure>,
-        built: &Mutex<Receiver<J>>,
+        run: impl Fn(&J, &[T]) -> Result<T, Failure>,
+        rounds: usize,
+        queue: &Mutex<Queue<J, T>>,
         say: &Sender<Message<J, T>>,
     ) {
+        let locked = || queue.lock().expect("no thread panics with it");
         loop {
-            // The lock is held while waiting: whoever has it gets the next one.
-            let job = built.lock().expect("no thread panics with it").recv();
-            let Ok(job) = job else { return };
+            let next = locked().next();
+            let Some(Turn { job, mut good }) = next else {
+                return;
+            };
             if self.children.stopped() {
                 return;
             }
-            let _ = say.send(Message::Begins(job.cell().clone(), "run"));
-            let result = run(&job);
-            let _ = say.send(Message::Ends(job, result));
+            let round = good.len() + 1;
+            let _ = say.send(Message::Begins(job.cell().clone(), Step::Run(round)));
+            match run(&job, &good) {
+                Err(failure) => drop(say.send(Message::Ends(job, Err(failure)))),
+                Ok(one) => {
+                    good.push(one);
+                    if round == rounds {
+                        let _ = say.send(Message::Ends(job, Ok(good)));
+                    } else {
+                        let _ = say.send(Message::Waits(job.cell().clone()));
+                        locked().again(Turn { job, good });
+                    }
+                }
+            }
         }
+    }
+}
+
+/// A job that was built, and what has come out of its rounds so far.
+struct Turn<J, T> {
+    job: J,
+    good: Vec<T>,
+}
+
+/// What is to be run, the next one first.
+struct Queue<J, T> {
+    built: Receiver<Vec<J>>,
+    turns: VecDeque<Turn<J, T>>,
+}
+
+impl<J: Job, T> Queue<J, T> {
+    fn new(built: Receiver<Vec<J>>) -> Self {
+        Self {
+            built,
+            turns: VecDeque::new(),
+        }
+    }
+
+    /// The next one; waits for the builder if nothing else is left. Whoever waits holds the
+    /// lock, and a job that another one brings back then waits as well: the builder is never
+    /// far, as in real time it has handed over all at once.
+    fn next(&mut self) -> Option<Turn<J, T>> {
+        while self.turns.is_empty() {
+            let built = self.built.recv().ok()?.into_iter();
+            self.turns.extend(built.map(|job| Turn {
+                job,
+                good: Vec::new(),
+            }));
+        }
+        self.turns.pop_front()
+    }
+
+    /// Another round of it, behind all of its app and architecture and before the others.
+    fn again(&mut self, turn: Turn<J, T>) {
+        let cell = turn.job.cell();
+        let is_with = |other: &Turn<J, T>| {
+            let other = other.job.cell();
+            (&other.app.name, &other.arch) == (&cell.app.name, &cell.arch)
+        };
+        let behind = self.turns.iter().rposition(is_with).map_or(0, |i| i + 1);
+        self.turns.insert(behind, turn);
     }
 }
 
@@ -230,9 +297,19 @@ impl Job for Cell {
 /// What the threads that build and run report.
 pub enum Message<J, T> {
     /// A build or a run of this cell begins.
-    Begins(Cell, &'static str),
-    /// The job has ended, well or not.
-    Ends(J, Result<T, Failure>),
+    Begins(Cell, Step),
+    /// A run of it has ended well, and another comes later.
+    Waits(Cell),
+    /// The job has ended: what came out of each round, or why one failed.
+    Ends(J, Result<Vec<T>, Failure>),
+}
+
+/// What is being done with a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Build,
+    /// Which round, counted from 1.
+    Run(usize),
 }
 
 /// How many guests run at the same time if they do not disturb each other.

@@ -122,7 +122,8 @@ pub struct MatrixArgs {
     /// Guests at the same time [default: one per core; one if time is real]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// Run each cell N times; counted time must give the same lines each time
+    /// Run each cell N times: counted time must give the same lines each time, of real time every
+    /// boot is kept, and the cells of an app take turns
     #[arg(long, value_name = "N", default_value = "1")]
     pub repeat: NonZeroUsize,
     /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64

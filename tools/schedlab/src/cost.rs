@@ -16,7 +16,7 @@ use sched_tests_results::TickPhase;
 
 use crate::{
     Verdict,
-    boot::{self, Booter, Failure, Message},
+    boot::{self, Booter, Failure, Message, Step},
     cli::{CostArgs, TreeArgs},
     output::{note, print, print_line},
     project::{App, Cell, Lists, Project},
@@ -100,14 +100,18 @@ fn measure(
     booter.all(
         cells.clone(),
         args.jobs.map(Into::into),
-        |cell: &Cell| boots(&booter, cell, tick_phases),
+        1,
+        |cell: &Cell, _| boots(&booter, cell, tick_phases),
         |message| {
             match message {
-                Message::Begins(cell, "run") => {
+                Message::Begins(cell, Step::Run(_)) => {
                     note(format_args!("cost: {} on {}", cell.policy, cell.arch));
                 }
-                Message::Begins(..) | Message::Ends(_, Err(Failure::Stopped)) => {}
-                Message::Ends(cell, Ok((lines, good))) => {
+                Message::Begins(..)
+                | Message::Waits(_)
+                | Message::Ends(_, Err(Failure::Stopped)) => {}
+                Message::Ends(cell, Ok(rounds)) => {
+                    let (lines, good) = rounds.into_iter().next().expect("there is one round");
                     let file = format!("target/cost/{}-{}.txt", cell.arch, cell.policy);
                     write(&project.root.join(file), lines.join("\n") + "\n")?;
                     let place = cells.iter().position(|other| *other == cell);

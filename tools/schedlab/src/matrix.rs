@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::{
     Verdict,
-    boot::{self, Booter, Failure, Message, variables},
+    boot::{self, Booter, Failure, Message, Step, variables},
     cli::{MatrixArgs, TreeArgs},
     output::{count, print_line},
     project::{Cell, Project},
@@ -106,23 +106,38 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         timeout: args.timeout,
     };
     let mut progress = Progress::new(jobs.len(), kept);
+    let repeat = args.repeat.get();
+    // In counted time the boots of a cell must agree, in real time each counts.
+    let rounds = if setting.is_exact() { 1 } else { repeat };
     booter.all(
         jobs,
         args.jobs.map(Into::into),
-        |job: &Job| {
-            let tick_phases = &job.origin.tick_phases;
-            run::run(&booter, &job.cell, tick_phases, args.repeat.get())
+        rounds,
+        |job: &Job, before| match setting.is_exact() {
+            true => run::counted(&booter, &job.cell, &job.origin.tick_phases, repeat),
+            false => run::real(&booter, &job.cell, before, rounds),
         },
-        |message| follow(message, &store, &mut progress),
+        |message| follow(message, rounds, &store, &mut progress),
     )?;
     progress.finish(&store, part.as_deref(), children.stopped())
 }
 
 /// Keeps and shows what is said of the cells.
-fn follow(message: Message<Job, Good>, store: &Store, progress: &mut Progress) -> Result<()> {
+fn follow(
+    message: Message<Job, Good>,
+    rounds: usize,
+    store: &Store,
+    progress: &mut Progress,
+) -> Result<()> {
     match message {
-        Message::Begins(cell, what) => progress.begins(&cell, what),
+        Message::Begins(cell, Step::Build) => progress.begins(&cell, "build"),
+        Message::Begins(cell, Step::Run(_)) if rounds == 1 => progress.begins(&cell, "run"),
+        Message::Begins(cell, Step::Run(round)) => {
+            progress.begins(&cell, &format!("boot {round} of {rounds} of"));
+        }
+        Message::Waits(cell) => progress.stopped(&cell),
         Message::Ends(job, Ok(good)) => {
+            let good = Good::joined(good);
             store.write(&job.cell, &good.lines, &job.origin)?;
             progress.good(&job.cell, &good.outcomes)?;
         }

@@ -150,6 +150,7 @@ fn costs(folder: &Path, arch: &str, policy: &str, scheduler: &str) -> Result<Vec
                 least: line.min,
                 mean: line.mean,
                 most: line.max,
+                quartiles: None,
                 count: line.phases,
             },
             decimals: 1,

@@ -2,14 +2,21 @@
 //!
 //! What a line says is the contract's ([`sched_tests_results`]). Here lines are found, put
 //! together and checked against one another. `SCHED-TASK` and `SCHED-RUN` lines make a cell;
-//! a `SCHED-TRACE` line is no figure and belongs to none.
+//! a `SCHED-PBG` line may stand among them, and a `SCHED-TRACE` line is no figure and
+//! belongs to none.
 //!
-//! A cell may have been booted at several phases of the timer tick. The lines of one
-//! boot follow those of another after an empty line, in the order of their tick phases.
+//! A cell may have been booted at several phases of the timer tick, or several times in real
+//! time, where no two boots are the same. The lines of one boot follow those of another after
+//! an empty line: in the order of their tick phases, or of the boots.
 
 use std::{collections::HashSet, fmt};
 
-use sched_tests_results::{Context, Kind, ResultLine, RunLine, TaskLine, TickPhase, TraceLine};
+use sched_tests_results::{
+    Context, Kind, PbgLine, ResultLine, RunLine, TaskLine, TickPhase, TraceLine,
+};
+
+/// The value of `timing` where time is the host's.
+pub const REAL: &str = "real";
 
 /// One run of a workload.
 #[derive(Clone, Debug)]
@@ -36,6 +43,9 @@ impl Phase {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub phases: Vec<Phase>,
+    /// What became of PBG's profile, where that was kept: a line for each replay and each
+    /// profile that was refused.
+    pub profiles: Vec<PbgLine>,
 }
 
 impl Outcome {
@@ -48,9 +58,33 @@ impl Outcome {
             .run
     }
 
+    /// `measure replay`.
+    pub fn phase_names(&self) -> String {
+        let names = self.phases.iter().map(Phase::name);
+        names.collect::<Vec<_>>().join(" ")
+    }
+
     /// Where in a tick its phases started, if that was set.
     pub fn tick_phase(&self) -> Option<TickPhase> {
         self.last().tick_phase
+    }
+
+    /// Whether its time is the host's, and so another in every boot.
+    pub fn is_real(&self) -> bool {
+        self.last().timing == REAL
+    }
+
+    /// Whether PBG's plan was followed by all and to its end: every planned task came, none
+    /// that was not planned, none went its own way, and the plan was not given up.
+    pub fn is_followed(&self) -> bool {
+        let whole = |line: &PbgLine| match line {
+            PbgLine::Refused(_) => false,
+            PbgLine::Followed(f) => {
+                (f.matched, f.missing, f.unplanned, f.diverged) == (f.planned, 0, 0, 0)
+                    && !f.dropped
+            }
+        };
+        !self.profiles.is_empty() && self.profiles.iter().all(whole)
     }
 }
 
@@ -81,6 +115,13 @@ pub fn result_lines(console: &[String]) -> Vec<String> {
     console.iter().filter(is_result).cloned().collect()
 }
 
+/// The same, and what became of profiles.
+pub fn result_and_profile_lines(console: &[String]) -> Vec<String> {
+    let is_kept =
+        |line: &&String| split(line).is_some() || matches!(Kind::split(line), Some((Kind::Pbg, _)));
+    console.iter().filter(is_kept).cloned().collect()
+}
+
 /// The kind and the JSON of a line with figures of a cell.
 pub fn split(line: &str) -> Option<(Kind, &str)> {
     Kind::split(line).filter(|(kind, _)| matches!(kind, Kind::Task | Kind::Run))
@@ -92,7 +133,7 @@ pub fn parse(text: &str) -> Result<Outcome, ParseError> {
 }
 
 /// Reads a cell: the lines of each boot, at least one. All boots are of the same cell
-/// and have the same phases, and each has a tick phase of its own.
+/// and have the same phases; in counted time each has a tick phase of its own.
 pub fn parse_boots(text: &str) -> Result<Vec<Outcome>, ParseError> {
     let lines = numbered(text);
     let mut outcomes: Vec<Outcome> = Vec::new();
@@ -120,12 +161,9 @@ fn follows(
     next: &Outcome,
 ) -> Result<(), ParseError> {
     same_cell(line, first.last(), next.last())?;
-    let phases = |outcome: &Outcome| {
-        let names = outcome.phases.iter().map(Phase::name);
-        names.collect::<Vec<_>>().join(" ")
-    };
-    same(line, "phases", &phases(first), &phases(next))?;
+    same(line, "phases", &first.phase_names(), &next.phase_names())?;
     match (before.tick_phase(), next.tick_phase()) {
+        (None, None) if first.is_real() => Ok(()),
         (Some(before), Some(next)) if before < next => Ok(()),
         (Some(before), next) => Err(error(
             line,
@@ -148,13 +186,15 @@ fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome, ParseError> {
     let mut tasks: Vec<(usize, TaskLine)> = Vec::new();
     let mut phases: Vec<Phase> = Vec::new();
     let mut runs: Vec<(usize, RunLine)> = Vec::new();
+    let mut profiles = Vec::new();
     let mut last = 1;
     for &(line, text) in lines.iter().filter(|(_, text)| !text.trim().is_empty()) {
         last = line;
-        match split(text) {
+        match Kind::split(text) {
             Some((Kind::Task, text)) => tasks.push((line, json(line, text)?)),
-            Some((_, text)) => runs.push((line, json(line, text)?)),
-            None => return Err(error(line, "SCHED-TASK {…} or SCHED-RUN {…}", quote(text))),
+            Some((Kind::Run, text)) => runs.push((line, json(line, text)?)),
+            Some((Kind::Pbg, text)) => profiles.push(json(line, text)?),
+            _ => return Err(error(line, "SCHED-TASK {…} or SCHED-RUN {…}", quote(text))),
         }
     }
     for (line, run) in runs {
@@ -186,7 +226,7 @@ fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome, ParseError> {
     if phases.is_empty() {
         return Err(error(last, "a SCHED-RUN line", "none".into()));
     }
-    Ok(Outcome { phases })
+    Ok(Outcome { phases, profiles })
 }
 
 /// Reads what a guest printed in one boot that was traced: each phase, with the trace
@@ -351,6 +391,8 @@ fn quote(text: &str) -> String {
 
 #[cfg(test)]
 pub mod tests {
+    use sched_tests_results::{Followed, Refused};
+
     use super::*;
 
     fn context(app: &str, sched: &str, phase: &str) -> Context {
@@ -470,6 +512,38 @@ pub mod tests {
             fails(&[at(0, 100).replace(r#""tick_phase":0"#, r#""tick_phase":1000"#)])
                 .contains("a tick phase is 0 to 999, not 1000")
         );
+    }
+
+    #[test]
+    fn in_real_time_boots_stand_in_their_order_with_what_became_of_the_profile() {
+        let boot = |avg| sample("realtime", "pbg", &[("run", avg)]).replace("icount", "real");
+        let followed = Followed {
+            planned: 5,
+            matched: 5,
+            ..Followed::default()
+        };
+        let with = |change: &dyn Fn(&mut Followed)| {
+            let mut followed = followed.clone();
+            change(&mut followed);
+            boot(100) + &PbgLine::Followed(followed).to_line() + "\n"
+        };
+        let refused = boot(100) + &PbgLine::Refused(Refused::default()).to_line() + "\n";
+        let boots = [
+            with(&|_| {}),
+            with(&|f| (f.matched, f.missing) = (4, 1)),
+            with(&|f| (f.unplanned, f.diverged) = (1, 1)),
+            with(&|f| (f.demoted, f.diverged) = (1, 1)),
+            with(&|f| f.dropped = true),
+            refused,
+            boot(100),
+        ];
+        let cell = parse_boots(&boots.join("\n")).unwrap();
+        let found: Vec<_> = cell.iter().map(Outcome::is_followed).collect();
+        assert_eq!(found, [true, false, false, false, false, false, false]);
+        // Not a boot beside one that has a tick phase.
+        let at = sample_at(0, "realtime", "pbg", &[("run", 1)]).replace("icount", "real");
+        let fails = parse_boots(&format!("{}\n{at}", boot(1))).unwrap_err();
+        assert!(fails.to_string().contains("expected one boot"), "{fails}");
     }
 
     /// The same, traced, as a console has it: `long` is on the CPU all the time.
@@ -609,7 +683,18 @@ pub mod tests {
 
     #[test]
     fn result_lines_are_found_among_others() {
-        let console = ["boot", "SCHED-TASK {}", " SCHED-RUN {}", "SCHED-RUN {}"].map(String::from);
+        let console = [
+            "boot",
+            "SCHED-TASK {}",
+            " SCHED-RUN {}",
+            "SCHED-PBG {}",
+            "SCHED-RUN {}",
+        ]
+        .map(String::from);
         assert_eq!(result_lines(&console), ["SCHED-TASK {}", "SCHED-RUN {}"]);
+        assert_eq!(
+            result_and_profile_lines(&console),
+            ["SCHED-TASK {}", "SCHED-PBG {}", "SCHED-RUN {}"]
+        );
     }
 }

@@ -5,7 +5,10 @@ use std::{env, path::Path};
 use anyhow::{Result, bail};
 use sched_tests_results::{RunLine, TickPhase};
 
-use crate::cli::{SettingArgs, Timing};
+use crate::{
+    cli::{SettingArgs, Timing},
+    record::REAL,
+};
 
 /// What is built into an app whose image is not the usual one.
 pub struct BuiltIn {
@@ -135,7 +138,7 @@ impl Setting {
     const fn timing(&self) -> &'static str {
         match self.timing {
             Timing::Icount => "icount",
-            Timing::Real => "real",
+            Timing::Real => REAL,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The folder of results: `<arch>/<app>/<policy>.jsonl` holds the result lines
-//! as they were printed, boot after boot (one for each tick phase) with an empty line
-//! between, `<policy>.cell.json` what they were made from. No dates and no places in
+//! as they were printed, boot after boot (one for each tick phase, or in real time each that
+//! was asked for) with an empty line between, `<policy>.cell.json` what they were made from. No dates and no places in
 //! either, so that equal results are equal files.
 
 use std::{
@@ -30,7 +30,8 @@ pub struct Origin {
     pub inputs: Option<Inputs>,
     /// The command that makes the same results by hand.
     pub command: String,
-    /// How many runs gave these lines.
+    /// How many runs gave these lines: that many agreed in counted time, at each tick phase;
+    /// in real time the lines are those of all of them.
     pub runs: usize,
     /// A boot for each; none where time is not counted, as a tick then has no phase.
     /// The command makes the first, and with TICK_PHASE= any.
@@ -101,10 +102,23 @@ impl Store {
     }
 
     /// Whether the cell is here, made from the same, run as often and at these tick
-    /// phases. Of an older schedlab, which knew no tick phases, no cell is.
+    /// phases. Of an older schedlab, which knew no tick phases, no cell is; and one that kept
+    /// a single boot of several in real time has that one.
     pub fn is_fresh(&self, cell: &Cell, wanted: &Origin) -> bool {
         let fresh = |origin: Origin| origin.answers(wanted);
-        self.file(cell, "jsonl").is_file() && self.origin(cell).is_some_and(fresh)
+        let has_boots = || match wanted.tick_phases[..] {
+            [] => self.boots(cell) >= wanted.runs,
+            _ => self.file(cell, "jsonl").is_file(),
+        };
+        self.origin(cell).is_some_and(fresh) && has_boots()
+    }
+
+    /// How many boots are kept of a cell; none if it cannot be read.
+    fn boots(&self, cell: &Cell) -> usize {
+        self.read(cell)
+            .ok()
+            .flatten()
+            .map_or(0, |boots| boots.len())
     }
 
     /// What the cell was made from, if that can be told.
@@ -346,6 +360,28 @@ mod tests {
         }
         keep(1);
         assert!(!store.is_fresh(&cell(), &wanted("f", 1, 8)));
+    }
+
+    #[test]
+    fn in_real_time_as_many_boots_answer_as_are_kept() {
+        let (_folder, store) = store();
+        let real: Vec<String> = (lines("rr").iter())
+            .map(|line| line.replace("icount", "real"))
+            .collect();
+        let of = |runs| Origin {
+            tick_phases: Vec::new(),
+            ..wanted("f", runs, 1)
+        };
+        store
+            .write(&cell(), &vec![real.clone(); 3], &of(3))
+            .unwrap();
+        assert_eq!(store.read(&cell()).unwrap().unwrap().len(), 3);
+        let fresh = [1, 2, 3, 4].map(|runs| store.is_fresh(&cell(), &of(runs)));
+        assert_eq!(fresh, [true, true, true, false]);
+        // Three runs of which a former schedlab kept the first.
+        store.write(&cell(), &[real], &of(3)).unwrap();
+        let fresh = [1, 3].map(|runs| store.is_fresh(&cell(), &of(runs)));
+        assert_eq!(fresh, [true, false]);
     }
 
     #[test]

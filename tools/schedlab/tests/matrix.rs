@@ -399,6 +399,140 @@ fn what_fails_at_one_tick_phase_fails_the_cell_and_says_where() {
     }
 }
 
+/// The boots in real time that the fake make was asked for, in their order.
+fn booted(lab: &Lab) -> Vec<String> {
+    let calls = lab.read("calls");
+    let boots = calls
+        .lines()
+        .filter_map(|call| call.strip_prefix("justrun "));
+    boots
+        .filter_map(|call| call.split(' ').next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn in_real_time_every_boot_is_kept_and_the_cells_of_an_app_take_turns() {
+    let lab = Lab::new();
+    lab.behave("x86_64-realtime-sched_rr", "boots");
+    let matrix = |more: &[&str]| {
+        let end = lab.run(&[&["matrix", "--smp=4", "--arch=x86_64"], more].concat());
+        assert_eq!(end.code, Some(0), "{end:?}");
+        end.out
+    };
+    let out = matrix(&["--policy=rr,pbg", "--repeat=4"]);
+    let ok = "ok     x86_64/realtime/sched_rr           average turnaround 3.500 ms (2.000 to 10.000), the median of 4 boots\n";
+    assert!(out.contains(ok), "{out}");
+    let turns = |app: &str| {
+        let turn = ["sched_rr", "sched_pbg"].map(|policy| format!("x86_64-{app}-{policy}"));
+        vec![turn; 4].concat()
+    };
+    assert_eq!(booted(&lab), [turns("realtime"), turns("yield")].concat());
+    assert_eq!(lab.calls("build"), 4, "each is built once, and before");
+    assert!(
+        !lab.read("calls")
+            .rsplit_once("build")
+            .unwrap()
+            .0
+            .contains("justrun")
+    );
+
+    let lines = lab.read("target/lab-smp4/x86_64/realtime/sched_rr.jsonl");
+    let boots: Vec<_> = lines.split("\n\n").collect();
+    assert_eq!(boots.len(), 4, "{lines}");
+    for (boot, average) in boots.iter().zip([10, 2, 3, 4]) {
+        let average = format!("\"avg_turnaround_ns\":{average}000000,");
+        assert!(boot.contains(&average), "{lines}");
+    }
+    // As many boots answer for fewer, and not the reverse.
+    for (repeat, run) in [("1", 0), ("3", 0), ("4", 0), ("5", 1), ("2", 0)] {
+        let out = matrix(&["--policy=rr", "--app=realtime", "--repeat", repeat]);
+        assert!(
+            out.contains(&format!("1 cell: {run} run")),
+            "{repeat}: {out}"
+        );
+    }
+    let counted = "target/lab/x86_64/realtime/sched_pbg.jsonl";
+    lab.run(&["matrix", "--arch=x86_64", "--policy=pbg", "--repeat=2"]);
+    assert!(!lab.read(counted).is_empty());
+    assert!(!lab.read(counted).contains("\n\n") && !lab.read(counted).contains("SCHED-PBG"));
+}
+
+#[test]
+fn a_boot_that_fails_in_real_time_fails_its_cell_and_no_other() {
+    let lab = Lab::new();
+    lab.behave("x86_64-realtime-sched_rr", "fails-in-boot-2");
+    lab.behave("x86_64-realtime-sched_pbg", "unmeasured-in-boot-3");
+    let matrix = |lab: &Lab| {
+        let words = [
+            "matrix",
+            "--smp=2",
+            "--arch=x86_64",
+            "--app=realtime",
+            "--repeat=3",
+        ];
+        lab.run(&words)
+    };
+    let end = matrix(&lab);
+    assert_eq!(end.code, Some(1), "{end:?}");
+    let why =
+        "FAILED x86_64/realtime/sched_rr           boot 2 of 3: \"pass\":false in phase `run`\n";
+    assert!(end.out.contains(why), "{}", end.out);
+    assert!(
+        end.out.contains("3 cells: 1 run, 0 up to date, 2 failed"),
+        "{}",
+        end.out
+    );
+    let boots = |policy: &str| {
+        booted(&lab)
+            .iter()
+            .filter(|cell| cell.ends_with(policy))
+            .count()
+    };
+    assert_eq!(
+        (boots("sched_rr"), boots("stock_rr")),
+        (2, 3),
+        "it has no third boot"
+    );
+    assert!(!lab.exists("target/lab-smp2/x86_64/realtime/sched_rr.jsonl"));
+    assert!(lab.exists("target/lab-smp2/x86_64/realtime/sched_rr.failed.log"));
+}
+
+#[test]
+fn boots_in_real_time_are_compared_by_their_medians() {
+    let lab = Lab::new();
+    lab.behave("x86_64-realtime-sched_rr", "boots");
+    lab.behave("x86_64-realtime-sched_pbg", "misses-in-boot-2");
+    let cells = ["--smp=4", "--arch=x86_64", "--app=realtime"];
+    let end = lab.run(&[&["matrix", "--repeat=4"], &cells[..]].concat());
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let out = lab.path("report");
+    let out = out.to_str().expect("text");
+    let end = lab.run(&[&["compare", "--out", out], &cells[..]].concat());
+    assert_eq!(end.code, Some(0), "{end:?}");
+    for text in [
+        "realtime on x86_64: turnaround in ms (4 CPUs, real time, scale 1, 4 boots)\n",
+        "4 boots in real time: the median, the least and the most\n",
+        "pbg: the plan was followed to its end, by all planned tasks and no others, in 3 of 4 boots\n",
+    ] {
+        assert!(end.out.contains(text), "{text}: {}", end.out);
+    }
+    let csv = lab.read("report/tables.csv");
+    let row = "x86_64,realtime,4,real,1,rr,total,average,ms,10.000,2.000,2.750,3.500,5.500,10.000,4.750,4\n";
+    assert!(csv.contains(row), "{csv}");
+    // What the docs make of it.
+    lab.write(
+        "report/page.md",
+        "<!-- table {\"csv\": \"tables.csv\", \"figure\": \"average\", \"title\": \"ms\",\n\
+         \"rows\": \"scheduler\", \"columns\": \"arch\", \"decimals\": 1} -->\n<!-- end -->\n",
+    );
+    let page = lab.path("report/page.md");
+    let end = lab.run(&["docs", page.to_str().expect("text")]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let page = lab.read("report/page.md");
+    assert!(page.contains("\n| rr | 3.5 (2.0 to 10.0) |\n"), "{page}");
+}
+
 /// Starts a matrix of two cells of which one hangs, and waits until it does.
 fn hanging(lab: &Lab, how: &str) -> (Child, String) {
     lab.behave("x86_64-realtime-stock_rr", how);

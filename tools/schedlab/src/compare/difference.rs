@@ -90,8 +90,10 @@ pub fn last_phase(text: &str) -> Result<String, ParseError> {
     let last = &outcomes[0].last().context.phase; // all boots of a cell have the same
     let mut out = String::new();
     for line in text.lines() {
-        let Some((kind, json)) = split(line) else {
+        if line.trim().is_empty() {
             out.push('\n'); // between two boots
+        }
+        let Some((kind, json)) = split(line) else {
             continue;
         };
         let mut figures: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
@@ -128,14 +130,19 @@ fn of_boots(boot: &str, a: Places, b: Places) -> Vec<Difference> {
     found
 }
 
-/// The boots of a cell, each under the words that say at which tick phase it was; 0 is
-/// the usual one and has none.
+/// The boots of a cell, each under the words that say at which tick phase it was, or in real
+/// time which boot; 0 is the usual one, and the first, and has none.
 fn boots(text: &str) -> Result<Vec<(String, Places)>, ParseError> {
-    let name = |outcome: &Outcome| match outcome.tick_phase().map(u16::from) {
-        None | Some(0) => String::new(),
-        Some(phase) => format!("tick phase {phase:03}, "),
+    let name = |(number, outcome): (usize, &Outcome)| match (
+        number,
+        outcome.tick_phase().map(u16::from),
+    ) {
+        (1, None) | (_, Some(0)) => String::new(),
+        (number, None) => format!("boot {number}, "),
+        (_, Some(phase)) => format!("tick phase {phase:03}, "),
     };
-    let names = parse_boots(text)?.iter().map(name).collect::<Vec<_>>();
+    let outcomes = parse_boots(text)?;
+    let names = (1..).zip(&outcomes).map(name).collect::<Vec<_>>();
     let lines: Vec<_> = text.lines().collect();
     let boots = lines
         .split(|line| line.trim().is_empty())
@@ -170,6 +177,8 @@ fn places(lines: &[&str]) -> Places {
 
 #[cfg(test)]
 mod tests {
+    use sched_tests_results::{PbgLine, ResultLine};
+
     use super::*;
     use crate::record::tests::{sample, sample_at};
 
@@ -254,5 +263,24 @@ mod tests {
             shown(&both, &at(0, 100)),
             ["tick phase 125: result lines 3 -> nothing"]
         );
+    }
+
+    #[test]
+    fn boots_in_real_time_are_compared_in_their_order() {
+        let boot = |avg| sample("realtime", "pbg", &[("run", avg)]).replace("icount", "real");
+        let pbg = PbgLine::default().to_line();
+        let both = format!("{}{pbg}\n\n{}{pbg}\n", boot(100), boot(200));
+        assert!(shown(&both, &both).is_empty());
+        let other = both.replace(r#""makespan_ns":200"#, r#""makespan_ns":210"#);
+        assert_eq!(
+            shown(&both, &other),
+            ["boot 2, run: makespan_ns 200 -> 210 (+10, +5.0000 %)"]
+        );
+        assert_eq!(
+            shown(&both, &boot(100)),
+            ["boot 2: result lines 3 -> nothing"]
+        );
+        let last = last_phase(&both).unwrap();
+        assert_eq!(parse_boots(&last).unwrap().len(), 2, "{last}");
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         AXIS, Axis, Canvas, Drawn, FAINT, FontStyle, HEADER, HPos, INK, LEGEND, MARGIN, Picture,
         TEXT, WHITE, WIDTH, width,
     },
-    spread::deviation,
+    spread::reach,
 };
 use legend::{colour, legend};
 
@@ -117,7 +117,7 @@ fn bar_of(
     )?;
     let (mean, most) = match bar.value {
         // A value that is not 0 must not look like 0.
-        Some(value) if value.mean > 0.0 => (x(value.mean).max(left + 2), x(value.most)),
+        Some(value) if value.middle() > 0.0 => (x(value.middle()).max(left + 2), x(value.most)),
         _ => (left, left),
     };
     canvas.rectangle((left, above), (mean, below), colour(bar.kind))?;
@@ -151,8 +151,8 @@ fn value(figure: &Bars, bar: &Bar) -> String {
     bar.value.map_or_else(
         || "no result".to_owned(),
         |value| {
-            let mean = format!("{:.*}", figure.decimals, value.mean);
-            format!("{mean} {}", deviation(&value))
+            let number = |value| format!("{value:.*}", figure.decimals);
+            format!("{} {}", number(value.middle()), reach(&value, number))
                 .trim_end()
                 .to_owned()
         },

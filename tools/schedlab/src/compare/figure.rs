@@ -19,7 +19,7 @@ pub enum Kind {
 pub struct Bar {
     pub label: String,
     pub kind: Kind,
-    /// Its mean is the bar's length; its range, if it has one, is drawn as a whisker.
+    /// Its mean or median is the bar's length; its range, if it has one, is drawn as a whisker.
     pub value: Option<Spread>,
 }
 
@@ -141,9 +141,10 @@ fn slowdown(table: &Table) -> Figure {
         subtitle: format!(
             "{}{}; low is better",
             setting(table),
-            match table.has_ranges() {
-                true => "; means",
-                false => "",
+            match (table.has_ranges(), table.is_real()) {
+                (true, true) => "; medians",
+                (true, false) => "; means",
+                (false, _) => "",
             }
         ),
         plot: Plot::Dots(table.rows.iter().map(dots).collect()),
@@ -236,10 +237,10 @@ fn setting(table: &Table) -> String {
 
 fn subtitle(table: &Table, reading: &str) -> String {
     let setting = setting(table);
-    let bars = if table.has_ranges() {
-        "; mean and range"
-    } else {
-        ""
+    let bars = match (table.has_ranges(), table.is_real()) {
+        (true, true) => "; median and range",
+        (true, false) => "; mean and range",
+        (false, _) => "",
     };
     format!("{setting}{bars}; {reading}")
 }
@@ -247,7 +248,20 @@ fn subtitle(table: &Table, reading: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::table::{tables, tests::results};
+    use crate::compare::table::{
+        tables,
+        tests::{over_boots, over_tick_phases, results},
+    };
+
+    #[test]
+    fn a_figure_says_what_its_bars_are() {
+        let subtitle = |table: &Table| figures(table)[0].subtitle.clone();
+        assert_eq!(
+            subtitle(&over_boots()),
+            "4 CPUs, real time, scale 1, 5 boots; median and range; less is better"
+        );
+        assert!(subtitle(&over_tick_phases()).contains("; mean and range; "));
+    }
 
     #[test]
     fn a_yield_costs_what_time_is_counted_in() {

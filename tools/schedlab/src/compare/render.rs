@@ -7,6 +7,7 @@ use comfy_table::CellAlignment;
 
 use crate::{
     grid::{self, TERMINAL},
+    output::count,
     spread::Spread,
 };
 
@@ -29,6 +30,13 @@ Each cell was run at several phases of the timer tick: figures are means over th
 ± %: how far the average of any of them is from the mean at most. ~: rows that share a
 letter have ranges of the average that overlap, so there is no order between them.";
 
+const BOOTS: &str = "\
+Each cell was booted several times in real time, in which no two boots are the same: figures
+are medians over the boots, least and most those of the average. The cells of an app and
+architecture took turns. ~: rows that share a letter have averages whose quartiles overlap, so
+the middle half of the boots of one is not ahead of that of the other. Not their ranges: the
+host spoils a boot here and there, and with enough boots all ranges would overlap.";
+
 const STALE: &str =
     "note: not all of these cells were made from the same sources; run the matrix again";
 
@@ -38,10 +46,26 @@ fn notes(table: &Table) -> Vec<String> {
     if table.mixed {
         notes.push(STALE.to_owned());
     }
-    let (fewest, most) = (table.tick_phases.start(), table.tick_phases.end());
+    let (fewest, most) = (table.boots.start(), table.boots.end());
     if fewest < most {
+        let boots = match table.is_real() {
+            true => format!("booted {fewest} to {most} times"),
+            false => format!("run at {fewest} to {most} tick phases"),
+        };
         notes.push(format!(
-            "note: rows were run at {fewest} to {most} tick phases; with fewer a range is too narrow"
+            "note: rows were {boots}; with fewer a range is too narrow"
+        ));
+    } else if table.is_real() && table.has_ranges() {
+        notes.push(format!(
+            "{most} boots in real time: the median, the least and the most"
+        ));
+    }
+    for row in &table.followed {
+        notes.push(format!(
+            "{}: the plan was followed to its end, by all planned tasks and no others, in {} of {}",
+            row.label,
+            row.whole,
+            count(row.boots, "boot")
         ));
     }
     let without = table.without_account();
@@ -70,13 +94,17 @@ impl Shown {
 }
 
 /// The titles of all columns but the first. Where there are ranges, the average has
-/// two columns more.
+/// more columns.
 fn titles(table: &Table) -> Vec<String> {
     let mut titles = Vec::new();
     for column in &table.columns {
         titles.push(column.title.clone());
         if column.title == AVERAGE && table.has_ranges() {
-            titles.extend(["± %".into(), "~".into()]);
+            let range: &[&str] = match table.is_real() {
+                true => &["least", "most", "~"],
+                false => &["± %", "~"],
+            };
+            titles.extend(range.iter().map(ToString::to_string));
         }
     }
     titles
@@ -93,9 +121,20 @@ fn cells(table: &Table) -> Vec<Vec<Shown>> {
                 best: table.is_best(row, i),
             });
             if column.title == AVERAGE && table.has_ranges() {
-                let percent = row.values[i].and_then(|value| value.deviation_percent());
-                let percent = percent.map(|percent| format!("{percent:.2}"));
-                cells.push(Shown::plain(percent.unwrap_or_else(|| MISSING.into())));
+                let value = row.values[i];
+                let number = |value| format!("{value:.*}", column.decimals);
+                let range = match table.is_real() {
+                    true => vec![
+                        value.map(|value| number(value.least)),
+                        value.map(|value| number(value.most)),
+                    ],
+                    false => {
+                        let percent = value.and_then(|value| value.deviation_percent());
+                        vec![percent.map(|percent| format!("{percent:.2}"))]
+                    }
+                };
+                let or_missing = |text: Option<String>| text.unwrap_or_else(|| MISSING.into());
+                cells.extend(range.into_iter().map(or_missing).map(Shown::plain));
                 cells.push(Shown::plain(letters.clone()));
             }
         }
@@ -106,11 +145,14 @@ fn cells(table: &Table) -> Vec<Vec<Shown>> {
 
 /// The legend of all tables.
 fn legend(tables: &[Table]) -> String {
-    if tables.iter().any(Table::has_ranges) {
-        format!("{LEGEND}\n{RANGES}")
-    } else {
-        LEGEND.to_owned()
+    let mut legend = LEGEND.to_owned();
+    let ranges = || tables.iter().filter(|table| table.has_ranges());
+    for (text, is_real) in [(RANGES, false), (BOOTS, true)] {
+        if ranges().any(|table| table.is_real() == is_real) {
+            legend += &format!("\n{text}");
+        }
     }
+    legend
 }
 
 /// Aligned columns; `*` marks the best of a column.
@@ -244,7 +286,8 @@ pub fn markdown(tables: &[Table], figures: impl Fn(&Table) -> Option<Vec<Figure>
 const CSV_DECIMALS: usize = 3;
 
 /// One line for each value, so that apps with other tasks need no other columns.
-/// A missing value is empty.
+/// A missing value is empty. Of real time there are the median and the number of boots instead
+/// of that of tick phases.
 pub fn csv(tables: &[Table]) -> Result<String> {
     let mut out = csv::Writer::from_writer(Vec::new());
     let cell = [
@@ -258,7 +301,13 @@ pub fn csv(tables: &[Table]) -> Result<String> {
         "figure",
         "unit",
     ];
-    out.write_record(cell.iter().chain(&Spread::CSV_COLUMNS))?;
+    // All tables of one call are of one setting; were they not, what all have is left.
+    let real = !tables.is_empty() && tables.iter().all(Table::is_real);
+    let columns: &[&str] = match real {
+        true => &Spread::BOOTS_CSV_COLUMNS,
+        false => &Spread::CSV_COLUMNS,
+    };
+    out.write_record(cell.iter().chain(columns))?;
     for table in tables {
         for row in &table.rows {
             for (i, column) in table.columns.iter().enumerate() {
@@ -268,7 +317,11 @@ pub fn csv(tables: &[Table]) -> Result<String> {
                     0 => 0,
                     shown => shown.max(CSV_DECIMALS),
                 };
-                let fields = row.values[i].map(|value| value.csv_fields(decimals));
+                let fields = match row.values[i] {
+                    None => vec![String::new(); columns.len()],
+                    Some(value) if real => value.boots_csv_fields(decimals).to_vec(),
+                    Some(value) => value.csv_fields(decimals).to_vec(),
+                };
                 let cell: [&str; 9] = [
                     &table.arch,
                     &table.app,
@@ -280,7 +333,6 @@ pub fn csv(tables: &[Table]) -> Result<String> {
                     &column.title,
                     column.unit,
                 ];
-                let fields = fields.unwrap_or_default();
                 out.write_record(cell.into_iter().chain(fields.iter().map(String::as_str)))?;
             }
         }
@@ -291,14 +343,14 @@ pub fn csv(tables: &[Table]) -> Result<String> {
 fn value(table: &Table, row: &Row, column: usize) -> String {
     row.values[column].map_or_else(
         || MISSING.to_owned(),
-        |value| format!("{:.*}", table.columns[column].decimals, value.mean),
+        |value| format!("{:.*}", table.columns[column].decimals, value.middle()),
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::table::tests::{many_tasks, over_tick_phases, realtime};
+    use crate::compare::table::tests::{many_tasks, over_boots, over_tick_phases, realtime};
 
     #[test]
     fn a_table_fits_a_terminal_and_has_its_totals_together() {
@@ -429,6 +481,66 @@ realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1, 4 tick phases
     }
 
     #[test]
+    fn over_boots_in_real_time_the_average_is_the_median_with_the_least_and_the_most() {
+        let table = over_boots();
+        let all = text(std::slice::from_ref(&table));
+        let expected = "\
+realtime on x86_64: turnaround in ms (4 CPUs, real time, scale 1, 5 boots)
+
+  scheduler     long  short
+ ---------------------------
+  rr         800.000  0.000
+  sjf        600.000  0.000
+  mlfq       604.000  0.000
+  pbg        410.000* 0.000
+
+  scheduler  average    least     most  ~  makespan  switches      Jain  avg/SRPT  outside
+ ------------------------------------------------------------------------------------------
+  rr         400.000  399.000  430.000      400.000         7  0.500000    2.0000        -
+  sjf        300.000  297.000  398.000  a   300.000         7  0.500000    2.0000        -
+  mlfq       302.000  301.000  400.000  a   302.000         7  0.500000    2.0000        -
+  pbg        205.000* 190.000  900.000      205.000*        7  0.500000    2.0000        -
+5 boots in real time: the median, the least and the most
+pbg: the plan was followed to its end, by all planned tasks and no others, in 4 of 5 boots
+note: no account of the CPU time in the results of rr, sjf, mlfq, pbg; run the matrix again
+
+* the best of its column. ";
+        assert!(all.starts_with(expected), "{all}");
+        for line in all.lines() {
+            assert!(line.chars().count() <= TERMINAL, "{line}");
+        }
+        assert!(all.contains("figures\nare medians over the boots") && !all.contains('±'));
+        let all = markdown(std::slice::from_ref(&table), |_| None);
+        for row in [
+            "| scheduler | long | short | average | least | most | ~ | makespan |",
+            "| 300.000 | 297.000 | 398.000 | a | 300.000 |",
+            "\npbg: the plan was followed to its end, by all planned tasks and no others, in 4 of 5 boots\n",
+        ] {
+            assert!(all.contains(row), "{all}");
+        }
+        let all = csv(&[table.clone()]).unwrap();
+        for row in [
+            ",unit,value,min,q1,median,q3,max,mean,boots\n",
+            "x86_64,realtime,4,real,1,sjf,total,average,ms,300.000,297.000,300.000,300.000,303.000,398.000,319.600,5\n",
+            "x86_64,realtime,4,real,1,sjf,total,outside,%,,,,,,,,\n",
+        ] {
+            assert!(all.contains(row), "{all}");
+        }
+        // Beside one of counted time there are the columns that both have.
+        let all = csv(&[table, realtime(false)]).unwrap();
+        assert!(all.contains(",unit,value,min,mean,max,phases\n"), "{all}");
+    }
+
+    #[test]
+    fn rows_of_fewer_boots_are_noted() {
+        let mut table = over_boots();
+        table.boots = 1..=5;
+        let note = "note: rows were booted 1 to 5 times; with fewer a range is too narrow\n";
+        let all = text(&[table]);
+        assert!(all.contains(note) && !all.contains("boots in real time: the median"));
+    }
+
+    #[test]
     fn one_tick_phase_has_no_range_to_show() {
         let all = text(&[realtime(false)]);
         assert!(!all.contains('±') && !all.contains('~'), "{all}");
@@ -437,7 +549,7 @@ realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1, 4 tick phases
     #[test]
     fn rows_of_fewer_tick_phases_are_noted() {
         let mut table = over_tick_phases();
-        table.tick_phases = 1..=4;
+        table.boots = 1..=4;
         let note = "note: rows were run at 1 to 4 tick phases; with fewer a range is too narrow\n";
         assert!(text(std::slice::from_ref(&table)).contains(note));
         assert!(markdown(&[table], |_| None).contains(note));

@@ -7,7 +7,7 @@ use sched_tests_results::{Account, TaskLine};
 
 use crate::{
     project::{Cell, short},
-    record::{Outcome, Phase},
+    record::{Outcome, Phase, REAL},
     spread::{Spread, letters},
 };
 
@@ -55,14 +55,14 @@ pub struct Row {
     pub stock: bool,
     /// A phase that is not the scheduler's result does not compete for the best.
     pub competes: bool,
-    /// One for each column, over the tick phases of its cell.
+    /// One for each column, over the boots of its cell.
     pub values: Vec<Option<Spread>>,
     /// One for each task that it has.
     pub slowdowns: Vec<Slowdown>,
 }
 
 /// How long a task took, against how long it would have taken with a CPU of its own.
-/// Both are means over the tick phases.
+/// Both are over the boots: means over tick phases, medians in real time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slowdown {
     /// The time it was on a CPU.
@@ -85,8 +85,19 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Its cells were not all made from the same sources.
     pub mixed: bool,
-    /// The fewest and the most tick phases that a row was run at.
-    pub tick_phases: RangeInclusive<usize>,
+    /// The fewest and the most boots of a row: in counted time each is at a tick phase of its
+    /// own.
+    pub boots: RangeInclusive<usize>,
+    /// Of rows whose boots say what became of PBG's profile.
+    pub followed: Vec<Followed>,
+}
+
+/// In how many boots of a row PBG's plan was followed to its end by all and no others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Followed {
+    pub label: String,
+    pub whole: usize,
+    pub boots: usize,
 }
 
 /// The titles of totals, by which figures find them.
@@ -105,23 +116,33 @@ enum YieldCost {
 }
 
 impl Table {
-    /// `1 CPU, icount time, scale 1`, and the tick phases if there are several.
+    /// `1 CPU, icount time, scale 1`, and the tick phases or the boots if there are several.
     pub fn setting(&self) -> String {
         let cpus = if self.smp == 1 { "" } else { "s" };
-        let phases = match (self.tick_phases.start(), self.tick_phases.end()) {
+        let what = if self.is_real() {
+            "boots"
+        } else {
+            "tick phases"
+        };
+        let boots = match (self.boots.start(), self.boots.end()) {
             (_, 1) => String::new(),
-            (fewest, most) if fewest == most => format!(", {most} tick phases"),
-            (fewest, most) => format!(", {fewest} to {most} tick phases"),
+            (fewest, most) if fewest == most => format!(", {most} {what}"),
+            (fewest, most) => format!(", {fewest} to {most} {what}"),
         };
         format!(
-            "{} CPU{cpus}, {} time, scale {}{phases}",
+            "{} CPU{cpus}, {} time, scale {}{boots}",
             self.smp, self.timing, self.scale
         )
     }
 
     /// Whether figures have a range.
     pub fn has_ranges(&self) -> bool {
-        *self.tick_phases.end() > 1
+        *self.boots.end() > 1
+    }
+
+    /// Whether time is the host's: what stands for several boots is then their median.
+    pub fn is_real(&self) -> bool {
+        self.timing == REAL
     }
 
     /// For each row the letters that it shares with those whose average turnaround
@@ -156,7 +177,7 @@ impl Table {
         }
     }
 
-    /// The best value of a column by its mean, unless all rows are as good.
+    /// The best value of a column by its mean or median, unless all rows are as good.
     pub fn best(&self, column: usize) -> Option<Spread> {
         let values = || {
             self.rows
@@ -164,9 +185,9 @@ impl Table {
                 .filter(|row| row.competes)
                 .filter_map(|row| row.values[column])
         };
-        let by_mean = |a: &Spread, b: &Spread| a.mean.total_cmp(&b.mean);
-        let lowest = values().min_by(by_mean)?;
-        let highest = values().max_by(by_mean)?;
+        let by_middle = |a: &Spread, b: &Spread| a.middle().total_cmp(&b.middle());
+        let lowest = values().min_by(by_middle)?;
+        let highest = values().max_by(by_middle)?;
         if values().all(|value| value.overlaps(&lowest)) {
             return None;
         }
@@ -233,7 +254,12 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
     };
     let yields = (first.context.app == "yield").then_some(cost);
 
+    let spread = match first.timing.as_str() {
+        REAL => Spread::of_boots,
+        _ => Spread::of,
+    };
     let mut rows = Vec::new();
+    let mut followed = Vec::new();
     for policy in policies {
         let label = short(policy);
         let stock = label.starts_with("stock-");
@@ -246,6 +272,14 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
                 slowdowns: Vec::new(),
             }),
             Some(cell) => {
+                if cell.outcomes.iter().any(|boot| !boot.profiles.is_empty()) {
+                    let whole = cell.outcomes.iter().filter(|boot| boot.is_followed());
+                    followed.push(Followed {
+                        label: label.clone(),
+                        whole: whole.count(),
+                        boots: cell.outcomes.len(),
+                    });
+                }
                 for (label, phase, competes) in shown(&label, &cell.outcomes[0], long) {
                     let of_boot = |boot: &Outcome| {
                         let same = |other: &&Phase| other.name() == phase.name();
@@ -257,8 +291,8 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
                         label,
                         stock,
                         competes,
-                        values: spreads(&boots),
-                        slowdowns: slowdowns(&cell.outcomes, phase.name(), &tasks),
+                        values: spreads(&boots, spread),
+                        slowdowns: slowdowns(&cell.outcomes, phase.name(), &tasks, spread),
                     });
                 }
             }
@@ -281,22 +315,26 @@ fn table(cells: &[&Results], policies: &[String], long: bool) -> Table {
         columns,
         rows,
         mixed: cells.iter().find(sources).is_some(),
-        tick_phases: counts().min().unwrap_or(1)..=counts().max().unwrap_or(1),
+        boots: counts().min().unwrap_or(1)..=counts().max().unwrap_or(1),
+        followed,
     }
 }
 
+/// What one figure is over several boots: [`Spread::of`] or [`Spread::of_boots`].
+type Over = fn(&[f64]) -> Option<Spread>;
+
 /// Column by column over the boots; a value that some boot lacks is missing.
-fn spreads(boots: &[Vec<Option<f64>>]) -> Vec<Option<Spread>> {
+fn spreads(boots: &[Vec<Option<f64>>], spread: Over) -> Vec<Option<Spread>> {
     let columns = boots.first().map_or(0, Vec::len);
     let column = |i: usize| {
         let values: Option<Vec<f64>> = boots.iter().map(|boot| boot[i]).collect();
-        Spread::of(&values?)
+        spread(&values?)
     };
     (0..columns).map(column).collect()
 }
 
 /// Of each task that was on a CPU in this phase.
-fn slowdowns(boots: &[Outcome], phase: &str, tasks: &[&str]) -> Vec<Slowdown> {
+fn slowdowns(boots: &[Outcome], phase: &str, tasks: &[&str], spread: Over) -> Vec<Slowdown> {
     let of_task = |name: &&str| {
         let phases = boots.iter().flat_map(|boot| &boot.phases);
         let lines = phases.filter(|of| of.name() == phase).flat_map(|of| {
@@ -306,11 +344,13 @@ fn slowdowns(boots: &[Outcome], phase: &str, tasks: &[&str]) -> Vec<Slowdown> {
         let each: Vec<_> = lines
             .map(|task| (task.run_ns as f64, task.turnaround_ns as f64))
             .collect();
-        let mean =
-            |of: &dyn Fn(&(f64, f64)) -> f64| each.iter().map(of).sum::<f64>() / each.len() as f64;
-        (!each.is_empty()).then(|| Slowdown {
-            own_ms: mean(&|(run, _)| run / 1e6),
-            times: mean(&|(run, turnaround)| turnaround / run),
+        let middle = |of: &dyn Fn(&(f64, f64)) -> f64| {
+            let values: Vec<f64> = each.iter().map(of).collect();
+            spread(&values).map(|spread| spread.middle())
+        };
+        Some(Slowdown {
+            own_ms: middle(&|(run, _)| run / 1e6)?,
+            times: middle(&|(run, turnaround)| turnaround / run)?,
         })
     };
     tasks.iter().filter_map(of_task).collect()
@@ -429,7 +469,7 @@ fn ratio(a: f64, b: u64) -> Option<f64> {
 
 #[cfg(test)]
 pub mod tests {
-    use sched_tests_results::TickPhase;
+    use sched_tests_results::{PbgLine, ResultLine, TickPhase};
 
     use super::*;
     use crate::{
@@ -450,6 +490,33 @@ pub mod tests {
             .zip(averages)
             .map(|(at, avg)| sample_at(at.into(), app, &short(policy), &[("run", *avg)]))
             .collect();
+        results_of(app, policy, &boots)
+    }
+
+    /// Of boots in real time on four CPUs: the one phase with these averages, and whether
+    /// PBG's plan was followed in it, where that is said.
+    pub fn results_in_real_time(app: &str, policy: &str, boots: &[(u64, Option<bool>)]) -> Results {
+        let phase = if policy.ends_with("pbg") {
+            "replay"
+        } else {
+            "run"
+        };
+        let boot = |(avg, followed): &(u64, Option<bool>)| {
+            let lines = sample(app, &short(policy), &[(phase, *avg)])
+                .replace("icount", REAL)
+                .replace(r#""smp":1"#, r#""smp":4"#);
+            let line = |whole: &bool| {
+                let followed = sched_tests_results::Followed {
+                    planned: 2,
+                    matched: 2,
+                    dropped: !whole,
+                    ..Default::default()
+                };
+                PbgLine::Followed(followed).to_line() + "\n"
+            };
+            lines + &followed.as_ref().map(line).unwrap_or_default()
+        };
+        let boots: Vec<_> = boots.iter().map(boot).collect();
         results_of(app, policy, &boots)
     }
 
@@ -606,6 +673,48 @@ pub mod tests {
         );
         assert_eq!(table.rows[0].values[7].unwrap().mean, 1.0, "1 % is main's");
         assert_eq!(table.without_account(), [""; 0]);
+    }
+
+    /// Over five boots in real time, one of which the host has spoilt.
+    pub fn over_boots() -> Table {
+        let boots = |ms: [u64; 5]| ms.map(|ms| (ms * 1_000_000, None));
+        let mut pbg = boots([200, 210, 900, 205, 190]);
+        for (boot, followed) in pbg.iter_mut().zip([true, true, false, true, true]) {
+            boot.1 = Some(followed);
+        }
+        let all = [
+            results_in_real_time("realtime", "sched_rr", &boots([400, 401, 399, 430, 400])),
+            results_in_real_time("realtime", "sched_sjf", &boots([300, 303, 297, 300, 398])),
+            results_in_real_time("realtime", "sched_mlfq", &boots([302, 303, 301, 302, 400])),
+            results_in_real_time("realtime", "sched_pbg", &pbg),
+        ];
+        let policies = policies(&["sched_rr", "sched_sjf", "sched_mlfq", "sched_pbg"]);
+        tables(&all, &policies, false).remove(0)
+    }
+
+    #[test]
+    fn in_real_time_a_value_is_the_median_over_the_boots() {
+        let table = over_boots();
+        assert_eq!(table.setting(), "4 CPUs, real time, scale 1, 5 boots");
+        let average = |row: usize| {
+            let value = table.rows[row].values[2].unwrap();
+            (value.middle(), value.least, value.most, value.count)
+        };
+        assert_eq!(average(0), (400.0, 399.0, 430.0, 5));
+        assert_eq!(average(3), (205.0, 190.0, 900.0, 5));
+        assert_eq!(table.letters(), ["", "a", "a", ""]);
+        let long = table.rows[0].slowdowns[0];
+        assert_eq!((long.own_ms, long.times), (800.0, 1.0));
+        // By the medians and quartiles, whatever one boot that the host has spoilt does to the
+        // mean, 341, and to the range.
+        let best: Vec<_> = table.rows.iter().map(|row| table.is_best(row, 2)).collect();
+        assert_eq!(best, [false, false, false, true]);
+        let followed = Followed {
+            label: "pbg".into(),
+            whole: 4,
+            boots: 5,
+        };
+        assert_eq!(table.followed, [followed]);
     }
 
     #[test]

@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{distinct::distinct, spread::Spread};
+use crate::{
+    distinct::distinct,
+    spread::{Quartiles, Spread},
+};
 
 /// Column and what must stand in it.
 pub type Filter = BTreeMap<String, String>;
@@ -100,7 +103,7 @@ impl Data {
     }
 
     /// The one line that fits; nothing if its value is empty. A file without ranges
-    /// has figures of one tick phase.
+    /// has figures of one tick phase, and one of boots in real time has their medians.
     pub fn figure(&self, filter: &Filter) -> Result<Option<Figure>> {
         let lines = self.lines(filter)?;
         let [line] = lines[..] else {
@@ -123,7 +126,16 @@ impl Data {
             Ok(column) => number(&line[column]),
             Err(_) => number(value),
         };
-        let count = match self.column("phases") {
+        let of = |name: &str| number(&line[self.column(name)?]);
+        let quartiles = match self.column("median") {
+            Ok(_) => Some(Quartiles {
+                low: of("q1")?,
+                median: of("median")?,
+                high: of("q3")?,
+            }),
+            Err(_) => None,
+        };
+        let count = match self.column("phases").or_else(|_| self.column("boots")) {
             Ok(column) => number(&line[column])? as usize,
             Err(_) => 1,
         };
@@ -132,6 +144,7 @@ impl Data {
             least: or_value("min")?,
             mean: or_value("mean")?,
             most: or_value("max")?,
+            quartiles,
             count,
         };
         let decimals = value.split_once('.').map_or(0, |(_, digits)| digits.len());

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::data::{Data, Figure, Files, Filter};
-use crate::spread::{Spread, deviation, letters};
+use crate::spread::{Spread, letters, reach};
 
 /// What stands where the CSV file has an empty value.
 const MISSING: &str = "-";
@@ -18,9 +18,12 @@ const MISSING: &str = "-";
 enum Show {
     /// The mean over the tick phases.
     Mean,
-    /// That, and ± how far any tick phase is from it if there are several.
+    /// The median over boots in real time.
+    Median,
+    /// Either, as the file has it, and behind it how far it goes if there are several:
+    /// `±0.41 %` of tick phases, `(285.7 to 322.2)` of boots.
     Range,
-    /// What the first tick phase gave, as `make run` prints it.
+    /// What the first boot gave, as `make run` prints it.
     Value,
 }
 
@@ -66,13 +69,14 @@ pub struct Table {
     #[serde(default)]
     bold: Vec<String>,
     show: Option<Show>,
-    /// Cells whose ranges overlap share a letter.
+    /// Cells that overlap share a letter ([`Spread::overlaps`]).
     compare: Option<Compare>,
     #[serde(flatten)]
     filter: Filter,
 }
 
-/// `<!-- figure {…} -->`: the mean, unless `show` says otherwise.
+/// `<!-- figure {…} -->`: the mean, or the median where the file has it, unless `show` says
+/// otherwise.
 #[derive(Debug, Deserialize)]
 pub struct Inline {
     csv: String,
@@ -98,7 +102,7 @@ pub fn short(words: &str) -> Map<String, Value> {
         let decimals = word.strip_prefix('.').map(str::parse::<usize>);
         match (word, decimals) {
             ("/", _) => key = "over",
-            ("mean" | "range", _) => drop(found.insert("show".into(), word.into())),
+            ("mean" | "median" | "range", _) => drop(found.insert("show".into(), word.into())),
             (_, Some(Ok(decimals))) => drop(found.insert("decimals".into(), decimals.into())),
             _ => lists.entry(key).or_default().push(word.into()),
         }
@@ -119,18 +123,18 @@ impl Inline {
         let Some(figure) = data.figure(&filter)? else {
             return Ok(MISSING.to_owned());
         };
-        let show = self.show.unwrap_or(Show::Mean);
+        let show = self.show.unwrap_or(match figure.spread.quartiles {
+            Some(_) => Show::Median,
+            None => Show::Mean,
+        });
         if self.over.is_empty() {
-            return Ok(number(&figure, self.decimals, show));
+            return number(&figure, self.decimals, show);
         }
-        let of = |figure: &Figure| match show {
-            Show::Value => figure.spread.first,
-            Show::Mean | Show::Range => figure.spread.mean,
-        };
+        let of = |figure: &Figure| one(&figure.spread, show);
         let below = data
             .figure(&joined(&filter, &data.filter(&self.over)?))?
             .context("expected a figure to divide by, found an empty value")?;
-        let ratio = of(&figure) / of(&below);
+        let ratio = of(&figure)? / of(&below)?;
         Ok(grouped(ratio, self.decimals.unwrap_or(2)))
     }
 }
@@ -165,21 +169,25 @@ impl Table {
             format!("|---|{}", "--:|".repeat(columns.len())),
         ];
         for (i, row) in rows.iter().enumerate() {
-            let cell = |(j, column): (usize, &Line)| {
+            let cell = |(j, column): (usize, &Line)| -> Result<String> {
                 let Some(figure) = cells[i][j] else {
-                    return MISSING.to_owned();
+                    return Ok(MISSING.to_owned());
                 };
                 let decimals = row.decimals.or(column.decimals).or(self.decimals);
                 let show = row.show.or(column.show).or(self.show);
                 let show = show.unwrap_or(Show::Range);
-                let text = number(&figure, decimals, show);
+                let text = number(&figure, decimals, show)?;
                 let text = mark(text, bold(row) || bold(column));
-                match letters[i][j].as_str() {
+                Ok(match letters[i][j].as_str() {
                     "" => text,
                     letters => format!("{text} <sup>{letters}</sup>"),
-                }
+                })
             };
-            let of_row: Vec<_> = columns.iter().enumerate().map(cell).collect();
+            let of_row: Vec<_> = columns
+                .iter()
+                .enumerate()
+                .map(cell)
+                .collect::<Result<_>>()?;
             lines.push(format!(
                 "| {} | {} |",
                 mark(row.title.clone(), bold(row)),
@@ -205,8 +213,8 @@ impl Table {
         }
     }
 
-    /// For each cell the letters that it shares with the ones it overlaps with. One
-    /// tick phase tells nothing of a range, so there are none of it.
+    /// For each cell the letters that it shares with the ones it overlaps with. One boot
+    /// tells nothing of a range, so there are none of it.
     fn letters(&self, cells: &[Vec<Option<Figure>>]) -> Vec<Vec<String>> {
         let of = |i: usize, j: usize| cells[i][j].map(|figure| figure.spread);
         let (rows, columns) = (cells.len(), cells.first().map_or(0, Vec::len));
@@ -242,17 +250,27 @@ fn joined(a: &Filter, b: &Filter) -> Filter {
     joined
 }
 
-fn number(figure: &Figure, decimals: Option<usize>, show: Show) -> String {
-    let decimals = decimals.unwrap_or(figure.decimals);
-    let spread = &figure.spread;
-    match show {
-        Show::Value => grouped(spread.first, decimals),
-        Show::Mean => grouped(spread.mean, decimals),
+/// Which of the values that a spread is over stands for it.
+fn one(spread: &Spread, show: Show) -> Result<f64> {
+    Ok(match (show, spread.quartiles) {
+        (Show::Value, _) => spread.first,
+        (Show::Mean, _) => spread.mean,
+        (Show::Range, _) => spread.middle(),
+        (Show::Median, Some(quartiles)) => quartiles.median,
+        (Show::Median, None) => bail!("expected a file with a column `median`, found none"),
+    })
+}
+
+fn number(figure: &Figure, decimals: Option<usize>, show: Show) -> Result<String> {
+    let number = |value| grouped(value, decimals.unwrap_or(figure.decimals));
+    let text = number(one(&figure.spread, show)?);
+    Ok(match show {
         Show::Range => {
-            let text = format!("{} {}", grouped(spread.mean, decimals), deviation(spread));
+            let text = format!("{text} {}", reach(&figure.spread, number));
             text.trim_end().to_owned()
         }
-    }
+        _ => text,
+    })
 }
 
 /// `1,683.9`. What ends in a 5 that is dropped goes up, as people round the file's text.

@@ -304,6 +304,54 @@ x86_64,rr,switches,550056,550056,550056,550056,8
     }
 
     #[test]
+    fn of_boots_in_real_time_the_median_and_its_range_are_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let csv = "\
+scheduler,figure,value,min,q1,median,q3,max,mean,boots
+pbg,average,310.64,285.71,300.00,310.64,480.00,1322.20,306.18,3
+sjf,average,489.84,459.31,475.00,489.84,491.00,492.32,480.49,3
+rr,average,700.00,700.00,700.00,700.00,700.00,700.00,700.00,1
+";
+        fs::write(folder.path().join("b.csv"), csv).unwrap();
+        fs::write(folder.path().join("t.csv"), CSV).unwrap();
+        let given = "<!-- given {\"csv\": \"b.csv\", \"figure\": \"average\"} -->\n";
+        let made = |text: &str| Page::read(text, folder.path(), &mut Files::default());
+        let table = r#"{"title": "ms", "rows": "scheduler", "decimals": 1, "compare": "rows",
+            "columns": [{"title": "median"}, {"title": "mean", "show": "mean"},
+            {"title": "first", "show": "value"}, {"title": "alone", "show": "median"}]}"#;
+        let page = made(&format!("{given}<!-- table {table} -->\n<!-- end -->\n"));
+        let rows = "\
+| pbg | 310.6 (285.7 to 1,322.2) <sup>a</sup> | 306.2 <sup>a</sup> | 310.6 <sup>a</sup> | 310.6 <sup>a</sup> |
+| sjf | 489.8 (459.3 to 492.3) <sup>a</sup> | 480.5 <sup>a</sup> | 489.8 <sup>a</sup> | 489.8 <sup>a</sup> |
+| rr | 700.0 | 700.0 | 700.0 | 700.0 |
+";
+        let page = page.unwrap().text;
+        assert!(page.contains(rows), "{page}");
+        let figure = |words: &str| {
+            let text = format!("{given}It is <!-- figure {words} -->?<!-- end -->.\n");
+            made(&text).unwrap().text
+        };
+        for (words, expected) in [
+            ("pbg .1", "-->310.6<!--"),
+            ("pbg .1 median", "-->310.6<!--"),
+            ("pbg .1 mean", "-->306.2<!--"),
+            ("pbg .0 range", "-->311 (286 to 1,322)<!--"),
+            ("sjf / pbg", "-->1.58<!--"),
+            ("sjf / pbg mean .3", "-->1.569<!--"),
+        ] {
+            let found = figure(words);
+            assert!(found.contains(expected), "{words}: {found}");
+        }
+        // A file of tick phases has none.
+        let text = format!("{GIVEN}It is <!-- figure x86_64 rr median -->?<!-- end -->.\n");
+        let refused = format!("{:#}", made(&text).err().unwrap());
+        assert!(
+            refused.ends_with("expected a file with a column `median`, found none"),
+            "{refused}"
+        );
+    }
+
+    #[test]
     fn what_is_right_stays_and_what_is_not_is_named_with_its_line() {
         let words = r#"{"title": "ms", "rows": "scheduler", "columns": "arch"}"#;
         let made = read(&format!("{GIVEN}\n<!-- table {words} -->\n<!-- end -->\n")).unwrap();

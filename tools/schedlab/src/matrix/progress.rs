@@ -12,7 +12,7 @@ use crate::{
     output::{count, print_line},
     project::Cell,
     record::Outcome,
-    spread::{Spread, deviation},
+    spread::{Spread, reach},
     store::Store,
 };
 
@@ -26,7 +26,7 @@ pub struct Progress {
     good: usize,
     failed: Vec<String>,
     /// Cells that are being built or run.
-    busy: Vec<(String, &'static str)>,
+    busy: Vec<(String, String)>,
 }
 
 impl Progress {
@@ -41,9 +41,9 @@ impl Progress {
         }
     }
 
-    pub fn begins(&mut self, cell: &Cell, what: &'static str) {
+    pub fn begins(&mut self, cell: &Cell, what: &str) {
         self.busy.retain(|(name, _)| *name != cell.to_string());
-        self.busy.push((cell.to_string(), what));
+        self.busy.push((cell.to_string(), what.to_owned()));
         self.show_busy();
     }
 
@@ -51,10 +51,18 @@ impl Progress {
         self.good += 1;
         let average = |outcome: &Outcome| outcome.last().avg_turnaround_ns as f64 / 1e6;
         let averages: Vec<_> = outcomes.iter().map(average).collect();
-        let spread = Spread::of(&averages).expect("a good cell was booted");
-        let mut what = format!("average turnaround {:.3} ms", spread.mean);
+        let spread = match outcomes.first().is_some_and(Outcome::is_real) {
+            true => Spread::of_boots(&averages),
+            false => Spread::of(&averages),
+        };
+        let spread = spread.expect("a good cell was booted");
+        let mut what = format!("average turnaround {:.3} ms", spread.middle());
         if spread.count > 1 {
-            what += &format!(" {} over {} tick phases", deviation(&spread), spread.count);
+            let reach = reach(&spread, |ms| format!("{ms:.3}"));
+            what += &match spread.quartiles {
+                None => format!(" {reach} over {} tick phases", spread.count),
+                Some(_) => format!(" {reach}, the median of {} boots", spread.count),
+            };
         }
         self.ends(cell, "ok", &what)
     }

@@ -20,26 +20,58 @@ pub struct Good {
 struct Boot {
     lines: Vec<String>,
     outcome: Outcome,
+    /// All that was printed.
+    console: Vec<String>,
 }
 
-/// Boots the cell's image at each tick phase, `repeat` times; once, if there are no phases.
-/// The first run's lines count.
-pub fn run(
+impl Good {
+    /// The boots of all rounds, in their order.
+    pub fn joined(rounds: Vec<Self>) -> Self {
+        let (mut lines, mut outcomes) = (Vec::new(), Vec::new());
+        for round in rounds {
+            lines.extend(round.lines);
+            outcomes.extend(round.outcomes);
+        }
+        Self { lines, outcomes }
+    }
+}
+
+/// In real time: boots the cell's image once more after those boots, of `of`. Their figures
+/// differ; what phases they have must not, as a row of a table is a phase.
+pub fn real(booter: &Booter, cell: &Cell, before: &[Good], of: usize) -> Result<Good, Failure> {
+    let at = match of {
+        1 => String::new(),
+        _ => format!("boot {} of {of}: ", before.len() + 1),
+    };
+    let boot = boot_once(booter, cell, None).map_err(|failure| failure.at(&at))?;
+    if let Some(first) = before.first().and_then(|good| good.outcomes.first()) {
+        let (expected, found) = (first.phase_names(), boot.outcome.phase_names());
+        if expected != found {
+            let why = format!("{at}expected phases `{expected}`, found `{found}`");
+            let console = boot.console;
+            return Err(Failure::Bad { why, console });
+        }
+    }
+    Ok(Good {
+        lines: vec![boot.lines],
+        outcomes: vec![boot.outcome],
+    })
+}
+
+/// In counted time: boots the cell's image at each tick phase, `repeat` times, which must
+/// agree.
+pub fn counted(
     booter: &Booter,
     cell: &Cell,
     tick_phases: &[TickPhase],
     repeat: usize,
 ) -> Result<Good, Failure> {
     let several = tick_phases.len() > 1;
-    let boots: Vec<_> = match tick_phases {
-        [] => vec![None],
-        phases => phases.iter().copied().map(Some).collect(),
-    };
     let (mut lines, mut outcomes) = (Vec::new(), Vec::new());
-    for tick_phase in boots {
-        let at = match tick_phase {
-            Some(phase) if several => format!("tick phase {phase}: "),
-            _ => String::new(),
+    for &tick_phase in tick_phases {
+        let at = match several {
+            true => format!("tick phase {tick_phase}: "),
+            false => String::new(),
         };
         let boot = boots_at(booter, cell, tick_phase, repeat);
         let boot = boot.map_err(|failure| failure.at(&at))?;
@@ -53,27 +85,32 @@ pub fn run(
 fn boots_at(
     booter: &Booter,
     cell: &Cell,
-    tick_phase: Option<TickPhase>,
+    tick_phase: TickPhase,
     repeat: usize,
 ) -> Result<Boot, Failure> {
-    let mut good: Option<Boot> = None;
-    for number in 1..=repeat {
-        let console = booter.boot(cell, tick_phase)?;
-        let next = match judge(booter, cell, tick_phase, &console) {
-            Ok(next) => next,
-            Err(why) => return Err(Failure::Bad { why, console }),
-        };
-        match &good {
-            None => good = Some(next),
-            Some(first) if booter.setting.is_exact() && first.lines != next.lines => {
-                let what = first_difference(&first.lines, &next.lines);
-                let why = format!("run {number} differs from run 1: {what}");
-                return Err(Failure::Bad { why, console });
-            }
-            Some(_) => {}
+    let first = boot_once(booter, cell, Some(tick_phase))?;
+    for number in 2..=repeat {
+        let next = boot_once(booter, cell, Some(tick_phase))?;
+        if first.lines != next.lines {
+            let what = first_difference(&first.lines, &next.lines);
+            let why = format!("run {number} differs from run 1: {what}");
+            let console = next.console;
+            return Err(Failure::Bad { why, console });
         }
     }
-    Ok(good.expect("a cell is run at least once"))
+    Ok(first)
+}
+
+fn boot_once(booter: &Booter, cell: &Cell, tick_phase: Option<TickPhase>) -> Result<Boot, Failure> {
+    let console = booter.boot(cell, tick_phase)?;
+    match judge(booter, cell, tick_phase, &console) {
+        Ok((lines, outcome)) => Ok(Boot {
+            lines,
+            outcome,
+            console,
+        }),
+        Err(why) => Err(Failure::Bad { why, console }),
+    }
 }
 
 /// The figures of a boot that make was content with, whose CPU time has an account.
@@ -82,12 +119,12 @@ fn judge(
     cell: &Cell,
     tick_phase: Option<TickPhase>,
     console: &[String],
-) -> Result<Boot, String> {
+) -> Result<(Vec<String>, Outcome), String> {
     let (lines, outcome) = booter.judge(cell, tick_phase, console)?;
     for phase in outcome.phases.iter().map(|phase| &phase.run) {
         account::check(phase).map_err(|why| format!("phase `{}`: {why}", phase.context.phase))?;
     }
-    Ok(Boot { lines, outcome })
+    Ok((lines, outcome))
 }
 
 fn first_difference(a: &[String], b: &[String]) -> String {

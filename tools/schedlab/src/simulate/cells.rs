@@ -134,7 +134,11 @@ impl<'a> Play<'a> {
     pub fn with_plan_at(&self, tick_phase: TickPhase) -> Result<(Outcome, Option<Status>)> {
         let played = self.played(&self.flavour.workload, start_ns(tick_phase))?;
         let phases = vec![self.phase(&played, tick_phase)];
-        Ok((Outcome { phases }, played.plan))
+        let outcome = Outcome {
+            phases,
+            profiles: Vec::new(),
+        };
+        Ok((outcome, played.plan))
     }
 
     /// At a phase of the tick, with its first `most` switches and wakes.
