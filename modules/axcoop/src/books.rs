@@ -11,8 +11,10 @@ use crate::table::{END, NoSlot, Table, UNLISTED};
 
 pub(crate) struct Books {
     table: Table,
-    /// The first in the list of those whose priority has changed, through [`Slot::link`](crate::table::Slot::link).
+    /// The first and the last in the list of those whose priority has changed, through
+    /// [`Slot::link`](crate::table::Slot::link).
     moved: u32,
+    last_moved: u32,
     /// Blocks that are not given back yet.
     blocks: usize,
     /// How many workers shall serve.
@@ -27,6 +29,7 @@ impl Books {
         Self {
             table: Table::new(),
             moved: END,
+            last_moved: END,
             blocks: 0,
             wanted: 0,
             serving: 0,
@@ -92,7 +95,14 @@ impl Books {
             return false;
         }
         if slot.link == UNLISTED {
-            slot.link = core::mem::replace(&mut self.moved, index);
+            slot.link = END;
+            match core::mem::replace(&mut self.last_moved, index) {
+                END => self.moved = index,
+                last => {
+                    let last = self.table.slot(last).expect("who is listed has a slot");
+                    last.link = index;
+                }
+            }
         }
         true
     }
@@ -110,7 +120,10 @@ impl Books {
         let index = self.moved;
         let slot = self.table.slot(index).expect("who is listed has a slot");
         self.moved = core::mem::replace(&mut slot.link, UNLISTED);
-        // SAFETY: it has not ended, and cannot before the lock is let go.
+        if self.moved == END {
+            self.last_moved = END;
+        }
+        // SAFETY: if it has not ended, it cannot before the lock is let go.
         match unsafe { slot.block.as_ref() } {
             Some(header) => on(header),
             None => self.table.free(kernel, index),
