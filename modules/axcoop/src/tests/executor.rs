@@ -264,7 +264,57 @@ fn the_last_waker_frees_memory_and_nothing_else() {
         waker.clone().wake();
         let before = machine.memory.load(Relaxed);
         drop(waker);
+        // It is kept for the next one, until a worker waits.
+        assert_eq!(machine.memory.load(Relaxed), before);
+        run(domain);
         assert!(machine.memory.load(Relaxed) < before);
+    });
+}
+
+/// However many there have been at once.
+#[test]
+fn an_idle_domain_keeps_no_blocks() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 7, pending::<()>());
+        run(domain);
+        let before = machine.memory.load(Relaxed);
+        for n in [1, 100, 10_000] {
+            for at in 0..n {
+                drop(match at % 3 {
+                    0 => spawn(domain, 1, async {}),
+                    1 => spawn(domain, 2, async {
+                        let held = [1_u8; 300];
+                        yield_now().await;
+                        assert_eq!(held, [1; 300]);
+                    }),
+                    _ => spawn(domain, 3, says(Trace::default(), 'a', 2)),
+                });
+            }
+            run(domain);
+            let more = machine.memory.load(Relaxed) - before;
+            // A chunk of slots in reserve, and the list of chunks, which doubles.
+            assert!(more <= 256 * 16 + 64 * 32, "{more} bytes after {n}");
+        }
+        handle.cancel();
+        run(domain);
+        assert_eq!(output(handle), Err(Ended::Cancelled));
+    });
+}
+
+/// One after the other, all in the memory of the first.
+#[test]
+fn a_spawn_after_an_end_asks_for_no_memory() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 1, async move {
+            spawn(domain, 0, async {}).await.unwrap();
+            let before = machine.memory.load(Relaxed);
+            for _ in 0..100 {
+                spawn(domain, 0, async {}).await.unwrap();
+                assert_eq!(machine.memory.load(Relaxed), before);
+            }
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
     });
 }
 

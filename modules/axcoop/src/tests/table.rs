@@ -62,7 +62,6 @@ fn rule_3_chunks_are_given_back_but_for_one() {
     for (index, _) in new {
         table.ends(&machine, index);
     }
-    table.trim(&machine);
     table.clear(&machine);
     assert_eq!(machine.memory.load(Relaxed), 0);
 }
