@@ -64,6 +64,8 @@ mod error;
 #[cfg(feature = "std")]
 pub mod host;
 mod inbox;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod join;
 mod kernel;
 mod lent;
@@ -74,6 +76,8 @@ mod ready;
 mod state;
 mod sync;
 mod table;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod turn;
 mod worker;
 mod yielding;
