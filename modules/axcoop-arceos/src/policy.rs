@@ -2,8 +2,10 @@
 
 use axcoop::DomainId;
 
-/// The calling task serves this domain from now on. Under any policy but `sched_coop` this is
-/// nothing.
+/// The calling task serves this domain from now on, to its end. Under any policy but `sched_coop`
+/// this is nothing.
 pub fn serves(domain: DomainId) {
-    let _ = domain;
+    if let Some(coop) = axsched::coop_of(&**axtask::current()) {
+        coop.serve(domain);
+    }
 }
