@@ -19,6 +19,7 @@ use crate::lock::Lock;
 use crate::ready::Ready;
 use crate::sync::{AtomicU32, Ordering};
 use crate::table::NoSlot;
+use crate::timers::Timers;
 use crate::turn::Turn;
 use crate::worker::Worker;
 
@@ -43,6 +44,8 @@ pub struct Domain {
     /// Of who has the turn.
     pub(crate) ready: UnsafeCell<Ready>,
     pub(crate) books: Lock<Books>,
+    /// Who waits for a time.
+    pub(crate) timers: Timers,
     pub(crate) workers: [Worker; MAX_WORKERS],
 }
 
@@ -51,6 +54,9 @@ unsafe impl Sync for Domain {}
 
 /// Those that are open.
 static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut()) }; DOMAINS];
+
+/// The one that was opened last; if that is closed, another that is open.
+static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
 
 /// The domain of a coroutine that there is.
 #[inline]
@@ -64,6 +70,19 @@ pub(crate) fn open(domain: usize) -> &'static Domain {
 fn maybe_open(domain: usize) -> Option<&'static Domain> {
     // SAFETY: null, or a domain, which is static.
     unsafe { OPEN[domain].load(Ordering::Acquire).as_ref() }
+}
+
+/// The domain that was opened last, or another, if any is open: how to reach the system, of which all
+/// domains know the same, from what belongs to none.
+#[inline]
+pub(crate) fn last_opened() -> Option<&'static Domain> {
+    // SAFETY: null, or a domain, which is static.
+    unsafe { LAST.load(Ordering::Acquire).as_ref() }
+}
+
+/// The domain of the coroutine that calls.
+pub(crate) fn of_current() -> Option<&'static Domain> {
+    Some(here()?.current()?.domain())
 }
 
 /// The worker that calls.
@@ -89,6 +108,7 @@ impl Domain {
             turn: Turn::new(),
             ready: UnsafeCell::new(Ready::new()),
             books: Lock::new(Books::new()),
+            timers: Timers::new(),
             workers: [const { Worker::new() }; MAX_WORKERS],
         }
     }
@@ -108,6 +128,7 @@ impl Domain {
             turn: Turn::new(),
             ready: UnsafeCell::new(Ready::new()),
             books: Lock::new(Books::new()),
+            timers: Timers::new(),
             workers: [const { Worker::new() }; MAX_WORKERS],
         }
     }
@@ -125,7 +146,10 @@ impl Domain {
             Ordering::AcqRel,
             Ordering::Relaxed,
         ) {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                LAST.store(this, Ordering::Release);
+                Ok(())
+            }
             Err(_) => Err(DomainError::Taken(self.id)),
         }
     }
@@ -140,10 +164,11 @@ impl Domain {
         if !ptr::eq(OPEN[self.id.index()].load(Ordering::Acquire), this) {
             return Err(DomainError::NotOpen(self.id));
         }
+        let timers = self.timers_set();
         self.books.with(self.kernel, |books| {
-            if books.blocks() != 0 || books.coroutines() != 0 || books.serving != 0 {
+            if books.blocks() != 0 || books.coroutines() != 0 || books.serving != 0 || timers != 0 {
                 return Err(DomainError::InUse {
-                    coroutines: books.blocks().max(books.coroutines()),
+                    coroutines: books.blocks().max(books.coroutines()).max(timers),
                     workers: books.serving.count_ones() as usize,
                 });
             }
@@ -152,6 +177,10 @@ impl Domain {
         })?;
         self.summary.clear_all(Bits::own(self.id));
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
+        let other = (0..DOMAINS).find_map(maybe_open);
+        let other = other.map_or(ptr::null(), ptr::from_ref).cast_mut();
+        // If another has been opened since, it is that one already.
+        let _ = LAST.compare_exchange(this, other, Ordering::AcqRel, Ordering::Relaxed);
         Ok(())
     }
 
@@ -347,15 +376,29 @@ impl Domain {
     /// Changes what counts for a coroutine's priority. If that changes it, it is moved, and polled,
     /// so that it passes on to whom it waits for what it has been lent.
     pub(crate) fn changes(&'static self, header: &Header, change: impl FnOnce(&Header) -> bool) {
-        let moves = self
-            .books
-            .with(self.kernel, |books| change(header) && books.moves(header));
-        if moves {
-            let level = header.effective();
-            self.inbox.note(Notes::MOVES);
-            self.summary.mark(self.id, Priority::new(level));
-            header.wake();
+        if self.notes_change(header, change) {
+            self.moves(header);
         }
+    }
+
+    /// The first half of [`changes`](Self::changes), for who has a lock and wakes nobody before letting it
+    /// go: returns whether the second half, [`moves`](Self::moves), is to be done.
+    #[must_use]
+    pub(crate) fn notes_change(
+        &'static self,
+        header: &Header,
+        change: impl FnOnce(&Header) -> bool,
+    ) -> bool {
+        self.books
+            .with(self.kernel, |books| change(header) && books.moves(header))
+    }
+
+    /// Has a worker move, and poll, one that is listed as having another priority.
+    pub(crate) fn moves(&'static self, header: &Header) {
+        let level = header.effective();
+        self.inbox.note(Notes::MOVES);
+        self.summary.mark(self.id, Priority::new(level));
+        header.wake();
     }
 }
 

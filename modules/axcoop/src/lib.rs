@@ -64,6 +64,7 @@ mod error;
 #[cfg(feature = "std")]
 pub mod host;
 mod inbox;
+mod interval;
 mod join;
 mod kernel;
 mod lent;
@@ -71,10 +72,14 @@ mod loan;
 mod lock;
 mod panics;
 mod ready;
+mod sleep;
 mod state;
 mod sync;
 mod table;
+mod timeout;
+mod timers;
 mod turn;
+mod wheel;
 mod worker;
 mod yielding;
 
@@ -84,7 +89,11 @@ pub use axcoop_summary::{DOMAINS, DomainId, NoSuchPriority, PRIORITIES, Priority
 pub use cid::{Cid, MAX_COROUTINES};
 pub use domain::{Domain, cancel, current, current_priority, priority, set_priority, wake};
 pub use error::{CpuError, DomainError, Ended, SpawnError, Stale};
+pub use interval::{Interval, interval};
 pub use join::JoinHandle;
 pub use kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
 pub use loan::{Loan, lend};
+pub use sleep::{Sleep, now, sleep, sleep_until};
+pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
+pub use timers::GRANULE_NANOS;
 pub use yielding::{YieldNow, yield_now};
