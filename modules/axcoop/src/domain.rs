@@ -2,6 +2,7 @@
 
 use core::cell::UnsafeCell;
 use core::future::Future;
+use core::pin::pin;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::AtomicPtr as Pointer;
 
@@ -82,7 +83,13 @@ pub(crate) fn last_opened() -> Option<&'static Domain> {
 
 /// The domain of the coroutine that calls.
 pub(crate) fn of_current() -> Option<&'static Domain> {
-    Some(here()?.current()?.domain())
+    current_header().map(Header::domain)
+}
+
+/// The coroutine that calls, as it is until the poll ends that it calls from.
+#[inline]
+pub(crate) fn current_header<'a>() -> Option<&'a Header> {
+    here()?.current()
 }
 
 /// The worker that calls.
@@ -432,6 +439,28 @@ fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {
 /// As for [`Loan`](crate::Loan).
 pub(crate) fn find(cid: Cid) -> Result<Ref, Stale> {
     found(cid).map(|(_, header)| header)
+}
+
+/// A thread may wait, a coroutine would stop all others of its worker.
+#[track_caller]
+pub(crate) fn assert_may_block(this: &str, that: &str) {
+    assert!(
+        here().is_none(),
+        "a coroutine awaits `{that}`: `{this}` would block its worker"
+    );
+}
+
+/// Has the calling thread wait for a future.
+///
+/// # Panics
+/// If no domain is open: there is nothing to wait with.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let domain = last_opened().expect("a thread waits with an open domain's kernel: none is open");
+    let mut output = None;
+    domain
+        .kernel
+        .block_on(pin!(async { output = Some(future.await) }));
+    output.expect("the kernel waits until the future is done")
 }
 
 /// The coroutine that calls; none if it is no coroutine. An interrupt handler gets that of the

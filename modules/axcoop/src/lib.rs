@@ -58,9 +58,13 @@ extern crate alloc;
 
 mod block;
 mod books;
+#[cfg(not(loom))]
+pub mod channel;
 mod cid;
 mod domain;
 mod error;
+#[cfg(not(loom))]
+mod gate;
 #[cfg(feature = "std")]
 pub mod host;
 mod inbox;
@@ -70,8 +74,12 @@ mod kernel;
 mod lent;
 mod loan;
 mod lock;
+#[cfg(not(loom))]
+mod mutex;
 mod panics;
 mod ready;
+#[cfg(not(loom))]
+mod semaphore;
 mod sleep;
 mod state;
 mod sync;
@@ -79,6 +87,8 @@ mod table;
 mod timeout;
 mod timers;
 mod turn;
+#[cfg(not(loom))]
+mod waiters;
 mod wheel;
 mod worker;
 mod yielding;
@@ -93,6 +103,10 @@ pub use interval::{Interval, interval};
 pub use join::JoinHandle;
 pub use kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
 pub use loan::{Loan, lend};
+#[cfg(not(loom))]
+pub use mutex::{Locking, Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub use semaphore::{Acquiring, Semaphore, SemaphorePermit};
 pub use sleep::{Sleep, now, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timers::GRANULE_NANOS;
