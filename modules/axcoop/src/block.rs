@@ -222,6 +222,12 @@ impl Ref {
         Self(header)
     }
 
+    /// A reference of its own to one that is referred to.
+    pub(crate) fn of(header: &Header) -> Self {
+        // SAFETY: who has the reference says that the block lives.
+        unsafe { Self::to(header.into()) }
+    }
+
     /// The reference that somebody has given up with [`into_raw`](Self::into_raw).
     ///
     /// # Safety

@@ -2,6 +2,7 @@
 
 use core::cell::UnsafeCell;
 use core::future::Future;
+use core::pin::pin;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::AtomicPtr as Pointer;
 
@@ -19,6 +20,7 @@ use crate::lock::Lock;
 use crate::ready::Ready;
 use crate::sync::{AtomicU32, Ordering};
 use crate::table::NoSlot;
+use crate::timers::Timers;
 use crate::turn::Turn;
 use crate::worker::Worker;
 
@@ -43,6 +45,8 @@ pub struct Domain {
     /// Of who has the turn.
     pub(crate) ready: UnsafeCell<Ready>,
     pub(crate) books: Lock<Books>,
+    /// Who waits for a time.
+    pub(crate) timers: Timers,
     pub(crate) workers: [Worker; MAX_WORKERS],
 }
 
@@ -51,6 +55,9 @@ unsafe impl Sync for Domain {}
 
 /// Those that are open.
 static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut()) }; DOMAINS];
+
+/// The one that was opened last; if that is closed, another that is open.
+static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
 
 /// The domain of a coroutine that there is.
 #[inline]
@@ -64,6 +71,25 @@ pub(crate) fn open(domain: usize) -> &'static Domain {
 fn maybe_open(domain: usize) -> Option<&'static Domain> {
     // SAFETY: null, or a domain, which is static.
     unsafe { OPEN[domain].load(Ordering::Acquire).as_ref() }
+}
+
+/// The domain that was opened last, or another, if any is open: how to reach the system, of which all
+/// domains know the same, from what belongs to none.
+#[inline]
+pub(crate) fn last_opened() -> Option<&'static Domain> {
+    // SAFETY: null, or a domain, which is static.
+    unsafe { LAST.load(Ordering::Acquire).as_ref() }
+}
+
+/// The domain of the coroutine that calls.
+pub(crate) fn of_current() -> Option<&'static Domain> {
+    current_header().map(Header::domain)
+}
+
+/// The coroutine that calls, as it is until the poll ends that it calls from.
+#[inline]
+pub(crate) fn current_header<'a>() -> Option<&'a Header> {
+    here()?.current()
 }
 
 /// The worker that calls.
@@ -89,6 +115,7 @@ impl Domain {
             turn: Turn::new(),
             ready: UnsafeCell::new(Ready::new()),
             books: Lock::new(Books::new()),
+            timers: Timers::new(),
             workers: [const { Worker::new() }; MAX_WORKERS],
         }
     }
@@ -108,6 +135,7 @@ impl Domain {
             turn: Turn::new(),
             ready: UnsafeCell::new(Ready::new()),
             books: Lock::new(Books::new()),
+            timers: Timers::new(),
             workers: [const { Worker::new() }; MAX_WORKERS],
         }
     }
@@ -125,7 +153,10 @@ impl Domain {
             Ordering::AcqRel,
             Ordering::Relaxed,
         ) {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                LAST.store(this, Ordering::Release);
+                Ok(())
+            }
             Err(_) => Err(DomainError::Taken(self.id)),
         }
     }
@@ -140,10 +171,11 @@ impl Domain {
         if !ptr::eq(OPEN[self.id.index()].load(Ordering::Acquire), this) {
             return Err(DomainError::NotOpen(self.id));
         }
+        let timers = self.timers_set();
         self.books.with(self.kernel, |books| {
-            if books.blocks() != 0 || books.coroutines() != 0 || books.serving != 0 {
+            if books.blocks() != 0 || books.coroutines() != 0 || books.serving != 0 || timers != 0 {
                 return Err(DomainError::InUse {
-                    coroutines: books.blocks().max(books.coroutines()),
+                    coroutines: books.blocks().max(books.coroutines()).max(timers),
                     workers: books.serving.count_ones() as usize,
                 });
             }
@@ -152,6 +184,10 @@ impl Domain {
         })?;
         self.summary.clear_all(Bits::own(self.id));
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
+        let other = (0..DOMAINS).find_map(maybe_open);
+        let other = other.map_or(ptr::null(), ptr::from_ref).cast_mut();
+        // If another has been opened since, it is that one already.
+        let _ = LAST.compare_exchange(this, other, Ordering::AcqRel, Ordering::Relaxed);
         Ok(())
     }
 
@@ -359,15 +395,29 @@ impl Domain {
     /// Changes what counts for a coroutine's priority. If that changes it, it is moved, and polled,
     /// so that it passes on to whom it waits for what it has been lent.
     pub(crate) fn changes(&'static self, header: &Header, change: impl FnOnce(&Header) -> bool) {
-        let moves = self
-            .books
-            .with(self.kernel, |books| change(header) && books.moves(header));
-        if moves {
-            let level = header.effective();
-            self.inbox.note(Notes::MOVES);
-            self.summary.mark(self.id, Priority::new(level));
-            header.wake();
+        if self.notes_change(header, change) {
+            self.moves(header);
         }
+    }
+
+    /// The first half of [`changes`](Self::changes), for who has a lock and wakes nobody before letting it
+    /// go: returns whether the second half, [`moves`](Self::moves), is to be done.
+    #[must_use]
+    pub(crate) fn notes_change(
+        &'static self,
+        header: &Header,
+        change: impl FnOnce(&Header) -> bool,
+    ) -> bool {
+        self.books
+            .with(self.kernel, |books| change(header) && books.moves(header))
+    }
+
+    /// Has a worker move, and poll, one that is listed as having another priority.
+    pub(crate) fn moves(&'static self, header: &Header) {
+        let level = header.effective();
+        self.inbox.note(Notes::MOVES);
+        self.summary.mark(self.id, Priority::new(level));
+        header.wake();
     }
 }
 
@@ -401,6 +451,28 @@ fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {
 /// As for [`Loan`](crate::Loan).
 pub(crate) fn find(cid: Cid) -> Result<Ref, Stale> {
     found(cid).map(|(_, header)| header)
+}
+
+/// A thread may wait, a coroutine would stop all others of its worker.
+#[track_caller]
+pub(crate) fn assert_may_block(this: &str, that: &str) {
+    assert!(
+        here().is_none(),
+        "a coroutine awaits `{that}`: `{this}` would block its worker"
+    );
+}
+
+/// Has the calling thread wait for a future.
+///
+/// # Panics
+/// If no domain is open: there is nothing to wait with.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let domain = last_opened().expect("a thread waits with an open domain's kernel: none is open");
+    let mut output = None;
+    domain
+        .kernel
+        .block_on(pin!(async { output = Some(future.await) }));
+    output.expect("the kernel waits until the future is done")
 }
 
 /// The coroutine that calls; none if it is no coroutine. An interrupt handler gets that of the

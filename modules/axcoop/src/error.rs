@@ -70,7 +70,8 @@ pub enum DomainError {
     Taken(DomainId),
     /// It is not open.
     NotOpen(DomainId),
-    /// It still has coroutines, or somebody who holds a handle or a waker of one, or workers.
+    /// It still has coroutines, or somebody who holds a handle or a waker of one, or who waits for a
+    /// time, or workers.
     InUse {
         /// Coroutines and what is left of them.
         coroutines: usize,

@@ -38,7 +38,8 @@ pub unsafe trait Kernel: Sync {
     /// The calling task lets others run that are ready.
     fn yield_now(&self);
 
-    /// Nanoseconds since some moment.
+    /// Nanoseconds since some moment, the same for all kernels of one image. On each CPU it does not go
+    /// back.
     fn now(&self) -> u64;
 
     /// Remembers a pointer for the calling task.
@@ -86,7 +87,7 @@ impl core::fmt::Display for NoWorker {
 
 impl core::error::Error for NoWorker {}
 
-/// Who has something to do now and then in a worker of the domain: its timers.
+/// Who has something to do now and then in a worker of the domain, as a poller of devices.
 pub trait Attendant: Sync {
     /// Called by a worker, between two polls, soon after
     /// [`Domain::call_attendant`], and after each time that it has waited.

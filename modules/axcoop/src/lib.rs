@@ -58,27 +58,42 @@ extern crate alloc;
 
 mod block;
 mod books;
+#[cfg(not(loom))]
+pub mod channel;
 mod cid;
 mod domain;
 mod error;
+#[cfg(not(loom))]
+mod gate;
 #[cfg(feature = "std")]
 pub mod host;
 mod inbox;
 #[cfg(all(test, loom))]
 mod interleavings;
+mod interval;
 mod join;
 mod kernel;
 mod lent;
 mod loan;
 mod lock;
+#[cfg(not(loom))]
+mod mutex;
 mod panics;
 mod ready;
+#[cfg(not(loom))]
+mod semaphore;
+mod sleep;
 mod state;
 mod sync;
 mod table;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod timeout;
+mod timers;
 mod turn;
+#[cfg(not(loom))]
+mod waiters;
+mod wheel;
 mod worker;
 mod yielding;
 
@@ -88,7 +103,15 @@ pub use axcoop_summary::{DOMAINS, DomainId, NoSuchPriority, PRIORITIES, Priority
 pub use cid::{Cid, MAX_COROUTINES};
 pub use domain::{Domain, cancel, current, current_priority, priority, set_priority, wake};
 pub use error::{CpuError, DomainError, Ended, SpawnError, Stale};
+pub use interval::{Interval, interval};
 pub use join::JoinHandle;
 pub use kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
 pub use loan::{Loan, lend};
+#[cfg(not(loom))]
+pub use mutex::{Locking, Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub use semaphore::{Acquiring, Semaphore, SemaphorePermit};
+pub use sleep::{Sleep, now, sleep, sleep_until};
+pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
+pub use timers::GRANULE_NANOS;
 pub use yielding::{YieldNow, yield_now};

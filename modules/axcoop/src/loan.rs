@@ -52,11 +52,22 @@ impl Drop for Loan {
 
 /// Lends this level instead of that; [`APART`] is nothing. Returns what is lent now.
 pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
+    let (lent, moves) = notes_change(header, from, to);
+    if moves {
+        header.domain().moves(header);
+    }
+    lent
+}
+
+/// As [`changes`], for who has a lock and wakes nobody before letting it go: says as well whether
+/// [`Domain::moves`] is to be called then.
+#[must_use]
+pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     if from == to {
-        return from;
+        return (from, false);
     }
     let mut lent = APART;
-    header.domain().changes(header, |header| {
+    let moves = header.domain().notes_change(header, |header| {
         // SAFETY: BOOKS: called with the lock.
         unsafe {
             header.change(|of| {
@@ -69,7 +80,7 @@ pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
             })
         }
     });
-    lent
+    (lent, moves)
 }
 
 /// The level of the coroutine that calls, [`APART`] if it is none.

@@ -36,6 +36,14 @@ impl<T> Lock<T> {
     #[inline]
     pub(crate) fn with<R>(&self, kernel: &dyn Kernel, on: impl FnOnce(&mut T) -> R) -> R {
         let was = kernel.mask();
+        let result = self.with_masked(on);
+        kernel.unmask(was);
+        result
+    }
+
+    /// As [`with`](Self::with), for who has interrupts off, or no system.
+    #[inline]
+    pub(crate) fn with_masked<R>(&self, on: impl FnOnce(&mut T) -> R) -> R {
         while self
             .is_held
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
@@ -46,7 +54,6 @@ impl<T> Lock<T> {
         // SAFETY: `is_held` was 0, and is 1 until below, so nobody else is here.
         let result = on(unsafe { &mut *self.value.get() });
         self.is_held.store(0, Ordering::Release);
-        kernel.unmask(was);
         result
     }
 }

@@ -6,7 +6,8 @@
 //! 2. Before each poll, one load tells whether another domain has something more urgent; if so, the
 //!    worker gives way to other tasks. If that is in vain, as what is more urgent runs on another CPU
 //!    or the scheduler does not care, it does not ask again for 16 polls.
-//! 3. After 256 polls it gives way in any case.
+//! 3. After 256 polls it gives way in any case. While there are timers, it looks at the clock after
+//!    each 32 of them ([`timers`](crate::timers)).
 //! 4. A worker that is alone has the turn for good ([`turn`](crate::turn)), and leaves a coroutine
 //!    in its level while it polls it. With several, each takes the first one out in its turn, and puts it
 //!    back in the turn in which it takes out the next. So they are served in the order of rule 1 by
@@ -33,6 +34,7 @@ use crate::inbox::Notes;
 use crate::ready::Ready;
 use crate::state::{Begun, Suspended};
 use crate::sync::Ordering as SharedOrdering;
+use crate::timers::LOOK;
 
 /// Rule 3.
 const BUDGET: u32 = 256;
@@ -78,17 +80,33 @@ enum Mode {
 
 /// Rules 2 and 3.
 struct Polls {
+    /// Until it looks at the clock, or gives way.
     left: u32,
+    /// Until it gives way, after those.
+    more: u32,
     /// Bits of other domains that it gives way to, by the level of what would run.
     heeds: &'static [Bits; PRIORITIES],
 }
 
 impl Polls {
     fn new(domain: &'static Domain) -> Self {
-        Self {
-            left: BUDGET,
+        let mut polls = Self {
+            left: 0,
+            more: BUDGET,
             heeds: &domain.elsewhere,
-        }
+        };
+        polls.goes_on(domain);
+        polls
+    }
+
+    /// Some of what is left of the budget, or all of it.
+    fn goes_on(&mut self, domain: &Domain) {
+        self.left = if domain.timers.has_any() {
+            self.more.min(LOOK)
+        } else {
+            self.more
+        };
+        self.more -= self.left;
     }
 
     /// Whether to give way before a poll of this level.
@@ -309,9 +327,14 @@ impl Domain {
             // Something is more urgent elsewhere.
             *polls = Polls {
                 left: QUIET,
+                more: 0,
                 heeds: &HEEDS_NOBODY,
             };
+        } else if polls.more != 0 {
+            self.looks_at_clock();
+            return polls.goes_on(self);
         } else {
+            self.looks_at_clock();
             *polls = Polls::new(self);
             if is_quiet {
                 polls.left -= QUIET;
@@ -342,10 +365,13 @@ impl Domain {
             books.trims(self.kernel);
             books.attendant
         });
-        let until = attendant.and_then(|attendant| attendant.until());
+        self.looks_at_clock();
+        let attended = attendant.and_then(|attendant| attendant.until());
+        let until = attended.into_iter().chain(self.next_timer()).min();
         self.kernel.park(self, number, until);
         self.sleepers
             .fetch_and(!(1 << number), SharedOrdering::AcqRel);
+        self.looks_at_clock();
         if let Some(attendant) = attendant {
             attendant.attend(self);
         }

@@ -29,8 +29,12 @@ mod panics;
 mod ready;
 #[path = "../../src/table.rs"]
 mod table;
+#[path = "../../src/timers.rs"]
+mod timers;
 #[path = "../../src/turn.rs"]
 mod turn;
+#[path = "../../src/wheel.rs"]
+mod wheel;
 #[path = "../../src/worker.rs"]
 mod worker;
 #[path = "../../src/yielding.rs"]

@@ -1,0 +1,442 @@
+//! Messages from several to several, with room for so many.
+//!
+//! 1. A message goes to one receiver. They are taken out in the order in which they were put in, and a
+//!    channel has as many at most as it has room for.
+//! 2. Who sends waits for room, who receives for a message, each in the order of
+//!    [`waiters`](crate::waiters): the most urgent first, and of one priority who came first.
+//! 3. Sending is done if and only if [`Sender::send`] says so: if its future is dropped before, the
+//!    message is dropped, and if the channel is closed before, it comes back. If the future of
+//!    [`Receiver::recv`] is dropped, no message is lost.
+//! 4. A channel is closed when somebody says so, or when its last sender, or its last receiver, is
+//!    dropped. Then nothing is put in any more. What is in it is received; after that, receiving says that it
+//!    is closed. With the last receiver, what is in it is dropped.
+//!
+//! The seeds' algorithm 1, a producer and a consumer with a queue between them, in which the one wakes the
+//! other by name when the queue is full:
+//!
+//! ```
+//! use axcoop::{Domain, DomainId, Priority, SUMMARY, channel, host::HOST};
+//!
+//! static PROGRAM: Domain = Domain::new(DomainId::new(0), &SUMMARY, &HOST);
+//!
+//! async fn consumer(messages: channel::Receiver<u32>) -> u32 {
+//!     let mut sum = 0;
+//!     while let Ok(n) = messages.recv().await {
+//!         sum += n;
+//!     }
+//!     sum
+//! }
+//!
+//! async fn producer(messages: channel::Sender<u32>) {
+//!     for n in 1..=100 {
+//!         messages.send(n).await.expect("the consumer is there");
+//!     }
+//! }
+//!
+//! PROGRAM.open()?;
+//! PROGRAM.alloc_cpu(1)?;
+//! let (sender, receiver) = channel::bounded(8);
+//! let sum = PROGRAM.spawn(consumer(receiver), Priority::new(1));
+//! PROGRAM.spawn(producer(sender), Priority::new(0));
+//! assert_eq!(sum.join()?, 5050);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Why not a channel of the ecosystem: without a system underneath, those that are well kept wait in a
+//! loop for a thread that was interrupted half-way through a push. If that is a less urgent one of the same
+//! CPU, or the interrupt is what pushes, they wait for ever. And none has the order of rule 2. Where neither
+//! matters they run here unchanged, as does all that is built on [`core::future`].
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::error::Error;
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::domain;
+use crate::gate::{Gate, Later, Side, Wait, change, locked};
+use crate::lock::Lock;
+use crate::waiters::{self, NoTicket, Tickets};
+
+/// Makes a channel with room for so many messages.
+///
+/// **Cost.** Two allocations, for the room as well. Sending and receiving make none.
+///
+/// # Panics
+/// If there is to be no room, or there is no memory for it.
+#[cfg(not(loom))]
+pub fn bounded<T>(room: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(room != 0, "channel: room for 0 messages: at least 1");
+    let state = State {
+        messages: VecDeque::with_capacity(room),
+        room: Tickets::new(room),
+        filled: Tickets::new(0),
+        senders: 1,
+        receivers: 1,
+    };
+    let channel = Arc::new(Lock::new(state));
+    (Sender(channel.clone()), Receiver(channel))
+}
+
+struct State<T> {
+    messages: VecDeque<T>,
+    /// A ticket for each place that is free, and that no sender has been granted.
+    room: Tickets,
+    /// A ticket for each message that no receiver has been granted.
+    filled: Tickets,
+    senders: usize,
+    receivers: usize,
+}
+
+impl<T> State<T> {
+    /// A sender has a place: it uses it, or leaves it if the channel has been closed meanwhile.
+    fn puts(&mut self, message: &mut Option<T>) -> Result<(), Closed> {
+        if self.room.is_closed() {
+            self.room.give(1);
+            return Err(Closed);
+        }
+        let message = message.take().expect("it is sent once");
+        debug_assert!(self.messages.len() < self.messages.capacity());
+        self.messages.push_back(message);
+        self.filled.give(1);
+        Ok(())
+    }
+
+    /// A receiver has a message.
+    fn takes(&mut self) -> T {
+        let message = self.messages.pop_front().expect("it has been granted one");
+        self.room.give(1);
+        message
+    }
+
+    fn close(&mut self) {
+        self.room.close();
+        self.filled.close();
+    }
+}
+
+impl<T> Gate for State<T> {
+    fn settle(&mut self) -> Later {
+        let mut later = Later::default();
+        later.wakes[0] = self.room.grants().and_then(|node| node.waker.take());
+        later.wakes[1] = self.filled.grants().and_then(|node| node.waker.take());
+        later
+    }
+}
+
+/// Where senders wait.
+struct Room<T>(PhantomData<T>);
+/// Where receivers wait.
+struct Filled<T>(PhantomData<T>);
+
+impl<T> Side for Room<T> {
+    type Gate = State<T>;
+
+    fn tickets(state: &mut State<T>) -> &mut Tickets {
+        &mut state.room
+    }
+}
+
+impl<T> Side for Filled<T> {
+    type Gate = State<T>;
+
+    fn tickets(state: &mut State<T>) -> &mut Tickets {
+        &mut state.filled
+    }
+}
+
+/// Who puts messages in. Its clones send to the same channel.
+pub struct Sender<T>(Arc<Lock<State<T>>>);
+
+/// Who takes them out. Its clones receive from the same channel.
+pub struct Receiver<T>(Arc<Lock<State<T>>>);
+
+impl<T> Sender<T> {
+    /// Waits for room, and puts it in.
+    ///
+    /// # Errors
+    /// [`SendError`] with the message if the channel is closed.
+    pub fn send(&self, message: T) -> Sending<'_, T> {
+        Sending {
+            message: Some(message),
+            wait: Wait::new(&self.0, 1),
+        }
+    }
+
+    /// Puts it in if there is room, and nobody as urgent or more waits for that. Also in an interrupt.
+    ///
+    /// # Errors
+    /// [`TrySendError`] with the message if not, or if the channel is closed.
+    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        let level = waiters::level_of(domain::current_header());
+        let mut message = Some(message);
+        let sent = change(&self.0, |state| match state.room.take(1, level) {
+            Ok(()) => state.puts(&mut message).map_err(|Closed| NoTicket::Closed),
+            Err(why) => Err(why),
+        });
+        let back = |message: Option<T>| message.expect("it has not been sent");
+        sent.map_err(|why| match why {
+            NoTicket::Wait => TrySendError::Full(back(message)),
+            NoTicket::Closed => TrySendError::Closed(back(message)),
+        })
+    }
+
+    /// As [`send`](Self::send), for a thread, which waits.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    ///
+    /// # Panics
+    /// In a coroutine, which would stop all others of its worker; and if no domain is open.
+    pub fn send_blocking(&self, message: T) -> Result<(), SendError<T>> {
+        domain::assert_may_block("send_blocking", "send");
+        domain::block_on(self.send(message))
+    }
+
+    /// Closes the channel (rule 4).
+    pub fn close(&self) {
+        change(&self.0, State::close);
+    }
+
+    /// Whether it is closed.
+    pub fn is_closed(&self) -> bool {
+        locked(&self.0, |state| state.room.is_closed())
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Waits for a message, and takes it out.
+    ///
+    /// # Errors
+    /// [`Closed`] if there is none and there will be none.
+    pub fn recv(&self) -> Receiving<'_, T> {
+        Receiving {
+            wait: Wait::new(&self.0, 1),
+        }
+    }
+
+    /// Takes one out if there is any, and nobody as urgent or more waits for it. Also in an interrupt.
+    ///
+    /// # Errors
+    /// [`TryRecvError`] if not.
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let level = waiters::level_of(domain::current_header());
+        let received = change(&self.0, |state| {
+            state.filled.take(1, level).map(|()| state.takes())
+        });
+        received.map_err(|why| match why {
+            NoTicket::Wait => TryRecvError::Empty,
+            NoTicket::Closed => TryRecvError::Closed,
+        })
+    }
+
+    /// As [`recv`](Self::recv), for a thread, which waits.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    ///
+    /// # Panics
+    /// In a coroutine, which would stop all others of its worker; and if no domain is open.
+    pub fn recv_blocking(&self) -> Result<T, Closed> {
+        domain::assert_may_block("recv_blocking", "recv");
+        domain::block_on(self.recv())
+    }
+
+    /// Closes the channel (rule 4).
+    pub fn close(&self) {
+        change(&self.0, State::close);
+    }
+
+    /// Whether it is closed; there may still be messages in it.
+    pub fn is_closed(&self) -> bool {
+        locked(&self.0, |state| state.room.is_closed())
+    }
+
+    /// How many messages are in it, with those that receivers have been granted.
+    pub fn len(&self) -> usize {
+        locked(&self.0, |state| state.messages.len())
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        locked(&self.0, |state| state.senders += 1);
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        locked(&self.0, |state| state.receivers += 1);
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        change(&self.0, |state| {
+            state.senders -= 1;
+            if state.senders == 0 {
+                state.close();
+            }
+        });
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        // What nobody will receive is dropped without the lock.
+        drop(change(&self.0, |state| {
+            state.receivers -= 1;
+            if state.receivers != 0 {
+                return None;
+            }
+            state.close();
+            Some(core::mem::take(&mut state.messages))
+        }));
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+pin_project! {
+    /// The future of [`Sender::send`].
+    #[must_use = "a future does nothing unless it is awaited"]
+    pub struct Sending<'a, T: 'a> {
+        message: Option<T>,
+        #[pin]
+        wait: Wait<'a, Room<T>>,
+    }
+}
+
+impl<T> Future for Sending<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let message = this.message;
+        let sent = this.wait.poll(context, |state| state.puts(message));
+        sent.map(|sent| match sent {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(SendError(message.take().expect("it has not been sent"))),
+        })
+    }
+}
+
+pin_project! {
+    /// The future of [`Receiver::recv`].
+    #[must_use = "a future does nothing unless it is awaited"]
+    pub struct Receiving<'a, T: 'a> {
+        #[pin]
+        wait: Wait<'a, Filled<T>>,
+    }
+}
+
+impl<T> Future for Receiving<'_, T> {
+    type Output = Result<T, Closed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let received = self.project().wait.poll(context, State::takes);
+        received.map(|received| received.map_err(|_| Closed))
+    }
+}
+
+/// The channel is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed;
+
+/// The channel is closed, and this was not sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SendError<T>(pub T);
+
+/// Why something could not be sent at once; it is given back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TrySendError<T> {
+    /// There is no room, or who is as urgent waits for it.
+    Full(T),
+    /// The channel is closed.
+    Closed(T),
+}
+
+/// Why nothing could be received at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryRecvError {
+    /// There is no message, or who is as urgent waits for it.
+    Empty,
+    /// There is none, and there will be none.
+    Closed,
+}
+
+const CLOSED: &str = "the channel is closed";
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(CLOSED)
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(CLOSED)
+    }
+}
+
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendError(..)")
+    }
+}
+
+impl<T> fmt::Display for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the channel is full",
+            Self::Closed(_) => CLOSED,
+        })
+    }
+}
+
+impl<T> fmt::Debug for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the channel is empty",
+            Self::Closed => CLOSED,
+        })
+    }
+}
+
+impl Error for Closed {}
+impl<T> Error for SendError<T> {}
+impl<T> Error for TrySendError<T> {}
+impl Error for TryRecvError {}

@@ -1,0 +1,82 @@
+//! Waiting for something, but not for ever.
+
+use core::error::Error;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use pin_project_lite::pin_project;
+
+use crate::sleep::{Sleep, sleep, sleep_until};
+
+/// Waits for the future, for this long from now: then it is [`Elapsed`]. What is ready at the end of
+/// the time counts. A future that was too late is dropped with the timeout.
+///
+/// ```
+/// # use axcoop::{Domain, DomainId, Elapsed, Priority, SUMMARY, host::HOST, timeout};
+/// # use core::time::Duration;
+/// # static PROGRAM: Domain = Domain::new(DomainId::new(0), &SUMMARY, &HOST);
+/// # PROGRAM.open()?;
+/// # PROGRAM.alloc_cpu(1)?;
+/// let never = PROGRAM.spawn(
+///     timeout(Duration::from_millis(2), core::future::pending::<()>()),
+///     Priority::DEFAULT,
+/// );
+/// assert_eq!(never.join()?, Err(Elapsed));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Panics
+/// If no domain is open: there is no clock.
+pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
+    Timeout {
+        future,
+        sleep: sleep(duration),
+    }
+}
+
+/// As [`timeout`], until a time in [`now`](crate::now)'s nanoseconds.
+pub fn timeout_at<F: Future>(nanos: u64, future: F) -> Timeout<F> {
+    Timeout {
+        future,
+        sleep: sleep_until(nanos),
+    }
+}
+
+pin_project! {
+    /// The future of [`timeout`].
+    #[derive(Debug)]
+    #[must_use = "a future does nothing unless it is awaited"]
+    pub struct Timeout<F> {
+        #[pin]
+        future: F,
+        #[pin]
+        sleep: Sleep,
+    }
+}
+
+impl<F: Future> Future for Timeout<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(output) = this.future.poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        this.sleep.poll(context).map(|()| Err(Elapsed))
+    }
+}
+
+/// The time was over first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed;
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the time was over before it was done")
+    }
+}
+
+impl Error for Elapsed {}

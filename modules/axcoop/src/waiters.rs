@@ -1,0 +1,371 @@
+//! Coroutines that wait for something of which there is so much: a lock, room, a message.
+//!
+//! 1. TICKETS: what there is to have is counted in tickets. Who wants some and is first has them as
+//!    soon as there are enough, and in that very moment: they are granted, and nobody else can have them.
+//! 2. ORDER: the most urgent is first, and of one priority who came first. Who comes and is more urgent
+//!    than all that wait is first at once; who is not waits, though there may be enough for it.
+//! 3. Who is polled while it waits, and has another priority than before, stands where that belongs, as
+//!    the last of it. (A coroutine whose priority changes is polled.)
+//! 4. CANCEL: who no longer wants to wait is taken out, and the next one may be first; who has been granted
+//!    tickets and does not come to use them gives them back, so the next one has them.
+//! 5. CLOSED: nobody waits any more when there shall be no more tickets: who waits is refused, who
+//!    comes later as well. What has been granted before is.
+//! 6. A thread that waits counts as [`Priority::DEFAULT`].
+//!
+//! WAITERS: all of a node is of who has the lock that the tickets are under ([`gate`](crate::gate)). Nothing
+//! is allocated: a node is in the future that waits, which stays where it is.
+
+use core::cell::Cell;
+use core::marker::PhantomPinned;
+use core::ptr;
+use core::task::Waker;
+
+use axcoop_summary::{PRIORITIES, Priority};
+
+use crate::block::{Header, Ref};
+
+/// How it is with a waiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It is in the list.
+    Waits,
+    /// It has its tickets (rule 1).
+    Granted,
+    /// Rule 5.
+    Refused,
+    /// None of these.
+    Apart,
+}
+
+/// Somebody who waits.
+pub(crate) struct Node {
+    next: Cell<*const Node>,
+    prev: Cell<*const Node>,
+    /// Who is woken.
+    pub(crate) waker: Cell<Option<Waker>>,
+    /// The coroutine that waits; none of a thread.
+    pub(crate) who: Cell<Option<Ref>>,
+    /// How many tickets it wants.
+    wants: Cell<usize>,
+    level: Cell<u8>,
+    turn: Cell<Turn>,
+    _pinned: PhantomPinned,
+}
+
+impl Node {
+    pub(crate) const fn new(wants: usize) -> Self {
+        Self {
+            next: Cell::new(ptr::null()),
+            prev: Cell::new(ptr::null()),
+            waker: Cell::new(None),
+            who: Cell::new(None),
+            wants: Cell::new(wants),
+            level: Cell::new(0),
+            turn: Cell::new(Turn::Apart),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    pub(crate) fn turn(&self) -> Turn {
+        self.turn.get()
+    }
+
+    pub(crate) fn level(&self) -> usize {
+        self.level.get().into()
+    }
+
+    /// Whether it is this one's waker that it has.
+    pub(crate) fn will_wake(&self, waker: &Waker) -> bool {
+        let mine = self.waker.take();
+        let will = mine.as_ref().is_some_and(|mine| mine.will_wake(waker));
+        self.waker.set(mine);
+        will
+    }
+}
+
+/// What there is to have, and who waits for it.
+pub(crate) struct Tickets {
+    /// That nobody has.
+    free: usize,
+    is_closed: bool,
+    /// Which levels have somebody.
+    some: u8,
+    /// Of each level, a ring (rule 2).
+    heads: [*const Node; PRIORITIES],
+}
+
+// SAFETY: WAITERS: whoever has the lock may touch the nodes, from whatever thread.
+unsafe impl Send for Tickets {}
+
+/// Why there are none to be had at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoTicket {
+    Wait,
+    Closed,
+}
+
+impl Tickets {
+    pub(crate) const fn new(free: usize) -> Self {
+        Self {
+            free,
+            is_closed: false,
+            some: 0,
+            heads: [ptr::null(); PRIORITIES],
+        }
+    }
+
+    /// How many nobody has.
+    pub(crate) fn free(&self) -> usize {
+        self.free
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// The level of who is first; none if nobody waits.
+    pub(crate) fn first_level(&self) -> Option<usize> {
+        (self.some != 0).then(|| self.some.trailing_zeros() as usize)
+    }
+
+    /// Takes so many at once, if whoever comes is first (rule 2).
+    pub(crate) fn take(&mut self, wants: usize, level: usize) -> Result<(), NoTicket> {
+        let is_first = self.first_level().is_none_or(|first| level < first);
+        if is_first && self.free >= wants {
+            self.free -= wants;
+            return Ok(());
+        }
+        // What is granted is not free, so what there is left can be had by somebody who comes.
+        match self.is_closed {
+            true => Err(NoTicket::Closed),
+            false => Err(NoTicket::Wait),
+        }
+    }
+
+    /// Some are given back, or there are more than before.
+    pub(crate) fn give(&mut self, tickets: usize) {
+        self.free = self
+            .free
+            .checked_add(tickets)
+            .expect("more than `usize::MAX` are given");
+    }
+
+    /// Has it wait, as the last of this level.
+    ///
+    /// # Safety
+    /// The node stays where it is, and is not dropped, until it no longer [waits](Turn::Waits).
+    pub(crate) unsafe fn wait(&mut self, node: &Node, level: usize) {
+        debug_assert!(node.turn() != Turn::Waits);
+        node.turn.set(Turn::Waits);
+        self.puts(node, level);
+    }
+
+    /// Rule 3.
+    pub(crate) fn moves(&mut self, node: &Node, level: usize) {
+        self.takes(node);
+        self.puts(node, level);
+    }
+
+    /// Rule 4.
+    pub(crate) fn leaves(&mut self, node: &Node) {
+        match node.turn.replace(Turn::Apart) {
+            Turn::Waits => self.takes(node),
+            Turn::Granted => self.give(node.wants.get()),
+            Turn::Refused | Turn::Apart => {}
+        }
+    }
+
+    /// It uses what it has been granted, or knows that it is refused.
+    pub(crate) fn settles(&mut self, node: &Node) {
+        debug_assert!(node.turn() != Turn::Waits);
+        node.turn.set(Turn::Apart);
+    }
+
+    /// Grants what there is to who is first, if it is enough; or refuses one if all are to be. To be
+    /// called until it returns none, each time that something has changed. The node is there until the lock
+    /// is let go.
+    pub(crate) fn grants(&mut self) -> Option<&Node> {
+        let level = self.first_level()?;
+        // SAFETY: who is in a list stays until it is taken out.
+        let node = unsafe { &*self.heads[level] };
+        if self.free >= node.wants.get() {
+            self.free -= node.wants.get();
+            node.turn.set(Turn::Granted);
+        } else if self.is_closed {
+            node.turn.set(Turn::Refused);
+        } else {
+            return None;
+        }
+        self.takes(node);
+        Some(node)
+    }
+
+    /// Rule 5.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    fn puts(&mut self, node: &Node, level: usize) {
+        node.level.set(level as u8);
+        let head = &mut self.heads[level];
+        // SAFETY: as in `grants`.
+        match unsafe { head.as_ref() } {
+            None => {
+                node.next.set(node);
+                node.prev.set(node);
+                *head = node;
+                self.some |= 1 << level;
+            }
+            Some(first) => {
+                let last = first.prev.replace(node);
+                node.next.set(first);
+                node.prev.set(last);
+                // SAFETY: as in `grants`.
+                unsafe { &*last }.next.set(node);
+            }
+        }
+    }
+
+    fn takes(&mut self, node: &Node) {
+        let level = node.level();
+        let (next, prev) = (node.next.get(), node.prev.get());
+        if ptr::eq(next, node) {
+            self.heads[level] = ptr::null();
+            self.some &= !(1 << level);
+            return;
+        }
+        // SAFETY: as in `grants`.
+        unsafe {
+            (*next).prev.set(prev);
+            (*prev).next.set(next);
+        }
+        if ptr::eq(self.heads[level], node) {
+            self.heads[level] = next;
+        }
+    }
+}
+
+/// Rule 6.
+pub(crate) fn level_of(who: Option<&Header>) -> usize {
+    who.map_or(Priority::DEFAULT.index(), |who| who.effective())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::pin::Pin;
+
+    use super::*;
+
+    impl Tickets {
+        pub(crate) fn assert_valid(&self) {
+            for (level, &head) in self.heads.iter().enumerate() {
+                assert_eq!(!head.is_null(), self.some >> level & 1 != 0);
+                let mut at = head;
+                // SAFETY: as in `grants`.
+                while let Some(node) = unsafe { at.as_ref() } {
+                    assert_eq!((node.level(), node.turn()), (level, Turn::Waits));
+                    // SAFETY: as in `grants`.
+                    assert!(ptr::eq(unsafe { &*node.next.get() }.prev.get(), node));
+                    at = node.next.get();
+                    if ptr::eq(at, head) {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Numbers that are the same at each run (xorshift64).
+    fn random(state: &mut u64, below: u64) -> u64 {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state % below
+    }
+
+    /// Against a vector in the order of rule 2: none lost, none double, and always to the first.
+    #[test]
+    fn rules_1_to_5_tickets_go_as_in_a_sorted_list() {
+        const N: usize = 40;
+        let mut state = 0x5eed_5eed_5eed;
+        for _ in 0..200 {
+            let nodes: Pin<Box<[Node]>> =
+                Box::into_pin((0..N).map(|n| Node::new(1 + n % 3)).collect());
+            let wants = |n: usize| 1 + n % 3;
+            let mut tickets = Tickets::new(3);
+            // Who waits, by level and arrival; who has been granted, or has taken, so many.
+            let mut waits: Vec<(usize, usize, usize)> = Vec::new();
+            let (mut arrivals, mut held, mut given, mut taken) = (0, 0, 3, 0);
+            let mut granted: Vec<usize> = Vec::new();
+            for turn in 0..400 {
+                let n = random(&mut state, N as u64) as usize;
+                let level = random(&mut state, 8) as usize;
+                arrivals += 1;
+                let node = &nodes[n];
+                match (random(&mut state, 6), node.turn()) {
+                    (0..3, Turn::Apart) => match tickets.take(wants(n), level) {
+                        Ok(()) => {
+                            assert!(waits.iter().all(|&(first, ..)| level < first));
+                            taken += wants(n);
+                        }
+                        Err(NoTicket::Closed) => assert!(tickets.is_closed()),
+                        Err(NoTicket::Wait) => {
+                            // SAFETY: the nodes outlive the tickets.
+                            unsafe { tickets.wait(node, level) };
+                            waits.push((level, arrivals, n));
+                        }
+                    },
+                    (0..2, Turn::Waits) => {
+                        tickets.moves(node, level);
+                        waits.retain(|&(.., who)| who != n);
+                        waits.push((level, arrivals, n));
+                    }
+                    (2, Turn::Waits) => {
+                        tickets.leaves(node);
+                        waits.retain(|&(.., who)| who != n);
+                    }
+                    (0, Turn::Granted) => {
+                        tickets.leaves(node);
+                        granted.retain(|&who| who != n);
+                        held -= wants(n);
+                    }
+                    (_, Turn::Granted) => {
+                        tickets.settles(node);
+                        granted.retain(|&who| who != n);
+                        held -= wants(n);
+                        taken += wants(n);
+                    }
+                    (_, Turn::Refused) => tickets.settles(node),
+                    _ => {
+                        tickets.give(1);
+                        given += 1;
+                    }
+                }
+                if turn == 350 {
+                    tickets.close();
+                }
+                waits.sort();
+                while let Some(node) = tickets.grants() {
+                    let (level, _, n) = waits.remove(0);
+                    assert!(ptr::eq(node, &nodes[n]), "rule 2");
+                    assert_eq!(node.level(), level);
+                    if node.turn() == Turn::Granted {
+                        held += wants(n);
+                        granted.push(n);
+                    } else {
+                        assert!(turn >= 350, "rule 5");
+                    }
+                }
+                tickets.assert_valid();
+                assert_eq!(tickets.free() + held + taken, given, "rule 1");
+                if let Some(&(.., n)) = waits.first() {
+                    assert!(
+                        tickets.free() < wants(n),
+                        "rule 1: who is first waits for nothing"
+                    );
+                    assert!(!tickets.is_closed(), "rule 5");
+                }
+            }
+        }
+    }
+}

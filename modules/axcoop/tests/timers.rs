@@ -1,0 +1,297 @@
+//! Timers as a program has them, in virtual time: it stands still while a worker has something to do, and
+//! jumps to where the worker wants to wait until.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axcoop::host::HOST;
+use axcoop::{
+    Domain, DomainId, Elapsed, GRANULE_NANOS, Kernel, NoWorker, Priority, SUMMARY, interval, now,
+    sleep, sleep_until, timeout, yield_now,
+};
+
+/// The host, but for the clock.
+struct Virtual {
+    now: AtomicU64,
+    parks: AtomicUsize,
+    /// Each call of the clock takes so long.
+    ticks: AtomicU64,
+}
+
+static VIRTUAL: Virtual = Virtual {
+    now: AtomicU64::new(12_345_678_901),
+    parks: AtomicUsize::new(0),
+    ticks: AtomicU64::new(0),
+};
+
+// SAFETY: it is the host's, but for a `park` that may be early, and a clock that goes forward.
+unsafe impl Kernel for Virtual {
+    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
+        HOST.start(domain, number)
+    }
+    fn park(&self, domain: &'static Domain, number: usize, until: Option<u64>) {
+        self.parks.fetch_add(1, SeqCst);
+        match until {
+            None => HOST.park(domain, number, None),
+            Some(until) => drop(self.now.fetch_max(until, SeqCst)),
+        }
+    }
+    fn unpark(&self, domain: &'static Domain, number: usize) {
+        HOST.unpark(domain, number);
+    }
+    fn yield_now(&self) {
+        HOST.yield_now();
+    }
+    fn now(&self) -> u64 {
+        let ticks = self.ticks.load(SeqCst);
+        self.now.fetch_add(ticks, SeqCst)
+    }
+    fn set_here(&self, here: *const ()) {
+        HOST.set_here(here);
+    }
+    fn here(&self) -> *const () {
+        HOST.here()
+    }
+    fn mask(&self) -> usize {
+        0
+    }
+    fn unmask(&self, _: usize) {}
+    fn block_on(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        HOST.block_on(future);
+    }
+}
+
+/// One test at a time has the clock.
+fn one() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a test in a domain of its own, which has to be empty afterwards.
+fn with_domain(kernel: &'static dyn Kernel, test: impl FnOnce(&'static Domain)) {
+    VIRTUAL.ticks.store(0, SeqCst);
+    let domain: &'static Domain =
+        Box::leak(Box::new(Domain::new(DomainId::new(1), &SUMMARY, kernel)));
+    domain.open().unwrap();
+    test(domain);
+    domain.alloc_cpu(0).unwrap();
+    while domain.close().is_err() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn rule_1_nobody_is_woken_early_nor_more_than_a_granule_late() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        let durations = [
+            0,
+            1,
+            GRANULE_NANOS - 1,
+            GRANULE_NANOS,
+            1_000_000,
+            999_999_999,
+            60_000_000_000,
+            86_400_000_000_000,
+        ];
+        let handles: Vec<_> = (0..200)
+            .map(|n: u64| {
+                let nanos = durations[n as usize % durations.len()] + n * n * 977 % 5_000_000;
+                domain.spawn(
+                    async move {
+                        let until = now() + nanos;
+                        sleep(Duration::from_nanos(nanos)).await;
+                        let late = now().checked_sub(until).expect("early");
+                        assert!(late <= GRANULE_NANOS, "{late} late");
+                    },
+                    Priority::new(n as usize % 8),
+                )
+            })
+            .collect();
+        domain.alloc_cpu(1).unwrap();
+        for handle in handles {
+            assert_eq!(handle.join(), Ok(()));
+        }
+    });
+}
+
+/// Between two times it waits once for each level that a time is looked at in, and that is all.
+#[test]
+fn rule_3_a_worker_waits_until_the_next_time() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        VIRTUAL.parks.store(0, SeqCst);
+        let handle = domain.spawn(
+            async {
+                for _ in 0..100 {
+                    sleep(Duration::from_secs(3600)).await;
+                }
+            },
+            Priority::DEFAULT,
+        );
+        domain.alloc_cpu(1).unwrap();
+        handle.join().unwrap();
+        // At most 6 steps for each hour; one before it was spawned, one after it ended.
+        let parks = VIRTUAL.parks.load(SeqCst);
+        assert!((100..=602).contains(&parks), "{parks}");
+    });
+}
+
+/// On the host's clock: somebody waits for an hour, with a worker that waits for that; one who comes
+/// later waits for less.
+#[test]
+fn rule_3_an_earlier_time_has_the_worker_look_again() {
+    let _one = one();
+    with_domain(&HOST, |domain| {
+        for workers in [1, 2] {
+            domain.alloc_cpu(workers).unwrap();
+            let long = domain.spawn(sleep(Duration::from_secs(3600)), Priority::DEFAULT);
+            let until = domain.kernel().now() + 3_000_000;
+            // Not in a coroutine: nobody but the timer has the worker go on.
+            let mut slept = std::pin::pin!(sleep_until(until));
+            domain.kernel().block_on(slept.as_mut());
+            assert!(domain.kernel().now() >= until);
+            // In one.
+            let short = domain.spawn(sleep(Duration::from_millis(2)), Priority::DEFAULT);
+            assert_eq!(short.join(), Ok(()));
+            assert!(!long.is_finished());
+            long.cancel();
+            assert!(long.join().is_err());
+        }
+    });
+}
+
+/// Time goes on while coroutines compute and yield: those who sleep are not forgotten.
+#[test]
+fn rule_2_a_worker_that_is_never_idle_looks_at_the_clock() {
+    let _one = one();
+    for workers in [1, 2] {
+        with_domain(&VIRTUAL, |domain| {
+            let is_over = Arc::new(AtomicBool::new(false));
+            let polls = Arc::new(AtomicUsize::new(0));
+            let busy: Vec<_> = (0..workers)
+                .map(|_| {
+                    let (is_over, polls) = (is_over.clone(), polls.clone());
+                    domain.spawn(
+                        async move {
+                            while !is_over.load(SeqCst) {
+                                polls.fetch_add(1, SeqCst);
+                                yield_now().await;
+                            }
+                        },
+                        Priority::DEFAULT,
+                    )
+                })
+                .collect();
+            let sleeper = domain.spawn(
+                async move {
+                    // From here on each look at the clock takes a granule.
+                    VIRTUAL.ticks.store(GRANULE_NANOS, SeqCst);
+                    sleep(Duration::from_nanos(3 * GRANULE_NANOS)).await;
+                    VIRTUAL.ticks.store(0, SeqCst);
+                    is_over.store(true, SeqCst);
+                    polls.load(SeqCst)
+                },
+                Priority::FIRST,
+            );
+            domain.alloc_cpu(workers).unwrap();
+            let polls = sleeper.join().unwrap();
+            for busy in busy {
+                busy.join().unwrap();
+            }
+            if workers == 1 {
+                // 256 until the first look at the latest, and 32 between two.
+                assert!(polls <= 256 + 4 * 32, "{polls}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_sleep_that_is_dropped_leaves_nothing_behind() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        domain.alloc_cpu(1).unwrap();
+        let handle = domain.spawn(
+            async {
+                let began = now();
+                for n in 0..1000 {
+                    let long = timeout(Duration::from_secs(1000 + n), async { yield_now().await });
+                    assert_eq!(long.await, Ok(()));
+                }
+                let short = timeout(Duration::from_millis(5), std::future::pending::<()>());
+                assert_eq!(short.await, Err(Elapsed));
+                // None of the long ones has been waited for.
+                assert!(now() - began < 10_000_000);
+            },
+            Priority::DEFAULT,
+        );
+        assert_eq!(handle.join(), Ok(()));
+        let cancelled = domain.spawn(sleep(Duration::MAX), Priority::DEFAULT);
+        cancelled.cancel();
+        assert!(cancelled.join().is_err());
+    });
+}
+
+#[test]
+fn a_sleep_may_move_to_another_coroutine_and_stays_ready() {
+    let _one = one();
+    with_domain(&HOST, |domain| {
+        domain.alloc_cpu(2).unwrap();
+        let mut slept = Box::pin(sleep(Duration::from_millis(3)));
+        // Polled once, by one that ends.
+        let handle = domain.spawn(
+            async move {
+                let once = std::future::poll_fn(|context| {
+                    std::task::Poll::Ready(slept.as_mut().poll(context).is_ready())
+                });
+                once.await;
+                slept
+            },
+            Priority::DEFAULT,
+        );
+        let mut slept = handle.join().unwrap();
+        let handle = domain.spawn(
+            async move {
+                slept.as_mut().await;
+                slept.as_mut().await;
+            },
+            Priority::DEFAULT,
+        );
+        assert_eq!(handle.join(), Ok(()));
+    });
+}
+
+#[test]
+fn an_interval_says_how_often_it_has_come() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        domain.alloc_cpu(1).unwrap();
+        let handle = domain.spawn(
+            async {
+                let began = now();
+                let period = Duration::from_millis(10);
+                let mut every = interval(period);
+                let mut seen = 0;
+                for n in 1..=20 {
+                    if n % 5 == 0 {
+                        sleep(3 * period).await;
+                    }
+                    seen += every.tick().await;
+                    assert_eq!((now() - began) / 10_000_000, seen);
+                    assert_eq!(every.due(), began + (seen + 1) * 10_000_000);
+                }
+                // One that is dropped is not missed.
+                let short = timeout(Duration::from_millis(1), every.tick());
+                assert_eq!(short.await, Err(Elapsed));
+                assert_eq!(every.tick().await, 1);
+                seen
+            },
+            Priority::DEFAULT,
+        );
+        assert_eq!(handle.join(), Ok(20 + 4 * 2));
+    });
+}
