@@ -1,0 +1,23 @@
+# An app that listens on a network, with a network card, and one port of it forwarded to the host.
+# In:  A ARCH FEATURES SMP PORT TIMEOUT and what else `make run` takes; one-counter (words.mk);
+#      RUN (qemu.mk)
+# Out: QEMU_NIC  QEMU's words for the card and the port
+#      SERVE     the command that boots it, or says in one line that the port is taken
+
+ifneq ($(filter serve,$(MAKECMDGOALS)),)
+  SERVE_OTHERS := $(filter build run justrun record,$(MAKECMDGOALS))
+  ifneq ($(SERVE_OTHERS),)
+    $(error serve $(SERVE_OTHERS): serve boots the image with a network card; allowed is serve alone)
+  endif
+  $(call up-to,PORT,65535)
+  # A counted clock stands still while the guest waits, and runs ahead of the host while it does
+  # not: every timeout between the two would be wrong.
+  ifeq ($(TIMING),icount)
+    $(error TIMING=icount: a client of the host lives in real time; allowed is TIMING=real)
+  endif
+  # romfile=: the card's option ROM is for booting from a network.
+  QEMU_NIC := -netdev user,id=net0,hostfwd=tcp:127.0.0.1:$(PORT)-:5555 -device virtio-net-pci,netdev=net0,romfile=
+  SERVE = scripts/port-free.sh '$(PORT)' && $(RUN)
+else
+  $(if $(call is-given,PORT),$(if $(MAKECMDGOALS),$(error PORT=$(PORT): of make serve; allowed is make serve PORT=$(PORT))))
+endif
