@@ -39,12 +39,17 @@ impl Backoff {
     #[must_use]
     pub fn after_round(&mut self, now: Duration, was_active: bool) -> Rest {
         if was_active {
-            *self = Self { active_until: now + ACTIVE, last: None };
+            *self = Self {
+                active_until: now + ACTIVE,
+                last: None,
+            };
         }
         if now < self.active_until {
             return Rest::Yield;
         }
-        let rest = self.last.map_or(Self::SHORTEST, |last| (last * 2).min(Self::LONGEST));
+        let rest = self
+            .last
+            .map_or(Self::SHORTEST, |last| (last * 2).min(Self::LONGEST));
         self.last = Some(rest);
         Rest::Sleep(rest)
     }
@@ -70,7 +75,10 @@ mod tests {
     fn rule_2_rests_grow_to_the_longest() {
         let mut backoff = Backoff::default();
         let rests = [1, 2, 4, 8, 16, 16, 16].map(|n| Rest::Sleep(ms(n)));
-        assert_eq!([5, 6, 7, 8, 9, 10, 11].map(|now| backoff.after_round(ms(now), false)), rests);
+        assert_eq!(
+            [5, 6, 7, 8, 9, 10, 11].map(|now| backoff.after_round(ms(now), false)),
+            rests
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::future::Future;
 use core::net::SocketAddr;
 use core::pin::Pin;
@@ -10,12 +11,12 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use axerrno::{AxError, AxResult};
-use axnet::TcpSocket;
 use kspin::SpinNoIrq;
 
 use crate::connection::Connection;
 use crate::operation::{Operation, Terms, now};
 use crate::poller;
+use crate::stack::{Listen, Socket};
 use crate::stream::TcpStream;
 
 /// A port on which connections come in. Whoever connects is accepted by the poller at once, and
@@ -24,8 +25,7 @@ pub struct TcpListener(Arc<Listening>);
 
 /// What the poller and the listener share.
 pub(crate) struct Listening {
-    /// There until `drop`.
-    socket: Option<TcpSocket>,
+    port: Listen,
     state: SpinNoIrq<State>,
     /// An accept is under way.
     taken: AtomicBool,
@@ -34,29 +34,27 @@ pub(crate) struct Listening {
 
 struct State {
     accepted: VecDeque<(Arc<Connection>, SocketAddr)>,
-    failed: Option<AxError>,
     waiter: Option<(Waker, Terms)>,
 }
 
 impl TcpListener {
-    /// Listens on an address of this machine; of 0.0.0.0, on all of them. At most 512 connections
-    /// may be on their way in (`axnet`), with 128 KiB each.
+    /// Listens on a port, of whatever address this machine has. Up to
+    /// [`BACKLOG`](crate::BACKLOG) connections wait to be accepted.
     ///
     /// # Errors
-    /// `AddrInUse`, if somebody listens there; `InvalidInput`.
-    pub fn bind(local: SocketAddr) -> AxResult<Self> {
-        let socket = TcpSocket::new();
-        socket.set_nonblocking(true);
-        socket.bind(local)?;
-        socket.listen()?;
-        let (accepted, failed, waiter) = (VecDeque::new(), None, None);
+    /// `AddrInUse`, if somebody listens there; `InvalidInput` for port 0; `NoSuchDevice` without a
+    /// network ([`start`](crate::start) says why).
+    pub fn bind(port: u16) -> AxResult<Self> {
+        poller::start().map_err(|_| AxError::NoSuchDevice)?;
         let listening = Arc::new(Listening {
-            socket: Some(socket),
-            state: SpinNoIrq::new(State { accepted, failed, waiter }),
+            port: Listen::new(port)?,
+            state: SpinNoIrq::new(State {
+                accepted: VecDeque::new(),
+                waiter: None,
+            }),
             taken: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         });
-        poller::start();
         poller::listen(listening.clone());
         Ok(Self(listening))
     }
@@ -64,10 +62,14 @@ impl TcpListener {
     /// The next connection, and who is at its other end.
     ///
     /// # Errors
-    /// `TimedOut`; `ResourceBusy` if somebody else accepts; others of `axnet`.
+    /// `TimedOut`; `ResourceBusy` if somebody else accepts; nothing else.
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn accept(&self) -> Accept {
-        Accept { listening: self.0.clone(), terms: Terms::of_caller(), taken: false }
+        Accept {
+            listening: self.0.clone(),
+            terms: Terms::of_caller(),
+            taken: false,
+        }
     }
 }
 
@@ -79,52 +81,38 @@ impl Drop for TcpListener {
 }
 
 impl Listening {
-    /// One look of the poller, right after a poll of the interface: takes in whoever has come, and
-    /// hands out who is to be woken. Says whether anybody has come; nothing if it is closed.
-    pub fn look(&self, now: Duration, mut ready: impl FnMut(u8, Waker)) -> Option<bool> {
+    /// One look of the poller. Takes in whoever has come, and hands out who is to be woken; says
+    /// whether anybody has come, and nothing if it is closed.
+    pub fn look(
+        &self,
+        now: Duration,
+        fetched: &mut Vec<(Socket, SocketAddr)>,
+        mut woken: impl FnMut(u8, Waker),
+    ) -> Option<bool> {
         if self.closed.load(Acquire) {
             return None;
         }
-        let mut has_come = false;
-        let socket = self.socket.as_ref().expect("it goes with the listener");
-        loop {
-            // Not under the lock: axnet's own locks block.
-            let accepted = socket.accept().and_then(|socket| {
-                let peer = socket.peer_addr()?;
-                Ok((Connection::new(socket), peer))
-            });
-            match accepted {
-                Ok(accepted) => {
-                    has_come = true;
-                    self.state.lock().accepted.push_back(accepted);
-                }
-                Err(AxError::WouldBlock) => break,
-                Err(error) => {
-                    self.state.lock().failed = Some(error);
-                    break;
-                }
-            }
+        self.port.fetch(fetched);
+        let has_come = !fetched.is_empty();
+        for (socket, peer) in fetched.drain(..) {
+            let connection = Connection::new(socket);
+            self.state.lock().accepted.push_back((connection, peer));
         }
         let mut state = self.state.lock();
-        let late = state.waiter.as_ref().is_some_and(|(_, terms)| terms.until <= now);
-        let waiter = if late || !state.accepted.is_empty() || state.failed.is_some() {
+        let is_late = state
+            .waiter
+            .as_ref()
+            .is_some_and(|(_, terms)| terms.until <= now);
+        let waiter = if is_late || !state.accepted.is_empty() {
             state.waiter.take()
         } else {
             None
         };
         drop(state);
         if let Some((waker, terms)) = waiter {
-            ready(terms.priority, waker);
+            woken(terms.priority, waker);
         }
         Some(has_come)
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        if let Some(socket) = self.socket.take() {
-            poller::close(socket);
-        }
     }
 }
 
@@ -156,10 +144,9 @@ impl Future for Accept {
         let waker = context.waker().clone();
         let mut state = this.listening.state.lock();
         if let Some((connection, peer)) = state.accepted.pop_front() {
+            drop(state);
+            this.listening.port.accepted();
             return Poll::Ready(Ok((TcpStream(connection), peer)));
-        }
-        if let Some(error) = state.failed.take() {
-            return Poll::Ready(Err(error));
         }
         if this.terms.until <= now() {
             return Poll::Ready(Err(AxError::TimedOut));

@@ -34,7 +34,10 @@ impl Terms {
             let of_caller = unsafe { core::mem::transmute::<usize, fn() -> u8>(known) };
             of_caller().min(7)
         };
-        Self { until: Duration::MAX, priority }
+        Self {
+            until: Duration::MAX,
+            priority,
+        }
     }
 }
 

@@ -1,14 +1,13 @@
-//! The one task that owns the network (rule 1).
+//! The one task that polls the network for all who wait.
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use core::net::SocketAddr;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*};
 use core::task::{Poll, Waker};
 use core::time::Duration;
 
-use axnet::TcpSocket;
 use futures_util::task::AtomicWaker;
 use kspin::SpinNoIrq;
 
@@ -16,36 +15,37 @@ use crate::backoff::{Backoff, Rest};
 use crate::connection::Connection;
 use crate::listener::Listening;
 use crate::operation::now;
+use crate::stack::{self, NoNetwork, Socket};
 
-/// How long a closed connection's socket stays, so that what it had written arrives.
-pub const LINGER: Duration = Duration::from_secs(1);
-/// How many of them at most: 8 MiB.
-pub const LINGERING: usize = 64;
+/// Packets that are taken in before it is seen who is ready.
+const BATCH: usize = 64;
+/// How often deadlines are looked at while nothing changes.
+const DEADLINES: Duration = Duration::from_millis(5);
 
 /// What others have put there for the poller.
-static INBOX: SpinNoIrq<Inbox> = SpinNoIrq::new(Inbox::new());
+static INBOX: SpinNoIrq<Inbox> = SpinNoIrq::new(Inbox {
+    connections: Vec::new(),
+    listeners: Vec::new(),
+});
 /// Somebody has rung, and no round has begun since.
 static RUNG: AtomicBool = AtomicBool::new(false);
+/// Somebody waits who did not when the poller looked last.
+static LOOK: AtomicBool = AtomicBool::new(false);
 static BELL: AtomicWaker = AtomicWaker::new();
 
 struct Inbox {
     connections: Vec<Arc<Connection>>,
     listeners: Vec<Arc<Listening>>,
-    closed: Vec<TcpSocket>,
 }
 
-impl Inbox {
-    const fn new() -> Self {
-        Self { connections: Vec::new(), listeners: Vec::new(), closed: Vec::new() }
-    }
-}
-
-/// What the poller has done since the machine was started.
+/// What the poller has done since it was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// Polls of the interface, with a look at each connection that was waited for.
+    /// Times that packets were taken in and sent.
     pub rounds: u64,
-    /// How many looks these were.
+    /// Packets that were taken in.
+    pub packets: u64,
+    /// Looks at a connection that somebody waited for.
     pub looks: u64,
     /// How many were woken.
     pub wakes: u64,
@@ -54,6 +54,7 @@ pub struct Statistics {
 }
 
 static ROUNDS: AtomicU64 = AtomicU64::new(0);
+static PACKETS: AtomicU64 = AtomicU64::new(0);
 static LOOKS: AtomicU64 = AtomicU64::new(0);
 static WAKES: AtomicU64 = AtomicU64::new(0);
 static SLEEPS: AtomicU64 = AtomicU64::new(0);
@@ -62,18 +63,36 @@ static SLEEPS: AtomicU64 = AtomicU64::new(0);
 pub fn statistics() -> Statistics {
     Statistics {
         rounds: ROUNDS.load(Relaxed),
+        packets: PACKETS.load(Relaxed),
         looks: LOOKS.load(Relaxed),
         wakes: WAKES.load(Relaxed),
         sleeps: SLEEPS.load(Relaxed),
     }
 }
 
-/// Begins it, if that has not been done.
-pub(crate) fn start() {
-    static STARTED: AtomicBool = AtomicBool::new(false);
-    if !STARTED.swap(true, Relaxed) {
+/// Makes the card ours and begins to poll it, if that has not been done. Whoever listens or
+/// connects does so by itself; this is for who wants to know why it fails.
+///
+/// # Errors
+/// [`NoNetwork`].
+pub fn start() -> Result<(), NoNetwork> {
+    const NOT_YET: u8 = 0;
+    const UNDER_WAY: u8 = 1;
+    const DONE: u8 = 2;
+    static STATE: AtomicU8 = AtomicU8::new(NOT_YET);
+    loop {
+        match STATE.compare_exchange(NOT_YET, UNDER_WAY, Acquire, Acquire) {
+            Ok(_) => break,
+            Err(DONE) => return Ok(()),
+            Err(_) => axtask::yield_now(),
+        }
+    }
+    let started = stack::start();
+    if started.is_ok() {
         axtask::spawn_with_name(run, "axcoop-net".into());
     }
+    STATE.store(if started.is_ok() { DONE } else { NOT_YET }, Release);
+    started
 }
 
 /// A round is to follow, soon.
@@ -82,6 +101,12 @@ pub(crate) fn ring() {
     if !RUNG.swap(true, AcqRel) {
         BELL.wake();
     }
+}
+
+/// Somebody waits for a connection that is listed already.
+pub(crate) fn look_again() {
+    LOOK.store(true, Release);
+    ring();
 }
 
 pub(crate) fn list(connection: Arc<Connection>) {
@@ -94,27 +119,27 @@ pub(crate) fn listen(listening: Arc<Listening>) {
     ring();
 }
 
-pub(crate) fn close(socket: TcpSocket) {
-    INBOX.lock().closed.push(socket);
-    ring();
-}
-
 struct Poller {
     /// Those that somebody waits for.
     connections: Vec<Arc<Connection>>,
     listeners: Vec<Arc<Listening>>,
-    /// Closed, the oldest first, and since when.
-    lingering: VecDeque<(Duration, TcpSocket)>,
+    /// Sockets of closed connections are left.
+    lingers: bool,
+    looked: Duration,
     /// Who is to be woken after the round, and how urgently.
-    ready: Vec<(u8, Waker)>,
+    woken: Vec<(u8, Waker)>,
+    /// Empty between rounds, as `woken` is: kept for their memory.
+    fetched: Vec<(Socket, SocketAddr)>,
 }
 
 fn run() {
     let mut poller = Poller {
         connections: Vec::new(),
         listeners: Vec::new(),
-        lingering: VecDeque::new(),
-        ready: Vec::new(),
+        lingers: false,
+        looked: Duration::ZERO,
+        woken: Vec::new(),
+        fetched: Vec::new(),
     };
     let mut backoff = Backoff::default();
     loop {
@@ -139,7 +164,11 @@ fn sleep(rest: Option<Duration>) {
     let rung = poll_fn(|context| {
         BELL.register(context.waker());
         // After registering: who rings from here on wakes us.
-        if RUNG.load(Acquire) { Poll::Ready(()) } else { Poll::Pending }
+        if RUNG.load(Acquire) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     });
     // Late or not, a round follows.
     let _ = axtask::future::block_on(axtask::future::timeout(rest, rung));
@@ -147,47 +176,72 @@ fn sleep(rest: Option<Duration>) {
 
 impl Poller {
     fn has_nothing_to_watch(&self) -> bool {
-        self.connections.is_empty() && self.listeners.is_empty() && self.lingering.is_empty()
+        self.connections.is_empty() && self.listeners.is_empty() && !self.lingers
     }
 
     /// Packets in and out, then whoever is ready because of them. Whether anything was to be done.
     fn round(&mut self) -> bool {
-        axnet::poll_interfaces();
+        let (mut packets, mut has_changed) = (0, false);
+        while packets < BATCH
+            && let Some(changed) = stack::receive()
+        {
+            packets += 1;
+            has_changed |= changed;
+        }
+        has_changed |= stack::transmit();
+        PACKETS.fetch_add(packets as u64, Relaxed);
         let now = now();
-        let mut did = false;
+        // Those who come from here on ring for another round.
+        let mut look = LOOK.swap(false, AcqRel) | has_changed;
         {
             let mut inbox = INBOX.lock();
+            look |= !inbox.connections.is_empty();
             self.connections.append(&mut inbox.connections);
             self.listeners.append(&mut inbox.listeners);
-            if !inbox.closed.is_empty() {
-                let closed = core::mem::take(&mut inbox.closed);
-                drop(inbox);
-                for socket in closed {
-                    // Fails only for a socket that is closed already.
-                    let _ = socket.shutdown();
-                    self.lingering.push_back((now, socket));
-                }
-            }
         }
-        let ready = &mut self.ready;
-        self.listeners.retain(|listening| {
-            let has_come = listening.look(now, |priority, waker| ready.push((priority, waker)));
-            did |= has_come == Some(true);
-            has_come.is_some()
-        });
-        LOOKS.fetch_add(self.connections.len() as u64, Relaxed);
-        self.connections
-            .retain(|connection| connection.look(now, |priority, waker| ready.push((priority, waker))));
-        while let Some((since, _)) = self.lingering.front()
-            && (self.lingering.len() > LINGERING || now.saturating_sub(*since) >= LINGER)
-        {
-            self.lingering.pop_front();
+        let mut did = packets > 0;
+        if look || now.saturating_sub(self.looked) >= DEADLINES {
+            self.looked = now;
+            did |= self.look(now);
         }
-        did |= !self.ready.is_empty();
-        WAKES.fetch_add(self.ready.len() as u64, Relaxed);
-        // Stable: those of one priority in the order in which they came.
-        self.ready.sort_by_key(|(priority, _)| *priority);
-        self.ready.drain(..).for_each(|(_, waker)| waker.wake());
         did
+    }
+
+    /// Looks at all that somebody waits for, and wakes.
+    fn look(&mut self, now: Duration) -> bool {
+        let Self {
+            connections,
+            listeners,
+            woken,
+            fetched,
+            ..
+        } = self;
+        let mut has_come = false;
+        listeners.retain(|listening| {
+            let came = listening.look(now, fetched, |priority, waker| {
+                woken.push((priority, waker))
+            });
+            has_come |= came == Some(true);
+            came.is_some()
+        });
+        connections.retain(|connection| connection.is_waited_for());
+        LOOKS.fetch_add(connections.len() as u64, Relaxed);
+        let mut next = connections.iter();
+        stack::readiness(
+            connections.iter().map(|connection| connection.socket()),
+            |reads, writes| {
+                let connection = next.next().expect("as many as there are sockets");
+                connection.wake([reads, writes], now, |priority, waker| {
+                    woken.push((priority, waker))
+                });
+            },
+        );
+        self.lingers = stack::clear_lingering();
+        let woke = !woken.is_empty();
+        WAKES.fetch_add(woken.len() as u64, Relaxed);
+        // Stable: those of one priority in the order in which they were listed.
+        woken.sort_by_key(|(priority, _)| *priority);
+        woken.drain(..).for_each(|(_, waker)| waker.wake());
+        woke || has_come
     }
 }

@@ -6,12 +6,11 @@ use core::net::SocketAddr;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use axerrno::{AxError, AxResult};
-use axnet::TcpSocket;
-
 use crate::connection::{Connection, Side};
 use crate::operation::{Operation, Terms};
 use crate::poller;
+use crate::stack::Socket;
+use axerrno::{AxError, AxResult};
 
 /// A TCP connection. It is closed when it and all its operations are dropped (rule 7).
 pub struct TcpStream(pub(crate) Arc<Connection>);
@@ -20,28 +19,27 @@ impl TcpStream {
     /// Connects to a remote address, from a port of its own.
     ///
     /// # Errors
-    /// `ConnectionRefused`; `TimedOut`; `NoMemory` and others of `axnet`.
+    /// `ConnectionRefused`; `TimedOut`; `Unsupported` if it is not of IPv4; `NoSuchDevice`
+    /// without a network ([`start`](crate::start) says why).
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn connect(remote: SocketAddr) -> Connect {
-        poller::start();
-        let connection = Connection::new(TcpSocket::new());
-        Connect { terms: Terms::of_caller(), connection: Some(connection), remote, begun: false }
+        Connect {
+            terms: Terms::of_caller(),
+            connection: None,
+            remote,
+        }
     }
 
-    /// Who is at the other end.
-    ///
-    /// # Errors
-    /// `NotConnected` after [`shutdown`](Self::shutdown).
-    pub fn peer_addr(&self) -> AxResult<SocketAddr> {
-        self.0.socket().peer_addr()
+    /// Who is at the other end; nobody once the connection is broken.
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.0.socket().peer()
     }
 
     /// Reads some bytes into the buffer, at most its length, and gives it back; 0 at the end of what
     /// the peer sends, or for an empty buffer.
     ///
     /// # Errors
-    /// `ConnectionRefused` or `ConnectionReset` if the connection is broken; `NotConnected` after
-    /// [`shutdown`](Self::shutdown); `TimedOut`; `ResourceBusy` if somebody else reads.
+    /// `ConnectionReset` if the connection is broken; `TimedOut`; `ResourceBusy` if somebody else reads.
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn read<B: AsMut<[u8]> + Unpin>(&self, buffer: B) -> Read<B> {
         Read(Transfer::new(&self.0, Side::Reader, buffer))
@@ -49,7 +47,7 @@ impl TcpStream {
 
     /// Writes some bytes of the buffer, at least one, and gives it back.
     ///
-    /// Written is what `axnet` has taken into its 64 KiB for this connection.
+    /// Written is what taken into the [`SEND_BUFFER`](crate::SEND_BUFFER) of this connection.
     ///
     /// # Errors
     /// Those of [`read`](Self::read).
@@ -65,16 +63,19 @@ impl TcpStream {
     /// Those of [`read`](Self::read).
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn write_all<B: AsRef<[u8]> + Unpin>(&self, buffer: B) -> WriteAll<B> {
-        WriteAll { transfer: Transfer::new(&self.0, Side::Writer, buffer), written: 0 }
+        WriteAll {
+            transfer: Transfer::new(&self.0, Side::Writer, buffer),
+            written: 0,
+        }
     }
 
-    /// Closes the connection in both directions, after what was written; who reads is told so.
-    ///
-    /// # Errors
-    /// `ResourceBusy` if somebody writes.
-    #[must_use = "nothing happens until it is awaited, or waited for"]
-    pub fn shutdown(&self) -> Shutdown {
-        Shutdown { transfer: Transfer::new(&self.0, Side::Writer, ()), begun: false }
+    /// Nothing more will be written; the peer is told so behind what was. What it sends can be read
+    /// on.
+    pub fn shutdown(&self) {
+        self.0.socket().close();
+        poller::ring();
+        // Who writes is to hear of it.
+        poller::look_again();
     }
 }
 
@@ -92,7 +93,13 @@ struct Transfer<B> {
 impl<B> Transfer<B> {
     fn new(connection: &Arc<Connection>, side: Side, buffer: B) -> Self {
         let (connection, terms) = (connection.clone(), Terms::of_caller());
-        Self { connection, side, terms, taken: false, buffer: Some(buffer) }
+        Self {
+            connection,
+            side,
+            terms,
+            taken: false,
+            buffer: Some(buffer),
+        }
     }
 
     fn take(&mut self) -> AxResult {
@@ -106,7 +113,10 @@ impl<B> Transfer<B> {
     /// It is done: the side is free for the next one.
     fn done<T>(&mut self, result: T) -> Poll<(T, B)> {
         self.release();
-        Poll::Ready((result, self.buffer.take().expect("polled after it was done")))
+        Poll::Ready((
+            result,
+            self.buffer.take().expect("polled after it was done"),
+        ))
     }
 
     fn release(&mut self) {
@@ -139,11 +149,19 @@ impl<B: AsMut<[u8]> + Unpin> Future for Read<B> {
         if let Err(error) = this.take() {
             return this.done(Err(error));
         }
-        let buffer = this.buffer.as_mut().expect("polled after it was done").as_mut();
+        let buffer = this
+            .buffer
+            .as_mut()
+            .expect("polled after it was done")
+            .as_mut();
         let result = if buffer.is_empty() {
             Ok(0)
         } else {
-            ready!(this.connection.poll(this.side, this.terms, context, |socket| socket.recv(buffer)))
+            ready!(
+                this.connection
+                    .poll(this.side, this.terms, context, |socket| socket
+                        .receive(buffer))
+            )
         };
         // There is room for the peer to send more, which it is to be told.
         if matches!(result, Ok(1..)) {
@@ -175,11 +193,15 @@ impl<B: AsRef<[u8]>> Transfer<B> {
     /// Writes some of what is behind these bytes.
     fn poll_write(&mut self, written: usize, context: &Context<'_>) -> Poll<AxResult<usize>> {
         self.take()?;
-        let bytes = &self.buffer.as_ref().expect("polled after it was done").as_ref()[written..];
+        let bytes = &self
+            .buffer
+            .as_ref()
+            .expect("polled after it was done")
+            .as_ref()[written..];
         if bytes.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        let tries = |socket: &TcpSocket| socket.send(bytes);
+        let tries = |socket: &Socket| socket.send(bytes);
         let result = ready!(self.connection.poll(self.side, self.terms, context, tries));
         // It is in a buffer; the poller sends it.
         poller::ring();
@@ -214,32 +236,12 @@ impl<B: AsRef<[u8]> + Unpin> Future for WriteAll<B> {
     }
 }
 
-/// [`TcpStream::shutdown`] under way.
-pub struct Shutdown {
-    transfer: Transfer<()>,
-    begun: bool,
-}
-
-impl Future for Shutdown {
-    type Output = AxResult;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        this.transfer.take()?;
-        let Transfer { connection, terms, .. } = &this.transfer;
-        let result = ready!(connection.poll_shutdown(&mut this.begun, *terms, context));
-        this.transfer.release();
-        Poll::Ready(result)
-    }
-}
-
 /// [`TcpStream::connect`] under way.
 pub struct Connect {
     terms: Terms,
-    /// Given away when it is connected.
+    /// From the first poll to the last.
     connection: Option<Arc<Connection>>,
     remote: SocketAddr,
-    begun: bool,
 }
 
 impl Operation for Connect {
@@ -253,11 +255,24 @@ impl Future for Connect {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let connection = this.connection.as_ref().ok_or(AxError::BadState)?;
-        let (remote, terms) = (this.remote, this.terms);
-        ready!(connection.poll_connect(&mut this.begun, remote, terms, context))?;
-        connection.release(Side::Writer);
-        Poll::Ready(this.connection.take().map(TcpStream).ok_or(AxError::BadState))
+        if this.connection.is_none() {
+            poller::start().map_err(|_| AxError::NoSuchDevice)?;
+            this.connection = Some(Connection::new(Socket::connect(this.remote)?));
+            poller::ring();
+        }
+        let connection = this.connection.as_ref().expect("it has just been made");
+        let tries = |socket: &Socket| match socket.is_connected() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(AxError::WouldBlock),
+            Err(error) => Err(error),
+        };
+        ready!(connection.poll(Side::Writer, this.terms, context, tries))?;
+        Poll::Ready(
+            this.connection
+                .take()
+                .map(TcpStream)
+                .ok_or(AxError::BadState),
+        )
     }
 }
 

@@ -4,11 +4,14 @@ use std::{thread, time::Duration};
 
 use anyhow::Result;
 
-use crate::wire::{Wire, answer};
+use crate::{
+    Address,
+    wire::{Wire, answer},
+};
 
 type Breaks = fn(Wire) -> Result<()>;
 
-const KINDS: [(&str, Breaks); 10] = [
+const KINDS: [(&str, Breaks); 9] = [
     ("resets within a request", |mut wire| {
         wire.send(b"GET /p/0 HTT")?;
         thread::sleep(Duration::from_millis(20));
@@ -45,12 +48,12 @@ const KINDS: [(&str, Breaks); 10] = [
         refused(wire, 413)
     }),
     ("never reads", |mut wire| {
-        let mut request = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 16384\r\n\r\n".to_vec();
+        let mut request =
+            b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 16384\r\n\r\n".to_vec();
         request.resize(request.len() + 16384, b'x');
         wire.stuff(&request, 4 << 20)?;
         wire.reset()
     }),
-    ("says nothing", |mut wire| wire.end().and_then(|()| wire.expect_end())),
     ("no host, and more behind it", |mut wire| {
         wire.send(b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
         refused(wire, 400)
@@ -64,10 +67,34 @@ fn refused(mut wire: Wire, status: u16) -> Result<()> {
     wire.expect_end()
 }
 
+/// These say nothing, and get nothing.
+const SILENT: [(&str, Breaks); 3] = [
+    ("resets at once", Wire::reset),
+    ("resets before it is answered", |mut wire| {
+        wire.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
+        wire.reset()
+    }),
+    ("ends at once", |mut wire| {
+        wire.end().and_then(|()| wire.expect_end())
+    }),
+];
+
 pub fn name(number: usize) -> &'static str {
-    KINDS[number % KINDS.len()].0
+    kind(number).0
 }
 
-pub fn run(number: usize, open: &(dyn Fn() -> Result<Wire> + Sync)) -> Result<()> {
-    KINDS[number % KINDS.len()].1(open()?)
+/// Each kind in turn, the silent ones behind the others.
+fn kind(number: usize) -> &'static (&'static str, Breaks) {
+    let at = number % (KINDS.len() + SILENT.len());
+    KINDS.get(at).unwrap_or_else(|| &SILENT[at - KINDS.len()])
+}
+
+pub fn run(number: usize, to: Address) -> Result<()> {
+    let (name, breaks) = kind(number);
+    let is_silent = SILENT.iter().any(|(silent, _)| silent == name);
+    breaks(if is_silent {
+        Wire::open_silently(to.port, to.limit)?
+    } else {
+        to.open()?
+    })
 }

@@ -19,7 +19,11 @@ pub struct Client {
 
 impl Client {
     pub fn new(number: usize, is_slow: bool) -> Self {
-        Self { number, is_slow, latencies: Vec::new() }
+        Self {
+            number,
+            is_slow,
+            latencies: Vec::new(),
+        }
     }
 
     /// So many requests, each of which is another one.
@@ -60,7 +64,11 @@ impl Client {
 fn request(client: usize, at: usize, is_last: bool) -> (Vec<u8>, Vec<u8>, &'static str) {
     let close = if is_last { "Connection: close\r\n" } else { "" };
     let with = |line: &str, body: &[u8]| {
-        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let length = if body.is_empty() {
+            String::new()
+        } else {
+            format!("Content-Length: {}\r\n", body.len())
+        };
         let mut bytes = format!("{line} HTTP/1.1\r\nHost: a\r\n{length}{close}\r\n").into_bytes();
         bytes.extend_from_slice(body);
         bytes
@@ -72,20 +80,34 @@ fn request(client: usize, at: usize, is_last: bool) -> (Vec<u8>, Vec<u8>, &'stat
         0 => (with("GET /", b""), gets(200, b"axcoop\n"), "/"),
         1 | 2 => {
             let line = format!("GET /p/{priority}");
-            (with(&line, b""), gets(200, format!("priority {priority}\n").as_bytes()), "/p")
+            (
+                with(&line, b""),
+                gets(200, format!("priority {priority}\n").as_bytes()),
+                "/p",
+            )
         }
         3 => {
             let thousands = 1 + number % 4;
             let body = format!("{:016x}\n", work(thousands));
-            (with(&format!("GET /work/{thousands}"), b""), gets(200, body.as_bytes()), "/work")
+            (
+                with(&format!("GET /work/{thousands}"), b""),
+                gets(200, body.as_bytes()),
+                "/work",
+            )
         }
         4 => {
-            let body: Vec<u8> = (0..number * 37 % 5000).map(|n| (n * 31 + number) as u8).collect();
+            let body: Vec<u8> = (0..number * 37 % 5000)
+                .map(|n| (n * 31 + number) as u8)
+                .collect();
             (with("POST /echo", &body), gets(200, &body), "/echo")
         }
         5 => (with("GET /nowhere", b""), gets(404, b""), "404"),
         6 => (with("POST /p/1", b""), gets(405, b""), "405"),
-        _ => (with("HEAD /", b""), answer(200, b"axcoop\n", !is_last, true), "HEAD"),
+        _ => (
+            with("HEAD /", b""),
+            answer(200, b"axcoop\n", !is_last, true),
+            "HEAD",
+        ),
     }
 }
 

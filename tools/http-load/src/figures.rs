@@ -44,7 +44,13 @@ impl Figures {
         before: &Stats,
         after: &Stats,
     ) -> Self {
-        let Arguments { connections, requests, slow, broken, .. } = *arguments;
+        let Arguments {
+            connections,
+            requests,
+            slow,
+            broken,
+            ..
+        } = *arguments;
         Self {
             connections,
             requests,
@@ -76,15 +82,52 @@ impl Latency {
         };
         let sum: u64 = latencies.iter().map(us).sum();
         let mean = sum.checked_div(count as u64).unwrap_or(0);
-        Self { mean, p50: rank(50), p99: rank(99), max: rank(100) }
+        Self {
+            mean,
+            p50: rank(50),
+            p99: rank(99),
+            max: rank(100),
+        }
     }
 }
 
 #[test]
 fn quantiles_are_of_the_nearest_rank() {
-    let of = |latencies: &[u64]| Latency::of(latencies.iter().copied().map(Duration::from_micros).collect());
-    assert_eq!(of(&[]), Latency { mean: 0, p50: 0, p99: 0, max: 0 });
-    assert_eq!(of(&[7]), Latency { mean: 7, p50: 7, p99: 7, max: 7 });
+    let of = |latencies: &[u64]| {
+        Latency::of(
+            latencies
+                .iter()
+                .copied()
+                .map(Duration::from_micros)
+                .collect(),
+        )
+    };
+    assert_eq!(
+        of(&[]),
+        Latency {
+            mean: 0,
+            p50: 0,
+            p99: 0,
+            max: 0
+        }
+    );
+    assert_eq!(
+        of(&[7]),
+        Latency {
+            mean: 7,
+            p50: 7,
+            p99: 7,
+            max: 7
+        }
+    );
     let hundred: Vec<u64> = (1..=100).rev().collect();
-    assert_eq!(of(&hundred), Latency { mean: 50, p50: 50, p99: 99, max: 100 });
+    assert_eq!(
+        of(&hundred),
+        Latency {
+            mean: 50,
+            p50: 50,
+            p99: 99,
+            max: 100
+        }
+    );
 }

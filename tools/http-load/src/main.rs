@@ -69,6 +69,19 @@ fn main() -> ExitCode {
     }
 }
 
+/// Where the server is, and how long an answer may take.
+#[derive(Clone, Copy)]
+struct Address {
+    port: u16,
+    limit: Duration,
+}
+
+impl Address {
+    fn open(self) -> Result<Wire> {
+        Wire::open(self.port, self.limit)
+    }
+}
+
 /// What has gone wrong, the first few of it in words.
 #[derive(Default)]
 struct Errors {
@@ -86,23 +99,33 @@ impl Errors {
 }
 
 fn run(arguments: &Arguments) -> Result<bool> {
-    let Arguments { port, connections, requests, slow, broken, .. } = *arguments;
+    let Arguments {
+        port,
+        connections,
+        requests,
+        slow,
+        broken,
+        ..
+    } = *arguments;
     ensure!(connections > 0, "--connections 0: allowed is 1 or more");
-    ensure!(slow <= connections, "--slow {slow}: allowed is up to --connections {connections}");
+    ensure!(
+        slow <= connections,
+        "--slow {slow}: allowed is up to --connections {connections}"
+    );
     let limit = Duration::from_secs(arguments.limit);
-    let open = || Wire::open(port, limit);
+    let to = Address { port, limit };
     wait_until_it_listens(port, Duration::from_secs(arguments.wait))?;
 
     // All clients once, so that what a server keeps for the next time is there.
     let errors = Mutex::new(Errors::default());
-    load(connections, connections, slow, broken.min(8), &open, &errors);
-    let before = settled(&open)?;
+    load(connections, connections, slow, broken.min(8), to, &errors);
+    let before = settled(to)?;
     let begin = Instant::now();
-    let latencies = load(connections, requests, slow, broken, &open, &errors);
+    let latencies = load(connections, requests, slow, broken, to, &errors);
     let seconds = begin.elapsed().as_secs_f64();
-    let after = settled(&open)?;
+    let after = settled(to)?;
     if arguments.quit {
-        open()?.quit().context("/quit")?;
+        to.open()?.quit().context("/quit")?;
     }
 
     let mut errors = errors.into_inner().expect("no client panics with it");
@@ -122,8 +145,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
 fn wait_until_it_listens(port: u16, wait: Duration) -> Result<()> {
     let end = Instant::now() + wait;
     loop {
-        let answers =
-            Wire::open(port, Duration::from_secs(2)).and_then(|mut wire| wire.get("/").map(drop));
+        let answers = Wire::open(port, Duration::from_secs(2)).map(drop);
         match answers {
             Ok(()) => return Ok(()),
             Err(error) if Instant::now() > end => {
@@ -136,8 +158,8 @@ fn wait_until_it_listens(port: u16, wait: Duration) -> Result<()> {
 
 /// The statistics once all connections but this one have ended, and their memory is given back:
 /// when it has not changed for two seconds.
-fn settled(open: &(dyn Fn() -> Result<Wire> + Sync)) -> Result<wire::Stats> {
-    let mut wire = open()?;
+fn settled(to: Address) -> Result<wire::Stats> {
+    let mut wire = to.open()?;
     let end = Instant::now() + Duration::from_secs(60);
     let mut last = (wire.stats()?, Instant::now());
     loop {
@@ -149,7 +171,10 @@ fn settled(open: &(dyn Fn() -> Result<Wire> + Sync)) -> Result<wire::Stats> {
             return Ok(stats);
         }
         let stats = &last.0;
-        ensure!(Instant::now() < end, "the server does not come to rest: {stats:?}");
+        ensure!(
+            Instant::now() < end,
+            "the server does not come to rest: {stats:?}"
+        );
     }
 }
 
@@ -159,34 +184,43 @@ fn load(
     requests: usize,
     slow: usize,
     broken: usize,
-    open: &(dyn Fn() -> Result<Wire> + Sync),
+    to: Address,
     errors: &Mutex<Errors>,
 ) -> Vec<Duration> {
     let all_are_there = Barrier::new(connections);
     let latencies = Mutex::new(Vec::with_capacity(requests));
     let said = |whose: String, error: anyhow::Error| {
-        errors.lock().expect("no client panics with it").add(format!("{whose}: {error:#}"));
+        errors
+            .lock()
+            .expect("no client panics with it")
+            .add(format!("{whose}: {error:#}"));
     };
     thread::scope(|scope| {
         for number in 0..connections {
             let share = requests / connections + usize::from(number < requests % connections);
             let (all_are_there, latencies, said) = (&all_are_there, &latencies, &said);
             scope.spawn(move || {
-                let opened = open();
+                let opened = to.open();
                 all_are_there.wait();
                 let mut client = Client::new(number, number < slow);
                 if let Err(error) = opened.and_then(|wire| client.run(wire, share)) {
                     said(format!("client {number}"), error);
                 }
-                latencies.lock().expect("no client panics with it").extend(client.latencies);
+                latencies
+                    .lock()
+                    .expect("no client panics with it")
+                    .extend(client.latencies);
             });
         }
         for lane in 0..8.min(broken) {
             let said = &said;
             scope.spawn(move || {
                 for number in (lane..broken).step_by(8) {
-                    if let Err(error) = broken::run(number, open) {
-                        said(format!("broken client {number} ({})", broken::name(number)), error);
+                    if let Err(error) = broken::run(number, to) {
+                        said(
+                            format!("broken client {number} ({})", broken::name(number)),
+                            error,
+                        );
                     }
                 }
             });

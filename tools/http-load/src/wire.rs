@@ -3,6 +3,7 @@
 use std::{
     io::{ErrorKind, Read, Write},
     net::{Ipv4Addr, Shutdown, TcpStream},
+    sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
@@ -23,6 +24,8 @@ pub struct Stats {
     pub timeouts: u64,
     pub broken: u64,
 }
+
+static OPENING: Mutex<()> = Mutex::new(());
 
 pub struct Wire {
     stream: TcpStream,
@@ -46,8 +49,16 @@ pub fn answer(status: u16, body: &[u8], keep_alive: bool, is_head: bool) -> Vec<
         _ => unreachable!("no client expects {status}"),
     };
     let words = format!("{status} {reason}\n");
-    let body = if status == 200 { body } else { words.as_bytes() };
-    let allow = if status == 405 { "Allow: GET, HEAD, POST\r\n" } else { "" };
+    let body = if status == 200 {
+        body
+    } else {
+        words.as_bytes()
+    };
+    let allow = if status == 405 {
+        "Allow: GET, HEAD, POST\r\n"
+    } else {
+        ""
+    };
     let connection = if keep_alive { "keep-alive" } else { "close" };
     let mut bytes = format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n{allow}\
@@ -62,7 +73,27 @@ pub fn answer(status: u16, body: &[u8], keep_alive: bool, is_head: bool) -> Vec<
 }
 
 impl Wire {
+    /// A connection that has reached the server, which is shown by a first answer. One at a time:
+    /// QEMU has the host keep a single connection that it has not taken yet (`listen(s, 1)` in
+    /// libslirp), and of two that come at once one may be dropped, or reset later.
     pub fn open(port: u16, limit: Duration) -> Result<Self> {
+        let _alone = OPENING.lock().expect("nobody panics with it");
+        let mut wire = Self::connect(port, limit)?;
+        wire.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
+        wire.expect(&answer(200, b"axcoop\n", true, false))
+            .context("the first answer")?;
+        Ok(wire)
+    }
+
+    /// One that says nothing first, and of which QEMU has had a moment to take it.
+    pub fn open_silently(port: u16, limit: Duration) -> Result<Self> {
+        let _alone = OPENING.lock().expect("nobody panics with it");
+        let wire = Self::connect(port, limit)?;
+        thread::sleep(Duration::from_millis(5));
+        Ok(wire)
+    }
+
+    fn connect(port: u16, limit: Duration) -> Result<Self> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("connect")?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(limit))?;
@@ -127,7 +158,10 @@ impl Wire {
 
     /// Breaks the connection: the server hears of a reset, and not of an end.
     pub fn reset(self) -> Result<()> {
-        let at_once = linger { l_onoff: 1, l_linger: 0 };
+        let at_once = linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
         Ok(setsockopt(&self.stream, sockopt::Linger, &at_once)?)
     }
 
@@ -158,12 +192,18 @@ impl Wire {
         let (mut bytes, mut byte) = (Vec::new(), [0]);
         while !bytes.ends_with(b"\r\n\r\n") {
             let read = self.stream.read(&mut byte).context("an answer")?;
-            ensure!(read == 1, "an end within an answer, after {limit:?} at most", limit = self.limit);
+            ensure!(
+                read == 1,
+                "an end within an answer, after {limit:?} at most",
+                limit = self.limit
+            );
             bytes.push(byte[0]);
         }
         let head = String::from_utf8(bytes)?;
         ensure!(head.starts_with("HTTP/1.1 200 OK\r\n"), "found `{head}`");
-        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("Content-Length: "));
         let mut body = vec![0; length.context("no length")?.parse()?];
         self.stream.read_exact(&mut body).context("a body")?;
         Ok(body)

@@ -12,6 +12,8 @@ use http_common::{Limits, Site, Transport, Trouble, serve};
 use std::os::arceos::modules::{axalloc, axhal};
 use std::{println, thread};
 
+/// Which make serve forwards.
+const PORT: u16 = 5555;
 /// A thread's stack. It parses and answers; the network's own work is the poller's.
 const STACK: usize = 32 * 1024;
 /// So many connections at a time; who comes then waits to be accepted.
@@ -22,9 +24,12 @@ static SITE: Site = Site::new(|| axalloc::global_allocator().used_bytes());
 pub fn main() {
     #[cfg(feature = "balanced")]
     axsched_arceos::connect().expect("nobody else interrupts CPUs");
-    let address = "0.0.0.0:5555".parse().expect("it is an address");
-    let listener = TcpListener::bind(address).expect("nobody else listens");
-    println!("http-threads: listening on {address}");
+    if let Err(error) = axcoop_net::start() {
+        println!("http-threads: {error}");
+        return;
+    }
+    let listener = TcpListener::bind(PORT).expect("nobody else listens");
+    println!("http-threads: listening on port {PORT}");
     while !SITE.has_quit() {
         if SITE.open.load(Relaxed) >= MOST {
             thread::sleep(Duration::from_millis(10));
@@ -67,7 +72,11 @@ pub fn main() {
 struct Blocking(TcpStream);
 
 fn trouble(error: Error) -> Trouble {
-    if error == Error::TimedOut { Trouble::Late } else { Trouble::Broken }
+    if error == Error::TimedOut {
+        Trouble::Late
+    } else {
+        Trouble::Broken
+    }
 }
 
 impl Transport for Blocking {
