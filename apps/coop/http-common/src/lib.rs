@@ -7,7 +7,9 @@
 //! | `site.rs` | which paths there are, what is counted, and the end |
 //! | `connection.rs` | the course of one connection, over any [`Transport`] |
 //!
-//! Nothing here knows of ArceOS; all of it is tested on the host.
+//! | `wire.rs` | a connection of `axcoop-net` as such a transport |
+//!
+//! Nothing but the last knows of ArceOS; the others are tested on the host.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -17,8 +19,12 @@ mod answer;
 mod connection;
 mod request;
 mod site;
+#[cfg(target_os = "none")]
+mod wire;
 
 pub use answer::Answer;
 pub use connection::{Limits, Transport, Trouble, serve};
 pub use request::{BODY_LIMIT, HEAD_LIMIT, HEADERS_LIMIT, Method, Next, Reader, Request};
 pub use site::{Site, WORK_LIMIT, Work, priority};
+#[cfg(target_os = "none")]
+pub use wire::{PORT, Place, Wire};

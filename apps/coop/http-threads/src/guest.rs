@@ -1,23 +1,20 @@
 //! The server.
 
-extern crate alloc;
-
-use alloc::vec::Vec;
-use core::future::Future;
+use core::future::{Future, ready};
 use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 
 use axcoop_net::{Error, Operation, TcpListener, TcpStream, Wait};
-use http_common::{Limits, Site, Transport, Trouble, serve};
-use std::os::arceos::modules::{axalloc, axhal};
+use http_common::{Limits, PORT, Place, Site, Wire, serve};
+use std::os::arceos::modules::axalloc;
 use std::{println, thread};
 
-/// Which make serve forwards.
-const PORT: u16 = 5555;
 /// A thread's stack. It parses and answers; the network's own work is the poller's.
 const STACK: usize = 32 * 1024;
 /// So many connections at a time; who comes then waits to be accepted.
 const MOST: u32 = 512;
+/// How long those who are being answered when the server is to end may take.
+const END: Duration = Duration::from_secs(5);
 
 static SITE: Site = Site::new(|| axalloc::global_allocator().used_bytes());
 
@@ -36,77 +33,44 @@ pub fn main() {
             continue;
         }
         // Now and then to see whether it is to end.
-        let stream = match listener.accept().within(Duration::from_millis(100)).wait() {
-            Ok((stream, _)) => stream,
-            Err(Error::TimedOut) => continue,
-            Err(error) => {
-                println!("http-threads: accept: {error}");
-                continue;
-            }
-        };
-        SITE.connection_begins();
-        let served = thread::Builder::new().stack_size(STACK).spawn(move || {
-            let mut transport = Blocking(stream);
-            // Nothing in it is ever pending: what waits blocks.
-            serve(&mut transport, &SITE, &Limits::NEAR).wait();
-            drop(transport);
-            SITE.connection_ends();
-        });
-        if let Err(error) = served {
-            println!("http-threads: no thread: {error}");
-            SITE.connection_ends();
+        match listener.accept().within(Duration::from_millis(100)).wait() {
+            Ok((stream, _)) => begin(stream),
+            Err(Error::TimedOut) => {}
+            Err(error) => println!("http-threads: accept: {error}"),
         }
     }
     drop(listener);
-    // Those who are being answered; others have had their time.
-    for _ in 0..200 {
+    let tick = Duration::from_millis(10);
+    for _ in 0..END.as_millis() / tick.as_millis() {
         if SITE.open.load(Relaxed) == 0 {
             break;
         }
-        thread::sleep(Duration::from_millis(10));
+        thread::sleep(tick);
     }
     println!("http-threads: {}", SITE.stats().trim_end());
     println!("http-threads: {:?}", axcoop_net::statistics());
 }
 
-struct Blocking(TcpStream);
-
-fn trouble(error: Error) -> Trouble {
-    if error == Error::TimedOut {
-        Trouble::Late
-    } else {
-        Trouble::Broken
+fn begin(stream: TcpStream) {
+    SITE.connection_begins();
+    let served = thread::Builder::new().stack_size(STACK).spawn(move || {
+        let mut wire = Wire(stream, Thread);
+        serve(&mut wire, &SITE, &Limits::NEAR).wait();
+        drop(wire);
+        SITE.connection_ends();
+    });
+    if let Err(error) = served {
+        println!("http-threads: no thread: {error}");
+        SITE.connection_ends();
     }
 }
 
-impl Transport for Blocking {
-    fn now(&self) -> Duration {
-        axhal::time::monotonic_time()
-    }
+struct Thread;
 
-    fn read(
-        &mut self,
-        into: Vec<u8>,
-        until: Duration,
-    ) -> impl Future<Output = (Result<usize, Trouble>, Vec<u8>)> + Send {
-        let within = until.saturating_sub(self.now());
-        let (read, buffer) = self.0.read(into).within(within).wait();
-        core::future::ready((read.map_err(trouble), buffer))
-    }
-
-    fn write_all(
-        &mut self,
-        bytes: Vec<u8>,
-        until: Duration,
-    ) -> impl Future<Output = Result<(), Trouble>> + Send {
-        let within = until.saturating_sub(self.now());
-        let (written, _) = self.0.write_all(bytes).within(within).wait();
-        core::future::ready(written.map_err(trouble))
-    }
-
+impl Place for Thread {
     fn pause(&mut self) -> impl Future<Output = ()> + Send {
         thread::yield_now();
-        core::future::ready(())
+        ready(())
     }
 
     fn set_priority(&mut self, _: u8) {}
