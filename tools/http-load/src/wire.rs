@@ -72,6 +72,13 @@ pub fn answer(status: u16, body: &[u8], keep_alive: bool, is_head: bool) -> Vec<
     bytes
 }
 
+/// For an error message, of one line.
+fn beginning(bytes: &[u8]) -> String {
+    let most = 120.min(bytes.len());
+    let more = if most < bytes.len() { "..." } else { "" };
+    format!("{}{more}", bytes[..most].escape_ascii())
+}
+
 impl Wire {
     /// A connection that has reached the server, which is shown by a first answer. One at a time:
     /// QEMU has the host keep a single connection that it has not taken yet (`listen(s, 1)` in
@@ -123,7 +130,7 @@ impl Wire {
                 Ok(0) => break,
                 Ok(read) => length += read,
                 Err(error) => {
-                    let so_far = String::from_utf8_lossy(&got[..length]).into_owned();
+                    let so_far = beginning(&got[..length]);
                     return Err(error).with_context(|| format!("an answer, after `{so_far}`"));
                 }
             }
@@ -135,8 +142,8 @@ impl Wire {
         ensure!(
             got[..length] == *expected,
             "expected `{}`, found `{}`",
-            String::from_utf8_lossy(expected),
-            String::from_utf8_lossy(&got[..length])
+            beginning(expected),
+            beginning(&got[..length])
         );
         Ok(())
     }

@@ -65,12 +65,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// For clients on the same machine, or not much further away.
-    pub const NEAR: Self = Self {
-        request: Duration::from_secs(10),
-        idle: Duration::from_secs(30),
-        answer: Duration::from_secs(10),
-        linger: Duration::from_secs(1),
+    /// For clients on a machine that may be busy.
+    pub const PATIENT: Self = Self {
+        request: Duration::from_secs(30),
+        idle: Duration::from_secs(120),
+        answer: Duration::from_secs(30),
+        linger: Duration::from_secs(5),
     };
 }
 

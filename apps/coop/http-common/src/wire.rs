@@ -24,7 +24,11 @@ pub trait Place: Send {
 pub struct Wire<P>(pub TcpStream, pub P);
 
 fn trouble(error: Error) -> Trouble {
-    if error == Error::TimedOut { Trouble::Late } else { Trouble::Broken }
+    if error == Error::TimedOut {
+        Trouble::Late
+    } else {
+        Trouble::Broken
+    }
 }
 
 impl<P: Place> Transport for Wire<P> {
@@ -32,11 +36,7 @@ impl<P: Place> Transport for Wire<P> {
         axhal::time::monotonic_time()
     }
 
-    async fn read(
-        &mut self,
-        into: Vec<u8>,
-        until: Duration,
-    ) -> (Result<usize, Trouble>, Vec<u8>) {
+    async fn read(&mut self, into: Vec<u8>, until: Duration) -> (Result<usize, Trouble>, Vec<u8>) {
         let within = until.saturating_sub(self.now());
         let (read, buffer) = self.0.read(into).within(within).await;
         (read.map_err(trouble), buffer)

@@ -55,7 +55,7 @@ fn begin(stream: TcpStream) {
     SITE.connection_begins();
     let served = thread::Builder::new().stack_size(STACK).spawn(move || {
         let mut wire = Wire(stream, Thread);
-        serve(&mut wire, &SITE, &Limits::NEAR).wait();
+        serve(&mut wire, &SITE, &Limits::PATIENT).wait();
         drop(wire);
         SITE.connection_ends();
     });

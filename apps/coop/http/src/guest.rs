@@ -57,7 +57,7 @@ fn begin(domain: &'static Domain, stream: TcpStream) {
     let served = domain.try_spawn(
         async move {
             let mut wire = Wire(stream, Coroutine);
-            serve(&mut wire, &SITE, &Limits::NEAR).await;
+            serve(&mut wire, &SITE, &Limits::PATIENT).await;
             drop(wire);
             SITE.connection_ends();
         },

@@ -95,7 +95,13 @@ fn course_of(
         priorities,
         pauses,
     };
-    let limits = Limits::NEAR;
+    let [request, idle, answer, linger] = [10, 30, 11, 1].map(Duration::from_secs);
+    let limits = Limits {
+        request,
+        idle,
+        answer,
+        linger,
+    };
     let served =
         pin!(serve(&mut script, site, &limits)).poll(&mut Context::from_waker(Waker::noop()));
     assert_eq!(served, Poll::Ready(()));
@@ -152,7 +158,7 @@ fn rule_1_slow_requests_and_silence_have_an_end() {
 fn rule_2_who_takes_no_answer_is_let_go() {
     let site = Site::new(|| 0);
     let (script, _) = course_of([Sends(1, GET), Sends(1, GET)], &site, true);
-    assert_eq!(script.now.as_secs(), 1 + 10);
+    assert_eq!(script.now.as_secs(), 1 + 11);
     assert_eq!(counted(&site), [0, 0, 1, 0]);
 }
 
