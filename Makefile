@@ -13,6 +13,7 @@
 # scripts/simulate.mk   a recording under every policy
 # scripts/record.mk     a recording under any policy
 # scripts/soak.mk       random programs for long
+# scripts/serve.mk      an app with a network card, reached from the host
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -31,7 +32,7 @@ LOG       ?= warn
 MODE      ?= release
 MEM       ?= 128M
 SCALE     ?= 1
-TIMING    ?= $(if $(filter 1,$(SMP)),icount,real)
+TIMING    ?= $(if $(filter 1,$(SMP)),$(if $(filter serve http-test,$(MAKECMDGOALS)),real,icount),real)
 ACCEL     ?= n
 BLK       ?= n
 DISK      ?= $(if $(filter y,$(BLK)),target/pbg/$(APP)-$(ARCH)$(SCALED)$(TIMED).img)
@@ -46,6 +47,7 @@ V         ?= 0
 T         ?=
 JOBS      ?=
 MINUTES   ?= 60
+PORT      ?= 5555
 
 # In the names of what belongs to one scale, and to real time.
 SCALED = $(addprefix -scale,$(filter-out 1,$(SCALE)))
@@ -58,10 +60,10 @@ APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 # With CPUS= trace and sched boot nothing: simulate.mk.
 MODELLED := $(if $(call is-given,CPUS),$(filter trace sched,$(MAKECMDGOALS)))
-BOOTS := $(filter-out $(MODELLED),build run justrun record gantt trace sched)
+BOOTS := $(filter-out $(MODELLED),build run justrun serve http-test record gantt trace sched)
 
 # A=realtime is short for the folder of that name; what is said of it is the folder.
-ifneq ($(filter build run justrun record gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun serve http-test record gantt trace sched,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
@@ -79,6 +81,7 @@ include scripts/ab.mk
 include scripts/simulate.mk
 include scripts/record.mk
 include scripts/soak.mk
+include scripts/serve.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
@@ -93,7 +96,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun record test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun serve http-test record test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -105,7 +108,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test test-list interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun serve http-test new test test-list interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -119,6 +122,12 @@ run: build
 
 justrun:
 	$(Q)$(RUN)
+
+serve: build
+	$(Q)$(SERVE)
+
+http-test: build
+	$(Q)$(HTTP_TEST)
 
 ifneq ($(filter new,$(MAKECMDGOALS)),)
   $(call one-of,KIND,tasks plain)
@@ -220,6 +229,12 @@ Targets
   build     build the app A into a bootable image under target/images/
   run       build it, boot it on QEMU; fails if the guest does
   justrun   boot the image last built with the same variables
+  serve     build A, an app that listens on a network, and boot it with a card:
+              http://127.0.0.1:PORT on this host is port 5555 of the guest,
+              until the guest ends, TIMEOUT or Ctrl-C
+  http-test the same with A=http or A=http-threads, driven from this host: 200
+              connections at once, 10,000 requests, slow and broken clients;
+              LAB='--connections 50 --requests 500' others; LAB=--help tells all
   record    the same under any policy, recorded: what each task did, into a
               file for make profile and make simulate; PROFILE_OUT=file
   new       make a folder for a program of your own: make new A=apps/mine/hello;
@@ -335,6 +350,8 @@ Variables           default      allowed
   TRACE=y           n            also print when each task had its CPU; events:
                                    print each switch instead
   ACCEL=y           n            KVM; needs ARCH = the host's and TIMING=real
+  PORT=n            5555         of make serve and http-test: which port of this
+                                   host, 1 to 65535
   QEMU_ARGS='...'                added to QEMU's command line
   PROFILE_OUT=file               where run saves the profile that PBG measured;
                                    default target/pbg/<app>-<arch>.pbg, with

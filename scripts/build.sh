@@ -38,7 +38,9 @@ fi
 # RUSTC_BOOTSTRAP: ArceOS uses unstable features of the language.
 # WHERE and BUILD_STD are several words.
 # shellcheck disable=SC2086
-AX_CONFIG_PATH=$config CARGO_TARGET_DIR=$KERNEL_DIR RUSTC_BOOTSTRAP=1 RUSTFLAGS=$flags \
+# AX_IP, AX_GW: the network that QEMU makes for a guest (-netdev user); of the builds without one
+# nobody reads them.
+AX_IP=10.0.2.15 AX_GW=10.0.2.2 AX_CONFIG_PATH=$config CARGO_TARGET_DIR=$KERNEL_DIR RUSTC_BOOTSTRAP=1 RUSTFLAGS=$flags \
     "$CARGO" build $WHERE "${verbose[@]}" --package "$APP" --profile "$profile" \
     --target "$AX_TARGET" $BUILD_STD --features "$CARGO_FEATURES"
 

@@ -1,6 +1,6 @@
 # How an image boots.
 # In:  ARCH SMP MEM TIMING ACCEL QEMU_ARGS TIMEOUT BLK DISK PROFILE_OUT TICK_PHASE;
-#      IMAGE IMAGE_NAME PBG_TOOL PLAIN (kernel.mk)
+#      IMAGE IMAGE_NAME PBG_TOOL PLAIN (kernel.mk); QEMU_NIC (serve.mk)
 # Out: RUN   the command that boots it and judges it
 
 # -display none -serial stdio rather than -nographic: the latter makes the PC's
@@ -41,5 +41,5 @@ RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' $(if $(fi
     PBG_SAVE='$(PBG_TOOL)' \
     RUSTC='$(HOST_RUSTC)' scripts/qemu-run.sh '$(IMAGE)' '$(TIMEOUT)' \
     $(QEMU_$(ARCH)) $(QEMU_ACCEL) -m $(MEM) -smp $(SMP) \
-    -display none -serial stdio -monitor none -nic none -no-reboot \
+    -display none -serial stdio -monitor none $(or $(QEMU_NIC),-nic none) -no-reboot \
     -kernel $(IMAGE) $(QEMU_DISK) $(QEMU_ARGS)

@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-const VARIABLES: [&str; 33] = [
+const VARIABLES: [&str; 34] = [
     "A",
     "KIND",
     "ARCH",
@@ -75,13 +75,16 @@ const VARIABLES: [&str; 33] = [
     "SCHED_YIELDS",
     "SCHED_WAITS",
     "SCHED_ORDER",
+    "PORT",
 ];
 
-const GOALS: [&str; 37] = [
+const GOALS: [&str; 39] = [
     "setup",
     "build",
     "run",
     "justrun",
+    "serve",
+    "http-test",
     "record",
     "matrix",
     "compare",

@@ -11,6 +11,7 @@ mod damage;
 mod figures;
 mod helpers;
 mod host;
+mod http;
 mod joins;
 mod kvm;
 mod manners;
@@ -41,6 +42,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(cost::cases(project));
     cases.extend(balance::cases(project));
     cases.extend(soak::cases());
+    cases.extend(http::cases());
     cases.extend(trace::cases(project));
     cases.extend(simulate::cases());
     cases.extend(profiles::cases(project));

@@ -1,0 +1,153 @@
+//! One TCP socket, and who waits for it.
+//!
+//! What two sides share is a word of flags, of which each has one writer at a time, and a waker for
+//! each direction, behind a lock that is held for a few instructions.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+
+use axerrno::{AxError, AxResult};
+use kspin::SpinNoIrq;
+
+use crate::operation::{Terms, now};
+use crate::poller;
+use crate::stack::Socket;
+
+/// One of the two directions in which somebody may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Reader,
+    /// Also who connects.
+    Writer,
+}
+
+impl Side {
+    pub const BOTH: [Self; 2] = [Self::Reader, Self::Writer];
+
+    /// Somebody waits: set by who does, cleared by whoever takes the waker.
+    const fn waits(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// An operation is under way: set and cleared by its future.
+    const fn taken(self) -> u8 {
+        4 << self as u8
+    }
+}
+
+const WAITS: u8 = Side::Reader.waits() | Side::Writer.waits();
+/// The poller has it on its list, or will find it in its inbox.
+const LISTED: u8 = 16;
+
+struct Waiter {
+    waker: SpinNoIrq<Option<Waker>>,
+    until_nanos: AtomicU64,
+    priority: AtomicU8,
+}
+
+pub(crate) struct Connection {
+    socket: Socket,
+    flags: AtomicU8,
+    waiters: [Waiter; 2],
+}
+
+impl Connection {
+    pub fn new(socket: Socket) -> Arc<Self> {
+        let waiter = || Waiter {
+            waker: SpinNoIrq::new(None),
+            until_nanos: AtomicU64::new(u64::MAX),
+            priority: AtomicU8::new(0),
+        };
+        let (flags, waiters) = (AtomicU8::new(0), [waiter(), waiter()]);
+        Arc::new(Self {
+            socket,
+            flags,
+            waiters,
+        })
+    }
+
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// An operation begins, if none of this side is under way (rule 2).
+    pub fn take(&self, side: Side) -> AxResult {
+        if self.flags.fetch_or(side.taken(), Acquire) & side.taken() == 0 {
+            Ok(())
+        } else {
+            Err(AxError::ResourceBusy)
+        }
+    }
+
+    /// It ends, ready or dropped; its waker goes (rule 3).
+    pub fn release(&self, side: Side) {
+        drop(self.take_waker(side));
+        self.flags.fetch_and(!side.taken(), Release);
+    }
+
+    /// Tries, and, if it would block, has the caller woken when it would not, or is late.
+    pub fn poll<T>(
+        self: &Arc<Self>,
+        side: Side,
+        terms: Terms,
+        context: &Context<'_>,
+        tries: impl FnOnce(&Socket) -> AxResult<T>,
+    ) -> Poll<AxResult<T>> {
+        match tries(&self.socket) {
+            Err(AxError::WouldBlock) if terms.until <= now() => Poll::Ready(Err(AxError::TimedOut)),
+            Err(AxError::WouldBlock) => {
+                self.wait(side, terms, context);
+                Poll::Pending
+            }
+            done => Poll::Ready(done),
+        }
+    }
+
+    fn wait(self: &Arc<Self>, side: Side, terms: Terms, context: &Context<'_>) {
+        let waiter = &self.waiters[side as usize];
+        let nanos = u64::try_from(terms.until.as_nanos()).unwrap_or(u64::MAX);
+        waiter.until_nanos.store(nanos, Relaxed);
+        waiter.priority.store(terms.priority, Relaxed);
+        // Cloned and dropped outside the lock: both may be anybody's code.
+        let waker = context.waker().clone();
+        let old = waiter.waker.lock().replace(waker);
+        drop(old);
+        // Release: the poller that sees the flag sees the waker. From here on it may be woken.
+        let before = self.flags.fetch_or(side.waits() | LISTED, AcqRel);
+        if before & LISTED == 0 {
+            poller::list(self.clone());
+        } else if before & side.waits() == 0 {
+            poller::look_again();
+        }
+    }
+
+    /// Whether anybody waits. If not, it is off the poller's list with this: whoever comes from here
+    /// on finds it off, and lists it again.
+    pub fn is_waited_for(&self) -> bool {
+        let off = |flags: u8| (flags & WAITS == 0).then_some(flags & !LISTED);
+        self.flags.fetch_update(AcqRel, Acquire, off).is_err()
+    }
+
+    /// Of whom who waits is to be woken, for being ready or late, with its waker.
+    pub fn wake(&self, ready: [bool; 2], now: Duration, mut woken: impl FnMut(u8, Waker)) {
+        for (side, is_ready) in Side::BOTH.into_iter().zip(ready) {
+            let waiter = &self.waiters[side as usize];
+            if is_ready || u128::from(waiter.until_nanos.load(Relaxed)) <= now.as_nanos() {
+                let priority = waiter.priority.load(Relaxed);
+                if let Some(waker) = self.take_waker(side) {
+                    woken(priority, waker);
+                }
+            }
+        }
+    }
+
+    fn take_waker(&self, side: Side) -> Option<Waker> {
+        // Acquire: the waker that was stored before the flag was set.
+        if self.flags.fetch_and(!side.waits(), AcqRel) & side.waits() == 0 {
+            return None;
+        }
+        self.waiters[side as usize].waker.lock().take()
+    }
+}

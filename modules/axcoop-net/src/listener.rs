@@ -1,0 +1,172 @@
+//! A port on which connections come in.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::net::SocketAddr;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+
+use axerrno::{AxError, AxResult};
+use kspin::SpinNoIrq;
+
+use crate::connection::Connection;
+use crate::operation::{Operation, Terms, now};
+use crate::poller;
+use crate::stack::{Listen, Socket};
+use crate::stream::TcpStream;
+
+/// A port on which connections come in. Whoever connects is accepted by the poller at once, and
+/// waits here for [`accept`](Self::accept).
+pub struct TcpListener(Arc<Listening>);
+
+/// What the poller and the listener share.
+pub(crate) struct Listening {
+    port: Listen,
+    state: SpinNoIrq<State>,
+    /// An accept is under way.
+    taken: AtomicBool,
+    closed: AtomicBool,
+}
+
+struct State {
+    accepted: VecDeque<(Arc<Connection>, SocketAddr)>,
+    waiter: Option<(Waker, Terms)>,
+}
+
+impl TcpListener {
+    /// Listens on a port, of whatever address this machine has. Up to
+    /// [`BACKLOG`](crate::BACKLOG) connections wait to be accepted.
+    ///
+    /// # Errors
+    /// `AddrInUse`, if somebody listens there; `InvalidInput` for port 0; `NoSuchDevice` without a
+    /// network ([`start`](crate::start) says why).
+    pub fn bind(port: u16) -> AxResult<Self> {
+        poller::start().map_err(|_| AxError::NoSuchDevice)?;
+        let listening = Arc::new(Listening {
+            port: Listen::new(port)?,
+            state: SpinNoIrq::new(State {
+                accepted: VecDeque::new(),
+                waiter: None,
+            }),
+            taken: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        });
+        poller::listen(listening.clone());
+        Ok(Self(listening))
+    }
+
+    /// The next connection, and who is at its other end.
+    ///
+    /// # Errors
+    /// `TimedOut`; `ResourceBusy` if somebody else accepts; nothing else.
+    #[must_use = "nothing happens until it is awaited, or waited for"]
+    pub fn accept(&self) -> Accept {
+        Accept {
+            listening: self.0.clone(),
+            terms: Terms::of_caller(),
+            taken: false,
+        }
+    }
+}
+
+impl Drop for TcpListener {
+    fn drop(&mut self) {
+        self.0.closed.store(true, Release);
+        poller::ring();
+    }
+}
+
+impl Listening {
+    /// One look of the poller. Takes in whoever has come, and hands out who is to be woken; says
+    /// whether anybody has come, and nothing if it is closed.
+    pub fn look(
+        &self,
+        now: Duration,
+        fetched: &mut Vec<(Socket, SocketAddr)>,
+        mut woken: impl FnMut(u8, Waker),
+    ) -> Option<bool> {
+        if self.closed.load(Acquire) {
+            return None;
+        }
+        self.port.fetch(fetched);
+        let has_come = !fetched.is_empty();
+        for (socket, peer) in fetched.drain(..) {
+            let connection = Connection::new(socket);
+            self.state.lock().accepted.push_back((connection, peer));
+        }
+        let mut state = self.state.lock();
+        let is_late = state
+            .waiter
+            .as_ref()
+            .is_some_and(|(_, terms)| terms.until <= now);
+        let waiter = if is_late || !state.accepted.is_empty() {
+            state.waiter.take()
+        } else {
+            None
+        };
+        drop(state);
+        if let Some((waker, terms)) = waiter {
+            woken(terms.priority, waker);
+        }
+        Some(has_come)
+    }
+}
+
+/// [`TcpListener::accept`] under way.
+pub struct Accept {
+    listening: Arc<Listening>,
+    terms: Terms,
+    taken: bool,
+}
+
+impl Operation for Accept {
+    fn terms(&mut self) -> &mut Terms {
+        &mut self.terms
+    }
+}
+
+impl Future for Accept {
+    type Output = AxResult<(TcpStream, SocketAddr)>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if !this.taken {
+            if this.listening.taken.swap(true, Acquire) {
+                return Poll::Ready(Err(AxError::ResourceBusy));
+            }
+            this.taken = true;
+        }
+        // Made before the lock is taken: it is anybody's code.
+        let waker = context.waker().clone();
+        let mut state = this.listening.state.lock();
+        if let Some((connection, peer)) = state.accepted.pop_front() {
+            drop(state);
+            this.listening.port.accepted();
+            return Poll::Ready(Ok((TcpStream(connection), peer)));
+        }
+        if this.terms.until <= now() {
+            return Poll::Ready(Err(AxError::TimedOut));
+        }
+        let old = state.waiter.replace((waker, this.terms));
+        drop(state);
+        drop(old);
+        // The poller looks at each listener in each round: nothing to tell it, but that it need
+        // not rest for long.
+        poller::ring();
+        Poll::Pending
+    }
+}
+
+impl Drop for Accept {
+    fn drop(&mut self) {
+        if self.taken {
+            let waiter = self.listening.state.lock().waiter.take();
+            drop(waiter);
+            self.listening.taken.store(false, Release);
+        }
+    }
+}

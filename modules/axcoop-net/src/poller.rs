@@ -1,0 +1,247 @@
+//! The one task that polls the network for all who wait.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::poll_fn;
+use core::net::SocketAddr;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*};
+use core::task::{Poll, Waker};
+use core::time::Duration;
+
+use futures_util::task::AtomicWaker;
+use kspin::SpinNoIrq;
+
+use crate::backoff::{Backoff, Rest};
+use crate::connection::Connection;
+use crate::listener::Listening;
+use crate::operation::now;
+use crate::stack::{self, NoNetwork, Socket};
+
+/// Packets that are taken in before it is seen who is ready.
+const BATCH: usize = 64;
+/// How often deadlines are looked at while nothing changes.
+const DEADLINES: Duration = Duration::from_millis(5);
+
+/// What others have put there for the poller.
+static INBOX: SpinNoIrq<Inbox> = SpinNoIrq::new(Inbox {
+    connections: Vec::new(),
+    listeners: Vec::new(),
+});
+/// Somebody has rung, and no round has begun since.
+static RUNG: AtomicBool = AtomicBool::new(false);
+/// Somebody waits who did not when the poller looked last.
+static LOOK: AtomicBool = AtomicBool::new(false);
+static BELL: AtomicWaker = AtomicWaker::new();
+
+struct Inbox {
+    connections: Vec<Arc<Connection>>,
+    listeners: Vec<Arc<Listening>>,
+}
+
+/// What the poller has done since it was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// Times that packets were taken in and sent.
+    pub rounds: u64,
+    /// Packets that were taken in.
+    pub packets: u64,
+    /// Looks at a connection that somebody waited for.
+    pub looks: u64,
+    /// How many were woken.
+    pub wakes: u64,
+    /// How often it slept.
+    pub sleeps: u64,
+}
+
+static ROUNDS: AtomicU64 = AtomicU64::new(0);
+static PACKETS: AtomicU64 = AtomicU64::new(0);
+static LOOKS: AtomicU64 = AtomicU64::new(0);
+static WAKES: AtomicU64 = AtomicU64::new(0);
+static SLEEPS: AtomicU64 = AtomicU64::new(0);
+
+/// What the poller has done so far.
+pub fn statistics() -> Statistics {
+    Statistics {
+        rounds: ROUNDS.load(Relaxed),
+        packets: PACKETS.load(Relaxed),
+        looks: LOOKS.load(Relaxed),
+        wakes: WAKES.load(Relaxed),
+        sleeps: SLEEPS.load(Relaxed),
+    }
+}
+
+/// Makes the card ours and begins to poll it, if that has not been done. Whoever listens or
+/// connects does so by itself; this is for who wants to know why it fails.
+///
+/// # Errors
+/// [`NoNetwork`].
+pub fn start() -> Result<(), NoNetwork> {
+    const NOT_YET: u8 = 0;
+    const UNDER_WAY: u8 = 1;
+    const DONE: u8 = 2;
+    static STATE: AtomicU8 = AtomicU8::new(NOT_YET);
+    loop {
+        match STATE.compare_exchange(NOT_YET, UNDER_WAY, Acquire, Acquire) {
+            Ok(_) => break,
+            Err(DONE) => return Ok(()),
+            Err(_) => axtask::yield_now(),
+        }
+    }
+    let started = stack::start();
+    if started.is_ok() {
+        axtask::spawn_with_name(run, "axcoop-net".into());
+    }
+    STATE.store(if started.is_ok() { DONE } else { NOT_YET }, Release);
+    started
+}
+
+/// A round is to follow, soon.
+pub(crate) fn ring() {
+    // Who rang before has woken it, or it has not slept since.
+    if !RUNG.swap(true, AcqRel) {
+        BELL.wake();
+    }
+}
+
+/// Somebody waits for a connection that is listed already.
+pub(crate) fn look_again() {
+    LOOK.store(true, Release);
+    ring();
+}
+
+pub(crate) fn list(connection: Arc<Connection>) {
+    INBOX.lock().connections.push(connection);
+    ring();
+}
+
+pub(crate) fn listen(listening: Arc<Listening>) {
+    INBOX.lock().listeners.push(listening);
+    ring();
+}
+
+struct Poller {
+    /// Those that somebody waits for.
+    connections: Vec<Arc<Connection>>,
+    listeners: Vec<Arc<Listening>>,
+    /// Sockets of closed connections are left.
+    lingers: bool,
+    looked: Duration,
+    /// Who is to be woken after the round, and how urgently.
+    woken: Vec<(u8, Waker)>,
+    /// Empty between rounds, as `woken` is: kept for their memory.
+    fetched: Vec<(Socket, SocketAddr)>,
+}
+
+fn run() {
+    let mut poller = Poller {
+        connections: Vec::new(),
+        listeners: Vec::new(),
+        lingers: false,
+        looked: Duration::ZERO,
+        woken: Vec::new(),
+        fetched: Vec::new(),
+    };
+    let mut backoff = Backoff::default();
+    loop {
+        // Before the round, so that a ring in the middle of it makes another.
+        let rung = RUNG.swap(false, AcqRel);
+        let did = poller.round();
+        ROUNDS.fetch_add(1, Relaxed);
+        if poller.has_nothing_to_watch() {
+            sleep(None);
+            continue;
+        }
+        match backoff.after_round(now(), rung || did) {
+            Rest::Yield => axtask::yield_now(),
+            Rest::Sleep(rest) => sleep(Some(rest)),
+        }
+    }
+}
+
+/// Until somebody rings, or so long.
+fn sleep(rest: Option<Duration>) {
+    SLEEPS.fetch_add(1, Relaxed);
+    let rung = poll_fn(|context| {
+        BELL.register(context.waker());
+        // After registering: who rings from here on wakes us.
+        if RUNG.load(Acquire) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    });
+    // Late or not, a round follows.
+    let _ = axtask::future::block_on(axtask::future::timeout(rest, rung));
+}
+
+impl Poller {
+    fn has_nothing_to_watch(&self) -> bool {
+        self.connections.is_empty() && self.listeners.is_empty() && !self.lingers
+    }
+
+    /// Packets in and out, then whoever is ready because of them. Whether anything was to be done.
+    fn round(&mut self) -> bool {
+        let (mut packets, mut has_changed) = (0, false);
+        while packets < BATCH
+            && let Some(changed) = stack::receive()
+        {
+            packets += 1;
+            has_changed |= changed;
+        }
+        has_changed |= stack::transmit();
+        PACKETS.fetch_add(packets as u64, Relaxed);
+        let now = now();
+        // Those who come from here on ring for another round.
+        let mut look = LOOK.swap(false, AcqRel) | has_changed;
+        {
+            let mut inbox = INBOX.lock();
+            look |= !inbox.connections.is_empty();
+            self.connections.append(&mut inbox.connections);
+            self.listeners.append(&mut inbox.listeners);
+        }
+        let mut did = packets > 0;
+        if look || now.saturating_sub(self.looked) >= DEADLINES {
+            self.looked = now;
+            did |= self.look(now);
+        }
+        did
+    }
+
+    /// Looks at all that somebody waits for, and wakes.
+    fn look(&mut self, now: Duration) -> bool {
+        let Self {
+            connections,
+            listeners,
+            woken,
+            fetched,
+            ..
+        } = self;
+        let mut has_come = false;
+        listeners.retain(|listening| {
+            let came = listening.look(now, fetched, |priority, waker| {
+                woken.push((priority, waker))
+            });
+            has_come |= came == Some(true);
+            came.is_some()
+        });
+        connections.retain(|connection| connection.is_waited_for());
+        LOOKS.fetch_add(connections.len() as u64, Relaxed);
+        let mut next = connections.iter();
+        stack::readiness(
+            connections.iter().map(|connection| connection.socket()),
+            |reads, writes| {
+                let connection = next.next().expect("as many as there are sockets");
+                connection.wake([reads, writes], now, |priority, waker| {
+                    woken.push((priority, waker))
+                });
+            },
+        );
+        self.lingers = stack::clear_lingering();
+        let woke = !woken.is_empty();
+        WAKES.fetch_add(woken.len() as u64, Relaxed);
+        // Stable: those of one priority in the order in which they were listed.
+        woken.sort_by_key(|(priority, _)| *priority);
+        woken.drain(..).for_each(|(_, waker)| waker.wake());
+        woke || has_come
+    }
+}

@@ -1,0 +1,513 @@
+//! The network: ArceOS's card, smoltcp's TCP, and one lock around both.
+//!
+//! Rules:
+//! 1. **LOCK.** One lock is around the interface, the card and all sockets. It is held for one packet
+//!    that comes in, one sweep of packets that go out, or one socket's bytes; nobody waits with it, and
+//!    nothing of a caller's runs under it, no waker and no destructor.
+//! 2. A socket that listens exists only for a connection on its way in: it is made when the first
+//!    packet is seen, before smoltcp sees it. So any number may come at a time, up to [`BACKLOG`]
+//!    in all that nobody has accepted; whose packet is dropped then tries again.
+//! 3. A connection that is reset on its way in is gone, and its memory with it.
+//! 4. A socket whose owner is gone stays until the peer has all that was written and its end of the
+//!    stream, or [`LINGER`] has passed, or [`LINGERING`] others have come after it.
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use axdriver::AxNetDevice;
+use axdriver::prelude::{NetBufPtr, NetDriverOps};
+use axerrno::{AxError, AxResult};
+use kspin::SpinNoPreempt;
+use smoltcp::iface::{
+    Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet,
+};
+use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::socket::tcp::{self, State};
+use smoltcp::time::{Duration, Instant};
+use smoltcp::wire::{
+    EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpAddress, IpCidr,
+    IpEndpoint, IpListenEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
+};
+
+/// Bytes that a connection keeps of what has come and nobody has read.
+pub const RECEIVE_BUFFER: usize = 8 * 1024;
+/// Bytes that it keeps of what was written and the peer does not have yet.
+pub const SEND_BUFFER: usize = 8 * 1024;
+/// Connections of one listener that nobody has accepted.
+pub const BACKLOG: usize = 512;
+/// How long a socket may stay after its owner.
+pub const LINGER: core::time::Duration = core::time::Duration::from_secs(5);
+/// How many of them at most.
+pub const LINGERING: usize = 256;
+/// After so long without an answer to what was sent, a connection is broken.
+const DEAD_AFTER: Duration = Duration::from_secs(60);
+/// The network's own part of an address.
+const PREFIX: u8 = 24;
+/// An Ethernet frame without its checksum.
+const FRAME: usize = 1514;
+
+static STACK: SpinNoPreempt<Option<Stack>> = SpinNoPreempt::new(None);
+
+struct Stack {
+    interface: Interface,
+    card: Card,
+    sockets: SocketSet<'static>,
+    ports: Vec<Port>,
+    /// Without an owner, the oldest first.
+    lingering: VecDeque<(Instant, SocketHandle)>,
+    next_port: u16,
+}
+
+/// A port on which somebody listens.
+struct Port {
+    number: u16,
+    /// On their way in, or in and not fetched.
+    coming: Vec<SocketHandle>,
+    /// In, fetched, and not accepted.
+    fetched: usize,
+}
+
+/// Why there is no network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoNetwork {
+    /// The machine has no card that ArceOS knows.
+    NoCard,
+    /// The image was built without an address (`AX_IP`), or with none that is one of IPv4.
+    NoAddress,
+}
+
+impl core::fmt::Display for NoNetwork {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::NoCard => "no network card; with this kit: make serve",
+            Self::NoAddress => "AX_IP and AX_GW were no IPv4 addresses when this was built",
+        })
+    }
+}
+
+impl core::error::Error for NoNetwork {}
+
+fn now() -> Instant {
+    Instant::from_micros(axhal::time::monotonic_time().as_micros() as i64)
+}
+
+/// Looks for the card and makes it ours, if that has not been done. Blocks for the time of it.
+pub fn start() -> Result<(), NoNetwork> {
+    if STACK.lock().is_some() {
+        return Ok(());
+    }
+    let address = |text: Option<&str>| text.and_then(|text| text.parse::<Ipv4Address>().ok());
+    let (Some(own), Some(gateway)) = (address(option_env!("AX_IP")), address(option_env!("AX_GW")))
+    else {
+        return Err(NoNetwork::NoAddress);
+    };
+    let card = axdriver::init_drivers()
+        .net
+        .take_one()
+        .ok_or(NoNetwork::NoCard)?;
+    let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(
+        card.mac_address().0,
+    )));
+    config.random_seed = axhal::time::monotonic_time_nanos();
+    let mut card = Card {
+        device: card,
+        packet: Vec::with_capacity(FRAME),
+    };
+    let mut interface = Interface::new(config, &mut card, now());
+    interface.update_ip_addrs(|addresses| {
+        addresses
+            .push(IpCidr::new(own.into(), PREFIX))
+            .expect("there is room for one");
+    });
+    interface
+        .routes_mut()
+        .add_default_ipv4_route(gateway)
+        .expect("there is room for one");
+    let mut stack = STACK.lock();
+    assert!(
+        stack.is_none(),
+        "two tasks have started the network at a time"
+    );
+    *stack = Some(Stack {
+        interface,
+        card,
+        sockets: SocketSet::new(Vec::new()),
+        ports: Vec::new(),
+        lingering: VecDeque::new(),
+        next_port: 0xc000,
+    });
+    Ok(())
+}
+
+fn with<R>(f: impl FnOnce(&mut Stack) -> R) -> R {
+    f(STACK
+        .lock()
+        .as_mut()
+        .expect("whoever has a socket has started the network"))
+}
+
+/// Takes in one packet. Nothing if there is none; else whether a socket may have changed.
+pub fn receive() -> Option<bool> {
+    with(|stack| {
+        if !stack.card.fetch() {
+            return None;
+        }
+        if let Some((from, to)) = first_of_connection(&stack.card.packet) {
+            stack.admit(from, to);
+        }
+        let Stack {
+            interface,
+            card,
+            sockets,
+            ..
+        } = stack;
+        let result = interface.poll_ingress_single(now(), card, sockets);
+        card.packet.clear();
+        Some(matches!(
+            result,
+            PollIngressSingleResult::SocketStateChanged
+        ))
+    })
+}
+
+/// Sends what there is to be sent, and what timers demand. Whether a socket may have changed.
+pub fn transmit() -> bool {
+    with(|stack| {
+        let Stack {
+            interface,
+            card,
+            sockets,
+            ..
+        } = stack;
+        interface.poll_egress(now(), card, sockets) == PollResult::SocketStateChanged
+    })
+}
+
+/// Takes away sockets without an owner that need not stay. Whether any are left.
+pub fn clear_lingering() -> bool {
+    with(|stack| {
+        let now = now();
+        let Stack {
+            lingering, sockets, ..
+        } = stack;
+        let surplus = lingering.len().saturating_sub(LINGERING);
+        let mut at = 0;
+        lingering.retain(|(since, handle)| {
+            let socket = sockets.get_mut::<tcp::Socket<'_>>(*handle);
+            let is_over = matches!(socket.state(), State::Closed | State::TimeWait);
+            let is_late = at < surplus || now >= *since + LINGER.into();
+            at += 1;
+            if is_over || is_late {
+                sockets.remove(*handle);
+            }
+            !(is_over || is_late)
+        });
+        !lingering.is_empty()
+    })
+}
+
+/// Who begins a connection to whom, if this packet does.
+fn first_of_connection(packet: &[u8]) -> Option<(IpEndpoint, IpEndpoint)> {
+    let frame = EthernetFrame::new_checked(packet).ok()?;
+    if frame.ethertype() != EthernetProtocol::Ipv4 {
+        return None;
+    }
+    let ip = Ipv4Packet::new_checked(frame.payload()).ok()?;
+    if ip.next_header() != IpProtocol::Tcp {
+        return None;
+    }
+    let tcp = TcpPacket::new_checked(ip.payload()).ok()?;
+    let from = IpEndpoint::new(ip.src_addr().into(), tcp.src_port());
+    let to = IpEndpoint::new(ip.dst_addr().into(), tcp.dst_port());
+    (tcp.syn() && !tcp.ack() && !tcp.rst()).then_some((from, to))
+}
+
+fn new_socket() -> tcp::Socket<'static> {
+    let buffer = |length| tcp::SocketBuffer::new(vec![0; length]);
+    let mut socket = tcp::Socket::new(buffer(RECEIVE_BUFFER), buffer(SEND_BUFFER));
+    socket.set_timeout(Some(DEAD_AFTER));
+    // What is written is written whole; to wait for more is of no use.
+    socket.set_nagle_enabled(false);
+    socket
+}
+
+impl Stack {
+    /// Makes the socket that a new connection needs (rule 2).
+    fn admit(&mut self, from: IpEndpoint, to: IpEndpoint) {
+        let Some(at) = self.ports.iter().position(|port| port.number == to.port) else {
+            return; // smoltcp refuses it
+        };
+        let is_known = self.sockets.iter().any(|(_, socket)| {
+            let smoltcp::socket::Socket::Tcp(socket) = socket;
+            socket.remote_endpoint() == Some(from) && socket.local_endpoint() == Some(to)
+        });
+        let port = &mut self.ports[at];
+        if is_known {
+            return; // the packet has come twice
+        }
+        if port.coming.len() + port.fetched >= BACKLOG {
+            self.card.packet.clear();
+            return;
+        }
+        let mut socket = new_socket();
+        socket
+            .listen(IpListenEndpoint {
+                addr: Some(to.addr),
+                port: to.port,
+            })
+            .expect("it is new, and the port is not 0");
+        port.coming.push(self.sockets.add(socket));
+    }
+
+    fn port(&mut self, number: u16) -> &mut Port {
+        let is_it = |port: &&mut Port| port.number == number;
+        self.ports
+            .iter_mut()
+            .find(is_it)
+            .expect("its listener lists it")
+    }
+
+    fn socket(&mut self, socket: &Socket) -> &mut tcp::Socket<'static> {
+        self.sockets.get_mut(socket.0)
+    }
+
+    fn linger(&mut self, handle: SocketHandle) {
+        self.sockets.get_mut::<tcp::Socket<'_>>(handle).close();
+        self.lingering.push_back((now(), handle));
+    }
+}
+
+/// Somebody listens on a port, until this is dropped.
+pub struct Listen(u16);
+
+impl Listen {
+    pub fn new(port: u16) -> AxResult<Self> {
+        if port == 0 {
+            return Err(AxError::InvalidInput);
+        }
+        with(|stack| {
+            if stack.ports.iter().any(|other| other.number == port) {
+                return Err(AxError::AddrInUse);
+            }
+            stack.ports.push(Port {
+                number: port,
+                coming: Vec::new(),
+                fetched: 0,
+            });
+            Ok(Self(port))
+        })
+    }
+
+    /// Those who are in, with who they are, into this list.
+    pub fn fetch(&self, into: &mut Vec<(Socket, SocketAddr)>) {
+        with(|stack| {
+            let Stack { sockets, ports, .. } = stack;
+            let port = ports.iter_mut().find(|port| port.number == self.0);
+            let port = port.expect("it is listed while this is there");
+            port.coming.retain(|handle| {
+                let socket = sockets.get::<tcp::Socket<'_>>(*handle);
+                match (socket.state(), socket.remote_endpoint()) {
+                    (State::SynReceived, _) => true,
+                    // Reset: before it was in, it listens again; after that, it is closed.
+                    (State::Listen | State::Closed, _) | (_, None) => {
+                        sockets.remove(*handle);
+                        false
+                    }
+                    (_, Some(remote)) => {
+                        port.fetched += 1;
+                        into.push((Socket(*handle), address(remote)));
+                        false
+                    }
+                }
+            });
+        });
+    }
+
+    /// One of those who were fetched is no longer of the backlog.
+    pub fn accepted(&self) {
+        with(|stack| stack.port(self.0).fetched -= 1);
+    }
+}
+
+impl Drop for Listen {
+    fn drop(&mut self) {
+        with(|stack| {
+            if let Some(at) = stack.ports.iter().position(|port| port.number == self.0) {
+                let port = stack.ports.swap_remove(at);
+                port.coming
+                    .into_iter()
+                    .for_each(|handle| stack.linger(handle));
+            }
+        });
+    }
+}
+
+fn address(endpoint: IpEndpoint) -> SocketAddr {
+    let IpAddress::Ipv4(address) = endpoint.addr;
+    SocketAddr::new(address.into(), endpoint.port)
+}
+
+/// A TCP socket, until this is dropped; then it lingers (rule 4).
+pub struct Socket(SocketHandle);
+
+impl Socket {
+    /// One that is on its way to this address.
+    pub fn connect(remote: SocketAddr) -> AxResult<Self> {
+        let SocketAddr::V4(remote) = remote else {
+            return Err(AxError::Unsupported);
+        };
+        with(|stack| {
+            let mut socket = new_socket();
+            let local = stack.free_port();
+            let Stack {
+                interface, sockets, ..
+            } = stack;
+            socket
+                .connect(interface.context(), (*remote.ip(), remote.port()), local)
+                .map_err(|_| AxError::ConnectionRefused)?;
+            Ok(Self(sockets.add(socket)))
+        })
+    }
+
+    /// Whether it is connected; an error if it will not be.
+    pub fn is_connected(&self) -> AxResult<bool> {
+        with(|stack| match stack.socket(self).state() {
+            State::SynSent | State::SynReceived => Ok(false),
+            State::Closed => Err(AxError::ConnectionRefused),
+            _ => Ok(true),
+        })
+    }
+
+    /// Reads some of what has come; 0 when no more will.
+    pub fn receive(&self, into: &mut [u8]) -> AxResult<usize> {
+        with(|stack| {
+            let socket = stack.socket(self);
+            match socket.recv_slice(into) {
+                Ok(0) => Err(AxError::WouldBlock),
+                Ok(length) => Ok(length),
+                Err(tcp::RecvError::Finished) => Ok(0),
+                // Closed by us, or broken.
+                Err(tcp::RecvError::InvalidState) => Err(AxError::ConnectionReset),
+            }
+        })
+    }
+
+    /// Takes some of these bytes for sending.
+    pub fn send(&self, bytes: &[u8]) -> AxResult<usize> {
+        with(|stack| match stack.socket(self).send_slice(bytes) {
+            Ok(0) => Err(AxError::WouldBlock),
+            Ok(length) => Ok(length),
+            Err(tcp::SendError::InvalidState) => Err(AxError::ConnectionReset),
+        })
+    }
+
+    /// Nothing more will be sent; the peer is told so behind what was.
+    pub fn close(&self) {
+        with(|stack| stack.socket(self).close());
+    }
+
+    pub fn peer(&self) -> Option<SocketAddr> {
+        with(|stack| stack.socket(self).remote_endpoint().map(address))
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        with(|stack| stack.linger(self.0));
+    }
+}
+
+impl Stack {
+    /// For a connection that begins here.
+    fn free_port(&mut self) -> u16 {
+        let port = self.next_port;
+        self.next_port = port.checked_add(1).unwrap_or(0xc000);
+        port
+    }
+}
+
+/// Which of these sockets are ready to be read, and to be written; a broken one is both.
+pub fn readiness<'a>(sockets: impl Iterator<Item = &'a Socket>, mut look: impl FnMut(bool, bool)) {
+    with(|stack| {
+        for socket in sockets {
+            let socket = stack.socket(socket);
+            let connecting = matches!(socket.state(), State::SynSent | State::SynReceived);
+            let readable = socket.can_recv() || !(connecting || socket.may_recv());
+            let writable = socket.can_send() || !(connecting || socket.may_send());
+            look(readable, writable);
+        }
+    });
+}
+
+struct Card {
+    device: AxNetDevice,
+    /// The packet that smoltcp is to see next; empty if there is none.
+    packet: Vec<u8>,
+}
+
+impl Card {
+    /// The next packet, into `packet`. It is copied, so that the device has its buffer back at once.
+    fn fetch(&mut self) -> bool {
+        // A packet may demand an answer: without room for one it has to wait in the card.
+        if self.device.recycle_tx_buffers().is_err() || !self.device.can_transmit() {
+            return false;
+        }
+        let Ok(received) = self.device.receive() else {
+            return false;
+        };
+        self.packet.clear();
+        self.packet.extend_from_slice(received.packet());
+        self.device
+            .recycle_rx_buffer(received)
+            .expect("it is the device's own");
+        true
+    }
+}
+
+impl Device for Card {
+    type RxToken<'a> = Packet<'a>;
+    type TxToken<'a> = Room<'a>;
+
+    fn receive(&mut self, _: Instant) -> Option<(Self::RxToken<'_>, Self::TxToken<'_>)> {
+        let Self { device, packet } = self;
+        (!packet.is_empty()).then_some((Packet(packet), Room(device)))
+    }
+
+    fn transmit(&mut self, _: Instant) -> Option<Self::TxToken<'_>> {
+        let is_free = self.device.recycle_tx_buffers().is_ok() && self.device.can_transmit();
+        is_free.then_some(Room(&mut self.device))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.max_transmission_unit = FRAME;
+        capabilities.medium = Medium::Ethernet;
+        capabilities
+    }
+}
+
+/// A packet that has come.
+struct Packet<'a>(&'a [u8]);
+
+impl RxToken for Packet<'_> {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
+        f(self.0)
+    }
+}
+
+/// Room for a packet that goes.
+struct Room<'a>(&'a mut AxNetDevice);
+
+impl TxToken for Room<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, f: F) -> R {
+        let filled = self.0.alloc_tx_buffer(length).map(|mut buffer: NetBufPtr| {
+            let result = f(buffer.packet_mut());
+            // Lost, as on a wire, if the device does not take it.
+            let _ = self.0.transmit(buffer);
+            result
+        });
+        filled.expect("a token is only given where a buffer is free")
+    }
+}

@@ -1,0 +1,285 @@
+//! A TCP connection, and what may be done with it.
+
+use alloc::sync::Arc;
+use core::future::Future;
+use core::net::SocketAddr;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use crate::connection::{Connection, Side};
+use crate::operation::{Operation, Terms};
+use crate::poller;
+use crate::stack::Socket;
+use axerrno::{AxError, AxResult};
+
+/// A TCP connection. It is closed when it and all its operations are dropped (rule 7).
+pub struct TcpStream(pub(crate) Arc<Connection>);
+
+impl TcpStream {
+    /// Connects to a remote address, from a port of its own.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`; `TimedOut`; `Unsupported` if it is not of IPv4; `NoSuchDevice`
+    /// without a network ([`start`](crate::start) says why).
+    #[must_use = "nothing happens until it is awaited, or waited for"]
+    pub fn connect(remote: SocketAddr) -> Connect {
+        Connect {
+            terms: Terms::of_caller(),
+            connection: None,
+            remote,
+        }
+    }
+
+    /// Who is at the other end; nobody once the connection is broken.
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.0.socket().peer()
+    }
+
+    /// Reads some bytes into the buffer, at most its length, and gives it back; 0 at the end of what
+    /// the peer sends, or for an empty buffer.
+    ///
+    /// # Errors
+    /// `ConnectionReset` if the connection is broken; `TimedOut`; `ResourceBusy` if somebody else reads.
+    #[must_use = "nothing happens until it is awaited, or waited for"]
+    pub fn read<B: AsMut<[u8]> + Unpin>(&self, buffer: B) -> Read<B> {
+        Read(Transfer::new(&self.0, Side::Reader, buffer))
+    }
+
+    /// Writes some bytes of the buffer, at least one, and gives it back.
+    ///
+    /// Written is what taken into the [`SEND_BUFFER`](crate::SEND_BUFFER) of this connection.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    #[must_use = "nothing happens until it is awaited, or waited for"]
+    pub fn write<B: AsRef<[u8]> + Unpin>(&self, buffer: B) -> Write<B> {
+        Write(Transfer::new(&self.0, Side::Writer, buffer))
+    }
+
+    /// Writes all bytes of the buffer and gives it back; how many were written is not known if it
+    /// fails.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    #[must_use = "nothing happens until it is awaited, or waited for"]
+    pub fn write_all<B: AsRef<[u8]> + Unpin>(&self, buffer: B) -> WriteAll<B> {
+        WriteAll {
+            transfer: Transfer::new(&self.0, Side::Writer, buffer),
+            written: 0,
+        }
+    }
+
+    /// Nothing more will be written; the peer is told so behind what was. What it sends can be read
+    /// on.
+    pub fn shutdown(&self) {
+        self.0.socket().close();
+        poller::ring();
+        // Who writes is to hear of it.
+        poller::look_again();
+    }
+}
+
+/// An operation on one side of a connection, with what it has been given for the time.
+struct Transfer<B> {
+    connection: Arc<Connection>,
+    side: Side,
+    terms: Terms,
+    /// Whether the side is ours.
+    taken: bool,
+    /// Given back when it is done.
+    buffer: Option<B>,
+}
+
+impl<B> Transfer<B> {
+    fn new(connection: &Arc<Connection>, side: Side, buffer: B) -> Self {
+        let (connection, terms) = (connection.clone(), Terms::of_caller());
+        Self {
+            connection,
+            side,
+            terms,
+            taken: false,
+            buffer: Some(buffer),
+        }
+    }
+
+    fn take(&mut self) -> AxResult {
+        if !self.taken {
+            self.connection.take(self.side)?;
+            self.taken = true;
+        }
+        Ok(())
+    }
+
+    /// It is done: the side is free for the next one.
+    fn done<T>(&mut self, result: T) -> Poll<(T, B)> {
+        self.release();
+        Poll::Ready((
+            result,
+            self.buffer.take().expect("polled after it was done"),
+        ))
+    }
+
+    fn release(&mut self) {
+        if core::mem::take(&mut self.taken) {
+            self.connection.release(self.side);
+        }
+    }
+}
+
+impl<B> Drop for Transfer<B> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// [`TcpStream::read`] under way.
+pub struct Read<B>(Transfer<B>);
+
+impl<B> Operation for Read<B> {
+    fn terms(&mut self) -> &mut Terms {
+        &mut self.0.terms
+    }
+}
+
+impl<B: AsMut<[u8]> + Unpin> Future for Read<B> {
+    type Output = (AxResult<usize>, B);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut self.0;
+        if let Err(error) = this.take() {
+            return this.done(Err(error));
+        }
+        let buffer = this
+            .buffer
+            .as_mut()
+            .expect("polled after it was done")
+            .as_mut();
+        let result = if buffer.is_empty() {
+            Ok(0)
+        } else {
+            ready!(
+                this.connection
+                    .poll(this.side, this.terms, context, |socket| socket
+                        .receive(buffer))
+            )
+        };
+        // There is room for the peer to send more, which it is to be told.
+        if matches!(result, Ok(1..)) {
+            poller::ring();
+        }
+        this.done(result)
+    }
+}
+
+/// [`TcpStream::write`] under way.
+pub struct Write<B>(Transfer<B>);
+
+impl<B> Operation for Write<B> {
+    fn terms(&mut self) -> &mut Terms {
+        &mut self.0.terms
+    }
+}
+
+impl<B: AsRef<[u8]> + Unpin> Future for Write<B> {
+    type Output = (AxResult<usize>, B);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = ready!(self.0.poll_write(0, context));
+        self.0.done(result)
+    }
+}
+
+impl<B: AsRef<[u8]>> Transfer<B> {
+    /// Writes some of what is behind these bytes.
+    fn poll_write(&mut self, written: usize, context: &Context<'_>) -> Poll<AxResult<usize>> {
+        self.take()?;
+        let bytes = &self
+            .buffer
+            .as_ref()
+            .expect("polled after it was done")
+            .as_ref()[written..];
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let tries = |socket: &Socket| socket.send(bytes);
+        let result = ready!(self.connection.poll(self.side, self.terms, context, tries));
+        // It is in a buffer; the poller sends it.
+        poller::ring();
+        Poll::Ready(result)
+    }
+}
+
+/// [`TcpStream::write_all`] under way.
+pub struct WriteAll<B> {
+    transfer: Transfer<B>,
+    written: usize,
+}
+
+impl<B> Operation for WriteAll<B> {
+    fn terms(&mut self) -> &mut Terms {
+        &mut self.transfer.terms
+    }
+}
+
+impl<B: AsRef<[u8]> + Unpin> Future for WriteAll<B> {
+    type Output = (AxResult, B);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        loop {
+            match ready!(this.transfer.poll_write(this.written, context)) {
+                Ok(0) => return this.transfer.done(Ok(())),
+                Ok(length) => this.written += length,
+                Err(error) => return this.transfer.done(Err(error)),
+            }
+        }
+    }
+}
+
+/// [`TcpStream::connect`] under way.
+pub struct Connect {
+    terms: Terms,
+    /// From the first poll to the last.
+    connection: Option<Arc<Connection>>,
+    remote: SocketAddr,
+}
+
+impl Operation for Connect {
+    fn terms(&mut self) -> &mut Terms {
+        &mut self.terms
+    }
+}
+
+impl Future for Connect {
+    type Output = AxResult<TcpStream>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if this.connection.is_none() {
+            poller::start().map_err(|_| AxError::NoSuchDevice)?;
+            this.connection = Some(Connection::new(Socket::connect(this.remote)?));
+            poller::ring();
+        }
+        let connection = this.connection.as_ref().expect("it has just been made");
+        let tries = |socket: &Socket| match socket.is_connected() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(AxError::WouldBlock),
+            Err(error) => Err(error),
+        };
+        ready!(connection.poll(Side::Writer, this.terms, context, tries))?;
+        Poll::Ready(
+            this.connection
+                .take()
+                .map(TcpStream)
+                .ok_or(AxError::BadState),
+        )
+    }
+}
+
+impl Drop for Connect {
+    fn drop(&mut self) {
+        if let Some(connection) = &self.connection {
+            connection.release(Side::Writer);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The clients: each has one connection and asks for this and that, one after the other or two at
+//! a time, and compares.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::wire::{Wire, answer};
+
+/// Between the bytes of a slow client.
+const APART: Duration = Duration::from_millis(1);
+
+pub struct Client {
+    number: usize,
+    is_slow: bool,
+    /// From before a request is sent until the last byte of its answer is there.
+    pub latencies: Vec<Duration>,
+}
+
+impl Client {
+    pub fn new(number: usize, is_slow: bool) -> Self {
+        Self {
+            number,
+            is_slow,
+            latencies: Vec::new(),
+        }
+    }
+
+    /// So many requests, each of which is another one.
+    pub fn run(&mut self, mut wire: Wire, requests: usize) -> Result<()> {
+        let mut at = 0;
+        while at < requests {
+            let is_last = at + 1 == requests;
+            // Every fifth with the next one right behind it.
+            let pair = at % 5 == 4 && !is_last && !self.is_slow;
+            // What a slow client sends in a byte at a time has to be done within the server's limit.
+            let body = if self.is_slow { 50 } else { 5000 };
+            let (mut bytes, mut expected, what) = request(self.number, at, body, is_last);
+            if pair {
+                let is_last = at + 2 == requests;
+                let (more, then, _) = request(self.number, at + 1, body, is_last);
+                bytes.extend(more);
+                expected.extend(then);
+            }
+            let begin = Instant::now();
+            if self.is_slow {
+                wire.send_slowly(&bytes, APART)
+            } else {
+                wire.send(&bytes)
+            }
+            .and_then(|()| wire.expect(&expected))
+            .with_context(|| format!("request {at}, {what}"))?;
+            let count = 1 + usize::from(pair);
+            // A slow client measures itself.
+            if !self.is_slow {
+                self.latencies.extend((0..count).map(|_| begin.elapsed()));
+            }
+            at += count;
+        }
+        wire.expect_end().context("after the last request")
+    }
+}
+
+/// What client and request of these numbers ask for, and get. The last one of a connection says
+/// so.
+fn request(
+    client: usize,
+    at: usize,
+    body_limit: usize,
+    is_last: bool,
+) -> (Vec<u8>, Vec<u8>, &'static str) {
+    let close = if is_last { "Connection: close\r\n" } else { "" };
+    let with = |line: &str, body: &[u8]| {
+        let length = if body.is_empty() {
+            String::new()
+        } else {
+            format!("Content-Length: {}\r\n", body.len())
+        };
+        let mut bytes = format!("{line} HTTP/1.1\r\nHost: a\r\n{length}{close}\r\n").into_bytes();
+        bytes.extend_from_slice(body);
+        bytes
+    };
+    let gets = |status, body: &[u8]| answer(status, body, !is_last, false);
+    let number = client + at;
+    let priority = client % 8;
+    match at % 8 {
+        0 => (with("GET /", b""), gets(200, b"axcoop\n"), "/"),
+        1 | 2 => {
+            let line = format!("GET /p/{priority}");
+            (
+                with(&line, b""),
+                gets(200, format!("priority {priority}\n").as_bytes()),
+                "/p",
+            )
+        }
+        3 => {
+            let thousands = 1 + number % 4;
+            let body = format!("{:016x}\n", work(thousands));
+            (
+                with(&format!("GET /work/{thousands}"), b""),
+                gets(200, body.as_bytes()),
+                "/work",
+            )
+        }
+        4 => {
+            let body: Vec<u8> = (0..number * 37 % body_limit)
+                .map(|n| (n * 31 + number) as u8)
+                .collect();
+            (with("POST /echo", &body), gets(200, &body), "/echo")
+        }
+        5 => (with("GET /nowhere", b""), gets(404, b""), "404"),
+        6 => (with("POST /p/1", b""), gets(405, b""), "405"),
+        _ => (
+            with("HEAD /", b""),
+            answer(200, b"axcoop\n", !is_last, true),
+            "HEAD",
+        ),
+    }
+}
+
+/// What `/work` computes: so many thousand rounds of a xorshift.
+fn work(thousands: usize) -> u64 {
+    (0..thousands * 1000).fold(0x9e37_79b9_7f4a_7c15, |mut x: u64, _| {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^ x << 17
+    })
+}

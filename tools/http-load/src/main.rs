@@ -1,0 +1,230 @@
+//! Clients of the HTTP servers in `apps/coop`: many at once, and among them slow and broken ones.
+//! Each byte of each answer is compared with what it should be. Prints one JSON line; its status
+//! is 0 only if there was no error and the server's memory is as before.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `wire.rs` | a connection: requests out, answers in, compared |
+//! | `clients.rs` | the clients: good ones, slow ones |
+//! | `broken.rs` | those that break off, talk nonsense, or do not listen |
+//! | `figures.rs` | the line |
+
+mod broken;
+mod clients;
+mod figures;
+mod wire;
+
+use std::{
+    process::ExitCode,
+    sync::{Barrier, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+
+use crate::{clients::Client, figures::Figures, wire::Wire};
+
+/// Drives an HTTP server of apps/coop on 127.0.0.1.
+#[derive(Parser)]
+struct Arguments {
+    /// Its port.
+    #[arg(long, default_value_t = 5555)]
+    port: u16,
+    /// Connections at once, slow ones among them.
+    #[arg(long, default_value_t = 200)]
+    connections: usize,
+    /// Requests of all these connections together.
+    #[arg(long, default_value_t = 10_000)]
+    requests: usize,
+    /// How many of the connections send a byte at a time.
+    #[arg(long, default_value_t = 10)]
+    slow: usize,
+    /// Broken clients beside them, one after the other, eight at a time.
+    #[arg(long, default_value_t = 80)]
+    broken: usize,
+    /// How many seconds to wait for the server to listen.
+    #[arg(long, default_value_t = 60)]
+    wait: u64,
+    /// How many seconds an answer may take.
+    #[arg(long, default_value_t = 60)]
+    limit: u64,
+    /// Bytes by which the server's memory may have grown at the end.
+    #[arg(long, default_value_t = 16 * 1024)]
+    slack: i64,
+    /// Tells the server to end, at last.
+    #[arg(long)]
+    quit: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("http-load: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Where the server is, and how long an answer may take.
+#[derive(Clone, Copy)]
+struct Address {
+    port: u16,
+    limit: Duration,
+}
+
+impl Address {
+    fn open(self) -> Result<Wire> {
+        Wire::open(self.port, self.limit)
+    }
+}
+
+/// What has gone wrong, the first few of it in words.
+#[derive(Default)]
+struct Errors {
+    count: usize,
+    first: Vec<String>,
+}
+
+impl Errors {
+    fn add(&mut self, what: String) {
+        self.count += 1;
+        if self.first.len() < 10 {
+            self.first.push(what);
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<bool> {
+    let Arguments {
+        port,
+        connections,
+        requests,
+        slow,
+        broken,
+        ..
+    } = *arguments;
+    ensure!(connections > 0, "--connections 0: allowed is 1 or more");
+    ensure!(
+        slow <= connections,
+        "--slow {slow}: allowed is up to --connections {connections}"
+    );
+    let limit = Duration::from_secs(arguments.limit);
+    let to = Address { port, limit };
+    wait_until_it_listens(port, Duration::from_secs(arguments.wait))?;
+
+    // All clients once, so that what a server keeps for the next time is there.
+    let errors = Mutex::new(Errors::default());
+    load(connections, connections, slow, broken.min(8), to, &errors);
+    let before = settled(to)?;
+    let begin = Instant::now();
+    let latencies = load(connections, requests, slow, broken, to, &errors);
+    let seconds = begin.elapsed().as_secs_f64();
+    let after = settled(to)?;
+    if arguments.quit {
+        to.open()?.quit().context("/quit")?;
+    }
+
+    let mut errors = errors.into_inner().expect("no client panics with it");
+    let grown = after.used_bytes as i64 - before.used_bytes as i64;
+    if grown > arguments.slack {
+        errors.add(format!("the server's memory has grown by {grown} bytes"));
+    }
+    for error in &errors.first {
+        eprintln!("http-load: {error}");
+    }
+    let figures = Figures::new(arguments, seconds, latencies, errors.count, &before, &after);
+    println!("{}", serde_json::to_string(&figures)?);
+    Ok(errors.count == 0)
+}
+
+/// QEMU takes connections for its guest before that has booted, and drops them.
+fn wait_until_it_listens(port: u16, wait: Duration) -> Result<()> {
+    let end = Instant::now() + wait;
+    loop {
+        let answers = Wire::open(port, Duration::from_secs(2)).map(drop);
+        match answers {
+            Ok(()) => return Ok(()),
+            Err(error) if Instant::now() > end => {
+                return Err(error.context(format!("nobody answers on 127.0.0.1:{port}")));
+            }
+            Err(_) => thread::sleep(Duration::from_millis(200)),
+        }
+    }
+}
+
+/// The statistics once all connections but this one have ended, and their memory is given back:
+/// when it has not changed for two seconds.
+fn settled(to: Address) -> Result<wire::Stats> {
+    let mut wire = to.open()?;
+    let end = Instant::now() + Duration::from_secs(60);
+    let mut last = (wire.stats()?, Instant::now());
+    loop {
+        thread::sleep(Duration::from_millis(100));
+        let stats = wire.stats()?;
+        if stats.open != 1 || stats.used_bytes != last.0.used_bytes {
+            last = (stats, Instant::now());
+        } else if last.1.elapsed() > Duration::from_secs(2) {
+            return Ok(stats);
+        }
+        let stats = &last.0;
+        ensure!(
+            Instant::now() < end,
+            "the server does not come to rest: {stats:?}"
+        );
+    }
+}
+
+/// All clients at once; returns how long each request took.
+fn load(
+    connections: usize,
+    requests: usize,
+    slow: usize,
+    broken: usize,
+    to: Address,
+    errors: &Mutex<Errors>,
+) -> Vec<Duration> {
+    let all_are_there = Barrier::new(connections);
+    let latencies = Mutex::new(Vec::with_capacity(requests));
+    let said = |whose: String, error: anyhow::Error| {
+        errors
+            .lock()
+            .expect("no client panics with it")
+            .add(format!("{whose}: {error:#}"));
+    };
+    thread::scope(|scope| {
+        for number in 0..connections {
+            let share = requests / connections + usize::from(number < requests % connections);
+            let (all_are_there, latencies, said) = (&all_are_there, &latencies, &said);
+            scope.spawn(move || {
+                let opened = to.open();
+                all_are_there.wait();
+                let mut client = Client::new(number, number < slow);
+                if let Err(error) = opened.and_then(|wire| client.run(wire, share)) {
+                    said(format!("client {number}"), error);
+                }
+                latencies
+                    .lock()
+                    .expect("no client panics with it")
+                    .extend(client.latencies);
+            });
+        }
+        for lane in 0..8.min(broken) {
+            let said = &said;
+            scope.spawn(move || {
+                for number in (lane..broken).step_by(8) {
+                    if let Err(error) = broken::run(number, to) {
+                        said(
+                            format!("broken client {number} ({})", broken::name(number)),
+                            error,
+                        );
+                    }
+                }
+            });
+        }
+    });
+    latencies.into_inner().expect("no client panics with it")
+}
