@@ -13,6 +13,7 @@
 //! | `SCHED-PBG` | [`PbgLine`] | for each replay, and for each profile that was refused |
 //! | `SCHED-COST` | [`CostLine`] | by the app `cost`, for each phase and number of tasks |
 //! | `SCHED-WAKE` | [`WakeLine`] | by the app `wake`, for each phase and queue |
+//! | `SCHED-CONN` | [`ConnLine`] | by the app `connections`, for each run and, where it has several, each priority |
 //!
 //! ```
 //! use sched_tests_results::{Kind, ResultLine, RunLine};
@@ -46,6 +47,7 @@
 extern crate alloc;
 
 mod account;
+mod conn;
 pub mod events;
 mod lines;
 mod pbg;
@@ -53,6 +55,7 @@ mod read;
 mod tick_phase;
 
 pub use account::{Account, NoAccount, TOLERANCE_PERCENT};
+pub use conn::ConnLine;
 pub use lines::{Context, CostLine, RunLine, TaskLine, TraceLine, WakeLine};
 pub use pbg::{Divergence, Followed, PbgLine, Refused};
 pub use read::{Kind, ReadError, ResultLine};

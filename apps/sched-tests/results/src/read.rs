@@ -27,11 +27,13 @@ pub enum Kind {
     Cost,
     /// How long woken tasks wait.
     Wake,
+    /// How connections were served.
+    Conn,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Task,
         Self::Run,
         Self::Trace,
@@ -39,6 +41,7 @@ impl Kind {
         Self::Pbg,
         Self::Cost,
         Self::Wake,
+        Self::Conn,
     ];
 
     /// What the line begins with.
@@ -51,6 +54,7 @@ impl Kind {
             Self::Pbg => "SCHED-PBG",
             Self::Cost => "SCHED-COST",
             Self::Wake => "SCHED-WAKE",
+            Self::Conn => "SCHED-CONN",
         }
     }
 
