@@ -21,7 +21,7 @@
 //! a queue is marked as soon as its waker is through, and what is marked and not there any more costs
 //! a worker a look.
 //!
-//! All operations are `SeqCst` read-modify-writes and loads, so that of a CPU that adds a
+//! All operations but [`Summary::any`] are `SeqCst` read-modify-writes and loads, so that of a CPU that adds a
 //! coroutine and one that goes to sleep for want of any at least one sees the other.
 //!
 //! **Cost.** [`Summary::mark`] of a bit that is set is a load; every other operation is one atomic
@@ -33,9 +33,9 @@
 use core::fmt;
 
 #[cfg(not(loom))]
-use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use loom::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// How many priorities there are.
 pub const PRIORITIES: usize = 8;
@@ -115,6 +115,30 @@ impl DomainId {
     }
 }
 
+/// Some bits of the word, made once by who asks often; see [`Summary::any`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits(u64);
+
+impl Bits {
+    /// No bit, which [`Summary::any`] never finds.
+    pub const NONE: Self = Self(0);
+
+    /// All of one domain.
+    pub const fn own(domain: DomainId) -> Self {
+        Self(column(domain))
+    }
+
+    /// What is more urgent than `priority` in `domain` itself.
+    pub const fn own_above(domain: DomainId, priority: Priority) -> Self {
+        Self(above(priority) & column(domain))
+    }
+
+    /// What is more urgent than `priority` in all other domains.
+    pub const fn elsewhere_above(domain: DomainId, priority: Priority) -> Self {
+        Self(above(priority) & !column(domain))
+    }
+}
+
 /// The word; see the [crate documentation](crate).
 #[derive(Debug)]
 pub struct Summary(AtomicU64);
@@ -182,6 +206,19 @@ impl Summary {
     #[inline]
     pub fn clear(&self, domain: DomainId, priority: Priority) {
         self.0.fetch_and(!bit(domain, priority), SeqCst);
+    }
+
+    /// Whether any of these is marked, as of some moment before: a relaxed load, for who asks again
+    /// and again.
+    #[inline]
+    pub fn any(&self, of: Bits) -> bool {
+        self.0.load(Relaxed) & of.0 != 0
+    }
+
+    /// There is nothing of these any more; who says so looks once more, as for [`clear`](Self::clear).
+    #[inline]
+    pub fn clear_all(&self, of: Bits) {
+        self.0.fetch_and(!of.0, SeqCst);
     }
 
     /// Whether anything of `domain` with `priority` is marked.
@@ -254,6 +291,18 @@ mod tests {
                 summary.is_more_urgent_elsewhere(domain, priority),
                 elsewhere
             );
+            assert_eq!(
+                summary.any(Bits::elsewhere_above(domain, priority)),
+                elsewhere
+            );
+            let above = model.iter().any(|&(at, of)| at < p && of == d);
+            assert_eq!(summary.any(Bits::own_above(domain, priority)), above);
+            assert_eq!(summary.any(Bits::own(domain)), summary.of(domain).is_some());
+            assert!(!summary.any(Bits::NONE));
+            if seed >> 50 & 15 == 0 {
+                summary.clear_all(Bits::own_above(domain, priority));
+                model.retain(|&(at, of)| at >= p || of != d);
+            }
             let mask = model
                 .iter()
                 .filter(|&&(at, _)| at == p)

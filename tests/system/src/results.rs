@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use sched_tests_results::{
-    CostLine, Followed, Kind, PbgLine, Refused, ResultLine, RunLine, TaskLine, TraceLine, WakeLine,
+    CoopLine, CostLine, Followed, Kind, PbgLine, Refused, ResultLine, RunLine, TaskLine, TraceLine, WakeLine,
 };
 
 /// All that one run had to say, in its order.
@@ -15,6 +15,7 @@ pub struct Results {
     pub traces: Vec<TraceLine>,
     pub costs: Vec<CostLine>,
     pub wakes: Vec<WakeLine>,
+    pub coops: Vec<CoopLine>,
     pbg: Vec<PbgLine>,
 }
 
@@ -45,6 +46,7 @@ impl Results {
             Kind::Events => {} // of the tool, and of the trace that it writes
             Kind::Cost => self.costs.push(CostLine::from_json(json)?),
             Kind::Wake => self.wakes.push(WakeLine::from_json(json)?),
+            Kind::Coop => self.coops.push(CoopLine::from_json(json)?),
         }
         Ok(())
     }

@@ -13,6 +13,7 @@
 //! | `SCHED-PBG` | [`PbgLine`] | for each replay, and for each profile that was refused |
 //! | `SCHED-COST` | [`CostLine`] | by the app `cost`, for each phase and number of tasks |
 //! | `SCHED-WAKE` | [`WakeLine`] | by the app `wake`, for each phase and queue |
+//! | `SCHED-COOP` | [`CoopLine`] | by the app `coop-cost`, for each figure |
 //! | `SCHED-CONN` | [`ConnLine`] | by the app `connections`, for each run and, where it has several, each priority |
 //!
 //! ```
@@ -56,7 +57,7 @@ mod tick_phase;
 
 pub use account::{Account, NoAccount, TOLERANCE_PERCENT};
 pub use conn::ConnLine;
-pub use lines::{Context, CostLine, RunLine, TaskLine, TraceLine, WakeLine};
+pub use lines::{Context, CoopLine, CostLine, RunLine, TaskLine, TraceLine, WakeLine};
 pub use pbg::{Divergence, Followed, PbgLine, Refused};
 pub use read::{Kind, ReadError, ResultLine};
 pub use tick_phase::TickPhase;

@@ -192,6 +192,42 @@ pub struct WakeLine {
     pub most_interrupts: u64,
 }
 
+/// What coroutines cost, beside threads of the same build where there is anything beside.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CoopLine {
+    /// The phase that the line is of.
+    #[serde(flatten)]
+    pub context: Context,
+    /// What the clock counts: `icount`, instructions, or `real`.
+    pub timing: String,
+    /// What the counts were divided by, at least 1.
+    pub scale: u64,
+    /// What is told: `switch`, of one `yield_now` to the next; `spread`, of the most expensive switch
+    /// over the cheapest; `spawn`, of spawning and awaiting or joining one; `batch`, the same of 250
+    /// at once; `wake`, of a wake to another and one back; `memory`, of one beside its future, the
+    /// most of all sizes of futures; `connections`, of three each, that fit; `left`, what was not given
+    /// back of their memory.
+    pub figure: String,
+    /// How many coroutines there are.
+    pub among: usize,
+    /// Of `coroutines` and `threads`: `instructions`, `ns`, `bytes`, `connections` or `ratio`.
+    pub unit: String,
+    /// The figure of coroutines, to two decimals.
+    pub coroutines: f64,
+    /// The figure of threads, to two decimals, if they have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<f64>,
+    /// `coroutines` / `threads`, to three decimals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// What `ratio` is to be at most, or at least of `connections`; without a `ratio`,
+    /// `coroutines`. Absent where nothing is promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// Whether it is.
+    pub pass: bool,
+}
+
 impl ResultLine for TaskLine {
     const KIND: Kind = Kind::Task;
 }
@@ -210,6 +246,10 @@ impl ResultLine for CostLine {
 
 impl ResultLine for WakeLine {
     const KIND: Kind = Kind::Wake;
+}
+
+impl ResultLine for CoopLine {
+    const KIND: Kind = Kind::Coop;
 }
 
 pub(crate) fn is_false(value: &bool) -> bool {

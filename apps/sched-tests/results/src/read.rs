@@ -27,13 +27,15 @@ pub enum Kind {
     Cost,
     /// How long woken tasks wait.
     Wake,
+    /// What coroutines cost beside threads.
+    Coop,
     /// How connections were served.
     Conn,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Task,
         Self::Run,
         Self::Trace,
@@ -41,6 +43,7 @@ impl Kind {
         Self::Pbg,
         Self::Cost,
         Self::Wake,
+        Self::Coop,
         Self::Conn,
     ];
 
@@ -54,6 +57,7 @@ impl Kind {
             Self::Pbg => "SCHED-PBG",
             Self::Cost => "SCHED-COST",
             Self::Wake => "SCHED-WAKE",
+            Self::Coop => "SCHED-COOP",
             Self::Conn => "SCHED-CONN",
         }
     }

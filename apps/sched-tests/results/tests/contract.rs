@@ -146,6 +146,35 @@ fn wake_lines_are_as_documented() {
     is_as_documented(&line, &format!("{HEAD}{keys}{more}{most}}}"));
 }
 
+#[test]
+fn coop_lines_are_as_documented() {
+    let line = CoopLine {
+        context: context(),
+        timing: COUNTED.into(),
+        scale: 1,
+        figure: "switch".into(),
+        among: 100_000,
+        unit: "instructions".into(),
+        coroutines: 76.5,
+        threads: Some(160.0),
+        ratio: Some(0.478),
+        limit: Some(0.5),
+        pass: true,
+    };
+    let keys = r#","timing":"icount","scale":1,"figure":"switch","among":100000,"#;
+    let more = r#""unit":"instructions","coroutines":76.5,"#;
+    let beside = r#""threads":160.0,"ratio":0.478,"limit":0.5,"#;
+    is_as_documented(&line, &format!("{HEAD}{keys}{more}{beside}\"pass\":true}}"));
+    let alone = CoopLine {
+        threads: None,
+        ratio: None,
+        limit: None,
+        pass: false,
+        ..line
+    };
+    is_as_documented(&alone, &format!("{HEAD}{keys}{more}\"pass\":false}}"));
+}
+
 fn followed() -> Followed {
     Followed {
         app: "realtime".into(),
@@ -453,6 +482,31 @@ fn any_wake() -> impl Strategy<Value = WakeLine> {
         })
 }
 
+fn any_coop() -> impl Strategy<Value = CoopLine> {
+    let texts = (text(), text(), text());
+    let figures = (
+        fraction(),
+        prop::option::of(fraction()),
+        prop::option::of(fraction()),
+        prop::option::of(fraction()),
+    );
+    (any_context(), texts, any::<(u64, usize, bool)>(), figures).prop_map(
+        |(context, (timing, figure, unit), (scale, among, pass), figures)| CoopLine {
+            context,
+            timing,
+            scale,
+            figure,
+            among,
+            unit,
+            coroutines: figures.0,
+            threads: figures.1,
+            ratio: figures.2,
+            limit: figures.3,
+            pass,
+        },
+    )
+}
+
 fn any_pbg() -> impl Strategy<Value = PbgLine> {
     let origin = (text(), text(), text());
     let first = prop::option::of((text(), text(), any::<(u64, u64)>()));
@@ -509,6 +563,7 @@ proptest! {
         trace in any_trace(),
         cost in any_cost(),
         wake in any_wake(),
+        coop in any_coop(),
         pbg in any_pbg(),
     ) {
         comes_back(&task)?;
@@ -516,6 +571,7 @@ proptest! {
         comes_back(&trace)?;
         comes_back(&cost)?;
         comes_back(&wake)?;
+        comes_back(&coop)?;
         comes_back(&pbg)?;
     }
 }

@@ -1,0 +1,61 @@
+//! What names a coroutine.
+
+use core::fmt;
+
+use axcoop_summary::DomainId;
+
+/// How many coroutines a domain can have at a time.
+pub const MAX_COROUTINES: usize = 1 << 24;
+
+/// Which domain, and which place in its table: what a coroutine keeps of its [`Cid`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    pub(crate) fn new(domain: DomainId, index: u32) -> Self {
+        debug_assert!((index as usize) < MAX_COROUTINES);
+        Self((domain.index() as u32) << 24 | index)
+    }
+
+    #[inline]
+    pub(crate) fn domain(self) -> usize {
+        (self.0 >> 24) as usize
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> u32 {
+        self.0 & (MAX_COROUTINES as u32 - 1)
+    }
+}
+
+/// The name of a coroutine, of all that there have ever been: its place is used again when it has
+/// ended, with another generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cid {
+    pub(crate) place: Place,
+    pub(crate) generation: u32,
+}
+
+impl Cid {
+    /// Its domain.
+    pub fn domain(self) -> DomainId {
+        DomainId::new(self.place.domain())
+    }
+
+    /// As one number, which differs from that of any other.
+    pub fn number(self) -> u64 {
+        (self.place.0 as u64) << 32 | self.generation as u64
+    }
+}
+
+impl fmt::Display for Cid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "coroutine {}.{}.{}",
+            self.place.domain(),
+            self.place.index(),
+            self.generation
+        )
+    }
+}

@@ -1,0 +1,445 @@
+//! One program's executor, as others see it.
+
+use core::cell::UnsafeCell;
+use core::future::Future;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::AtomicPtr as Pointer;
+
+use alloc::alloc::Layout;
+use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
+
+use crate::block::{self, Header, Ref};
+use crate::books::Books;
+use crate::cid::{Cid, Place};
+use crate::error::{CpuError, DomainError, SpawnError, Stale};
+use crate::inbox::{Inbox, Notes};
+use crate::join::JoinHandle;
+use crate::kernel::{Attendant, Kernel, MAX_WORKERS};
+use crate::lock::Lock;
+use crate::ready::Ready;
+use crate::sync::{AtomicU32, Ordering};
+use crate::table::NoSlot;
+use crate::turn::Turn;
+use crate::worker::Worker;
+
+/// One program's coroutines, and the workers that run them.
+///
+/// A domain is a static, or leaked, and has to be [opened](Self::open) before anything is spawned.
+pub struct Domain {
+    pub(crate) id: DomainId,
+    pub(crate) summary: &'static Summary,
+    pub(crate) kernel: &'static dyn Kernel,
+    /// By the level of what would run next: what of other domains is more urgent, and what of this.
+    pub(crate) elsewhere: [Bits; PRIORITIES],
+    pub(crate) own: [Bits; PRIORITIES + 1],
+    /// What comes from outside.
+    pub(crate) inbox: Inbox,
+    /// Workers that wait, or are about to, a bit each: WAIT in [`worker`](crate::worker).
+    pub(crate) sleepers: AtomicU32,
+    /// Is another number after each change of who shall serve.
+    pub(crate) epoch: AtomicU32,
+    /// Whose turn it is.
+    pub(crate) turn: Turn,
+    /// Of who has the turn.
+    pub(crate) ready: UnsafeCell<Ready>,
+    pub(crate) books: Lock<Books>,
+    pub(crate) workers: [Worker; MAX_WORKERS],
+}
+
+// SAFETY: `ready` is of who has the turn; all else is atomic or locked.
+unsafe impl Sync for Domain {}
+
+/// Those that are open.
+static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut()) }; DOMAINS];
+
+/// The domain of a coroutine that there is.
+#[inline]
+pub(crate) fn open(domain: usize) -> &'static Domain {
+    let domain = OPEN[domain % DOMAINS].load(Ordering::Relaxed);
+    debug_assert!(!domain.is_null());
+    // SAFETY: a domain stays open as long as there are blocks of it.
+    unsafe { &*domain }
+}
+
+fn maybe_open(domain: usize) -> Option<&'static Domain> {
+    // SAFETY: null, or a domain, which is static.
+    unsafe { OPEN[domain].load(Ordering::Acquire).as_ref() }
+}
+
+/// The worker that calls.
+#[inline]
+pub(crate) fn here() -> Option<&'static Worker> {
+    let domain = (0..DOMAINS).find_map(maybe_open)?;
+    domain.here()
+}
+
+impl Domain {
+    /// A domain of this number, which says in `summary` what it has ready, on this system.
+    #[cfg(not(loom))]
+    pub const fn new(id: DomainId, summary: &'static Summary, kernel: &'static dyn Kernel) -> Self {
+        Self {
+            id,
+            summary,
+            kernel,
+            elsewhere: elsewhere(id),
+            own: own(id),
+            inbox: Inbox::new(),
+            sleepers: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+            turn: Turn::new(),
+            ready: UnsafeCell::new(Ready::new()),
+            books: Lock::new(Books::new()),
+            workers: [const { Worker::new() }; MAX_WORKERS],
+        }
+    }
+
+    /// As in the other builds.
+    #[cfg(loom)]
+    pub fn new(id: DomainId, summary: &'static Summary, kernel: &'static dyn Kernel) -> Self {
+        Self {
+            id,
+            summary,
+            kernel,
+            elsewhere: elsewhere(id),
+            own: own(id),
+            inbox: Inbox::new(),
+            sleepers: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+            turn: Turn::new(),
+            ready: UnsafeCell::new(Ready::new()),
+            books: Lock::new(Books::new()),
+            workers: [const { Worker::new() }; MAX_WORKERS],
+        }
+    }
+
+    /// Makes it known by its number. No worker serves it yet: [`alloc_cpu`](Self::alloc_cpu).
+    ///
+    /// # Errors
+    /// [`DomainError::Taken`] if another of this number is open.
+    pub fn open(&'static self) -> Result<(), DomainError> {
+        self.inbox.note(Notes::SHARED);
+        let this = ptr::from_ref(self).cast_mut();
+        match OPEN[self.id.index()].compare_exchange(
+            ptr::null_mut(),
+            this,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(DomainError::Taken(self.id)),
+        }
+    }
+
+    /// Gives back what it has, and its number. Everything has to have ended before, and nobody may
+    /// hold a handle or a waker any more.
+    ///
+    /// # Errors
+    /// [`DomainError::InUse`] if not, and [`DomainError::NotOpen`].
+    pub fn close(&'static self) -> Result<(), DomainError> {
+        let this = ptr::from_ref(self).cast_mut();
+        if !ptr::eq(OPEN[self.id.index()].load(Ordering::Acquire), this) {
+            return Err(DomainError::NotOpen(self.id));
+        }
+        self.books.with(self.kernel, |books| {
+            if books.blocks() != 0 || books.coroutines() != 0 || books.serving != 0 {
+                return Err(DomainError::InUse {
+                    coroutines: books.blocks().max(books.coroutines()),
+                    workers: books.serving.count_ones() as usize,
+                });
+            }
+            books.clears(self.kernel);
+            Ok(())
+        })?;
+        self.summary.clear_all(Bits::own(self.id));
+        OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
+        Ok(())
+    }
+
+    /// The open domain of this number.
+    pub fn of(id: DomainId) -> Option<&'static Self> {
+        maybe_open(id.index())
+    }
+
+    /// Its number.
+    pub fn id(&self) -> DomainId {
+        self.id
+    }
+
+    /// The system that it runs on.
+    pub fn kernel(&self) -> &'static dyn Kernel {
+        self.kernel
+    }
+
+    /// How many coroutines have not ended.
+    pub fn coroutines(&self) -> usize {
+        self.books.with(self.kernel, |books| books.coroutines())
+    }
+
+    /// Spawns a coroutine, which is ready at once. Its first poll is its worker's, never the
+    /// caller's.
+    ///
+    /// **Cost.** One allocation, and a short time under a lock; not in an interrupt.
+    ///
+    /// # Panics
+    /// If there is no memory, or there are too many: [`try_spawn`](Self::try_spawn).
+    pub fn spawn<F>(&'static self, future: F, priority: Priority) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        match self.try_spawn(future, priority) {
+            Ok(handle) => handle,
+            Err(why) => panic!("{why}"),
+        }
+    }
+
+    /// As [`spawn`](Self::spawn), for who can do without the coroutine; its future is dropped then.
+    ///
+    /// # Errors
+    /// There is no memory, or there are too many.
+    pub fn try_spawn<F>(
+        &'static self,
+        future: F,
+        priority: Priority,
+    ) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        debug_assert!(
+            ptr::eq(OPEN[self.id.index()].load(Ordering::Relaxed), self),
+            "the domain is not open"
+        );
+        let (memory, index, generation) = self
+            .books
+            .with(self.kernel, |books| {
+                books.admits(self.kernel, block::layout_of::<F>())
+            })
+            .map_err(|why| match why {
+                NoSlot::OutOfMemory(bytes) => SpawnError::OutOfMemory { bytes },
+                NoSlot::TooMany => SpawnError::TooMany,
+            })?;
+        let place = Place::new(self.id, index);
+        // SAFETY: the memory is for it.
+        let header = unsafe { block::make(memory, future, place, priority) };
+        // SAFETY: `make` has made one for it.
+        let reference = unsafe { Ref::from_raw(header) };
+        let handle = JoinHandle::new(reference, Cid { place, generation });
+        // SAFETY: the handle refers to it.
+        unsafe { header.as_ref() }.arrives();
+        Ok(handle)
+    }
+
+    /// Sets how many workers serve the domain. With fewer than before, the last ones leave when
+    /// their polls have ended; with 0 nothing runs until there are some again.
+    ///
+    /// # Errors
+    /// Too many, or the system has not started all of them; those that it has serve.
+    pub fn alloc_cpu(&'static self, workers: usize) -> Result<(), CpuError> {
+        if workers > MAX_WORKERS {
+            return Err(CpuError::TooMany(workers));
+        }
+        let mut new = self.books.with(self.kernel, |books| {
+            let wanted = ((1_u64 << workers) - 1) as u32;
+            let new = wanted & !books.serving;
+            books.wanted = workers;
+            books.serving |= new;
+            self.changes_workers();
+            new
+        });
+        self.unparks_all();
+        while new != 0 {
+            let number = new.trailing_zeros() as usize;
+            if self.kernel.start(self, number).is_err() {
+                let serving = self.books.with(self.kernel, |books| {
+                    books.serving &= !new;
+                    books.wanted = number;
+                    self.changes_workers();
+                    books.serving.count_ones() as usize
+                });
+                self.unparks_all();
+                return Err(CpuError::OutOfMemory {
+                    wanted: workers,
+                    serving,
+                });
+            }
+            new &= new - 1;
+        }
+        Ok(())
+    }
+
+    /// Has all workers look who of them shall serve, and how; under the lock of the books.
+    pub(crate) fn changes_workers(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        self.inbox.note(Notes::SHARED);
+    }
+
+    /// Has a worker call this between two polls, when asked to, and after each time that it has waited;
+    /// and no worker wait for longer than it says.
+    pub fn set_attendant(&self, attendant: Option<&'static dyn Attendant>) {
+        self.books
+            .with(self.kernel, |books| books.attendant = attendant);
+    }
+
+    /// Has a worker call the attendant soon; also in an interrupt.
+    pub fn call_attendant(&'static self) {
+        self.inbox.note(Notes::CALL);
+        self.unparks_one();
+    }
+
+    /// A coroutine has become ready, and it is the caller who queues it (rule 1 of
+    /// [`state`](crate::state)).
+    #[inline]
+    pub(crate) fn arrives(&'static self, header: &Header) {
+        let level = header.effective();
+        self.inbox.push(header);
+        self.summary.mark(self.id, Priority::new(level));
+        self.unparks_one();
+    }
+
+    /// One that waits goes on, if there is any: one at most.
+    #[inline]
+    pub(crate) fn unparks_one(&'static self) {
+        let sleepers = self.sleepers.load(Ordering::Relaxed);
+        if sleepers != 0 {
+            self.unparks(sleepers);
+        }
+    }
+
+    fn unparks(&'static self, mut sleepers: u32) {
+        while sleepers != 0 {
+            let number = sleepers.trailing_zeros();
+            let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
+            if was >> number & 1 != 0 {
+                return self.kernel.unpark(self, number as usize);
+            }
+            sleepers = was & !(1 << number);
+        }
+    }
+
+    /// All that wait go on.
+    pub(crate) fn unparks_all(&'static self) {
+        let mut sleepers = self.sleepers.swap(0, Ordering::AcqRel);
+        while sleepers != 0 {
+            let number = sleepers.trailing_zeros();
+            self.kernel.unpark(self, number as usize);
+            sleepers &= sleepers - 1;
+        }
+    }
+
+    /// The worker that calls.
+    #[inline]
+    pub(crate) fn here(&self) -> Option<&'static Worker> {
+        // SAFETY: only workers set it, to themselves, and take it back when they leave.
+        unsafe { self.kernel.here().cast::<Worker>().as_ref() }
+    }
+
+    /// The memory of a block that nobody refers to.
+    ///
+    /// # Safety
+    /// It is that of a block of this domain, of this layout.
+    pub(crate) unsafe fn gives_back(&self, memory: NonNull<u8>, layout: Layout) {
+        self.books.with(self.kernel, Books::takes_back);
+        // SAFETY: as promised.
+        unsafe { self.kernel.dealloc(memory.as_ptr(), layout) };
+    }
+
+    /// Changes what counts for a coroutine's priority. If that changes it, it is moved, and polled,
+    /// so that it passes on to whom it waits for what it has been lent.
+    pub(crate) fn changes(&'static self, header: &Header, change: impl FnOnce(&Header) -> bool) {
+        let moves = self
+            .books
+            .with(self.kernel, |books| change(header) && books.moves(header));
+        if moves {
+            let level = header.effective();
+            self.inbox.note(Notes::MOVES);
+            self.summary.mark(self.id, Priority::new(level));
+            header.wake();
+        }
+    }
+}
+
+const fn elsewhere(id: DomainId) -> [Bits; PRIORITIES] {
+    let mut of = [Bits::NONE; PRIORITIES];
+    let mut level = 0;
+    while level < PRIORITIES {
+        of[level] = Bits::elsewhere_above(id, Priority::new(level));
+        level += 1;
+    }
+    of
+}
+
+const fn own(id: DomainId) -> [Bits; PRIORITIES + 1] {
+    let mut of = [Bits::own(id); PRIORITIES + 1];
+    let mut level = 0;
+    while level < PRIORITIES {
+        of[level] = Bits::own_above(id, Priority::new(level));
+        level += 1;
+    }
+    of
+}
+
+/// The coroutine of this name.
+fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {
+    let domain = maybe_open(cid.place.domain()).ok_or(Stale(cid))?;
+    let found = domain.books.with(domain.kernel, |books| books.finds(cid));
+    Ok((domain, found.ok_or(Stale(cid))?))
+}
+
+/// As for [`Loan`](crate::Loan).
+pub(crate) fn find(cid: Cid) -> Result<Ref, Stale> {
+    found(cid).map(|(_, header)| header)
+}
+
+/// The coroutine that calls; none if it is no coroutine. An interrupt handler gets that of the
+/// worker that it has interrupted.
+pub fn current() -> Option<Cid> {
+    let header = here()?.current()?;
+    let domain = header.domain();
+    domain
+        .books
+        .with(domain.kernel, |books| books.names(header))
+}
+
+/// The priority of the coroutine that calls, with what is lent to it: what is done on its behalf
+/// has this priority.
+pub fn current_priority() -> Option<Priority> {
+    Some(Priority::new(here()?.current()?.effective()))
+}
+
+/// Wakes a coroutine: also from an interrupt, from another CPU, or from itself.
+///
+/// # Errors
+/// [`Stale`] if it has ended.
+pub fn wake(cid: Cid) -> Result<(), Stale> {
+    found(cid).map(|(_, header)| header.wake())
+}
+
+/// Has a coroutine end where it waits, or at its next await: its future is dropped by its worker,
+/// and its handle says so. If it ends by itself meanwhile, that counts.
+///
+/// # Errors
+/// [`Stale`] if it has ended.
+pub fn cancel(cid: Cid) -> Result<(), Stale> {
+    found(cid).map(|(_, header)| header.cancel())
+}
+
+/// Gives a coroutine another priority of its own. If it is queued, it becomes the last of its new
+/// level.
+///
+/// # Errors
+/// [`Stale`] if it has ended.
+pub fn set_priority(cid: Cid, priority: Priority) -> Result<(), Stale> {
+    let (domain, header) = found(cid)?;
+    // SAFETY: BOOKS: called with the lock.
+    domain.changes(&header, |header| unsafe { header.set_base(priority) });
+    Ok(())
+}
+
+/// The priority of a coroutine: its own, or what is lent to it if that is more urgent.
+///
+/// # Errors
+/// [`Stale`] if it has ended.
+pub fn priority(cid: Cid) -> Result<Priority, Stale> {
+    found(cid).map(|(_, header)| Priority::new(header.effective()))
+}

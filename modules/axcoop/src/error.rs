@@ -1,0 +1,127 @@
+//! What can go wrong, each with one line.
+
+use core::error::Error;
+use core::fmt;
+
+use axcoop_summary::DomainId;
+
+use crate::cid::Cid;
+use crate::kernel::MAX_WORKERS;
+
+/// The coroutine of this [`Cid`] has ended; it is never another one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stale(pub Cid);
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: no such coroutine any more", self.0)
+    }
+}
+
+/// Why a coroutine could not be spawned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpawnError {
+    /// There is no memory for it.
+    OutOfMemory {
+        /// How much it would have taken.
+        bytes: usize,
+    },
+    /// There are [`MAX_COROUTINES`](crate::MAX_COROUTINES) already.
+    TooMany,
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfMemory { bytes } => {
+                write!(f, "no memory for a coroutine: {bytes} bytes are needed")
+            }
+            Self::TooMany => write!(
+                f,
+                "too many coroutines: a domain has at most {}",
+                crate::MAX_COROUTINES
+            ),
+        }
+    }
+}
+
+/// How a coroutine has ended that has no output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was cancelled.
+    Cancelled,
+    /// It panicked, and the target can do without it.
+    Panicked,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cancelled => "the coroutine was cancelled",
+            Self::Panicked => "the coroutine panicked",
+        })
+    }
+}
+
+/// Why a domain cannot be opened or closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainError {
+    /// Another domain of this number is open.
+    Taken(DomainId),
+    /// It is not open.
+    NotOpen(DomainId),
+    /// It still has coroutines, or somebody who holds a handle or a waker of one, or workers.
+    InUse {
+        /// Coroutines and what is left of them.
+        coroutines: usize,
+        /// Workers.
+        workers: usize,
+    },
+}
+
+impl fmt::Display for DomainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken(id) => write!(f, "domain {} is open already", id.index()),
+            Self::NotOpen(id) => write!(f, "domain {} is not open", id.index()),
+            Self::InUse {
+                coroutines,
+                workers,
+            } => write!(
+                f,
+                "the domain is in use: {coroutines} coroutines, {workers} workers"
+            ),
+        }
+    }
+}
+
+/// Why a domain has not got the workers that were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuError {
+    /// More than [`MAX_WORKERS`].
+    TooMany(usize),
+    /// The system could not start all of them.
+    OutOfMemory {
+        /// How many were asked for.
+        wanted: usize,
+        /// How many serve the domain.
+        serving: usize,
+    },
+}
+
+impl fmt::Display for CpuError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany(n) => write!(f, "{n} workers: allowed is 0 to {MAX_WORKERS}"),
+            Self::OutOfMemory { wanted, serving } => {
+                write!(f, "no memory for {wanted} workers: {serving} serve")
+            }
+        }
+    }
+}
+
+impl Error for Stale {}
+impl Error for SpawnError {}
+impl Error for Ended {}
+impl Error for DomainError {}
+impl Error for CpuError {}

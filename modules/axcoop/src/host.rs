@@ -1,0 +1,137 @@
+//! The host as a system: threads as workers.
+
+use core::cell::Cell;
+use core::future::Future;
+use core::pin::Pin;
+use core::ptr;
+use core::task::{Context, Poll, Waker};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Wake;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use axcoop_summary::DOMAINS;
+
+use crate::domain::Domain;
+use crate::kernel::{Kernel, MAX_WORKERS, NoWorker};
+
+/// The host's threads as workers.
+pub struct Host {
+    parking: [[Parking; MAX_WORKERS]; DOMAINS],
+}
+
+/// The host; see [`Host`].
+pub static HOST: Host = Host {
+    parking: [const { [const { Parking::new() }; MAX_WORKERS] }; DOMAINS],
+};
+
+std::thread_local! {
+    static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
+}
+
+/// Where a worker waits.
+struct Parking {
+    /// It need not wait.
+    may_go: Mutex<bool>,
+    goes: Condvar,
+}
+
+impl Parking {
+    const fn new() -> Self {
+        Self {
+            may_go: Mutex::new(false),
+            goes: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.may_go.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When the clock began.
+fn start() -> Instant {
+    static START: OnceLock<Instant> = OnceLock::new();
+    *START.get_or_init(Instant::now)
+}
+
+/// A thread that waits for a future.
+struct Blocked(Thread);
+
+impl Wake for Blocked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+// SAFETY: `HERE` is the thread's; nothing interrupts a thread of the host and then calls the executor.
+unsafe impl Kernel for Host {
+    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
+        let name = format!("axcoop {}.{number}", domain.id().index());
+        let thread = thread::Builder::new()
+            .name(name)
+            .spawn(move || domain.serve(number));
+        thread.map(drop).map_err(|_| NoWorker)
+    }
+
+    fn park(&self, domain: &'static Domain, number: usize, until: Option<u64>) {
+        let parking = &self.parking[domain.id().index()][number];
+        let mut may_go = parking.lock();
+        while !*may_go {
+            may_go = match until {
+                None => parking
+                    .goes
+                    .wait(may_go)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(until) => {
+                    let now = self.now();
+                    if until <= now {
+                        break;
+                    }
+                    parking
+                        .goes
+                        .wait_timeout(may_go, Duration::from_nanos(until - now))
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+        *may_go = false;
+    }
+
+    fn unpark(&self, domain: &'static Domain, number: usize) {
+        let parking = &self.parking[domain.id().index()][number];
+        *parking.lock() = true;
+        parking.goes.notify_one();
+    }
+
+    fn yield_now(&self) {
+        thread::yield_now();
+    }
+
+    fn now(&self) -> u64 {
+        start().elapsed().as_nanos() as u64
+    }
+
+    fn set_here(&self, here: *const ()) {
+        HERE.set(here);
+    }
+
+    fn here(&self) -> *const () {
+        HERE.get()
+    }
+
+    fn mask(&self) -> usize {
+        0
+    }
+
+    fn unmask(&self, _: usize) {}
+
+    fn block_on(&self, mut future: Pin<&mut dyn Future<Output = ()>>) {
+        let waker = Waker::from(Arc::new(Blocked(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        while let Poll::Pending = future.as_mut().poll(&mut context) {
+            thread::park();
+        }
+    }
+}

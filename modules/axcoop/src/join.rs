@@ -1,0 +1,119 @@
+//! Waiting for a coroutine's output.
+
+use core::future::Future;
+use core::marker::PhantomData;
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll};
+
+use crate::block::{APART, Ref};
+use crate::cid::Cid;
+use crate::error::Ended;
+use crate::loan;
+
+/// The output of a coroutine, for who awaits it. If it is dropped, the coroutine goes on.
+///
+/// While a more urgent coroutine awaits it, that one lends its priority. (A combinator that polls
+/// only what was woken, as `FuturesUnordered`, passes on what its coroutine is lent later only when it
+/// polls the handle.)
+#[must_use = "a coroutine runs by itself; `drop` says that nobody wants its output"]
+pub struct JoinHandle<T> {
+    header: Ref,
+    cid: Cid,
+    /// What it has lent, or [`APART`].
+    lent: u8,
+    has_output: bool,
+    output: PhantomData<fn() -> T>,
+}
+
+impl<T> JoinHandle<T> {
+    pub(crate) fn new(header: Ref, cid: Cid) -> Self {
+        Self {
+            header,
+            cid,
+            lent: APART,
+            has_output: true,
+            output: PhantomData,
+        }
+    }
+
+    /// Which coroutine it is.
+    pub fn cid(&self) -> Cid {
+        self.cid
+    }
+
+    /// Whether it has ended.
+    pub fn is_finished(&self) -> bool {
+        self.header.state().is_done()
+    }
+
+    /// As [`cancel`](crate::cancel); nothing happens if it has ended.
+    pub fn cancel(&self) {
+        if !self.is_finished() {
+            self.header.cancel();
+        }
+    }
+
+    /// Blocks the calling thread until the coroutine has ended.
+    ///
+    /// # Errors
+    /// It has ended without an output.
+    ///
+    /// # Panics
+    /// In a coroutine, which would stop all others of its worker: it has to await the handle.
+    pub fn join(self) -> Result<T, Ended> {
+        let domain = self.header.domain();
+        assert!(
+            domain.here().is_none(),
+            "a coroutine awaits a handle: `join` would block its worker"
+        );
+        let mut output = None;
+        domain
+            .kernel()
+            .block_on(pin!(async { output = Some(self.await) }));
+        output.expect("the kernel waits until the future is done")
+    }
+
+    fn lends(&mut self, level: u8) {
+        if self.lent != level {
+            self.lent = loan::changes(&self.header, self.lent, level);
+        }
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, Ended>;
+
+    /// # Panics
+    /// If it has been ready before.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        assert!(self.has_output, "a handle is polled after it was ready");
+        // SAFETY: this is the handle.
+        match unsafe { self.header.joins(context.waker()) } {
+            None => {
+                let level = loan::of_current(self.header.domain());
+                // What is not more urgent than its own is not worth a lock.
+                let level = if usize::from(level) < self.header.base() {
+                    level
+                } else {
+                    APART
+                };
+                self.lends(level);
+                Poll::Pending
+            }
+            Some(how) => {
+                self.lends(APART);
+                self.has_output = false;
+                // SAFETY: it is a `T`, there, and this handle's.
+                Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
+            }
+        }
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        self.lends(APART);
+        // SAFETY: this is the handle, and it is not used any more.
+        unsafe { self.header.detaches(self.has_output) };
+    }
+}

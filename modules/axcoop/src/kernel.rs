@@ -1,0 +1,97 @@
+//! What the executor needs of the system that it runs on.
+
+use alloc::alloc::Layout;
+use core::future::Future;
+use core::pin::Pin;
+
+use crate::domain::Domain;
+
+/// How many workers a domain can have.
+pub const MAX_WORKERS: usize = 32;
+
+/// The system, of which a domain asks very little: tasks, that one of them waits for another, and
+/// memory. Nothing of it is on the way of a switch between coroutines.
+///
+/// # Safety
+/// The executor relies on each call doing what is said of it; above all,
+/// [`here`](Self::here) returns what the very task that calls has set, and what runs between
+/// [`mask`](Self::mask) and [`unmask`](Self::unmask) is not interrupted on its CPU.
+pub unsafe trait Kernel: Sync {
+    /// Starts a task that calls [`Domain::serve`] with this number, and ends when that returns. It
+    /// may run before this call returns.
+    ///
+    /// # Errors
+    /// [`NoWorker`] if there is no memory for one.
+    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker>;
+
+    /// Has the calling task, the worker of this number, wait until [`unpark`](Self::unpark), or
+    /// until this time, in [`now`](Self::now)'s nanoseconds. May return early.
+    ///
+    /// An `unpark` since the last `park` of this worker returned is not lost: this call then returns
+    /// at once.
+    fn park(&self, domain: &'static Domain, number: usize, until: Option<u64>);
+
+    /// Has the worker's [`park`](Self::park) return, the one under way or the next. Called by anybody,
+    /// also in an interrupt, and for a worker that has just left.
+    fn unpark(&self, domain: &'static Domain, number: usize);
+
+    /// The calling task lets others run that are ready.
+    fn yield_now(&self);
+
+    /// Nanoseconds since some moment.
+    fn now(&self) -> u64;
+
+    /// Remembers a pointer for the calling task.
+    fn set_here(&self, here: *const ());
+
+    /// What the calling task has remembered last, null if nothing. All kernels of one image answer
+    /// alike, whichever domain they serve.
+    fn here(&self) -> *const ();
+
+    /// Disables interrupts, and with them preemption, on this CPU, and returns what
+    /// [`unmask`](Self::unmask) has to know.
+    fn mask(&self) -> usize;
+
+    /// As it was before [`mask`](Self::mask) returned that.
+    fn unmask(&self, was: usize);
+
+    /// Has the calling thread, which is no worker, wait until the future is done.
+    fn block_on(&self, future: Pin<&mut dyn Future<Output = ()>>);
+
+    /// Memory, or null if there is none: it must not panic.
+    fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the executor asks for no empty layout.
+        unsafe { alloc::alloc::alloc(layout) }
+    }
+
+    /// Gives back what [`alloc`](Self::alloc) gave; also in an interrupt.
+    ///
+    /// # Safety
+    /// It is of `alloc`, with this layout, and not given back yet.
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as promised.
+        unsafe { alloc::alloc::dealloc(memory, layout) }
+    }
+}
+
+/// The system has no memory for another worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoWorker;
+
+impl core::fmt::Display for NoWorker {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("no memory for another worker")
+    }
+}
+
+impl core::error::Error for NoWorker {}
+
+/// Who has something to do now and then in a worker of the domain: its timers.
+pub trait Attendant: Sync {
+    /// Called by a worker, between two polls, soon after
+    /// [`Domain::call_attendant`], and after each time that it has waited.
+    fn attend(&self, domain: &'static Domain);
+
+    /// Until when a worker may wait, in [`Kernel::now`]'s nanoseconds.
+    fn until(&self) -> Option<u64>;
+}

@@ -1,0 +1,90 @@
+//! Coroutines with priorities that a scheduler can see.
+//!
+//! A [`Domain`] is one program's executor: its ready coroutines in 8 priorities, 0 first, and the
+//! workers that run them, tasks of the system underneath. What it has ready it says in
+//! [`axcoop_summary`], so a scheduler can give the CPU to the program whose most urgent coroutine is
+//! the most urgent of all. What it needs of the system is the [`Kernel`]; the crate itself depends on
+//! none, and with feature `std` runs on the [`host`].
+//!
+//! ```
+//! use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST, yield_now};
+//!
+//! static PROGRAM: Domain = Domain::new(DomainId::new(0), &SUMMARY, &HOST);
+//!
+//! PROGRAM.open()?;
+//! PROGRAM.alloc_cpu(2)?;
+//! let sum = PROGRAM.spawn(
+//!     async {
+//!         let other = PROGRAM.spawn(async { 1 + 1 }, Priority::FIRST);
+//!         yield_now().await;
+//!         other.await.map(|two| two + 1)
+//!     },
+//!     Priority::DEFAULT,
+//! );
+//! assert_eq!(sum.join()?, Ok(3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Map
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `state` | the states of a coroutine, drawn and numbered |
+//! | `block`, `lent` | what it is in memory: head, future, output, waker, priority |
+//! | `inbox`, `ready` | what was woken and is to be queued; the queues |
+//! | `worker`, `turn` | what a worker does, and how several share a domain |
+//! | `table`, `books`, `lock` | which coroutines there are: [`Cid`] |
+//! | [`Domain`], [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
+//! | [`Kernel`], [`Attendant`] | what it stands on |
+//! | [`host`] | feature `std`: the host as a system |
+//!
+//! # What is promised
+//!
+//! - **Wakes.** None is lost, whether it comes from an interrupt, another CPU, another domain, or
+//!   from the coroutine itself, before, during or after a poll; after the end it does nothing.
+//! - **Futures** are polled and dropped by workers of their domain only. A waker may be dropped
+//!   anywhere, also in an interrupt: at most that frees memory. An output is dropped by who has the
+//!   handle; if that is gone before, by the worker.
+//! - **Panics.** With feature `std` a coroutine that panics ends alone, and its handle says
+//!   [`Ended::Panicked`]. Without it a panic is the system's, and under ArceOS ends the image.
+//! - **Memory.** One allocation a coroutine; beside its future it takes 64 bytes, a slot of 16, and
+//!   what the allocator adds. All of it is given back when it has ended and nobody refers to it any
+//!   more.
+//! - **A coroutine that nobody wakes** and nobody cancels stays for ever.
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+extern crate alloc;
+
+mod block;
+mod books;
+mod cid;
+mod domain;
+mod error;
+#[cfg(feature = "std")]
+pub mod host;
+mod inbox;
+mod join;
+mod kernel;
+mod lent;
+mod loan;
+mod lock;
+mod panics;
+mod ready;
+mod state;
+mod sync;
+mod table;
+mod turn;
+mod worker;
+mod yielding;
+
+#[cfg(not(loom))]
+pub use axcoop_summary::SUMMARY;
+pub use axcoop_summary::{DOMAINS, DomainId, NoSuchPriority, PRIORITIES, Priority, Summary};
+pub use cid::{Cid, MAX_COROUTINES};
+pub use domain::{Domain, cancel, current, current_priority, priority, set_priority, wake};
+pub use error::{CpuError, DomainError, Ended, SpawnError, Stale};
+pub use join::JoinHandle;
+pub use kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
+pub use loan::{Loan, lend};
+pub use yielding::{YieldNow, yield_now};

@@ -1,0 +1,79 @@
+//! Priority inheritance: who waits for a coroutine lends it its priority.
+//!
+//! 1. A coroutine has a base priority; its effective one is the most urgent of that and of what is
+//!    lent to it.
+//! 2. A loan lasts as long as the [`Loan`]. The handle of a coroutine has one while a more urgent
+//!    coroutine waits for it.
+//! 3. One whose effective priority changes is moved to that level, if it is queued, and polled: so
+//!    what it waits for itself is lent the new one, link by link along a chain, at a poll a link.
+//! 4. Of one priority, 253 loans to a coroutine count at a time; more are not counted.
+
+use axcoop_summary::{PRIORITIES, Priority};
+
+use crate::block::{APART, Header, Ref};
+use crate::cid::Cid;
+use crate::domain::{self, Domain};
+use crate::error::Stale;
+
+/// A priority that is lent to a coroutine until this is dropped.
+#[must_use = "a loan lasts until it is dropped"]
+pub struct Loan {
+    to: Ref,
+    level: u8,
+}
+
+/// Lends a coroutine a priority: not in an interrupt.
+///
+/// # Errors
+/// [`Stale`] if it has ended.
+pub fn lend(cid: Cid, priority: Priority) -> Result<Loan, Stale> {
+    let to = domain::find(cid)?;
+    let level = changes(&to, APART, priority.index() as u8);
+    Ok(Loan { to, level })
+}
+
+impl Loan {
+    /// Lends another priority instead.
+    pub fn set(&mut self, priority: Priority) {
+        self.level = changes(&self.to, self.level, priority.index() as u8);
+    }
+
+    /// What is lent; none if it is not counted (rule 4).
+    pub fn priority(&self) -> Option<Priority> {
+        (self.level != APART).then(|| Priority::new(self.level.into()))
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        changes(&self.to, self.level, APART);
+    }
+}
+
+/// Lends this level instead of that; [`APART`] is nothing. Returns what is lent now.
+pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
+    if from == to {
+        return from;
+    }
+    let mut lent = APART;
+    header.domain().changes(header, |header| {
+        // SAFETY: BOOKS: called with the lock.
+        unsafe {
+            header.change(|of| {
+                if usize::from(to) < PRIORITIES && of.lend(to.into()) {
+                    lent = to;
+                }
+                if usize::from(from) < PRIORITIES {
+                    of.returns(from.into());
+                }
+            })
+        }
+    });
+    lent
+}
+
+/// The level of the coroutine that calls, [`APART`] if it is none.
+pub(crate) fn of_current(domain: &Domain) -> u8 {
+    let level = || Some(domain.here()?.current()?.effective() as u8);
+    level().unwrap_or(APART)
+}

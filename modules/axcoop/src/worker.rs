@@ -1,0 +1,497 @@
+//! What a worker does: it takes in what has arrived, picks the most urgent, polls it, and waits if
+//! there is nothing.
+//!
+//! 1. The first of the most urgent level is next. Of one level all have their turn before any has
+//!    another.
+//! 2. Before each poll, one load tells whether another domain has something more urgent; if so, the
+//!    worker gives way to other tasks. If that is in vain, as what is more urgent runs on another CPU
+//!    or the scheduler does not care, it does not ask again for 16 polls.
+//! 3. After 256 polls it gives way in any case.
+//! 4. A worker that is alone has the turn for good ([`turn`](crate::turn)), and leaves a coroutine
+//!    in its level while it polls it. With several, each takes the first one out in its turn, and puts it
+//!    back in the turn in which it takes out the next. So they are served in the order of rule 1 by
+//!    whoever is free first; one that is more urgent than what runs is begun when the first poll ends.
+//! 5. WAIT: a worker without work says so (`sleepers`), then looks once more, then waits. Who
+//!    brings something brings it first, then looks whether one waits, and has at most one go on. Both
+//!    look by read-modify-writes of the same word, so one of them sees the other. A worker that leaves
+//!    something behind has another go on, so nobody waits while something is ready but for the time that
+//!    takes, and, after a second worker has been asked for, until the first poll of the first has ended.
+//! 6. A priority stays marked in the summary while the last coroutine of it runs: its worker is as
+//!    urgent as that. What is marked and not there is cleared when a level becomes empty, before
+//!    waiting, and after 256 polls, and then looked for once more (LOOK AGAIN in
+//!    [`axcoop_summary`]).
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use axcoop_summary::{Bits, PRIORITIES};
+
+use crate::block::{Header, Polled, Ref};
+use crate::domain::Domain;
+use crate::error::Ended;
+use crate::inbox::Notes;
+use crate::ready::Ready;
+use crate::state::{Begun, Suspended};
+use crate::sync::Ordering as SharedOrdering;
+
+/// Rule 3.
+const BUDGET: u32 = 256;
+/// Rule 2.
+const QUIET: u32 = 16;
+/// How many are queued in one turn where there are several workers: what bounds the time with
+/// interrupts off.
+const BATCH: usize = 32;
+
+/// What a worker is to those that it polls.
+pub(crate) struct Worker {
+    /// What it polls, or null. Read by the worker, and by interrupts of its CPU.
+    current: AtomicPtr<Header>,
+}
+
+impl Worker {
+    pub(crate) const fn new() -> Self {
+        Self {
+            current: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    #[inline]
+    fn polls(&self, header: Option<&'static Header>) {
+        let header = header.map_or(ptr::null(), ptr::from_ref);
+        self.current.store(header.cast_mut(), Ordering::Relaxed);
+    }
+
+    /// What it polls.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<&Header> {
+        // SAFETY: what is polled has not ended, and this is called within its poll.
+        unsafe { self.current.load(Ordering::Relaxed).as_ref() }
+    }
+}
+
+/// How a worker serves.
+enum Mode {
+    Alone,
+    Shared,
+    Leaves,
+}
+
+/// Rules 2 and 3.
+struct Polls {
+    left: u32,
+    /// Bits of other domains that it gives way to, by the level of what would run.
+    heeds: &'static [Bits; PRIORITIES],
+}
+
+impl Polls {
+    fn new(domain: &'static Domain) -> Self {
+        Self {
+            left: BUDGET,
+            heeds: &domain.elsewhere,
+        }
+    }
+
+    /// Whether to give way before a poll of this level.
+    #[inline]
+    fn must_give_way(&mut self, domain: &Domain, level: usize) -> bool {
+        self.left -= 1;
+        self.left == 0 || domain.summary.any(self.heeds[level % PRIORITIES])
+    }
+}
+
+static HEEDS_NOBODY: [Bits; PRIORITIES] = [Bits::NONE; PRIORITIES];
+
+impl Domain {
+    /// Runs the domain's coroutines as its worker of this number, until there shall be fewer.
+    /// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, and by nobody else.
+    pub fn serve(&'static self, number: usize) {
+        let worker = &self.workers[number];
+        self.kernel.set_here(ptr::from_ref(worker).cast());
+        loop {
+            match self.mode(number) {
+                Mode::Alone => self.alone(number, worker),
+                Mode::Shared => self.shared(number, worker),
+                Mode::Leaves => break,
+            }
+        }
+        self.kernel.set_here(ptr::null());
+        // What woke it may have been meant for one that stays.
+        self.unparks_all();
+    }
+
+    fn mode(&'static self, number: usize) -> Mode {
+        self.books.with(self.kernel, |books| {
+            if number >= books.wanted {
+                books.serving &= !(1 << number);
+                self.changes_workers();
+                Mode::Leaves
+            } else if books.wanted == 1 && books.serving == 1 << number {
+                self.turn.takes_for_good();
+                self.inbox.unnote(Notes::SHARED);
+                Mode::Alone
+            } else {
+                Mode::Shared
+            }
+        })
+    }
+
+    /// Serves while it is the only worker.
+    fn alone(&'static self, number: usize, worker: &Worker) {
+        // SAFETY: it has the turn, until `gives_up`.
+        let ready = unsafe { &mut *self.ready.get() };
+        let mut polls = Polls::new(self);
+        loop {
+            if self.inbox.has_any() {
+                if self.inbox.notes().has(Notes::SHARED) {
+                    break;
+                }
+                self.takes_in(ready);
+            }
+            let level = ready.first();
+            if level == PRIORITIES {
+                self.settles(ready);
+                if ready.some() == 0 {
+                    self.waits(number);
+                }
+                continue;
+            }
+            if polls.must_give_way(self, level) {
+                worker.polls(None);
+                self.settles(ready);
+                self.gives_way(&mut polls);
+                continue;
+            }
+            let header = ready.head(level);
+            worker.polls(Some(header));
+            if header.state().begin() == Begun::Cancel {
+                self.leaves(ready, header);
+                self.cancels(header, worker);
+                continue;
+            }
+            // SAFETY: WORKER: it has begun.
+            match unsafe { header.poll() } {
+                // Before it can be idle it has to be out of its level: then it is another's.
+                Polled::Pending if header.state().is_woken() => ready.turn(level, header),
+                Polled::Pending => {
+                    let is_empty = ready.remove(header);
+                    match header.state().suspend() {
+                        Suspended::Queued => drop(ready.push(header, level)),
+                        Suspended::Idle if is_empty => self.emptied(ready),
+                        Suspended::Idle => {}
+                    }
+                }
+                polled => {
+                    self.leaves(ready, header);
+                    self.ends(header, polled, worker);
+                }
+            }
+        }
+        worker.polls(None);
+        self.turn.gives_up();
+        self.unparks_all();
+    }
+
+    /// Takes one that ends out of its level.
+    fn leaves(&'static self, ready: &mut Ready, header: &Header) {
+        if ready.remove(header) {
+            self.emptied(ready);
+        }
+    }
+
+    /// A level is empty. What has arrived meanwhile may belong there.
+    fn emptied(&'static self, ready: &mut Ready) {
+        if self.inbox.has_more() {
+            self.takes_in(ready);
+        }
+        self.settles(ready);
+    }
+
+    /// Queues what has arrived.
+    fn takes_in(&'static self, ready: &mut Ready) {
+        let mut arrived = self.inbox.take();
+        let notes = arrived.notes;
+        while let Some(header) = arrived.next() {
+            self.queues(ready, header);
+        }
+        if notes.has(Notes::MOVES) {
+            while self.moves_one(ready) {}
+        }
+        if notes.has(Notes::CALL) {
+            self.attends();
+        }
+    }
+
+    fn queues(&self, ready: &mut Ready, header: &'static Header) {
+        let level = header.effective();
+        if ready.push(header, level) {
+            self.marks(level);
+        }
+    }
+
+    fn marks(&self, level: usize) {
+        self.summary
+            .mark(self.id, axcoop_summary::Priority::new(level));
+    }
+
+    /// Moves one whose priority has changed to its level, if it is in another; false if there is none.
+    fn moves_one(&self, ready: &mut Ready) -> bool {
+        self.books.with(self.kernel, |books| {
+            books.next_moved(self.kernel, |header| {
+                let (from, to) = (usize::from(header.level.get()), header.effective());
+                if from < PRIORITIES && from != to {
+                    ready.remove(header);
+                    self.queues(ready, header);
+                }
+            })
+        })
+    }
+
+    /// Rule 6: clears what is more urgent than anything that is here.
+    fn settles(&'static self, ready: &mut Ready) {
+        while self.summary.any(self.own[ready.urgency()]) {
+            self.summary.clear_all(self.own[ready.urgency()]);
+            if !self.inbox.looks() {
+                break;
+            }
+            self.takes_in(ready);
+        }
+    }
+
+    /// Rules 2 and 3.
+    #[cold]
+    fn gives_way(&'static self, polls: &mut Polls) {
+        let is_quiet = ptr::eq(polls.heeds, &HEEDS_NOBODY);
+        if polls.left != 0 {
+            // Something is more urgent elsewhere.
+            *polls = Polls {
+                left: QUIET,
+                heeds: &HEEDS_NOBODY,
+            };
+        } else {
+            *polls = Polls::new(self);
+            if is_quiet {
+                polls.left -= QUIET;
+                return;
+            }
+            if self.is_attendant_late() {
+                self.attends();
+            }
+        }
+        self.kernel.yield_now();
+    }
+
+    /// Rule 5, of one that is alone.
+    fn waits(&'static self, number: usize) {
+        self.sleepers.fetch_or(1 << number, SharedOrdering::AcqRel);
+        // The note that it is not alone any more counts as well.
+        if self.inbox.looks() || self.inbox.has_any() {
+            self.sleepers
+                .fetch_and(!(1 << number), SharedOrdering::AcqRel);
+        } else {
+            self.parks(number);
+        }
+    }
+
+    /// Waits, after it has said so and looked.
+    fn parks(&'static self, number: usize) {
+        let attendant = self.books.with(self.kernel, |books| {
+            books.trims(self.kernel);
+            books.attendant
+        });
+        let until = attendant.and_then(|attendant| attendant.until());
+        self.kernel.park(self, number, until);
+        self.sleepers
+            .fetch_and(!(1 << number), SharedOrdering::AcqRel);
+        if let Some(attendant) = attendant {
+            attendant.attend(self);
+        }
+    }
+
+    fn attends(&'static self) {
+        let attendant = self.books.with(self.kernel, |books| books.attendant);
+        if let Some(attendant) = attendant {
+            attendant.attend(self);
+        }
+    }
+
+    fn is_attendant_late(&self) -> bool {
+        let attendant = self.books.with(self.kernel, |books| books.attendant);
+        let until = attendant.and_then(|attendant| attendant.until());
+        until.is_some_and(|until| until <= self.kernel.now())
+    }
+
+    /// One that is out of the queues is cancelled.
+    fn cancels(&self, header: &'static Header, worker: &Worker) {
+        // SAFETY: WORKER: it has begun, and it is not polled any more.
+        unsafe { header.drop_future() };
+        self.finishes(header, Some(Ended::Cancelled), worker);
+    }
+
+    /// The last poll of one that is out of the queues has come to this.
+    fn ends(&self, header: &'static Header, polled: Polled, worker: &Worker) {
+        let without = match polled {
+            Polled::Pending => unreachable!("it has not ended"),
+            Polled::Ready => None,
+            Polled::Panicked => Some(Ended::Panicked),
+        };
+        self.finishes(header, without, worker);
+    }
+
+    fn finishes(&self, header: &'static Header, without: Option<Ended>, worker: &Worker) {
+        self.books
+            .with(self.kernel, |books| books.ends(self.kernel, header));
+        header.state().finish();
+        // SAFETY: WORKER, and its future is gone, one way or the other.
+        unsafe { header.ended(without) };
+        worker.polls(None);
+        // SAFETY: the domain's reference, and it is not used any more.
+        drop(unsafe { Ref::from_raw(header.into()) });
+    }
+
+    /// Serves beside others.
+    fn shared(&'static self, number: usize, worker: &Worker) {
+        let epoch = self.epoch.load(SharedOrdering::Acquire);
+        let mut polls = Polls::new(self);
+        // What it has polled last, in which level, and whether it has to be queued.
+        let mut polled: Option<(usize, Option<&'static Header>)> = None;
+        // It has said that it waits.
+        let mut is_sleeper = false;
+        loop {
+            let has_more = match is_sleeper {
+                true => self.inbox.looks(),
+                false => self.inbox.has_more(),
+            };
+            if has_more {
+                self.takes_in_by_turns();
+            }
+            let leaves = self.epoch.load(SharedOrdering::Acquire) != epoch;
+            let step = self.in_turn(|ready| {
+                if let Some((level, back)) = polled.take() {
+                    ready.stops(level);
+                    if let Some(header) = back {
+                        self.queues(ready, header);
+                    }
+                }
+                let level = ready.first();
+                let step = if leaves {
+                    Step::Leaves
+                } else if level == PRIORITIES {
+                    Step::Nothing
+                } else if polls.must_give_way(self, level) {
+                    Step::GivesWay
+                } else {
+                    let header = ready.head(level);
+                    ready.remove(header);
+                    ready.begins(level);
+                    Step::Polls(header, level)
+                };
+                let stale = self.own[ready.urgency()];
+                let clears = self.summary.any(stale);
+                if clears {
+                    self.summary.clear_all(stale);
+                }
+                (step, ready.some() != 0, clears)
+            });
+            let (step, leaves_some, clears) = match step {
+                Some(step) => step,
+                // Rule 5: another has the turn for good, and gives it up when its poll has ended.
+                None if leaves => (Step::Leaves, false, false),
+                None => (Step::Nothing, false, false),
+            };
+            if leaves_some {
+                self.unparks_one();
+            }
+            // Rule 6.
+            if clears && self.inbox.looks() {
+                self.takes_in_by_turns();
+            }
+            if is_sleeper && !matches!(step, Step::Nothing) {
+                self.sleepers
+                    .fetch_and(!(1 << number), SharedOrdering::AcqRel);
+                is_sleeper = false;
+            }
+            match step {
+                Step::Polls(header, level) => {
+                    polled = Some((level, self.polls_shared(header, worker)));
+                }
+                Step::GivesWay => self.gives_way(&mut polls),
+                Step::Leaves => return,
+                Step::Nothing if !is_sleeper => {
+                    self.sleepers.fetch_or(1 << number, SharedOrdering::AcqRel);
+                    is_sleeper = true;
+                }
+                Step::Nothing => {
+                    self.parks(number);
+                    is_sleeper = false;
+                }
+            }
+        }
+    }
+
+    /// Polls one that is out of the queues, and returns it if it has to be queued again.
+    fn polls_shared(
+        &'static self,
+        header: &'static Header,
+        worker: &Worker,
+    ) -> Option<&'static Header> {
+        worker.polls(Some(header));
+        if header.state().begin() == Begun::Cancel {
+            self.cancels(header, worker);
+            return None;
+        }
+        // SAFETY: WORKER: it has begun.
+        match unsafe { header.poll() } {
+            Polled::Pending => {
+                worker.polls(None);
+                let is_queued =
+                    header.state().is_woken() || header.state().suspend() == Suspended::Queued;
+                is_queued.then_some(header)
+            }
+            polled => {
+                self.ends(header, polled, worker);
+                None
+            }
+        }
+    }
+
+    /// Queues what has arrived, so many in one turn.
+    fn takes_in_by_turns(&'static self) {
+        let arrived = self.inbox.take();
+        let mut moves = arrived.notes.has(Notes::MOVES);
+        let calls = arrived.notes.has(Notes::CALL);
+        let mut arrived = arrived.peekable();
+        while moves || arrived.peek().is_some() {
+            let turn = self.in_turn(|ready| {
+                let mut batch = 0..BATCH;
+                while batch.next().is_some()
+                    && let Some(header) = arrived.next()
+                {
+                    self.queues(ready, header);
+                }
+                while moves && batch.next().is_some() {
+                    moves = self.moves_one(ready);
+                }
+            });
+            assert!(turn.is_some(), "who is not alone has taken things in");
+        }
+        if calls {
+            self.attends();
+        }
+    }
+
+    /// Calls this with the queues, in this worker's turn; none if it is another's for good.
+    fn in_turn<R>(&self, on: impl FnOnce(&mut Ready) -> R) -> Option<R> {
+        self.turn.shortly(self.kernel, || {
+            // SAFETY: it has the turn.
+            on(unsafe { &mut *self.ready.get() })
+        })
+    }
+}
+
+/// What a worker beside others does next.
+enum Step {
+    Polls(&'static Header, usize),
+    GivesWay,
+    Nothing,
+    Leaves,
+}
