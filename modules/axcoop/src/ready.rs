@@ -139,11 +139,14 @@ impl Ready {
         false
     }
 
-    /// The head of the level becomes its last, and the next one its head.
+    /// The head of the level becomes its last, and the next one, which is returned, its head.
     #[inline]
-    pub(crate) fn turn(&mut self, level: usize, head: &Header) {
+    pub(crate) fn turn(&mut self, level: usize, head: &Header) -> &'static Header {
         debug_assert!(ptr::eq(self.heads[level], head));
-        self.heads[level % PRIORITIES] = head.next.get();
+        let next = head.next.get();
+        self.heads[level % PRIORITIES] = next;
+        // SAFETY: as in `head`.
+        unsafe { &*next }
     }
 
     /// Rules 1 to 3, as far as they can be seen.

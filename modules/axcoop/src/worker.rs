@@ -136,6 +136,7 @@ impl Domain {
     }
 
     /// Serves while it is the only worker.
+    #[inline(never)]
     fn alone(&'static self, number: usize, worker: &Worker) {
         // SAFETY: it has the turn, until `gives_up`.
         let ready = unsafe { &mut *self.ready.get() };
@@ -147,48 +148,91 @@ impl Domain {
                 }
                 self.takes_in(ready);
             }
-            let level = ready.first();
-            if level == PRIORITIES {
-                self.settles(ready);
-                if ready.some() == 0 {
-                    self.waits(number);
-                }
-                continue;
-            }
-            if polls.must_give_way(self, level) {
-                worker.polls(None);
-                self.settles(ready);
-                self.gives_way(&mut polls);
-                continue;
-            }
-            let header = ready.head(level);
-            worker.polls(Some(header));
-            if header.state().begin() == Begun::Cancel {
-                self.leaves(ready, header);
-                self.cancels(header, worker);
-                continue;
-            }
-            // SAFETY: WORKER: it has begun.
-            match unsafe { header.poll() } {
-                // Before it can be idle it has to be out of its level: then it is another's.
-                Polled::Pending if header.state().is_woken() => ready.turn(level, header),
-                Polled::Pending => {
-                    let is_empty = ready.remove(header);
-                    match header.state().suspend() {
-                        Suspended::Queued => drop(ready.push(header, level)),
-                        Suspended::Idle if is_empty => self.emptied(ready),
-                        Suspended::Idle => {}
-                    }
-                }
-                polled => {
-                    self.leaves(ready, header);
-                    self.ends(header, polled, worker);
-                }
+            match ready.first() {
+                PRIORITIES => self.idles(number, ready),
+                level => self.runs(worker, ready, &mut polls, level),
             }
         }
         worker.polls(None);
         self.turn.gives_up();
         self.unparks_all();
+    }
+
+    /// Polls who is in the most urgent level, until another may be that, or there is something else
+    /// to do. What is more urgent comes by the inbox, so as long as that is empty and coroutines
+    /// yield, there is nothing to look for: this is the whole of a switch.
+    #[inline]
+    fn runs(&'static self, worker: &Worker, ready: &mut Ready, polls: &mut Polls, level: usize) {
+        let heeds = polls.heeds[level];
+        let mut header = ready.head(level);
+        loop {
+            polls.left -= 1;
+            if polls.left == 0 || self.summary.any(heeds) {
+                return self.gives_way_alone(worker, ready, polls);
+            }
+            worker.polls(Some(header));
+            if header.state().begin() == Begun::Cancel {
+                return self.cancels_alone(worker, ready, header);
+            }
+            // SAFETY: WORKER: it has begun.
+            let polled = unsafe { header.poll() };
+            if polled != Polled::Pending {
+                return self.ends_alone(worker, ready, header, polled);
+            }
+            if !header.state().is_woken() {
+                return self.suspends_alone(ready, header);
+            }
+            header = ready.turn(level, header);
+            if self.inbox.has_any() {
+                return;
+            }
+        }
+    }
+
+    #[cold]
+    fn idles(&'static self, number: usize, ready: &mut Ready) {
+        self.settles(ready);
+        if ready.some() == 0 {
+            self.waits(number);
+        }
+    }
+
+    #[cold]
+    fn gives_way_alone(&'static self, worker: &Worker, ready: &mut Ready, polls: &mut Polls) {
+        worker.polls(None);
+        self.settles(ready);
+        self.gives_way(polls);
+    }
+
+    #[cold]
+    fn cancels_alone(&'static self, worker: &Worker, ready: &mut Ready, header: &'static Header) {
+        self.leaves(ready, header);
+        self.cancels(header, worker);
+    }
+
+    #[inline(never)]
+    fn ends_alone(
+        &'static self,
+        worker: &Worker,
+        ready: &mut Ready,
+        header: &'static Header,
+        polled: Polled,
+    ) {
+        self.leaves(ready, header);
+        self.ends(header, polled, worker);
+    }
+
+    /// Its poll has ended pending, without a wake so far.
+    #[inline(never)]
+    fn suspends_alone(&'static self, ready: &mut Ready, header: &'static Header) {
+        // Before it can be idle it has to be out of its level: then it is another's.
+        let level = usize::from(header.level.get());
+        let is_empty = ready.remove(header);
+        match header.state().suspend() {
+            Suspended::Queued => drop(ready.push(header, level)),
+            Suspended::Idle if is_empty => self.emptied(ready),
+            Suspended::Idle => {}
+        }
     }
 
     /// Takes one that ends out of its level.
