@@ -214,7 +214,7 @@ struct Line {
 }
 
 /// What became of the requests of a connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Those that were due.
     pub sent: u64,

@@ -49,6 +49,9 @@ pub trait Service: Clone + Send + Sync + 'static {
         answer: Buffer,
     ) -> impl Future<Output = Buffer> + Send;
 
+    /// Whether there is a thread of its own, which [`close`](Self::close) ends.
+    const HAS_THREAD: bool = false;
+
     /// No operation will be asked for any more.
     fn close(&self) {}
 }
@@ -209,6 +212,8 @@ impl Service for Polling {
         let written = self.perform(connection, What::Write, answer).await;
         written.expect("a write ends")
     }
+
+    const HAS_THREAD: bool = true;
 
     fn close(&self) {
         self.0.submitted.close();
