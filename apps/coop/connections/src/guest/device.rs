@@ -1,20 +1,20 @@
 //! The network's device: an interrupt when a request is due.
 //!
-//! A guest of this kit has one device that comes at a given time, the CPU's timer, and `axruntime` has
-//! it for the tick. Here both share it: a callback of the tick, which `axtask` calls in each interrupt of
-//! the timer, delivers what is due and sets the timer to what comes first, the next request or the next
-//! tick of 10 ms. `axruntime` has set it before that in the same interrupt, to a tick that moves on by a period
-//! with each interrupt: so from the first call on it is this callback that keeps the tick, for ever.
+//! A guest of this kit has one device that comes at a given time, the CPU's timer, and `axruntime` has it
+//! for the tick of 10 ms. Its handler takes each interrupt for a tick, and sets the next one a
+//! period later than the one that is set: what came earlier would push the tick away, by hours within a run.
+//! So [`start`] puts its own handler in that one's place, for good: it delivers what is due, sets the timer to
+//! what comes first, the next request or the next tick, and only at a tick does what
+//! `axruntime` did. So a request that comes is no tick to the policy, as it would not be with a device of
+//! its own.
 //!
-//! Each interrupt is a tick to the policy, too. One that counts ticks for a time slice gives shorter ones
-//! here: of those that the experiment is published for, FIFO does not look at ticks.
-//!
-//! It is of the CPU that [`start`] was called on.
+//! Ticks are each CPU's; requests come on the one that called [`start`].
 
 use alloc::{sync::Arc, vec::Vec};
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use kernel_guard::NoPreempt;
+use axhal::{irq, percpu::this_cpu_id, time::irq_num};
+use kernel_guard::NoPreemptIrqSave;
 use kspin::SpinNoIrq;
 use sched_tests_common::platform::now_ns;
 
@@ -26,6 +26,8 @@ use super::{
 
 /// The period of the tick.
 const TICK_NS: u64 = 10_000_000;
+/// As many as `make` allows.
+const MAX_CPUS: usize = 8;
 
 /// What comes, and when.
 pub struct Arrivals {
@@ -54,14 +56,22 @@ enum State {
     },
 }
 
+static DEVICE_CPU: AtomicUsize = AtomicUsize::new(0);
+/// When the next tick of each CPU is, since boot.
+static NEXT_TICKS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 static STATE: SpinNoIrq<State> = SpinNoIrq::new(State::Idle);
 /// The most memory that was seen in use at a tick of the window.
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes this CPU's timer. Once.
+/// Takes the timer's interrupt, of all CPUs. Once.
+///
+/// # Panics
+/// If nobody had it.
 pub fn start() {
-    let _here = NoPreempt::new();
-    axtask::register_timer_callback(|_| interrupt());
+    let _here = NoPreemptIrqSave::new();
+    DEVICE_CPU.store(this_cpu_id(), Relaxed);
+    irq::unregister(irq_num()).expect("axruntime has the timer's interrupt");
+    assert!(irq::register(irq_num(), interrupt), "nobody has it now");
 }
 
 /// Has the requests come, the first of them with the next tick.
@@ -82,17 +92,29 @@ pub fn peak_bytes() -> usize {
 
 fn interrupt() {
     let was = account::interrupt_begins();
-    let now = now_ns();
-    let tick_ns = (now / TICK_NS + 1) * TICK_NS;
-    let next_ns = deliver(now).map_or(tick_ns, |due_ns| due_ns.min(tick_ns));
-    axhal::time::set_oneshot_timer(next_ns);
+    let (now, cpu) = (now_ns(), this_cpu_id());
+    let next_tick = &NEXT_TICKS[cpu];
+    let is_tick = now >= next_tick.load(Relaxed);
+    if is_tick {
+        next_tick.store((now / TICK_NS + 1) * TICK_NS, Relaxed);
+    }
+    let tick_ns = next_tick.load(Relaxed);
+    let due_ns = if cpu == DEVICE_CPU.load(Relaxed) {
+        deliver(now, is_tick)
+    } else {
+        None
+    };
+    axhal::time::set_oneshot_timer(due_ns.map_or(tick_ns, |due_ns| due_ns.min(tick_ns)));
+    if is_tick {
+        axtask::on_timer_tick();
+    }
     account::hand_to(was);
 }
 
-/// Delivers what is due; returns when the next is.
-fn deliver(now: u64) -> Option<u64> {
+/// Delivers what is due; returns when the next is. The window begins with a tick.
+fn deliver(now: u64, is_tick: bool) -> Option<u64> {
     let mut state = STATE.lock();
-    if let State::Armed(_) = *state {
+    if is_tick && matches!(*state, State::Armed(_)) {
         let State::Armed(arrivals) = core::mem::replace(&mut *state, State::Idle) else {
             unreachable!("it was armed");
         };
@@ -112,7 +134,9 @@ fn deliver(now: u64) -> Option<u64> {
     else {
         return None;
     };
-    PEAK_BYTES.fetch_max(memory::used_bytes(), Relaxed);
+    if is_tick {
+        PEAK_BYTES.fetch_max(memory::used_bytes(), Relaxed);
+    }
     let end_ns = *start_ns + arrivals.window_ns;
     if now >= end_ns {
         account::close();

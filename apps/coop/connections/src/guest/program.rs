@@ -14,7 +14,7 @@ use super::{
 };
 
 /// What components are made of.
-pub trait Program {
+pub trait Program: 'static {
     /// Starts one of this priority; threads have none.
     ///
     /// # Errors
