@@ -21,7 +21,7 @@
 //! a queue is marked as soon as its waker is through, and what is marked and not there any more costs
 //! a worker a look.
 //!
-//! All operations but [`Summary::any`] are `SeqCst` read-modify-writes and loads, so that of a CPU that adds a
+//! All operations but [`Summary::any`] and [`Summary::bits`] are `SeqCst` read-modify-writes and loads, so that of a CPU that adds a
 //! coroutine and one that goes to sleep for want of any at least one sees the other.
 //!
 //! **Cost.** [`Summary::mark`] of a bit that is set is a load; every other operation is one atomic
@@ -33,9 +33,15 @@
 use core::fmt;
 
 #[cfg(not(loom))]
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use loom::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 
 /// How many priorities there are.
 pub const PRIORITIES: usize = 8;
@@ -245,6 +251,14 @@ impl Summary {
         self.0.load(SeqCst) & above(priority) & !column(domain) != 0
     }
 
+    /// The word itself: for a scheduler, which looks at several domains at one moment. The load is
+    /// relaxed: what was marked before a worker was woken is seen by who has taken the lock of the
+    /// queue that the worker was put into; anything else is seen a moment later.
+    #[inline]
+    pub fn bits(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
     /// The domains that have something of `priority` ready, bit by bit.
     #[inline]
     pub fn domains(&self, priority: Priority) -> u8 {
@@ -303,6 +317,10 @@ mod tests {
                 summary.clear_all(Bits::own_above(domain, priority));
                 model.retain(|&(at, of)| at >= p || of != d);
             }
+            let bits = model
+                .iter()
+                .fold(0, |bits, &(p, d)| bits | 1_u64 << (8 * p + d));
+            assert_eq!(summary.bits(), bits);
             let mask = model
                 .iter()
                 .filter(|&&(at, _)| at == p)

@@ -500,6 +500,11 @@ impl Domain {
 
     /// Queues what has arrived, so many in one turn.
     fn takes_in_by_turns(&'static self) {
+        // If another has the turn for good, so has it what has arrived. If not, nobody will as long as
+        // this one serves.
+        if self.in_turn(|_| ()).is_none() {
+            return;
+        }
         let arrived = self.inbox.take();
         let mut moves = arrived.notes.has(Notes::MOVES);
         let calls = arrived.notes.has(Notes::CALL);
@@ -516,7 +521,7 @@ impl Domain {
                     moves = self.moves_one(ready);
                 }
             });
-            assert!(turn.is_some(), "who is not alone has taken things in");
+            assert!(turn.is_some(), "another worker has the turn for good");
         }
         if calls {
             self.attends();

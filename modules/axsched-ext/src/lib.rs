@@ -37,6 +37,7 @@ pub mod buckets;
 pub mod cfs;
 pub mod classes;
 pub mod clock;
+pub mod coop;
 pub mod eevdf;
 pub mod event;
 #[cfg(test)]
@@ -69,6 +70,7 @@ pub mod model;
 
 pub use base::BaseScheduler;
 pub use cfs::{CfsScheduler, CfsTask};
+pub use coop::{CoopScheduler, CoopTask};
 pub use eevdf::{EevdfScheduler, EevdfTask};
 pub use fifo::{FifoScheduler, FifoTask};
 pub use mlfq::{MlfqScheduler, MlfqTask};

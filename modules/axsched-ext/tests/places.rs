@@ -37,6 +37,10 @@ const NO_LISTS: [(&str, &str); 8] = [
     ("tools/schedlab/src/compare/table.rs", "made-up rows"),
 ];
 
+/// Words that have the name of a policy in them and do not mean it: PBG without preemption, as a
+/// feature and in result lines, and what `axsched` asks any policy for.
+const OTHER_WORDS: [(&str, &str); 3] = [("pbg_coop", "pbg"), ("pbg-coop", "pbg"), ("coop_of", "")];
+
 macro_rules! names {
     ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
         [$(stringify!($module)),*]
@@ -54,6 +58,8 @@ fn read(path: &str) -> String {
 
 /// Which policies the text names, as a feature, a module, a type or by the name alone.
 fn named(text: &str) -> BTreeSet<&'static str> {
+    let means = |text: String, (word, name): &(&str, &str)| text.replace(word, name);
+    let text = OTHER_WORDS.iter().fold(text.to_owned(), means);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let plain = words.map(|word| {
         let word = word.to_ascii_lowercase();

@@ -11,7 +11,7 @@ use core::{any::Any, ops::Deref};
 use spin::Once;
 
 use crate::inner;
-pub use crate::inner::{BaseScheduler, CFSTask, FifoTask, NAME, RRTask};
+pub use crate::inner::{BaseScheduler, CFSTask, FifoTask, NAME, RRTask, coop_of};
 
 /// How a task becomes ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,16 @@
 //! The alias table for the policies of `axsched-ext`.
 
 pub use axsched_ext::BaseScheduler;
+use axsched_ext::coop::CoopState;
 pub use axsched_ext::selected::NAME;
 use axsched_ext::selected::{Scheduler, Task};
+
+/// What `sched_coop` knows of a task, and is told by who runs coroutines on it; `None` under
+/// every other policy, which the compiler knows.
+#[inline(always)]
+pub fn coop_of<T, S: 'static>(task: &axsched_ext::task::Task<T, S>) -> Option<&CoopState> {
+    task.coop()
+}
 
 /// What `axtask` asks for without a `sched-*` feature, or with `sched-fifo`.
 pub type FifoTask<T> = Task<T>;

@@ -3,6 +3,7 @@
 use core::marker::PhantomData;
 
 pub use axsched_ext::BaseScheduler;
+use axsched_ext::coop::CoopState;
 use axsched_ext::recorded::{Recorded, RecordedTask, Subject, WithSlot};
 
 pub use crate::names::NAME;
@@ -47,6 +48,11 @@ impl<S: AnyScheduler> BaseScheduler for Ours<S> {
     }
 }
 
+/// What `sched_coop` knows of a task; `None` under every other policy.
+pub fn coop_of<S: Subject>(task: &RecordedTask<S>) -> Option<&CoopState> {
+    task.coop()
+}
+
 /// What `axtask` asks for under one of its three pairs of names.
 macro_rules! subject {
     ($subject:ident $(<const $slice:ident>)?, $task:ident, $scheduler:ident) => {
@@ -61,6 +67,10 @@ macro_rules! subject {
 
             fn task(inner: WithSlot<T>) -> Self::Task {
                 <Self::Task>::new(inner)
+            }
+
+            fn coop(task: &Self::Task) -> Option<&CoopState> {
+                names::coop_of(task)
             }
 
             fn scheduler() -> Self::Scheduler {

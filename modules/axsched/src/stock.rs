@@ -2,6 +2,12 @@
 
 pub use axsched_upstream::*;
 
+/// These know of no coroutines: `None`, of any task.
+#[inline(always)]
+pub const fn coop_of<T: ?Sized>(_task: &T) -> Option<&axsched_ext::coop::CoopState> {
+    None
+}
+
 /// The name of the policy in result lines.
 pub const NAME: &str = if cfg!(feature = "stock_rr") {
     "stock-rr"

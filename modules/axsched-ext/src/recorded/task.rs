@@ -6,6 +6,7 @@ use core::ops::Deref;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::base::BaseScheduler;
+use crate::coop::CoopState;
 use crate::pbg::record::{OUTSIDE, Record, RecordRef};
 use crate::task::{InitialState, Task};
 
@@ -24,6 +25,11 @@ pub trait Subject {
     fn task(inner: WithSlot<Self::Inner>) -> Self::Task;
     /// The policy without tasks.
     fn scheduler() -> Self::Scheduler;
+    /// What the policy knows of a task that serves coroutines; nothing by default.
+    fn coop(task: &Self::Task) -> Option<&CoopState> {
+        let _ = task;
+        None
+    }
 }
 
 /// Which record is a task's. Relaxed: see LOCK in [`task`](crate::task). It is written when the
@@ -106,6 +112,11 @@ impl<S: Subject> RecordedTask<S> {
     /// The policy's task.
     pub const fn task(&self) -> &S::Task {
         &self.0
+    }
+
+    /// See [`Subject::coop`].
+    pub fn coop(&self) -> Option<&CoopState> {
+        S::coop(&self.0)
     }
 
     /// Where its record is.

@@ -1,0 +1,201 @@
+//! What takes time: each is done so many times, and how long that took.
+
+use alloc::{sync::Arc, vec::Vec};
+use core::{
+    future::poll_fn,
+    sync::atomic::{AtomicUsize, Ordering::*},
+    task::Poll,
+};
+
+use axcoop_arceos::{Domain, Priority, yield_now};
+use axtask::WaitQueue;
+use futures_util::task::AtomicWaker;
+use kernel_guard::NoPreempt;
+use sched_tests_common::platform::now_ns;
+
+const STACK_BYTES: usize = 16 * 1024;
+/// Whatever all of them have.
+const PRIORITY: Priority = Priority::DEFAULT;
+/// How many are spawned at once for `batch`.
+pub const BATCH: usize = 250;
+
+/// How much longer `turns` × 2 take than `turns`, for each of the turns that are more; one turn is
+/// so many times what is measured.
+pub fn per_turn(turns: u64, of_one: u64, run: impl Fn(u64) -> u64) -> f64 {
+    // The memory that the allocator lacks comes in the first run.
+    run(1);
+    let (once, twice) = (run(turns), run(2 * turns));
+    twice.saturating_sub(once) as f64 / (turns * of_one) as f64
+}
+
+/// So many coroutines yield so often, each.
+pub fn coroutines_yield(domain: &'static Domain, coroutines: usize, yields: u64) -> u64 {
+    let yielder = move |_| {
+        let body = async move {
+            for _ in 0..yields {
+                yield_now().await;
+            }
+        };
+        domain.spawn(body, PRIORITY)
+    };
+    timed(|| {
+        // Spawned by one of them, so that none runs before all are there.
+        run(domain, async move {
+            let all: Vec<_> = (0..coroutines).map(yielder).collect();
+            for one in all {
+                one.await.expect("it ends");
+            }
+        });
+    })
+}
+
+/// So many threads yield so often, each.
+pub fn threads_yield(threads: usize, yields: u64) -> u64 {
+    let left = Arc::new((AtomicUsize::new(threads), WaitQueue::new()));
+    timed(|| {
+        {
+            let _none_runs_before_all_are_there = NoPreempt::new();
+            for _ in 0..threads {
+                let left = left.clone();
+                let body = move || {
+                    for _ in 0..yields {
+                        axtask::yield_now();
+                    }
+                    if left.0.fetch_sub(1, AcqRel) == 1 {
+                        left.1.notify_one(false);
+                    }
+                };
+                drop(axtask::spawn_raw(body, "".into(), STACK_BYTES));
+            }
+        }
+        left.1.wait_until(|| left.0.load(Acquire) == 0);
+    })
+}
+
+/// Spawns one and awaits it, so often.
+pub fn coroutines_spawn(domain: &'static Domain, turns: u64) -> u64 {
+    timed(|| {
+        run(domain, async move {
+            for _ in 0..turns {
+                domain.spawn(async {}, PRIORITY).await.expect("it ends");
+            }
+        });
+    })
+}
+
+/// Spawns one and joins it, so often.
+pub fn threads_spawn(turns: u64) -> u64 {
+    timed(|| {
+        for _ in 0..turns {
+            axtask::spawn_raw(|| (), "".into(), STACK_BYTES).join();
+        }
+    })
+}
+
+/// Spawns [`BATCH`] and awaits them, so often.
+pub fn coroutines_spawn_batch(domain: &'static Domain, turns: u64) -> u64 {
+    timed(|| {
+        run(domain, async move {
+            for _ in 0..turns {
+                let empty = |_| domain.spawn(async {}, PRIORITY);
+                let all: Vec<_> = (0..BATCH).map(empty).collect();
+                for one in all {
+                    one.await.expect("it ends");
+                }
+            }
+        });
+    })
+}
+
+/// Spawns [`BATCH`] and joins them, so often.
+pub fn threads_spawn_batch(turns: u64) -> u64 {
+    timed(|| {
+        for _ in 0..turns {
+            let empty = |_| axtask::spawn_raw(|| (), "".into(), STACK_BYTES);
+            let all: Vec<_> = (0..BATCH).map(empty).collect();
+            for one in all {
+                one.join();
+            }
+        }
+    })
+}
+
+/// Whose turn it is, of two: one that has it gives it to the other, wakes it, and waits for it.
+#[derive(Default)]
+struct Turn(AtomicUsize);
+
+impl Turn {
+    fn is_of(&self, me: usize) -> bool {
+        self.0.load(Acquire) == me
+    }
+
+    fn gives(&self, other: usize) {
+        self.0.store(other, Release);
+    }
+}
+
+/// Two coroutines wake each other, so often: one turn is a wake to the other one and one back.
+pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
+    let both = Arc::new((Turn::default(), [AtomicWaker::new(), AtomicWaker::new()]));
+    let side = |me: usize| {
+        let both = both.clone();
+        async move {
+            let (turn, wakers) = &*both;
+            for _ in 0..turns {
+                poll_fn(|context| {
+                    if turn.is_of(me) {
+                        return Poll::Ready(());
+                    }
+                    wakers[me].register(context.waker());
+                    match turn.is_of(me) {
+                        true => Poll::Ready(()),
+                        false => Poll::Pending,
+                    }
+                })
+                .await;
+                turn.gives(1 - me);
+                wakers[1 - me].wake();
+            }
+        }
+    };
+    let (first, second) = (side(0), side(1));
+    timed(|| {
+        run(domain, async move {
+            let second = domain.spawn(second, PRIORITY);
+            first.await;
+            second.await.expect("it ends");
+        });
+    })
+}
+
+/// Two threads do the same.
+pub fn threads_wake(turns: u64) -> u64 {
+    let both = Arc::new((Turn::default(), [WaitQueue::new(), WaitQueue::new()]));
+    let side = |me: usize| {
+        let both = both.clone();
+        move || {
+            let (turn, queues) = &*both;
+            for _ in 0..turns {
+                queues[me].wait_until(|| turn.is_of(me));
+                turn.gives(1 - me);
+                queues[1 - me].notify_one(false);
+            }
+        }
+    };
+    let (first, second) = (side(0), side(1));
+    timed(|| {
+        let second = axtask::spawn_raw(second, "".into(), STACK_BYTES);
+        first();
+        second.join();
+    })
+}
+
+fn run(domain: &'static Domain, body: impl Future<Output = ()> + Send + 'static) {
+    domain.spawn(body, PRIORITY).join().expect("it ends");
+}
+
+fn timed(run: impl FnOnce()) -> u64 {
+    let begin_ns = now_ns();
+    run();
+    now_ns() - begin_ns
+}

@@ -1,0 +1,146 @@
+//! The domains of the image, and how one is opened.
+
+use core::fmt;
+
+use axcoop::{CpuError, DOMAINS, Domain, DomainError, DomainId, MAX_WORKERS, SUMMARY};
+use kspin::SpinNoIrq;
+
+use crate::system::ARCEOS;
+
+macro_rules! domains {
+    ($($number:literal)*) => {
+        [$(Domain::new(DomainId::new($number), &SUMMARY, &ARCEOS)),*]
+    };
+}
+
+static ALL: [Domain; DOMAINS] = domains!(0 1 2 3 4 5 6 7);
+
+/// What is said of a domain when it is opened.
+#[derive(Clone, Copy)]
+struct Said {
+    name: &'static str,
+    stack_bytes: usize,
+}
+
+static SAID: SpinNoIrq<[Said; DOMAINS]> = SpinNoIrq::new(
+    [Said {
+        name: "",
+        stack_bytes: Options::STACK_BYTES,
+    }; DOMAINS],
+);
+
+fn said(id: DomainId) -> Said {
+    SAID.lock()[id.index()]
+}
+
+/// The name of a domain, empty if it was never opened.
+pub fn name(id: DomainId) -> &'static str {
+    said(id).name
+}
+
+/// The stack of each of its workers.
+pub(crate) fn stack_bytes(id: DomainId) -> usize {
+    said(id).stack_bytes
+}
+
+/// Opens a domain with a worker on each CPU.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn domain(name: &'static str) -> Result<&'static Domain, OpenError> {
+    Options::new(name).open()
+}
+
+/// A domain that is to be opened.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "it is opened by `open`"]
+pub struct Options {
+    name: &'static str,
+    workers: usize,
+    stack_bytes: usize,
+}
+
+impl Options {
+    /// The stack of a worker, if nothing else is said: all polls of its coroutines, and the
+    /// interrupts that hit them, have to find room there.
+    pub const STACK_BYTES: usize = 64 * 1024;
+
+    /// One with a worker on each CPU.
+    pub fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            workers: axhal::cpu_num().min(MAX_WORKERS),
+            stack_bytes: Self::STACK_BYTES,
+        }
+    }
+
+    /// So many workers, 0 to [`MAX_WORKERS`]; [`Domain::alloc_cpu`] changes it later.
+    pub fn workers(self, workers: usize) -> Self {
+        Self { workers, ..self }
+    }
+
+    /// The size of each worker's stack, in bytes; rounded up to a page, and 8 KiB at least.
+    pub fn stack_bytes(self, stack_bytes: usize) -> Self {
+        const LEAST: usize = 8 * 1024;
+        Self {
+            stack_bytes: stack_bytes.max(LEAST),
+            ..self
+        }
+    }
+
+    /// Opens it, with the first number that is free.
+    ///
+    /// # Errors
+    /// [`OpenError`]; then no domain is open that was not before.
+    pub fn open(self) -> Result<&'static Domain, OpenError> {
+        let domain = (ALL.iter())
+            .find(|domain| domain.open().is_ok())
+            .ok_or(OpenError::AllTaken)?;
+        SAID.lock()[domain.id().index()] = Said {
+            name: self.name,
+            stack_bytes: self.stack_bytes,
+        };
+        match domain.alloc_cpu(self.workers) {
+            Ok(()) => Ok(domain),
+            Err(why) => {
+                withdraw(domain).map_err(OpenError::Domain)?;
+                Err(OpenError::Workers(why))
+            }
+        }
+    }
+}
+
+/// Closes one that nobody has seen yet.
+fn withdraw(domain: &'static Domain) -> Result<(), DomainError> {
+    // Those that have started leave as soon as they run.
+    domain.alloc_cpu(0).expect("0 workers are not too many");
+    loop {
+        match domain.close() {
+            Err(DomainError::InUse { .. }) => axtask::yield_now(),
+            closed => return closed,
+        }
+    }
+}
+
+/// Why a domain could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// There are [`DOMAINS`] already.
+    AllTaken,
+    /// It could not have the workers that it should.
+    Workers(CpuError),
+    /// It could not have them, nor be closed again.
+    Domain(DomainError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AllTaken => write!(f, "all {DOMAINS} domains are open already"),
+            Self::Workers(why) => why.fmt(f),
+            Self::Domain(why) => why.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for OpenError {}

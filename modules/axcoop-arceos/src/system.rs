@@ -1,0 +1,99 @@
+//! What the executor asks of ArceOS.
+
+use alloc::alloc::Layout;
+use core::future::Future;
+use core::pin::{Pin, pin};
+use core::ptr::{self, NonNull};
+
+use axcoop::{Domain, Kernel, NoWorker};
+use kernel_guard::{BaseGuard, NoPreemptIrqSave};
+
+use crate::{domains, worker};
+
+/// ArceOS.
+pub struct ArceOs;
+
+/// The only one.
+pub static ARCEOS: ArceOs = ArceOs;
+
+/// What a task takes beside its stack, roughly: itself, its entry, its name.
+const TASK_BYTES: usize = 2 * 1024;
+
+// SAFETY: `here` is looked up by the task that runs; `mask` is `kernel_guard`'s.
+unsafe impl Kernel for ArceOs {
+    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
+        let stack_bytes = domains::stack_bytes(domain.id());
+        // `axtask` would panic. Who takes the memory in between makes it do so all the same.
+        let needs = Layout::from_size_align(stack_bytes + TASK_BYTES, 16).map_err(|_| NoWorker)?;
+        let allocator = axalloc::global_allocator();
+        let room = allocator.alloc(needs).map_err(|_| NoWorker)?;
+        allocator.dealloc(room, needs);
+        // A handle would have gc look for the task again and again after its end.
+        drop(axtask::spawn_task(worker::task(
+            domain,
+            number,
+            stack_bytes,
+        )));
+        Ok(())
+    }
+
+    fn park(&self, domain: &'static Domain, number: usize, until_ns: Option<u64>) {
+        worker::park(domain.id(), number, until_ns);
+    }
+
+    fn unpark(&self, domain: &'static Domain, number: usize) {
+        worker::unpark(domain.id(), number);
+    }
+
+    fn yield_now(&self) {
+        axtask::yield_now();
+    }
+
+    fn now(&self) -> u64 {
+        axhal::time::monotonic_time_nanos()
+    }
+
+    fn set_here(&self, here: *const ()) {
+        worker::set_here(here);
+    }
+
+    fn here(&self) -> *const () {
+        worker::here()
+    }
+
+    fn mask(&self) -> usize {
+        // Not interrupts alone: the executor allocates with its lock, and when the allocator drops its own
+        // guard, whatever was due to preempt this task would.
+        NoPreemptIrqSave::acquire()
+    }
+
+    fn unmask(&self, was: usize) {
+        NoPreemptIrqSave::release(was);
+    }
+
+    fn block_on(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        axtask::future::block_on(future);
+    }
+
+    fn alloc(&self, layout: Layout) -> *mut u8 {
+        let memory = axalloc::global_allocator().alloc(layout);
+        memory.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        let memory = NonNull::new(memory).expect("memory that there is");
+        axalloc::global_allocator().dealloc(memory, layout);
+    }
+}
+
+/// Blocks the calling thread until the future is done, and returns its output.
+///
+/// # Panics
+/// In a coroutine, whose worker it would stop: it has to await the future.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    assert!(
+        worker::here().is_null(),
+        "a coroutine awaits a future: `block_on` would block its worker"
+    );
+    axtask::future::block_on(pin!(future))
+}

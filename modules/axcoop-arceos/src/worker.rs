@@ -1,0 +1,288 @@
+//! The tasks that serve domains: where they wait, what they remember, and which of them is here.
+//!
+//! 1. **One waker.** A worker is for its whole life in one call of `block_on`, which makes one waker:
+//!    to wait it returns to that call. So neither waiting nor being woken allocates a waker, and a
+//!    wake between its last look for work and its return is the one of `block_on`, which is not lost.
+//! 2. **One wake.** Of all that unpark a worker which waits one wakes it. The others do nothing, as
+//!    `axtask` formats a name in each wake.
+//! 3. **One CPU.** The worker of a number runs on one CPU: number + domain, modulo the number of CPUs.
+//!    The domain's queues are what its workers share, so a worker that moves would share nothing
+//!    more, and three things need it to stay. A timer is looked at on the CPU that it was set on; who
+//!    a task is, is looked up among those of a CPU; and `axtask` puts a task that it wakes into the
+//!    queues of all CPUs where it may run in turn, so that a worker could be behind a busy one while its own
+//!    idles.
+//! 4. **Time.** A tick of its CPU wakes a worker that waits until a time that has come: after it, by
+//!    a tick at most. That allocates nothing, and no other clock is needed.
+//! 5. **Stalls.** A tick that finds a worker blocked which does not wait here has found a coroutine
+//!    that calls a blocking function of `axtask`. It is counted, and the worker says so when
+//!    it is through.
+//!
+//! Rules 4 and 5 are one look at each worker of the CPU in each of its ticks.
+
+use core::future::poll_fn;
+use core::ops::Deref;
+use core::ptr;
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*,
+};
+use core::task::{Poll, Waker};
+
+use axcoop::{DOMAINS, Domain, DomainId, MAX_WORKERS};
+use axhal::percpu::{current_task_ptr, this_cpu_id};
+use axtask::{AxTaskRef, TaskInner, TaskState};
+use kspin::SpinNoIrq;
+
+/// What `axtask`'s references are of.
+type AxTask = <AxTaskRef as Deref>::Target;
+
+/// Nothing to wait for.
+const NEVER: u64 = u64::MAX;
+
+/// A worker's place, which the next one of its number takes over.
+struct Slot {
+    /// The task, from its first moment to its last; it lives as long.
+    task: AtomicPtr<AxTask>,
+    /// What it has remembered. Only ever touched by the task itself.
+    here: AtomicPtr<()>,
+    parking: SpinNoIrq<Parking>,
+    /// Whether it is in the executor, or anything that a coroutine calls.
+    is_busy: AtomicBool,
+    /// Until when it waits, in ns since boot.
+    until_ns: AtomicU64,
+    /// How many ticks found it stalled, and how many of them it has told of.
+    stalled: AtomicU32,
+    told: AtomicU32,
+}
+
+struct Parking {
+    state: State,
+    /// Rule 1. Of the task that has the place now.
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Runs,
+    /// It waits, or is about to.
+    Waits,
+    /// It was told not to, and has not seen it yet.
+    Told,
+}
+
+static SLOTS: [[Slot; MAX_WORKERS]; DOMAINS] =
+    [const { [const { Slot::new() }; MAX_WORKERS] }; DOMAINS];
+/// The domains that have ever had a worker, bit by bit, and how many numbers of each were used.
+static SERVED: AtomicU8 = AtomicU8::new(0);
+static NUMBERS: [AtomicUsize; DOMAINS] = [const { AtomicUsize::new(0) }; DOMAINS];
+
+const _: () = assert!(DOMAINS <= u8::BITS as usize);
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            task: AtomicPtr::new(ptr::null_mut()),
+            here: AtomicPtr::new(ptr::null_mut()),
+            parking: SpinNoIrq::new(Parking {
+                state: State::Runs,
+                waker: None,
+            }),
+            is_busy: AtomicBool::new(false),
+            until_ns: AtomicU64::new(NEVER),
+            stalled: AtomicU32::new(0),
+            told: AtomicU32::new(0),
+        }
+    }
+
+    /// A task takes it; the one before has nothing to do any more.
+    fn begins(&self) {
+        self.here.store(ptr::null_mut(), Relaxed);
+        self.task
+            .store(current_task_ptr::<AxTask>().cast_mut(), Relaxed);
+        self.parking.lock().waker = None;
+    }
+
+    /// The task leaves it, unless the next one has it already.
+    fn ends(&self) {
+        let me = current_task_ptr::<AxTask>().cast_mut();
+        let left = self
+            .task
+            .compare_exchange(me, ptr::null_mut(), Relaxed, Relaxed);
+        let waker = match left {
+            Ok(_) => self.parking.lock().waker.take(),
+            Err(_) => None,
+        };
+        drop(waker);
+    }
+
+    /// Ready when it was told to go on.
+    fn waits(&self, waker: &Waker) -> Poll<()> {
+        let mut parking = self.parking.lock();
+        match parking.state {
+            State::Told => {
+                parking.state = State::Runs;
+                let waker = parking.waker.take();
+                drop(parking);
+                drop(waker);
+                Poll::Ready(())
+            }
+            State::Runs => {
+                parking.state = State::Waits;
+                parking.waker = Some(waker.clone());
+                Poll::Pending
+            }
+            State::Waits => Poll::Pending,
+        }
+    }
+
+    fn unpark(&self) {
+        let waker = {
+            let mut parking = self.parking.lock();
+            match core::mem::replace(&mut parking.state, State::Told) {
+                State::Waits => parking.waker.clone(),
+                State::Runs | State::Told => None,
+            }
+        };
+        // Not with the lock: this takes that of a run queue, and may spin until a task has left its CPU.
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// In the timer's interrupt, on its CPU.
+    fn ticks(&self, now_ns: u64) {
+        let task = self.task.load(Relaxed);
+        if task.is_null() {
+            return;
+        }
+        if self.until_ns.load(Relaxed) <= now_ns {
+            self.until_ns.store(NEVER, Relaxed);
+            self.unpark();
+        }
+        // SAFETY: it lives until it has left the place, which it does on this CPU (rule 3), and so
+        // not during this interrupt.
+        if self.is_busy.load(Relaxed) && unsafe { &*task }.state() == TaskState::Blocked {
+            self.stalled.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+fn slot(domain: DomainId, number: usize) -> &'static Slot {
+    &SLOTS[domain.index()][number]
+}
+
+/// Rule 3.
+fn cpu_of(domain: DomainId, number: usize) -> usize {
+    (domain.index() + number) % axhal::cpu_num()
+}
+
+/// Rule 3: the places of a CPU that were ever used.
+#[inline]
+fn slots_of(cpu: usize) -> impl Iterator<Item = &'static Slot> {
+    let (cpus, served) = (axhal::cpu_num(), SERVED.load(Relaxed));
+    (0..DOMAINS)
+        .filter(move |domain| served >> domain & 1 != 0)
+        .flat_map(move |domain| {
+            let first = (cpu + cpus - domain % cpus) % cpus;
+            let used = NUMBERS[domain].load(Relaxed);
+            (first..used)
+                .step_by(cpus)
+                .map(move |number| &SLOTS[domain][number])
+        })
+}
+
+/// The place of the task that calls, if it is a worker.
+#[inline]
+fn current() -> Option<&'static Slot> {
+    let task = current_task_ptr::<AxTask>().cast_mut();
+    // A worker stays on its CPU; a task that does not is found nowhere.
+    slots_of(this_cpu_id()).find(|slot| slot.task.load(Relaxed) == task)
+}
+
+/// What the calling task has remembered, if it is a worker; null for any other.
+#[inline]
+pub fn here() -> *const () {
+    current().map_or(ptr::null(), |slot| slot.here.load(Relaxed))
+}
+
+/// Has the calling task, which is a worker, remember this.
+pub fn set_here(here: *const ()) {
+    let slot = current().expect("only a worker of ours remembers anything");
+    slot.here.store(here.cast_mut(), Relaxed);
+}
+
+/// Wakes the worker, or has it not wait the next time.
+pub fn unpark(domain: DomainId, number: usize) {
+    slot(domain, number).unpark();
+}
+
+/// How many ticks of their CPUs found workers of this domain stalled (rule 5).
+pub fn stalled_ticks(domain: DomainId) -> u64 {
+    let used = NUMBERS[domain.index()].load(Relaxed);
+    SLOTS[domain.index()][..used]
+        .iter()
+        .map(|slot| u64::from(slot.stalled.load(Relaxed)))
+        .sum()
+}
+
+/// A task that will be the worker of this number.
+pub fn task(domain: &'static Domain, number: usize, stack_bytes: usize) -> TaskInner {
+    let id = domain.id();
+    NUMBERS[id.index()].fetch_max(number + 1, Relaxed);
+    SERVED.fetch_or(1 << id.index(), Relaxed);
+    let name = alloc::format!("{}/{number}", crate::domains::name(id));
+    let task = TaskInner::new(move || serve(domain, number), name, stack_bytes);
+    task.set_cpumask(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
+    task
+}
+
+/// The life of a worker.
+fn serve(domain: &'static Domain, number: usize) {
+    let slot = slot(domain.id(), number);
+    watch_ticks();
+    crate::policy::serves(domain.id());
+    slot.begins();
+    slot.is_busy.store(true, Relaxed);
+    domain.serve(number);
+    slot.is_busy.store(false, Relaxed);
+    slot.ends();
+}
+
+/// Has the worker wait until it is [unparked](unpark), or this time has come; not at all if it was
+/// unparked since it last waited.
+pub fn park(domain: DomainId, number: usize, until_ns: Option<u64>) {
+    let slot = slot(domain, number);
+    slot.is_busy.store(false, Relaxed);
+    slot.tells(domain, number);
+    slot.until_ns.store(until_ns.unwrap_or(NEVER), Relaxed);
+    axtask::future::block_on(poll_fn(|context| slot.waits(context.waker())));
+    slot.until_ns.store(NEVER, Relaxed);
+    slot.is_busy.store(true, Relaxed);
+}
+
+impl Slot {
+    /// Rule 5.
+    fn tells(&self, domain: DomainId, number: usize) {
+        let stalled = self.stalled.load(Relaxed);
+        let told = self.told.swap(stalled, Relaxed);
+        if stalled != told {
+            log::warn!(
+                "worker {number} of domain {}: a coroutine called a blocking function, and all others \
+                 of this worker waited for {} ticks; use the asynchronous one",
+                crate::domains::name(domain),
+                stalled.wrapping_sub(told),
+            );
+        }
+    }
+}
+
+/// Has each tick of this CPU look at the workers here. Called on it.
+fn watch_ticks() {
+    static WATCHED: AtomicU64 = AtomicU64::new(0);
+    let cpu = this_cpu_id();
+    if WATCHED.fetch_or(1 << cpu, Relaxed) >> cpu & 1 == 0 {
+        axtask::register_timer_callback(move |_| {
+            let now_ns = axhal::time::monotonic_time_nanos();
+            slots_of(cpu).for_each(|slot| slot.ticks(now_ns));
+        });
+    }
+}

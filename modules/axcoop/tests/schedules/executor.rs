@@ -1,0 +1,48 @@
+// The executor, built here once more with Shuttle's atomics: all of it but `state` and `sync`, which
+// the test says itself, and `host`.
+
+#[path = "../../src/block.rs"]
+mod block;
+#[path = "../../src/books.rs"]
+mod books;
+#[path = "../../src/cid.rs"]
+mod cid;
+#[path = "../../src/domain.rs"]
+mod domain;
+#[path = "../../src/error.rs"]
+mod error;
+#[path = "../../src/inbox.rs"]
+mod inbox;
+#[path = "../../src/join.rs"]
+mod join;
+#[path = "../../src/kernel.rs"]
+mod kernel;
+#[path = "../../src/lent.rs"]
+mod lent;
+#[path = "../../src/loan.rs"]
+mod loan;
+#[path = "../../src/lock.rs"]
+mod lock;
+#[path = "../../src/panics.rs"]
+mod panics;
+#[path = "../../src/ready.rs"]
+mod ready;
+#[path = "../../src/table.rs"]
+mod table;
+#[path = "../../src/turn.rs"]
+mod turn;
+#[path = "../../src/worker.rs"]
+mod worker;
+#[path = "../../src/yielding.rs"]
+mod yielding;
+
+/// The atomics, as `src/sync.rs` has those of other builds.
+mod sync {
+    pub(crate) use shuttle::hint::spin_loop;
+    pub(crate) use shuttle::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+}
+
+mod machine;
+mod scenarios;
+
+pub(crate) use cid::MAX_COROUTINES;

@@ -1,0 +1,108 @@
+//! A system of Shuttle's threads.
+
+use core::future::Future;
+use core::pin::Pin;
+use std::cell::Cell;
+
+use axcoop_summary::{DomainId, SUMMARY};
+use shuttle::sync::{Condvar, Mutex};
+use shuttle::thread;
+
+use crate::domain::Domain;
+use crate::kernel::{Kernel, NoWorker};
+
+/// More workers than any scenario has.
+const WORKERS: usize = 4;
+
+shuttle::thread_local! {
+    static HERE: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Of one execution.
+pub struct Machine {
+    threads: Mutex<Vec<thread::JoinHandle<()>>>,
+    parking: [(Mutex<bool>, Condvar); WORKERS],
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self {
+            threads: Mutex::new(Vec::new()),
+            parking: std::array::from_fn(|_| (Mutex::new(false), Condvar::new())),
+        }
+    }
+}
+
+// SAFETY: `HERE` is the thread's, and there are no interrupts.
+unsafe impl Kernel for Machine {
+    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
+        let thread = thread::spawn(move || domain.serve(number));
+        self.threads.lock().unwrap().push(thread);
+        Ok(())
+    }
+
+    fn park(&self, _: &'static Domain, number: usize, until: Option<u64>) {
+        assert_eq!(until, None, "no scenario has time");
+        let (may_go, goes) = &self.parking[number];
+        let mut may_go = may_go.lock().unwrap();
+        while !*may_go {
+            may_go = goes.wait(may_go).unwrap();
+        }
+        *may_go = false;
+    }
+
+    fn unpark(&self, _: &'static Domain, number: usize) {
+        let (may_go, goes) = &self.parking[number];
+        *may_go.lock().unwrap() = true;
+        goes.notify_one();
+    }
+
+    fn yield_now(&self) {
+        thread::yield_now();
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn set_here(&self, here: *const ()) {
+        HERE.with(|of| of.set(here));
+    }
+
+    fn here(&self) -> *const () {
+        HERE.with(Cell::get)
+    }
+
+    fn mask(&self) -> usize {
+        0
+    }
+
+    fn unmask(&self, _: usize) {}
+
+    fn block_on(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        shuttle::future::block_on(future);
+    }
+}
+
+/// Calls this with a domain of its own, which has to be empty afterwards.
+pub fn with_domain(workers: usize, scenario: impl FnOnce(&'static Domain)) {
+    let machine = Box::into_raw(Box::new(Machine::new()));
+    // SAFETY: it lives until below, when nobody uses it any more.
+    let kernel: &'static Machine = unsafe { &*machine };
+    let id = DomainId::new(0);
+    let domain = Box::into_raw(Box::new(Domain::new(id, &SUMMARY, kernel)));
+    // SAFETY: as the machine.
+    let here: &'static Domain = unsafe { &*domain };
+    here.open().unwrap();
+    here.alloc_cpu(workers).unwrap();
+    scenario(here);
+    here.alloc_cpu(0).unwrap();
+    let threads = std::mem::take(&mut *kernel.threads.lock().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    here.close().unwrap();
+    // A worker may have cleared it, and a wake that came late have marked it again.
+    // SAFETY: all threads have ended, and it is closed.
+    drop(unsafe { (Box::from_raw(domain), Box::from_raw(machine)) });
+}

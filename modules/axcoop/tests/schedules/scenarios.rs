@@ -1,0 +1,203 @@
+//! What threads may do to each other's coroutines. A wake that is lost leaves everybody waiting,
+//! which Shuttle takes for a deadlock and reports.
+
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use axcoop_summary::Priority;
+use shuttle::sync::Mutex;
+use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use shuttle::thread;
+
+use crate::domain::{self, Domain};
+use crate::error::Ended;
+use crate::loan::lend;
+use crate::machine::with_domain;
+use crate::yielding::yield_now;
+
+/// Something that one awaits and another says.
+#[derive(Default)]
+struct Event {
+    has_come: AtomicBool,
+    waits: Mutex<Option<Waker>>,
+}
+
+impl Event {
+    fn comes(&self) {
+        self.has_come.store(true, SeqCst);
+        let waits = self.waits.lock().unwrap().take();
+        if let Some(waker) = waits {
+            waker.wake();
+        }
+    }
+
+    /// It comes as soon as somebody is about to wait for it.
+    fn comes_to_a_waiter(&self) {
+        while self.waits.lock().unwrap().is_none() {
+            thread::yield_now();
+        }
+        self.comes();
+    }
+
+    async fn wait(&self) {
+        poll_fn(|context| {
+            *self.waits.lock().unwrap() = Some(context.waker().clone());
+            match self.has_come.load(SeqCst) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+/// A thread wakes a coroutine that is about to wait, or does, or has not begun.
+pub fn wake_and_pending() {
+    with_domain(1, |domain| {
+        let events = [(); 2].map(|()| Arc::new(Event::default()));
+        let waits = events.clone();
+        let handle = domain.spawn(
+            async move {
+                waits[0].wait().await;
+                waits[1].wait().await;
+            },
+            Priority::DEFAULT,
+        );
+        events[0].comes_to_a_waiter();
+        events[1].comes();
+        assert_eq!(handle.join(), Ok(()));
+    });
+}
+
+/// The same with two workers, two threads, and a coroutine that waits twice.
+pub fn two_wakers() {
+    with_domain(2, |domain| {
+        let events = [(); 2].map(|()| Arc::new(Event::default()));
+        let waits = events.clone();
+        let handle = domain.spawn(
+            async move {
+                waits[0].wait().await;
+                waits[1].wait().await;
+            },
+            Priority::DEFAULT,
+        );
+        let [one, other] = events;
+        let thread = thread::spawn(move || one.comes());
+        other.comes();
+        assert_eq!(handle.join(), Ok(()));
+        thread.join().unwrap();
+    });
+}
+
+/// Coroutines wake each other to and fro, beside some that yield, while workers come and go.
+pub fn workers_come_and_go() {
+    with_domain(1, |domain| {
+        let polls = Arc::new(AtomicUsize::new(0));
+        let spawn = |n: usize| {
+            let polls = polls.clone();
+            domain.spawn(
+                async move {
+                    for _ in 0..3 {
+                        polls.fetch_add(1, Relaxed);
+                        yield_now().await;
+                    }
+                },
+                Priority::new(n),
+            )
+        };
+        let first = [spawn(0), spawn(0), spawn(1)];
+        domain.alloc_cpu(2).unwrap();
+        let second = [spawn(0), spawn(1)];
+        domain.alloc_cpu(1).unwrap();
+        for handle in first.into_iter().chain(second) {
+            assert_eq!(handle.join(), Ok(()));
+        }
+        assert_eq!(polls.load(Relaxed), 15);
+    });
+}
+
+/// One is cancelled, woken and waited for at once; and its name is stale when it has ended.
+pub fn cancel_and_end() {
+    with_domain(2, |domain| {
+        let event = Arc::new(Event::default());
+        let waits = event.clone();
+        let handle = domain.spawn(async move { waits.wait().await }, Priority::DEFAULT);
+        let cid = handle.cid();
+        let thread = thread::spawn(move || event.comes());
+        let is_too_late = domain::cancel(cid).is_err();
+        match handle.join() {
+            Ok(()) => {}
+            Err(why) => assert!(!is_too_late && why == Ended::Cancelled),
+        }
+        assert!(domain::wake(cid).is_err());
+        thread.join().unwrap();
+    });
+}
+
+/// A handle is dropped while its coroutine ends: the output is dropped once.
+pub fn drop_and_end() {
+    struct Output(Arc<AtomicU32>);
+    impl Drop for Output {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    let dropped = Arc::new(AtomicU32::new(0));
+    with_domain(1, |domain| {
+        let output = Output(dropped.clone());
+        drop(domain.spawn(async move { output }, Priority::DEFAULT));
+        let output = Output(dropped.clone());
+        drop(domain.spawn(async move { output }, Priority::DEFAULT).join());
+    });
+    assert_eq!(dropped.load(SeqCst), 2);
+}
+
+/// A coroutine awaits others, which end meanwhile.
+pub fn coroutines_join() {
+    with_domain(2, |domain: &'static Domain| {
+        let sum = domain.spawn(
+            async move {
+                let one = domain.spawn(async { 1 }, Priority::LAST);
+                let two = domain.spawn(
+                    async {
+                        yield_now().await;
+                        2
+                    },
+                    Priority::FIRST,
+                );
+                one.await.unwrap() + two.await.unwrap()
+            },
+            Priority::DEFAULT,
+        );
+        assert_eq!(sum.join(), Ok(3));
+    });
+}
+
+/// A priority is lent and taken back while its coroutine runs, waits and ends.
+pub fn loans() {
+    with_domain(2, |domain| {
+        let event = Arc::new(Event::default());
+        let waits = event.clone();
+        let handle = domain.spawn(
+            async move {
+                yield_now().await;
+                waits.wait().await;
+            },
+            Priority::LAST,
+        );
+        let cid = handle.cid();
+        let thread = thread::spawn(move || {
+            let loan = lend(cid, Priority::FIRST);
+            let _ = domain::set_priority(cid, Priority::DEFAULT);
+            drop(loan);
+            if let Ok(priority) = domain::priority(cid) {
+                assert_eq!(priority, Priority::DEFAULT);
+            }
+        });
+        event.comes();
+        assert_eq!(handle.join(), Ok(()));
+        thread.join().unwrap();
+    });
+}

@@ -1,0 +1,28 @@
+//! Promises of COOP, of tasks that serve no domain: those of RR as long as nobody sets a priority.
+//! What becomes of workers while coroutines become ready is told by `src/coop/tests`.
+
+use axsched_ext::conformance::{Load, Promises};
+use axsched_ext::coop::{SHARE_TICKS, SLICE_TICKS};
+use axsched_ext::model::MaxWait;
+
+use crate::common::{late_ticks, rr_beside};
+
+pub use super::rr::TURNS;
+
+pub fn promises() -> Promises {
+    Promises {
+        max_wait: waits,
+        done_beside: rr_beside,
+        ..Promises::default()
+    }
+}
+
+/// A share for each, of which the first may wait for the end of a slice; of equals, each other once.
+fn waits(load: &Load<'_>) -> MaxWait {
+    let ticks = u64::from(SHARE_TICKS) * load.tasks + SLICE_TICKS as u64;
+    MaxWait {
+        time: load.config.preempt.then(|| late_ticks(load, ticks)),
+        dispatches: (!load.sets_priorities).then_some(load.tasks),
+        ..MaxWait::default()
+    }
+}
