@@ -29,10 +29,16 @@ const TICK_NS: u64 = 10_000_000;
 /// As many as `make` allows.
 const MAX_CPUS: usize = 8;
 
+/// How long after a tick the window begins: else, with few connections, each request would come with a
+/// tick, and wait for what is done then.
+const AFTER_TICK_NS: u64 = 3_000_000;
+
 /// What comes, and when.
 pub struct Arrivals {
-    /// Whose the requests are.
+    /// All of them. Each sends a fraction of the interval after the one before.
     pub connections: Vec<Arc<Connection>>,
+    /// Those that are as urgent as this or less send nothing.
+    pub senders: u8,
     /// The time between two requests of one of them; 0: each has one, at the start, and the
     /// next ones come with the answers.
     pub interval_ns: u64,
@@ -46,13 +52,15 @@ pub struct Arrivals {
 
 enum State {
     Idle,
-    /// From the next tick on.
+    /// The window begins some time after the next tick.
     Armed(Arrivals),
-    /// So many requests have been delivered.
+    /// It begins then.
+    Soon(Arrivals, u64),
+    /// It has begun; so many requests have been delivered, or passed over.
     Open {
         arrivals: Arrivals,
         start_ns: u64,
-        delivered: u64,
+        passed: u64,
     },
 }
 
@@ -74,7 +82,7 @@ pub fn start() {
     assert!(irq::register(irq_num(), interrupt), "nobody has it now");
 }
 
-/// Has the requests come, the first of them with the next tick.
+/// Has the requests come, the first of them soon after the next tick.
 pub fn arm(arrivals: Arrivals) {
     PEAK_BYTES.store(0, Relaxed);
     *STATE.lock() = State::Armed(arrivals);
@@ -111,47 +119,52 @@ fn interrupt() {
     account::hand_to(was);
 }
 
-/// Delivers what is due; returns when the next is. The window begins with a tick.
+/// Delivers what is due; returns when the next is.
 fn deliver(now: u64, is_tick: bool) -> Option<u64> {
     let mut state = STATE.lock();
-    if is_tick && matches!(*state, State::Armed(_)) {
-        let State::Armed(arrivals) = core::mem::replace(&mut *state, State::Idle) else {
-            unreachable!("it was armed");
-        };
-        arrivals.window.set(now, now + arrivals.window_ns);
-        account::open();
-        *state = State::Open {
+    *state = match core::mem::replace(&mut *state, State::Idle) {
+        State::Armed(arrivals) if is_tick => State::Soon(arrivals, now + AFTER_TICK_NS),
+        State::Soon(arrivals, start_ns) if now >= start_ns => {
+            arrivals.window.set(now, now + arrivals.window_ns);
+            account::open();
+            State::Open {
+                arrivals,
+                start_ns: now,
+                passed: 0,
+            }
+        }
+        other => other,
+    };
+    let (arrivals, start_ns, passed) = match &mut *state {
+        State::Idle | State::Armed(_) => return None,
+        State::Soon(_, start_ns) => return Some(*start_ns),
+        State::Open {
             arrivals,
-            start_ns: now,
-            delivered: 0,
-        };
-    }
-    let State::Open {
-        arrivals,
-        start_ns,
-        delivered,
-    } = &mut *state
-    else {
-        return None;
+            start_ns,
+            passed,
+        } => (arrivals, *start_ns, passed),
     };
     if is_tick {
         PEAK_BYTES.fetch_max(memory::used_bytes(), Relaxed);
     }
-    let end_ns = *start_ns + arrivals.window_ns;
+    let end_ns = start_ns + arrivals.window_ns;
     if now >= end_ns {
         account::close();
         *state = State::Idle;
         return None;
     }
     let all = arrivals.connections.len() as u64;
-    while *delivered < all * arrivals.requests {
-        // The connections in turn: each is a fraction of the interval after the one before.
-        let due_ns = *start_ns + arrivals.interval_ns * *delivered / all;
+    while *passed < all * arrivals.requests {
+        // The connections in turn.
+        let due_ns = start_ns + arrivals.interval_ns * *passed / all;
         if due_ns > now {
             return Some(due_ns.min(end_ns));
         }
-        arrivals.connections[(*delivered % all) as usize].request(due_ns);
-        *delivered += 1;
+        let connection = &arrivals.connections[(*passed % all) as usize];
+        if connection.priority < arrivals.senders {
+            connection.request(due_ns);
+        }
+        *passed += 1;
     }
     Some(end_ns)
 }

@@ -4,8 +4,10 @@ use core::alloc::Layout;
 
 /// The stack of a thread: that of the report.
 pub const STACK_BYTES: usize = 16 * 1024;
-/// What a thread takes besides, at most; and what others may need while there is little left.
-const BESIDE_BYTES: usize = 64 * 1024;
+/// What has to be left then, in pieces: what those that were started before still need when they run for the
+/// first time, and what `axtask` allocates in each wake.
+const LEFT_BYTES: usize = 64 * 1024;
+const LEFT_PIECES: usize = 16;
 
 /// There is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +27,15 @@ pub fn used_bytes() -> usize {
 /// [`OutOfMemory`] if there is not.
 pub fn room_for_a_thread() -> Result<(), OutOfMemory> {
     let allocator = axalloc::global_allocator();
-    let layouts = [STACK_BYTES, BESIDE_BYTES]
-        .map(|bytes| Layout::from_size_align(bytes, 16).expect("a power of two"));
-    let stack = allocator.alloc(layouts[0]).map_err(|_| OutOfMemory)?;
-    let beside = allocator.alloc(layouts[1]);
-    allocator.dealloc(stack, layouts[0]);
-    allocator.dealloc(beside.map_err(|_| OutOfMemory)?, layouts[1]);
-    Ok(())
+    let layout = |bytes| Layout::from_size_align(bytes, 16).expect("a power of two");
+    let pieces = [STACK_BYTES].into_iter().chain([LEFT_BYTES; LEFT_PIECES]);
+    let mut given = [None; 1 + LEFT_PIECES];
+    for (place, bytes) in given.iter_mut().zip(pieces) {
+        *place = allocator.alloc(layout(bytes)).ok().map(|piece| (piece, bytes));
+    }
+    let is_enough = given.iter().all(Option::is_some);
+    for (piece, bytes) in given.into_iter().flatten() {
+        allocator.dealloc(piece, layout(bytes));
+    }
+    is_enough.then_some(()).ok_or(OutOfMemory)
 }

@@ -121,9 +121,9 @@ pub fn run<P: Program, S: Service>(
             Connection::new(number, priority, &window, is_closed_loop, latencies)
         })
         .collect();
-    let senders = connections.iter().filter(|c| c.priority < load.senders);
     let arrivals = Arrivals {
-        connections: senders.cloned().collect(),
+        connections: connections.clone(),
+        senders: load.senders,
         interval_ns: load.interval_ns,
         requests: load.requests,
         window,

@@ -1,14 +1,17 @@
 //! The service's side: what performs a read or a write.
 //!
-//! Each operation owns the caller's buffer while it is under way, waits for the data, copies it, and has the
-//! caller go on.
+//! An operation owns the caller's buffer while it is under way. It is tried at once, as a system call of the
+//! report's is, whose answer says whether there is anything to wait for. One that has to wait waits for the
+//! data, copies it, and has the caller go on:
 //!
-//! | | a read | |
+//! | | a read that has to wait | |
 //! |---|---|---|
-//! | [`KernelCoroutines`] | a coroutine of the kernel's domain, which the device wakes | KC |
+//! | [`KernelCoroutines`] | a coroutine, which the device wakes | KC |
 //! | [`Trying`] | the calling thread tries and yields until the data is there | KT of KTUT |
-//! | [`Polling`] | one thread tries all operations under way in turn, yields, and tries again | KT of KTUC |
+//! | [`Polling`] | one thread tries all that wait in turn, yields, and tries again | KT of KTUC |
 //! | [`Direct`] | the caller waits at the socket itself, and the device wakes it | no service |
+//!
+//! The client's network takes what is written at once, so no write waits.
 //!
 //! In the report a thread in a system call has a stack in the kernel beside its own, and is one thread all the
 //! same. A unikernel's has one stack: it is the caller who tries.
@@ -32,6 +35,7 @@ use super::{
     memory::OutOfMemory,
     program,
 };
+use crate::message::Message;
 
 /// What a component asks to read and write for it.
 pub trait Service: Clone + Send + Sync + 'static {
@@ -64,9 +68,14 @@ pub fn had_no_memory() -> bool {
     HAD_NO_MEMORY.swap(false, Relaxed)
 }
 
-/// A coroutine for each operation, with the priority of its connection.
+/// A coroutine for each operation that has to wait, or for each, with the priority of its connection.
 #[derive(Clone, Copy)]
-pub struct KernelCoroutines(pub &'static Domain);
+pub struct KernelCoroutines {
+    /// Whose.
+    pub domain: &'static Domain,
+    /// Whether an operation is tried first.
+    pub tries_first: bool,
+}
 
 impl KernelCoroutines {
     async fn perform<T: Send + 'static>(
@@ -75,7 +84,7 @@ impl KernelCoroutines {
         operation: impl Future<Output = T> + Send + 'static,
     ) -> Option<T> {
         let priority = Priority::new(connection.priority.into());
-        match self.0.try_spawn(Metered::new(operation), priority) {
+        match self.domain.try_spawn(Metered::new(operation), priority) {
             Ok(operation) => operation.await.ok(),
             Err(_) => {
                 HAD_NO_MEMORY.store(true, Relaxed);
@@ -87,6 +96,11 @@ impl KernelCoroutines {
 
 impl Service for KernelCoroutines {
     async fn read(&self, connection: &Arc<Connection>, mut buffer: Buffer) -> Option<Buffer> {
+        if self.tries_first
+            && let Some(is_read) = connection.socket.try_read(&mut buffer)
+        {
+            return is_read.then_some(buffer);
+        }
         let of = connection.clone();
         let operation = async move {
             let is_read = poll_fn(|context| of.socket.poll_read(&mut buffer, context)).await;
@@ -96,6 +110,10 @@ impl Service for KernelCoroutines {
     }
 
     async fn write(&self, connection: &Arc<Connection>, answer: Buffer) -> Buffer {
+        if self.tries_first {
+            connection.answer(&answer);
+            return answer;
+        }
         let of = connection.clone();
         let operation = async move {
             of.answer(&answer);
@@ -103,7 +121,7 @@ impl Service for KernelCoroutines {
         };
         let written = self.perform(connection, operation).await;
         // Without memory the request stays unanswered, and the run says that there was none.
-        written.unwrap_or_else(|| Buffer::new(crate::message::Message::EMPTY))
+        written.unwrap_or_else(|| Buffer::new(Message::EMPTY))
     }
 }
 
@@ -150,27 +168,15 @@ impl Service for Direct {
     }
 }
 
-/// One thread performs the operations of all.
+/// One thread performs the reads of all that have to wait.
 #[derive(Clone)]
 pub struct Polling(Arc<Desk>);
 
-/// Where operations are handed in and given back.
+/// Where reads are handed in and given back.
 struct Desk {
-    submitted: Mailbox<Operation>,
-    /// Of each connection its reads and its writes, of which there is one at a time.
-    done: Vec<[Mailbox<Option<Buffer>>; 2]>,
-}
-
-struct Operation {
-    connection: Arc<Connection>,
-    what: What,
-    buffer: Buffer,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
-    Read,
-    Write,
+    submitted: Mailbox<(Arc<Connection>, Buffer)>,
+    /// Of each connection.
+    done: Vec<Mailbox<Option<Buffer>>>,
 }
 
 impl Polling {
@@ -179,38 +185,27 @@ impl Polling {
     /// # Errors
     /// There is no memory for it.
     pub fn start(connections: usize) -> Result<Self, OutOfMemory> {
-        let done = (0..connections).map(|_| [Mailbox::new(1), Mailbox::new(1)]);
         let desk = Arc::new(Desk {
-            submitted: Mailbox::new(2 * connections),
-            done: done.collect(),
+            submitted: Mailbox::new(connections),
+            done: (0..connections).map(|_| Mailbox::new(1)).collect(),
         });
-        program::start_thread(desk.clone().serve(2 * connections))?;
+        program::start_thread(desk.clone().serve(connections))?;
         Ok(Self(desk))
-    }
-
-    async fn perform(
-        &self,
-        connection: &Arc<Connection>,
-        what: What,
-        buffer: Buffer,
-    ) -> Option<Buffer> {
-        self.0.submitted.put(Operation {
-            connection: connection.clone(),
-            what,
-            buffer,
-        });
-        self.0.done[connection.number][what as usize].take().await?
     }
 }
 
 impl Service for Polling {
-    async fn read(&self, connection: &Arc<Connection>, buffer: Buffer) -> Option<Buffer> {
-        self.perform(connection, What::Read, buffer).await
+    async fn read(&self, connection: &Arc<Connection>, mut buffer: Buffer) -> Option<Buffer> {
+        if let Some(is_read) = connection.socket.try_read(&mut buffer) {
+            return is_read.then_some(buffer);
+        }
+        self.0.submitted.put((connection.clone(), buffer));
+        self.0.done[connection.number].take().await?
     }
 
     async fn write(&self, connection: &Arc<Connection>, answer: Buffer) -> Buffer {
-        let written = self.perform(connection, What::Write, answer).await;
-        written.expect("a write ends")
+        connection.answer(&answer);
+        answer
     }
 
     const HAS_THREAD: bool = true;
@@ -225,18 +220,22 @@ impl Desk {
         let mut under_way = Vec::with_capacity(room);
         loop {
             if under_way.is_empty() {
-                let Some(operation) = self.submitted.take().await else {
+                let Some(read) = self.submitted.take().await else {
                     break;
                 };
-                under_way.push(operation);
+                under_way.push(read);
             }
-            while let Some(operation) = self.submitted.try_take() {
-                under_way.push(operation);
+            while let Some(read) = self.submitted.try_take() {
+                under_way.push(read);
             }
             let before = under_way.len();
-            for operation in under_way.extract_if(.., |operation| operation.is_ready()) {
+            for (connection, mut buffer) in
+                under_way.extract_if(.., |(connection, _)| connection.socket.is_ready())
+            {
                 let was = account::poll_begins();
-                self.perform(operation);
+                let is_read = connection.socket.try_read(&mut buffer);
+                let read = is_read.expect("nobody else reads it").then_some(buffer);
+                self.done[connection.number].put(read);
                 account::hand_to(was);
             }
             if under_way.len() == before {
@@ -245,30 +244,5 @@ impl Desk {
             axtask::yield_now();
         }
         program::ends();
-    }
-
-    fn perform(&self, operation: Operation) {
-        let Operation {
-            connection,
-            what,
-            mut buffer,
-        } = operation;
-        let done = match what {
-            What::Read => {
-                let is_read = connection.socket.try_read(&mut buffer);
-                is_read.expect("it is ready").then_some(buffer)
-            }
-            What::Write => {
-                connection.answer(&buffer);
-                Some(buffer)
-            }
-        };
-        self.done[connection.number][what as usize].put(done);
-    }
-}
-
-impl Operation {
-    fn is_ready(&self) -> bool {
-        self.what == What::Write || self.connection.socket.is_ready()
     }
 }
