@@ -93,8 +93,7 @@ impl Message {
     pub fn answers(&self, connection: usize, number: u32) -> bool {
         let key = key(connection, number);
         let is_product = |(found, of_base): (&u32, &u32)| *found == of_base.wrapping_mul(key);
-        (self.number, self.key) == (number, key)
-            && self.matrix.iter().zip(&PRODUCT).all(is_product)
+        (self.number, self.key) == (number, key) && self.matrix.iter().zip(&PRODUCT).all(is_product)
     }
 }
 

@@ -77,7 +77,7 @@ const VARIABLES: [&str; 33] = [
     "SCHED_ORDER",
 ];
 
-const GOALS: [&str; 37] = [
+const GOALS: [&str; 38] = [
     "setup",
     "build",
     "run",
@@ -95,6 +95,7 @@ const GOALS: [&str; 37] = [
     "cost",
     "cost-gate",
     "ab",
+    "connections",
     "bench",
     "experiment-cost",
     "experiment-turnaround",

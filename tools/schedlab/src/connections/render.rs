@@ -38,8 +38,8 @@ pub fn text(lines: &[ConnLine]) -> String {
             };
             rows += 1;
             let both = [coroutines, threads];
-            let [rates, means] = [rate as fn(&ConnLine) -> Option<f64>, mean_us]
-                .map(|figure| both.map(figure));
+            let [rates, means] =
+                [rate as fn(&ConnLine) -> Option<f64>, mean_us].map(|figure| both.map(figure));
             let shown = |of: [Option<f64>; 2], decimals: usize, over: [usize; 2]| {
                 let one = |value: Option<f64>| {
                     value.map_or("no memory".into(), |value| format!("{value:.decimals$}"))
@@ -220,7 +220,11 @@ mod tests {
         ];
         let text = text(&lines);
         let words = |at: usize| -> Vec<&str> {
-            text.lines().nth(at).unwrap_or("").split_whitespace().collect()
+            text.lines()
+                .nth(at)
+                .unwrap_or("")
+                .split_whitespace()
+                .collect()
         };
         assert_eq!(
             text.lines().next(),
@@ -233,7 +237,9 @@ mod tests {
         );
         assert_eq!(
             words(5),
-            ["1024", "50000", "no", "memory", "-", "18.0", "no", "memory", "-"],
+            [
+                "1024", "50000", "no", "memory", "-", "18.0", "no", "memory", "-"
+            ],
             "{text}"
         );
     }

@@ -69,7 +69,13 @@ pub struct Connection {
 
 impl Connection {
     /// A connection, whose client has room for so many latencies before it allocates.
-    pub fn new(number: usize, priority: u8, window: &Arc<Window>, is_closed_loop: bool, latencies: usize) -> Arc<Self> {
+    pub fn new(
+        number: usize,
+        priority: u8,
+        window: &Arc<Window>,
+        is_closed_loop: bool,
+        latencies: usize,
+    ) -> Arc<Self> {
         let free = Mailbox::new(BUFFERS);
         (0..BUFFERS).for_each(|_| free.put(Buffer::new(Message::EMPTY)));
         Arc::new(Self {
@@ -93,7 +99,10 @@ impl Connection {
     /// The client's next request comes, which was due then.
     pub fn request(&self, due_ns: u64) {
         let number = self.client.sends();
-        if !self.socket.deliver(Message::request(self.number, number, due_ns)) {
+        if !self
+            .socket
+            .deliver(Message::request(self.number, number, due_ns))
+        {
             self.client.line.lock().lost += 1;
         }
     }

@@ -77,7 +77,11 @@ pub fn print(
     }
     let is_right = is_right(&lines[0], outcome);
     if let Err(why) = &is_right {
-        println!("{phase}, {} {}: {why}", load.connections, combination.name());
+        println!(
+            "{phase}, {} {}: {why}",
+            load.connections,
+            combination.name()
+        );
     }
     is_right.is_ok()
 }

@@ -31,7 +31,10 @@ pub fn room_for_a_thread() -> Result<(), OutOfMemory> {
     let pieces = [STACK_BYTES].into_iter().chain([LEFT_BYTES; LEFT_PIECES]);
     let mut given = [None; 1 + LEFT_PIECES];
     for (place, bytes) in given.iter_mut().zip(pieces) {
-        *place = allocator.alloc(layout(bytes)).ok().map(|piece| (piece, bytes));
+        *place = allocator
+            .alloc(layout(bytes))
+            .ok()
+            .map(|piece| (piece, bytes));
     }
     let is_enough = given.iter().all(Option::is_some);
     for (piece, bytes) in given.into_iter().flatten() {

@@ -195,10 +195,7 @@ fn full(connections: usize) -> Load {
 
 /// 64 connections of 8 priorities, with enough CPU, with too little, and with those only whom too little is
 /// enough for.
-fn priorities(
-    setting: &sched_tests_common::results::Setting,
-    domains: &Domains,
-) -> Vec<Phase> {
+fn priorities(setting: &sched_tests_common::results::Setting, domains: &Domains) -> Vec<Phase> {
     // 1.5 times what the CPUs can do.
     let due_per_s = PRIORITY_CONNECTIONS as u64 * 1_000_000_000 / PRIORITY_INTERVAL_NS;
     let cpu_ns_per_s = 1_000_000_000 * platform::cpus() as u64;

@@ -163,7 +163,10 @@ pub fn run<P: Program, S: Service>(
         );
         service.close();
     }
-    assert!(wait_until(|| program::alive() == 0), "the service does not end");
+    assert!(
+        wait_until(|| program::alive() == 0),
+        "the service does not end"
+    );
     // What `gc` and the executor give back of it.
     wait_until(|| used_bytes() <= before);
     outcome.kept_bytes = used_bytes().saturating_sub(before);
