@@ -14,6 +14,7 @@
 # scripts/record.mk     a recording under any policy
 # scripts/soak.mk       random programs for long
 # scripts/serve.mk      an app with a network card, reached from the host
+# scripts/connections.mk  connections served by coroutines and by threads
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -82,6 +83,7 @@ include scripts/simulate.mk
 include scripts/record.mk
 include scripts/soak.mk
 include scripts/serve.mk
+include scripts/connections.mk
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
@@ -279,6 +281,10 @@ Targets
   profile   show the profile that PBG_PROFILE= names, or that run saved with the
               same variables; LAB='edit FILE ...' changes it, LAB='merge DIR
               -o FILE' makes one of many runs; LAB=--help tells the rest
+  connections
+            requests to 1 to 1,024 connections, served by coroutines and by
+            threads: answers a second, latency, memory, by priority, too; ARCH=
+            and FEATURES= may be lists; the figures go to CONN_OUT=file.csv
   gantt     run A with TRACE=y under the policies that FEATURES= names and draw
               when each task had its CPU, into target/gantt/; GANTT_OUT=file.svg
   trace     run A with TRACE=events under these policies and write each switch,

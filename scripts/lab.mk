@@ -100,7 +100,7 @@ endif
 # $(call with-rows,APPS): those that print result lines, which is what sched-tests-common does
 with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sched-tests-common\>' $(addsuffix /Cargo.toml,$(1))))
 # What no lab need be asked.
-LAB_APPS = $(filter-out %/selftest %/cost %/hog %/wake,$(call with-rows,$(APPS)))
+LAB_APPS = $(filter-out %/selftest %/cost %/hog %/wake %/connections,$(call with-rows,$(APPS)))
 # Nor what has no row to fill.
 NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
 ifneq ($(filter-out $(MODELLED),$(filter matrix compare gantt trace sched,$(MAKECMDGOALS))),)

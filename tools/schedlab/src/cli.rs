@@ -31,6 +31,8 @@ pub enum Command {
     Waits(WaitsArgs),
     /// Print what `make experiment-order` ran, with either order of the ready tasks
     Order(OrderArgs),
+    /// Print what `make connections` ran: coroutines beside threads
+    Connections(ConnectionsArgs),
     /// Play a recording under every policy, on any number of CPUs, in virtual time
     Simulate(SimulateArgs),
     /// Say which policy to take for a recorded program, and why
@@ -533,6 +535,16 @@ pub struct WaitsArgs {
     /// Where waits.csv, waits.svg and waits.png go
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct ConnectionsArgs {
+    /// What guests of the app connections printed
+    #[arg(value_name = "CONSOLE", required = true)]
+    pub consoles: Vec<PathBuf>,
+    /// Where the figures go, one in a line
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -8,6 +8,7 @@
 //! - `schedlab bench` shows what each call of a scheduler costs on the host
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
+//! - `schedlab connections` shows how coroutines and threads serve connections
 //! - `schedlab simulate` plays a recording under every policy on any number of CPUs
 //! - `schedlab advise` says in one screen which policy to take, and why
 //! - `schedlab robustness` plays it with every task's time changed at random
@@ -38,6 +39,7 @@
 //! | [`compare`] | tables, figures, differences |
 //! | [`waits`] | a program that waits ever more often |
 //! | [`order`] | two orders of the ready tasks side by side |
+//! | [`connections`] | connections served by coroutines and by threads |
 //! | [`simulate`] | a recording under every policy, in virtual time |
 //! | [`advise`] | which policy for a recorded program |
 //! | [`robustness`] | how wrong a recording may be |
@@ -63,6 +65,7 @@ mod boot;
 mod changes;
 mod cli;
 mod compare;
+mod connections;
 mod cost;
 mod distinct;
 mod docs;
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::bench(options),
         Command::Waits(options) => waits::waits(options),
         Command::Order(options) => order::order(options),
+        Command::Connections(options) => connections::connections(options),
         Command::Simulate(options) => simulate::simulate(options),
         Command::Advise(options) => advise::advise(options),
         Command::Robustness(options) => robustness::robustness(options),

@@ -6,6 +6,7 @@
 //! - [`trace`]: when a task had its CPU, if the image was built to say so
 //! - [`platform`]: ArceOS, or threads of the host for debugging, behind one API
 //! - [`kept`]: a profile beyond the boot: in the image, on a disk, on the console
+//! - [`latencies`]: what is said of many latencies
 //! - [`config`]: what was decided when the image was built
 //!
 //! An application is an [`App`] with [`Task`]s, and [`run`] is all that it needs to call.
@@ -16,6 +17,7 @@ extern crate alloc;
 
 pub mod config;
 pub mod kept;
+pub mod latencies;
 #[cfg_attr(target_os = "none", path = "platform/arceos.rs")]
 #[cfg_attr(not(target_os = "none"), path = "platform/host.rs")]
 pub mod platform;

@@ -14,6 +14,7 @@
 //! | `SCHED-COST` | [`CostLine`] | by the app `cost`, for each phase and number of tasks |
 //! | `SCHED-WAKE` | [`WakeLine`] | by the app `wake`, for each phase and queue |
 //! | `SCHED-COOP` | [`CoopLine`] | by the app `coop-cost`, for each figure |
+//! | `SCHED-CONN` | [`ConnLine`] | by the app `connections`, for each run and, where it has several, each priority |
 //!
 //! ```
 //! use sched_tests_results::{Kind, ResultLine, RunLine};
@@ -47,6 +48,7 @@
 extern crate alloc;
 
 mod account;
+mod conn;
 pub mod events;
 mod lines;
 mod pbg;
@@ -54,6 +56,7 @@ mod read;
 mod tick_phase;
 
 pub use account::{Account, NoAccount, TOLERANCE_PERCENT};
+pub use conn::ConnLine;
 pub use lines::{Context, CoopLine, CostLine, RunLine, TaskLine, TraceLine, WakeLine};
 pub use pbg::{Divergence, Followed, PbgLine, Refused};
 pub use read::{Kind, ReadError, ResultLine};

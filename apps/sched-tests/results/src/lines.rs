@@ -18,7 +18,7 @@ pub struct Context {
     /// The policy, as the image was built: `rr`, `pbg-coop`, `stock-cfs`.
     pub sched: String,
     /// The phase: `run`; under PBG `measure` and `replay`, in `cost` also `idle`; of `wake`
-    /// `before` and `after`.
+    /// `before` and `after`; of `connections` which of its experiments.
     pub phase: String,
 }
 
@@ -252,6 +252,6 @@ impl ResultLine for CoopLine {
     const KIND: Kind = Kind::Coop;
 }
 
-fn is_false(value: &bool) -> bool {
+pub(crate) fn is_false(value: &bool) -> bool {
     !value
 }

@@ -29,11 +29,13 @@ pub enum Kind {
     Wake,
     /// What coroutines cost beside threads.
     Coop,
+    /// How connections were served.
+    Conn,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Task,
         Self::Run,
         Self::Trace,
@@ -42,6 +44,7 @@ impl Kind {
         Self::Cost,
         Self::Wake,
         Self::Coop,
+        Self::Conn,
     ];
 
     /// What the line begins with.
@@ -55,6 +58,7 @@ impl Kind {
             Self::Cost => "SCHED-COST",
             Self::Wake => "SCHED-WAKE",
             Self::Coop => "SCHED-COOP",
+            Self::Conn => "SCHED-CONN",
         }
     }
 

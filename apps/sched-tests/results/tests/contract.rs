@@ -175,6 +175,57 @@ fn coop_lines_are_as_documented() {
     is_as_documented(&alone, &format!("{HEAD}{keys}{more}\"pass\":false}}"));
 }
 
+#[test]
+fn conn_lines_are_as_documented() {
+    let line = ConnLine {
+        context: context(),
+        timing: COUNTED.into(),
+        scale: 1,
+        combination: "kcuc".into(),
+        connections: 64,
+        interval_ns: 100_000_000,
+        rounds: 1,
+        window_ns: 5_000,
+        started: 64,
+        sent: 10,
+        answered: 6,
+        late: 1,
+        lost: 2,
+        unanswered: 1,
+        mean_ns: 17,
+        median_ns: 16,
+        p99_ns: 18,
+        worst_ns: 19,
+        waiting_bytes: 800,
+        peak_bytes: 900,
+        components_ns: Some(2_000),
+        client_ns: Some(500),
+        rest_ns: Some(500),
+        idle_ns: Some(2_000),
+        polls: Some(70),
+        yields: Some(0),
+        ..ConnLine::default()
+    };
+    let load = r#","timing":"icount","scale":1,"combination":"kcuc","connections":64,"interval_ns":100000000,"rounds":1,"window_ns":5000"#;
+    let served = r#","started":64,"sent":10,"answered":6,"late":1,"lost":2,"unanswered":1,"mean_ns":17,"median_ns":16,"p99_ns":18,"worst_ns":19,"waiting_bytes":800,"peak_bytes":900"#;
+    let account = r#","components_ns":2000,"client_ns":500,"rest_ns":500,"idle_ns":2000,"polls":70,"yields":0"#;
+    is_as_documented(&line, &format!("{HEAD}{load}{served}{account}}}"));
+    let of_one = ConnLine {
+        priority: Some(0),
+        out_of_memory: true,
+        components_ns: None,
+        client_ns: None,
+        rest_ns: None,
+        idle_ns: None,
+        polls: None,
+        yields: None,
+        ..line
+    };
+    let load = load.replace(r#":64,"i"#, r#":64,"priority":0,"i"#);
+    let out = r#","out_of_memory":true"#;
+    is_as_documented(&of_one, &format!("{HEAD}{load}{out}{served}}}"));
+}
+
 fn followed() -> Followed {
     Followed {
         app: "realtime".into(),
@@ -507,6 +558,59 @@ fn any_coop() -> impl Strategy<Value = CoopLine> {
     )
 }
 
+fn any_conn() -> impl Strategy<Value = ConnLine> {
+    let account = prop::option::of(any::<[u64; 6]>());
+    let of_all = (any::<[u64; 14]>(), any::<[usize; 2]>(), any::<bool>());
+    (
+        any_context(),
+        [text(), text()],
+        of_all,
+        any::<Option<u8>>(),
+        account,
+    )
+        .prop_map(
+            |(
+                context,
+                [timing, combination],
+                (numbers, counts, out_of_memory),
+                priority,
+                account,
+            )| {
+                let of = |at: usize| account.map(|account| account[at]);
+                ConnLine {
+                    context,
+                    timing,
+                    scale: numbers[0],
+                    combination,
+                    connections: counts[0],
+                    priority,
+                    interval_ns: numbers[1],
+                    rounds: numbers[2],
+                    window_ns: numbers[3],
+                    out_of_memory,
+                    started: counts[1],
+                    sent: numbers[4],
+                    answered: numbers[5],
+                    late: numbers[6],
+                    lost: numbers[7],
+                    unanswered: numbers[8],
+                    mean_ns: numbers[9],
+                    median_ns: numbers[10],
+                    p99_ns: numbers[11],
+                    worst_ns: numbers[12],
+                    waiting_bytes: numbers[13],
+                    peak_bytes: numbers[0],
+                    components_ns: of(0),
+                    client_ns: of(1),
+                    rest_ns: of(2),
+                    idle_ns: of(3),
+                    polls: of(4),
+                    yields: of(5),
+                }
+            },
+        )
+}
+
 fn any_pbg() -> impl Strategy<Value = PbgLine> {
     let origin = (text(), text(), text());
     let first = prop::option::of((text(), text(), any::<(u64, u64)>()));
@@ -564,6 +668,7 @@ proptest! {
         cost in any_cost(),
         wake in any_wake(),
         coop in any_coop(),
+        conn in any_conn(),
         pbg in any_pbg(),
     ) {
         comes_back(&task)?;
@@ -572,6 +677,7 @@ proptest! {
         comes_back(&cost)?;
         comes_back(&wake)?;
         comes_back(&coop)?;
+        comes_back(&conn)?;
         comes_back(&pbg)?;
     }
 }

@@ -15,6 +15,7 @@ use axtask::{AxTaskRef, TaskState, future::block_on};
 use kernel_guard::NoPreempt;
 use sched_tests_common::{
     config::SCALE,
+    latencies::Latencies,
     platform::{self, now_ns, print, println},
     results::{Phase, ResultLine, Setting, context},
     runner::{print_heading, print_lines, setting},
@@ -22,7 +23,7 @@ use sched_tests_common::{
 use sched_tests_results::WakeLine;
 use spin::Once;
 
-use crate::latencies::{Latencies, histogram};
+use crate::histogram::histogram;
 
 /// The wakes of a phase.
 const WAKES: u64 = 2_000;

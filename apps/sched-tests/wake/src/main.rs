@@ -44,7 +44,7 @@ extern crate alloc;
 #[cfg_attr(not(target_os = "none"), path = "host.rs")]
 mod guest;
 #[cfg(any(target_os = "none", test))]
-mod latencies;
+mod histogram;
 
 #[cfg_attr(target_os = "none", unsafe(no_mangle))]
 fn main() {

@@ -78,7 +78,7 @@ const VARIABLES: [&str; 34] = [
     "PORT",
 ];
 
-const GOALS: [&str; 39] = [
+const GOALS: [&str; 40] = [
     "setup",
     "build",
     "run",
@@ -98,6 +98,7 @@ const GOALS: [&str; 39] = [
     "cost",
     "cost-gate",
     "ab",
+    "connections",
     "bench",
     "experiment-cost",
     "experiment-turnaround",

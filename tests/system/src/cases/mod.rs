@@ -5,6 +5,7 @@ mod adopt;
 mod balance;
 mod boots;
 mod clocks;
+mod connections;
 mod console;
 mod cost;
 mod damage;
@@ -43,6 +44,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(balance::cases(project));
     cases.extend(soak::cases());
     cases.extend(http::cases());
+    cases.extend(connections::cases());
     cases.extend(trace::cases(project));
     cases.extend(simulate::cases());
     cases.extend(profiles::cases(project));

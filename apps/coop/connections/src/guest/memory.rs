@@ -1,0 +1,44 @@
+//! Memory: what is in use, and whether there is some for a thread.
+
+use core::alloc::Layout;
+
+/// The stack of a thread: that of the report.
+pub const STACK_BYTES: usize = 16 * 1024;
+/// What has to be left then, in pieces: what those that were started before still need when they run for the
+/// first time, and what `axtask` allocates in each wake.
+const LEFT_BYTES: usize = 64 * 1024;
+const LEFT_PIECES: usize = 16;
+
+/// There is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+/// The bytes that the allocator has given out.
+pub fn used_bytes() -> usize {
+    axalloc::global_allocator().used_bytes()
+}
+
+/// Whether there is enough for one more thread.
+///
+/// `axtask` asks the global allocator, which panics when there is none; so this asks the same
+/// allocator first, in a way that may fail, and gives back what it got.
+///
+/// # Errors
+/// [`OutOfMemory`] if there is not.
+pub fn room_for_a_thread() -> Result<(), OutOfMemory> {
+    let allocator = axalloc::global_allocator();
+    let layout = |bytes| Layout::from_size_align(bytes, 16).expect("a power of two");
+    let pieces = [STACK_BYTES].into_iter().chain([LEFT_BYTES; LEFT_PIECES]);
+    let mut given = [None; 1 + LEFT_PIECES];
+    for (place, bytes) in given.iter_mut().zip(pieces) {
+        *place = allocator
+            .alloc(layout(bytes))
+            .ok()
+            .map(|piece| (piece, bytes));
+    }
+    let is_enough = given.iter().all(Option::is_some);
+    for (piece, bytes) in given.into_iter().flatten() {
+        allocator.dealloc(piece, layout(bytes));
+    }
+    is_enough.then_some(()).ok_or(OutOfMemory)
+}

@@ -1,0 +1,251 @@
+//! The experiments, and what is printed of them.
+//!
+//! | module | its business |
+//! |---|---|
+//! | [`run`] | one run: connections, their components, requests, what became of them |
+//! | [`connection`] | the socket and the client at its other end |
+//! | [`device`] | requests come when they are due |
+//! | [`components`] | what receives, handles and sends |
+//! | [`program`] | a component is a coroutine or a thread |
+//! | [`service`] | who performs reads and writes |
+//! | [`mailbox`] | from one component to the next |
+//! | [`account`] | whose the CPU time is |
+//! | [`memory`] | what is in use, and whether there is some |
+//! | [`lines`] | the result lines and the tables |
+
+mod account;
+mod components;
+mod connection;
+mod device;
+mod lines;
+mod mailbox;
+mod memory;
+mod program;
+mod run;
+mod service;
+
+use alloc::{vec, vec::Vec};
+use core::hint::black_box;
+
+use axcoop_arceos::{Domain, Options};
+use sched_tests_common::{
+    config::SCALE,
+    platform::{self, now_ns, println},
+    results::Phase,
+    runner::{print_heading, print_lines, setting},
+};
+
+use crate::message::{FACTOR, Message, multiply};
+use program::{Coroutines, Threads};
+use run::{Load, Outcome, run};
+use service::{Direct, KernelCoroutines, Polling, Trying};
+
+/// How many connections there are, in turn: the report's, and 1,024.
+const CONNECTIONS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 1_024];
+/// How often a connection sends a request, and for how long, as in the report.
+const INTERVAL_NS: u64 = 100_000_000;
+const PACED_NS: u64 = 5_000_000_000;
+/// How long requests come as fast as they are answered.
+const FULL_NS: u64 = 1_000_000_000;
+
+/// The experiment with priorities, as in the report: so many connections, of so many priorities.
+const PRIORITY_CONNECTIONS: usize = 64;
+const PRIORITIES: u8 = 8;
+const PRIORITY_INTERVAL_NS: u64 = 50_000_000;
+
+/// What the service and the program are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combination {
+    /// Both are coroutines, of one executor.
+    Kcuc,
+    /// Both are coroutines, of an executor each, and each operation is one, as in the report: there they are in
+    /// two address spaces.
+    Kcuc2,
+    /// The service is coroutines, the program threads.
+    Kcut,
+    /// Both are threads.
+    Ktut,
+    /// The service is one thread, the program coroutines.
+    Ktuc,
+    /// Coroutines that wait at their sockets themselves.
+    Uc,
+    /// Threads that do.
+    Ut,
+}
+
+impl Combination {
+    const ALL: [Self; 7] = [
+        Self::Kcuc,
+        Self::Kcuc2,
+        Self::Kcut,
+        Self::Ktut,
+        Self::Ktuc,
+        Self::Uc,
+        Self::Ut,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Kcuc => "kcuc",
+            Self::Kcuc2 => "kcuc-2",
+            Self::Kcut => "kcut",
+            Self::Ktut => "ktut",
+            Self::Ktuc => "ktuc",
+            Self::Uc => "uc",
+            Self::Ut => "ut",
+        }
+    }
+}
+
+/// The two domains of coroutines.
+struct Domains {
+    kernel: &'static Domain,
+    program: &'static Domain,
+}
+
+impl Domains {
+    fn open() -> Self {
+        // As many workers as there are CPUs for each: one without work takes none. Short names, as threads
+        // have none here: `axtask` formats that of whom it wakes, each time.
+        let open = |name| Options::new(name).open().expect("a domain at boot");
+        Self {
+            kernel: open("k"),
+            program: open("p"),
+        }
+    }
+
+    fn run(&self, combination: Combination, load: &Load) -> Outcome {
+        let operations = |domain, tries_first| KernelCoroutines {
+            domain,
+            tries_first,
+        };
+        let program = Coroutines(self.program);
+        match combination {
+            Combination::Kcuc => run(load, &program, |_| Ok(operations(self.program, true))),
+            Combination::Kcuc2 => run(load, &program, |_| Ok(operations(self.kernel, false))),
+            Combination::Kcut => run(load, &Threads, |_| Ok(operations(self.kernel, true))),
+            Combination::Ktut => run(load, &Threads, |_| Ok(Trying)),
+            Combination::Ktuc => run(load, &program, Polling::start),
+            Combination::Uc => run(load, &program, |_| Ok(Direct)),
+            Combination::Ut => run(load, &Threads, |_| Ok(Direct)),
+        }
+    }
+}
+
+/// Runs all experiments and prints the results.
+pub fn main() {
+    let setting = setting("connections");
+    print_heading(&setting);
+    platform::connect_cpus();
+    device::start();
+    let domains = Domains::open();
+    let mut phases = vec![];
+    for (name, load) in [("paced", paced as fn(usize) -> Load), ("full", full)] {
+        let mut pass = true;
+        lines::heading(name);
+        for connections in CONNECTIONS {
+            for combination in Combination::ALL {
+                let load = load(connections);
+                let outcome = domains.run(combination, &load);
+                pass &= lines::print(&setting, name, combination, &load, &outcome);
+            }
+        }
+        phases.push(phase(name, pass));
+    }
+    phases.extend(priorities(&setting, &domains));
+    println!("");
+    print_lines(&setting, &phases);
+}
+
+/// A phase without tasks of its own.
+fn phase(name: &'static str, pass: bool) -> Phase {
+    Phase {
+        name,
+        pass,
+        ..Phase::default()
+    }
+}
+
+/// Each connection sends a request from time to time.
+fn paced(connections: usize) -> Load {
+    let requests = (PACED_NS / INTERVAL_NS / SCALE).max(2);
+    Load {
+        connections,
+        priorities: 1,
+        senders: 1,
+        interval_ns: INTERVAL_NS,
+        requests,
+        rounds: 1,
+        window_ns: requests * INTERVAL_NS,
+    }
+}
+
+/// Each connection sends its next request when it has an answer.
+fn full(connections: usize) -> Load {
+    Load {
+        connections,
+        priorities: 1,
+        senders: 1,
+        interval_ns: 0,
+        requests: 1,
+        rounds: 1,
+        window_ns: (FULL_NS / SCALE).max(FULL_NS / 10),
+    }
+}
+
+/// 64 connections of 8 priorities, with enough CPU, with too little, and with those only whom too little is
+/// enough for.
+fn priorities(setting: &sched_tests_common::results::Setting, domains: &Domains) -> Vec<Phase> {
+    // 1.5 times what the CPUs can do.
+    let due_per_s = PRIORITY_CONNECTIONS as u64 * 1_000_000_000 / PRIORITY_INTERVAL_NS;
+    let cpu_ns_per_s = 1_000_000_000 * platform::cpus() as u64;
+    let rounds = (cpu_ns_per_s * 3 / 2 / due_per_s / round_ns()).max(1);
+    // Each priority asks for 1.5 / 8 of them.
+    let urgent = PRIORITIES * 2 / 3;
+    let requests = (PACED_NS / PRIORITY_INTERVAL_NS / SCALE).max(4);
+    let short = Load {
+        connections: PRIORITY_CONNECTIONS,
+        priorities: PRIORITIES,
+        senders: PRIORITIES,
+        interval_ns: PRIORITY_INTERVAL_NS,
+        requests,
+        rounds,
+        window_ns: requests * PRIORITY_INTERVAL_NS,
+    };
+    let enough = Load {
+        interval_ns: 2 * PRIORITY_INTERVAL_NS,
+        requests: requests.div_ceil(2),
+        window_ns: requests.div_ceil(2) * 2 * PRIORITY_INTERVAL_NS,
+        ..short
+    };
+    let alone = Load {
+        senders: urgent,
+        ..short
+    };
+    let mut phases = vec![];
+    for (name, load) in [
+        ("priorities-enough", enough),
+        ("priorities-short", short),
+        ("priorities-alone", alone),
+    ] {
+        lines::heading(name);
+        let mut pass = true;
+        for combination in [Combination::Kcuc, Combination::Kcuc2] {
+            let outcome = domains.run(combination, &load);
+            pass &= lines::print(setting, name, combination, &load, &outcome);
+        }
+        phases.push(phase(name, pass));
+    }
+    phases
+}
+
+/// How long a multiplication takes.
+fn round_ns() -> u64 {
+    const TIMES: u64 = 1_000;
+    let request = Message::request(0, 0, 0);
+    let start_ns = now_ns();
+    for _ in 0..TIMES {
+        black_box(multiply(black_box(&request.matrix), &FACTOR));
+    }
+    ((now_ns() - start_ns) / TIMES).max(1)
+}

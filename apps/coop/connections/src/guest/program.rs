@@ -1,0 +1,104 @@
+//! The program's side: a component is a coroutine, or a thread.
+
+use alloc::string::String;
+use core::{
+    future::{Future, ready},
+    sync::atomic::{AtomicUsize, Ordering::*},
+};
+
+use axcoop_arceos::{Domain, Priority, yield_now};
+
+use super::{
+    components::Metered,
+    memory::{OutOfMemory, STACK_BYTES, room_for_a_thread},
+};
+
+/// What components are made of.
+pub trait Program: 'static {
+    /// Starts one of this priority; threads have none.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    fn start(
+        &self,
+        component: impl Future<Output = ()> + Send + 'static,
+        priority: u8,
+    ) -> Result<(), OutOfMemory>;
+
+    /// Lets others run that are more urgent, in the middle of a component.
+    fn pause() -> impl Future<Output = ()> + Send;
+}
+
+/// The components and threads of the service that have not ended.
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many components, and threads of the service, have not ended.
+pub fn alive() -> usize {
+    ALIVE.load(Acquire)
+}
+
+/// The one that calls is done: the last that it does.
+pub fn ends() {
+    ALIVE.fetch_sub(1, AcqRel);
+}
+
+/// A thread each, with the stack of the report.
+///
+/// It blocks by `axtask`'s own `block_on`, once for all of its life: no wait allocates anything.
+#[derive(Clone, Copy)]
+pub struct Threads;
+
+impl Program for Threads {
+    fn start(
+        &self,
+        component: impl Future<Output = ()> + Send + 'static,
+        _: u8,
+    ) -> Result<(), OutOfMemory> {
+        start_thread(Metered::new(component))
+    }
+
+    fn pause() -> impl Future<Output = ()> + Send {
+        axtask::yield_now();
+        ready(())
+    }
+}
+
+/// Starts a thread that does this, which calls [`ends`] itself.
+///
+/// # Errors
+/// There is no memory for it.
+pub fn start_thread(life: impl Future<Output = ()> + Send + 'static) -> Result<(), OutOfMemory> {
+    room_for_a_thread()?;
+    ALIVE.fetch_add(1, Relaxed);
+    let entry = move || axtask::future::block_on(life);
+    // Nobody holds it, so `gc` reclaims it as soon as it has ended.
+    axtask::spawn_raw(entry, String::new(), STACK_BYTES);
+    Ok(())
+}
+
+/// A coroutine each, of this domain.
+#[derive(Clone, Copy)]
+pub struct Coroutines(pub &'static Domain);
+
+impl Program for Coroutines {
+    fn start(
+        &self,
+        component: impl Future<Output = ()> + Send + 'static,
+        priority: u8,
+    ) -> Result<(), OutOfMemory> {
+        ALIVE.fetch_add(1, Relaxed);
+        let spawned = (self.0).try_spawn(Metered::new(component), Priority::new(priority.into()));
+        match spawned {
+            Ok(handle) => drop(handle),
+            Err(_) => {
+                ends();
+                return Err(OutOfMemory);
+            }
+        }
+        Ok(())
+    }
+
+    fn pause() -> impl Future<Output = ()> + Send {
+        yield_now()
+    }
+}

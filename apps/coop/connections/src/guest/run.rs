@@ -1,0 +1,205 @@
+//! One run: so many connections, one combination, requests for a while.
+
+use alloc::{sync::Arc, vec::Vec};
+use core::time::Duration;
+
+use sched_tests_common::{
+    latencies::Latencies,
+    platform::{now_ns, sleep},
+};
+
+use super::{
+    account::{self, Account},
+    components::{handle, receive, send},
+    connection::{Connection, Figures, Window},
+    device::{self, Arrivals},
+    memory::{OutOfMemory, used_bytes},
+    program::{self, Program},
+    service::{self, Service},
+};
+
+/// What a run is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// How many connections there are.
+    pub connections: usize,
+    /// Of how many priorities: connection n has n modulo this.
+    pub priorities: u8,
+    /// Only those of these, the first ones, send requests.
+    pub senders: u8,
+    /// The time between two requests of a connection; 0: the next one comes with the answer.
+    pub interval_ns: u64,
+    /// The requests of each connection, or 1.
+    pub requests: u64,
+    /// How often each is multiplied.
+    pub rounds: u64,
+    /// How long requests come.
+    pub window_ns: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// How many connections had all their components.
+    pub started: usize,
+    /// There was no memory for all.
+    pub out_of_memory: bool,
+    /// Of each priority.
+    pub by_priority: Vec<Served>,
+    /// Of all.
+    pub all: Served,
+    /// What components and operations took, when all of them waited.
+    pub waiting_bytes: usize,
+    /// The most that they took.
+    pub peak_bytes: usize,
+    /// What was not given back.
+    pub kept_bytes: usize,
+    /// Where the CPU time of the window went, if it is known.
+    pub account: Option<Account>,
+}
+
+/// What became of requests.
+#[derive(Debug, Default)]
+pub struct Served {
+    /// Of whose connections so many are.
+    pub connections: usize,
+    /// Counted.
+    pub figures: Figures,
+    /// Of its answers.
+    pub latencies: Latencies,
+}
+
+impl Served {
+    fn of(connections: usize, mut figures: Figures) -> Self {
+        let latencies = Latencies::new(core::mem::take(&mut figures.latencies));
+        Self {
+            connections,
+            figures,
+            latencies,
+        }
+    }
+}
+
+/// A timer tick.
+const TICK: Duration = Duration::from_millis(10);
+/// How long what is on its way may take once nothing more comes, and what has ended to be reclaimed.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// Waits until it is so, or patience ends; returns whether it is.
+fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
+    let until_ns = now_ns() + PATIENCE_NS;
+    while !is_so() {
+        if now_ns() > until_ns {
+            return false;
+        }
+        sleep(TICK);
+    }
+    true
+}
+
+/// Serves `load` by components of `program`, whose operations are those of the service that `serve`
+/// makes.
+///
+/// # Panics
+/// If a component has not ended long after its socket was closed.
+pub fn run<P: Program, S: Service>(
+    load: &Load,
+    program: &P,
+    serve: impl FnOnce(usize) -> Result<S, OutOfMemory>,
+) -> Outcome {
+    let window = Arc::new(Window::default());
+    let is_closed_loop = load.interval_ns == 0;
+    let latencies = if is_closed_loop {
+        // More would have to take less than 10 µs each.
+        load.window_ns as usize / 10_000 / load.connections + 1
+    } else {
+        load.requests as usize
+    };
+    let connections: Vec<_> = (0..load.connections)
+        .map(|number| {
+            let priority = (number % usize::from(load.priorities)) as u8;
+            Connection::new(number, priority, &window, is_closed_loop, latencies)
+        })
+        .collect();
+    let arrivals = Arrivals {
+        connections: connections.clone(),
+        senders: load.senders,
+        interval_ns: load.interval_ns,
+        requests: load.requests,
+        window,
+        window_ns: load.window_ns,
+    };
+    let mut outcome = Outcome::default();
+
+    let before = used_bytes();
+    service::had_no_memory();
+    let service = serve(load.connections);
+    if let Ok(service) = &service {
+        let all = |connection: &&Arc<Connection>| start(connection, load, program, service).is_ok();
+        outcome.started = connections.iter().take_while(all).count();
+        // Until each of them waits: threads that try never do, but have had a turn.
+        (0..3).for_each(|_| sleep(TICK));
+    }
+    outcome.out_of_memory = service::had_no_memory() || outcome.started < load.connections;
+    outcome.waiting_bytes = used_bytes().saturating_sub(before);
+    if !outcome.out_of_memory {
+        device::arm(arrivals);
+        while device::is_busy() {
+            sleep(TICK);
+        }
+        outcome.account = account::closed();
+        outcome.peak_bytes = device::peak_bytes().saturating_sub(before);
+        wait_until(|| !connections.iter().any(|c| c.client.waits()));
+        outcome.out_of_memory = service::had_no_memory();
+    }
+
+    connections.iter().for_each(|c| c.socket.close());
+    if let Ok(service) = service {
+        let rest = usize::from(S::HAS_THREAD);
+        assert!(
+            wait_until(|| program::alive() == rest),
+            "{} components do not end",
+            program::alive() - rest
+        );
+        service.close();
+    }
+    assert!(
+        wait_until(|| program::alive() == 0),
+        "the service does not end"
+    );
+    // What `gc` and the executor give back of it.
+    wait_until(|| used_bytes() <= before);
+    outcome.kept_bytes = used_bytes().saturating_sub(before);
+    outcome.serve(load, &connections);
+    outcome
+}
+
+/// Starts the three components of a connection.
+fn start<P: Program>(
+    connection: &Arc<Connection>,
+    load: &Load,
+    program: &P,
+    service: &impl Service,
+) -> Result<(), OutOfMemory> {
+    let of = || connection.clone();
+    let priority = connection.priority;
+    program.start(receive(of(), service.clone()), priority)?;
+    program.start(handle::<P>(of(), load.rounds), priority)?;
+    program.start(send(of(), service.clone()), priority)
+}
+
+impl Outcome {
+    fn serve(&mut self, load: &Load, connections: &[Arc<Connection>]) {
+        let mut all = Figures::default();
+        for priority in 0..load.priorities {
+            let (mut count, mut figures) = (0, Figures::default());
+            for connection in connections.iter().filter(|c| c.priority == priority) {
+                count += 1;
+                figures.add(connection.client.figures());
+            }
+            all.add(figures.clone());
+            self.by_priority.push(Served::of(count, figures));
+        }
+        self.all = Served::of(connections.len(), all);
+    }
+}

@@ -1,0 +1,259 @@
+//! The table of coroutines beside threads, and the CSV.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use comfy_table::CellAlignment;
+use sched_tests_results::ConnLine;
+
+use crate::{distinct::distinct, grid};
+
+/// Whose throughput and latency are held against each other: coroutines, threads.
+const SIDES: [&str; 2] = ["kcuc", "ktut"];
+
+/// For each guest and load, by the number of connections: both sides, and the one over the other.
+pub fn text(lines: &[ConnLine]) -> String {
+    let mut text = String::new();
+    let of_all = || lines.iter().filter(|line| line.priority.is_none());
+    let tables = distinct(of_all().map(|line| (&line.context, &line.timing)));
+    for (context, timing) in tables {
+        let here = || of_all().filter(|line| (&line.context, &line.timing) == (context, timing));
+        let mut table = grid::plain();
+        table.set_header([
+            "connections",
+            "kcuc, answers/s",
+            "ktut",
+            "kcuc/ktut",
+            "kcuc, mean us",
+            "ktut",
+            "ktut/kcuc",
+        ]);
+        let mut rows = 0;
+        for connections in distinct(here().map(|line| line.connections)) {
+            let side = |name| {
+                here().find(|line| line.connections == connections && line.combination == name)
+            };
+            let [Some(coroutines), Some(threads)] = SIDES.map(side) else {
+                continue;
+            };
+            rows += 1;
+            let both = [coroutines, threads];
+            let [rates, means] =
+                [rate as fn(&ConnLine) -> Option<f64>, mean_us].map(|figure| both.map(figure));
+            let shown = |of: [Option<f64>; 2], decimals: usize, over: [usize; 2]| {
+                let one = |value: Option<f64>| {
+                    value.map_or("no memory".into(), |value| format!("{value:.decimals$}"))
+                };
+                let ratio = of[over[0]].zip(of[over[1]]);
+                let ratio = ratio.map_or("-".into(), |(one, other)| format!("{:.3}", one / other));
+                [one(of[0]), one(of[1]), ratio]
+            };
+            let mut row = vec![connections.to_string()];
+            row.extend(shown(rates, 0, [0, 1]));
+            row.extend(shown(means, 1, [1, 0]));
+            table.add_row(row);
+        }
+        if rows == 0 {
+            continue;
+        }
+        for column in table.column_iter_mut() {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        let _ = writeln!(
+            text,
+            "{} on {}, SMP={}, {timing} time, {}\n\n{}",
+            context.sched,
+            context.arch,
+            context.smp,
+            context.phase,
+            grid::text(&table, "")
+        );
+    }
+    text
+}
+
+/// Answers a second; nothing where there was no memory.
+fn rate(line: &ConnLine) -> Option<f64> {
+    (!line.out_of_memory).then(|| line.answered as f64 * 1e9 / line.window_ns as f64)
+}
+
+fn mean_us(line: &ConnLine) -> Option<f64> {
+    us(line, line.mean_ns)
+}
+
+/// Nothing where nothing was answered.
+fn us(line: &ConnLine, ns: u64) -> Option<f64> {
+    (line.answered + line.late > 0).then_some(ns as f64 / 1_000.0)
+}
+
+/// One line for each figure; without a value where there was no memory for it, or no answer.
+pub fn csv(lines: &[ConnLine]) -> Result<String> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    out.write_record([
+        "arch",
+        "smp",
+        "timing",
+        "scale",
+        "scheduler",
+        "phase",
+        "combination",
+        "connections",
+        "priority",
+        "figure",
+        "value",
+    ])?;
+    for line in lines {
+        let context = &line.context;
+        let cell = [
+            context.arch.clone(),
+            context.smp.to_string(),
+            line.timing.clone(),
+            line.scale.to_string(),
+            context.sched.clone(),
+            context.phase.clone(),
+            line.combination.clone(),
+            line.connections.to_string(),
+            line.priority.map_or("all".into(), |one| one.to_string()),
+        ];
+        for (figure, value) in figures(line) {
+            let value = value.unwrap_or_default();
+            out.write_record(cell.iter().map(String::as_str).chain([figure, &value]))?;
+        }
+    }
+    Ok(String::from_utf8(out.into_inner()?)?)
+}
+
+/// The figures of a line, as they are written.
+fn figures(line: &ConnLine) -> Vec<(&'static str, Option<String>)> {
+    let served = (!line.out_of_memory).then_some(());
+    let whole = |value: u64| served.map(|()| value.to_string());
+    let one = |value: Option<f64>| value.map(|value| format!("{value:.1}"));
+    let connections = line.connections.max(1) as u64;
+    let mut figures = vec![
+        ("started", Some(line.started.to_string())),
+        ("answers/s", one(rate(line))),
+        ("sent", whole(line.sent)),
+        ("answered", whole(line.answered)),
+        ("late", whole(line.late)),
+        ("lost", whole(line.lost)),
+        ("unanswered", whole(line.unanswered)),
+        ("mean us", one(us(line, line.mean_ns))),
+        ("50 % us", one(us(line, line.median_ns))),
+        ("99 % us", one(us(line, line.p99_ns))),
+        ("worst us", one(us(line, line.worst_ns))),
+    ];
+    if line.priority.is_none() {
+        figures.push(("bytes/connection", whole(line.peak_bytes / connections)));
+        figures.push(("rounds", Some(line.rounds.to_string())));
+    }
+    if let (Some(idle), Some(components), Some(client), Some(rest)) = (
+        line.idle_ns,
+        line.components_ns,
+        line.client_ns,
+        line.rest_ns,
+    ) {
+        let percent = |ns: u64| Some(format!("{:.2}", ns as f64 * 100.0 / line.window_ns as f64));
+        let shares = [
+            ("components %", components),
+            ("client %", client),
+            ("rest %", rest),
+            ("idle %", idle),
+        ];
+        figures.extend(shares.map(|(name, ns)| (name, served.and(percent(ns)))));
+        let busy = (components + rest).checked_div(line.answered);
+        figures.push(("ns/answer", served.and(busy.map(|ns| ns.to_string()))));
+    }
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use sched_tests_results::Context;
+
+    use super::*;
+
+    fn line(combination: &str, answered: u64, mean_ns: u64) -> ConnLine {
+        ConnLine {
+            context: Context {
+                app: "connections".into(),
+                arch: "x86_64".into(),
+                smp: 1,
+                sched: "fifo".into(),
+                phase: "full".into(),
+            },
+            timing: "icount".into(),
+            scale: 1,
+            combination: combination.into(),
+            connections: 64,
+            rounds: 1,
+            started: 64,
+            window_ns: 1_000_000_000,
+            sent: answered,
+            answered,
+            mean_ns,
+            peak_bytes: 64_000,
+            ..ConnLine::default()
+        }
+    }
+
+    fn out_of_memory() -> ConnLine {
+        ConnLine {
+            connections: 1_024,
+            started: 800,
+            out_of_memory: true,
+            peak_bytes: 0,
+            ..line("ktut", 0, 0)
+        }
+    }
+
+    #[test]
+    fn both_sides_stand_beside_each_other() {
+        let more = ConnLine {
+            connections: 1_024,
+            ..line("kcuc", 50_000, 18_000)
+        };
+        let lines = [
+            line("kcuc", 60_000, 16_500),
+            line("ktut", 50_000, 19_800),
+            more,
+            out_of_memory(),
+        ];
+        let text = text(&lines);
+        let words = |at: usize| -> Vec<&str> {
+            text.lines()
+                .nth(at)
+                .unwrap_or("")
+                .split_whitespace()
+                .collect()
+        };
+        assert_eq!(
+            text.lines().next(),
+            Some("fifo on x86_64, SMP=1, icount time, full")
+        );
+        assert_eq!(
+            words(4),
+            ["64", "60000", "50000", "1.200", "16.5", "19.8", "1.200"],
+            "{text}"
+        );
+        assert_eq!(
+            words(5),
+            [
+                "1024", "50000", "no", "memory", "-", "18.0", "no", "memory", "-"
+            ],
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn csv_has_a_line_for_each_figure_and_no_value_where_there_was_no_memory() {
+        let csv = csv(&[line("kcuc", 60_000, 16_500), out_of_memory()]).unwrap();
+        let has = |wanted: &str| assert!(csv.lines().any(|line| line == wanted), "{wanted}: {csv}");
+        let cell = "x86_64,1,icount,1,fifo,full";
+        has(&format!("{cell},kcuc,64,all,answers/s,60000.0"));
+        has(&format!("{cell},kcuc,64,all,mean us,16.5"));
+        has(&format!("{cell},kcuc,64,all,bytes/connection,1000"));
+        has(&format!("{cell},ktut,1024,all,started,800"));
+        has(&format!("{cell},ktut,1024,all,answers/s,"));
+        has(&format!("{cell},ktut,1024,all,bytes/connection,"));
+    }
+}
