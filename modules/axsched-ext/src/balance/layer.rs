@@ -26,14 +26,14 @@ pub struct Balanced<P: Policy, M = SystemShared> {
     is_owed: bool,
     /// It said so while it had a task to run (rule 6), and has not asked since it has none.
     is_short: bool,
-    /// GUEST: the address of who was posted here while another task ran, until it is known to have
-    /// run; only compared.
+    /// GUEST: the address of who was posted here while another task ran, until it has run; only
+    /// compared.
     guest: Option<NonZeroUsize>,
     /// For how many ticks it has been one.
     guest_ticks: u32,
-    /// WANTED: the address of who runs, if somebody may want it when it gives way; `running` is
-    /// ELSEWHERE then, so that this is a put out of line. Only compared.
-    wanted: Option<NonZeroUsize>,
+    /// The address of who runs, if it matters that it gives way or who comes then (WANTED, GUEST);
+    /// `running` is ELSEWHERE then, so that this is a put out of line. Only compared.
+    watched: Option<NonZeroUsize>,
     shared: PhantomData<fn() -> M>,
 }
 
@@ -50,7 +50,7 @@ impl<P: Policy, M> Balanced<P, M> {
             is_short: false,
             guest: None,
             guest_ticks: 0,
-            wanted: None,
+            watched: None,
             shared: PhantomData,
         }
     }
@@ -159,23 +159,24 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         let may_run = |&cpu: &usize| unsafe { (machine.may_run)(inner.cast(), cpu) };
         match others.find(may_run) {
             Some(hungry) => M::shared().ask(machine, own, hungry),
-            None if M::shared().hungry() & !(1 << own) != 0 => self.may_be_wanted(),
+            None if M::shared().hungry() & !(1 << own) != 0 => self.watch(),
             None => {}
         }
     }
 
-    /// WANTED: others are hungry, and who waits here may not run there.
-    fn may_be_wanted(&mut self) {
+    /// WANTED, where others are hungry and who waits here may not run there; or GUEST, where one
+    /// waits: has the put of who runs, if it was picked, and the pick after that go out of line.
+    fn watch(&mut self) {
         if self.running.is_somebody() {
-            self.wanted = NonZeroUsize::new(self.running.address().addr());
+            self.watched = NonZeroUsize::new(self.running.address().addr());
             self.running = Running::ELSEWHERE;
         }
     }
 
-    /// WANTED: this task has this CPU, and gives way. Has the CPU look at who is hungry as soon as
-    /// it has left.
+    /// This task has this CPU, is watched, and gives way. WANTED: has the CPU look at who is hungry
+    /// as soon as it has left. GUEST: has the pick look at whom it finds.
     fn gives_way(&mut self, task: TaskRef<P>, preempt: bool) {
-        self.wanted = None;
+        self.watched = None;
         let shared = M::shared();
         if let (Some(machine), Some(own)) = (shared.machine(), self.cpu)
             && !(M::PREEMPTED_STAY && preempt)
@@ -185,9 +186,13 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
                 shared.interrupt(machine, own);
             }
         }
-        // As if nobody had wanted it.
+        // As if nobody had watched it.
         self.running.picked_somebody(&task);
         self.put_prev_task(task, preempt);
+        if self.guest.is_some() {
+            self.running = Running::ELSEWHERE;
+            self.waiting += 1; // until that pick, which is the next call
+        }
     }
 
     /// Who runs is preempted.
@@ -218,12 +223,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     }
 
     fn comes_from_elsewhere(&mut self, task: TaskRef<P>, preempt: bool) {
-        if self.guest == address(&task) {
-            self.guest = None; // it ran, and has blocked since
-        }
         let current = M::shared().machine().map(|machine| (machine.current)());
         let has_cpu = current == Some(Arc::as_ptr(&task).cast());
-        if has_cpu && self.wanted == address(&task) {
+        if has_cpu && self.watched == address(&task) {
             return self.gives_way(task, preempt);
         }
         if M::PREEMPTED_STAY {
@@ -262,6 +264,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             if !self.is_idle {
                 self.guest = address(&task);
                 self.guest_ticks = 0;
+                self.watch();
             }
             self.take_in(task, is_new);
         }
@@ -305,12 +308,15 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             };
             let Some(task) = self.policy.give(&may) else {
                 if is_idle && self.waiting > 0 {
-                    self.may_be_wanted();
+                    self.watch();
                 }
                 shared.ask_next(machine, cpu);
                 continue;
             };
             if shared.claims(cpu) {
+                if self.guest == address(&task) {
+                    self.guest = None; // to one that idles
+                }
                 self.count(self.waiting - 1);
                 shared.post(machine, cpu, posted::<P>(task, false));
             } else {
@@ -328,14 +334,15 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         None
     }
 
-    /// A pick that no return of who ran came before.
+    /// A pick that no return of who ran came before, or one of who was watched with a GUEST here.
     #[cold]
     #[inline(never)]
     fn pick_another(&mut self) -> Option<TaskRef<P>> {
-        let was_wanted = self.wanted.take().is_some();
-        if P::TRACKS == Tracks::Departures && (was_wanted || self.running.is_somebody()) {
+        let was_watched = self.watched.take().is_some();
+        if P::TRACKS == Tracks::Departures && (was_watched || self.running.is_somebody()) {
             self.policy.left();
         }
+        self.running = Running::ELSEWHERE; // there is nobody to watch
         let shared = M::shared();
         let here = shared
             .machine()
@@ -356,13 +363,13 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             }
             self.running.picked(next.as_ref());
             self.count(self.waiting - 1);
+            if self.guest.is_some() {
+                self.watch();
+            }
             // It had been told of this task, and so has taken it back, or is owed another.
             debug_assert!(!was_idle || here.is_none_or(|(_, cpu)| shared.hungry() >> cpu & 1 == 0));
-        } else {
-            self.running = Running::ELSEWHERE;
-            if let Some((machine, cpu)) = here {
-                self.starve(machine, cpu);
-            }
+        } else if let Some((machine, cpu)) = here {
+            self.starve(machine, cpu);
         }
         next
     }
@@ -395,11 +402,11 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// GUEST, at a tick that hits this task.
-    fn look_after_guest(&mut self, running: &TaskRef<P>) {
+    /// GUEST, at a tick that hits a task.
+    fn look_after_guest(&mut self) {
         self.guest_ticks = self.guest_ticks.saturating_add(1);
         let most = GUEST_TICKS + GUEST_TICKS_EACH * self.waiting;
-        if self.waiting == 0 || self.guest == address(running) || self.guest_ticks > most {
+        if self.guest_ticks > most {
             self.guest = None;
         }
     }
@@ -447,10 +454,13 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
     }
 
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
-        if self.running.is(task) || self.wanted == address(task) {
+        if self.running.is(task) || self.watched == address(task) {
             return None;
         }
         let removed = self.policy.remove(task)?;
+        if self.guest == address(&removed) {
+            self.guest = None;
+        }
         self.count(self.waiting - 1);
         Some(removed)
     }
@@ -496,7 +506,7 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
             if was_interrupted {
                 return false; // no time has passed
             }
-            self.look_after_guest(current);
+            self.look_after_guest();
             self.even_out(machine, cpu);
         }
         self.policy.ticked(current) == Tick::Reschedule
