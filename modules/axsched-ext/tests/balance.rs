@@ -312,6 +312,38 @@ fn rule_6_cpus_have_the_longer_queue_in_turn() {
     assert!(report.interrupts < ticks, "{}", report.interrupts);
 }
 
+/// GUEST. Two tasks that yield ten times a tick, and one that does so every second tick, on two CPUs.
+/// Who was handed to the CPU of the third has run there long before a tick hits it, and may go on
+/// elsewhere: all have as much work, and end together. Were it a guest until then, it would
+/// have a twentieth of a CPU for 128 ticks and more, and its CPU's other half would be lost to it.
+#[test]
+fn who_was_handed_over_is_a_guest_until_it_has_run() {
+    const TICK: u64 = 10_000;
+    const WORK: u64 = 400 * TICK;
+    let task =
+        |turn: u64| Program::repeat("task", (WORK / turn) as usize, &[Op::Run(turn), Op::Yield]);
+    let tasks = [task(2 * TICK), task(TICK / 10), task(TICK / 10)];
+    let spawns = tasks.into_iter().enumerate();
+    let spawns = spawns.flat_map(|(n, task)| [Op::Spawn(task), Op::DropHandle(n)]);
+    let main = Program::new("main", spawns.chain([Op::Sleep(1)]));
+    let config = Config {
+        tick_period: TICK,
+        ..Config::default()
+    };
+    let config = on_several(config, 2);
+    let fifo = balanced::<FifoPolicy>(&config, &main, connected(2)).unwrap();
+    let rr = balanced::<RrPolicy>(&config, &main, connected(2)).unwrap();
+    for report in [&fifo, &rr] {
+        // Three tasks' work on two CPUs, and what calls take.
+        let end = last_end(report);
+        let least = WORK * 3 / 2;
+        assert!(
+            (least..least * 21 / 20).contains(&end),
+            "{end}, least {least}"
+        );
+    }
+}
+
 #[test]
 fn a_wake_is_one_interrupt_at_most() {
     // A CPU for each of them beside main's, so that nobody has to ask for one that waits.
