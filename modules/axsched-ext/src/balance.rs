@@ -23,9 +23,11 @@
 //!     the numbers are one apart at last, it is in turn that CPUs have the longer queue, so that
 //!     all tasks get on alike, as in one queue. Whoever idles comes first.
 //!
-//! GUEST: who came by rule 6 stays until it is known to have run there, for 128 ticks and 16 for
-//! each that waits there at most; until then that CPU is not hungry for another. Else a task that waits
-//! could go from queue to queue and run in none.
+//! GUEST: who came by rule 6 stays until it runs there, for 128 ticks and 16 for each that waits
+//! there at most; until then that CPU is not hungry for another. Else a task that waits could go
+//! from queue to queue and run in none. And no longer: it would be tied to whom it shares that CPU
+//! with, as a task that yields often to one that does not. So puts and picks are looked at
+//! while a guest waits, as a put is for who is WANTED.
 //!
 //! IN FLIGHT: a task that was put back is in the queue and still on its CPU until that CPU's switch
 //! is over. What a queue's owner gives away it gives at a tick, by when the switch before is over;
@@ -71,6 +73,7 @@
 //!
 //! **Cost.** A yield pays for knowing who runs: a store and a comparison in the put, and the same
 //! in the pick, which policies that hear of departures ([`Tracks::Departures`](crate::event::Tracks::Departures)) pay in any case.
+//! Yields beside a GUEST that has not run go out of line: in a queue in turn, one for each that waits.
 //! All else is on the way of spawns, wakes, ticks and idling. No loop is longer than the number of
 //! CPUs, but for the search of [`Policy::give`](crate::event::Policy::give). Nothing allocates.
 //!

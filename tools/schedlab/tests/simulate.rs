@@ -759,27 +759,41 @@ fn batch_at_once(options: &[&str]) -> Ended {
 /// dealt out to them, and two runs print the same.
 #[test]
 fn cpus_that_share_are_close_to_one_queue() {
-    for dealt in [&[][..], &["--dealt", "4"]] {
-        let options = ["--cpus", "4", "--policy", "rr,eevdf", "--one-queue"];
+    for (cpus, is_dealt) in ["2", "4", "8"]
+        .iter()
+        .flat_map(|cpus| [(cpus, false), (cpus, true)])
+    {
+        let dealt = is_dealt.then_some(["--dealt", cpus]);
+        let dealt = dealt.as_ref().map_or(&[][..], |dealt| &dealt[..]);
+        let options = [
+            "--cpus",
+            cpus,
+            "--policy",
+            "fifo,rr,cfs,eevdf",
+            "--one-queue",
+        ];
         let options = [&options[..], dealt].concat();
         let ended = batch_at_once(&options);
-        assert_eq!(ended.out, batch_at_once(&options).out);
+        if *cpus == "4" {
+            assert_eq!(ended.out, batch_at_once(&options).out);
+        }
         assert!(
-            ended
-                .out
-                .contains("CPUs share the work under rr eevdf; an interrupt takes 20 µs\n"),
+            ended.out.contains(
+                "CPUs share the work under fifo rr cfs eevdf; an interrupt takes 20 µs\n"
+            ),
             "{}",
             ended.out
         );
-        for policy in ["rr", "eevdf"] {
+        for policy in ["fifo", "rr", "cfs", "eevdf"] {
             let words = row(&ended, "over one queue", policy);
             for ratio in &words[1..3] {
                 let ratio: f64 = ratio.parse().expect("a ratio");
                 assert!(ratio <= 1.05, "{dealt:?} {words:?}");
             }
         }
-        let said = "what if: the longest of main's tasks all dealt to one of 4 CPUs\n";
-        assert_eq!(ended.out.contains(said), !dealt.is_empty(), "{}", ended.out);
+        let said =
+            format!("what if: the longest of main's tasks all dealt to one of {cpus} CPUs\n");
+        assert_eq!(ended.out.contains(&said), is_dealt, "{}", ended.out);
     }
 }
 
