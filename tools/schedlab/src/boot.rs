@@ -148,8 +148,8 @@ impl Booter<'_> {
         Err(Failure::Bad { why, console })
     }
 
-    /// Builds all jobs and runs each by `run`, which is told the round: they are counted from
-    /// 1 to `rounds`. So many run at the same time [default: one per core; one if time is
+    /// Builds all jobs and runs each by `run` in so many rounds, which is given what came out of
+    /// those before. So many run at the same time [default: one per core; one if time is
     /// real]. A job whose run fails has no further round. `follow` hears of everything, on the
     /// caller's thread; when it fails, all is given up.
     pub fn all<J: Job + Send, T: Send>(
@@ -157,7 +157,7 @@ impl Booter<'_> {
         jobs: Vec<J>,
         workers: Option<usize>,
         rounds: usize,
-        run: impl Fn(&J, usize) -> Result<T, Failure> + Sync,
+        run: impl Fn(&J, &[T]) -> Result<T, Failure> + Sync,
         mut follow: impl FnMut(Message<J, T>) -> Result<()>,
     ) -> Result<()> {
         let usual = || if self.setting.is_exact() { cores() } else { 1 };
@@ -205,7 +205,7 @@ impl Booter<'_> {
     /// Runs what was built until nothing more comes.
     fn run_built<J: Job, T>(
         &self,
-        run: impl Fn(&J, usize) -> Result<T, Failure>,
+        run: impl Fn(&J, &[T]) -> Result<T, Failure>,
         rounds: usize,
         queue: &Mutex<Queue<J, T>>,
         say: &Sender<Message<J, T>>,
@@ -221,7 +221,7 @@ impl Booter<'_> {
             }
             let round = good.len() + 1;
             let _ = say.send(Message::Begins(job.cell().clone(), Step::Run(round)));
-            match run(&job, round) {
+            match run(&job, &good) {
                 Err(failure) => drop(say.send(Message::Ends(job, Err(failure)))),
                 Ok(one) => {
                     good.push(one);

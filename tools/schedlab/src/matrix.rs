@@ -113,9 +113,9 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         jobs,
         args.jobs.map(Into::into),
         rounds,
-        |job: &Job, round| match setting.is_exact() {
+        |job: &Job, before| match setting.is_exact() {
             true => run::counted(&booter, &job.cell, &job.origin.tick_phases, repeat),
-            false => run::real(&booter, &job.cell, round, rounds),
+            false => run::real(&booter, &job.cell, before, rounds),
         },
         |message| follow(message, rounds, &store, &mut progress),
     )?;

@@ -58,6 +58,12 @@ impl Outcome {
             .run
     }
 
+    /// `measure replay`.
+    pub fn phase_names(&self) -> String {
+        let names = self.phases.iter().map(Phase::name);
+        names.collect::<Vec<_>>().join(" ")
+    }
+
     /// Where in a tick its phases started, if that was set.
     pub fn tick_phase(&self) -> Option<TickPhase> {
         self.last().tick_phase
@@ -155,11 +161,7 @@ fn follows(
     next: &Outcome,
 ) -> Result<(), ParseError> {
     same_cell(line, first.last(), next.last())?;
-    let phases = |outcome: &Outcome| {
-        let names = outcome.phases.iter().map(Phase::name);
-        names.collect::<Vec<_>>().join(" ")
-    };
-    same(line, "phases", &phases(first), &phases(next))?;
+    same(line, "phases", &first.phase_names(), &next.phase_names())?;
     match (before.tick_phase(), next.tick_phase()) {
         (None, None) if first.is_real() => Ok(()),
         (Some(before), Some(next)) if before < next => Ok(()),

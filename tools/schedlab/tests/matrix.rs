@@ -462,6 +462,7 @@ fn in_real_time_every_boot_is_kept_and_the_cells_of_an_app_take_turns() {
 fn a_boot_that_fails_in_real_time_fails_its_cell_and_no_other() {
     let lab = Lab::new();
     lab.behave("x86_64-realtime-sched_rr", "fails-in-boot-2");
+    lab.behave("x86_64-realtime-sched_pbg", "unmeasured-in-boot-3");
     let matrix = |lab: &Lab| {
         let words = [
             "matrix",
@@ -474,11 +475,14 @@ fn a_boot_that_fails_in_real_time_fails_its_cell_and_no_other() {
     };
     let end = matrix(&lab);
     assert_eq!(end.code, Some(1), "{end:?}");
-    let why =
-        "FAILED x86_64/realtime/sched_rr           boot 2 of 3: \"pass\":false in phase `run`\n";
-    assert!(end.out.contains(why), "{}", end.out);
+    for why in [
+        "FAILED x86_64/realtime/sched_rr           boot 2 of 3: \"pass\":false in phase `run`\n",
+        "FAILED x86_64/realtime/sched_pbg          boot 3 of 3: expected phases `measure replay`, found `run`\n",
+    ] {
+        assert!(end.out.contains(why), "{}", end.out);
+    }
     assert!(
-        end.out.contains("3 cells: 2 run, 0 up to date, 1 failed"),
+        end.out.contains("3 cells: 1 run, 0 up to date, 2 failed"),
         "{}",
         end.out
     );

@@ -36,13 +36,22 @@ impl Good {
     }
 }
 
-/// In real time: boots the cell's image, the `number`th time of `of`.
-pub fn real(booter: &Booter, cell: &Cell, number: usize, of: usize) -> Result<Good, Failure> {
+/// In real time: boots the cell's image once more after those boots, of `of`. Their figures
+/// differ; what phases they have must not, as a row of a table is a phase.
+pub fn real(booter: &Booter, cell: &Cell, before: &[Good], of: usize) -> Result<Good, Failure> {
     let at = match of {
         1 => String::new(),
-        _ => format!("boot {number} of {of}: "),
+        _ => format!("boot {} of {of}: ", before.len() + 1),
     };
     let boot = boot_once(booter, cell, None).map_err(|failure| failure.at(&at))?;
+    if let Some(first) = before.first().and_then(|good| good.outcomes.first()) {
+        let (expected, found) = (first.phase_names(), boot.outcome.phase_names());
+        if expected != found {
+            let why = format!("{at}expected phases `{expected}`, found `{found}`");
+            let console = boot.console;
+            return Err(Failure::Bad { why, console });
+        }
+    }
     Ok(Good {
         lines: vec![boot.lines],
         outcomes: vec![boot.outcome],
