@@ -17,7 +17,9 @@
 //!
 //! 1. `given` holds for all marks below it, until the next.
 //!    A figure in a sentence has a short form: words that each stand in one column of
-//!    the file, and `.1` for one decimal; `stock-cfs / cfs` is a ratio.
+//!    the file, and `.1` for one decimal; `stock-cfs / cfs` is a ratio. Of a file of boots in
+//!    real time, which has a column `median`, that is what is shown, and a table has the
+//!    least and the most behind it: `310.6 (285.7 to 322.2)`.
 //! 2. Between `table` or `figure` and `end` stands what the CSV file says, and nothing
 //!    else ([`mark`] has their words).
 //! 3. A table that is not marked has no figures with a point or a comma in it, unless
