@@ -153,8 +153,10 @@ impl<T> Ready<T> {
     }
 
     fn worker_arrives(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: Return) {
-        let claim = task.state().claims(why);
-        task.state().is_here();
+        if why != Return::Preempted {
+            task.state().gave_way();
+        }
+        let claim = task.state().claims();
         if claim == Level::NOTHING {
             let list = List::fresh(domain);
             self.occupied |= list.bit();
@@ -174,7 +176,7 @@ impl<T> Ready<T> {
         }
         let list = match state.served() {
             None => List::own(state.level()),
-            Some(domain) => match state.claims(Return::Preempted) {
+            Some(domain) => match state.claims() {
                 Level::NOTHING => List::fresh(domain),
                 claim => return self.add_midway(task, domain, claim),
             },

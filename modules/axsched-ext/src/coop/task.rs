@@ -25,7 +25,6 @@ use axcoop_summary::{DOMAINS, DomainId, PRIORITIES, Priority};
 
 use super::level::{Level, columns};
 use super::source::{CoopSource, SystemCoop};
-use crate::event::Return;
 use crate::rr::SLICE_TICKS;
 use crate::task::{InitialState, Task};
 
@@ -54,7 +53,7 @@ pub struct CoopState {
 
 /// Of a worker that says nothing: it polls what it was picked for, as long as it has the CPU.
 const ASSUMED: u8 = 0x80;
-/// Beside [`ASSUMED`]: it is on the way to another CPU, on which it has not given itself up either.
+/// Beside [`ASSUMED`]: it is on the way to another CPU, and has not given way by itself.
 const GIVEN: u8 = 0x40;
 
 impl InitialState for CoopState {
@@ -213,22 +212,16 @@ impl CoopState {
         (domain < DOMAINS).then_some(domain)
     }
 
-    /// Rules 2 and 8, of a worker that gives way or comes: the level that it has whatever its domain
-    /// has ready.
-    pub(super) fn claims(&self, why: Return) -> Level {
-        let polls = self.polls.load(Relaxed);
-        let counts = polls & ASSUMED == 0 || polls & GIVEN != 0 || why == Return::Preempted;
-        let polled = match counts {
-            true => Level::from_bits(polls & !(ASSUMED | GIVEN)),
-            false => Level::NOTHING,
-        };
+    /// Rules 2 and 8, of a worker: the level that it has whatever its domain has ready.
+    pub(super) fn claims(&self) -> Level {
+        let polled = Level::from_bits(self.polls.load(Relaxed) & !(ASSUMED | GIVEN));
         polled.min(self.lent_level())
     }
 
     /// Rule 2, of a worker that runs, while these are ready.
     pub(super) fn runs_at(&self, domain: usize, ready: u64) -> Level {
-        self.claims(Return::Preempted)
-            .min(Level::first(ready & columns(1 << domain)))
+        let of_domain = Level::first(ready & columns(1 << domain));
+        self.claims().min(of_domain)
     }
 
     /// Rule 2: a worker that does not say what it polls was picked for this.
@@ -236,20 +229,22 @@ impl CoopState {
         self.polls.store(level.to_bits() | ASSUMED, Relaxed);
     }
 
-    /// Rule 9: it goes to another CPU, where it arrives as one that wakes, midway in what it was
-    /// `claim`ed to be.
-    pub(super) fn is_given(&self) {
-        let polls = self.polls.load(Relaxed);
-        if polls & ASSUMED != 0 && self.claim() != Level::NOTHING {
-            self.polls.store(polls | GIVEN, Relaxed);
-        }
-    }
-
-    /// It has arrived.
-    pub(super) fn is_here(&self) {
+    /// Rule 2: it yields or wakes, and so polls nothing, if it says nothing; or it arrives from
+    /// another CPU (rule 9).
+    pub(super) fn gave_way(&self) {
         let polls = self.polls.load(Relaxed);
         if polls & GIVEN != 0 {
             self.polls.store(polls & !GIVEN, Relaxed);
+        } else if polls & ASSUMED != 0 {
+            self.polls(None);
+        }
+    }
+
+    /// Rule 9: it goes to another CPU, where it arrives as one that wakes, though it did not give way.
+    pub(super) fn is_given(&self) {
+        let polls = self.polls.load(Relaxed);
+        if polls & ASSUMED != 0 {
+            self.polls.store(polls | GIVEN, Relaxed);
         }
     }
 
@@ -341,15 +336,17 @@ mod tests {
         let state = CoopState::INITIAL;
         state.serve(DomainId::new(0));
         state.picked_for(Level::of(Priority::new(3)));
-        assert_eq!(state.claims(Return::Preempted).index(), 3);
-        assert_eq!(state.claims(Return::Yielded), Level::NOTHING);
-        assert_eq!(state.claims(Return::Woken), Level::NOTHING);
+        assert_eq!(state.claims().index(), 3);
+        state.is_given();
+        state.gave_way();
+        assert_eq!(state.claims().index(), 3, "it has come to another CPU");
+        state.gave_way();
+        assert_eq!(state.claims(), Level::NOTHING);
         state.polls(Some(Priority::new(6)));
-        for why in [Return::Preempted, Return::Yielded, Return::Woken] {
-            assert_eq!(state.claims(why).index(), 6, "{why:?}");
-        }
+        state.gave_way();
+        assert_eq!(state.claims().index(), 6, "it says so");
         state.serves_none();
-        assert_eq!(state.claims(Return::Preempted), Level::NOTHING);
+        assert_eq!(state.claims(), Level::NOTHING);
         assert_eq!(state.domain(), None);
     }
 }
