@@ -120,6 +120,23 @@ impl<T, S: CoopSource> Coop<T, S> {
         self.ticks >= SHARE_TICKS
     }
 
+    #[cold]
+    #[inline(never)]
+    fn wakes(&mut self, task: Arc<CoopTask<T>>) {
+        self.ready.arrives(task, Return::Woken);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_preempted(&mut self, task: Arc<CoopTask<T>>) {
+        if self.is_share_due() {
+            self.is_aside_preempted = true;
+            self.aside.put(task);
+        } else {
+            self.goes_on(task);
+        }
+    }
+
     /// Rule 5, of who was preempted.
     fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
         match task.state().is_over() {
@@ -202,14 +219,11 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
 
     #[inline]
     fn returned(&mut self, task: Arc<CoopTask<T>>, why: Return) {
+        // What is no yield is out of line, so that `axtask` can inline the rest.
         match why {
             Return::Yielded => self.aside.put(task), // rule 6
-            Return::Preempted if self.is_share_due() => {
-                self.is_aside_preempted = true;
-                self.aside.put(task);
-            }
-            Return::Preempted => self.goes_on(task),
-            Return::Woken => self.ready.arrives(task, why),
+            Return::Preempted => self.is_preempted(task),
+            Return::Woken => self.wakes(task),
         }
     }
 
@@ -222,16 +236,12 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         let Some(yielder) = self.aside.take() else {
             return self.dispatch_after_no_yield();
         };
-        match self.ready.take_first(Self::summary) {
-            Some(next) => {
-                self.ready.arrives(yielder, Return::Yielded);
-                Some(next)
-            }
-            None => {
-                yielder.state().renew();
-                Some(yielder)
-            }
-        }
+        let Some(next) = self.ready.take_first(Self::summary) else {
+            yielder.state().renew();
+            return Some(yielder);
+        };
+        self.ready.yields(yielder);
+        Some(next)
     }
 
     fn ticked(&mut self, running: &Arc<CoopTask<T>>) -> Tick {
@@ -289,9 +299,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
     fn set_priority(&mut self, task: &Arc<CoopTask<T>>, priority: isize) -> bool {
         let number = usize::try_from(priority).ok();
         let priority = number.and_then(|number| Priority::try_from(number).ok());
-        priority
-            .inspect(|&priority| task.state().set_priority(priority))
-            .is_some()
+        priority.is_some_and(|priority| task.state().set_priority(priority))
     }
 
     #[cfg(feature = "std")]

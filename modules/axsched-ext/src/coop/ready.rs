@@ -136,25 +136,50 @@ impl<T> Ready<T> {
     // Adding.
 
     /// A task arrives, with a new slice, and stands behind all others of its level.
-    #[inline]
     pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
-        let state = task.state();
-        self.arrivals += 1;
-        state.set_stamp(self.arrivals);
-        state.renew();
-        match state.served() {
-            None => {
-                let list = List::own(state.level());
-                self.occupied |= list.bit();
-                self.lists[list.0].push_back(task);
-            }
+        match task.state().served() {
+            None => self.own_arrives(task),
             Some(domain) => self.worker_arrives(task, domain, why),
         }
     }
 
+    /// The same of one that yields, at a pick.
+    #[inline(always)]
+    pub(super) fn yields(&mut self, task: Arc<CoopTask<T>>) {
+        match task.state().served() {
+            None => self.own_arrives(task),
+            Some(domain) => self.worker_yields(task, domain),
+        }
+    }
+
+    #[inline(never)]
+    fn worker_yields(&mut self, task: Arc<CoopTask<T>>, domain: usize) {
+        self.worker_arrives(task, domain, Return::Yielded);
+    }
+
+    /// STAMP.
+    #[inline(always)]
+    fn stamp(&mut self, state: &CoopState) {
+        self.arrivals += 1;
+        state.set_stamp(self.arrivals);
+        state.renew();
+    }
+
+    #[inline(always)]
+    fn own_arrives(&mut self, task: Arc<CoopTask<T>>) {
+        let state = task.state();
+        self.stamp(state);
+        let list = List::own(state.level());
+        self.occupied |= list.bit();
+        self.lists[list.0].push_back(task);
+    }
+
     fn worker_arrives(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: Return) {
-        let claim = task.state().claims(why);
-        task.state().is_here();
+        self.stamp(task.state());
+        if why != Return::Preempted {
+            task.state().gave_way();
+        }
+        let claim = task.state().claims();
         if claim == Level::NOTHING {
             let list = List::fresh(domain);
             self.occupied |= list.bit();
@@ -174,7 +199,7 @@ impl<T> Ready<T> {
         }
         let list = match state.served() {
             None => List::own(state.level()),
-            Some(domain) => match state.claims(Return::Preempted) {
+            Some(domain) => match state.claims() {
                 Level::NOTHING => List::fresh(domain),
                 claim => return self.add_midway(task, domain, claim),
             },
@@ -218,10 +243,10 @@ impl<T> Ready<T> {
         if self.has_workers() {
             return self.take_first_with_workers(ready());
         }
-        match self.own_level() {
-            Level::NOTHING => None,
-            level => Some(self.take_head(List::own(level))),
+        if self.is_empty() {
+            return None;
         }
+        Some(self.take_head(List::own(self.own_level())))
     }
 
     #[inline(never)]

@@ -25,7 +25,6 @@ use axcoop_summary::{DOMAINS, DomainId, PRIORITIES, Priority};
 
 use super::level::{Level, columns};
 use super::source::{CoopSource, SystemCoop};
-use crate::event::Return;
 use crate::rr::SLICE_TICKS;
 use crate::task::{InitialState, Task};
 
@@ -39,8 +38,8 @@ pub struct CoopState {
     domain: AtomicU8,
     /// The level of the coroutine that it polls, as it says, or with [`ASSUMED`], as it was picked.
     polls: AtomicU8,
-    /// LENT: how often each priority is lent to it, eight bits each. So its lowest bit is of the
-    /// most urgent one, as in the summary.
+    /// LENT: how often each priority is lent to it, eight bits each, and once more the one of its
+    /// own. So the lowest bit is of the most urgent one, as in the summary.
     lent: AtomicU64,
 
     // Relaxed: see LOCK in `task`.
@@ -54,7 +53,7 @@ pub struct CoopState {
 
 /// Of a worker that says nothing: it polls what it was picked for, as long as it has the CPU.
 const ASSUMED: u8 = 0x80;
-/// Beside [`ASSUMED`]: it is on the way to another CPU, on which it has not given itself up either.
+/// Beside [`ASSUMED`]: it is on the way to another CPU, and has not given way by itself.
 const GIVEN: u8 = 0x40;
 
 impl InitialState for CoopState {
@@ -62,7 +61,7 @@ impl InitialState for CoopState {
         own: AtomicU8::new(Level::of(Priority::DEFAULT).to_bits()),
         domain: AtomicU8::new(DOMAINS as u8),
         polls: AtomicU8::new(Level::NOTHING.to_bits()),
-        lent: AtomicU64::new(0),
+        lent: AtomicU64::new(one_of(Priority::DEFAULT)),
         left: AtomicU8::new(SLICE_TICKS as u8),
         claim: AtomicU8::new(Level::NOTHING.to_bits()),
         stamp: AtomicU64::new(0),
@@ -104,7 +103,7 @@ impl CoopState {
 
     /// The priority of the task's own: what `set_priority` has set, 4 at first.
     pub fn priority(&self) -> Priority {
-        Priority::new(self.own_level().index())
+        Priority::new(usize::from(self.own.load(Relaxed)))
     }
 
     /// Lends the task a priority, until what is returned is dropped: it comes as early as whoever
@@ -121,7 +120,8 @@ impl CoopState {
     /// of each queue at the next tick, block or preemption there.
     ///
     /// # Errors
-    /// [`TooManyLenders`], if 255 have lent it that very priority. Nothing has changed.
+    /// [`TooManyLenders`], if 255 have lent it that very priority, or 254 if it is its own. Nothing
+    /// has changed.
     pub fn lend(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
         self.lend_by::<SystemCoop>(priority)
     }
@@ -163,13 +163,13 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// A task was lent a priority by 255 others already, which is as far as it counts.
+/// A task was lent a priority by as many others already as are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyLenders;
 
 impl fmt::Display for TooManyLenders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("255 others have lent this priority to the task: no more are counted")
+        f.write_str("254 others or more have lent this priority to the task: no more are counted")
     }
 }
 
@@ -186,24 +186,31 @@ impl<T, S: 'static> Task<T, S> {
 
 /// What the scheduler does with it.
 impl CoopState {
-    #[inline]
-    fn own_level(&self) -> Level {
-        Level::from_bits(self.own.load(Relaxed))
-    }
-
-    #[inline]
+    /// LENT, without its own.
     pub(super) fn lent_level(&self) -> Level {
-        Level::first(self.lent.load(Relaxed))
+        Level::first(self.lent.load(Relaxed) - one_of(self.priority()))
     }
 
     /// Rules 1 and 8, of a task that serves no domain.
     #[inline]
     pub(super) fn level(&self) -> Level {
-        self.own_level().min(self.lent_level())
+        Level::first(self.lent.load(Relaxed))
     }
 
-    pub(super) fn set_priority(&self, priority: Priority) {
-        self.own.store(Level::of(priority).to_bits(), Relaxed);
+    /// LOCK: nobody else sets it meanwhile. Refused, as a loan would be, if as many have lent the
+    /// task that priority as are counted.
+    pub(super) fn set_priority(&self, priority: Priority) -> bool {
+        let (new, old) = (one_of(priority), one_of(self.priority()));
+        let most = new * u64::from(u8::MAX);
+        let exchanged = |lent: u64| {
+            let others = lent - old;
+            (others & most != most).then(|| others + new)
+        };
+        let is_set = self.lent.fetch_update(Relaxed, Relaxed, exchanged).is_ok();
+        if is_set {
+            self.own.store(Level::of(priority).to_bits(), Relaxed);
+        }
+        is_set
     }
 
     /// The domain's number, if there is one.
@@ -213,22 +220,16 @@ impl CoopState {
         (domain < DOMAINS).then_some(domain)
     }
 
-    /// Rules 2 and 8, of a worker that gives way or comes: the level that it has whatever its domain
-    /// has ready.
-    pub(super) fn claims(&self, why: Return) -> Level {
-        let polls = self.polls.load(Relaxed);
-        let counts = polls & ASSUMED == 0 || polls & GIVEN != 0 || why == Return::Preempted;
-        let polled = match counts {
-            true => Level::from_bits(polls & !(ASSUMED | GIVEN)),
-            false => Level::NOTHING,
-        };
+    /// Rules 2 and 8, of a worker: the level that it has whatever its domain has ready.
+    pub(super) fn claims(&self) -> Level {
+        let polled = Level::from_bits(self.polls.load(Relaxed) & !(ASSUMED | GIVEN));
         polled.min(self.lent_level())
     }
 
     /// Rule 2, of a worker that runs, while these are ready.
     pub(super) fn runs_at(&self, domain: usize, ready: u64) -> Level {
-        self.claims(Return::Preempted)
-            .min(Level::first(ready & columns(1 << domain)))
+        let of_domain = Level::first(ready & columns(1 << domain));
+        self.claims().min(of_domain)
     }
 
     /// Rule 2: a worker that does not say what it polls was picked for this.
@@ -236,20 +237,22 @@ impl CoopState {
         self.polls.store(level.to_bits() | ASSUMED, Relaxed);
     }
 
-    /// Rule 9: it goes to another CPU, where it arrives as one that wakes, midway in what it was
-    /// `claim`ed to be.
-    pub(super) fn is_given(&self) {
-        let polls = self.polls.load(Relaxed);
-        if polls & ASSUMED != 0 && self.claim() != Level::NOTHING {
-            self.polls.store(polls | GIVEN, Relaxed);
-        }
-    }
-
-    /// It has arrived.
-    pub(super) fn is_here(&self) {
+    /// Rule 2: it yields or wakes, and so polls nothing, if it says nothing; or it arrives from
+    /// another CPU (rule 9).
+    pub(super) fn gave_way(&self) {
         let polls = self.polls.load(Relaxed);
         if polls & GIVEN != 0 {
             self.polls.store(polls & !GIVEN, Relaxed);
+        } else if polls & ASSUMED != 0 {
+            self.polls(None);
+        }
+    }
+
+    /// Rule 9: it goes to another CPU, where it arrives as one that wakes, though it did not give way.
+    pub(super) fn is_given(&self) {
+        let polls = self.polls.load(Relaxed);
+        if polls & ASSUMED != 0 {
+            self.polls.store(polls | GIVEN, Relaxed);
         }
     }
 
@@ -285,6 +288,7 @@ impl CoopState {
     }
 
     /// Whether its slice is over.
+    #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.left.load(Relaxed) == 0
     }
@@ -323,17 +327,20 @@ mod tests {
     fn more_than_are_counted_are_refused() {
         let state = CoopState::INITIAL;
         let lend = |p| state.lend_by::<CoopPerThread>(Priority::new(p));
-        for p in [0, 7] {
-            let all: Vec<_> = (0..255).map(|_| lend(p).unwrap()).collect();
+        for (p, most) in [(0, 255), (7, 255), (4, 254)] {
+            let all: Vec<_> = (0..most).map(|_| lend(p).unwrap()).collect();
             let before = state.lent.load(Relaxed);
             assert_eq!(lend(p).err(), Some(TooManyLenders));
+            assert_eq!(state.lent.load(Relaxed), before);
+            let is_own = p == 4;
+            assert_eq!(state.set_priority(Priority::new(p)), is_own);
             assert_eq!(state.lent.load(Relaxed), before);
             drop(lend(3).unwrap());
             drop(all);
             assert_eq!(state.lent(), None);
         }
         let why = format!("{TooManyLenders}");
-        assert!(why.starts_with("255 others"), "{why}");
+        assert!(why.starts_with("254 others"), "{why}");
     }
 
     #[test]
@@ -341,15 +348,17 @@ mod tests {
         let state = CoopState::INITIAL;
         state.serve(DomainId::new(0));
         state.picked_for(Level::of(Priority::new(3)));
-        assert_eq!(state.claims(Return::Preempted).index(), 3);
-        assert_eq!(state.claims(Return::Yielded), Level::NOTHING);
-        assert_eq!(state.claims(Return::Woken), Level::NOTHING);
+        assert_eq!(state.claims().index(), 3);
+        state.is_given();
+        state.gave_way();
+        assert_eq!(state.claims().index(), 3, "it has come to another CPU");
+        state.gave_way();
+        assert_eq!(state.claims(), Level::NOTHING);
         state.polls(Some(Priority::new(6)));
-        for why in [Return::Preempted, Return::Yielded, Return::Woken] {
-            assert_eq!(state.claims(why).index(), 6, "{why:?}");
-        }
+        state.gave_way();
+        assert_eq!(state.claims().index(), 6, "it says so");
         state.serves_none();
-        assert_eq!(state.claims(Return::Preempted), Level::NOTHING);
+        assert_eq!(state.claims(), Level::NOTHING);
         assert_eq!(state.domain(), None);
     }
 }

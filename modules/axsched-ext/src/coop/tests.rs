@@ -561,10 +561,16 @@ fn rule_9_a_worker_preempted_in_a_poll_takes_what_it_polls_along() {
     let mut other = running([new("four"), with_priority("three", 3)]);
     other.wake(&given);
     assert_eq!(other.tick(), "worker");
-    // Once only.
-    other.block();
-    other.wake(&given);
-    assert_eq!(other.tick(), "three");
+    // Once only, and not what it has given up.
+    assert_eq!(other.yield_now(), "three");
+    let fresh = other
+        .scheduler
+        .policy_mut()
+        .give(&|task| *task.inner() == "worker");
+    bench.wake(&fresh.unwrap());
+    bench.wake(&with_priority("seven", 7));
+    bench.block();
+    assert_eq!(drained(&mut bench), ["runs", "seven", "worker"]);
 }
 
 /// The tasks of this library are found under the other policies to be none of these.

@@ -29,12 +29,8 @@ impl Known {
         self.lent.iter().copied().min().unwrap_or(NOTHING)
     }
 
-    fn claims(&self, why: Return) -> usize {
-        let polled = match self.polls {
-            (_, true) if why != Return::Preempted => NOTHING,
-            (level, _) => level,
-        };
-        polled.min(self.lent())
+    fn claims(&self) -> usize {
+        self.polls.0.min(self.lent())
     }
 }
 
@@ -110,9 +106,12 @@ impl Model {
 
     fn stands(&mut self, task: usize, why: Return) {
         let known = &mut self.tasks[task];
+        if why != Return::Preempted && known.polls.1 {
+            known.polls = (NOTHING, false);
+        }
         known.standing = match known.domain {
             None => known.own.min(known.lent()),
-            Some(_) => known.claims(why),
+            Some(_) => known.claims(),
         };
         self.ready.push(task);
     }
@@ -221,7 +220,7 @@ impl Model {
         let known = &self.tasks[runs];
         let level = match known.domain {
             None => known.own.min(known.lent()),
-            Some(domain) => known.claims(Return::Preempted).min(self.of_domain(domain)),
+            Some(domain) => known.claims().min(self.of_domain(domain)),
         };
         match self.level(self.first().unwrap()).cmp(&level) {
             Ordering::Less => !(is_first && takes_last),
