@@ -7,10 +7,12 @@ use core::ptr::NonNull;
 use crate::block::{Header, Ref};
 use crate::cid::Cid;
 use crate::kernel::{Attendant, Kernel};
+use crate::pool::Pool;
 use crate::table::{END, NoSlot, Table, UNLISTED};
 
 pub(crate) struct Books {
     table: Table,
+    pool: Pool,
     /// The first in the list of those whose priority has changed, through [`Slot::link`](crate::table::Slot::link).
     moved: u32,
     /// Blocks that are not given back yet.
@@ -26,6 +28,7 @@ impl Books {
     pub(crate) const fn new() -> Self {
         Self {
             table: Table::new(),
+            pool: Pool::new(),
             moved: END,
             blocks: 0,
             wanted: 0,
@@ -40,7 +43,7 @@ impl Books {
         kernel: &dyn Kernel,
         layout: Layout,
     ) -> Result<(NonNull<u8>, u32, u32), NoSlot> {
-        let memory = NonNull::new(kernel.alloc(layout));
+        let memory = self.pool.takes(kernel, layout);
         let memory = memory.ok_or(NoSlot::OutOfMemory(layout.size()))?;
         let index = match self.table.take(kernel) {
             Ok(index) => index,
@@ -118,9 +121,19 @@ impl Books {
         true
     }
 
-    /// A block is not used any more; what is returned is to be freed.
-    pub(crate) fn takes_back(&mut self) {
+    /// A block is not used any more; what is returned is to be given back to the kernel.
+    ///
+    /// # Safety
+    /// It is of [`admits`](Self::admits), with this layout.
+    #[must_use]
+    pub(crate) unsafe fn takes_back(
+        &mut self,
+        memory: NonNull<u8>,
+        layout: Layout,
+    ) -> Option<NonNull<u8>> {
         self.blocks -= 1;
+        // SAFETY: as promised.
+        unsafe { self.pool.keeps(memory, layout) }
     }
 
     /// Coroutines that have not ended.
@@ -136,6 +149,7 @@ impl Books {
     /// Gives back what is kept for later.
     pub(crate) fn trims(&mut self, kernel: &dyn Kernel) {
         self.table.trim(kernel);
+        self.pool.clears(kernel);
     }
 
     /// Gives back everything; nobody is left.

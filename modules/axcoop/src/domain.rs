@@ -339,9 +339,14 @@ impl Domain {
     /// # Safety
     /// It is that of a block of this domain, of this layout.
     pub(crate) unsafe fn gives_back(&self, memory: NonNull<u8>, layout: Layout) {
-        self.books.with(self.kernel, Books::takes_back);
-        // SAFETY: as promised.
-        unsafe { self.kernel.dealloc(memory.as_ptr(), layout) };
+        let memory = self.books.with(self.kernel, |books| {
+            // SAFETY: as promised.
+            unsafe { books.takes_back(memory, layout) }
+        });
+        if let Some(memory) = memory {
+            // SAFETY: as promised.
+            unsafe { self.kernel.dealloc(memory.as_ptr(), layout) };
+        }
     }
 
     /// Changes what counts for a coroutine's priority. If that changes it, it is moved, and polled,

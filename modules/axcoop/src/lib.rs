@@ -34,6 +34,7 @@
 //! | `inbox`, `ready` | what was woken and is to be queued; the queues |
 //! | `worker`, `turn` | what a worker does, and how several share a domain |
 //! | `table`, `books`, `lock` | which coroutines there are: [`Cid`] |
+//! | `pool` | free blocks, kept for the next coroutines |
 //! | [`Domain`], [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
 //! | [`Kernel`], [`Attendant`] | what it stands on |
 //! | [`host`] | feature `std`: the host as a system |
@@ -70,6 +71,7 @@ mod lent;
 mod loan;
 mod lock;
 mod panics;
+mod pool;
 mod ready;
 mod state;
 mod sync;

@@ -23,15 +23,16 @@
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
+use core::task::Waker;
 
 use axcoop_summary::{Bits, PRIORITIES};
 
-use crate::block::{Header, Polled, Ref};
+use crate::block::{self, Header, Polled, Ref};
 use crate::domain::Domain;
 use crate::error::Ended;
 use crate::inbox::Notes;
 use crate::ready::Ready;
-use crate::state::{Begun, Suspended};
+use crate::state::{Begun, Suspended, Woken};
 use crate::sync::Ordering as SharedOrdering;
 
 /// Rule 3.
@@ -206,8 +207,10 @@ impl Domain {
 
     #[cold]
     fn cancels_alone(&'static self, worker: &Worker, ready: &mut Ready, header: &'static Header) {
-        self.leaves(ready, header);
-        self.cancels(header, worker);
+        let level = usize::from(header.level.get());
+        ready.remove(header);
+        let joiner = self.cancels(header, worker);
+        self.left(ready, level, joiner);
     }
 
     #[inline(never)]
@@ -218,8 +221,10 @@ impl Domain {
         header: &'static Header,
         polled: Polled,
     ) {
-        self.leaves(ready, header);
-        self.ends(header, polled, worker);
+        let level = usize::from(header.level.get());
+        ready.remove(header);
+        let joiner = self.ends(header, polled, worker);
+        self.left(ready, level, joiner);
     }
 
     /// Its poll has ended pending, without a wake so far.
@@ -235,10 +240,27 @@ impl Domain {
         }
     }
 
-    /// Takes one that ends out of its level.
-    fn leaves(&'static self, ready: &mut Ready, header: &Header) {
-        if ready.remove(header) {
+    /// One that was in this level has ended, and this is to be woken for it.
+    fn left(&'static self, ready: &mut Ready, level: usize, joiner: Option<Waker>) {
+        if let Some(joiner) = joiner {
+            self.wakes_alone(ready, joiner);
+        }
+        if ready.some() >> level & 1 == 0 {
             self.emptied(ready);
+        }
+    }
+
+    /// A wake by the worker itself, which has the queues at hand: a coroutine of this domain needs no
+    /// inbox, unless others have come by that before.
+    fn wakes_alone(&self, ready: &mut Ready, waker: Waker) {
+        match block::of_waker(&waker) {
+            Some(header) if header.place().domain() == self.id.index() && !self.inbox.has_any() => {
+                if header.state().wake() == Woken::MustBeQueued {
+                    // SAFETY: QUEUE: it is for this worker to queue, and lives, as it has not ended.
+                    self.queues(ready, unsafe { &*ptr::from_ref(header) });
+                }
+            }
+            _ => waker.wake(),
         }
     }
 
@@ -365,31 +387,39 @@ impl Domain {
     }
 
     /// One that is out of the queues is cancelled.
-    fn cancels(&self, header: &'static Header, worker: &Worker) {
+    fn cancels(&self, header: &'static Header, worker: &Worker) -> Option<Waker> {
         // SAFETY: WORKER: it has begun, and it is not polled any more.
         unsafe { header.drop_future() };
-        self.finishes(header, Some(Ended::Cancelled), worker);
+        self.finishes(header, Some(Ended::Cancelled), worker)
     }
 
     /// The last poll of one that is out of the queues has come to this.
-    fn ends(&self, header: &'static Header, polled: Polled, worker: &Worker) {
+    fn ends(&self, header: &'static Header, polled: Polled, worker: &Worker) -> Option<Waker> {
         let without = match polled {
             Polled::Pending => unreachable!("it has not ended"),
             Polled::Ready => None,
             Polled::Panicked => Some(Ended::Panicked),
         };
-        self.finishes(header, without, worker);
+        self.finishes(header, without, worker)
     }
 
-    fn finishes(&self, header: &'static Header, without: Option<Ended>, worker: &Worker) {
+    /// Returns whom to wake for it.
+    #[must_use]
+    fn finishes(
+        &self,
+        header: &'static Header,
+        without: Option<Ended>,
+        worker: &Worker,
+    ) -> Option<Waker> {
         self.books
             .with(self.kernel, |books| books.ends(self.kernel, header));
         header.state().finish();
         // SAFETY: WORKER, and its future is gone, one way or the other.
-        unsafe { header.ended(without) };
+        let joiner = unsafe { header.ended(without) };
         worker.polls(None);
         // SAFETY: the domain's reference, and it is not used any more.
         drop(unsafe { Ref::from_raw(header.into()) });
+        joiner
     }
 
     /// Serves beside others.
@@ -480,7 +510,9 @@ impl Domain {
     ) -> Option<&'static Header> {
         worker.polls(Some(header));
         if header.state().begin() == Begun::Cancel {
-            self.cancels(header, worker);
+            if let Some(joiner) = self.cancels(header, worker) {
+                joiner.wake();
+            }
             return None;
         }
         // SAFETY: WORKER: it has begun.
@@ -492,7 +524,9 @@ impl Domain {
                 is_queued.then_some(header)
             }
             polled => {
-                self.ends(header, polled, worker);
+                if let Some(joiner) = self.ends(header, polled, worker) {
+                    joiner.wake();
+                }
                 None
             }
         }

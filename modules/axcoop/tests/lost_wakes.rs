@@ -26,11 +26,17 @@ fn schedules(scenarios: usize) -> usize {
 #[test]
 fn no_schedule_loses_a_wake() {
     let scenarios: [Scenario; 7] = [
-        ("a wake and a poll that ends pending", scenarios::wake_and_pending),
+        (
+            "a wake and a poll that ends pending",
+            scenarios::wake_and_pending,
+        ),
         ("two wakers, two workers", scenarios::two_wakers),
         ("workers come and go", scenarios::workers_come_and_go),
         ("cancelled, woken and waited for", scenarios::cancel_and_end),
-        ("a handle is dropped while its coroutine ends", scenarios::drop_and_end),
+        (
+            "a handle is dropped while its coroutine ends",
+            scenarios::drop_and_end,
+        ),
         ("a coroutine awaits others", scenarios::coroutines_join),
         ("a priority is lent and taken back", scenarios::loans),
     ];
