@@ -4,7 +4,8 @@ use std::fs;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use sched_tests_results::{
-    CoopLine, CostLine, Followed, Kind, PbgLine, Refused, ResultLine, RunLine, TaskLine, TraceLine, WakeLine,
+    CoopLine, CostLine, Followed, Kind, PbgLine, Refused, ResultLine, RunLine, TaskLine, TraceLine,
+    WakeLine,
 };
 
 /// All that one run had to say, in its order.

@@ -93,6 +93,7 @@ const GOALS: [&str; 37] = [
     "trace",
     "sched",
     "cost",
+    "coop-cost",
     "cost-gate",
     "ab",
     "bench",

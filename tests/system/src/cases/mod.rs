@@ -6,6 +6,7 @@ mod balance;
 mod boots;
 mod clocks;
 mod console;
+mod coop;
 mod cost;
 mod damage;
 mod figures;
@@ -39,6 +40,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(kvm::cases());
     cases.extend(figures::cases(project));
     cases.extend(cost::cases(project));
+    cases.extend(coop::cases());
     cases.extend(balance::cases(project));
     cases.extend(soak::cases());
     cases.extend(trace::cases(project));
