@@ -43,7 +43,6 @@ use crate::cid::Place;
 use crate::domain::Domain;
 use crate::error::Ended;
 use crate::lent::Lent;
-use crate::pool::{GRAIN, HEAD};
 use crate::state::{State, Woken};
 use crate::sync::{AtomicU32, Ordering};
 
@@ -130,6 +129,8 @@ impl<F: Future> Block<F> {
     /// Of the block: with the 16 bytes that an allocator puts before it a multiple of 32, as
     /// allocators give anyway, so that blocks of about the same size are of one class.
     const fn layout() -> Layout {
+        const HEAD: usize = 16;
+        const GRAIN: usize = 32;
         let of = Layout::new::<Self>();
         let size = (of.size() + HEAD).next_multiple_of(GRAIN) - HEAD;
         match Layout::from_size_align(size, of.align()) {
@@ -427,6 +428,11 @@ impl Header {
             unsafe { (self.does.drop_output)(NonNull::from(self)) };
         }
         joiner
+    }
+
+    /// JOIN: whether there is anything to wait for.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.refs.load(Ordering::Acquire) & ENDED != 0
     }
 
     /// How it has ended, if it has.

@@ -34,7 +34,6 @@
 //! | `inbox`, `ready` | what was woken and is to be queued; the queues |
 //! | `worker`, `turn` | what a worker does, and how several share a domain |
 //! | `table`, `books`, `lock` | which coroutines there are: [`Cid`] |
-//! | `pool` | free blocks, kept for the next coroutines |
 //! | [`Domain`], [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
 //! | [`Kernel`], [`Attendant`] | what it stands on |
 //! | [`host`] | feature `std`: the host as a system |
@@ -65,17 +64,20 @@ mod error;
 #[cfg(feature = "std")]
 pub mod host;
 mod inbox;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod join;
 mod kernel;
 mod lent;
 mod loan;
 mod lock;
 mod panics;
-mod pool;
 mod ready;
 mod state;
 mod sync;
 mod table;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod turn;
 mod worker;
 mod yielding;

@@ -166,15 +166,12 @@ impl Table {
     /// Gives back what is in reserve, and all else if nobody is left.
     pub(crate) fn trim(&mut self, kernel: &dyn Kernel) {
         if self.reserve != NONE {
-            let number = self.reserve;
-            self.reserve = NONE;
+            let number = core::mem::replace(&mut self.reserve, NONE);
             self.drops(kernel, number);
         }
         if self.used == 0 && (0..self.made).all(|number| self.chunk(number).slots.is_null()) {
-            let later = (0..self.made)
-                .map(|number| self.chunk(number).generation)
-                .max();
-            let later = later.unwrap_or(0).max(self.later);
+            let generations = (0..self.made).map(|number| self.chunk(number).generation);
+            let later = generations.max().unwrap_or(0).max(self.later);
             self.clear(kernel);
             self.later = later;
         }

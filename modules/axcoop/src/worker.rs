@@ -181,7 +181,7 @@ impl Domain {
                 return self.ends_alone(worker, ready, header, polled);
             }
             if !header.state().is_woken() {
-                return self.suspends_alone(ready, header);
+                return self.suspends_alone(worker, ready, header);
             }
             header = ready.turn(level, header);
             if self.inbox.has_any() {
@@ -207,9 +207,12 @@ impl Domain {
 
     #[cold]
     fn cancels_alone(&'static self, worker: &Worker, ready: &mut Ready, header: &'static Header) {
+        // SAFETY: WORKER: it has begun, and it is not polled any more.
+        unsafe { header.drop_future() };
+        worker.polls(None);
         let level = usize::from(header.level.get());
         ready.remove(header);
-        let joiner = self.cancels(header, worker);
+        let joiner = self.finishes(header, Some(Ended::Cancelled));
         self.left(ready, level, joiner);
     }
 
@@ -221,15 +224,17 @@ impl Domain {
         header: &'static Header,
         polled: Polled,
     ) {
+        worker.polls(None);
         let level = usize::from(header.level.get());
         ready.remove(header);
-        let joiner = self.ends(header, polled, worker);
+        let joiner = self.ends(header, polled);
         self.left(ready, level, joiner);
     }
 
     /// Its poll has ended pending, without a wake so far.
     #[inline(never)]
-    fn suspends_alone(&'static self, ready: &mut Ready, header: &'static Header) {
+    fn suspends_alone(&'static self, worker: &Worker, ready: &mut Ready, header: &'static Header) {
+        worker.polls(None);
         // Before it can be idle it has to be out of its level: then it is another's.
         let level = usize::from(header.level.get());
         let is_empty = ready.remove(header);
@@ -386,37 +391,26 @@ impl Domain {
         until.is_some_and(|until| until <= self.kernel.now())
     }
 
-    /// One that is out of the queues is cancelled.
-    fn cancels(&self, header: &'static Header, worker: &Worker) -> Option<Waker> {
-        // SAFETY: WORKER: it has begun, and it is not polled any more.
-        unsafe { header.drop_future() };
-        self.finishes(header, Some(Ended::Cancelled), worker)
-    }
-
     /// The last poll of one that is out of the queues has come to this.
-    fn ends(&self, header: &'static Header, polled: Polled, worker: &Worker) -> Option<Waker> {
+    #[must_use]
+    fn ends(&self, header: &'static Header, polled: Polled) -> Option<Waker> {
         let without = match polled {
             Polled::Pending => unreachable!("it has not ended"),
             Polled::Ready => None,
             Polled::Panicked => Some(Ended::Panicked),
         };
-        self.finishes(header, without, worker)
+        self.finishes(header, without)
     }
 
+    /// One that is out of the queues has ended: its name is stale before anybody is told.
     /// Returns whom to wake for it.
     #[must_use]
-    fn finishes(
-        &self,
-        header: &'static Header,
-        without: Option<Ended>,
-        worker: &Worker,
-    ) -> Option<Waker> {
+    fn finishes(&self, header: &'static Header, without: Option<Ended>) -> Option<Waker> {
         self.books
             .with(self.kernel, |books| books.ends(self.kernel, header));
         header.state().finish();
         // SAFETY: WORKER, and its future is gone, one way or the other.
         let joiner = unsafe { header.ended(without) };
-        worker.polls(None);
         // SAFETY: the domain's reference, and it is not used any more.
         drop(unsafe { Ref::from_raw(header.into()) });
         joiner
@@ -510,26 +504,25 @@ impl Domain {
     ) -> Option<&'static Header> {
         worker.polls(Some(header));
         if header.state().begin() == Begun::Cancel {
-            if let Some(joiner) = self.cancels(header, worker) {
+            // SAFETY: WORKER: it has begun, and it is not polled any more.
+            unsafe { header.drop_future() };
+            worker.polls(None);
+            if let Some(joiner) = self.finishes(header, Some(Ended::Cancelled)) {
                 joiner.wake();
             }
             return None;
         }
         // SAFETY: WORKER: it has begun.
-        match unsafe { header.poll() } {
-            Polled::Pending => {
-                worker.polls(None);
-                let is_queued =
-                    header.state().is_woken() || header.state().suspend() == Suspended::Queued;
-                is_queued.then_some(header)
+        let polled = unsafe { header.poll() };
+        worker.polls(None);
+        if polled != Polled::Pending {
+            if let Some(joiner) = self.ends(header, polled) {
+                joiner.wake();
             }
-            polled => {
-                if let Some(joiner) = self.ends(header, polled, worker) {
-                    joiner.wake();
-                }
-                None
-            }
+            return None;
         }
+        let is_queued = header.state().is_woken() || header.state().suspend() == Suspended::Queued;
+        is_queued.then_some(header)
     }
 
     /// Queues what has arrived, so many in one turn.
