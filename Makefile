@@ -257,6 +257,8 @@ Targets
   cost      instructions per yield of every policy, by the number of tasks;
               ARCH= and FEATURES= may be lists, as for matrix; PHASES=8: the
               mean over so many phases of the timer tick
+  coop-cost what coroutines cost beside threads: to switch, to spawn, to wake, and
+              in memory; ARCH= and FEATURES= may be lists, COOP_OUT=file gets CSV
   cost-gate fails if a yield costs more than docs/results/cost-gate.csv says,
               under the policies and architectures of FEATURES= and ARCH=;
               UPDATE=y writes what was measured; GATE=file is another file

@@ -6,12 +6,14 @@
 #      ARCH FEATURES, where they were given, maybe lists with commas; cost runs on
 #      all architectures otherwise, the experiments on x86_64
 #      SCALE SMP TIMING TIMEOUT COST_OUT PHASES for cost; TIMEOUT for the experiments
+#      SCALE SMP TIMING TIMEOUT COOP_OUT for coop-cost
 #      TIMEOUT GATE UPDATE for cost-gate
 #      FEATURES TASKS BENCH_OUT for bench, which boots nothing; GUNGRAUN_RUNNER (FOUND)
 #      ARCH (one) SCALE TIMEOUT WAITS WAITS_OUT LAB for experiment-waits
 #      ARCH (one) SCALE TIMEOUT ORDER_OUT for experiment-order
 # Out: cost                   target/cost/*.txt (result lines), table.md; COST_OUT
 #                             (CSV)
+#      coop-cost              COOP_OUT (CSV), and a table; fails if a limit is missed
 #      cost-gate              nothing, or the measured lines in GATE; fails if a
 #                             yield costs more than is written there
 #      bench                  BENCH_OUT: bench.csv, and a chart; target/bench: what Callgrind
@@ -63,6 +65,7 @@ ifneq ($(filter experiment-order,$(MAKECMDGOALS)),)
 endif
 
 COST_OUT ?= target/cost/cost.csv
+COOP_OUT ?= target/coop-cost.csv
 # At so many phases of the timer tick; in real time there is one.
 PHASES   ?= 1
 ifneq ($(filter cost,$(MAKECMDGOALS)),)
@@ -112,11 +115,11 @@ endif
 
 COST_CELLS = $(call given,ARCH,--arch) $(call given,FEATURES,--policy) $(call given,TIMEOUT,--timeout)
 
-ifneq ($(filter bench cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
+ifneq ($(filter bench cost coop-cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 
-.PHONY: bench cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order
+.PHONY: bench cost coop-cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order
 
 bench:
 	$(Q)mkdir -p target/bench
@@ -131,6 +134,10 @@ bench:
 cost:
 	$(Q)$(SCHEDLAB) cost $(strip $(COST_CELLS) $(call given,SCALE,--scale) $(call given,SMP,--smp) \
 	    $(call given,TIMING,--timing)) --phases $(PHASES) --csv '$(COST_OUT)'
+
+coop-cost:
+	$(Q)$(SCHEDLAB) coop-cost $(strip $(COST_CELLS) $(call given,SCALE,--scale) $(call given,SMP,--smp) \
+	    $(call given,TIMING,--timing)) --csv '$(COOP_OUT)'
 
 cost-gate:
 	$(Q)$(SCHEDLAB) cost $(strip $(COST_CELLS)) --scale $(GATE_SCALE) --gate '$(GATE)' $(if $(filter y,$(UPDATE)),--update)

@@ -87,6 +87,7 @@ NO_CELL := BALANCE MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROF
 $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB,$(ANYWHERE))
 $(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB LAB_OUT,command) # it runs nothing
 $(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))
+$(call refuse,coop-cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT COOP_OUT,$(ANYWHERE))
 $(call refuse,cost-gate,$(NO_CELL) PROFILE_OUT A SCALE SMP TIMING,ARCH FEATURES TIMEOUT GATE UPDATE,$(ANYWHERE))
 $(call refuse,bench,$(NO_CELL) PROFILE_OUT A ARCH SMP SCALE TIMING TIMEOUT,FEATURES TASKS BENCH_OUT,$(ANYWHERE))
 $(call refuse,experiment-cost,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
@@ -100,7 +101,7 @@ endif
 # $(call with-rows,APPS): those that print result lines, which is what sched-tests-common does
 with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sched-tests-common\>' $(addsuffix /Cargo.toml,$(1))))
 # What no lab need be asked.
-LAB_APPS = $(filter-out %/selftest %/cost %/hog %/wake %/connections,$(call with-rows,$(APPS)))
+LAB_APPS = $(filter-out %/selftest %/cost %/coop-cost %/hog %/wake %/connections,$(call with-rows,$(APPS)))
 # Nor what has no row to fill.
 NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
 ifneq ($(filter-out $(MODELLED),$(filter matrix compare gantt trace sched,$(MAKECMDGOALS))),)
@@ -109,7 +110,7 @@ ifneq ($(filter-out $(MODELLED),$(filter matrix compare gantt trace sched,$(MAKE
     $(error A=$(A): $(firstword $(LAB_PLAIN)) does without sched-tests-common, so it prints no figures to compare; allowed are: $(notdir $(LAB_APPS)))
   endif
 endif
-ifneq ($(filter matrix compare cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare cost coop-cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
   $(call list-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
   $(call list-of,ARCH,$(ARCHES))
   $(call list-of,FEATURES,$(POLICIES))

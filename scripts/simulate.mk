@@ -51,7 +51,7 @@ ifneq ($(strip $(SIM_GOALS)),)
   SIM_ENDLESS := $(filter %/unequal %/occupy,$(APPS))
   # Advice is of who gets how much, then.
   SIM_REFUSED := $(if $(filter advise,$(MAKECMDGOALS)),,$(SIM_ENDLESS))
-  SIM_APPS := $(filter-out %/selftest %/cost %/wake $(SIM_REFUSED),$(APPS))
+  SIM_APPS := $(filter-out %/selftest %/cost %/coop-cost %/wake $(SIM_REFUSED),$(APPS))
   override A := $(or $(filter %/$(A),$(APPS)),$(A:%/=%))
   ifneq ($(filter $(A),$(SIM_REFUSED)),)
     $(error A=$(notdir $(A)): its tasks do as much as they are let, so a recording says nothing of another policy; allowed are: $(notdir $(SIM_APPS)))

@@ -412,25 +412,28 @@ impl Header {
         self.domain().arrives(self);
     }
 
-    /// JOIN: it has ended, so or with an output, and whoever joins is woken.
+    /// JOIN: it has ended, so or with an output; whom to wake for that, once it is not touched any
+    /// more.
     ///
     /// # Safety
     /// WORKER, once: the future is gone, and the output is there if `without` is none.
-    pub(crate) unsafe fn ended(&self, without: Option<Ended>) {
+    #[must_use]
+    pub(crate) unsafe fn ended(&self, without: Option<Ended>) -> Option<Waker> {
         let how = match without {
             None => 0,
             Some(Ended::Cancelled) => CANCELLED,
             Some(Ended::Panicked) => PANICKED,
         };
         let was = self.refs.fetch_or(ENDED | how, Ordering::AcqRel);
-        if was & JOINER != 0 {
+        let joiner = (was & JOINER != 0).then(|| {
             // SAFETY: JOIN: a waker is there, and it is the worker's.
-            unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() }.wake();
-        }
+            unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() }
+        });
         if was & DETACHED != 0 && without.is_none() {
             // SAFETY: JOIN: nobody else will take it.
             unsafe { (self.does.drop_output)(NonNull::from(self)) };
         }
+        joiner
     }
 
     /// JOIN: whether there is anything to wait for.
@@ -529,15 +532,21 @@ fn at(header: *const ()) -> NonNull<Header> {
     unsafe { NonNull::new_unchecked(header.cast_mut().cast()) }
 }
 
+/// The head of the coroutine whose waker it is, if it is one's.
+#[inline]
+pub(crate) fn of_waker(waker: &Waker) -> Option<&Header> {
+    let is_ours = ptr::eq(waker.vtable(), &WAKER);
+    // SAFETY: a waker has a reference, or the poll has that lends it.
+    is_ours.then(|| unsafe { at(waker.data()).as_ref() })
+}
+
 /// Wakes who polls with this waker. If it is a coroutine, then most likely this one, which runs: a
 /// few instructions less.
 #[inline]
 pub(crate) fn wake_self(waker: &Waker) {
-    if !ptr::eq(waker.vtable(), &WAKER) {
+    let Some(header) = of_waker(waker) else {
         return waker.wake_by_ref();
-    }
-    // SAFETY: a waker has a reference, or the poll has that lends it.
-    let header = unsafe { at(waker.data()).as_ref() };
+    };
     if !header.state.wake_running() {
         header.wake();
     }

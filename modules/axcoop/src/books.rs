@@ -158,6 +158,7 @@ impl Books {
     /// Gives back the memory that is kept for later.
     pub(crate) fn trims(&mut self, kernel: &dyn Kernel) {
         self.pool.clears(kernel);
+        self.table.trim(kernel);
     }
 
     /// Gives back everything; nobody is left.

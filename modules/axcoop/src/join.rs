@@ -88,7 +88,7 @@ impl<T> Future for JoinHandle<T> {
         // SAFETY: this is the handle.
         match unsafe { self.header.joins(context.waker()) } {
             None => {
-                let level = loan::of_current(self.header.domain());
+                let level = loan::of_who_polls(self.header.domain(), context.waker());
                 // What is not more urgent than its own is not worth a lock.
                 let level = if usize::from(level) < self.header.base() {
                     level

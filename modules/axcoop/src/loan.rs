@@ -8,9 +8,11 @@
 //!    what it waits for itself is lent the new one, link by link along a chain, at a poll a link.
 //! 4. Of one priority, 253 loans to a coroutine count at a time; more are not counted.
 
+use core::task::Waker;
+
 use axcoop_summary::{PRIORITIES, Priority};
 
-use crate::block::{APART, Header, Ref};
+use crate::block::{self, APART, Header, Ref};
 use crate::cid::Cid;
 use crate::domain::{self, Domain};
 use crate::error::Stale;
@@ -83,8 +85,13 @@ pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     (lent, moves)
 }
 
-/// The level of the coroutine that calls, [`APART`] if it is none.
-pub(crate) fn of_current(domain: &Domain) -> u8 {
+/// The level of the coroutine that polls with this waker; if that is somebody's own, as a
+/// combinator's, of the coroutine that calls; [`APART`] if it is none.
+#[inline]
+pub(crate) fn of_who_polls(domain: &Domain, waker: &Waker) -> u8 {
+    if let Some(header) = block::of_waker(waker) {
+        return header.effective() as u8;
+    }
     let level = || Some(domain.here()?.current()?.effective() as u8);
     level().unwrap_or(APART)
 }

@@ -4,7 +4,8 @@
 //! 2. A slot whose generations are used up is not used again.
 //! 3. Slots come in chunks of 256, made as they are needed and given back when nobody is in them,
 //!    but for one that is kept in reserve. A chunk that is made again goes on with later generations
-//!    than any that it had, so rule 1 holds for it, too.
+//!    than any that it had, so rule 1 holds for it, too. The list of chunks is given back when there
+//!    is none; the next list goes on with later generations than all of them.
 //! 4. Taking a slot and leaving it takes the same time however many there are, but for making a
 //!    chunk, and for doubling the list of chunks.
 
@@ -60,6 +61,8 @@ pub(crate) struct Table {
     /// Rule 3: a chunk with nobody in it.
     reserve: u32,
     used: usize,
+    /// Rule 3: the generation of a chunk that has never been there.
+    later: u32,
 }
 
 // SAFETY: it owns its memory.
@@ -82,6 +85,7 @@ impl Table {
             absent: NONE,
             reserve: NONE,
             used: 0,
+            later: 0,
         }
     }
 
@@ -159,6 +163,20 @@ impl Table {
         }
     }
 
+    /// Gives back what is in reserve, and all else if nobody is left.
+    pub(crate) fn trim(&mut self, kernel: &dyn Kernel) {
+        if self.reserve != NONE {
+            let number = core::mem::replace(&mut self.reserve, NONE);
+            self.drops(kernel, number);
+        }
+        if self.used == 0 && (0..self.made).all(|number| self.chunk(number).slots.is_null()) {
+            let generations = (0..self.made).map(|number| self.chunk(number).generation);
+            let later = generations.max().unwrap_or(0).max(self.later);
+            self.clear(kernel);
+            self.later = later;
+        }
+    }
+
     /// A chunk more is open.
     fn opens(&mut self, kernel: &dyn Kernel) -> Result<(), NoSlot> {
         if self.absent == NONE {
@@ -169,7 +187,7 @@ impl Table {
             unsafe {
                 self.chunks.add(self.made as usize).write(Chunk {
                     slots: ptr::null_mut(),
-                    generation: 0,
+                    generation: self.later,
                     free: NONE,
                     used: 0,
                     next: NONE,

@@ -24,15 +24,16 @@
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
+use core::task::Waker;
 
 use axcoop_summary::{Bits, PRIORITIES};
 
-use crate::block::{Header, Polled, Ref};
+use crate::block::{self, Header, Polled, Ref};
 use crate::domain::Domain;
 use crate::error::Ended;
 use crate::inbox::Notes;
 use crate::ready::Ready;
-use crate::state::{Begun, Suspended};
+use crate::state::{Begun, Suspended, Woken};
 use crate::sync::Ordering as SharedOrdering;
 use crate::timers::LOOK;
 
@@ -227,8 +228,10 @@ impl Domain {
         // SAFETY: WORKER: it has begun, and it is not polled any more.
         unsafe { header.drop_future() };
         worker.polls(None);
-        self.leaves(ready, header);
-        self.finishes(header, Some(Ended::Cancelled));
+        let level = usize::from(header.level.get());
+        ready.remove(header);
+        let joiner = self.finishes(header, Some(Ended::Cancelled));
+        self.left(ready, level, joiner);
     }
 
     #[inline(never)]
@@ -240,8 +243,10 @@ impl Domain {
         polled: Polled,
     ) {
         worker.polls(None);
-        self.leaves(ready, header);
-        self.ends(header, polled);
+        let level = usize::from(header.level.get());
+        ready.remove(header);
+        let joiner = self.ends(header, polled);
+        self.left(ready, level, joiner);
     }
 
     /// Its poll has ended pending, without a wake so far.
@@ -258,10 +263,27 @@ impl Domain {
         }
     }
 
-    /// Takes one that ends out of its level.
-    fn leaves(&'static self, ready: &mut Ready, header: &Header) {
-        if ready.remove(header) {
+    /// One that was in this level has ended, and this is to be woken for it.
+    fn left(&'static self, ready: &mut Ready, level: usize, joiner: Option<Waker>) {
+        if let Some(joiner) = joiner {
+            self.wakes_alone(ready, joiner);
+        }
+        if ready.some() >> level & 1 == 0 {
             self.emptied(ready);
+        }
+    }
+
+    /// A wake by the worker itself, which has the queues at hand: a coroutine of this domain needs no
+    /// inbox, unless others have come by that before.
+    fn wakes_alone(&self, ready: &mut Ready, waker: Waker) {
+        match block::of_waker(&waker) {
+            Some(header) if header.place().domain() == self.id.index() && !self.inbox.has_any() => {
+                if header.state().wake() == Woken::MustBeQueued {
+                    // SAFETY: QUEUE: it is for this worker to queue, and lives, as it has not ended.
+                    self.queues(ready, unsafe { &*ptr::from_ref(header) });
+                }
+            }
+            _ => waker.wake(),
         }
     }
 
@@ -396,24 +418,28 @@ impl Domain {
     }
 
     /// The last poll of one that is out of the queues has come to this.
-    fn ends(&self, header: &'static Header, polled: Polled) {
+    #[must_use]
+    fn ends(&self, header: &'static Header, polled: Polled) -> Option<Waker> {
         let without = match polled {
             Polled::Pending => unreachable!("it has not ended"),
             Polled::Ready => None,
             Polled::Panicked => Some(Ended::Panicked),
         };
-        self.finishes(header, without);
+        self.finishes(header, without)
     }
 
     /// One that is out of the queues has ended: its name is stale before anybody is told.
-    fn finishes(&self, header: &'static Header, without: Option<Ended>) {
+    /// Returns whom to wake for it.
+    #[must_use]
+    fn finishes(&self, header: &'static Header, without: Option<Ended>) -> Option<Waker> {
         self.books
             .with(self.kernel, |books| books.ends(self.kernel, header));
         header.state().finish();
         // SAFETY: WORKER, and its future is gone, one way or the other.
-        unsafe { header.ended(without) };
+        let joiner = unsafe { header.ended(without) };
         // SAFETY: the domain's reference, and it is not used any more.
         drop(unsafe { Ref::from_raw(header.into()) });
+        joiner
     }
 
     /// Serves beside others.
@@ -507,14 +533,18 @@ impl Domain {
             // SAFETY: WORKER: it has begun, and it is not polled any more.
             unsafe { header.drop_future() };
             worker.polls(None);
-            self.finishes(header, Some(Ended::Cancelled));
+            if let Some(joiner) = self.finishes(header, Some(Ended::Cancelled)) {
+                joiner.wake();
+            }
             return None;
         }
         // SAFETY: WORKER: it has begun.
         let polled = unsafe { header.poll() };
         worker.polls(None);
         if polled != Polled::Pending {
-            self.ends(header, polled);
+            if let Some(joiner) = self.ends(header, polled) {
+                joiner.wake();
+            }
             return None;
         }
         let is_queued = header.state().is_woken() || header.state().suspend() == Suspended::Queued;

@@ -25,6 +25,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Count what a yield costs under each policy, and judge whether it grew
     Cost(CostArgs),
+    /// Measure what coroutines cost beside threads, under every policy
+    CoopCost(CoopCostArgs),
     /// Print and draw what `make bench` counted, by the number of tasks
     Bench(BenchArgs),
     /// Print and draw what `make experiment-waits` ran, by the number of waits
@@ -185,6 +187,41 @@ pub struct CostArgs {
 }
 
 impl CostArgs {
+    /// The choice of cells.
+    pub fn select(&self) -> SelectArgs {
+        SelectArgs {
+            policy: self.policy.clone(),
+            app: Vec::new(),
+            arch: self.arch.clone(),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct CoopCostArgs {
+    /// Policies, as sched_rr, rr or stock-rr [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Architectures [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub arch: Vec<String>,
+    /// The app that measures
+    #[arg(long, value_name = "FOLDER", default_value = "apps/coop/coop-cost")]
+    pub app: String,
+    #[command(flatten)]
+    pub setting: SettingArgs,
+    /// Guests at the same time [default: one per core; one if time is real]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Seconds until a guest counts as hung [default: what make says]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    /// Where the figures go as CSV [default: target/coop-cost.csv]
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+}
+
+impl CoopCostArgs {
     /// The choice of cells.
     pub fn select(&self) -> SelectArgs {
         SelectArgs {

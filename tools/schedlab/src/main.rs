@@ -5,6 +5,7 @@
 //! - `schedlab compare` reads that and prints the tables, or holds two folders
 //!   of results against each other
 //! - `schedlab cost` counts what a yield costs, and is the gate that says whether that grew
+//! - `schedlab coop-cost` shows what coroutines cost beside threads
 //! - `schedlab bench` shows what each call of a scheduler costs on the host
 //! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
 //! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
@@ -35,6 +36,7 @@
 //! | [`boot`] | building and booting through make |
 //! | [`matrix`] | running what has to be run |
 //! | [`cost`] | what a yield costs, and the gate |
+//! | [`coop_cost`] | what coroutines cost beside threads |
 //! | [`bench`] | what each call costs on the host, and what a task takes |
 //! | [`compare`] | tables, figures, differences |
 //! | [`waits`] | a program that waits ever more often |
@@ -66,6 +68,7 @@ mod changes;
 mod cli;
 mod compare;
 mod connections;
+mod coop_cost;
 mod cost;
 mod distinct;
 mod docs;
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Matrix(options) => matrix::matrix(&cli.tree, options),
         Command::Compare(options) => compare::compare(&cli.tree, options),
         Command::Cost(options) => cost::cost(&cli.tree, options),
+        Command::CoopCost(options) => coop_cost::coop_cost(&cli.tree, options),
         Command::Bench(options) => bench::bench(options),
         Command::Waits(options) => waits::waits(options),
         Command::Order(options) => order::order(options),

@@ -4,14 +4,14 @@ use alloc::{sync::Arc, vec::Vec};
 use core::{
     future::poll_fn,
     sync::atomic::{AtomicUsize, Ordering::*},
-    task::Poll,
+    task::{Poll, Waker},
 };
 
 use axcoop_arceos::{Domain, Priority, yield_now};
 use axtask::WaitQueue;
-use futures_util::task::AtomicWaker;
 use kernel_guard::NoPreempt;
 use sched_tests_common::platform::now_ns;
+use spin::Once;
 
 const STACK_BYTES: usize = 16 * 1024;
 /// Whatever all of them have.
@@ -136,17 +136,15 @@ impl Turn {
 
 /// Two coroutines wake each other, so often: one turn is a wake to the other one and one back.
 pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
-    let both = Arc::new((Turn::default(), [AtomicWaker::new(), AtomicWaker::new()]));
+    // A coroutine has one waker for its life, which it leaves once.
+    let both = Arc::new((Turn::default(), [const { Once::<Waker>::new() }; 2]));
     let side = |me: usize| {
         let both = both.clone();
         async move {
             let (turn, wakers) = &*both;
             for _ in 0..turns {
                 poll_fn(|context| {
-                    if turn.is_of(me) {
-                        return Poll::Ready(());
-                    }
-                    wakers[me].register(context.waker());
+                    wakers[me].call_once(|| context.waker().clone());
                     match turn.is_of(me) {
                         true => Poll::Ready(()),
                         false => Poll::Pending,
@@ -154,7 +152,10 @@ pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
                 })
                 .await;
                 turn.gives(1 - me);
-                wakers[1 - me].wake();
+                // Who has not left it yet has not looked whose turn it is.
+                if let Some(waker) = wakers[1 - me].get() {
+                    waker.wake_by_ref();
+                }
             }
         }
     };

@@ -96,6 +96,7 @@ const GOALS: [&str; 40] = [
     "trace",
     "sched",
     "cost",
+    "coop-cost",
     "cost-gate",
     "ab",
     "connections",

@@ -7,6 +7,7 @@ mod boots;
 mod clocks;
 mod connections;
 mod console;
+mod coop;
 mod cost;
 mod damage;
 mod figures;
@@ -41,6 +42,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(kvm::cases());
     cases.extend(figures::cases(project));
     cases.extend(cost::cases(project));
+    cases.extend(coop::cases());
     cases.extend(balance::cases(project));
     cases.extend(soak::cases());
     cases.extend(http::cases());

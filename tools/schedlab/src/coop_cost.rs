@@ -1,0 +1,275 @@
+//! `schedlab coop-cost`: what coroutines cost beside threads, under every policy.
+//!
+//! cells ([`crate::boot`]) -> the `SCHED-COOP` lines of each -> a table for each architecture, and CSV
+//! for `schedlab docs`. The guest judges its figures itself; one that misses a limit makes this fail,
+//! after its figures have been printed.
+
+use std::path::Path;
+
+use anyhow::Result;
+use comfy_table::CellAlignment;
+use sched_tests_results::{CoopLine, Kind, ResultLine};
+
+use crate::{
+    Verdict,
+    boot::{self, Booter, Failure, Message},
+    cli::{CoopCostArgs, TreeArgs},
+    distinct::distinct,
+    grid,
+    output::{note, print, print_line},
+    project::{App, Cell, Project},
+    setting::Setting,
+    store::write,
+};
+
+/// How much of a failed guest's console is shown.
+const LAST_LINES: usize = 20;
+
+/// A column: the figure, among how many if there are several, and what of it.
+const COLUMNS: [(&str, &str, Option<usize>, Of); 13] = [
+    ("switch", "switch", Some(4), Of::Coroutines),
+    ("100,000", "switch", Some(100_000), Of::Coroutines),
+    ("/thread's", "switch", Some(4), Of::Ratio),
+    ("spread", "spread", None, Of::Coroutines),
+    ("spawn", "spawn", None, Of::Coroutines),
+    ("/thread's", "spawn", None, Of::Ratio),
+    ("250 at once", "batch", None, Of::Coroutines),
+    ("/threads'", "batch", None, Of::Ratio),
+    ("wake", "wake", None, Of::Coroutines),
+    ("/thread's", "wake", None, Of::Ratio),
+    ("bytes", "memory", None, Of::Coroutines),
+    ("connections", "connections", None, Of::Coroutines),
+    ("/threads'", "connections", None, Of::Ratio),
+];
+
+/// What of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Coroutines,
+    Threads,
+    Ratio,
+}
+
+impl Of {
+    const ALL: [(Self, &str); 3] = [
+        (Self::Coroutines, "coroutines"),
+        (Self::Threads, "threads"),
+        (Self::Ratio, "ratio"),
+    ];
+
+    /// As text, with the decimals that the line has.
+    fn text(self, line: &CoopLine) -> Option<String> {
+        match self {
+            Self::Coroutines => Some(format!("{:.1$}", line.coroutines, decimals(&line.unit))),
+            Self::Threads => Some(format!("{:.1$}", line.threads?, decimals(&line.unit))),
+            Self::Ratio => Some(format!("{:.3}", line.ratio?)),
+        }
+    }
+}
+
+fn decimals(unit: &str) -> usize {
+    match unit {
+        "connections" => 0,
+        "ratio" => 3,
+        _ => 1,
+    }
+}
+
+pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
+    let project = Project::find(tree)?;
+    let folder = args.csv.as_deref().and_then(Path::parent);
+    let setting = Setting::new(&args.setting).for_folder(folder.unwrap_or(Path::new("")));
+    setting.check()?;
+    let mut lists = project.lists()?;
+    // The matrix has no row for it: it prints no turnaround.
+    lists.apps = vec![App::in_folder(&args.app)?];
+    let wanted = lists.select(&args.select())?;
+    let children = boot::children()?;
+    let booter = Booter {
+        project: &project,
+        children: &children,
+        setting: &setting,
+        timeout: args.timeout,
+    };
+    let cells: Vec<Cell> = wanted.cells().collect();
+    let mut found: Vec<Vec<CoopLine>> = cells.iter().map(|_| Vec::new()).collect();
+    let mut failed = false;
+    booter.all(
+        cells.clone(),
+        args.jobs.map(Into::into),
+        |cell: &Cell| booter.boot(cell, None),
+        |message| {
+            let (cell, console, why) = match message {
+                Message::Begins(cell, "run") => {
+                    note(format_args!("coop-cost: {} on {}", cell.policy, cell.arch));
+                    return Ok(());
+                }
+                Message::Begins(..) | Message::Ends(_, Err(Failure::Stopped)) => return Ok(()),
+                Message::Ends(cell, Ok(console)) => (cell, console, None),
+                Message::Ends(cell, Err(Failure::Bad { why, console })) => {
+                    (cell, console, Some(why))
+                }
+            };
+            let lines = lines(&console)?;
+            if let Some(why) = why {
+                failed = true;
+                // One that has only missed its limits says which below.
+                let shown = if lines.is_empty() { LAST_LINES } else { 0 };
+                for line in &console[console.len().saturating_sub(shown)..] {
+                    note(format_args!("        | {line}"));
+                }
+                note(format_args!("coop-cost: {cell}: {why}"));
+            }
+            let place = cells.iter().position(|other| *other == cell);
+            found[place.expect("it is one of them")] = lines;
+            Ok(())
+        },
+    )?;
+    if children.stopped() {
+        return Ok(Verdict::Interrupted);
+    }
+    let lines: Vec<CoopLine> = found.into_iter().flatten().collect();
+    print(tables(&lines))?;
+    for line in lines.iter().filter(|line| !line.pass) {
+        print_line(missed(line))?;
+    }
+    let csv = (args.csv.clone()).unwrap_or_else(|| project.root.join("target/coop-cost.csv"));
+    write(&csv, as_csv(&lines)?)?;
+    print_line(format_args!("coop-cost: as CSV in {}", csv.display()))?;
+    Ok(match failed || lines.is_empty() {
+        true => Verdict::Bad,
+        false => Verdict::Good,
+    })
+}
+
+/// The figures of a console.
+fn lines(console: &[String]) -> Result<Vec<CoopLine>> {
+    let of_kind = |line: &String| match Kind::split(line) {
+        Some((Kind::Coop, json)) => Some(CoopLine::from_json(json)),
+        _ => None,
+    };
+    let lines: Result<_, _> = console.iter().filter_map(of_kind).collect();
+    Ok(lines?)
+}
+
+fn missed(line: &CoopLine) -> String {
+    format!(
+        "coop-cost: missed: {} among {} under {} on {}: {}, limit {}",
+        line.figure,
+        line.among,
+        line.context.sched,
+        line.context.arch,
+        line.ratio.unwrap_or(line.coroutines),
+        line.limit
+            .map_or_else(|| "-".to_owned(), |limit| limit.to_string()),
+    )
+}
+
+/// One for each architecture, a line for each scheduler.
+fn tables(lines: &[CoopLine]) -> String {
+    let mut tables = String::new();
+    for arch in distinct(lines.iter().map(|line| line.context.arch.as_str())) {
+        let here: Vec<_> = lines.iter().filter(|l| l.context.arch == arch).collect();
+        let unit = here.iter().find(|line| line.figure == "switch");
+        let mut table = grid::plain();
+        table.set_header(std::iter::once("scheduler").chain(COLUMNS.map(|(title, ..)| title)));
+        for sched in distinct(here.iter().map(|line| line.context.sched.as_str())) {
+            let cell = |(_, figure, among, of): (&str, &str, Option<usize>, Of)| {
+                let mut all = here.iter().filter(|line| line.context.sched == sched);
+                let is_it = |line: &&&CoopLine| {
+                    line.figure == figure && among.is_none_or(|among| line.among == among)
+                };
+                all.find(is_it)
+                    .and_then(|line| of.text(line))
+                    .unwrap_or_else(|| "-".into())
+            };
+            table.add_row(std::iter::once(sched.to_owned()).chain(COLUMNS.map(cell)));
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        let unit = unit.map_or("", |line| &line.unit);
+        tables += &format!("{arch}: coroutines, {unit}\n\n{}\n", grid::text(&table, ""));
+    }
+    tables
+}
+
+/// One line for each number.
+fn as_csv(lines: &[CoopLine]) -> Result<String> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    out.write_record(["arch", "scheduler", "figure", "among", "of", "value"])?;
+    for line in lines {
+        for (of, name) in Of::ALL {
+            let Some(value) = of.text(line) else { continue };
+            out.write_record([
+                &line.context.arch,
+                &line.context.sched,
+                &line.figure,
+                // What is of one number of them only is found without it.
+                &match line.figure.as_str() {
+                    "connections" | "left" => String::new(),
+                    _ => line.among.to_string(),
+                },
+                name,
+                &value,
+            ])?;
+        }
+    }
+    Ok(String::from_utf8(out.into_inner()?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWITCH: &str = r#"SCHED-COOP {"app":"coop-cost","arch":"x86_64","smp":1,"sched":"stock-fifo","phase":"run","timing":"icount","scale":1,"figure":"switch","among":4,"unit":"instructions","coroutines":68.86,"threads":160.01,"ratio":0.43,"limit":0.55,"pass":true}"#;
+    const LEFT: &str = r#"SCHED-COOP {"app":"coop-cost","arch":"x86_64","smp":1,"sched":"stock-fifo","phase":"run","timing":"icount","scale":1,"figure":"left","among":180036,"unit":"bytes","coroutines":5000.0,"limit":4096.0,"pass":false}"#;
+
+    fn of(console: &[&str]) -> Vec<CoopLine> {
+        let console: Vec<String> = console.iter().map(|line| (*line).to_owned()).collect();
+        lines(&console).unwrap()
+    }
+
+    #[test]
+    fn figures_are_found_among_other_lines() {
+        let found = of(&["booting", SWITCH, "SCHED-RUN {}", LEFT]);
+        assert_eq!(found.len(), 2);
+        let garbled = [SWITCH.replace("\"smp\":1,", "")];
+        assert!(lines(&garbled).is_err());
+    }
+
+    #[test]
+    fn a_table_has_a_line_for_each_scheduler() {
+        let other = SWITCH.replace("stock-fifo", "rr").replace("68.86", "70.0");
+        let text = tables(&of(&[SWITCH, &other]));
+        let rows: Vec<Vec<_>> = (text.lines())
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let row = |of: &str| rows.iter().find(|row| row.first() == Some(&of)).unwrap();
+        assert_eq!(row("stock-fifo")[1..4], ["68.9", "-", "0.430"]);
+        assert_eq!(row("rr")[1], "70.0");
+    }
+
+    #[test]
+    fn each_number_is_a_line_of_csv() {
+        let csv = as_csv(&of(&[SWITCH, LEFT])).unwrap();
+        let lines: Vec<_> = csv.lines().collect();
+        assert_eq!(
+            lines[1..],
+            [
+                "x86_64,stock-fifo,switch,4,coroutines,68.9",
+                "x86_64,stock-fifo,switch,4,threads,160.0",
+                "x86_64,stock-fifo,switch,4,ratio,0.430",
+                "x86_64,stock-fifo,left,,coroutines,5000.0",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_missed_is_named() {
+        assert_eq!(
+            missed(&of(&[LEFT])[0]),
+            "coop-cost: missed: left among 180036 under stock-fifo on x86_64: 5000, limit 4096"
+        );
+    }
+}
