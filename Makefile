@@ -93,7 +93,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun record test test-list soak interleavings mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build run justrun record test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -105,7 +105,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun new test test-list interleavings mutants fuzz clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build run justrun new test test-list interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -151,6 +151,12 @@ test-list:
 
 interleavings:
 	$(Q)$(HOST_ENV) scripts/interleavings.sh
+
+lost-wakes:
+	$(Q)$(HOST_ENV) scripts/lost-wakes.sh
+
+sanitize:
+	$(Q)$(HOST_ENV) scripts/sanitize.sh
 
 mutants:
 	$(Q)$(HOST_ENV) MINUTES='$(MINUTES)' scripts/mutants.sh '$(T)'
@@ -283,6 +289,11 @@ Targets
   interleavings
             every order in which CPUs can touch what they share without a lock,
             explored with loom; prints how many there are of each scenario
+  lost-wakes
+            a million random schedules of threads that wake, cancel, join and
+            serve coroutines, by Shuttle; and the seeds' order of steps, in which
+            it has to find a wake that is lost
+  sanitize  the coroutines' tests under the address and the thread sanitizer
   mutants   break the policies line by line and see whether a test notices;
               T=word some of them; MINUTES=60 the limit, then go on later;
               MUTANTS=again tries those again that were caught

@@ -54,7 +54,7 @@ VARIABLES := A KIND ARCH FEATURES SMP BALANCE LOG MODE MEM SCALE TIMING ACCEL QE
 GOALS := help setup new build run justrun record matrix compare simulate advise robustness \
     profile gantt trace sched cost cost-gate ab \
     bench experiment-cost experiment-turnaround experiment-waits experiment-order docs-tables \
-    docs-check test test-list soak interleavings mutants fuzz clippy fmt doc audit clean prepush \
+    docs-check test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush \
     lab-list lab-tools lab-variables
 
 # What make itself knows, and sets by its own options.

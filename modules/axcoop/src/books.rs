@@ -11,10 +11,13 @@ use crate::table::{END, NoSlot, Table, UNLISTED};
 
 pub(crate) struct Books {
     table: Table,
-    /// The first in the list of those whose priority has changed, through [`Slot::link`](crate::table::Slot::link).
+    /// The first and the last in the list of those whose priority has changed, through
+    /// [`Slot::link`](crate::table::Slot::link).
     moved: u32,
-    /// Blocks that are not given back yet.
+    last_moved: u32,
+    /// Blocks that somebody refers to.
     blocks: usize,
+    pool: Pool,
     /// How many workers shall serve.
     pub(crate) wanted: usize,
     /// Which do, a bit each.
@@ -27,7 +30,9 @@ impl Books {
         Self {
             table: Table::new(),
             moved: END,
+            last_moved: END,
             blocks: 0,
+            pool: Pool::new(),
             wanted: 0,
             serving: 0,
             attendant: None,
@@ -40,12 +45,13 @@ impl Books {
         kernel: &dyn Kernel,
         layout: Layout,
     ) -> Result<(NonNull<u8>, u32, u32), NoSlot> {
-        let memory = NonNull::new(kernel.alloc(layout));
+        let kept = self.pool.takes(layout);
+        let memory = kept.or_else(|| NonNull::new(kernel.alloc(layout)));
         let memory = memory.ok_or(NoSlot::OutOfMemory(layout.size()))?;
         let index = match self.table.take(kernel) {
             Ok(index) => index,
             Err(why) => {
-                // SAFETY: from above, and unused.
+                // SAFETY: of this kernel, with this layout, and unused.
                 unsafe { kernel.dealloc(memory.as_ptr(), layout) };
                 return Err(why);
             }
@@ -92,7 +98,14 @@ impl Books {
             return false;
         }
         if slot.link == UNLISTED {
-            slot.link = core::mem::replace(&mut self.moved, index);
+            slot.link = END;
+            match core::mem::replace(&mut self.last_moved, index) {
+                END => self.moved = index,
+                last => {
+                    let last = self.table.slot(last).expect("who is listed has a slot");
+                    last.link = index;
+                }
+            }
         }
         true
     }
@@ -110,7 +123,10 @@ impl Books {
         let index = self.moved;
         let slot = self.table.slot(index).expect("who is listed has a slot");
         self.moved = core::mem::replace(&mut slot.link, UNLISTED);
-        // SAFETY: it has not ended, and cannot before the lock is let go.
+        if self.moved == END {
+            self.last_moved = END;
+        }
+        // SAFETY: if it has not ended, it cannot before the lock is let go.
         match unsafe { slot.block.as_ref() } {
             Some(header) => on(header),
             None => self.table.free(kernel, index),
@@ -118,9 +134,15 @@ impl Books {
         true
     }
 
-    /// A block is not used any more; what is returned is to be freed.
-    pub(crate) fn takes_back(&mut self) {
+    /// Nobody refers to a block any more. Returns whether its memory is kept; if not, it is to be
+    /// given back.
+    ///
+    /// # Safety
+    /// It is the memory of a block of this layout.
+    pub(crate) unsafe fn takes_back(&mut self, memory: NonNull<u8>, layout: Layout) -> bool {
         self.blocks -= 1;
+        // SAFETY: as promised, and nobody refers to it.
+        unsafe { self.pool.keeps(memory, layout) }
     }
 
     /// Coroutines that have not ended.
@@ -128,19 +150,101 @@ impl Books {
         self.table.used()
     }
 
-    /// Blocks that are not given back.
+    /// Blocks that somebody refers to.
     pub(crate) fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// Gives back what is kept for later.
+    /// Gives back the memory that is kept for later.
     pub(crate) fn trims(&mut self, kernel: &dyn Kernel) {
-        self.table.trim(kernel);
+        self.pool.clears(kernel);
     }
 
     /// Gives back everything; nobody is left.
     pub(crate) fn clears(&mut self, kernel: &dyn Kernel) {
         self.trims(kernel);
         self.table.clear(kernel);
+    }
+}
+
+/// Memory of a few blocks for the next ones, by size: an allocator takes more instructions than all
+/// the rest of a spawn. It is given back when a worker waits, so an idle domain keeps none, and there
+/// are few at any time: 16 of each of 16 sizes, 64 KiB if it is full.
+struct Pool {
+    /// The first of each size, which has the next at its beginning.
+    first: [Option<NonNull<u8>>; SIZES],
+    kept: [u8; SIZES],
+    is_empty: bool,
+}
+
+// SAFETY: the memory is the pool's.
+unsafe impl Send for Pool {}
+
+const SIZES: usize = 16;
+const OF_ONE_SIZE: u8 = 16;
+/// A block's size is a multiple of this, less [`HEAD`].
+const GRAIN: usize = 32;
+const HEAD: usize = 16;
+
+/// The layout of the blocks of this size.
+const fn of_size(size: usize) -> Layout {
+    match Layout::from_size_align((size + 1) * GRAIN - HEAD, HEAD) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a small layout"),
+    }
+}
+
+/// Which size it is, if blocks of it are kept.
+#[inline]
+fn size_of_kept(layout: Layout) -> Option<usize> {
+    let size = (layout.size() + HEAD) / GRAIN - 1;
+    (size < SIZES && layout.align() == HEAD).then_some(size)
+}
+
+impl Pool {
+    const fn new() -> Self {
+        Self {
+            first: [None; SIZES],
+            kept: [0; SIZES],
+            is_empty: true,
+        }
+    }
+
+    fn takes(&mut self, layout: Layout) -> Option<NonNull<u8>> {
+        let size = size_of_kept(layout)?;
+        let memory = self.first[size]?;
+        // SAFETY: of `keeps`.
+        self.first[size] = unsafe { memory.cast().read() };
+        self.kept[size] -= 1;
+        Some(memory)
+    }
+
+    /// # Safety
+    /// The memory is of this layout, and the caller's; if it is kept, the pool's.
+    unsafe fn keeps(&mut self, memory: NonNull<u8>, layout: Layout) -> bool {
+        let Some(size) = size_of_kept(layout) else {
+            return false;
+        };
+        if self.kept[size] == OF_ONE_SIZE {
+            return false;
+        }
+        // SAFETY: it is large enough, and nobody else's.
+        unsafe { memory.cast().write(self.first[size]) };
+        self.first[size] = Some(memory);
+        self.kept[size] += 1;
+        self.is_empty = false;
+        true
+    }
+
+    fn clears(&mut self, kernel: &dyn Kernel) {
+        if core::mem::replace(&mut self.is_empty, true) {
+            return;
+        }
+        for size in 0..SIZES {
+            while let Some(memory) = self.takes(of_size(size)) {
+                // SAFETY: it was kept because it is of this size, and it is nobody else's now.
+                unsafe { kernel.dealloc(memory.as_ptr(), of_size(size)) };
+            }
+        }
     }
 }

@@ -191,6 +191,13 @@ impl Domain {
         Ok(())
     }
 
+    /// Frees its number whatever there may be: of a test that has failed.
+    #[cfg(test)]
+    #[allow(dead_code, reason = "only the tests of the library need it")]
+    pub(crate) fn abandons(&self) {
+        OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
+    }
+
     /// The open domain of this number.
     pub fn of(id: DomainId) -> Option<&'static Self> {
         maybe_open(id.index())
@@ -375,9 +382,14 @@ impl Domain {
     /// # Safety
     /// It is that of a block of this domain, of this layout.
     pub(crate) unsafe fn gives_back(&self, memory: NonNull<u8>, layout: Layout) {
-        self.books.with(self.kernel, Books::takes_back);
-        // SAFETY: as promised.
-        unsafe { self.kernel.dealloc(memory.as_ptr(), layout) };
+        let is_kept = self.books.with(self.kernel, |books| {
+            // SAFETY: as promised.
+            unsafe { books.takes_back(memory, layout) }
+        });
+        if !is_kept {
+            // SAFETY: as promised.
+            unsafe { self.kernel.dealloc(memory.as_ptr(), layout) };
+        }
     }
 
     /// Changes what counts for a coroutine's priority. If that changes it, it is moved, and polled,

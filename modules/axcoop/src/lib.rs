@@ -68,6 +68,8 @@ mod gate;
 #[cfg(feature = "std")]
 pub mod host;
 mod inbox;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod interval;
 mod join;
 mod kernel;
@@ -84,6 +86,8 @@ mod sleep;
 mod state;
 mod sync;
 mod table;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod timeout;
 mod timers;
 mod turn;

@@ -159,15 +159,6 @@ impl Table {
         }
     }
 
-    /// Gives back what is in reserve, and all else if nobody is left.
-    pub(crate) fn trim(&mut self, kernel: &dyn Kernel) {
-        if self.reserve != NONE {
-            let number = self.reserve;
-            self.reserve = NONE;
-            self.drops(kernel, number);
-        }
-    }
-
     /// A chunk more is open.
     fn opens(&mut self, kernel: &dyn Kernel) -> Result<(), NoSlot> {
         if self.absent == NONE {

@@ -13,6 +13,7 @@ pub fn cases() -> Vec<Case> {
             "host: axsched-ext with sched_pbg",
             &["axsched-ext", "--features", "sched_pbg", "--test", "c_abi"],
         ),
+        suite("host: axcoop", &["axcoop", "--package", "axcoop-summary"]),
         suite("host: sched-tests-common", &["sched-tests-common"]),
         suite("host: sched-tests-results", &["sched-tests-results"]),
         suite("host: batch", &["batch"]),

@@ -1,0 +1,536 @@
+//! What the executor does with one worker, poll by poll.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::{Future, pending, poll_fn};
+use core::task::{Poll, Waker};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::machine::{run, with_domain};
+use crate::{
+    Attendant, CpuError, Domain, DomainError, Ended, JoinHandle, MAX_WORKERS, Priority, SpawnError,
+    cancel, current, current_priority, lend, priority, set_priority, wake, yield_now,
+};
+
+/// Who was polled, in order.
+#[derive(Clone, Default)]
+struct Trace(Arc<Mutex<String>>);
+
+impl Trace {
+    fn says(&self, what: char) {
+        self.0.lock().unwrap().push(what);
+    }
+
+    fn taken(&self) -> String {
+        core::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+fn spawn<F>(domain: &'static Domain, priority: usize, future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    domain.spawn(future, Priority::new(priority))
+}
+
+/// The output of one that has ended.
+fn output<T>(handle: JoinHandle<T>) -> Result<T, Ended> {
+    let mut handle = core::pin::pin!(handle);
+    let mut context = core::task::Context::from_waker(Waker::noop());
+    match handle.as_mut().poll(&mut context) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("it has not ended"),
+    }
+}
+
+/// One that says this at each of so many polls.
+async fn says(trace: Trace, what: char, times: usize) {
+    for _ in 0..times {
+        trace.says(what);
+        yield_now().await;
+    }
+}
+
+#[test]
+fn rule_1_the_most_urgent_first_and_each_in_turn() {
+    with_domain(|domain, _| {
+        let trace = Trace::default();
+        for (what, priority) in [('d', 7), ('a', 2), ('b', 2), ('c', 3)] {
+            drop(spawn(domain, priority, says(trace.clone(), what, 3)));
+        }
+        run(domain);
+        assert_eq!(trace.taken(), "abababcccddd");
+    });
+}
+
+#[test]
+fn a_more_urgent_one_is_next_when_it_is_woken() {
+    with_domain(|domain, _| {
+        let trace = Trace::default();
+        let of = trace.clone();
+        let urgent = spawn(domain, 0, async move {
+            for _ in 0..2 {
+                of.says('u');
+                let mut is_first = true;
+                poll_fn(|_| match core::mem::replace(&mut is_first, false) {
+                    true => Poll::Pending,
+                    false => Poll::Ready(()),
+                })
+                .await;
+            }
+        });
+        let cid = urgent.cid();
+        let of = trace.clone();
+        drop(spawn(domain, 4, async move {
+            for _ in 0..2 {
+                of.says('w');
+                wake(cid).unwrap();
+                wake(cid).unwrap();
+                yield_now().await;
+            }
+        }));
+        drop(spawn(domain, 4, says(trace.clone(), 'x', 2)));
+        run(domain);
+        assert_eq!(trace.taken(), "uwuxwx");
+        assert_eq!(output(urgent), Ok(()));
+    });
+}
+
+#[test]
+fn rule_2_it_gives_way_to_another_domain_and_not_at_once_again() {
+    with_domain(|domain, machine| {
+        let other = axcoop_summary::DomainId::new(1);
+        drop(spawn(domain, 4, says(Trace::default(), 'a', 100)));
+        domain.summary.mark(other, Priority::new(4));
+        run(domain);
+        assert_eq!(
+            machine.yields.load(Relaxed),
+            0,
+            "as urgent is not more urgent"
+        );
+        domain.summary.mark(other, Priority::new(3));
+        drop(spawn(domain, 4, says(Trace::default(), 'a', 159)));
+        run(domain);
+        // 160 polls: before the first, and then before each of which 15 have gone before.
+        assert_eq!(machine.yields.load(Relaxed), 11);
+        domain.summary.clear(other, Priority::new(3));
+        domain.summary.clear(other, Priority::new(4));
+    });
+}
+
+#[test]
+fn rule_3_it_gives_way_after_256_polls() {
+    with_domain(|domain, machine| {
+        drop(spawn(domain, 4, says(Trace::default(), 'a', 2550)));
+        run(domain);
+        assert_eq!(machine.yields.load(Relaxed), 10);
+    });
+}
+
+#[test]
+fn rule_6_a_priority_is_marked_while_its_last_one_runs() {
+    with_domain(|domain, _| {
+        let handle = spawn(domain, 2, async move {
+            let summary = domain.summary;
+            let before = summary.of(domain.id());
+            yield_now().await;
+            (before, summary.of(domain.id()))
+        });
+        drop(spawn(domain, 5, async {}));
+        run(domain);
+        let two = Some(Priority::new(2));
+        assert_eq!(output(handle), Ok((two, two)));
+    });
+}
+
+#[test]
+fn a_mark_of_nobody_is_cleared() {
+    with_domain(|domain, _| {
+        domain.summary.mark(domain.id(), Priority::FIRST);
+        let handle = spawn(domain, 5, async move {
+            for _ in 0..300 {
+                yield_now().await;
+            }
+            domain.summary.of(domain.id())
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(Some(Priority::new(5))));
+    });
+}
+
+#[test]
+fn a_wake_has_one_worker_go_on_at_most() {
+    with_domain(|domain, machine| {
+        domain.sleepers.store(0b110, Relaxed);
+        let handle = spawn(domain, 5, async {});
+        assert_eq!(machine.unparks.load(Relaxed), 1);
+        wake(handle.cid()).unwrap();
+        assert_eq!(machine.unparks.load(Relaxed), 1, "it is queued already");
+        domain.sleepers.store(0, Relaxed);
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+#[test]
+fn a_name_is_stale_when_it_has_ended() {
+    with_domain(|domain, _| {
+        let handle = spawn(domain, 5, async { current() });
+        let cid = handle.cid();
+        assert_eq!(current(), None);
+        assert_eq!(domain.coroutines(), 1);
+        run(domain);
+        assert_eq!(domain.coroutines(), 0);
+        assert!(handle.is_finished());
+        assert_eq!(output(handle), Ok(Some(cid)));
+        let stale = Err(crate::Stale(cid));
+        assert_eq!(wake(cid), stale);
+        assert_eq!(cancel(cid), stale);
+        assert_eq!(set_priority(cid, Priority::FIRST), stale);
+        assert_eq!(priority(cid).map(drop), stale);
+        assert_eq!(lend(cid, Priority::FIRST).map(drop), stale);
+        // Another one in the same place.
+        let next = spawn(domain, 5, async {});
+        assert_eq!(next.cid().place, cid.place);
+        assert_eq!(wake(cid), stale);
+        run(domain);
+        let why = alloc::format!("{}", stale.unwrap_err());
+        assert_eq!(why, alloc::format!("{cid}: no such coroutine any more"));
+    });
+}
+
+#[test]
+fn what_is_dropped_is_dropped_once_and_by_whom() {
+    struct Counts(Arc<AtomicUsize>);
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    with_domain(|domain, _| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let counts = || Counts(dropped.clone());
+        // An output that nobody wants: by the worker.
+        let output_of = counts();
+        drop(spawn(domain, 1, async move { output_of }));
+        assert_eq!(dropped.load(Relaxed), 0);
+        run(domain);
+        assert_eq!(dropped.load(Relaxed), 1);
+        // By the handle, if it is dropped later.
+        let output_of = counts();
+        let handle = spawn(domain, 1, async move { output_of });
+        run(domain);
+        assert_eq!(dropped.load(Relaxed), 1);
+        drop(handle);
+        assert_eq!(dropped.load(Relaxed), 2);
+        // A future that is cancelled: by the worker, not by who cancels.
+        let of = counts();
+        let handle = spawn(domain, 1, async move {
+            let _of = of;
+            pending::<()>().await
+        });
+        run(domain);
+        handle.cancel();
+        assert_eq!(dropped.load(Relaxed), 2);
+        run(domain);
+        assert_eq!(dropped.load(Relaxed), 3);
+        assert_eq!(output(handle), Err(Ended::Cancelled));
+    });
+}
+
+#[test]
+fn the_last_waker_frees_memory_and_nothing_else() {
+    with_domain(|domain, machine| {
+        let waker = Arc::new(Mutex::new(None));
+        let of = waker.clone();
+        let handle = spawn(domain, 1, async move {
+            poll_fn(|context| {
+                *of.lock().unwrap() = Some(context.waker().clone());
+                Poll::Ready(())
+            })
+            .await
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+        let waker = waker.lock().unwrap().take().unwrap();
+        assert!(matches!(
+            domain.close(),
+            Err(DomainError::InUse { coroutines: 1, .. })
+        ));
+        waker.wake_by_ref();
+        waker.clone().wake();
+        let before = machine.memory.load(Relaxed);
+        drop(waker);
+        // It is kept for the next one, until a worker waits.
+        assert_eq!(machine.memory.load(Relaxed), before);
+        run(domain);
+        assert!(machine.memory.load(Relaxed) < before);
+    });
+}
+
+/// However many there have been at once.
+#[test]
+fn an_idle_domain_keeps_no_blocks() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 7, pending::<()>());
+        run(domain);
+        let before = machine.memory.load(Relaxed);
+        for n in [1, 100, 10_000] {
+            for at in 0..n {
+                drop(match at % 3 {
+                    0 => spawn(domain, 1, async {}),
+                    1 => spawn(domain, 2, async {
+                        let held = [1_u8; 300];
+                        yield_now().await;
+                        assert_eq!(held, [1; 300]);
+                    }),
+                    _ => spawn(domain, 3, says(Trace::default(), 'a', 2)),
+                });
+            }
+            run(domain);
+            let more = machine.memory.load(Relaxed) - before;
+            // A chunk of slots in reserve, and the list of chunks, which doubles.
+            assert!(more <= 256 * 16 + 64 * 32, "{more} bytes after {n}");
+        }
+        handle.cancel();
+        run(domain);
+        assert_eq!(output(handle), Err(Ended::Cancelled));
+    });
+}
+
+/// One after the other, all in the memory of the first.
+#[test]
+fn a_spawn_after_an_end_asks_for_no_memory() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 1, async move {
+            spawn(domain, 0, async {}).await.unwrap();
+            let before = machine.memory.load(Relaxed);
+            for _ in 0..100 {
+                spawn(domain, 0, async {}).await.unwrap();
+                assert_eq!(machine.memory.load(Relaxed), before);
+            }
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+#[test]
+fn a_panic_ends_one_alone() {
+    with_domain(|domain, _| {
+        let bad: JoinHandle<()> = spawn(domain, 1, async { panic!("as the test wants it") });
+        let good = spawn(domain, 2, async { 2 });
+        run(domain);
+        assert_eq!(output(bad), Err(Ended::Panicked));
+        assert_eq!(output(good), Ok(2));
+    });
+}
+
+#[test]
+fn out_of_memory_is_an_error_that_says_how_much() {
+    with_domain(|domain, machine| {
+        machine.limit.store(6_000, Relaxed);
+        let mut handles = Vec::new();
+        let why = loop {
+            match domain.try_spawn(async { [1_u8; 100] }, Priority::DEFAULT) {
+                Ok(handle) => handles.push(handle),
+                Err(why) => break why,
+            }
+        };
+        assert!(matches!(why, SpawnError::OutOfMemory { bytes } if bytes % 32 == 16));
+        assert!(!handles.is_empty());
+        run(domain);
+        machine.limit.store(0, Relaxed);
+        for handle in handles {
+            assert_eq!(output(handle), Ok([1; 100]));
+        }
+    });
+}
+
+#[test]
+fn a_coroutine_takes_128_bytes_at_most_beside_its_future() {
+    fn overhead<F: Future>(of: impl FnOnce() -> F) -> usize {
+        drop(of);
+        // What an allocator of a header of 16 bytes and multiples of 32 has to take, and the slot.
+        let block = (crate::block::layout_of::<F>().size() + 16).next_multiple_of(32);
+        block + 16 - size_of::<F>()
+    }
+    assert!(overhead(|| async {}) <= 128);
+    macro_rules! of {
+        ($($n:literal)*) => { $(
+            let bytes = overhead(|| {
+                let held = [1_u8; $n];
+                async move { yield_now().await; held[0] }
+            });
+            assert!(bytes <= 128, "{bytes} bytes");
+        )* };
+    }
+    of!(1 7 8 9 15 16 17 23 24 25 31 32 33 40 48 56 63 64 65 100 127 128 129 1000);
+}
+
+#[test]
+fn numbers_of_workers_are_0_to_32() {
+    with_domain(|domain, _| {
+        assert_eq!(domain.alloc_cpu(33), Err(CpuError::TooMany(33)));
+        let few = CpuError::OutOfMemory {
+            wanted: MAX_WORKERS,
+            serving: MAX_WORKERS - 1,
+        };
+        assert_eq!(domain.alloc_cpu(MAX_WORKERS), Err(few));
+        domain.alloc_cpu(0).unwrap();
+        (0..MAX_WORKERS).for_each(|number| {
+            if number < MAX_WORKERS - 1 {
+                domain.serve(number);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_number_is_of_one_domain() {
+    with_domain(|domain, machine| {
+        let other: &'static Domain =
+            Box::leak(Box::new(Domain::new(domain.id(), domain.summary, machine)));
+        assert_eq!(other.open(), Err(DomainError::Taken(domain.id())));
+        assert_eq!(other.close(), Err(DomainError::NotOpen(domain.id())));
+        assert!(core::ptr::eq(Domain::of(domain.id()).unwrap(), domain));
+    });
+}
+
+/// Rules 1 to 3 of [`loan`](crate::loan), along a chain.
+#[test]
+fn who_waits_lends_its_priority_along_a_chain() {
+    with_domain(|domain, _| {
+        let trace = Trace::default();
+        let of = trace.clone();
+        let last = spawn(domain, 6, async move {
+            for _ in 0..2 {
+                of.says('c');
+                assert_eq!(
+                    priority(current().unwrap()),
+                    Ok(current_priority().unwrap())
+                );
+                yield_now().await;
+            }
+            current_priority().unwrap().index()
+        });
+        let of = trace.clone();
+        let middle = spawn(domain, 5, async move {
+            of.says('b');
+            let was = last.await;
+            of.says('B');
+            was
+        });
+        let of = trace.clone();
+        let other = trace.clone();
+        let first = spawn(domain, 0, async move {
+            of.says('a');
+            drop(spawn(domain, 3, says(other, 'x', 2)));
+            let was = middle.await;
+            of.says('A');
+            was
+        });
+        run(domain);
+        assert_eq!(output(first), Ok(Ok(Ok(0))));
+        assert_eq!(trace.taken(), "abccBAxx");
+    });
+}
+
+#[test]
+fn a_loan_is_given_back_when_nobody_waits_any_more() {
+    with_domain(|domain, _| {
+        let low = spawn(domain, 6, pending::<()>());
+        let cid = low.cid();
+        let mut low = Some(low);
+        let high = spawn(domain, 1, async move {
+            let mut low = low.take().unwrap();
+            // Polled once, and not waited for any longer.
+            poll_fn(|context| {
+                let _ = core::pin::Pin::new(&mut low).poll(context);
+                Poll::Ready(())
+            })
+            .await;
+            let lent = priority(cid).unwrap().index();
+            drop(low);
+            (lent, priority(cid).unwrap().index())
+        });
+        run(domain);
+        assert_eq!(output(high), Ok((1, 6)));
+        cancel(cid).unwrap();
+        run(domain);
+    });
+}
+
+#[test]
+fn a_queued_one_moves_when_its_priority_changes() {
+    with_domain(|domain, _| {
+        let trace = Trace::default();
+        let slow = spawn(domain, 6, says(trace.clone(), 's', 2));
+        let cid = slow.cid();
+        drop(spawn(domain, 4, says(trace.clone(), 'm', 3)));
+        let of = trace.clone();
+        drop(spawn(domain, 2, async move {
+            of.says('f');
+            set_priority(cid, Priority::new(3)).unwrap();
+            yield_now().await;
+            of.says('f');
+        }));
+        run(domain);
+        assert_eq!(trace.taken(), "ffssmmm");
+        drop(slow);
+    });
+}
+
+#[test]
+fn the_attendant_is_called_when_it_is_wanted_and_after_each_wait() {
+    struct Calls(AtomicUsize);
+    impl Attendant for Calls {
+        fn attend(&self, _: &'static Domain) {
+            self.0.fetch_add(1, Relaxed);
+        }
+        fn until(&self) -> Option<u64> {
+            None
+        }
+    }
+    static CALLS: Calls = Calls(AtomicUsize::new(0));
+    with_domain(|domain, _| {
+        domain.set_attendant(Some(&CALLS));
+        let handle = spawn(domain, 4, async move {
+            domain.call_attendant();
+            let before = CALLS.0.load(Relaxed);
+            yield_now().await;
+            CALLS.0.load(Relaxed) - before
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(1));
+        assert_eq!(CALLS.0.load(Relaxed), 2);
+        domain.set_attendant(None);
+    });
+}
+
+#[test]
+fn combinators_of_other_crates_run_unchanged() {
+    use futures::future::{Either, join_all, select};
+    with_domain(|domain, _| {
+        let handle = spawn(domain, 4, async move {
+            let all = (0..50).map(|n| spawn(domain, n % 8, async move { n }));
+            let sum: usize = join_all(all).await.into_iter().map(Result::unwrap).sum();
+            let never = spawn(domain, 1, pending::<()>());
+            let soon = spawn(domain, 7, async { "soon" });
+            let first = match select(never, soon).await {
+                Either::Left(_) => unreachable!(),
+                Either::Right((soon, never)) => {
+                    never.cancel();
+                    assert_eq!(never.await, Err(Ended::Cancelled));
+                    soon
+                }
+            };
+            (sum, first)
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok((1225, Ok("soon"))));
+    });
+}

@@ -1,0 +1,55 @@
+//! What a priority is made of, against a list.
+
+use alloc::vec::Vec;
+
+use axcoop_summary::Priority;
+use proptest::prelude::*;
+
+use crate::lent::Lent;
+
+#[test]
+fn of_one_priority_253_loans_count_at_least() {
+    let mut lent = Lent::only(Priority::LAST);
+    for _ in 0..254 {
+        assert!(lent.lend(2));
+    }
+    assert!(!lent.lend(2));
+    assert!(lent.lend(3), "another priority has its own count");
+    // The base finds room in any case.
+    lent.moves_base(7, 2);
+    for _ in 0..254 {
+        lent.returns(2);
+    }
+    assert_eq!(lent.most_urgent(), 2);
+    lent.moves_base(2, 7);
+    assert_eq!(lent.most_urgent(), 3);
+}
+
+proptest! {
+    #[test]
+    fn the_most_urgent_counts(base in 0_usize..8, steps in prop::collection::vec((0_usize..8, 0..3), 0..100)) {
+        let mut base = base;
+        let mut lent = Lent::only(Priority::new(base));
+        let mut model: Vec<usize> = Vec::new();
+        for (priority, what) in steps {
+            match what {
+                0 => {
+                    assert!(lent.lend(priority));
+                    model.push(priority);
+                }
+                1 => {
+                    if let Some(at) = model.iter().position(|&of| of == priority) {
+                        model.swap_remove(at);
+                        lent.returns(priority);
+                    }
+                }
+                _ => {
+                    lent.moves_base(base, priority);
+                    base = priority;
+                }
+            }
+            let expected = model.iter().copied().min().unwrap_or(7).min(base);
+            prop_assert_eq!(lent.most_urgent(), expected);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A system with one thread, which serves until there is nothing more to do.
+
+use alloc::boxed::Box;
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::future::Future;
+use core::pin::Pin;
+use core::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use axcoop_summary::{DomainId, Summary};
+
+use crate::domain::Domain;
+use crate::kernel::{Kernel, MAX_WORKERS, NoWorker};
+
+std::thread_local! {
+    static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
+}
+
+/// What happens to be counted.
+#[derive(Default)]
+pub struct Machine {
+    pub memory: AtomicUsize,
+    /// Fewer bytes than these are left; 0 is no bound.
+    pub limit: AtomicUsize,
+    pub unparks: AtomicUsize,
+    pub yields: AtomicUsize,
+    pub masks: AtomicUsize,
+}
+
+// SAFETY: `HERE` is the thread's, and there are no interrupts.
+unsafe impl Kernel for Machine {
+    fn start(&self, _: &'static Domain, number: usize) -> Result<(), NoWorker> {
+        // The test serves itself.
+        match number < MAX_WORKERS - 1 {
+            true => Ok(()),
+            false => Err(NoWorker),
+        }
+    }
+
+    fn park(&self, domain: &'static Domain, _: usize, _: Option<u64>) {
+        domain.alloc_cpu(0).unwrap();
+    }
+
+    fn unpark(&self, _: &'static Domain, _: usize) {
+        self.unparks.fetch_add(1, Relaxed);
+    }
+
+    fn yield_now(&self) {
+        self.yields.fetch_add(1, Relaxed);
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn set_here(&self, here: *const ()) {
+        HERE.set(here);
+    }
+
+    fn here(&self) -> *const () {
+        HERE.get()
+    }
+
+    fn mask(&self) -> usize {
+        self.masks.fetch_add(1, Relaxed)
+    }
+
+    fn unmask(&self, was: usize) {
+        self.masks.store(was, Relaxed);
+    }
+
+    fn block_on(&self, _: Pin<&mut dyn Future<Output = ()>>) {
+        unreachable!("there is no other thread");
+    }
+
+    fn alloc(&self, layout: Layout) -> *mut u8 {
+        let limit = self.limit.load(Relaxed);
+        let used = self.memory.load(Relaxed) + layout.size();
+        if limit != 0 && used > limit {
+            return ptr::null_mut();
+        }
+        self.memory.store(used, Relaxed);
+        // SAFETY: the executor asks for no empty layout.
+        unsafe { alloc::alloc::alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        self.memory.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as promised.
+        unsafe { alloc::alloc::dealloc(memory, layout) }
+    }
+}
+
+/// One at a time has this number.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Calls this with a domain of its own, which has to be empty afterwards and has to have given back
+/// all memory.
+pub fn with_domain(test: impl FnOnce(&'static Domain, &'static Machine)) {
+    let _one = ONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let machine: &'static Machine = Box::leak(Box::default());
+    let summary: &'static Summary = Box::leak(Box::default());
+    let id = DomainId::new(5);
+    let domain: &'static Domain = Box::leak(Box::new(Domain::new(id, summary, machine)));
+    struct Fails(&'static Domain);
+    impl Drop for Fails {
+        fn drop(&mut self) {
+            self.0.abandons();
+        }
+    }
+    domain.open().unwrap();
+    let fails = Fails(domain);
+    test(domain, machine);
+    core::mem::forget(fails);
+    domain.close().unwrap();
+    assert_eq!(summary.most_urgent(), None);
+    assert_eq!(machine.memory.load(Relaxed), 0, "memory is given back");
+}
+
+/// Polls whoever is ready until nobody is.
+pub fn run(domain: &'static Domain) {
+    domain.alloc_cpu(1).unwrap();
+    domain.serve(0);
+    assert_eq!(domain.summary.of(domain.id()), None, "nobody is ready");
+    // SAFETY: nobody serves.
+    unsafe { (*domain.ready.get()).assert_valid() };
+}

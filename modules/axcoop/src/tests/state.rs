@@ -1,0 +1,116 @@
+//! Each rule of [`state`](crate::state), and what there is from each state.
+
+use crate::state::{Begun, State, Suspended, Woken};
+
+fn running() -> State {
+    let state = State::queued();
+    assert_eq!(state.begin(), Begun::Poll);
+    state
+}
+
+fn idle() -> State {
+    let state = running();
+    assert!(!state.is_woken());
+    assert_eq!(state.suspend(), Suspended::Idle);
+    state
+}
+
+fn done() -> State {
+    let state = running();
+    state.finish();
+    state
+}
+
+#[test]
+fn rule_1_who_wakes_an_idle_one_queues_it() {
+    let state = idle();
+    assert_eq!(state.wake(), Woken::MustBeQueued);
+    assert_eq!(state.begin(), Begun::Poll);
+    assert_eq!(idle().cancel(), Woken::MustBeQueued);
+}
+
+#[test]
+fn rule_2_a_wake_of_a_queued_one_changes_nothing() {
+    let state = State::queued();
+    assert_eq!(state.wake(), Woken::Already);
+    assert_eq!(state.wake(), Woken::Already);
+    assert!(!state.wake_running(), "it does not run");
+    assert_eq!(state.begin(), Begun::Poll);
+    assert!(!state.is_woken(), "that is over when it begins");
+    assert_eq!(state.suspend(), Suspended::Idle);
+}
+
+#[test]
+fn rule_4_a_wake_while_it_runs_is_remembered() {
+    let state = running();
+    assert_eq!(state.wake(), Woken::Already);
+    assert!(state.is_woken());
+    let state = running();
+    assert!(state.wake_running());
+    assert!(state.is_woken());
+    assert!(!state.wake_running(), "it has been woken");
+    assert_eq!(state.wake(), Woken::Already);
+}
+
+#[test]
+fn rule_5_without_a_wake_it_is_idle() {
+    assert!(!idle().wake_running());
+    assert_eq!(idle().wake(), Woken::MustBeQueued);
+}
+
+#[test]
+fn rule_6_with_one_it_is_queued_again_by_its_worker() {
+    // Seen before its poll is over for the state, which stays as it is.
+    let state = running();
+    assert_eq!(state.wake(), Woken::Already);
+    assert!(state.is_woken());
+    assert_eq!(state.wake(), Woken::Already);
+    assert_eq!(state.begin(), Begun::Poll);
+    // Or only by the step that would have made it idle.
+    let state = running();
+    assert!(!state.is_woken());
+    assert_eq!(state.wake(), Woken::Already);
+    assert_eq!(state.suspend(), Suspended::Queued);
+    assert_eq!(state.wake(), Woken::Already);
+    assert_eq!(state.begin(), Begun::Poll);
+}
+
+#[test]
+fn rule_7_it_ends_from_running_woken_or_not() {
+    assert!(!running().is_done());
+    assert!(done().is_done());
+    let state = running();
+    assert_eq!(state.wake(), Woken::Already);
+    state.finish();
+    assert!(state.is_done());
+}
+
+#[test]
+fn rule_8_nothing_changes_it_afterwards() {
+    let state = done();
+    assert_eq!(state.wake(), Woken::Already);
+    assert_eq!(state.cancel(), Woken::Already);
+    assert!(!state.wake_running());
+    assert!(state.is_done());
+}
+
+#[test]
+fn rule_9_a_request_to_cancel_takes_the_place_of_the_next_poll() {
+    let state = State::queued();
+    assert_eq!(state.cancel(), Woken::Already);
+    assert_eq!(state.begin(), Begun::Cancel);
+    // While it runs, and that poll ends pending.
+    let state = running();
+    assert_eq!(state.cancel(), Woken::Already);
+    assert_eq!(state.suspend(), Suspended::Queued);
+    assert_eq!(state.begin(), Begun::Cancel);
+    let state = running();
+    assert_eq!(state.cancel(), Woken::Already);
+    assert!(state.is_woken());
+    assert_eq!(state.begin(), Begun::Cancel);
+    // Or is the last one.
+    let state = running();
+    assert_eq!(state.cancel(), Woken::Already);
+    state.finish();
+    assert!(state.is_done());
+}
