@@ -45,9 +45,9 @@ pub(crate) struct Later {
 }
 
 impl Later {
-    /// Does it, and returns whether there may be more.
+    /// Does it, and returns whether there may be more to settle.
     #[inline]
-    fn is_done(self) -> bool {
+    fn run(self) -> bool {
         let Self {
             wakes,
             moves,
@@ -78,7 +78,7 @@ pub(crate) fn locked<G, R>(gate: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
 /// Changes the state.
 pub(crate) fn change<G: Gate, R>(gate: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
     let (result, mut later) = locked(gate, |gate| (on(gate), gate.settle()));
-    while later.is_done() {
+    while later.run() {
         later = locked(gate, G::settle);
     }
     result

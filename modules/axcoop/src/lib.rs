@@ -33,8 +33,11 @@
 //! | `block`, `lent` | what it is in memory: head, future, output, waker, priority |
 //! | `inbox`, `ready` | what was woken and is to be queued; the queues |
 //! | `worker`, `turn` | what a worker does, and how several share a domain |
+//! | `wheel`, `timers` | who waits for a time, and who looks at the clock |
+//! | `waiters`, `gate` | who waits for a lock, room, a message: in which order, and how it gets it |
 //! | `table`, `books`, `lock` | which coroutines there are: [`Cid`] |
 //! | [`Domain`], [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
+//! | [`sleep`], [`timeout()`], [`interval()`], [`Mutex`], [`Semaphore`], [`channel`] | what a coroutine waits with |
 //! | [`Kernel`], [`Attendant`] | what it stands on |
 //! | [`host`] | feature `std`: the host as a system |
 //!

@@ -96,7 +96,8 @@ impl Semaphore {
     pub fn try_acquire_many(&self, permits: usize) -> Option<SemaphorePermit<'_>> {
         let level = waiters::level_of(domain::current_header());
         let taken = change(&self.0, |of| of.0.take(permits, level));
-        taken.is_ok().then_some(SemaphorePermit {
+        // Not made before it is known that there is one: it would be given back.
+        taken.is_ok().then(|| SemaphorePermit {
             semaphore: self,
             permits,
         })

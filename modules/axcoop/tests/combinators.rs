@@ -69,7 +69,7 @@ fn select_takes_the_first() {
         drop(guard);
         let mut lock = pin!(mutex.lock().fuse());
         let mut sleeps = pin!(sleep(Duration::from_secs(3600)).fuse());
-        let second = futures::select! {
+        let second = futures::select_biased! {
             _ = lock => "lock",
             () = sleeps => "sleep",
         };

@@ -176,15 +176,16 @@ fn mutex_rule_2_nobody_between_keeps_an_urgent_one_waiting() {
 /// Waits for `a`, whose holder waits for `b`, whose holder awaits a coroutine: that one computes.
 #[test]
 fn mutex_rule_3_loans_go_on_along_a_chain() {
-    with_domain(1, |domain| {
+    // No worker before all have been spawned: what happens is the same each time.
+    with_domain(0, |domain| {
         let [a, b] = [(); 2].map(|()| leaked(Mutex::new(())));
-        let is_set_up = leaked(Semaphore::new(0));
+        let [b_is_held, is_set_up, may_go] = [0; 3].map(|n| leaked(Semaphore::new(n)));
         let worker = domain.spawn(
             async move {
                 is_set_up.acquire_many(2).await.forget();
                 // Nobody has come yet, then the urgent one has.
                 let mut seen = vec![current_priority().unwrap().index()];
-                is_set_up.release(100);
+                may_go.release(2);
                 for _ in 0..40 {
                     yield_now().await;
                     seen.push(current_priority().unwrap().index());
@@ -200,6 +201,7 @@ fn mutex_rule_3_loans_go_on_along_a_chain() {
             async move {
                 name();
                 let _guard = b.lock().await;
+                b_is_held.release(1);
                 is_set_up.release(1);
                 worker.await.unwrap()
             },
@@ -209,6 +211,7 @@ fn mutex_rule_3_loans_go_on_along_a_chain() {
             async move {
                 name();
                 let _guard = a.lock().await;
+                b_is_held.acquire().await.forget();
                 is_set_up.release(1);
                 drop(b.lock().await);
                 // The loan is not for ever.
@@ -218,7 +221,7 @@ fn mutex_rule_3_loans_go_on_along_a_chain() {
         );
         let urgent = domain.spawn(
             async move {
-                is_set_up.acquire_many(3).await.forget();
+                may_go.acquire().await.forget();
                 drop(a.lock().await);
                 names
                     .lock()
@@ -231,7 +234,7 @@ fn mutex_rule_3_loans_go_on_along_a_chain() {
         );
         let middle = domain.spawn(
             async move {
-                is_set_up.acquire_many(3).await.forget();
+                may_go.acquire().await.forget();
                 while !has_b.is_finished() {
                     yield_now().await;
                 }
@@ -239,6 +242,7 @@ fn mutex_rule_3_loans_go_on_along_a_chain() {
             },
             Priority::new(3),
         );
+        domain.alloc_cpu(1).unwrap();
         let seen = middle.join().unwrap();
         // First of its own, then of `has_a` through `has_b`; at the end the urgent one's.
         assert_eq!(seen.last(), Some(&1), "{seen:?}");
