@@ -39,7 +39,8 @@
 //! - 128 KiB for each connection.
 //!
 //! An image has this or `axstd/net`, not both: there is one card. Nor has it `axstd/fs`: for a disk ArceOS
-//! looks through the bus itself, and to look once more takes the disk away.
+//! looks through the bus itself, and to look once more takes the disk away. On riscv64 and aarch64 the
+//! bus is mapped only with `axstd/paging`.
 //!
 //! # Rules
 //!
