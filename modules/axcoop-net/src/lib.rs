@@ -38,7 +38,9 @@
 //! - a socket that is dropped loses what it had not sent yet;
 //! - 128 KiB for each connection.
 //!
-//! An image has this or `axstd/net`, not both: there is one card.
+//! An image has this or `axstd/net`, not both: there is one card. Nor has it `axstd/fs`: for a disk ArceOS
+//! looks through the bus itself, and to look once more takes the disk away. On riscv64 and aarch64 the
+//! bus is mapped only with `axstd/paging`.
 //!
 //! # Rules
 //!
@@ -65,7 +67,7 @@
 //!
 //! - **Memory.** [`RECEIVE_BUFFER`] and [`SEND_BUFFER`] for each connection, from its first packet on,
 //!   some 900 bytes for its socket, and the future that waits.
-//! - **Processor and latency** are in `docs/coop.md`, measured.
+//! - **Processor and latency** are in `docs/coop/io.md`, measured.
 
 #![no_std]
 

@@ -41,8 +41,10 @@ pub const BACKLOG: usize = 512;
 pub const LINGER: core::time::Duration = core::time::Duration::from_secs(5);
 /// How many of them at most.
 pub const LINGERING: usize = 256;
-/// After so long without an answer to what was sent, a connection is broken.
+/// After so long without a sign of life a connection is broken, whether or not anything was sent.
 const DEAD_AFTER: Duration = Duration::from_secs(60);
+/// How often a silent peer is asked for one: without that smoltcp takes silence for death.
+const ASK_AFTER: Duration = Duration::from_secs(15);
 /// The network's own part of an address.
 const PREFIX: u8 = 24;
 /// An Ethernet frame without its checksum.
@@ -228,6 +230,7 @@ fn new_socket() -> tcp::Socket<'static> {
     let buffer = |length| tcp::SocketBuffer::new(vec![0; length]);
     let mut socket = tcp::Socket::new(buffer(RECEIVE_BUFFER), buffer(SEND_BUFFER));
     socket.set_timeout(Some(DEAD_AFTER));
+    socket.set_keep_alive(Some(ASK_AFTER));
     // What is written is written whole; to wait for more is of no use.
     socket.set_nagle_enabled(false);
     socket

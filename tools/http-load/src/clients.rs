@@ -1,7 +1,10 @@
 //! The clients: each has one connection and asks for this and that, one after the other or two at
 //! a time, and compares.
 
-use std::time::{Duration, Instant};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 
@@ -26,8 +29,8 @@ impl Client {
         }
     }
 
-    /// So many requests, each of which is another one.
-    pub fn run(&mut self, mut wire: Wire, requests: usize) -> Result<()> {
+    /// So many requests, each of which is another one, and a pause before each.
+    pub fn run(&mut self, mut wire: Wire, requests: usize, pause: Duration) -> Result<()> {
         let mut at = 0;
         while at < requests {
             let is_last = at + 1 == requests;
@@ -42,6 +45,7 @@ impl Client {
                 bytes.extend(more);
                 expected.extend(then);
             }
+            thread::sleep(pause);
             let begin = Instant::now();
             if self.is_slow {
                 wire.send_slowly(&bytes, APART)

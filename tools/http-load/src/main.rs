@@ -44,6 +44,9 @@ struct Arguments {
     /// Broken clients beside them, one after the other, eight at a time.
     #[arg(long, default_value_t = 80)]
     broken: usize,
+    /// Milliseconds that a client waits between an answer and its next request.
+    #[arg(long, default_value_t = 0)]
+    pause: u64,
     /// How many seconds to wait for the server to listen.
     #[arg(long, default_value_t = 60)]
     wait: u64,
@@ -69,11 +72,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where the server is, and how long an answer may take.
+/// Where the server is, how long an answer may take, and how long a client rests.
 #[derive(Clone, Copy)]
 struct Address {
     port: u16,
     limit: Duration,
+    pause: Duration,
 }
 
 impl Address {
@@ -113,7 +117,8 @@ fn run(arguments: &Arguments) -> Result<bool> {
         "--slow {slow}: allowed is up to --connections {connections}"
     );
     let limit = Duration::from_secs(arguments.limit);
-    let to = Address { port, limit };
+    let pause = Duration::from_millis(arguments.pause);
+    let to = Address { port, limit, pause };
     wait_until_it_listens(port, Duration::from_secs(arguments.wait))?;
 
     // All clients once, so that what a server keeps for the next time is there.
@@ -203,7 +208,7 @@ fn load(
                 let opened = to.open();
                 all_are_there.wait();
                 let mut client = Client::new(number, number < slow);
-                if let Err(error) = opened.and_then(|wire| client.run(wire, share)) {
+                if let Err(error) = opened.and_then(|wire| client.run(wire, share, to.pause)) {
                     said(format!("client {number}"), error);
                 }
                 latencies
