@@ -130,7 +130,7 @@ unsafe impl Kernel for Host {
     fn block_on(&self, mut future: Pin<&mut dyn Future<Output = ()>>) {
         let waker = Waker::from(Arc::new(Blocked(thread::current())));
         let mut context = Context::from_waker(&waker);
-        while let Poll::Pending = future.as_mut().poll(&mut context) {
+        while future.as_mut().poll(&mut context).is_pending() {
             thread::park();
         }
     }

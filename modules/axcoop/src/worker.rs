@@ -297,9 +297,9 @@ impl Domain {
 
     /// Queues what has arrived.
     fn takes_in(&'static self, ready: &mut Ready) {
-        let mut arrived = self.inbox.take();
+        let arrived = self.inbox.take();
         let notes = arrived.notes;
-        while let Some(header) = arrived.next() {
+        for header in arrived {
             self.queues(ready, header);
         }
         if notes.has(Notes::MOVES) {

@@ -259,11 +259,11 @@ fn a_sleep_may_move_to_another_coroutine_and_stays_ready() {
                     std::task::Poll::Ready(slept.as_mut().poll(context).is_ready())
                 });
                 once.await;
-                slept
+                (slept,)
             },
             Priority::DEFAULT,
         );
-        let mut slept = handle.join().unwrap();
+        let (mut slept,) = handle.join().unwrap();
         let handle = domain.spawn(
             async move {
                 slept.as_mut().await;
