@@ -61,6 +61,11 @@ unsafe impl Kernel for ArceOs {
         worker::here()
     }
 
+    fn is_here(&self, domain: &'static Domain, number: usize, _: *const ()) -> bool {
+        // ArceOS handles interrupts with interrupts off.
+        worker::is_here(domain.id(), number) && axhal::asm::irqs_enabled()
+    }
+
     fn mask(&self) -> usize {
         // Not interrupts alone: the executor allocates with its lock, and when the allocator drops its own
         // guard, whatever was due to preempt this task would.

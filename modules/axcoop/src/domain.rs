@@ -42,6 +42,8 @@ pub struct Domain {
     pub(crate) epoch: AtomicU32,
     /// Whose turn it is.
     pub(crate) turn: Turn,
+    /// The worker that has the turn for good, or [`NOBODY`]. Only that worker changes it.
+    pub(crate) alone: AtomicU32,
     /// Of who has the turn.
     pub(crate) ready: UnsafeCell<Ready>,
     pub(crate) books: Lock<Books>,
@@ -52,6 +54,9 @@ pub struct Domain {
 
 // SAFETY: `ready` is of who has the turn; all else is atomic or locked.
 unsafe impl Sync for Domain {}
+
+/// No worker's number.
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// Those that are open.
 static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut()) }; DOMAINS];
@@ -113,6 +118,7 @@ impl Domain {
             sleepers: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             turn: Turn::new(),
+            alone: AtomicU32::new(NOBODY),
             ready: UnsafeCell::new(Ready::new()),
             books: Lock::new(Books::new()),
             timers: Timers::new(),
@@ -133,6 +139,7 @@ impl Domain {
             sleepers: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             turn: Turn::new(),
+            alone: AtomicU32::new(NOBODY),
             ready: UnsafeCell::new(Ready::new()),
             books: Lock::new(Books::new()),
             timers: Timers::new(),
@@ -335,6 +342,9 @@ impl Domain {
     #[inline]
     pub(crate) fn arrives(&'static self, header: &Header) {
         let level = header.effective();
+        if self.queues_at_once(header, level) {
+            return;
+        }
         self.inbox.push(header);
         self.summary.mark(self.id, Priority::new(level));
         self.unparks_one();

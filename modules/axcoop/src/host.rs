@@ -121,6 +121,10 @@ unsafe impl Kernel for Host {
         HERE.get()
     }
 
+    fn is_here(&self, _: &'static Domain, _: usize, here: *const ()) -> bool {
+        ptr::eq(self.here(), here)
+    }
+
     fn mask(&self) -> usize {
         0
     }

@@ -94,6 +94,10 @@ unsafe impl Kernel for Machine {
         HERE.with(Cell::get)
     }
 
+    fn is_here(&self, _: &'static Domain, _: usize, here: *const ()) -> bool {
+        core::ptr::eq(self.here(), here)
+    }
+
     fn mask(&self) -> usize {
         0
     }

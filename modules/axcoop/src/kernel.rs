@@ -49,6 +49,14 @@ pub unsafe trait Kernel: Sync {
     /// alike, whichever domain they serve.
     fn here(&self) -> *const ();
 
+    /// Whether the caller is the worker of this number, which has [remembered](Self::set_here) `here`, and
+    /// not an interrupt that has hit it. It may say no all the same, as this does: then what the worker
+    /// wakes takes a longer way.
+    fn is_here(&self, domain: &'static Domain, number: usize, here: *const ()) -> bool {
+        let _ = (domain, number, here);
+        false
+    }
+
     /// Disables interrupts, and with them preemption, on this CPU, and returns what
     /// [`unmask`](Self::unmask) has to know.
     fn mask(&self) -> usize;

@@ -4,10 +4,14 @@
 //! 2. The bit of a level is set if and only if there is somebody in it.
 //! 3. All of it is of who has the domain's turn (QUEUE in [`block`](crate::block)).
 //!
+//! 4. Nothing here calls anybody, and all of it is in cells: so who has the turn may append a coroutine
+//!    whatever it is about, as in a poll that wakes it.
+//!
 //! While one worker has the domain for itself, the coroutine that runs stays where it is, at the
 //! head of its level: if it yields, its level is turned by one place, which is all that there is to
 //! queueing it and finding the next; and its bit stays set, as it should.
 
+use core::cell::Cell;
 use core::ptr;
 
 use axcoop_summary::PRIORITIES;
@@ -16,12 +20,12 @@ use crate::block::{APART, Header};
 
 /// The levels.
 pub(crate) struct Ready {
-    heads: [*const Header; PRIORITIES],
+    heads: [Cell<*const Header>; PRIORITIES],
     /// Rule 2.
-    some: u8,
+    some: Cell<u8>,
     /// How many of each level run that have been taken out, and for which levels that is not 0.
-    running: [u8; PRIORITIES],
-    some_run: u8,
+    running: [Cell<u8>; PRIORITIES],
+    some_run: Cell<u8>,
 }
 
 // SAFETY: rule 3 is what makes it so for those who share it.
@@ -41,65 +45,65 @@ static LOWEST: [u8; 256] = {
 impl Ready {
     pub(crate) const fn new() -> Self {
         Self {
-            heads: [ptr::null(); PRIORITIES],
-            some: 0,
-            running: [0; PRIORITIES],
-            some_run: 0,
+            heads: [const { Cell::new(ptr::null()) }; PRIORITIES],
+            some: Cell::new(0),
+            running: [const { Cell::new(0) }; PRIORITIES],
+            some_run: Cell::new(0),
         }
     }
 
     /// One of this level that has been taken out is polled.
-    pub(crate) fn begins(&mut self, level: usize) {
-        self.running[level] += 1;
-        self.some_run |= 1 << level;
+    pub(crate) fn begins(&self, level: usize) {
+        self.running[level].update(|running| running + 1);
+        self.some_run.update(|some| some | 1 << level);
     }
 
     /// Its poll has ended.
-    pub(crate) fn stops(&mut self, level: usize) {
-        self.running[level] -= 1;
-        if self.running[level] == 0 {
-            self.some_run &= !(1 << level);
+    pub(crate) fn stops(&self, level: usize) {
+        self.running[level].update(|running| running - 1);
+        if self.running[level].get() == 0 {
+            self.some_run.update(|some| some & !(1 << level));
         }
     }
 
     /// The most urgent level with anybody who is ready or runs.
     #[inline]
     pub(crate) fn urgency(&self) -> usize {
-        LOWEST[usize::from(self.some | self.some_run)].into()
+        LOWEST[usize::from(self.some.get() | self.some_run.get())].into()
     }
 
     /// The most urgent level with anybody in it; [`PRIORITIES`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> usize {
-        LOWEST[self.some as usize].into()
+        LOWEST[usize::from(self.some.get())].into()
     }
 
     /// Which levels have somebody, a bit each.
     #[inline]
     pub(crate) fn some(&self) -> u8 {
-        self.some
+        self.some.get()
     }
 
     /// The first of a level that has somebody.
     #[inline]
     pub(crate) fn head(&self, level: usize) -> &'static Header {
-        debug_assert!(self.some >> level & 1 != 0);
+        debug_assert!(self.some.get() >> level & 1 != 0);
         // SAFETY: rule 2; those that are in a level have not ended, so they live.
-        unsafe { &*self.heads[level % PRIORITIES] }
+        unsafe { &*self.heads[level % PRIORITIES].get() }
     }
 
     /// Appends it, and returns whether the level was empty.
     #[inline]
-    pub(crate) fn push(&mut self, header: &'static Header, level: usize) -> bool {
+    pub(crate) fn push(&self, header: &'static Header, level: usize) -> bool {
         debug_assert!(header.level.get() == APART);
         let level = level % PRIORITIES;
         header.level.set(level as u8);
         // SAFETY: as in `head`.
-        let was_empty = match unsafe { self.heads[level].as_ref() } {
+        let was_empty = match unsafe { self.heads[level].get().as_ref() } {
             None => {
                 header.next.set(header);
                 header.prev.set(header);
-                self.heads[level] = header;
+                self.heads[level].set(header);
                 true
             }
             Some(head) => {
@@ -112,20 +116,20 @@ impl Ready {
                 false
             }
         };
-        self.some |= 1 << level;
+        self.some.update(|some| some | 1 << level);
         was_empty
     }
 
     /// Takes it out of its level, and returns whether that is empty now.
     #[inline]
-    pub(crate) fn remove(&mut self, header: &Header) -> bool {
+    pub(crate) fn remove(&self, header: &Header) -> bool {
         let level = usize::from(header.level.replace(APART));
         debug_assert!(level < PRIORITIES);
         let level = level % PRIORITIES;
         let (next, prev) = (header.next.get(), header.prev.get());
         if ptr::eq(next, header) {
-            self.heads[level] = ptr::null();
-            self.some &= !(1 << level);
+            self.heads[level].set(ptr::null());
+            self.some.update(|some| some & !(1 << level));
             return true;
         }
         // SAFETY: as in `head`.
@@ -133,18 +137,18 @@ impl Ready {
             (*next).prev.set(prev);
             (*prev).next.set(next);
         }
-        if ptr::eq(self.heads[level], header) {
-            self.heads[level] = next;
+        if ptr::eq(self.heads[level].get(), header) {
+            self.heads[level].set(next);
         }
         false
     }
 
     /// The head of the level becomes its last, and the next one, which is returned, its head.
     #[inline]
-    pub(crate) fn turn(&mut self, level: usize, head: &Header) -> &'static Header {
-        debug_assert!(ptr::eq(self.heads[level], head));
+    pub(crate) fn turn(&self, level: usize, head: &Header) -> &'static Header {
+        debug_assert!(ptr::eq(self.heads[level].get(), head));
         let next = head.next.get();
-        self.heads[level % PRIORITIES] = next;
+        self.heads[level % PRIORITIES].set(next);
         // SAFETY: as in `head`.
         unsafe { &*next }
     }
@@ -152,8 +156,8 @@ impl Ready {
     /// Rules 1 to 3, as far as they can be seen.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn assert_valid(&self) {
-        for (level, &head) in self.heads.iter().enumerate() {
-            assert_eq!(!head.is_null(), self.some >> level & 1 != 0, "rule 2");
+        for (level, head) in self.heads.iter().map(Cell::get).enumerate() {
+            assert_eq!(!head.is_null(), self.some.get() >> level & 1 != 0, "rule 2");
             let mut at = head;
             // SAFETY: as in `head`.
             while let Some(header) = unsafe { at.as_ref() } {

@@ -12,6 +12,9 @@
 //!    in its level while it polls it. With several, each takes the first one out in its turn, and puts it
 //!    back in the turn in which it takes out the next. So they are served in the order of rule 1 by
 //!    whoever is free first; one that is more urgent than what runs is begun when the first poll ends.
+//!    What an alone worker itself wakes, in a poll, it puts where it belongs at once; not in an
+//!    interrupt that has hit it, nor if something came before by the inbox, nor if it is more urgent than
+//!    what is polled: that the worker has to notice, for which it looks at the inbox.
 //! 5. WAIT: a worker without work says so (`sleepers`), then looks once more, then waits. Who
 //!    brings something brings it first, then looks whether one waits, and has at most one go on. Both
 //!    look by read-modify-writes of the same word, so one of them sees the other. A worker that leaves
@@ -28,12 +31,13 @@ use core::task::Waker;
 
 use axcoop_summary::{Bits, PRIORITIES};
 
-use crate::block::{self, Header, Polled, Ref};
-use crate::domain::Domain;
+use crate::block::{Header, Polled, Ref};
+use crate::domain::{Domain, NOBODY};
 use crate::error::Ended;
 use crate::inbox::Notes;
+use crate::kernel::MAX_WORKERS;
 use crate::ready::Ready;
-use crate::state::{Begun, Suspended, Woken};
+use crate::state::{Begun, Suspended};
 use crate::sync::Ordering as SharedOrdering;
 use crate::timers::LOOK;
 
@@ -158,8 +162,9 @@ impl Domain {
     #[inline(never)]
     fn alone(&'static self, number: usize, worker: &Worker) {
         // SAFETY: it has the turn, until `gives_up`.
-        let ready = unsafe { &mut *self.ready.get() };
+        let ready = unsafe { &*self.ready.get() };
         let mut polls = Polls::new(self);
+        self.alone.store(number as u32, SharedOrdering::Relaxed);
         loop {
             if self.inbox.has_any() {
                 if self.inbox.notes().has(Notes::SHARED) {
@@ -173,6 +178,7 @@ impl Domain {
             }
         }
         worker.polls(None);
+        self.alone.store(NOBODY, SharedOrdering::Relaxed);
         self.turn.gives_up();
         self.unparks_all();
     }
@@ -181,7 +187,7 @@ impl Domain {
     /// to do. What is more urgent comes by the inbox, so as long as that is empty and coroutines
     /// yield, there is nothing to look for: this is the whole of a switch.
     #[inline]
-    fn runs(&'static self, worker: &Worker, ready: &mut Ready, polls: &mut Polls, level: usize) {
+    fn runs(&'static self, worker: &Worker, ready: &Ready, polls: &mut Polls, level: usize) {
         let heeds = polls.heeds[level];
         let mut header = ready.head(level);
         loop {
@@ -209,7 +215,7 @@ impl Domain {
     }
 
     #[cold]
-    fn idles(&'static self, number: usize, ready: &mut Ready) {
+    fn idles(&'static self, number: usize, ready: &Ready) {
         self.settles(ready);
         if ready.some() == 0 {
             self.waits(number);
@@ -217,14 +223,14 @@ impl Domain {
     }
 
     #[cold]
-    fn gives_way_alone(&'static self, worker: &Worker, ready: &mut Ready, polls: &mut Polls) {
+    fn gives_way_alone(&'static self, worker: &Worker, ready: &Ready, polls: &mut Polls) {
         worker.polls(None);
         self.settles(ready);
         self.gives_way(polls);
     }
 
     #[cold]
-    fn cancels_alone(&'static self, worker: &Worker, ready: &mut Ready, header: &'static Header) {
+    fn cancels_alone(&'static self, worker: &Worker, ready: &Ready, header: &'static Header) {
         // SAFETY: WORKER: it has begun, and it is not polled any more.
         unsafe { header.drop_future() };
         worker.polls(None);
@@ -238,7 +244,7 @@ impl Domain {
     fn ends_alone(
         &'static self,
         worker: &Worker,
-        ready: &mut Ready,
+        ready: &Ready,
         header: &'static Header,
         polled: Polled,
     ) {
@@ -251,7 +257,7 @@ impl Domain {
 
     /// Its poll has ended pending, without a wake so far.
     #[inline(never)]
-    fn suspends_alone(&'static self, worker: &Worker, ready: &mut Ready, header: &'static Header) {
+    fn suspends_alone(&'static self, worker: &Worker, ready: &Ready, header: &'static Header) {
         worker.polls(None);
         // Before it can be idle it has to be out of its level: then it is another's.
         let level = usize::from(header.level.get());
@@ -264,31 +270,40 @@ impl Domain {
     }
 
     /// One that was in this level has ended, and this is to be woken for it.
-    fn left(&'static self, ready: &mut Ready, level: usize, joiner: Option<Waker>) {
+    fn left(&'static self, ready: &Ready, level: usize, joiner: Option<Waker>) {
         if let Some(joiner) = joiner {
-            self.wakes_alone(ready, joiner);
+            joiner.wake();
         }
         if ready.some() >> level & 1 == 0 {
             self.emptied(ready);
         }
     }
 
-    /// A wake by the worker itself, which has the queues at hand: a coroutine of this domain needs no
-    /// inbox, unless others have come by that before.
-    fn wakes_alone(&self, ready: &mut Ready, waker: Waker) {
-        match block::of_waker(&waker) {
-            Some(header) if header.place().domain() == self.id.index() && !self.inbox.has_any() => {
-                if header.state().wake() == Woken::MustBeQueued {
-                    // SAFETY: QUEUE: it is for this worker to queue, and lives, as it has not ended.
-                    self.queues(ready, unsafe { &*ptr::from_ref(header) });
-                }
-            }
-            _ => waker.wake(),
+    /// Rule 4, of one that has become ready and is for the caller to queue; false if that is not this
+    /// domain's worker, or not the way.
+    #[inline]
+    pub(crate) fn queues_at_once(&'static self, header: &Header, level: usize) -> bool {
+        let number = self.alone.load(SharedOrdering::Relaxed);
+        if number == NOBODY || self.inbox.has_any() {
+            return false;
         }
+        let worker = &self.workers[number as usize % MAX_WORKERS];
+        if !(self.kernel).is_here(self, number as usize, ptr::from_ref(worker).cast()) {
+            return false;
+        }
+        let polled = worker.current();
+        if polled.is_some_and(|polled| level < usize::from(polled.level.get())) {
+            return false;
+        }
+        // SAFETY: it is the worker that calls, and it has the turn; `Ready` rule 4.
+        let ready = unsafe { &*self.ready.get() };
+        // SAFETY: QUEUE: it is for the caller to queue, and lives, as it has not ended.
+        self.queues(ready, unsafe { &*ptr::from_ref(header) });
+        true
     }
 
     /// A level is empty. What has arrived meanwhile may belong there.
-    fn emptied(&'static self, ready: &mut Ready) {
+    fn emptied(&'static self, ready: &Ready) {
         if self.inbox.has_more() {
             self.takes_in(ready);
         }
@@ -296,7 +311,7 @@ impl Domain {
     }
 
     /// Queues what has arrived.
-    fn takes_in(&'static self, ready: &mut Ready) {
+    fn takes_in(&'static self, ready: &Ready) {
         let arrived = self.inbox.take();
         let notes = arrived.notes;
         for header in arrived {
@@ -310,7 +325,7 @@ impl Domain {
         }
     }
 
-    fn queues(&self, ready: &mut Ready, header: &'static Header) {
+    fn queues(&self, ready: &Ready, header: &'static Header) {
         let level = header.effective();
         if ready.push(header, level) {
             self.marks(level);
@@ -323,7 +338,7 @@ impl Domain {
     }
 
     /// Moves one whose priority has changed to its level, if it is in another; false if there is none.
-    fn moves_one(&self, ready: &mut Ready) -> bool {
+    fn moves_one(&self, ready: &Ready) -> bool {
         self.books.with(self.kernel, |books| {
             books.next_moved(self.kernel, |header| {
                 let (from, to) = (usize::from(header.level.get()), header.effective());
@@ -336,7 +351,7 @@ impl Domain {
     }
 
     /// Rule 6: clears what is more urgent than anything that is here.
-    fn settles(&'static self, ready: &mut Ready) {
+    fn settles(&'static self, ready: &Ready) {
         while self.summary.any(self.own[ready.urgency()]) {
             self.summary.clear_all(self.own[ready.urgency()]);
             if !self.inbox.looks() {
@@ -582,10 +597,10 @@ impl Domain {
     }
 
     /// Calls this with the queues, in this worker's turn; none if it is another's for good.
-    fn in_turn<R>(&self, on: impl FnOnce(&mut Ready) -> R) -> Option<R> {
+    fn in_turn<R>(&self, on: impl FnOnce(&Ready) -> R) -> Option<R> {
         self.turn.shortly(self.kernel, || {
             // SAFETY: it has the turn.
-            on(unsafe { &mut *self.ready.get() })
+            on(unsafe { &*self.ready.get() })
         })
     }
 }

@@ -101,8 +101,20 @@ impl Executor {
         if !of.has_ended && !of.is_woken {
             of.is_woken = true;
             if !of.runs {
-                self.inbox.push_back(who);
+                self.arrives(who);
             }
+        }
+    }
+
+    /// Rule 4 of the worker: at once, if it is the worker that wakes it, nothing came before by the
+    /// inbox, and it is not more urgent than what is polled.
+    fn arrives(&mut self, who: usize) {
+        let polled = self.all.iter().find(|of| of.runs);
+        let level = polled.and_then(|of| of.level);
+        let is_first = self.inbox.is_empty() && self.moved.is_empty();
+        match level {
+            Some(level) if is_first && self.effective(who) >= level => self.queues(who),
+            _ => self.inbox.push_back(who),
         }
     }
 

@@ -73,6 +73,10 @@ unsafe impl Kernel for Machine {
         HERE.with(Cell::get)
     }
 
+    fn is_here(&self, _: &'static Domain, _: usize, here: *const ()) -> bool {
+        std::ptr::eq(self.here(), here)
+    }
+
     fn mask(&self) -> usize {
         0
     }
