@@ -18,6 +18,8 @@ for manifest in apps/*/*/Cargo.toml; do
 done
 echo "clippy: the library and its tests"
 lint --package axsched-ext --features std --all-targets
+echo "clippy: the coroutines"
+lint --package axcoop --package axcoop-summary --features axcoop/std --all-targets
 echo "clippy: the tools and the tests"
 lint --package schedlab --package pbg-save --package process-groups --package system-tests \
     --package sched-bench --features sched-bench/callgrind --all-targets

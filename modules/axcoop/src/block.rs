@@ -433,6 +433,11 @@ impl Header {
         }
     }
 
+    /// JOIN: whether there is anything to wait for.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.refs.load(Ordering::Acquire) & ENDED != 0
+    }
+
     /// How it has ended, if it has.
     fn ending(refs: u32) -> Option<Result<(), Ended>> {
         match refs & (ENDED | CANCELLED | PANICKED) {

@@ -28,7 +28,6 @@ use loom::thread;
 use crate::domain::Domain;
 use crate::kernel::{Kernel, NoWorker};
 use crate::state::{Begun, State, Suspended, Woken};
-use crate::yielding::yield_now;
 
 loom::thread_local! {
     static HERE: Cell<*const ()> = Cell::new(ptr::null());
@@ -118,7 +117,14 @@ fn with_domain(scenario: impl FnOnce(&'static Domain)) {
     let domain = Box::into_raw(Box::new(Domain::new(DomainId::new(0), word, kernel)));
     // SAFETY: as above.
     let here: &'static Domain = unsafe { &*domain };
+    struct Fails(&'static Domain);
+    impl Drop for Fails {
+        fn drop(&mut self) {
+            self.0.abandons();
+        }
+    }
     here.open().unwrap();
+    let fails = Fails(here);
     scenario(here);
     loop {
         let thread = kernel.threads.lock().unwrap().pop();
@@ -126,6 +132,7 @@ fn with_domain(scenario: impl FnOnce(&'static Domain)) {
         thread.join().unwrap();
     }
     here.close().unwrap();
+    core::mem::forget(fails);
     // SAFETY: all threads have ended, and it is closed.
     drop(unsafe {
         (
@@ -172,7 +179,7 @@ impl Event {
 }
 
 /// The state alone: so many wakers, each of whom has written a word before, and a worker who polls
-/// until it has seen all of them. Every order, no bound.
+/// until it has seen all of them.
 fn states(wakers: usize) {
     let state = Arc::new(State::queued());
     let words = Arc::new([const { () }; 2].map(|()| AtomicU32::new(0)));
@@ -218,7 +225,7 @@ fn a_wake_between_poll_and_pending() {
 
 #[test]
 fn two_wakes_between_poll_and_pending() {
-    explore("two wakes between poll and pending", None, || states(2));
+    explore("two wakes between poll and pending", Some(3), || states(2));
 }
 
 #[test]
@@ -322,13 +329,16 @@ fn a_second_worker_comes_while_the_first_serves() {
         Some(1),
         || {
             with_domain(|domain| {
-                let yields = async move {
-                    yield_now().await;
+                let event = Event::new();
+                let waits = event.clone();
+                let awaits = async move {
+                    waits.wait().await;
                     domain.alloc_cpu(0).unwrap();
                 };
                 domain.alloc_cpu(1).unwrap();
-                drop(domain.spawn(yields, Priority::DEFAULT));
+                drop(domain.spawn(awaits, Priority::DEFAULT));
                 domain.alloc_cpu(2).unwrap();
+                event.comes();
             });
         },
     );

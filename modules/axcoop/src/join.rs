@@ -41,16 +41,14 @@ impl<T> JoinHandle<T> {
         self.cid
     }
 
-    /// Whether it has ended.
+    /// Whether it has ended: then this is ready at once.
     pub fn is_finished(&self) -> bool {
-        self.header.state().is_done()
+        self.header.has_ended()
     }
 
     /// As [`cancel`](crate::cancel); nothing happens if it has ended.
     pub fn cancel(&self) {
-        if !self.is_finished() {
-            self.header.cancel();
-        }
+        self.header.cancel();
     }
 
     /// Blocks the calling thread until the coroutine has ended.

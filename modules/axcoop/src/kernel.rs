@@ -93,6 +93,8 @@ pub trait Attendant: Sync {
     /// [`Domain::call_attendant`], and after each time that it has waited.
     fn attend(&self, domain: &'static Domain);
 
-    /// Until when a worker may wait, in [`Kernel::now`]'s nanoseconds.
+    /// Until when a worker may wait, in [`Kernel::now`]'s nanoseconds; asked before each time that
+    /// one does. Who makes it earlier calls [`Domain::call_attendant`] afterwards. A worker that has
+    /// always something to do asks every 256 polls, and calls [`attend`](Self::attend) if it is past.
     fn until(&self) -> Option<u64>;
 }

@@ -154,7 +154,9 @@ impl State {
         debug_assert!(was & RUNNING != 0 && was & DONE != DONE, "{was}");
     }
 
-    /// Whether it has ended; it is then no longer touched by its worker.
+    /// Whether it has ended.
+    #[cfg(test)]
+    #[allow(dead_code, reason = "only the tests of the library need it")]
     pub(crate) fn is_done(&self) -> bool {
         self.0.load(Ordering::Acquire) & DONE == DONE
     }

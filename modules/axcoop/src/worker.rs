@@ -198,7 +198,7 @@ impl Domain {
                 return self.ends_alone(worker, ready, header, polled);
             }
             if !header.state().is_woken() {
-                return self.suspends_alone(ready, header);
+                return self.suspends_alone(worker, ready, header);
             }
             header = ready.turn(level, header);
             if self.inbox.has_any() {
@@ -224,8 +224,11 @@ impl Domain {
 
     #[cold]
     fn cancels_alone(&'static self, worker: &Worker, ready: &mut Ready, header: &'static Header) {
+        // SAFETY: WORKER: it has begun, and it is not polled any more.
+        unsafe { header.drop_future() };
+        worker.polls(None);
         self.leaves(ready, header);
-        self.cancels(header, worker);
+        self.finishes(header, Some(Ended::Cancelled));
     }
 
     #[inline(never)]
@@ -236,13 +239,15 @@ impl Domain {
         header: &'static Header,
         polled: Polled,
     ) {
+        worker.polls(None);
         self.leaves(ready, header);
-        self.ends(header, polled, worker);
+        self.ends(header, polled);
     }
 
     /// Its poll has ended pending, without a wake so far.
     #[inline(never)]
-    fn suspends_alone(&'static self, ready: &mut Ready, header: &'static Header) {
+    fn suspends_alone(&'static self, worker: &Worker, ready: &mut Ready, header: &'static Header) {
+        worker.polls(None);
         // Before it can be idle it has to be out of its level: then it is another's.
         let level = usize::from(header.level.get());
         let is_empty = ready.remove(header);
@@ -390,30 +395,23 @@ impl Domain {
         until.is_some_and(|until| until <= self.kernel.now())
     }
 
-    /// One that is out of the queues is cancelled.
-    fn cancels(&self, header: &'static Header, worker: &Worker) {
-        // SAFETY: WORKER: it has begun, and it is not polled any more.
-        unsafe { header.drop_future() };
-        self.finishes(header, Some(Ended::Cancelled), worker);
-    }
-
     /// The last poll of one that is out of the queues has come to this.
-    fn ends(&self, header: &'static Header, polled: Polled, worker: &Worker) {
+    fn ends(&self, header: &'static Header, polled: Polled) {
         let without = match polled {
             Polled::Pending => unreachable!("it has not ended"),
             Polled::Ready => None,
             Polled::Panicked => Some(Ended::Panicked),
         };
-        self.finishes(header, without, worker);
+        self.finishes(header, without);
     }
 
-    fn finishes(&self, header: &'static Header, without: Option<Ended>, worker: &Worker) {
+    /// One that is out of the queues has ended: its name is stale before anybody is told.
+    fn finishes(&self, header: &'static Header, without: Option<Ended>) {
         self.books
             .with(self.kernel, |books| books.ends(self.kernel, header));
         header.state().finish();
         // SAFETY: WORKER, and its future is gone, one way or the other.
         unsafe { header.ended(without) };
-        worker.polls(None);
         // SAFETY: the domain's reference, and it is not used any more.
         drop(unsafe { Ref::from_raw(header.into()) });
     }
@@ -506,22 +504,21 @@ impl Domain {
     ) -> Option<&'static Header> {
         worker.polls(Some(header));
         if header.state().begin() == Begun::Cancel {
-            self.cancels(header, worker);
+            // SAFETY: WORKER: it has begun, and it is not polled any more.
+            unsafe { header.drop_future() };
+            worker.polls(None);
+            self.finishes(header, Some(Ended::Cancelled));
             return None;
         }
         // SAFETY: WORKER: it has begun.
-        match unsafe { header.poll() } {
-            Polled::Pending => {
-                worker.polls(None);
-                let is_queued =
-                    header.state().is_woken() || header.state().suspend() == Suspended::Queued;
-                is_queued.then_some(header)
-            }
-            polled => {
-                self.ends(header, polled, worker);
-                None
-            }
+        let polled = unsafe { header.poll() };
+        worker.polls(None);
+        if polled != Polled::Pending {
+            self.ends(header, polled);
+            return None;
         }
+        let is_queued = header.state().is_woken() || header.state().suspend() == Suspended::Queued;
+        is_queued.then_some(header)
     }
 
     /// Queues what has arrived, so many in one turn.

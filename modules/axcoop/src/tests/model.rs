@@ -299,7 +299,7 @@ fn plays(scripts: &[Script]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
     fn the_order_of_polls_is_the_models(
         scripts in prop::collection::vec(script(), COROUTINES..=COROUTINES)

@@ -70,8 +70,4 @@ impl State {
     pub(crate) fn finish(&self) {
         self.0.store(DONE, Ordering::Release);
     }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.0.load(Ordering::Acquire) == DONE
-    }
 }
