@@ -267,7 +267,8 @@ fn mutex_rule_2_a_waiter_that_becomes_more_urgent_lends_that() {
                     let waits = async move { drop(mutex.lock().await) };
                     domain.spawn(waits, Priority::new(level))
                 });
-                yields(10).await;
+                // Not a yield: the less urgent one comes to wait, too.
+                sleep(Duration::from_millis(5)).await;
                 assert_eq!(current_priority(), Some(Priority::new(4)));
                 set_priority(waits[1].cid(), Priority::new(2)).unwrap();
                 yields(10).await;

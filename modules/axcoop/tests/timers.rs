@@ -155,6 +155,8 @@ fn rule_3_an_earlier_time_has_the_worker_look_again() {
         for workers in [1, 2] {
             domain.alloc_cpu(workers).unwrap();
             let long = domain.spawn(sleep(Duration::from_secs(3600)), Priority::DEFAULT);
+            // It sleeps, and so do the workers: nothing else happens for an hour.
+            std::thread::sleep(Duration::from_millis(20));
             let until = domain.kernel().now() + 3_000_000;
             // Not in a coroutine: nobody but the timer has the worker go on.
             let mut slept = std::pin::pin!(sleep_until(until));
