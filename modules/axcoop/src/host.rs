@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::future::Future;
 use core::pin::Pin;
 use core::ptr;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Waker};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Wake;
 use std::thread::{self, Thread};

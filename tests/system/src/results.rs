@@ -48,6 +48,7 @@ impl Results {
             Kind::Cost => self.costs.push(CostLine::from_json(json)?),
             Kind::Wake => self.wakes.push(WakeLine::from_json(json)?),
             Kind::Coop => self.coops.push(CoopLine::from_json(json)?),
+            Kind::Conn => {} // read by the tool that makes its table
         }
         Ok(())
     }

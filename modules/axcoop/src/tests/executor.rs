@@ -186,7 +186,8 @@ fn a_name_is_stale_when_it_has_ended() {
         assert_eq!(domain.coroutines(), 0);
         assert!(handle.is_finished());
         assert_eq!(output(handle), Ok(Some(cid)));
-        let stale = Err(crate::Stale(cid));
+        let why = crate::Stale(cid);
+        let stale = Err(why);
         assert_eq!(wake(cid), stale);
         assert_eq!(cancel(cid), stale);
         assert_eq!(set_priority(cid, Priority::FIRST), stale);
@@ -197,7 +198,7 @@ fn a_name_is_stale_when_it_has_ended() {
         assert_eq!(next.cid().place, cid.place);
         assert_eq!(wake(cid), stale);
         run(domain);
-        let why = alloc::format!("{}", stale.unwrap_err());
+        let why = alloc::format!("{why}");
         assert_eq!(why, alloc::format!("{cid}: no such coroutine any more"));
     });
 }
@@ -261,7 +262,7 @@ fn the_last_waker_frees_memory_and_nothing_else() {
             Err(DomainError::InUse { coroutines: 1, .. })
         ));
         waker.wake_by_ref();
-        waker.clone().wake();
+        waker.wake_by_ref();
         let before = machine.memory.load(Relaxed);
         drop(waker);
         // It is kept for the next one, until a worker waits.

@@ -64,7 +64,7 @@ unsafe impl Kernel for Machine {
     }
 
     fn is_here(&self, _: &'static Domain, _: usize, here: *const ()) -> bool {
-        core::ptr::eq(self.here(), here)
+        ptr::eq(self.here(), here)
     }
 
     fn mask(&self) -> usize {

@@ -78,7 +78,7 @@ const VARIABLES: [&str; 34] = [
     "PORT",
 ];
 
-const GOALS: [&str; 40] = [
+const GOALS: [&str; 41] = [
     "setup",
     "build",
     "run",
