@@ -7,26 +7,15 @@
 //!                       +---------------- free ---------------+
 //! ```
 
-use alloc::{boxed::Box, sync::Arc};
-use core::{
-    future::Future,
-    hint::black_box,
-    pin::Pin,
-    task::{Context, Poll},
-};
-
-use pin_project_lite::pin_project;
+use alloc::sync::Arc;
+use core::hint::black_box;
 
 use super::{
-    account,
     connection::Connection,
     program::{self, Program},
     service::Service,
 };
-use crate::message::{FACTOR, Message, multiply};
-
-/// What an operation owns while it is under way.
-pub type Buffer = Box<Message>;
+use crate::message::{FACTOR, multiply};
 
 /// Reads requests as long as there are any.
 pub async fn receive(connection: Arc<Connection>, service: impl Service) {
@@ -63,30 +52,4 @@ pub async fn send(connection: Arc<Connection>, service: impl Service) {
         connection.free.put(buffer);
     }
     program::ends();
-}
-
-pin_project! {
-    /// A future whose polls are in the account.
-    pub struct Metered<F> {
-        #[pin]
-        future: F,
-    }
-}
-
-impl<F> Metered<F> {
-    /// This one.
-    pub fn new(future: F) -> Self {
-        Self { future }
-    }
-}
-
-impl<F: Future> Future for Metered<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let was = account::poll_begins();
-        let poll = self.project().future.poll(context);
-        account::hand_to(was);
-        poll
-    }
 }

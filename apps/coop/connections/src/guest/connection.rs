@@ -7,7 +7,7 @@
 //! **Account.** Each request is answered within the window, or late, or lost, or unanswered;
 //! [`Client::figures`] has all four, and what was sent is their sum.
 
-use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, sync::Arc, vec::Vec};
 use core::{
     mem,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -19,7 +19,6 @@ use sched_tests_common::platform::now_ns;
 
 use super::{
     account::{self, Owner},
-    components::Buffer,
     mailbox::{Mailbox, leave},
 };
 use crate::message::Message;
@@ -28,6 +27,9 @@ use crate::message::Message;
 const SOCKET_ROOM: usize = 4;
 /// The buffers of a connection: one waits for the next request while the other one is on its way.
 const BUFFERS: usize = 2;
+
+/// What an operation owns while it is under way.
+pub type Buffer = Box<Message>;
 
 /// When a run's requests are due, since boot; both 0 before it starts.
 #[derive(Default)]

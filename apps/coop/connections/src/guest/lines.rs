@@ -9,7 +9,7 @@ use sched_tests_common::{
 use sched_tests_results::ConnLine;
 
 use super::{
-    Combination,
+    combination::Combination,
     run::{Load, Outcome, Served},
 };
 

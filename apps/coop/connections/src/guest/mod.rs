@@ -5,21 +5,25 @@
 //! | [`run`] | one run: connections, their components, requests, what became of them |
 //! | [`connection`] | the socket and the client at its other end |
 //! | [`device`] | requests come when they are due |
+//! | [`combination`] | what both sides are made of |
 //! | [`components`] | what receives, handles and sends |
 //! | [`program`] | a component is a coroutine or a thread |
 //! | [`service`] | who performs reads and writes |
 //! | [`mailbox`] | from one component to the next |
 //! | [`account`] | whose the CPU time is |
+//! | [`metered`] | a future whose polls are in the account |
 //! | [`memory`] | what is in use, and whether there is some |
 //! | [`lines`] | the result lines and the tables |
 
 mod account;
+mod combination;
 mod components;
 mod connection;
 mod device;
 mod lines;
 mod mailbox;
 mod memory;
+mod metered;
 mod program;
 mod run;
 mod service;
@@ -36,6 +40,7 @@ use sched_tests_common::{
 };
 
 use crate::message::{FACTOR, Message, multiply};
+use combination::Combination;
 use program::{Coroutines, Threads};
 use run::{Load, Outcome, run};
 use service::{Direct, KernelCoroutines, Polling, Trying};
@@ -52,50 +57,6 @@ const FULL_NS: u64 = 1_000_000_000;
 const PRIORITY_CONNECTIONS: usize = 64;
 const PRIORITIES: u8 = 8;
 const PRIORITY_INTERVAL_NS: u64 = 50_000_000;
-
-/// What the service and the program are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Combination {
-    /// Both are coroutines, of one executor.
-    Kcuc,
-    /// Both are coroutines, of an executor each, and each operation is one, as in the report: there they are in
-    /// two address spaces.
-    Kcuc2,
-    /// The service is coroutines, the program threads.
-    Kcut,
-    /// Both are threads.
-    Ktut,
-    /// The service is one thread, the program coroutines.
-    Ktuc,
-    /// Coroutines that wait at their sockets themselves.
-    Uc,
-    /// Threads that do.
-    Ut,
-}
-
-impl Combination {
-    const ALL: [Self; 7] = [
-        Self::Kcuc,
-        Self::Kcuc2,
-        Self::Kcut,
-        Self::Ktut,
-        Self::Ktuc,
-        Self::Uc,
-        Self::Ut,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Kcuc => "kcuc",
-            Self::Kcuc2 => "kcuc-2",
-            Self::Kcut => "kcut",
-            Self::Ktut => "ktut",
-            Self::Ktuc => "ktuc",
-            Self::Uc => "uc",
-            Self::Ut => "ut",
-        }
-    }
-}
 
 /// The two domains of coroutines.
 struct Domains {

@@ -9,8 +9,8 @@ use core::{
 use axcoop_arceos::{Domain, Priority, yield_now};
 
 use super::{
-    components::Metered,
     memory::{OutOfMemory, STACK_BYTES, room_for_a_thread},
+    metered::Metered,
 };
 
 /// What components are made of.

@@ -29,10 +29,10 @@ use axcoop_arceos::{Domain, Priority};
 
 use super::{
     account::{self, Owner},
-    components::{Buffer, Metered},
-    connection::Connection,
+    connection::{Buffer, Connection},
     mailbox::Mailbox,
     memory::OutOfMemory,
+    metered::Metered,
     program,
 };
 use crate::message::Message;
