@@ -3,8 +3,8 @@
 use core::fmt;
 
 use axcoop::{CpuError, DOMAINS, Domain, DomainError, DomainId, MAX_WORKERS, SUMMARY};
-use kspin::SpinNoIrq;
 
+use crate::said;
 use crate::system::ARCEOS;
 
 macro_rules! domains {
@@ -14,34 +14,6 @@ macro_rules! domains {
 }
 
 static ALL: [Domain; DOMAINS] = domains!(0 1 2 3 4 5 6 7);
-
-/// What is said of a domain when it is opened.
-#[derive(Clone, Copy)]
-struct Said {
-    name: &'static str,
-    stack_bytes: usize,
-}
-
-static SAID: SpinNoIrq<[Said; DOMAINS]> = SpinNoIrq::new(
-    [Said {
-        name: "",
-        stack_bytes: Options::STACK_BYTES,
-    }; DOMAINS],
-);
-
-fn said(id: DomainId) -> Said {
-    SAID.lock()[id.index()]
-}
-
-/// The name of a domain, empty if it was never opened.
-pub fn name(id: DomainId) -> &'static str {
-    said(id).name
-}
-
-/// The stack of each of its workers.
-pub(crate) fn stack_bytes(id: DomainId) -> usize {
-    said(id).stack_bytes
-}
 
 /// Opens a domain with a worker on each CPU.
 ///
@@ -63,7 +35,7 @@ pub struct Options {
 impl Options {
     /// The stack of a worker, if nothing else is said: all polls of its coroutines, and the
     /// interrupts that hit them, have to find room there.
-    pub const STACK_BYTES: usize = 64 * 1024;
+    pub const STACK_BYTES: usize = said::STACK_BYTES;
 
     /// One with a worker on each CPU.
     pub fn new(name: &'static str) -> Self {
@@ -96,10 +68,7 @@ impl Options {
         let domain = (ALL.iter())
             .find(|domain| domain.open().is_ok())
             .ok_or(OpenError::AllTaken)?;
-        SAID.lock()[domain.id().index()] = Said {
-            name: self.name,
-            stack_bytes: self.stack_bytes,
-        };
+        said::say(domain.id(), self.name, self.stack_bytes);
         match domain.alloc_cpu(self.workers) {
             Ok(()) => Ok(domain),
             Err(why) => {

@@ -39,10 +39,12 @@ extern crate alloc;
 
 mod domains;
 mod policy;
+mod said;
 mod system;
 pub mod worker;
 
 pub use axcoop::*;
-pub use domains::{OpenError, Options, domain, name};
+pub use domains::{OpenError, Options, domain};
+pub use said::name;
 pub use system::block_on;
 pub use worker::stalled_ticks;

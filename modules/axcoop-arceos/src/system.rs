@@ -8,7 +8,7 @@ use core::ptr::{self, NonNull};
 use axcoop::{Domain, Kernel, NoWorker};
 use kernel_guard::{BaseGuard, NoPreemptIrqSave};
 
-use crate::{domains, worker};
+use crate::{said, worker};
 
 /// ArceOS.
 pub struct ArceOs;
@@ -22,7 +22,7 @@ const TASK_BYTES: usize = 2 * 1024;
 // SAFETY: `here` is looked up by the task that runs; `mask` is `kernel_guard`'s.
 unsafe impl Kernel for ArceOs {
     fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
-        let stack_bytes = domains::stack_bytes(domain.id());
+        let stack_bytes = said::stack_bytes(domain.id());
         // `axtask` would panic. Who takes the memory in between makes it do so all the same.
         let needs = Layout::from_size_align(stack_bytes + TASK_BYTES, 16).map_err(|_| NoWorker)?;
         let allocator = axalloc::global_allocator();

@@ -236,7 +236,7 @@ pub fn task(domain: &'static Domain, number: usize, stack_bytes: usize) -> TaskI
     let id = domain.id();
     NUMBERS[id.index()].fetch_max(number + 1, Relaxed);
     SERVED.fetch_or(1 << id.index(), Relaxed);
-    let name = alloc::format!("{}/{number}", crate::domains::name(id));
+    let name = alloc::format!("{}/{number}", crate::said::name(id));
     let task = TaskInner::new(move || serve(domain, number), name, stack_bytes);
     task.set_cpumask(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
     task
@@ -275,7 +275,7 @@ impl Slot {
             log::warn!(
                 "worker {number} of domain {}: a coroutine called a blocking function, and all others \
                  of this worker waited for {} ticks; use the asynchronous one",
-                crate::domains::name(domain),
+                crate::said::name(domain),
                 stalled.wrapping_sub(told),
             );
         }

@@ -4,6 +4,7 @@
 //! each direction, behind a lock that is held for a few instructions.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -11,8 +12,8 @@ use core::time::Duration;
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
+use crate::bell;
 use crate::operation::{Terms, now};
-use crate::poller;
 use crate::stack::Socket;
 
 /// One of the two directions in which somebody may wait.
@@ -38,8 +39,16 @@ impl Side {
 }
 
 const WAITS: u8 = Side::Reader.waits() | Side::Writer.waits();
-/// The poller has it on its list, or will find it in its inbox.
+/// The poller has it on its list, or will put it there.
 const LISTED: u8 = 16;
+
+/// Those that the poller does not have on its list yet.
+static NEWLY_LISTED: SpinNoIrq<Vec<Arc<Connection>>> = SpinNoIrq::new(Vec::new());
+
+/// Of the poller: puts those that somebody waits for since its last round on its list.
+pub(crate) fn newly_waited_for(listed: &mut Vec<Arc<Connection>>) {
+    listed.append(&mut NEWLY_LISTED.lock());
+}
 
 struct Waiter {
     waker: SpinNoIrq<Option<Waker>>,
@@ -117,9 +126,10 @@ impl Connection {
         // Release: the poller that sees the flag sees the waker. From here on it may be woken.
         let before = self.flags.fetch_or(side.waits() | LISTED, AcqRel);
         if before & LISTED == 0 {
-            poller::list(self.clone());
+            NEWLY_LISTED.lock().push(self.clone());
+            bell::look_again();
         } else if before & side.waits() == 0 {
-            poller::look_again();
+            bell::look_again();
         }
     }
 

@@ -77,6 +77,8 @@ extern crate alloc;
 extern crate std;
 
 mod backoff;
+#[cfg(target_os = "none")]
+mod bell;
 
 pub use backoff::{ACTIVE, Backoff, Rest};
 

@@ -13,6 +13,7 @@ use core::time::Duration;
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
+use crate::bell::{self, Listens};
 use crate::connection::Connection;
 use crate::operation::{Operation, Terms, now};
 use crate::poller;
@@ -55,7 +56,7 @@ impl TcpListener {
             taken: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         });
-        poller::listen(listening.clone());
+        bell::listen(listening.clone());
         Ok(Self(listening))
     }
 
@@ -76,18 +77,16 @@ impl TcpListener {
 impl Drop for TcpListener {
     fn drop(&mut self) {
         self.0.closed.store(true, Release);
-        poller::ring();
+        bell::ring();
     }
 }
 
-impl Listening {
-    /// One look of the poller. Takes in whoever has come, and hands out who is to be woken; says
-    /// whether anybody has come, and nothing if it is closed.
-    pub fn look(
+impl Listens for Listening {
+    fn look(
         &self,
         now: Duration,
         fetched: &mut Vec<(Socket, SocketAddr)>,
-        mut woken: impl FnMut(u8, Waker),
+        woken: &mut dyn FnMut(u8, Waker),
     ) -> Option<bool> {
         if self.closed.load(Acquire) {
             return None;
@@ -156,7 +155,7 @@ impl Future for Accept {
         drop(old);
         // The poller looks at each listener in each round: nothing to tell it, but that it need
         // not rest for long.
-        poller::ring();
+        bell::ring();
         Poll::Pending
     }
 }

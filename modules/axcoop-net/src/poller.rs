@@ -2,18 +2,14 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::future::poll_fn;
 use core::net::SocketAddr;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*};
-use core::task::{Poll, Waker};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
+use core::task::Waker;
 use core::time::Duration;
 
-use futures_util::task::AtomicWaker;
-use kspin::SpinNoIrq;
-
 use crate::backoff::{Backoff, Rest};
-use crate::connection::Connection;
-use crate::listener::Listening;
+use crate::bell::{self, Listens};
+use crate::connection::{self, Connection};
 use crate::operation::now;
 use crate::stack::{self, NoNetwork, Socket};
 
@@ -21,22 +17,6 @@ use crate::stack::{self, NoNetwork, Socket};
 const BATCH: usize = 64;
 /// How often deadlines are looked at while nothing changes.
 const DEADLINES: Duration = Duration::from_millis(5);
-
-/// What others have put there for the poller.
-static INBOX: SpinNoIrq<Inbox> = SpinNoIrq::new(Inbox {
-    connections: Vec::new(),
-    listeners: Vec::new(),
-});
-/// Somebody has rung, and no round has begun since.
-static RUNG: AtomicBool = AtomicBool::new(false);
-/// Somebody waits who did not when the poller looked last.
-static LOOK: AtomicBool = AtomicBool::new(false);
-static BELL: AtomicWaker = AtomicWaker::new();
-
-struct Inbox {
-    connections: Vec<Arc<Connection>>,
-    listeners: Vec<Arc<Listening>>,
-}
 
 /// What the poller has done since it was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,34 +75,10 @@ pub fn start() -> Result<(), NoNetwork> {
     started
 }
 
-/// A round is to follow, soon.
-pub(crate) fn ring() {
-    // Who rang before has woken it, or it has not slept since.
-    if !RUNG.swap(true, AcqRel) {
-        BELL.wake();
-    }
-}
-
-/// Somebody waits for a connection that is listed already.
-pub(crate) fn look_again() {
-    LOOK.store(true, Release);
-    ring();
-}
-
-pub(crate) fn list(connection: Arc<Connection>) {
-    INBOX.lock().connections.push(connection);
-    ring();
-}
-
-pub(crate) fn listen(listening: Arc<Listening>) {
-    INBOX.lock().listeners.push(listening);
-    ring();
-}
-
 struct Poller {
     /// Those that somebody waits for.
     connections: Vec<Arc<Connection>>,
-    listeners: Vec<Arc<Listening>>,
+    listeners: Vec<Arc<dyn Listens>>,
     /// Sockets of closed connections are left.
     lingers: bool,
     looked: Duration,
@@ -143,8 +99,7 @@ fn run() {
     };
     let mut backoff = Backoff::default();
     loop {
-        // Before the round, so that a ring in the middle of it makes another.
-        let rung = RUNG.swap(false, AcqRel);
+        let rung = bell::answer();
         let did = poller.round();
         ROUNDS.fetch_add(1, Relaxed);
         if poller.has_nothing_to_watch() {
@@ -161,17 +116,8 @@ fn run() {
 /// Until somebody rings, or so long.
 fn sleep(rest: Option<Duration>) {
     SLEEPS.fetch_add(1, Relaxed);
-    let rung = poll_fn(|context| {
-        BELL.register(context.waker());
-        // After registering: who rings from here on wakes us.
-        if RUNG.load(Acquire) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    });
     // Late or not, a round follows.
-    let _ = axtask::future::block_on(axtask::future::timeout(rest, rung));
+    let _ = axtask::future::block_on(axtask::future::timeout(rest, bell::rung()));
 }
 
 impl Poller {
@@ -191,14 +137,9 @@ impl Poller {
         has_changed |= stack::transmit();
         PACKETS.fetch_add(packets as u64, Relaxed);
         let now = now();
-        // Those who come from here on ring for another round.
-        let mut look = LOOK.swap(false, AcqRel) | has_changed;
-        {
-            let mut inbox = INBOX.lock();
-            look |= !inbox.connections.is_empty();
-            self.connections.append(&mut inbox.connections);
-            self.listeners.append(&mut inbox.listeners);
-        }
+        let look = bell::is_to_look() | has_changed;
+        bell::new_ports(&mut self.listeners);
+        connection::newly_waited_for(&mut self.connections);
         let mut did = packets > 0;
         if look || now.saturating_sub(self.looked) >= DEADLINES {
             self.looked = now;
@@ -218,7 +159,7 @@ impl Poller {
         } = self;
         let mut has_come = false;
         listeners.retain(|listening| {
-            let came = listening.look(now, fetched, |priority, waker| {
+            let came = listening.look(now, fetched, &mut |priority, waker| {
                 woken.push((priority, waker))
             });
             has_come |= came == Some(true);

@@ -6,6 +6,7 @@ use core::net::SocketAddr;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
+use crate::bell;
 use crate::connection::{Connection, Side};
 use crate::operation::{Operation, Terms};
 use crate::poller;
@@ -73,9 +74,9 @@ impl TcpStream {
     /// on.
     pub fn shutdown(&self) {
         self.0.socket().close();
-        poller::ring();
+        bell::ring();
         // Who writes is to hear of it.
-        poller::look_again();
+        bell::look_again();
     }
 }
 
@@ -165,7 +166,7 @@ impl<B: AsMut<[u8]> + Unpin> Future for Read<B> {
         };
         // There is room for the peer to send more, which it is to be told.
         if matches!(result, Ok(1..)) {
-            poller::ring();
+            bell::ring();
         }
         this.done(result)
     }
@@ -204,7 +205,7 @@ impl<B: AsRef<[u8]>> Transfer<B> {
         let tries = |socket: &Socket| socket.send(bytes);
         let result = ready!(self.connection.poll(self.side, self.terms, context, tries));
         // It is in a buffer; the poller sends it.
-        poller::ring();
+        bell::ring();
         Poll::Ready(result)
     }
 }
@@ -258,7 +259,7 @@ impl Future for Connect {
         if this.connection.is_none() {
             poller::start().map_err(|_| AxError::NoSuchDevice)?;
             this.connection = Some(Connection::new(Socket::connect(this.remote)?));
-            poller::ring();
+            bell::ring();
         }
         let connection = this.connection.as_ref().expect("it has just been made");
         let tries = |socket: &Socket| match socket.is_connected() {

@@ -4,10 +4,7 @@ use std::{thread, time::Duration};
 
 use anyhow::Result;
 
-use crate::{
-    Address,
-    wire::{Wire, answer},
-};
+use crate::wire::{Address, Wire, answer};
 
 type Breaks = fn(Wire) -> Result<()>;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Arguments, wire::Stats};
+use crate::{arguments::Arguments, wire::Stats};
 
 #[derive(Serialize)]
 pub struct Figures {

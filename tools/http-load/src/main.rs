@@ -7,10 +7,13 @@
 //! | `wire.rs` | a connection: requests out, answers in, compared |
 //! | `clients.rs` | the clients: good ones, slow ones |
 //! | `broken.rs` | those that break off, talk nonsense, or do not listen |
-//! | `figures.rs` | the line |
+//! | `figures.rs`, `errors.rs` | the line, and what went wrong |
+//! | `arguments.rs` | what can be said on the command line |
 
+mod arguments;
 mod broken;
 mod clients;
+mod errors;
 mod figures;
 mod wire;
 
@@ -24,42 +27,13 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
-use crate::{clients::Client, figures::Figures, wire::Wire};
-
-/// Drives an HTTP server of apps/coop on 127.0.0.1.
-#[derive(Parser)]
-struct Arguments {
-    /// Its port.
-    #[arg(long, default_value_t = 5555)]
-    port: u16,
-    /// Connections at once, slow ones among them.
-    #[arg(long, default_value_t = 200)]
-    connections: usize,
-    /// Requests of all these connections together.
-    #[arg(long, default_value_t = 10_000)]
-    requests: usize,
-    /// How many of the connections send a byte at a time.
-    #[arg(long, default_value_t = 10)]
-    slow: usize,
-    /// Broken clients beside them, one after the other, eight at a time.
-    #[arg(long, default_value_t = 80)]
-    broken: usize,
-    /// Milliseconds that a client waits between an answer and its next request.
-    #[arg(long, default_value_t = 0)]
-    pause: u64,
-    /// How many seconds to wait for the server to listen.
-    #[arg(long, default_value_t = 60)]
-    wait: u64,
-    /// How many seconds an answer may take.
-    #[arg(long, default_value_t = 60)]
-    limit: u64,
-    /// Bytes by which the server's memory may have grown at the end.
-    #[arg(long, default_value_t = 16 * 1024)]
-    slack: i64,
-    /// Tells the server to end, at last.
-    #[arg(long)]
-    quit: bool,
-}
+use crate::{
+    arguments::Arguments,
+    clients::Client,
+    errors::Errors,
+    figures::Figures,
+    wire::{Address, Wire},
+};
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
@@ -68,36 +42,6 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("http-load: {error:#}");
             ExitCode::FAILURE
-        }
-    }
-}
-
-/// Where the server is, how long an answer may take, and how long a client rests.
-#[derive(Clone, Copy)]
-struct Address {
-    port: u16,
-    limit: Duration,
-    pause: Duration,
-}
-
-impl Address {
-    fn open(self) -> Result<Wire> {
-        Wire::open(self.port, self.limit)
-    }
-}
-
-/// What has gone wrong, the first few of it in words.
-#[derive(Default)]
-struct Errors {
-    count: usize,
-    first: Vec<String>,
-}
-
-impl Errors {
-    fn add(&mut self, what: String) {
-        self.count += 1;
-        if self.first.len() < 10 {
-            self.first.push(what);
         }
     }
 }

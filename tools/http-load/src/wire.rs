@@ -12,6 +12,20 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::{libc::linger, sys::socket::setsockopt, sys::socket::sockopt};
 use serde::{Deserialize, Serialize};
 
+/// Where the server is, how long an answer may take, and how long a client rests.
+#[derive(Clone, Copy)]
+pub struct Address {
+    pub port: u16,
+    pub limit: Duration,
+    pub pause: Duration,
+}
+
+impl Address {
+    pub fn open(self) -> Result<Wire> {
+        Wire::open(self.port, self.limit)
+    }
+}
+
 /// What a server says of itself (`/stats`).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Stats {

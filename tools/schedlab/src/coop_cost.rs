@@ -12,7 +12,7 @@ use sched_tests_results::{CoopLine, Kind, ResultLine};
 
 use crate::{
     Verdict,
-    boot::{self, Booter, Failure, Message},
+    boot::{self, Booter, Failure, Message, Step},
     cli::{CoopCostArgs, TreeArgs},
     distinct::distinct,
     grid,
@@ -97,15 +97,21 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     booter.all(
         cells.clone(),
         args.jobs.map(Into::into),
-        |cell: &Cell| booter.boot(cell, None),
+        1,
+        |cell: &Cell, _| booter.boot(cell, None),
         |message| {
             let (cell, console, why) = match message {
-                Message::Begins(cell, "run") => {
+                Message::Begins(cell, Step::Run(_)) => {
                     note(format_args!("coop-cost: {} on {}", cell.policy, cell.arch));
                     return Ok(());
                 }
-                Message::Begins(..) | Message::Ends(_, Err(Failure::Stopped)) => return Ok(()),
-                Message::Ends(cell, Ok(console)) => (cell, console, None),
+                Message::Begins(..)
+                | Message::Waits(_)
+                | Message::Ends(_, Err(Failure::Stopped)) => return Ok(()),
+                Message::Ends(cell, Ok(rounds)) => {
+                    let console = rounds.into_iter().next().expect("there is one round");
+                    (cell, console, None)
+                }
                 Message::Ends(cell, Err(Failure::Bad { why, console })) => {
                     (cell, console, Some(why))
                 }

@@ -1,0 +1,38 @@
+//! What can be said on the command line.
+
+use clap::Parser;
+
+/// Drives an HTTP server of apps/coop on 127.0.0.1.
+#[derive(Parser)]
+pub struct Arguments {
+    /// Its port.
+    #[arg(long, default_value_t = 5555)]
+    pub port: u16,
+    /// Connections at once, slow ones among them.
+    #[arg(long, default_value_t = 200)]
+    pub connections: usize,
+    /// Requests of all these connections together.
+    #[arg(long, default_value_t = 10_000)]
+    pub requests: usize,
+    /// How many of the connections send a byte at a time.
+    #[arg(long, default_value_t = 10)]
+    pub slow: usize,
+    /// Broken clients beside them, one after the other, eight at a time.
+    #[arg(long, default_value_t = 80)]
+    pub broken: usize,
+    /// Milliseconds that a client waits between an answer and its next request.
+    #[arg(long, default_value_t = 0)]
+    pub pause: u64,
+    /// How many seconds to wait for the server to listen.
+    #[arg(long, default_value_t = 60)]
+    pub wait: u64,
+    /// How many seconds an answer may take.
+    #[arg(long, default_value_t = 60)]
+    pub limit: u64,
+    /// Bytes by which the server's memory may have grown at the end.
+    #[arg(long, default_value_t = 16 * 1024)]
+    pub slack: i64,
+    /// Tells the server to end, at last.
+    #[arg(long)]
+    pub quit: bool,
+}
