@@ -489,7 +489,8 @@ impl Domain {
                 self.unparks_one();
             }
             // Rule 6.
-            if clears && self.inbox.looks() {
+            let must_look = clears && self.inbox.looks();
+            if must_look {
                 self.takes_in_by_turns();
             }
             if is_sleeper && !matches!(step, Step::Nothing) {
@@ -503,6 +504,9 @@ impl Domain {
                 }
                 Step::GivesWay => self.gives_way(&mut polls),
                 Step::Leaves => return,
+                // Whoever was told of it may have looked before it was queued, and wait again: so this
+                // one must not wait before it has looked for it (rule 5).
+                Step::Nothing if must_look => {}
                 Step::Nothing if !is_sleeper => {
                     self.sleepers.fetch_or(1 << number, SharedOrdering::AcqRel);
                     is_sleeper = true;

@@ -19,7 +19,7 @@ fn schedules(scenarios: usize) -> usize {
     let all = std::env::var("AXCOOP_SCHEDULES").map_or(2_000, |all| {
         all.parse().expect("AXCOOP_SCHEDULES is a number")
     });
-    all / scenarios
+    all.div_ceil(scenarios)
 }
 
 /// The number of a domain is for one scenario at a time.
