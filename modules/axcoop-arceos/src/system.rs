@@ -6,6 +6,7 @@ use core::pin::{Pin, pin};
 use core::ptr::{self, NonNull};
 
 use axcoop::{Domain, Kernel, NoWorker};
+use axhal::percpu::current_task_ptr;
 use kernel_guard::{BaseGuard, NoPreemptIrqSave};
 
 use crate::{said, worker};
@@ -61,9 +62,12 @@ unsafe impl Kernel for ArceOs {
         worker::here()
     }
 
-    fn is_here(&self, domain: &'static Domain, number: usize, _: *const ()) -> bool {
+    fn me(&self) -> usize {
         // ArceOS handles interrupts with interrupts off.
-        worker::is_here(domain.id(), number) && axhal::asm::irqs_enabled()
+        match axhal::asm::irqs_enabled() {
+            true => current_task_ptr::<()>().addr(),
+            false => 0,
+        }
     }
 
     fn mask(&self) -> usize {

@@ -204,13 +204,6 @@ pub fn here() -> *const () {
     current().map_or(ptr::null(), |slot| slot.here.load(Relaxed))
 }
 
-/// Whether the task that runs is the worker of this number.
-#[inline]
-pub fn is_here(domain: DomainId, number: usize) -> bool {
-    let task = slot(domain, number).task.load(Relaxed);
-    ptr::eq(task, current_task_ptr::<AxTask>())
-}
-
 /// Has the calling task, which is a worker, remember this.
 pub fn set_here(here: *const ()) {
     let slot = current().expect("only a worker of ours remembers anything");

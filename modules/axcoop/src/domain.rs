@@ -18,7 +18,7 @@ use crate::join::JoinHandle;
 use crate::kernel::{Attendant, Kernel, MAX_WORKERS};
 use crate::lock::Lock;
 use crate::ready::Ready;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::table::NoSlot;
 use crate::timers::Timers;
 use crate::turn::Turn;
@@ -42,8 +42,10 @@ pub struct Domain {
     pub(crate) epoch: AtomicU32,
     /// Whose turn it is.
     pub(crate) turn: Turn,
-    /// The worker that has the turn for good, or [`NOBODY`]. Only that worker changes it.
-    pub(crate) alone: AtomicU32,
+    /// The [task](Kernel::me) of the worker that has the turn for good, or 0, and that worker. Only that
+    /// task writes them, and only it reads the second.
+    pub(crate) alone: AtomicUsize,
+    pub(crate) alone_worker: AtomicPtr<Worker>,
     /// Of who has the turn.
     pub(crate) ready: UnsafeCell<Ready>,
     pub(crate) books: Lock<Books>,
@@ -54,9 +56,6 @@ pub struct Domain {
 
 // SAFETY: `ready` is of who has the turn; all else is atomic or locked.
 unsafe impl Sync for Domain {}
-
-/// No worker's number.
-pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// Those that are open.
 static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut()) }; DOMAINS];
@@ -118,7 +117,8 @@ impl Domain {
             sleepers: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             turn: Turn::new(),
-            alone: AtomicU32::new(NOBODY),
+            alone: AtomicUsize::new(0),
+            alone_worker: AtomicPtr::new(ptr::null_mut()),
             ready: UnsafeCell::new(Ready::new()),
             books: Lock::new(Books::new()),
             timers: Timers::new(),
@@ -139,7 +139,8 @@ impl Domain {
             sleepers: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             turn: Turn::new(),
-            alone: AtomicU32::new(NOBODY),
+            alone: AtomicUsize::new(0),
+            alone_worker: AtomicPtr::new(ptr::null_mut()),
             ready: UnsafeCell::new(Ready::new()),
             books: Lock::new(Books::new()),
             timers: Timers::new(),
@@ -342,9 +343,13 @@ impl Domain {
     #[inline]
     pub(crate) fn arrives(&'static self, header: &Header) {
         let level = header.effective();
-        if self.queues_at_once(header, level) {
-            return;
+        if !self.queues_at_once(header, level) {
+            self.arrives_by_inbox(header, level);
         }
+    }
+
+    #[inline(never)]
+    fn arrives_by_inbox(&'static self, header: &Header, level: usize) {
         self.inbox.push(header);
         self.summary.mark(self.id, Priority::new(level));
         self.unparks_one();

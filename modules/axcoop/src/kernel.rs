@@ -49,12 +49,10 @@ pub unsafe trait Kernel: Sync {
     /// alike, whichever domain they serve.
     fn here(&self) -> *const ();
 
-    /// Whether the caller is the worker of this number, which has [remembered](Self::set_here) `here`, and
-    /// not an interrupt that has hit it. It may say no all the same, as this does: then what the worker
-    /// wakes takes a longer way.
-    fn is_here(&self, domain: &'static Domain, number: usize, here: *const ()) -> bool {
-        let _ = (domain, number, here);
-        false
+    /// A number that tells the calling task from all others that there are, or 0: always in an interrupt,
+    /// and it may be so elsewhere, as here. Then what a worker wakes takes a longer way.
+    fn me(&self) -> usize {
+        0
     }
 
     /// Disables interrupts, and with them preemption, on this CPU, and returns what

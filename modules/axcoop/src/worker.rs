@@ -32,10 +32,9 @@ use core::task::Waker;
 use axcoop_summary::{Bits, PRIORITIES};
 
 use crate::block::{Header, Polled, Ref};
-use crate::domain::{Domain, NOBODY};
+use crate::domain::Domain;
 use crate::error::Ended;
 use crate::inbox::Notes;
-use crate::kernel::MAX_WORKERS;
 use crate::ready::Ready;
 use crate::state::{Begun, Suspended};
 use crate::sync::Ordering as SharedOrdering;
@@ -164,7 +163,8 @@ impl Domain {
         // SAFETY: it has the turn, until `gives_up`.
         let ready = unsafe { &*self.ready.get() };
         let mut polls = Polls::new(self);
-        self.alone.store(number as u32, SharedOrdering::Relaxed);
+        (self.alone_worker).store(ptr::from_ref(worker).cast_mut(), SharedOrdering::Relaxed);
+        self.alone.store(self.kernel.me(), SharedOrdering::Relaxed);
         loop {
             if self.inbox.has_any() {
                 if self.inbox.notes().has(Notes::SHARED) {
@@ -178,7 +178,7 @@ impl Domain {
             }
         }
         worker.polls(None);
-        self.alone.store(NOBODY, SharedOrdering::Relaxed);
+        self.alone.store(0, SharedOrdering::Relaxed);
         self.turn.gives_up();
         self.unparks_all();
     }
@@ -201,16 +201,21 @@ impl Domain {
             }
             // SAFETY: WORKER: it has begun.
             let polled = unsafe { header.poll() };
-            if polled != Polled::Pending {
-                return self.ends_alone(worker, ready, header, polled);
+            if polled == Polled::Pending && header.state().is_woken() {
+                header = ready.turn(level, header);
+                if self.inbox.has_any() {
+                    return;
+                }
+                continue;
             }
-            if !header.state().is_woken() {
-                return self.suspends_alone(worker, ready, header);
+            match polled {
+                Polled::Pending => self.suspends_alone(worker, ready, header),
+                polled => self.ends_alone(worker, ready, header, polled),
             }
-            header = ready.turn(level, header);
-            if self.inbox.has_any() {
+            if self.inbox.has_any() || ready.first() != level {
                 return;
             }
+            header = ready.head(level);
         }
     }
 
@@ -283,14 +288,12 @@ impl Domain {
     /// domain's worker, or not the way.
     #[inline]
     pub(crate) fn queues_at_once(&'static self, header: &Header, level: usize) -> bool {
-        let number = self.alone.load(SharedOrdering::Relaxed);
-        if number == NOBODY || self.inbox.has_any() {
+        let alone = self.alone.load(SharedOrdering::Relaxed);
+        if alone == 0 || self.inbox.has_any() || self.kernel.me() != alone {
             return false;
         }
-        let worker = &self.workers[number as usize % MAX_WORKERS];
-        if !(self.kernel).is_here(self, number as usize, ptr::from_ref(worker).cast()) {
-            return false;
-        }
+        // SAFETY: it is the worker that calls, which has said where it is.
+        let worker = unsafe { &*self.alone_worker.load(SharedOrdering::Relaxed) };
         let polled = worker.current();
         if polled.is_some_and(|polled| level < usize::from(polled.level.get())) {
             return false;
@@ -303,6 +306,7 @@ impl Domain {
     }
 
     /// A level is empty. What has arrived meanwhile may belong there.
+    #[inline(never)]
     fn emptied(&'static self, ready: &Ready) {
         if self.inbox.has_more() {
             self.takes_in(ready);

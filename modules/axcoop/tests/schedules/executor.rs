@@ -43,7 +43,7 @@ mod yielding;
 /// The atomics, as `src/sync.rs` has those of other builds.
 mod sync {
     pub(crate) use shuttle::hint::spin_loop;
-    pub(crate) use shuttle::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+    pub(crate) use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 }
 
 mod machine;
