@@ -227,7 +227,7 @@ fn a_sleep_that_is_dropped_leaves_nothing_behind() {
             async {
                 let began = now();
                 for n in 0..1000 {
-                    let long = timeout(Duration::from_secs(1000 + n), async { yield_now().await });
+                    let long = timeout(Duration::from_secs(1000 + n), yield_now());
                     assert_eq!(long.await, Ok(()));
                 }
                 let short = timeout(Duration::from_millis(5), std::future::pending::<()>());
@@ -261,11 +261,11 @@ fn a_sleep_may_move_to_another_coroutine_and_stays_ready() {
                     std::task::Poll::Ready(slept.as_mut().poll(context).is_ready())
                 });
                 once.await;
-                (slept,)
+                Some(slept)
             },
             Priority::DEFAULT,
         );
-        let (mut slept,) = handle.join().unwrap();
+        let mut slept = handle.join().unwrap().unwrap();
         let handle = domain.spawn(
             async move {
                 slept.as_mut().await;
