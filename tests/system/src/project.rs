@@ -80,7 +80,11 @@ impl Project {
     pub fn own_apps(&self) -> Result<Vec<String>> {
         let mut folders = Vec::new();
         for group in folders_in(Path::new("apps"))? {
-            if !group.ends_with("sched-tests") {
+            // Which have cases of their own.
+            if !["sched-tests", "coop"]
+                .iter()
+                .any(|ours| group.ends_with(ours))
+            {
                 let apps = folders_in(&group)?;
                 folders.extend(
                     apps.into_iter()

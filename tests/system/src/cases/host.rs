@@ -14,6 +14,18 @@ pub fn cases() -> Vec<Case> {
             &["axsched-ext", "--features", "sched_pbg", "--test", "c_abi"],
         ),
         suite("host: axcoop", &["axcoop", "--package", "axcoop-summary"]),
+        suite(
+            "host: axcoop-net and apps/coop",
+            &[
+                "axcoop-net",
+                "--package",
+                "http-common",
+                "--package",
+                "connections",
+                "--package",
+                "coop-cost",
+            ],
+        ),
         suite("host: sched-tests-common", &["sched-tests-common"]),
         suite("host: sched-tests-results", &["sched-tests-results"]),
         suite("host: batch", &["batch"]),
