@@ -76,7 +76,7 @@ impl Project {
         Ok(String::from_utf8(out.stdout)?)
     }
 
-    /// Examples and apps of the user's own: the folders under `apps/` but `apps/sched-tests`.
+    /// Examples and apps of the user's own: the folders under `apps/` but `apps/sched-tests` and `apps/coop`.
     pub fn own_apps(&self) -> Result<Vec<String>> {
         let mut folders = Vec::new();
         for group in folders_in(Path::new("apps"))? {
