@@ -21,7 +21,7 @@ lint --package axsched-ext --features std --all-targets
 echo "clippy: the coroutines"
 lint --package axcoop --package axcoop-summary --features axcoop/std --all-targets
 echo "clippy: the tools and the tests"
-lint --package schedlab --package pbg-save --package process-groups --package system-tests \
+lint --package schedlab --package pbg-save --package process-groups --package system-tests --package http-load \
     --package sched-bench --features sched-bench/callgrind --all-targets
 for policy in $POLICIES; do
     echo "clippy: the shim and the apps on the host, $policy"

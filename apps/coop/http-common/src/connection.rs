@@ -84,7 +84,7 @@ pub async fn serve<T: Transport + Send>(transport: &mut T, site: &Site, limits: 
     let mut until = transport.now() + limits.idle;
     let mut begun_before = false;
     loop {
-        let (answer, keep_alive, with_body) = match reader.next() {
+        let (answer, keep_alive, with_body) = match reader.next_request() {
             Next::More { begun, expects } => {
                 if begun && !begun_before {
                     until = transport.now() + limits.request;

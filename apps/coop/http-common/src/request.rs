@@ -92,7 +92,7 @@ impl Reader {
 
     /// The next request, if it is there.
     #[must_use]
-    pub fn next(&mut self) -> Next {
+    pub fn next_request(&mut self) -> Next {
         if self.refused {
             return Next::More {
                 begun: false,

@@ -31,6 +31,16 @@ pub fn cases() -> Vec<Case> {
         suite("host: batch", &["batch"]),
         suite("host: pipeline", &["pipeline"]),
         suite(
+            "host: http-common, axcoop-net, http-load",
+            &[
+                "http-common",
+                "--package",
+                "axcoop-net",
+                "--package",
+                "http-load",
+            ],
+        ),
+        suite(
             "host: schedlab, pbg-save, sched-bench",
             &[
                 "schedlab",

@@ -3,7 +3,7 @@ use super::*;
 fn read(bytes: &[u8]) -> Next {
     let mut reader = Reader::default();
     reader.take(bytes);
-    reader.next()
+    reader.next_request()
 }
 
 fn get(path: &str, keep_alive: bool) -> Next {
@@ -29,10 +29,10 @@ const NOTHING: Next = Next::More {
 fn a_request_comes_a_byte_at_a_time() {
     let bytes = b"POST /echo?x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
     let mut reader = Reader::default();
-    assert_eq!(reader.next(), NOTHING);
+    assert_eq!(reader.next_request(), NOTHING);
     for &byte in &bytes[..bytes.len() - 1] {
         reader.take(&[byte]);
-        assert_eq!(reader.next(), MORE);
+        assert_eq!(reader.next_request(), MORE);
     }
     reader.take(b"o");
     let (method, path, body) = (Method::Post, "/echo".into(), b"hello".to_vec());
@@ -42,8 +42,8 @@ fn a_request_comes_a_byte_at_a_time() {
         body,
         keep_alive: true,
     };
-    assert_eq!(reader.next(), Next::Whole(request));
-    assert_eq!(reader.next(), NOTHING);
+    assert_eq!(reader.next_request(), Next::Whole(request));
+    assert_eq!(reader.next_request(), NOTHING);
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn rule_3_a_long_body_is_refused_unread() {
 fn rule_4_nothing_is_a_request_after_a_refusal() {
     let mut reader = Reader::default();
     reader.take(b"\0\0\0\0\r\n\r\n");
-    assert_eq!(reader.next(), Next::Refused(400));
+    assert_eq!(reader.next_request(), Next::Refused(400));
     reader.take(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(reader.next(), NOTHING);
+    assert_eq!(reader.next_request(), NOTHING);
 }
 
 #[test]
@@ -126,10 +126,10 @@ fn rule_5_requests_follow_each_other() {
         body,
         keep_alive: true,
     };
-    assert_eq!(reader.next(), Next::Whole(first));
-    assert_eq!(reader.next(), MORE);
+    assert_eq!(reader.next_request(), Next::Whole(first));
+    assert_eq!(reader.next_request(), MORE);
     reader.take(b"Host: a\r\n\r\n");
-    assert_eq!(reader.next(), get("/b", true));
+    assert_eq!(reader.next_request(), get("/b", true));
 }
 
 #[test]
@@ -148,16 +148,16 @@ fn who_expects_to_be_told_is_told_once() {
     let mut reader = Reader::default();
     reader.take(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(
-        reader.next(),
+        reader.next_request(),
         Next::More {
             begun: true,
             expects: true
         }
     );
     reader.take(b"a");
-    assert_eq!(reader.next(), MORE);
+    assert_eq!(reader.next_request(), MORE);
     reader.take(b"b");
-    assert!(matches!(reader.next(), Next::Whole(_)));
+    assert!(matches!(reader.next_request(), Next::Whole(_)));
 }
 
 #[test]
