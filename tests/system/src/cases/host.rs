@@ -15,7 +15,7 @@ pub fn cases() -> Vec<Case> {
         ),
         suite("host: axcoop", &["axcoop", "--package", "axcoop-summary"]),
         suite(
-            "host: axcoop-net and apps/coop",
+            "host: axcoop-net, http-load and apps/coop",
             &[
                 "axcoop-net",
                 "--package",
@@ -24,22 +24,14 @@ pub fn cases() -> Vec<Case> {
                 "connections",
                 "--package",
                 "coop-cost",
+                "--package",
+                "http-load",
             ],
         ),
         suite("host: sched-tests-common", &["sched-tests-common"]),
         suite("host: sched-tests-results", &["sched-tests-results"]),
         suite("host: batch", &["batch"]),
         suite("host: pipeline", &["pipeline"]),
-        suite(
-            "host: http-common, axcoop-net, http-load",
-            &[
-                "http-common",
-                "--package",
-                "axcoop-net",
-                "--package",
-                "http-load",
-            ],
-        ),
         suite(
             "host: schedlab, pbg-save, sched-bench",
             &[
