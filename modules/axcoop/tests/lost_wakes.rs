@@ -16,7 +16,7 @@ type Scenario = (&'static str, fn());
 
 /// How many schedules each of so many scenarios gets.
 fn schedules(scenarios: usize) -> usize {
-    let all = std::env::var("AXCOOP_SCHEDULES").map_or(2_000, |all| {
+    let all = std::env::var("AXCOOP_SCHEDULES").map_or(2_000_usize, |all| {
         all.parse().expect("AXCOOP_SCHEDULES is a number")
     });
     all.div_ceil(scenarios)
