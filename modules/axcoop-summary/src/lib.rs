@@ -153,6 +153,11 @@ pub struct Summary(AtomicU64);
 /// The system's, of which a scheduler knows.
 #[cfg(not(loom))]
 pub static SUMMARY: Summary = Summary::new();
+#[cfg(loom)]
+loom::lazy_static! {
+    /// The system's, of which a scheduler knows.
+    pub static ref SUMMARY: Summary = Summary::new();
+}
 
 #[inline]
 const fn bit(domain: DomainId, priority: Priority) -> u64 {
