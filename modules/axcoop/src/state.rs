@@ -82,10 +82,20 @@ impl State {
         Self(AtomicU32::new(WOKEN))
     }
 
+    /// As [`queued`](Self::queued), of another coroutine that has its place now.
+    #[inline]
+    pub(crate) fn queues(&self) {
+        self.0.store(WOKEN, Ordering::Relaxed);
+    }
+
     /// Rules 1, 2, 4, 8.
     #[inline]
     pub(crate) fn wake(&self) -> Woken {
-        self.asks(WOKEN)
+        // Most likely it is idle, which some targets find out with fewer instructions.
+        match (self.0).compare_exchange(0, WOKEN, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Woken::MustBeQueued,
+            Err(_) => self.asks(WOKEN),
+        }
     }
 
     /// Rule 9.

@@ -356,7 +356,7 @@ fn a_coroutine_takes_128_bytes_at_most_beside_its_future() {
     fn overhead<F: Future>(of: impl FnOnce() -> F) -> usize {
         drop(of);
         // What an allocator of a header of 16 bytes and multiples of 32 has to take, and the slot.
-        let block = (crate::block::layout_of::<F>().size() + 16).next_multiple_of(32);
+        let block = (crate::block::does::<F>().layout.size() + 16).next_multiple_of(32);
         block + 16 - size_of::<F>()
     }
     assert!(overhead(|| async {}) <= 128);
@@ -489,7 +489,7 @@ fn a_queued_one_moves_when_its_priority_changes() {
 fn the_attendant_is_called_when_it_is_wanted_and_after_each_wait() {
     struct Calls(AtomicUsize);
     impl Attendant for Calls {
-        fn attend(&self, _: &'static Domain) {
+        fn attend(&self, _: axcoop_summary::DomainId) {
             self.0.fetch_add(1, Relaxed);
         }
         fn until(&self) -> Option<u64> {
