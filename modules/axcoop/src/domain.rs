@@ -241,40 +241,23 @@ impl Domain {
         self.coroutines.load(Ordering::Relaxed)
     }
 
-    /// A coroutine more, of this future: it is not queued yet.
-    #[inline]
-    pub(crate) fn admits<F: Future>(
-        &'static self,
-        future: F,
-        priority: Priority,
-    ) -> Result<Admitted, NoSlot> {
+    /// A spare block for a coroutine, by the books.
+    #[inline(never)]
+    pub(crate) fn admits(&self, does: &'static Does) -> Result<Spare, NoSlot> {
         debug_assert!(
             ptr::eq(OPEN[self.id.index()].load(Ordering::Relaxed), self),
             "the domain is not open"
         );
-        let does = block::does::<F>();
-        let alone = self.alone_here();
-        let (header, generation) = match alone.and_then(|alone| alone.takes_spare(does.size)) {
-            Some(spare) => spare,
-            None => self.admits_by_books(does)?,
-        };
-        // SAFETY: a spare block is there.
-        let place = unsafe { header.as_ref() }.place();
-        self.coroutines.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: it is a spare block of this size, and this call's.
-        unsafe { block::begin(header, future, priority) };
-        Ok(Admitted {
-            header,
-            cid: Cid { place, generation },
-            alone,
-        })
+        let admitted = self.books.with(self.kernel, |books| {
+            books.admits(self.kernel, &self.directory, self.id, does)
+        });
+        admitted.map(|(header, generation)| Spare::new(header, generation))
     }
 
-    #[inline(never)]
-    fn admits_by_books(&self, does: &'static Does) -> Result<(NonNull<Header>, u32), NoSlot> {
-        self.books.with(self.kernel, |books| {
-            books.admits(self.kernel, &self.directory, self.id, does)
-        })
+    /// A coroutine begins.
+    #[inline]
+    pub(crate) fn counts_one(&self) {
+        self.coroutines.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A coroutine has ended.
@@ -353,19 +336,10 @@ impl Domain {
     /// [`state`](crate::state)).
     #[inline]
     pub(crate) fn arrives(&'static self, header: &Header) {
-        self.arrives_at(header, self.alone_here());
-    }
-
-    /// As [`arrives`](Self::arrives), with what [`alone_here`](Self::alone_here) has just said.
-    #[inline]
-    pub(crate) fn arrives_at(&'static self, header: &Header, alone: Option<Alone>) {
         let level = header.effective();
-        match alone {
-            Some(alone) if alone.may_queue_at_once(level) => {
-                // SAFETY: QUEUE: it is for the caller to queue, and lives, as it has not ended.
-                self.queues_at(alone.ready(), unsafe { &*ptr::from_ref(header) }, level);
-            }
-            _ => self.arrives_by_inbox(header, level),
+        match self.alone_here() {
+            Some(alone) => alone.arrives(header, level),
+            None => self.arrives_by_inbox(header, level),
         }
     }
 
@@ -534,6 +508,17 @@ impl Alone {
         unsafe { &*self.0.spares.get() }
     }
 
+    /// As [`Domain::arrives`], of one of this level.
+    #[inline]
+    pub(crate) fn arrives(self, header: &Header, level: usize) {
+        if self.may_queue_at_once(level) {
+            // SAFETY: QUEUE: it is for the caller to queue, and lives, as it has not ended.
+            (self.0).queues_at(self.ready(), unsafe { &*ptr::from_ref(header) }, level);
+        } else {
+            self.0.arrives_by_inbox(header, level);
+        }
+    }
+
     /// Rule 4 of [`worker`](crate::worker), of one of this level.
     #[inline]
     fn may_queue_at_once(self, level: usize) -> bool {
@@ -544,15 +529,15 @@ impl Alone {
             && polled.is_none_or(|polled| level >= usize::from(polled.level.get()))
     }
 
-    /// A spare block of this size, and the generation of who shall have it.
+    /// A spare block of this size.
     #[inline]
-    fn takes_spare(self, size: u8) -> Option<(NonNull<Header>, u32)> {
+    pub(crate) fn takes_spare(self, size: u8) -> Option<Spare> {
         let header = self.spares().takes(size)?;
         // SAFETY: a spare block is there, and its slot is taken, by this worker or by who has sent it
         // the coroutine that has had the block before.
         let slot = unsafe { self.0.directory.slot(header.as_ref().place().index()) };
         match slot.next_generation() {
-            Some(generation) => Some((header, generation)),
+            Some(generation) => Some(Spare::new(header, generation)),
             None => {
                 // SAFETY: a spare one.
                 unsafe { self.0.gives_back_by_books(header) };
@@ -562,12 +547,22 @@ impl Alone {
     }
 }
 
-/// A new coroutine, which its handle refers to already.
-pub(crate) struct Admitted {
+/// A spare block, and the name of the coroutine that shall have it.
+pub(crate) struct Spare {
     pub(crate) header: NonNull<Header>,
     pub(crate) cid: Cid,
-    /// Of [`Domain::alone_here`].
-    pub(crate) alone: Option<Alone>,
+}
+
+impl Spare {
+    #[inline]
+    fn new(header: NonNull<Header>, generation: u32) -> Self {
+        // SAFETY: a spare block is there.
+        let place = unsafe { header.as_ref() }.place();
+        Self {
+            header,
+            cid: Cid { place, generation },
+        }
+    }
 }
 
 const fn elsewhere(id: DomainId) -> [Bits; PRIORITIES] {

@@ -87,10 +87,18 @@ impl<T> JoinHandle<T> {
     /// It has not ended when this is called; if it has meanwhile, how.
     #[inline(never)]
     fn waits(&mut self, waker: &Waker) -> Option<Result<(), Ended>> {
+        let who = waker::of_waker(waker);
+        let mine = || match who {
+            Some(header) => waker::of(header),
+            None => waker.clone(),
+        };
         // SAFETY: this is the handle.
-        let how = unsafe { self.header.joins(|| waker::cloned(waker)) };
+        let how = unsafe { self.header.joins(mine) };
         if how.is_none() {
-            let level = loan::of_who_polls(|| self.header.domain(), waker);
+            let level = match who {
+                Some(header) => header.effective() as u8,
+                None => loan::of_who_calls(self.header.domain()),
+            };
             // What is not more urgent than its own is not worth a lock.
             let level = if usize::from(level) < self.header.base() {
                 level

@@ -8,8 +8,6 @@
 //!    what it waits for itself is lent the new one, link by link along a chain, at a poll a link.
 //! 4. Of one priority, 253 loans to a coroutine count at a time; more are not counted.
 
-use core::task::Waker;
-
 use axcoop_summary::{PRIORITIES, Priority};
 
 use crate::block::{APART, Header};
@@ -87,13 +85,9 @@ pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     (lent, moves)
 }
 
-/// The level of the coroutine that polls with this waker; if that is somebody's own, as a
-/// combinator's, of the coroutine that calls; [`APART`] if it is none.
-#[inline]
-pub(crate) fn of_who_polls(domain: impl FnOnce() -> &'static Domain, waker: &Waker) -> u8 {
-    if let Some(header) = waker::of_waker(waker) {
-        return header.effective() as u8;
-    }
-    let level = || Some(domain().here()?.current()?.effective() as u8);
+/// The level of the coroutine that calls, and polls with somebody's own waker, as a combinator does;
+/// [`APART`] if it is none.
+pub(crate) fn of_who_calls(domain: &Domain) -> u8 {
+    let level = || Some(domain.here()?.current()?.effective() as u8);
     level().unwrap_or(APART)
 }

@@ -6,7 +6,7 @@
 
 use core::cell::Cell;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::block::{Header, SIZES};
 
@@ -17,8 +17,7 @@ const OF_ONE_SIZE: u8 = 16;
 pub(crate) struct Spares {
     /// The first of each size; `next` is the next one.
     first: [Cell<*const Header>; SIZES],
-    kept: [Cell<u8>; SIZES],
-    all: AtomicUsize,
+    kept: [AtomicU8; SIZES],
 }
 
 // SAFETY: the blocks are the owner's.
@@ -28,8 +27,7 @@ impl Spares {
     pub(crate) const fn new() -> Self {
         Self {
             first: [const { Cell::new(ptr::null()) }; SIZES],
-            kept: [const { Cell::new(0) }; SIZES],
-            all: AtomicUsize::new(0),
+            kept: [const { AtomicU8::new(0) }; SIZES],
         }
     }
 
@@ -40,8 +38,7 @@ impl Spares {
         let header = NonNull::new(self.first.get(size)?.get().cast_mut())?;
         // SAFETY: of `keeps`.
         self.first[size].set(unsafe { header.as_ref() }.next.get());
-        self.kept[size].update(|kept| kept - 1);
-        self.counts(|all| all - 1);
+        self.counts(size, |kept| kept - 1);
         Some(header)
     }
 
@@ -53,26 +50,26 @@ impl Spares {
     #[must_use]
     pub(crate) unsafe fn keeps(&self, size: u8, header: NonNull<Header>) -> bool {
         let size = usize::from(size);
-        if size >= SIZES || self.kept[size].get() == OF_ONE_SIZE {
+        if size >= SIZES || self.kept[size].load(Ordering::Relaxed) == OF_ONE_SIZE {
             return false;
         }
         // SAFETY: as promised.
         unsafe { header.as_ref() }.next.set(self.first[size].get());
         self.first[size].set(header.as_ptr());
-        self.kept[size].update(|kept| kept + 1);
-        self.counts(|all| all + 1);
+        self.counts(size, |kept| kept + 1);
         true
     }
 
     /// How many there are: exact for the owner.
-    #[inline]
     pub(crate) fn count(&self) -> usize {
-        self.all.load(Ordering::Relaxed)
+        let kept = |kept: &AtomicU8| usize::from(kept.load(Ordering::Relaxed));
+        self.kept.iter().map(kept).sum()
     }
 
-    /// Written by the owner alone.
+    /// By the owner alone.
     #[inline]
-    fn counts(&self, to: impl FnOnce(usize) -> usize) {
-        self.all.store(to(self.count()), Ordering::Relaxed);
+    fn counts(&self, size: usize, to: impl FnOnce(u8) -> u8) {
+        let kept = &self.kept[size];
+        kept.store(to(kept.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
 }

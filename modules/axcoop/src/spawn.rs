@@ -4,7 +4,8 @@ use core::future::Future;
 
 use axcoop_summary::Priority;
 
-use crate::domain::Domain;
+use crate::block;
+use crate::domain::{Domain, Spare};
 use crate::error::SpawnError;
 use crate::join::JoinHandle;
 use crate::table::NoSlot;
@@ -46,15 +47,51 @@ impl Domain {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let new = self.admits(future, priority).map_err(|why| match why {
+        if let Some(alone) = self.alone_here()
+            && let Some(spare) = alone.takes_spare(block::does::<F>().size)
+        {
+            let handle = self.begins(&spare, future, priority);
+            // SAFETY: the handle refers to it.
+            alone.arrives(unsafe { spare.header.as_ref() }, priority.index());
+            return Ok(handle);
+        }
+        self.try_spawn_by_books(future, priority)
+    }
+
+    /// Spawns with the lock.
+    #[inline(never)]
+    fn try_spawn_by_books<F>(
+        &'static self,
+        future: F,
+        priority: Priority,
+    ) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let admitted = self.admits(block::does::<F>());
+        let spare = admitted.map_err(|why| match why {
             NoSlot::OutOfMemory(bytes) => SpawnError::OutOfMemory { bytes },
             NoSlot::TooMany => SpawnError::TooMany,
         })?;
-        // SAFETY: there is one for it.
-        let header = unsafe { Ref::from_raw(new.header) };
-        let handle = JoinHandle::new(header, new.cid);
+        let handle = self.begins(&spare, future, priority);
         // SAFETY: the handle refers to it.
-        self.arrives_at(unsafe { new.header.as_ref() }, new.alone);
+        self.arrives(unsafe { spare.header.as_ref() });
         Ok(handle)
+    }
+
+    /// A coroutine begins, which is to be queued.
+    #[inline]
+    fn begins<F: Future>(
+        &self,
+        spare: &Spare,
+        future: F,
+        priority: Priority,
+    ) -> JoinHandle<F::Output> {
+        self.counts_one();
+        // SAFETY: it is of this size, and this call's.
+        unsafe { block::begin(spare.header, future, priority) };
+        // SAFETY: there is a reference for it.
+        JoinHandle::new(unsafe { Ref::from_raw(spare.header) }, spare.cid)
     }
 }

@@ -167,17 +167,12 @@ pub(crate) fn of_waker(waker: &Waker) -> Option<&Header> {
     is_ours.then(|| unsafe { at(waker.data()).as_ref() })
 }
 
-/// Another one. If it is a coroutine's, as most are, a few instructions less.
+/// A waker of this coroutine.
 #[inline]
-pub(crate) fn cloned(waker: &Waker) -> Waker {
-    match of_waker(waker) {
-        Some(header) => {
-            let raw = Ref::of(header).into_raw().as_ptr().cast_const();
-            // SAFETY: the vtable is that of blocks, and the waker has the reference.
-            unsafe { Waker::from_raw(RawWaker::new(raw.cast(), &WAKER)) }
-        }
-        None => waker.clone(),
-    }
+pub(crate) fn of(header: &Header) -> Waker {
+    let raw = Ref::of(header).into_raw().as_ptr().cast_const();
+    // SAFETY: the vtable is that of blocks, and the waker has the reference.
+    unsafe { Waker::from_raw(RawWaker::new(raw.cast(), &WAKER)) }
 }
 
 /// Wakes who polls with this waker. If it is a coroutine, then most likely this one, which runs: a

@@ -190,7 +190,8 @@ impl Domain {
             }
             match polled {
                 Polled::Pending => self.suspends_alone(worker, ready, header),
-                polled => self.ends_alone(worker, ready, header, polled),
+                Polled::Ready => self.ends_alone(worker, ready, header),
+                Polled::Panicked => self.panics_alone(worker, ready, header),
             }
             if self.inbox.has_any() || ready.first() != level {
                 return;
@@ -214,33 +215,36 @@ impl Domain {
         self.gives_way(polls);
     }
 
+    #[inline(never)]
+    fn ends_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
+        self.leaves_alone(worker, ready, header, None);
+    }
+
+    #[cold]
+    fn panics_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
+        self.leaves_alone(worker, ready, header, Some(Ended::Panicked));
+    }
+
     #[cold]
     fn cancels_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
         // SAFETY: WORKER: it has begun, and it is not polled any more.
         unsafe { header.drop_future() };
-        worker.polls(None);
-        let level = usize::from(header.level.get());
-        ready.remove(header);
-        let joiner = self.finishes(header, Some(Ended::Cancelled));
-        self.left(ready, level, joiner);
+        self.leaves_alone(worker, ready, header, Some(Ended::Cancelled));
     }
 
-    /// Whoever awaits it is queued before it leaves its level, which so does not become empty for nothing.
-    #[inline(never)]
-    fn ends_alone(
+    /// It has ended. Whoever awaits it is queued before it leaves its level, which so does not become
+    /// empty for nothing.
+    #[inline(always)]
+    fn leaves_alone(
         &'static self,
         worker: &Polling,
         ready: &Ready,
         header: &'static Header,
-        polled: Polled,
+        without: Option<Ended>,
     ) {
         worker.polls(None);
         self.forgets_one();
         header.state().finish();
-        let without = match polled {
-            Polled::Panicked => Some(Ended::Panicked),
-            _ => None,
-        };
         // SAFETY: WORKER, and its future is gone, one way or the other.
         if let Some(joiner) = unsafe { header.ended(without) } {
             self.wakes_joiner(ready, joiner);
@@ -267,18 +271,8 @@ impl Domain {
         }
     }
 
-    /// One that was in this level has ended, and this is to be woken for it.
-    fn left(&'static self, ready: &Ready, level: usize, joiner: Option<Waker>) {
-        if let Some(joiner) = joiner {
-            self.wakes_joiner(ready, joiner);
-        }
-        if ready.some() >> level & 1 == 0 {
-            self.emptied(ready);
-        }
-    }
-
     /// Rule 4, of who has awaited one that has ended; nobody is polled.
-    #[inline]
+    #[inline(always)]
     fn wakes_joiner(&'static self, ready: &Ready, joiner: Waker) {
         let joiner = match Ref::of_waker(joiner) {
             Ok(joiner) => joiner,
