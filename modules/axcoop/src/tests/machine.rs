@@ -27,6 +27,8 @@ pub struct Machine {
     pub unparks: AtomicUsize,
     pub yields: AtomicUsize,
     pub masks: AtomicUsize,
+    /// How often interrupts have been disabled.
+    pub locks: AtomicUsize,
 }
 
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
@@ -68,6 +70,7 @@ unsafe impl Kernel for Machine {
     }
 
     fn mask(&self) -> usize {
+        self.locks.fetch_add(1, Relaxed);
         self.masks.fetch_add(1, Relaxed)
     }
 
