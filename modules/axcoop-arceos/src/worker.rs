@@ -27,7 +27,7 @@ use core::sync::atomic::{
 };
 use core::task::{Poll, Waker};
 
-use axcoop::{DOMAINS, Domain, DomainId, MAX_WORKERS};
+use axcoop::{DOMAINS, DomainId, MAX_WORKERS};
 use axhal::percpu::{current_task_ptr, this_cpu_id};
 use axtask::{AxTaskRef, TaskInner, TaskState};
 use kspin::SpinNoIrq;
@@ -225,24 +225,23 @@ pub fn stalled_ticks(domain: DomainId) -> u64 {
 }
 
 /// A task that will be the worker of this number.
-pub fn task(domain: &'static Domain, number: usize, stack_bytes: usize) -> TaskInner {
-    let id = domain.id();
+pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
     NUMBERS[id.index()].fetch_max(number + 1, Relaxed);
     SERVED.fetch_or(1 << id.index(), Relaxed);
     let name = alloc::format!("{}/{number}", crate::said::name(id));
-    let task = TaskInner::new(move || serve(domain, number), name, stack_bytes);
+    let task = TaskInner::new(move || serve(id, number), name, stack_bytes);
     task.set_cpumask(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
     task
 }
 
 /// The life of a worker.
-fn serve(domain: &'static Domain, number: usize) {
-    let slot = slot(domain.id(), number);
+fn serve(domain: DomainId, number: usize) {
+    let slot = slot(domain, number);
     watch_ticks();
-    crate::policy::serves(domain.id());
+    crate::policy::serves(domain);
     slot.begins();
     slot.is_busy.store(true, Relaxed);
-    domain.serve(number);
+    axcoop::serve(domain, number);
     slot.is_busy.store(false, Relaxed);
     slot.ends();
 }

@@ -22,7 +22,8 @@ use core::task::Waker;
 
 use axcoop_summary::{PRIORITIES, Priority};
 
-use crate::block::{Header, Ref};
+use crate::block::Header;
+use crate::waker::Ref;
 
 /// How it is with a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

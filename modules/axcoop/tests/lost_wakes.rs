@@ -25,7 +25,7 @@ fn schedules(scenarios: usize) -> usize {
 /// The number of a domain is for one scenario at a time.
 #[test]
 fn no_schedule_loses_a_wake() {
-    let scenarios: [Scenario; 7] = [
+    let scenarios: [Scenario; 8] = [
         (
             "a wake and a poll that ends pending",
             scenarios::wake_and_pending,
@@ -33,6 +33,10 @@ fn no_schedule_loses_a_wake() {
         ("two wakers, two workers", scenarios::two_wakers),
         ("workers come and go", scenarios::workers_come_and_go),
         ("cancelled, woken and waited for", scenarios::cancel_and_end),
+        (
+            "a name is looked up while its block becomes another's",
+            scenarios::names_and_blocks,
+        ),
         (
             "a handle is dropped while its coroutine ends",
             scenarios::drop_and_end,

@@ -10,9 +10,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::machine::{run, with_domain};
+use crate::table::USED_UP;
 use crate::{
     Attendant, CpuError, Domain, DomainError, Ended, JoinHandle, MAX_WORKERS, Priority, SpawnError,
-    cancel, current, current_priority, lend, priority, set_priority, wake, yield_now,
+    Stale, cancel, current, current_priority, lend, priority, set_priority, wake, yield_now,
 };
 
 /// Who was polled, in order.
@@ -186,7 +187,7 @@ fn a_name_is_stale_when_it_has_ended() {
         assert_eq!(domain.coroutines(), 0);
         assert!(handle.is_finished());
         assert_eq!(output(handle), Ok(Some(cid)));
-        let why = crate::Stale(cid);
+        let why = Stale(cid);
         let stale = Err(why);
         assert_eq!(wake(cid), stale);
         assert_eq!(cancel(cid), stale);
@@ -319,6 +320,54 @@ fn a_spawn_after_an_end_asks_for_no_memory() {
     });
 }
 
+/// NAMES in `books`, of one after the other in one block.
+#[test]
+fn a_name_is_stale_when_its_block_is_anothers() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 1, async move {
+            spawn(domain, 1, async {}).await.unwrap();
+            let locks = machine.locks.load(Relaxed);
+            let old = spawn(domain, 1, async {});
+            let stale = old.cid();
+            old.await.unwrap();
+            let new = spawn(domain, 1, async {});
+            let cid = new.cid();
+            assert_eq!(
+                machine.locks.load(Relaxed),
+                locks,
+                "none of it needs the lock"
+            );
+            assert_eq!(cid.place, stale.place, "it has the block of the first");
+            assert_eq!(cancel(stale), Err(Stale(stale)));
+            assert_eq!(priority(stale), Err(Stale(stale)));
+            assert_eq!(priority(cid), Ok(Priority::new(1)));
+            assert_eq!(new.await, Ok(()));
+            assert_eq!(wake(cid), Err(Stale(cid)));
+            assert_eq!(domain.coroutines(), 1);
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+#[test]
+fn a_spare_block_goes_when_the_generations_of_its_slot_are_used_up() {
+    with_domain(|domain, _| {
+        let handle = spawn(domain, 1, async move {
+            let last = spawn(domain, 1, async {});
+            let place = last.cid().place;
+            last.await.unwrap();
+            // SAFETY: the spare block has it.
+            unsafe { domain.directory.slot(place.index()) }.set_generation(USED_UP);
+            let next = spawn(domain, 1, async {});
+            assert_ne!(next.cid().place, place);
+            next.await.unwrap();
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
 #[test]
 fn a_panic_ends_one_alone() {
     with_domain(|domain, _| {
@@ -356,7 +405,7 @@ fn a_coroutine_takes_128_bytes_at_most_beside_its_future() {
     fn overhead<F: Future>(of: impl FnOnce() -> F) -> usize {
         drop(of);
         // What an allocator of a header of 16 bytes and multiples of 32 has to take, and the slot.
-        let block = (crate::block::layout_of::<F>().size() + 16).next_multiple_of(32);
+        let block = (crate::block::does::<F>().layout.size() + 16).next_multiple_of(32);
         block + 16 - size_of::<F>()
     }
     assert!(overhead(|| async {}) <= 128);
@@ -489,7 +538,7 @@ fn a_queued_one_moves_when_its_priority_changes() {
 fn the_attendant_is_called_when_it_is_wanted_and_after_each_wait() {
     struct Calls(AtomicUsize);
     impl Attendant for Calls {
-        fn attend(&self, _: &'static Domain) {
+        fn attend(&self, _: axcoop_summary::DomainId) {
             self.0.fetch_add(1, Relaxed);
         }
         fn until(&self) -> Option<u64> {

@@ -11,10 +11,11 @@ use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use shuttle::thread;
 
-use crate::domain::{self, Domain};
+use crate::domain::Domain;
 use crate::error::Ended;
 use crate::loan::lend;
 use crate::machine::with_domain;
+use crate::named;
 use crate::yielding::yield_now;
 
 /// Something that one awaits and another says.
@@ -126,13 +127,45 @@ pub fn cancel_and_end() {
         let handle = domain.spawn(async move { waits.wait().await }, Priority::DEFAULT);
         let cid = handle.cid();
         let thread = thread::spawn(move || event.comes());
-        let is_too_late = domain::cancel(cid).is_err();
+        let is_too_late = named::cancel(cid).is_err();
         match handle.join() {
             Ok(()) => {}
             Err(why) => assert!(!is_too_late && why == Ended::Cancelled),
         }
-        assert!(domain::wake(cid).is_err());
+        assert!(named::wake(cid).is_err());
         thread.join().unwrap();
+    });
+}
+
+/// A name is looked up while its block becomes another coroutine's: that one is not meant.
+pub fn names_and_blocks() {
+    with_domain(1, |domain: &'static Domain| {
+        let names = Arc::new(Mutex::new(Vec::new()));
+        let says = names.clone();
+        let all = domain.spawn(
+            async move {
+                let mut ends = Vec::new();
+                for _ in 0..3 {
+                    let one = domain.spawn(async {}, Priority::DEFAULT);
+                    says.lock().unwrap().push(one.cid());
+                    ends.push(one.await);
+                }
+                ends
+            },
+            Priority::DEFAULT,
+        );
+        let name = |n: usize| {
+            loop {
+                if let Some(&cid) = names.lock().unwrap().get(n) {
+                    return cid;
+                }
+                thread::yield_now();
+            }
+        };
+        let in_time: Vec<_> = (0..3).map(|n| named::cancel(name(n)).is_ok()).collect();
+        for (end, in_time) in all.join().unwrap().into_iter().zip(in_time) {
+            assert!(end == Ok(()) || in_time && end == Err(Ended::Cancelled));
+        }
     });
 }
 
@@ -190,9 +223,9 @@ pub fn loans() {
         let cid = handle.cid();
         let thread = thread::spawn(move || {
             let loan = lend(cid, Priority::FIRST);
-            let _ = domain::set_priority(cid, Priority::DEFAULT);
+            let _ = named::set_priority(cid, Priority::DEFAULT);
             drop(loan);
-            if let Ok(priority) = domain::priority(cid) {
+            if let Ok(priority) = named::priority(cid) {
                 assert_eq!(priority, Priority::DEFAULT);
             }
         });
