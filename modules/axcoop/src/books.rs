@@ -161,10 +161,23 @@ impl Books {
         self.table.trim(kernel);
     }
 
-    /// Gives back everything; nobody is left.
-    pub(crate) fn clears(&mut self, kernel: &dyn Kernel) {
+    /// No name is one that there was before this generation.
+    pub(crate) fn goes_on_from(&mut self, later: u32) {
+        self.table.goes_on_from(later);
+    }
+
+    /// Gives back everything, as nobody is left, and returns with which generation names go on.
+    pub(crate) fn clears(&mut self, kernel: &dyn Kernel) -> u32 {
+        self.attendant = None;
         self.trims(kernel);
         self.table.clear(kernel);
+        self.table.later()
+    }
+
+    /// Takes those off the list who have ended before they could be moved, if all have ended and nobody
+    /// refers to them.
+    pub(crate) fn forgets_ended(&mut self, kernel: &dyn Kernel) {
+        while self.blocks == 0 && self.next_moved(kernel, |_| unreachable!("it has ended")) {}
     }
 }
 

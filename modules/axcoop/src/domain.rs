@@ -4,7 +4,7 @@ use core::cell::UnsafeCell;
 use core::future::Future;
 use core::pin::pin;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::AtomicPtr as Pointer;
+use core::sync::atomic::{AtomicPtr as Pointer, AtomicU32 as Generation};
 
 use alloc::alloc::Layout;
 use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
@@ -62,6 +62,10 @@ static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut())
 
 /// The one that was opened last; if that is closed, another that is open.
 static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
+
+/// Of each number, with which generation names go on when a domain of it is opened next: a [`Cid`] is
+/// of one coroutine, of whichever domain that has ever had the number.
+static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
 
 /// The domain of a coroutine that there is.
 #[inline]
@@ -162,6 +166,9 @@ impl Domain {
             Ordering::Relaxed,
         ) {
             Ok(_) => {
+                let later = LATER[self.id.index()].load(Ordering::Relaxed);
+                self.books
+                    .with(self.kernel, |books| books.goes_on_from(later));
                 LAST.store(this, Ordering::Release);
                 Ok(())
             }
@@ -180,16 +187,18 @@ impl Domain {
             return Err(DomainError::NotOpen(self.id));
         }
         let timers = self.timers_set();
-        self.books.with(self.kernel, |books| {
+        let later = self.books.with(self.kernel, |books| {
+            books.forgets_ended(self.kernel);
             if books.blocks() != 0 || books.coroutines() != 0 || books.serving != 0 || timers != 0 {
                 return Err(DomainError::InUse {
                     coroutines: books.blocks().max(books.coroutines()).max(timers),
                     workers: books.serving.count_ones() as usize,
                 });
             }
-            books.clears(self.kernel);
-            Ok(())
+            Ok(books.clears(self.kernel))
         })?;
+        // Whoever opens it next sees that this is not open any more, and so this.
+        LATER[self.id.index()].store(later, Ordering::Relaxed);
         self.summary.clear_all(Bits::own(self.id));
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
         let other = (0..DOMAINS).find_map(maybe_open);
@@ -327,9 +336,13 @@ impl Domain {
 
     /// Has a worker call this between two polls, when asked to, and after each time that it has waited;
     /// and no worker wait for longer than it says.
-    pub fn set_attendant(&self, attendant: Option<&'static dyn Attendant>) {
+    pub fn set_attendant(&'static self, attendant: Option<&'static dyn Attendant>) {
         self.books
             .with(self.kernel, |books| books.attendant = attendant);
+        // One that waits has not asked this one until when.
+        if attendant.is_some() {
+            self.unparks_one();
+        }
     }
 
     /// Has a worker call the attendant soon; also in an interrupt.
@@ -433,6 +446,10 @@ impl Domain {
         self.inbox.note(Notes::MOVES);
         self.summary.mark(self.id, Priority::new(level));
         header.wake();
+        // The wake of one that has ended meanwhile does nothing, and it is listed all the same.
+        if header.has_ended() {
+            self.unparks_one();
+        }
     }
 }
 
