@@ -103,7 +103,7 @@ fn a_more_urgent_one_is_next_when_it_is_woken() {
 #[test]
 fn rule_2_it_gives_way_to_another_domain_and_not_at_once_again() {
     with_domain(|domain, machine| {
-        let other = axcoop_summary::DomainId::new(1);
+        let other = DomainId::new(1);
         drop(spawn(domain, 4, says(Trace::default(), 'a', 100)));
         domain.summary.mark(other, Priority::new(4));
         run(domain);
@@ -187,7 +187,7 @@ fn a_name_is_stale_when_it_has_ended() {
         assert_eq!(domain.coroutines(), 0);
         assert!(handle.is_finished());
         assert_eq!(output(handle), Ok(Some(cid)));
-        let why = crate::Stale(cid);
+        let why = Stale(cid);
         let stale = Err(why);
         assert_eq!(wake(cid), stale);
         assert_eq!(cancel(cid), stale);
