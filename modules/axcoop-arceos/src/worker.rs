@@ -204,10 +204,13 @@ pub fn here() -> *const () {
     current().map_or(ptr::null(), |slot| slot.here.load(Relaxed))
 }
 
-/// Has the calling task, which is a worker, remember this.
+/// Has the calling task, which is a worker, remember this. One that leaves may have been preempted after its
+/// number was free again, and the next one have taken the place: then it remembers nothing already.
 pub fn set_here(here: *const ()) {
-    let slot = current().expect("only a worker of ours remembers anything");
-    slot.here.store(here.cast_mut(), Relaxed);
+    match current() {
+        Some(slot) => slot.here.store(here.cast_mut(), Relaxed),
+        None => assert!(here.is_null(), "only a worker of ours remembers anything"),
+    }
 }
 
 /// Wakes the worker, or has it not wait the next time.

@@ -79,8 +79,6 @@ struct Poller {
     /// Those that somebody waits for.
     connections: Vec<Arc<Connection>>,
     listeners: Vec<Arc<dyn Listens>>,
-    /// Sockets of closed connections are left.
-    lingers: bool,
     looked: Duration,
     /// Who is to be woken after the round, and how urgently.
     woken: Vec<(u8, Waker)>,
@@ -92,7 +90,6 @@ fn run() {
     let mut poller = Poller {
         connections: Vec::new(),
         listeners: Vec::new(),
-        lingers: false,
         looked: Duration::ZERO,
         woken: Vec::new(),
         fetched: Vec::new(),
@@ -122,7 +119,7 @@ fn sleep(rest: Option<Duration>) {
 
 impl Poller {
     fn has_nothing_to_watch(&self) -> bool {
-        self.connections.is_empty() && self.listeners.is_empty() && !self.lingers
+        self.listeners.is_empty() && !stack::has_sockets()
     }
 
     /// Packets in and out, then whoever is ready because of them. Whether anything was to be done.
@@ -177,7 +174,7 @@ impl Poller {
                 });
             },
         );
-        self.lingers = stack::clear_lingering();
+        stack::clear_lingering();
         let woke = !woken.is_empty();
         WAKES.fetch_add(woken.len() as u64, Relaxed);
         // Stable: those of one priority in the order in which they were listed.

@@ -31,6 +31,8 @@ use smoltcp::wire::{
     IpEndpoint, IpListenEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
 };
 
+use crate::ephemeral::Ephemeral;
+
 /// Bytes that a connection keeps of what has come and nobody has read.
 pub const RECEIVE_BUFFER: usize = 8 * 1024;
 /// Bytes that it keeps of what was written and the peer does not have yet.
@@ -59,12 +61,16 @@ struct Stack {
     ports: Vec<Port>,
     /// Without an owner, the oldest first.
     lingering: VecDeque<(Instant, SocketHandle)>,
-    next_port: u16,
+    ephemeral: Ephemeral,
+    /// How many have listened.
+    listens: u64,
 }
 
 /// A port on which somebody listens.
 struct Port {
     number: u16,
+    /// Which [`Listen`] it is: the next one may have the same number.
+    listen: u64,
     /// On their way in, or in and not fetched.
     coming: Vec<SocketHandle>,
     /// In, fetched, and not accepted.
@@ -138,7 +144,8 @@ pub fn start() -> Result<(), NoNetwork> {
         sockets: SocketSet::new(Vec::new()),
         ports: Vec::new(),
         lingering: VecDeque::new(),
-        next_port: 0xc000,
+        ephemeral: Ephemeral::new(),
+        listens: 0,
     });
     Ok(())
 }
@@ -187,8 +194,13 @@ pub fn transmit() -> bool {
     })
 }
 
-/// Takes away sockets without an owner that need not stay. Whether any are left.
-pub fn clear_lingering() -> bool {
+/// Whether there is any, with an owner or without.
+pub fn has_sockets() -> bool {
+    with(|stack| stack.sockets.iter().next().is_some())
+}
+
+/// Takes away sockets without an owner that need not stay.
+pub fn clear_lingering() {
     with(|stack| {
         let now = now();
         let Stack {
@@ -206,8 +218,7 @@ pub fn clear_lingering() -> bool {
             }
             !(is_over || is_late)
         });
-        !lingering.is_empty()
-    })
+    });
 }
 
 /// Who begins a connection to whom, if this packet does.
@@ -264,14 +275,6 @@ impl Stack {
         port.coming.push(self.sockets.add(socket));
     }
 
-    fn port(&mut self, number: u16) -> &mut Port {
-        let is_it = |port: &&mut Port| port.number == number;
-        self.ports
-            .iter_mut()
-            .find(is_it)
-            .expect("its listener lists it")
-    }
-
     fn socket(&mut self, socket: &Socket) -> &mut tcp::Socket<'static> {
         self.sockets.get_mut(socket.0)
     }
@@ -282,8 +285,8 @@ impl Stack {
     }
 }
 
-/// Somebody listens on a port, until this is dropped.
-pub struct Listen(u16);
+/// Somebody listens on a port, until this is closed or dropped.
+pub struct Listen(u64);
 
 impl Listen {
     pub fn new(port: u16) -> AxResult<Self> {
@@ -294,21 +297,24 @@ impl Listen {
             if stack.ports.iter().any(|other| other.number == port) {
                 return Err(AxError::AddrInUse);
             }
+            stack.listens += 1;
             stack.ports.push(Port {
                 number: port,
+                listen: stack.listens,
                 coming: Vec::new(),
                 fetched: 0,
             });
-            Ok(Self(port))
+            Ok(Self(stack.listens))
         })
     }
 
-    /// Those who are in, with who they are, into this list.
+    /// Those who are in, with who they are, into this list; nobody once it is closed.
     pub fn fetch(&self, into: &mut Vec<(Socket, SocketAddr)>) {
         with(|stack| {
             let Stack { sockets, ports, .. } = stack;
-            let port = ports.iter_mut().find(|port| port.number == self.0);
-            let port = port.expect("it is listed while this is there");
+            let Some(port) = ports.iter_mut().find(|port| port.listen == self.0) else {
+                return;
+            };
             port.coming.retain(|handle| {
                 let socket = sockets.get::<tcp::Socket<'_>>(*handle);
                 match (socket.state(), socket.remote_endpoint()) {
@@ -330,20 +336,29 @@ impl Listen {
 
     /// One of those who were fetched is no longer of the backlog.
     pub fn accepted(&self) {
-        with(|stack| stack.port(self.0).fetched -= 1);
-    }
-}
-
-impl Drop for Listen {
-    fn drop(&mut self) {
         with(|stack| {
-            if let Some(at) = stack.ports.iter().position(|port| port.number == self.0) {
+            if let Some(port) = stack.ports.iter_mut().find(|port| port.listen == self.0) {
+                port.fetched -= 1;
+            }
+        });
+    }
+
+    /// From now on nobody listens, and another may.
+    pub fn close(&self) {
+        with(|stack| {
+            if let Some(at) = stack.ports.iter().position(|port| port.listen == self.0) {
                 let port = stack.ports.swap_remove(at);
                 port.coming
                     .into_iter()
                     .for_each(|handle| stack.linger(handle));
             }
         });
+    }
+}
+
+impl Drop for Listen {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -363,7 +378,7 @@ impl Socket {
         };
         with(|stack| {
             let mut socket = new_socket();
-            let local = stack.free_port();
+            let local = stack.free_port().ok_or(AxError::AddrInUse)?;
             let Stack {
                 interface, sockets, ..
             } = stack;
@@ -424,10 +439,21 @@ impl Drop for Socket {
 
 impl Stack {
     /// For a connection that begins here.
-    fn free_port(&mut self) -> u16 {
-        let port = self.next_port;
-        self.next_port = port.checked_add(1).unwrap_or(0xc000);
-        port
+    fn free_port(&mut self) -> Option<u16> {
+        let Self {
+            ephemeral,
+            sockets,
+            ports,
+            ..
+        } = self;
+        ephemeral.take(|number| {
+            let mut locals = sockets.iter().map(|(_, socket)| {
+                let smoltcp::socket::Socket::Tcp(socket) = socket;
+                socket.local_endpoint()
+            });
+            locals.any(|local| local.is_some_and(|local| local.port == number))
+                || ports.iter().any(|port| port.number == number)
+        })
     }
 }
 

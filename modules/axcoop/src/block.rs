@@ -193,6 +193,7 @@ impl<F: Future> Block<F> {
                     unsafe { ManuallyDrop::drop(&mut (*body).future) }
                 });
                 if drops.is_err() {
+                    let _ = crate::panics::caught(|| drop(output));
                     return Polled::Panicked;
                 }
                 // SAFETY: the place is free, and large enough for either.

@@ -227,9 +227,31 @@ impl Books {
         unsafe { kernel.dealloc(memory.as_ptr(), block::of_size(size.into())) };
     }
 
-    /// Gives back everything; nobody is left.
-    pub(crate) fn clears(&mut self, kernel: &dyn Kernel, directory: &Directory) {
+    /// No name is one that there was before this generation.
+    pub(crate) fn goes_on_from(&mut self, later: u32) {
+        self.table.goes_on_from(later);
+    }
+
+    /// Takes those off the list whose block has gone before they could be moved: without a worker
+    /// nobody else does.
+    pub(crate) fn forgets_gone(&mut self, kernel: &dyn Kernel) {
+        while self.moved != END {
+            let slot = self
+                .table
+                .slot(self.moved)
+                .expect("who is listed has a slot");
+            if !slot.block.get().is_null() {
+                return;
+            }
+            self.next_moved(kernel, |_| unreachable!("its block has gone"));
+        }
+    }
+
+    /// Gives back everything, as nobody is left, and returns with which generation names go on.
+    pub(crate) fn clears(&mut self, kernel: &dyn Kernel, directory: &Directory) -> u32 {
+        self.attendant = None;
         self.trims(kernel, directory);
         self.table.clear(kernel, directory);
+        self.table.later()
     }
 }

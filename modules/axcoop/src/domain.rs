@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use core::future::Future;
 use core::pin::pin;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr as Pointer, AtomicUsize as Counter};
+use core::sync::atomic::{AtomicPtr as Pointer, AtomicU32 as Generation, AtomicUsize as Counter};
 
 use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
 
@@ -68,6 +68,10 @@ static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut())
 
 /// The one that was opened last; if that is closed, another that is open.
 static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
+
+/// Of each number, with which generation names go on when a domain of it is opened next: a [`Cid`] is
+/// of one coroutine, of whichever domain that has ever had the number.
+static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
 
 /// The domain of a coroutine that there is.
 #[inline]
@@ -174,6 +178,9 @@ impl Domain {
             Ordering::Relaxed,
         ) {
             Ok(_) => {
+                let later = LATER[self.id.index()].load(Ordering::Relaxed);
+                self.books
+                    .with(self.kernel, |books| books.goes_on_from(later));
                 LAST.store(this, Ordering::Release);
                 Ok(())
             }
@@ -192,7 +199,8 @@ impl Domain {
             return Err(DomainError::NotOpen(self.id));
         }
         let timers = self.timers.set(self.kernel);
-        self.books.with(self.kernel, |books| {
+        let later = self.books.with(self.kernel, |books| {
+            books.forgets_gone(self.kernel);
             // SAFETY: anybody may ask how many there are.
             let spares = unsafe { &*self.spares.get() }.count();
             let blocks = books.blocks().saturating_sub(spares);
@@ -202,9 +210,10 @@ impl Domain {
                     workers: books.serving.count_ones() as usize,
                 });
             }
-            books.clears(self.kernel, &self.directory);
-            Ok(())
+            Ok(books.clears(self.kernel, &self.directory))
         })?;
+        // Whoever opens it next sees that this is not open any more, and so this.
+        LATER[self.id.index()].store(later, Ordering::Relaxed);
         self.summary.clear_all(Bits::own(self.id));
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
         let other = (0..DOMAINS).find_map(maybe_open);
@@ -312,9 +321,13 @@ impl Domain {
 
     /// Has a worker call this between two polls, when asked to, and after each time that it has waited;
     /// and no worker wait for longer than it says.
-    pub fn set_attendant(&self, attendant: Option<&'static dyn Attendant>) {
+    pub fn set_attendant(&'static self, attendant: Option<&'static dyn Attendant>) {
         self.books
             .with(self.kernel, |books| books.attendant = attendant);
+        // One that waits has not asked this one until when.
+        if attendant.is_some() {
+            self.unparks_one();
+        }
     }
 
     /// Has a worker call the attendant soon; also in an interrupt.
@@ -487,6 +500,10 @@ impl Domain {
         self.inbox.note(Notes::MOVES);
         self.marks(level);
         self.wakes(header);
+        // The wake of one that has ended meanwhile does nothing, and it is listed all the same.
+        if header.has_ended() {
+            self.unparks_one();
+        }
     }
 }
 

@@ -294,10 +294,7 @@ impl Table {
             self.drops(kernel, number);
         }
         if self.used == 0 && (0..self.made).all(|number| self.chunk(number).slots.is_null()) {
-            let generations = (0..self.made).map(|number| self.chunk(number).generation);
-            let later = generations.max().unwrap_or(0).max(self.later);
             self.clear(kernel, directory);
-            self.later = later;
         }
     }
 
@@ -409,9 +406,21 @@ impl Table {
         unsafe { &mut *self.chunks.add(number as usize) }
     }
 
-    /// Gives back all memory.
+    /// Rule 3, of all that there will be.
+    pub(crate) fn goes_on_from(&mut self, later: u32) {
+        self.later = self.later.max(later);
+    }
+
+    /// Rule 3: a generation that is as late as any that there has been.
+    pub(crate) fn later(&mut self) -> u32 {
+        let generations = (0..self.made).map(|number| self.chunk(number).generation);
+        generations.max().unwrap_or(0).max(self.later)
+    }
+
+    /// Gives back all memory. Generations go on (rule 3).
     pub(crate) fn clear(&mut self, kernel: &dyn Kernel, directory: &Directory) {
         assert_eq!(self.used, 0, "somebody is in it");
+        let later = self.later();
         directory.clears(kernel, self.capacity as usize);
         for number in 0..self.made {
             let slots = self.chunk(number).slots;
@@ -427,6 +436,7 @@ impl Table {
             }
         }
         *self = Self::new();
+        self.later = later;
     }
 }
 

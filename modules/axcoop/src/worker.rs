@@ -52,7 +52,8 @@ const BATCH: usize = 32;
 /// How a worker serves.
 enum Mode {
     Alone,
-    Shared,
+    /// Until this is another number: [`Domain::epoch`].
+    Shared(u32),
     Leaves,
 }
 
@@ -111,7 +112,7 @@ impl Domain {
         loop {
             match self.mode(number) {
                 Mode::Alone => self.alone(number, worker),
-                Mode::Shared => self.shared(number, worker),
+                Mode::Shared(epoch) => self.shared(number, worker, epoch),
                 Mode::Leaves => break,
             }
         }
@@ -131,7 +132,8 @@ impl Domain {
                 self.inbox.unnote(Notes::SHARED);
                 Mode::Alone
             } else {
-                Mode::Shared
+                // With the lock: what changes afterwards, before it serves, is another epoch.
+                Mode::Shared(self.epoch.load(Ordering::Acquire))
             }
         })
     }
@@ -184,6 +186,7 @@ impl Domain {
             if polled == Polled::Pending && header.state().is_woken() {
                 header = ready.turn(level, header);
                 if self.inbox.has_any() {
+                    worker.polls(None);
                     return;
                 }
                 continue;
@@ -352,12 +355,14 @@ impl Domain {
         } else {
             self.timers.looks_at_clock(self.kernel);
             *polls = Polls::new(self);
+            // Also after the 16 polls of rule 2: as long as something is more urgent elsewhere, nothing
+            // else comes to its end.
+            if self.is_attendant_late() {
+                self.attends();
+            }
             if is_quiet {
                 polls.left -= QUIET;
                 return;
-            }
-            if self.is_attendant_late() {
-                self.attends();
             }
         }
         self.kernel.yield_now();
@@ -433,8 +438,7 @@ impl Domain {
     }
 
     /// Serves beside others.
-    fn shared(&'static self, number: usize, worker: &Polling) {
-        let epoch = self.epoch.load(Ordering::Acquire);
+    fn shared(&'static self, number: usize, worker: &Polling, epoch: u32) {
         let mut polls = Polls::new(self);
         // What it has polled last, in which level, and whether it has to be queued.
         let mut polled: Option<(usize, Option<&'static Header>)> = None;
@@ -482,17 +486,25 @@ impl Domain {
                 None if leaves => (Step::Leaves, false, false),
                 None => (Step::Nothing, false, false),
             };
-            if leaves_some {
-                self.unparks_one();
-            }
             // Rule 6.
             let must_look = clears && self.inbox.looks();
             if must_look {
                 self.takes_in_by_turns();
             }
-            if is_sleeper && !matches!(step, Step::Nothing) {
-                self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
-                is_sleeper = false;
+            if !matches!(step, Step::Nothing) {
+                // Rule 5. What it has taken in since it picked is left behind, too: whoever was told of that
+                // may have looked before it was queued, and wait again.
+                let mut leaves_some = leaves_some || must_look;
+                if is_sleeper {
+                    let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
+                    is_sleeper = false;
+                    // Who has it go on may have brought something after it looked.
+                    leaves_some |= was >> number & 1 == 0 && self.inbox.has_more();
+                }
+                // No sooner: it would be itself that goes on.
+                if leaves_some {
+                    self.unparks_one();
+                }
             }
             match step {
                 Step::Polls(header, level) => {

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use super::machine::{run, with_domain};
 use crate::table::USED_UP;
 use crate::{
-    Attendant, CpuError, Domain, DomainError, Ended, JoinHandle, MAX_WORKERS, Priority, SpawnError,
-    Stale, cancel, current, current_priority, lend, priority, set_priority, wake, yield_now,
+    Attendant, CpuError, Domain, DomainError, DomainId, Ended, JoinHandle, MAX_WORKERS, Priority,
+    SpawnError, Stale, cancel, current, current_priority, lend, priority, set_priority, wake,
+    yield_now,
 };
 
 /// Who was polled, in order.
@@ -103,7 +104,7 @@ fn a_more_urgent_one_is_next_when_it_is_woken() {
 #[test]
 fn rule_2_it_gives_way_to_another_domain_and_not_at_once_again() {
     with_domain(|domain, machine| {
-        let other = axcoop_summary::DomainId::new(1);
+        let other = DomainId::new(1);
         drop(spawn(domain, 4, says(Trace::default(), 'a', 100)));
         domain.summary.mark(other, Priority::new(4));
         run(domain);
@@ -538,7 +539,7 @@ fn a_queued_one_moves_when_its_priority_changes() {
 fn the_attendant_is_called_when_it_is_wanted_and_after_each_wait() {
     struct Calls(AtomicUsize);
     impl Attendant for Calls {
-        fn attend(&self, _: axcoop_summary::DomainId) {
+        fn attend(&self, _: DomainId) {
             self.0.fetch_add(1, Relaxed);
         }
         fn until(&self) -> Option<u64> {
@@ -582,5 +583,156 @@ fn combinators_of_other_crates_run_unchanged() {
         });
         run(domain);
         assert_eq!(output(handle), Ok((1225, Ok("soon"))));
+    });
+}
+
+/// Of a domain that was closed and is open again a name is stale as any other.
+#[test]
+fn a_name_is_stale_when_its_domain_was_closed() {
+    with_domain(|domain, _| {
+        let before = spawn(domain, 4, async {}).cid();
+        run(domain);
+        domain.close().unwrap();
+        domain.open().unwrap();
+        let after = spawn(domain, 4, async {});
+        assert_ne!(before, after.cid());
+        assert_eq!(cancel(before), Err(Stale(before)));
+        run(domain);
+        assert_eq!(output(after), Ok(()));
+    });
+}
+
+/// What calls it, and what it is asked: it is always late.
+struct Late {
+    calls: AtomicUsize,
+    by_coroutines: AtomicUsize,
+}
+
+impl Late {
+    const fn new() -> Self {
+        Self {
+            calls: AtomicUsize::new(0),
+            by_coroutines: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Attendant for Late {
+    fn attend(&self, _: DomainId) {
+        self.calls.fetch_add(1, Relaxed);
+        if current().is_some() {
+            self.by_coroutines.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn until(&self) -> Option<u64> {
+        Some(0)
+    }
+}
+
+#[test]
+fn the_attendant_is_asked_also_while_something_is_more_urgent_elsewhere() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, _| {
+        let other = DomainId::new(6);
+        domain.summary.mark(other, Priority::FIRST);
+        domain.set_attendant(Some(&LATE));
+        let handle = spawn(domain, 4, async {
+            for _ in 0..3 * 256 {
+                yield_now().await;
+            }
+            LATE.calls.load(Relaxed)
+        });
+        domain.alloc_cpu(1).unwrap();
+        domain.serve(0);
+        assert!(output(handle).unwrap() >= 2);
+        domain.summary.clear(other, Priority::FIRST);
+        domain.set_attendant(None);
+    });
+}
+
+#[test]
+fn the_attendant_is_called_by_no_coroutine() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, _| {
+        domain.set_attendant(Some(&LATE));
+        let handle = spawn(domain, 4, async move {
+            domain.call_attendant();
+            yield_now().await;
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+        assert_eq!(LATE.by_coroutines.load(Relaxed), 0);
+        domain.set_attendant(None);
+    });
+}
+
+/// A worker that waits has not asked it until when.
+#[test]
+fn a_new_attendant_has_a_worker_go_on() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, machine| {
+        domain.sleepers.store(1, Relaxed);
+        domain.set_attendant(Some(&LATE));
+        assert_eq!(machine.unparks.load(Relaxed), 1);
+        domain.sleepers.store(0, Relaxed);
+        domain.set_attendant(None);
+    });
+}
+
+#[test]
+fn a_domain_that_is_closed_forgets_its_attendant() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, _| {
+        domain.set_attendant(Some(&LATE));
+        domain.close().unwrap();
+        domain.open().unwrap();
+        run(domain);
+        assert_eq!(LATE.calls.load(Relaxed), 0);
+    });
+}
+
+/// It ends after its new priority was listed, and before a worker was told so.
+#[test]
+fn one_that_ends_while_its_priority_changes_leaves_nothing_behind() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 4, async {});
+        let header = crate::named::find(handle.cid()).unwrap();
+        // SAFETY: BOOKS: called with the lock.
+        let is_listed = domain.notes_change(&header, |header| unsafe {
+            header.set_base(Priority::FIRST)
+        });
+        assert!(is_listed);
+        run(domain);
+        domain.sleepers.store(1, Relaxed);
+        let before = machine.unparks.load(Relaxed);
+        domain.moves(&header);
+        assert_eq!(machine.unparks.load(Relaxed), before + 1);
+        domain.sleepers.store(0, Relaxed);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+/// Both destructors panic: of the future, and of the output that it has left.
+#[test]
+fn a_panic_of_both_destructors_ends_one_alone() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("a destructor");
+        }
+    }
+    with_domain(|domain, _| {
+        let in_future = Panics;
+        let handle = spawn(
+            domain,
+            4,
+            poll_fn(move |_| {
+                let _ = &in_future;
+                Poll::Ready(Panics)
+            }),
+        );
+        run(domain);
+        assert!(matches!(output(handle), Err(Ended::Panicked)));
     });
 }

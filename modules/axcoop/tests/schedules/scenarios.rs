@@ -234,3 +234,46 @@ pub fn loans() {
         thread.join().unwrap();
     });
 }
+
+/// A worker is taken away while it begins to serve.
+pub fn a_worker_is_taken_away() {
+    with_domain(1, |domain| {
+        domain.alloc_cpu(2).unwrap();
+        domain.alloc_cpu(1).unwrap();
+        let serving = || {
+            domain
+                .books
+                .with(domain.kernel, |books| books.serving.count_ones())
+        };
+        let mut looks = 0;
+        while serving() != 1 {
+            looks += 1;
+            assert!(looks < 1_000, "the second worker stays");
+            thread::yield_now();
+        }
+    });
+}
+
+/// A poll waits for another coroutine, which the second worker has to run meanwhile.
+pub fn nobody_waits_beside_an_idle_worker() {
+    with_domain(2, |domain| {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let waits = is_done.clone();
+        let first = domain.spawn(async {}, Priority::DEFAULT);
+        let slow = domain.spawn(
+            async move {
+                let mut looks = 0;
+                while !waits.load(SeqCst) {
+                    looks += 1;
+                    assert!(looks < 1_000, "nobody runs the other one");
+                    thread::yield_now();
+                }
+            },
+            Priority::DEFAULT,
+        );
+        let quick = domain.spawn(async move { is_done.store(true, SeqCst) }, Priority::DEFAULT);
+        for handle in [first, slow, quick] {
+            assert_eq!(handle.join(), Ok(()));
+        }
+    });
+}
