@@ -111,12 +111,27 @@ impl Books {
 
     /// The coroutine of this name: NAMES.
     pub(crate) fn finds(&mut self, cid: Cid) -> Option<Found> {
+        let header = self.looks(cid)?;
+        // SAFETY: it is there as long as its slot leads to it, which the lock is for.
+        unsafe { self.refers(cid, header) }
+    }
+
+    /// NAMES, step 1.
+    pub(crate) fn looks(&mut self, cid: Cid) -> Option<NonNull<Header>> {
         let slot = self.table.slot(cid.place.index())?;
         if slot.generation() != cid.generation {
             return None;
         }
-        let header = NonNull::new(slot.block.get().cast_mut().cast())?;
-        // SAFETY: it is there as long as its slot leads to it, which the lock is for.
+        NonNull::new(slot.block.get().cast_mut().cast())
+    }
+
+    /// NAMES, steps 2 and 3.
+    ///
+    /// # Safety
+    /// The block is there: the slot of this name leads to it, and has done so since step 1.
+    pub(crate) unsafe fn refers(&mut self, cid: Cid, header: NonNull<Header>) -> Option<Found> {
+        let slot = self.table.slot(cid.place.index())?;
+        // SAFETY: as promised.
         let is_there = unsafe { Header::refers_if_any(header) };
         is_there.then(|| Found {
             header,

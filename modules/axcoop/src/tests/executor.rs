@@ -5,12 +5,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::{Future, pending, poll_fn};
+use core::ptr::NonNull;
 use core::task::{Poll, Waker};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use super::machine::{run, with_domain};
 use crate::table::USED_UP;
+use crate::waker::Ref;
 use crate::{
     Attendant, CpuError, Domain, DomainError, DomainId, Ended, JoinHandle, MAX_WORKERS, Priority,
     SpawnError, Stale, cancel, current, current_priority, lend, priority, set_priority, wake,
@@ -345,6 +347,46 @@ fn a_name_is_stale_when_its_block_is_anothers() {
             assert_eq!(new.await, Ok(()));
             assert_eq!(wake(cid), Err(Stale(cid)));
             assert_eq!(domain.coroutines(), 1);
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+/// NAMES in `books`: what a thread that looks a name up may find between two steps, step by step.
+#[test]
+fn names_a_block_that_is_anothers_is_not_meant() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 2, async move {
+            // Two of one size, of which one waits.
+            let one = |waits| async move {
+                if waits {
+                    pending().await
+                }
+            };
+            let first = spawn(domain, 1, one(false));
+            let name = first.cid();
+            let looks = || domain.books.with(machine, |books| books.looks(name));
+            let block = looks().expect("step 1: it has the generation");
+            let block = AtomicPtr::new(block.as_ptr());
+            let refers = || {
+                let block = NonNull::new(block.load(Relaxed)).unwrap();
+                domain.books.with(machine, |books| {
+                    // SAFETY: no block is given back here.
+                    let found = unsafe { books.refers(name, block) }?;
+                    // SAFETY: it was counted for it.
+                    Some((unsafe { Ref::from_raw(found.header) }, found.is_meant))
+                })
+            };
+            assert!(refers().is_some_and(|(_, is_meant)| is_meant));
+            first.await.unwrap();
+            assert!(refers().is_none(), "step 2: it is spare");
+            let second = spawn(domain, 1, one(true));
+            assert_eq!(second.cid().place, name.place);
+            assert!(refers().is_some_and(|(_, is_meant)| !is_meant), "step 3");
+            assert!(looks().is_none(), "step 1: it has another generation");
+            second.cancel();
+            assert_eq!(second.await, Err(Ended::Cancelled));
         });
         run(domain);
         assert_eq!(output(handle), Ok(()));
