@@ -336,7 +336,7 @@ impl Header {
     #[must_use]
     pub(crate) unsafe fn refers_if_any(header: NonNull<Self>) -> bool {
         // SAFETY: as promised; nothing but `refs` is looked at (SPARE).
-        let refs = unsafe { &*(&raw const (*header.as_ptr()).refs) };
+        let refs = unsafe { &(*header.as_ptr()).refs };
         let mut was = refs.load(Ordering::Relaxed);
         while was & ENDED == 0 && was & COUNT != 0 {
             assert!(was & COUNT < COUNT / 2, "too many wakers of one coroutine");
