@@ -184,7 +184,8 @@ impl Books {
         true
     }
 
-    /// A block is spare. Returns whether it is kept; if not, its memory is the caller's to give back.
+    /// A block is spare. `will_trim`: somebody will call [`trims`](Self::trims) later; if not, it is not
+    /// kept. Returns whether it is; if not, its memory is the caller's to give back.
     ///
     /// # Safety
     /// Nobody refers to it.
@@ -192,18 +193,23 @@ impl Books {
     pub(crate) unsafe fn takes_back(
         &mut self,
         kernel: &dyn Kernel,
+        directory: &Directory,
         header: NonNull<Header>,
+        will_trim: bool,
     ) -> bool {
         // SAFETY: as promised.
         let block = unsafe { header.as_ref() };
         let (index, size) = (block.place().index(), block.does().size);
         let slot = self.table.slot(index).expect("a block has a slot");
-        let may_stay = slot.link.get() == UNLISTED && slot.generation() != USED_UP;
+        let may_stay = will_trim && slot.link.get() == UNLISTED && slot.generation() != USED_UP;
         // SAFETY: as promised.
         if may_stay && unsafe { self.spares.keeps(size, header) } {
             return true;
         }
         self.table.leaves(kernel, index);
+        if !will_trim {
+            self.table.trim(kernel, directory);
+        }
         false
     }
 

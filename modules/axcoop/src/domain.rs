@@ -449,8 +449,11 @@ impl Domain {
         // SAFETY: as promised.
         let layout = unsafe { header.as_ref() }.does().layout;
         let is_kept = self.books.with(self.kernel, |books| {
+            // A worker that waits has given back what was kept, and says that it waits before that. (One whose
+            // bit was taken back will wait again.)
+            let will_trim = books.serving & !self.sleepers.load(Ordering::Acquire) != 0;
             // SAFETY: as promised.
-            unsafe { books.takes_back(self.kernel, header) }
+            unsafe { books.takes_back(self.kernel, &self.directory, header, will_trim) }
         });
         if !is_kept {
             // SAFETY: its slot does not lead to it any more.
