@@ -38,6 +38,10 @@ unsafe impl Kernel for ArceOs {
         Ok(())
     }
 
+    fn serve_here(&self, domain: &'static Domain, number: usize) {
+        worker::serve_here(domain, number);
+    }
+
     fn park(&self, domain: &'static Domain, number: usize, until_ns: Option<u64>) {
         worker::park(domain.id(), number, until_ns);
     }

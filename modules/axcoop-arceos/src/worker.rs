@@ -40,7 +40,7 @@ const NEVER: u64 = u64::MAX;
 
 /// A worker's place, which the next one of its number takes over.
 struct Slot {
-    /// The task, from its first moment to its last; it lives as long.
+    /// The task, from its first moment as a worker to its last; it lives as long.
     task: AtomicPtr<AxTask>,
     /// What it has remembered. Only ever touched by the task itself.
     here: AtomicPtr<()>,
@@ -227,15 +227,33 @@ pub fn stalled_ticks(domain: DomainId) -> u64 {
 /// A task that will be the worker of this number.
 pub fn task(domain: &'static Domain, number: usize, stack_bytes: usize) -> TaskInner {
     let id = domain.id();
-    NUMBERS[id.index()].fetch_max(number + 1, Relaxed);
-    SERVED.fetch_or(1 << id.index(), Relaxed);
+    uses(id, number);
     let name = alloc::format!("{}/{number}", crate::said::name(id));
     let task = TaskInner::new(move || serve(domain, number), name, stack_bytes);
     task.set_cpumask(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
     task
 }
 
-/// The life of a worker.
+/// Has the calling task be the worker of this number until there shall be fewer. As long it is on the CPU
+/// of that number (rule 3), and under `sched_coop` as urgent as the domain.
+pub fn serve_here(domain: &'static Domain, number: usize) {
+    let id = domain.id();
+    uses(id, number);
+    let where_it_may_run = axtask::current().cpumask();
+    let goes = axtask::set_current_affinity(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
+    assert!(goes, "a worker has a CPU");
+    serve(domain, number);
+    crate::policy::serves_none();
+    axtask::set_current_affinity(where_it_may_run);
+}
+
+/// From now on the places of the domain up to this number are looked at.
+fn uses(domain: DomainId, number: usize) {
+    NUMBERS[domain.index()].fetch_max(number + 1, Relaxed);
+    SERVED.fetch_or(1 << domain.index(), Relaxed);
+}
+
+/// What a worker does from its first moment to its last.
 fn serve(domain: &'static Domain, number: usize) {
     let slot = slot(domain.id(), number);
     watch_ticks();

@@ -24,6 +24,13 @@ pub unsafe trait Kernel: Sync {
     /// [`NoWorker`] if there is no memory for one.
     fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker>;
 
+    /// Has the calling task be the worker of this number, as one that [`start`](Self::start) has started is
+    /// one: calls [`Domain::serve`], and returns when that does. The task is no worker before, nor
+    /// afterwards.
+    fn serve_here(&self, domain: &'static Domain, number: usize) {
+        domain.serve(number);
+    }
+
     /// Has the calling task, the worker of this number, wait until [`unpark`](Self::unpark), or
     /// until this time, in [`now`](Self::now)'s nanoseconds. May return early.
     ///

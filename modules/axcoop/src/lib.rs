@@ -33,6 +33,7 @@
 //! | `block`, `lent` | what it is in memory: head, future, output, waker, priority |
 //! | `inbox`, `ready` | what was woken and is to be queued; the queues |
 //! | `worker`, `turn` | what a worker does, and how several share a domain |
+//! | `run_until` | a thread that is its domain's worker as long as it waits |
 //! | `wheel`, `timers` | who waits for a time, and who looks at the clock |
 //! | `waiters`, `gate` | who waits for a lock, room, a message: in which order, and how it gets it |
 //! | `table`, `books`, `lock` | which coroutines there are: [`Cid`] |
@@ -83,6 +84,7 @@ mod lock;
 mod mutex;
 mod panics;
 mod ready;
+mod run_until;
 #[cfg(not(loom))]
 mod semaphore;
 mod sleep;
@@ -112,6 +114,7 @@ pub use kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
 pub use loan::{Loan, lend};
 #[cfg(not(loom))]
 pub use mutex::{Locking, Mutex, MutexGuard};
+pub use run_until::RunError;
 #[cfg(not(loom))]
 pub use semaphore::{Acquiring, Semaphore, SemaphorePermit};
 pub use sleep::{Sleep, now, sleep, sleep_until};

@@ -125,7 +125,8 @@ static HEEDS_NOBODY: [Bits; PRIORITIES] = [Bits::NONE; PRIORITIES];
 
 impl Domain {
     /// Runs the domain's coroutines as its worker of this number, until there shall be fewer.
-    /// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, and by nobody else.
+    /// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, in
+    /// [`Kernel::serve_here`](crate::Kernel::serve_here), and by nobody else.
     pub fn serve(&'static self, number: usize) {
         let worker = &self.workers[number];
         self.kernel.set_here(ptr::from_ref(worker).cast());
