@@ -61,6 +61,9 @@ unsafe impl Kernel for Virtual {
     fn here(&self) -> *const () {
         HOST.here()
     }
+    fn me(&self) -> usize {
+        HOST.me()
+    }
     fn mask(&self) -> usize {
         0
     }
@@ -121,6 +124,35 @@ fn rule_1_nobody_is_woken_early_nor_more_than_a_granule_late() {
         for handle in handles {
             assert_eq!(handle.join(), Ok(()));
         }
+    });
+}
+
+/// Also of a worker that is alone, which queues at once whom it wakes itself.
+#[test]
+fn rule_2_a_time_that_comes_just_before_a_worker_waits_is_not_missed() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        domain.alloc_cpu(1).unwrap();
+        for tenths in 1..=30 {
+            VIRTUAL.ticks.store(GRANULE_NANOS / 10 * tenths, SeqCst);
+            let sleeps = domain.spawn(
+                async {
+                    for granules in 0..40_u32 {
+                        sleep(granules * Duration::from_nanos(GRANULE_NANOS) / 4).await;
+                    }
+                },
+                Priority::DEFAULT,
+            );
+            let (tell, told) = std::sync::mpsc::channel();
+            std::thread::spawn(move || tell.send(sleeps.join()));
+            let slept = told.recv_timeout(Duration::from_secs(20));
+            assert_eq!(
+                slept,
+                Ok(Ok(())),
+                "the clock takes {tenths} tenths of a granule"
+            );
+        }
+        VIRTUAL.ticks.store(0, SeqCst);
     });
 }
 
