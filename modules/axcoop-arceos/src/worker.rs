@@ -12,12 +12,15 @@
 //!    queues of all CPUs where it may run in turn, so that a worker could be behind a busy one while its own
 //!    idles.
 //! 4. **Time.** A tick of its CPU wakes a worker that waits until a time that has come: after it, by
-//!    a tick at most. That allocates nothing, and no other clock is needed.
+//!    a tick at most. That allocates nothing, and no other clock is needed. Before, on the CPU of
+//!    worker 0, the tick wakes the coroutines that are due: so `sched_coop` sees how urgent they are,
+//!    whether their worker waits for the time or for a CPU.
 //! 5. **Stalls.** A tick that finds a worker blocked which does not wait here has found a coroutine
 //!    that calls a blocking function of `axtask`. It is counted, and the worker says so when
 //!    it is through.
 //!
-//! Rules 4 and 5 are one look at each worker of the CPU in each of its ticks.
+//! Rules 4 and 5 are one look at each worker of the CPU, and at each domain's next time, in each of its
+//! ticks.
 
 use core::future::poll_fn;
 use core::ops::Deref;
@@ -190,6 +193,16 @@ fn slots_of(cpu: usize) -> impl Iterator<Item = &'static Slot> {
         })
 }
 
+/// Rule 4: the open domains whose worker 0 is of this CPU.
+fn domains_of(cpu: usize) -> impl Iterator<Item = &'static Domain> {
+    let served = SERVED.load(Relaxed);
+    (0..DOMAINS)
+        .filter(move |domain| served >> domain & 1 != 0)
+        .map(DomainId::new)
+        .filter(move |&domain| cpu_of(domain, 0) == cpu)
+        .filter_map(Domain::of)
+}
+
 /// The place of the task that calls, if it is a worker.
 #[inline]
 fn current() -> Option<&'static Slot> {
@@ -300,6 +313,7 @@ fn watch_ticks() {
     if WATCHED.fetch_or(1 << cpu, Relaxed) >> cpu & 1 == 0 {
         axtask::register_timer_callback(move |_| {
             let now_ns = axhal::time::monotonic_time_nanos();
+            domains_of(cpu).for_each(Domain::clock_ticked);
             slots_of(cpu).for_each(|slot| slot.ticks(now_ns));
         });
     }

@@ -10,6 +10,10 @@
 //!    who sets one does so before it looks whether anybody waits; both under the lock).
 //! 4. Under the lock, and with interrupts off, is one [step](Wheel::step) at a time: wakers are called,
 //!    cloned and dropped outside.
+//! 5. A system whose clock ticks says so ([`Domain::clock_ticked`]), in its interrupt. So who is due is
+//!    ready, and marked in the summary, before a worker has the CPU. Otherwise a worker that waits until
+//!    a time would be woken with nothing ready, and a scheduler that goes by the summary would have it
+//!    come last, however urgent the one is that waits.
 //!
 //! All workers that wait do so until the same next time, and look when it comes: the first one finds
 //! something to do. The other way, one that waits for all, has to be relieved each time that it
@@ -30,6 +34,9 @@ pub const GRANULE_NANOS: u64 = 1 << GRANULE;
 
 /// How many polls a worker makes before it looks at the clock, if there are timers (rule 2).
 pub(crate) const LOOK: u32 = 32;
+
+/// How many steps are made in a tick (rule 5), which bounds the time in its interrupt.
+const AT_A_TICK: usize = 32;
 
 /// No time.
 const NEVER: u64 = u64::MAX;
@@ -145,8 +152,21 @@ impl Domain {
         Some(next.saturating_mul(GRANULE_NANOS))
     }
 
+    /// The system's clock has ticked: those whose time has come are woken (rule 5). Called in its interrupt,
+    /// or elsewhere, by one CPU for each domain; a system without ticks does without.
+    ///
+    /// **Cost.** A load if nobody is due, and a wake of each who is, 32 at most: further ones are left to the worker
+    /// that has been woken for these.
+    pub fn clock_ticked(&'static self) {
+        self.wakes_due(AT_A_TICK);
+    }
+
     /// Wakes those whose time has come (rule 2).
     pub(crate) fn looks_at_clock(&self) {
+        self.wakes_due(usize::MAX);
+    }
+
+    fn wakes_due(&self, most: usize) {
         let next = self.timers.next.load(Ordering::Relaxed);
         if next == NEVER {
             return;
@@ -155,7 +175,7 @@ impl Domain {
         if next > now {
             return;
         }
-        loop {
+        for _ in 0..most {
             let step = self.with_wheel(|wheel| {
                 let step = wheel.step(now);
                 self.timers.notes_next(wheel);

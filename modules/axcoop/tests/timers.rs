@@ -339,3 +339,37 @@ fn an_interval_says_how_often_it_has_come() {
         assert_eq!(handle.join(), Ok(20 + 4 * 2));
     });
 }
+
+/// Whose worker is at something else, or waits for a CPU.
+#[test]
+fn rule_5_after_a_tick_who_is_due_is_marked_before_a_worker_has_looked() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        static IS_BUSY: AtomicBool = AtomicBool::new(false);
+        IS_BUSY.store(false, SeqCst);
+        let urgent = Priority::new(2);
+        let waits = domain.spawn(sleep(Duration::from_millis(2)), urgent);
+        let busy = domain.spawn(
+            async {
+                IS_BUSY.store(true, SeqCst);
+                while IS_BUSY.load(SeqCst) {
+                    std::thread::yield_now();
+                }
+            },
+            Priority::LAST,
+        );
+        domain.alloc_cpu(1).unwrap();
+        while !IS_BUSY.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        domain.clock_ticked();
+        assert_eq!(SUMMARY.of(domain.id()), Some(Priority::LAST));
+        VIRTUAL.now.fetch_add(2_000_000 + GRANULE_NANOS, SeqCst);
+        assert_eq!(SUMMARY.of(domain.id()), Some(Priority::LAST));
+        domain.clock_ticked();
+        assert_eq!(SUMMARY.of(domain.id()), Some(urgent));
+        assert!(!waits.is_finished(), "only its worker polls it");
+        IS_BUSY.store(false, SeqCst);
+        assert_eq!((waits.join(), busy.join()), (Ok(()), Ok(())));
+    });
+}
