@@ -8,15 +8,22 @@
 //!
 //! [`domain`] opens a domain with a worker on each CPU; [`Options`] has what else can be said. All
 //! that a coroutine may do is of `axcoop`, which is re-exported; a thread waits for one by
-//! [`JoinHandle::join`], or for any future by [`block_on`]. A program needs ArceOS's features `alloc`,
-//! `multitask` and `irq`, and nothing else; with `axtask/preempt` coroutines are preempted as
+//! [`JoinHandle::join`], or for any future by [`block_on`]. A thread that has nothing else to do serves a domain
+//! itself, by [`Domain::run_until`], which saves a task and a stack:
+//!
+//! ```ignore
+//! let domain = Options::new("http").workers(0).open()?;
+//! let answer = domain.run_until(async { 6 * 7 }, Priority::DEFAULT)?;
+//! ```
+//!
+//! A program needs ArceOS's features `alloc`, `multitask` and `irq`, and nothing else; with `axtask/preempt` coroutines are preempted as
 //! threads are. It works under every scheduler. Under `sched_coop` a worker comes as early as the most
 //! urgent coroutine of its domain; the others do not know what a worker is.
 //!
 //! # A worker
 //!
-//! It is an ordinary task, named as its domain, as `http/0`, which stays on one CPU; [`worker`]'s
-//! numbered rules say why, where it waits and how it is woken. On several CPUs connect them by
+//! It is an ordinary task, named as its domain, as `http/0`, or the one that called `run_until`; it
+//! stays on one CPU. [`worker`]'s numbered rules say why, where it waits and how it is woken. On several CPUs connect them by
 //! `axsched-arceos`, or a worker that waits on another CPU than the one that wakes it goes on at the
 //! next tick.
 //!

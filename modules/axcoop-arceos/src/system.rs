@@ -38,6 +38,10 @@ unsafe impl Kernel for ArceOs {
         Ok(())
     }
 
+    fn serve_here(&self, domain: DomainId, number: usize, _: fn(DomainId, usize)) {
+        worker::serve_here(domain, number);
+    }
+
     fn park(&self, domain: DomainId, number: usize, until_ns: Option<u64>) {
         worker::park(domain, number, until_ns);
     }

@@ -12,12 +12,15 @@
 //!    queues of all CPUs where it may run in turn, so that a worker could be behind a busy one while its own
 //!    idles.
 //! 4. **Time.** A tick of its CPU wakes a worker that waits until a time that has come: after it, by
-//!    a tick at most. That allocates nothing, and no other clock is needed.
+//!    a tick at most. That allocates nothing, and no other clock is needed. Before, on the CPU of
+//!    worker 0, the tick wakes the coroutines that are due: so `sched_coop` sees how urgent they are,
+//!    whether their worker waits for the time or for a CPU.
 //! 5. **Stalls.** A tick that finds a worker blocked which does not wait here has found a coroutine
 //!    that calls a blocking function of `axtask`. It is counted, and the worker says so when
 //!    it is through.
 //!
-//! Rules 4 and 5 are one look at each worker of the CPU in each of its ticks.
+//! Rules 4 and 5 are one look at each worker of the CPU, and at each domain's next time, in each of its
+//! ticks.
 
 use core::future::poll_fn;
 use core::ops::Deref;
@@ -40,7 +43,7 @@ const NEVER: u64 = u64::MAX;
 
 /// A worker's place, which the next one of its number takes over.
 struct Slot {
-    /// The task, from its first moment to its last; it lives as long.
+    /// The task, from its first moment as a worker to its last; it lives as long.
     task: AtomicPtr<AxTask>,
     /// What it has remembered. Only ever touched by the task itself.
     here: AtomicPtr<()>,
@@ -190,6 +193,16 @@ fn slots_of(cpu: usize) -> impl Iterator<Item = &'static Slot> {
         })
 }
 
+/// Rule 4: the open domains whose worker 0 is of this CPU.
+fn domains_of(cpu: usize) -> impl Iterator<Item = &'static Domain> {
+    let served = SERVED.load(Relaxed);
+    (0..DOMAINS)
+        .filter(move |domain| served >> domain & 1 != 0)
+        .map(DomainId::new)
+        .filter(move |&domain| cpu_of(domain, 0) == cpu)
+        .filter_map(Domain::of)
+}
+
 /// The place of the task that calls, if it is a worker.
 #[inline]
 fn current() -> Option<&'static Slot> {
@@ -229,15 +242,32 @@ pub fn stalled_ticks(domain: DomainId) -> u64 {
 
 /// A task that will be the worker of this number.
 pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
-    NUMBERS[id.index()].fetch_max(number + 1, Relaxed);
-    SERVED.fetch_or(1 << id.index(), Relaxed);
+    uses(id, number);
     let name = alloc::format!("{}/{number}", crate::said::name(id));
     let task = TaskInner::new(move || serve(id, number), name, stack_bytes);
     task.set_cpumask(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
     task
 }
 
-/// The life of a worker.
+/// Has the calling task be the worker of this number until there shall be fewer. As long it is on the CPU
+/// of that number (rule 3), and under `sched_coop` as urgent as the domain.
+pub fn serve_here(id: DomainId, number: usize) {
+    uses(id, number);
+    let where_it_may_run = axtask::current().cpumask();
+    let goes = axtask::set_current_affinity(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
+    assert!(goes, "a worker has a CPU");
+    serve(id, number);
+    crate::policy::serves_none();
+    axtask::set_current_affinity(where_it_may_run);
+}
+
+/// From now on the places of the domain up to this number are looked at.
+fn uses(domain: DomainId, number: usize) {
+    NUMBERS[domain.index()].fetch_max(number + 1, Relaxed);
+    SERVED.fetch_or(1 << domain.index(), Relaxed);
+}
+
+/// What a worker does from its first moment to its last.
 fn serve(domain: DomainId, number: usize) {
     let slot = slot(domain, number);
     watch_ticks();
@@ -284,6 +314,7 @@ fn watch_ticks() {
     if WATCHED.fetch_or(1 << cpu, Relaxed) >> cpu & 1 == 0 {
         axtask::register_timer_callback(move |_| {
             let now_ns = axhal::time::monotonic_time_nanos();
+            domains_of(cpu).for_each(Domain::clock_ticked);
             slots_of(cpu).for_each(|slot| slot.ticks(now_ns));
         });
     }

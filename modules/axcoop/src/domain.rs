@@ -263,6 +263,15 @@ impl Domain {
         admitted.map(|(header, generation)| Spare::new(header, generation))
     }
 
+    /// The system's clock has ticked: those whose time has come are woken (rule 5 of [`timers`](crate::timers)).
+    /// Called in its interrupt, or elsewhere, by one CPU for each domain; a system without ticks does without.
+    ///
+    /// **Cost.** A load if nobody is due, and a wake of each who is, 32 at most: further ones are left to the worker
+    /// that has been woken for these.
+    pub fn clock_ticked(&'static self) {
+        self.timers.ticks(self.kernel);
+    }
+
     /// A coroutine begins.
     #[inline]
     pub(crate) fn counts_one(&self) {

@@ -24,6 +24,13 @@ pub unsafe trait Kernel: Sync {
     /// [`NoWorker`] if there is no memory for one.
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker>;
 
+    /// Has the calling task be the worker of this number, as one that [`start`](Self::start) has started is
+    /// one: calls `serve`, which is [`serve`](fn@crate::serve), and returns when that does. The task is no worker
+    /// before, nor afterwards.
+    fn serve_here(&self, domain: DomainId, number: usize, serve: fn(DomainId, usize)) {
+        serve(domain, number);
+    }
+
     /// Has the calling task, the worker of this number, wait until [`unpark`](Self::unpark), or
     /// until this time, in [`now`](Self::now)'s nanoseconds. May return early.
     ///

@@ -35,6 +35,7 @@
 //! | `table`, `spares`, `books`, `lock` | which coroutines there are: [`Cid`] |
 //! | `waker`, `named`, `loan` | references to coroutines, by a waker or a name, and what is done by them |
 //! | `worker`, `polling`, `turn` | what a worker does, and how several share a domain |
+//! | `run_until` | a thread that is its domain's worker as long as it waits |
 //! | `wheel`, `timers` | who waits for a time, and who looks at the clock |
 //! | `waiters`, `gate` | who waits for a lock, room, a message: in which order, and how it gets it |
 //! | [`Domain`], `spawn`, [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
@@ -86,6 +87,7 @@ mod named;
 mod panics;
 mod polling;
 mod ready;
+mod run_until;
 #[cfg(not(loom))]
 mod semaphore;
 mod sleep;
@@ -119,6 +121,7 @@ pub use loan::{Loan, lend};
 #[cfg(not(loom))]
 pub use mutex::{Locking, Mutex, MutexGuard};
 pub use named::{cancel, current, current_priority, priority, set_priority, wake};
+pub use run_until::RunError;
 #[cfg(not(loom))]
 pub use semaphore::{Acquiring, Semaphore, SemaphorePermit};
 pub use sleep::{Sleep, now, sleep, sleep_until};

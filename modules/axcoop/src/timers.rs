@@ -10,6 +10,10 @@
 //!    who sets one does so before it looks whether anybody waits; both under the lock).
 //! 4. Under the lock, and with interrupts off, is one [step](Wheel::step) at a time: wakers are called,
 //!    cloned and dropped outside.
+//! 5. A system whose clock ticks says so ([`Domain::clock_ticked`]), in its interrupt. So who is due is
+//!    ready, and marked in the summary, before a worker has the CPU. Otherwise a worker that waits until
+//!    a time would be woken with nothing ready, and a scheduler that goes by the summary would have it
+//!    come last, however urgent the one is that waits.
 //!
 //! All workers that wait do so until the same next time, and look when it comes: the first one finds
 //! something to do. The other way, one that waits for all, has to be relieved each time that it
@@ -30,6 +34,9 @@ pub const GRANULE_NANOS: u64 = 1 << GRANULE;
 
 /// How many polls a worker makes before it looks at the clock, if there are timers (rule 2).
 pub(crate) const LOOK: u32 = 32;
+
+/// How many steps are made in a tick (rule 5), which bounds the time in its interrupt.
+const AT_A_TICK: usize = 32;
 
 /// No time.
 const NEVER: u64 = u64::MAX;
@@ -141,8 +148,17 @@ impl Timers {
         Some(next.saturating_mul(GRANULE_NANOS))
     }
 
+    /// The system's clock has ticked (rule 5).
+    pub(crate) fn ticks(&self, kernel: &dyn Kernel) {
+        self.wakes_due(kernel, AT_A_TICK);
+    }
+
     /// Wakes those whose time has come (rule 2).
     pub(crate) fn looks_at_clock(&self, kernel: &dyn Kernel) {
+        self.wakes_due(kernel, usize::MAX);
+    }
+
+    fn wakes_due(&self, kernel: &dyn Kernel, most: usize) {
         let next = self.next.load(Ordering::Relaxed);
         if next == NEVER {
             return;
@@ -151,7 +167,7 @@ impl Timers {
         if next > now {
             return;
         }
-        loop {
+        for _ in 0..most {
             let step = self.with(kernel, |wheel| {
                 let step = wheel.step(now);
                 self.notes_next(wheel);

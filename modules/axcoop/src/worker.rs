@@ -207,7 +207,7 @@ impl Domain {
     fn idles(&'static self, number: usize, ready: &Ready) {
         self.settles(ready);
         if ready.some() == 0 {
-            self.waits(number);
+            self.waits(number, ready);
         }
     }
 
@@ -369,10 +369,12 @@ impl Domain {
     }
 
     /// Rule 5, of one that is alone.
-    fn waits(&'static self, number: usize) {
+    fn waits(&'static self, number: usize, ready: &Ready) {
         self.sleepers.fetch_or(1 << number, Ordering::AcqRel);
+        // Whom this wakes is queued at once (rule 4), and does not come by the inbox.
+        self.timers.looks_at_clock(self.kernel);
         // The note that it is not alone any more counts as well.
-        if self.inbox.looks() || self.inbox.has_any() {
+        if ready.some() != 0 || self.inbox.looks() || self.inbox.has_any() {
             self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
         } else {
             self.clears_spares();
@@ -380,13 +382,12 @@ impl Domain {
         }
     }
 
-    /// Waits, after it has said so and looked.
+    /// Waits, after it has said so and looked, at the clock, too.
     fn parks(&'static self, number: usize) {
         let attendant = self.books.with(self.kernel, |books| {
             books.trims(self.kernel, &self.directory);
             books.attendant
         });
-        self.timers.looks_at_clock(self.kernel);
         let attended = attendant.and_then(|attendant| attendant.until());
         let until = attended
             .into_iter()
@@ -520,6 +521,8 @@ impl Domain {
                     is_sleeper = true;
                 }
                 Step::Nothing => {
+                    // Whom this wakes comes by the inbox, and then this worker does not wait.
+                    self.timers.looks_at_clock(self.kernel);
                     self.parks(number);
                     is_sleeper = false;
                 }

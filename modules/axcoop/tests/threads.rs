@@ -1,10 +1,12 @@
 //! The executor on threads of the host, as a program uses it.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use axcoop::host::HOST;
-use axcoop::{Domain, DomainId, Ended, Priority, SUMMARY, cancel, current, wake, yield_now};
+use axcoop::{
+    Domain, DomainId, Ended, Priority, RunError, SUMMARY, cancel, current, wake, yield_now,
+};
 
 /// The numbers of domains are for one test at a time.
 static ONE: Mutex<()> = Mutex::new(());
@@ -113,5 +115,107 @@ fn workers_come_and_go() {
         for (n, handle) in handles.into_iter().enumerate() {
             assert_eq!(handle.join(), Ok(n));
         }
+    });
+}
+
+#[test]
+fn a_thread_serves_until_its_coroutine_has_ended_and_only_then() {
+    with_domain(0, |domain| {
+        for turn in 0..3 {
+            let me = std::thread::current().id();
+            // It outlives what is waited for: it goes on when the domain is served again.
+            let (sender, receiver) = axcoop::channel::bounded(1);
+            let other = domain.spawn(async move { receiver.recv().await }, Priority::FIRST);
+            let ran = domain.run_until(
+                async move {
+                    let inner = domain.spawn(async { std::thread::current().id() }, Priority::LAST);
+                    (inner.await, turn)
+                },
+                Priority::DEFAULT,
+            );
+            assert_eq!(ran, Ok((Ok(me), turn)));
+            assert!(current().is_none() && !other.is_finished());
+            sender.try_send(turn).unwrap();
+            assert!(!other.is_finished(), "nobody serves it");
+            assert_eq!(domain.run_until(other, Priority::LAST), Ok(Ok(Ok(turn))));
+        }
+    });
+}
+
+#[test]
+fn a_thread_does_not_serve_a_domain_that_has_workers() {
+    with_domain(2, |domain| {
+        let run = domain.run_until(async {}, Priority::DEFAULT);
+        assert_eq!(run, Err(RunError::HasWorkers(2)));
+        assert_eq!(domain.spawn(async { 1 }, Priority::DEFAULT).join(), Ok(1));
+    });
+}
+
+#[test]
+fn a_thread_that_serves_learns_how_its_coroutine_has_ended() {
+    with_domain(0, |domain| {
+        let panics = domain.run_until(async { panic!("as the test wants it") }, Priority::DEFAULT);
+        assert_eq!(panics, Err::<(), _>(RunError::Ended(Ended::Panicked)));
+        let cancelled = domain.run_until(
+            async {
+                cancel(current().unwrap()).unwrap();
+                yield_now().await;
+            },
+            Priority::DEFAULT,
+        );
+        assert_eq!(cancelled, Err(RunError::Ended(Ended::Cancelled)));
+        assert_eq!(domain.run_until(async { 1 }, Priority::DEFAULT), Ok(1));
+    });
+}
+
+/// Whatever becomes of the number of workers meanwhile, the output comes, and afterwards there are none.
+#[test]
+fn workers_come_and_go_beside_a_thread_that_serves() {
+    with_domain(0, |domain| {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        STOP.store(false, SeqCst);
+        let changes = std::thread::spawn(move || {
+            for n in [0, 1, 3, 0, 2, 1, 4].into_iter().cycle() {
+                if STOP.load(SeqCst) {
+                    break;
+                }
+                domain.alloc_cpu(n).unwrap();
+                std::thread::yield_now();
+            }
+        });
+        for turn in 0..50 {
+            // Until all that the other thread has brought in have left.
+            let output = loop {
+                let yields = async move {
+                    for _ in 0..300 {
+                        yield_now().await;
+                    }
+                    turn
+                };
+                match domain.run_until(yields, Priority::DEFAULT) {
+                    Err(RunError::HasWorkers(_)) => std::thread::yield_now(),
+                    output => break output,
+                }
+            };
+            assert_eq!(output, Ok(turn));
+        }
+        STOP.store(true, SeqCst);
+        changes.join().unwrap();
+    });
+}
+
+#[test]
+fn a_coroutine_does_not_serve() {
+    with_domain(1, |domain| {
+        let ran = domain.spawn(
+            async move {
+                let serves = || domain.run_until(async {}, Priority::DEFAULT);
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(serves))
+                    .map_err(|why| why.downcast_ref::<String>().cloned().unwrap_or_default())
+            },
+            Priority::DEFAULT,
+        );
+        let why = ran.join().unwrap().unwrap_err();
+        assert!(why.contains("a coroutine awaits `the future`"), "{why}");
     });
 }

@@ -61,6 +61,9 @@ unsafe impl Kernel for Virtual {
     fn here(&self) -> *const () {
         HOST.here()
     }
+    fn me(&self) -> usize {
+        HOST.me()
+    }
     fn mask(&self) -> usize {
         0
     }
@@ -121,6 +124,35 @@ fn rule_1_nobody_is_woken_early_nor_more_than_a_granule_late() {
         for handle in handles {
             assert_eq!(handle.join(), Ok(()));
         }
+    });
+}
+
+/// Also of a worker that is alone, which queues at once whom it wakes itself.
+#[test]
+fn rule_2_a_time_that_comes_just_before_a_worker_waits_is_not_missed() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        domain.alloc_cpu(1).unwrap();
+        for tenths in 1..=30 {
+            VIRTUAL.ticks.store(GRANULE_NANOS / 10 * tenths, SeqCst);
+            let sleeps = domain.spawn(
+                async {
+                    for granules in 0..40_u32 {
+                        sleep(granules * Duration::from_nanos(GRANULE_NANOS) / 4).await;
+                    }
+                },
+                Priority::DEFAULT,
+            );
+            let (tell, told) = std::sync::mpsc::channel();
+            std::thread::spawn(move || tell.send(sleeps.join()));
+            let slept = told.recv_timeout(Duration::from_secs(20));
+            assert_eq!(
+                slept,
+                Ok(Ok(())),
+                "the clock takes {tenths} tenths of a granule"
+            );
+        }
+        VIRTUAL.ticks.store(0, SeqCst);
     });
 }
 
@@ -305,5 +337,39 @@ fn an_interval_says_how_often_it_has_come() {
             Priority::DEFAULT,
         );
         assert_eq!(handle.join(), Ok(20 + 4 * 2));
+    });
+}
+
+/// Whose worker is at something else, or waits for a CPU.
+#[test]
+fn rule_5_after_a_tick_who_is_due_is_marked_before_a_worker_has_looked() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        static IS_BUSY: AtomicBool = AtomicBool::new(false);
+        IS_BUSY.store(false, SeqCst);
+        let urgent = Priority::new(2);
+        let waits = domain.spawn(sleep(Duration::from_millis(2)), urgent);
+        let busy = domain.spawn(
+            async {
+                IS_BUSY.store(true, SeqCst);
+                while IS_BUSY.load(SeqCst) {
+                    std::thread::yield_now();
+                }
+            },
+            Priority::LAST,
+        );
+        domain.alloc_cpu(1).unwrap();
+        while !IS_BUSY.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        domain.clock_ticked();
+        assert_eq!(SUMMARY.of(domain.id()), Some(Priority::LAST));
+        VIRTUAL.now.fetch_add(2_000_000 + GRANULE_NANOS, SeqCst);
+        assert_eq!(SUMMARY.of(domain.id()), Some(Priority::LAST));
+        domain.clock_ticked();
+        assert_eq!(SUMMARY.of(domain.id()), Some(urgent));
+        assert!(!waits.is_finished(), "only its worker polls it");
+        IS_BUSY.store(false, SeqCst);
+        assert_eq!((waits.join(), busy.join()), (Ok(()), Ok(())));
     });
 }

@@ -25,6 +25,8 @@ pub fn cases() -> Vec<Case> {
                 "--package",
                 "coop-cost",
                 "--package",
+                "services",
+                "--package",
                 "http-load",
             ],
         ),

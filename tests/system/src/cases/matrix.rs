@@ -18,6 +18,8 @@ const ALL_APPS: [&str; 7] = [
 ];
 /// The app whose tasks wait for one another; a case of its own, so that it runs by its name.
 const WAITING: &str = "pipeline";
+/// The app whose tasks serve coroutines; likewise.
+const COROUTINES: &str = "services";
 /// The apps that run on the other architectures.
 const FEW_APPS: [&str; 2] = ["realtime", "yield"];
 /// At this scale a run is a moment, and a few ticks long.
@@ -47,6 +49,15 @@ pub fn cases(project: &Project) -> Result<Vec<Case>> {
         }
     }
     cases.push(every_policy(ANY_ARCH, &[WAITING], 1));
+    cases.push(every_policy(ANY_ARCH, &[COROUTINES], 1));
+    cases.push(
+        case(
+            format!("qemu: the most urgent coroutine's program gets the CPU, {ANY_ARCH}"),
+            urgent_is_first,
+        )
+        .boots(COROUTINES, ANY_ARCH)
+        .holds(&results_folder(ANY_ARCH, 1)),
+    );
     // In real time.
     cases.push(every_policy(ANY_ARCH, &FEW_APPS, CPUS).alone_after(build_cells));
     for folder in project.own_apps()? {
@@ -165,6 +176,26 @@ fn pbg_is_best(context: &Context, arch: &str, app: &str) -> Result<()> {
         }
     }
     ensure!(others > 0, "there is no other policy");
+    Ok(())
+}
+
+/// Under COOP the two programs with the most urgent coroutines are done before the two with the least
+/// urgent ones, which are spawned before. (The one between them is done before the first timer at this scale.)
+fn urgent_is_first(context: &Context) -> Result<()> {
+    const ORDER: [&str; 4] = ["control", "web", "index", "backup"];
+    let folder = || results_of(ANY_ARCH, 1, COROUTINES, "sched_coop");
+    if folder().is_err() {
+        run_cells(context, ANY_ARCH, COROUTINES, 1)?;
+    }
+    let results = folder()?;
+    let ends = ORDER.map(|name| {
+        let task = results.tasks.iter().find(|task| task.task == name);
+        task.map(|task| task.finish_ns)
+    });
+    context.say(format_args!("{ORDER:?} are done at {ends:?} ns"));
+    ensure!(ends.iter().all(Option::is_some), "one has no row");
+    ensure!(ends.is_sorted(), "they are not done in this order");
+    context.counts(ORDER.len());
     Ok(())
 }
 

@@ -1,0 +1,9 @@
+//! Domains of ArceOS.
+
+pub use axcoop_arceos::*;
+
+/// A domain without workers, with the first number that is free.
+pub fn open(name: &'static str) -> &'static Domain {
+    let opened = Options::new(name).workers(0).open();
+    opened.expect("an image has more domains than this program")
+}

@@ -1,0 +1,388 @@
+//! Five programs of coroutines and the services that they call: does the most urgent coroutine's program get the
+//! CPU?
+//!
+//! Each is a domain of `axcoop`, and a task that serves it until its coroutines have ended
+//! (`Domain::run_until`). Every policy sees six tasks; only `sched_coop` sees which coroutines are ready in
+//! which of them.
+//!
+//! | task | priorities | coroutines | items of each | own work for an item, service, µs | together |
+//! |---|---|--:|--:|---|--:|
+//! | `services` | of who asks | one for each request | | | 366 ms |
+//! | `backup` | 7 | 4 | 50 | 3,000 + 1,000 | 600 + 200 ms |
+//! | `index` | 6 | 4 | 60 | 1,600 + 400 | 384 + 96 ms |
+//! | `report` | 4 and 5 | 4 | 50 | 1,000 + 250 | 200 + 50 ms |
+//! | `web` | 2 and 3 | 40, one in 4 ms | 4 | 400 + 100 | 64 + 16 ms |
+//! | `control` | 0 and 1 | 20, one in 5 ms | 4 | 200 + 50 | 16 + 4 ms |
+//!
+//! A microsecond is 1,000 instructions. Of a program's coroutines every second one has the second priority. For
+//! each item a coroutine does half of its own work, yields, does the other half, sends a request to the services and
+//! waits for the answer. A service is a coroutine in the domain of the services, spawned for the request with the
+//! priority of who asks, as a kernel works on behalf of its caller; it sends the answer back over a channel. What
+//! accepts requests there has priority 0: who it is comes out after that. So an urgent program needs two
+//! domains in turn.
+//!
+//! The tasks are spawned in the order of the table, so the long programs, which are the least urgent ones, are there
+//! first. These three have all their coroutines at once; those of `web` and `control` arrive over time,
+//! by timers: the last ones at 156 and 95 ms, before which their programs cannot be done.
+//!
+//! Each coroutine checks its result, in which every round of its own work and of the services' counts.
+//!
+//! `SCALE=n` divides the number of items where all coroutines are there at once, and that of the coroutines where they
+//! arrive over time; it leaves one item and two coroutines at least.
+
+#![cfg_attr(target_os = "none", no_std)]
+
+extern crate alloc;
+
+#[cfg_attr(target_os = "none", path = "guest.rs")]
+#[cfg_attr(not(target_os = "none"), path = "host.rs")]
+mod system;
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use sched_tests_common::{Task, work};
+
+use system::{
+    Domain, DomainId, JoinHandle, Priority,
+    channel::{self, Receiver, Sender},
+    now, sleep_until, yield_now,
+};
+
+/// Rounds of the loop in a microsecond under icount.
+const ROUNDS_US: u64 = 1_000 / work::INSTRUCTIONS_PER_ROUND;
+
+/// How many requests the services have room for; who sends another waits, the most urgent first.
+const ROOM: usize = 8;
+
+/// The number of the services' domain; the programs have those after it.
+const SERVICES: usize = 0;
+
+/// A program: a domain and its coroutines.
+#[derive(Clone, Copy)]
+struct Program {
+    name: &'static str,
+    /// Of every other coroutine.
+    priorities: [Priority; 2],
+    coroutines: u64,
+    /// From one coroutine's arrival to the next one's, in microseconds; 0 if all are there at once.
+    interval_us: u64,
+    /// How many items each has.
+    items: u64,
+    /// Work for an item, in microseconds: its own, and the services'.
+    own_us: u64,
+    service_us: u64,
+}
+
+const PROGRAMS: [Program; 5] = [
+    Program {
+        name: "backup",
+        priorities: [Priority::LAST; 2],
+        coroutines: 4,
+        interval_us: 0,
+        items: 50,
+        own_us: 3_000,
+        service_us: 1_000,
+    },
+    Program {
+        name: "index",
+        priorities: [Priority::new(6); 2],
+        coroutines: 4,
+        interval_us: 0,
+        items: 60,
+        own_us: 1_600,
+        service_us: 400,
+    },
+    Program {
+        name: "report",
+        priorities: [Priority::new(4), Priority::new(5)],
+        coroutines: 4,
+        interval_us: 0,
+        items: 50,
+        own_us: 1_000,
+        service_us: 250,
+    },
+    Program {
+        name: "web",
+        priorities: [Priority::new(2), Priority::new(3)],
+        coroutines: 40,
+        interval_us: 4_000,
+        items: 4,
+        own_us: 400,
+        service_us: 100,
+    },
+    Program {
+        name: "control",
+        priorities: [Priority::FIRST, Priority::new(1)],
+        coroutines: 20,
+        interval_us: 5_000,
+        items: 4,
+        own_us: 200,
+        service_us: 50,
+    },
+];
+
+impl Program {
+    /// The program where all have a `scale`-th of their work.
+    fn at(self, scale: u64) -> Self {
+        match self.interval_us {
+            0 => Self {
+                items: (self.items / scale).max(1),
+                ..self
+            },
+            // Two, so that one of them has to arrive.
+            _ => Self {
+                coroutines: (self.coroutines / scale).max(2),
+                ..self
+            },
+        }
+    }
+
+    /// How many requests it sends.
+    fn requests(&self) -> u64 {
+        self.coroutines * self.items
+    }
+
+    fn priority(&self, coroutine: u64) -> Priority {
+        self.priorities[coroutine as usize % self.priorities.len()]
+    }
+
+    /// Of each of the two halves of an item's own work.
+    fn own_rounds(&self) -> u64 {
+        self.own_us * ROUNDS_US / 2
+    }
+
+    fn service_rounds(&self) -> u64 {
+        self.service_us * ROUNDS_US
+    }
+
+    /// What a coroutine's value is at the end.
+    fn value(&self, coroutine: u64) -> u64 {
+        let of_item = 2 * self.own_rounds() + self.service_rounds();
+        work::jump(seed(coroutine), self.items * of_item)
+    }
+}
+
+/// What a coroutine's value is at first.
+const fn seed(coroutine: u64) -> u64 {
+    2 * coroutine + 1
+}
+
+/// What a program asks of the services.
+struct Request {
+    value: u64,
+    rounds: u64,
+    /// Of who asks.
+    priority: Priority,
+    answer: Sender<u64>,
+}
+
+/// The tasks: the services, then the programs, the least urgent one first.
+pub fn tasks(scale: u64) -> Vec<Task> {
+    let programs = PROGRAMS.map(|program| program.at(scale));
+    let expected = programs.iter().map(Program::requests).sum::<u64>();
+    let (sender, requests) = channel::bounded(ROOM);
+    let services = domain(SERVICES, "services");
+    let mut tasks = Vec::with_capacity(1 + programs.len());
+    let accepts = async move { accept(services, requests).await == expected };
+    // To accept is more urgent than anything asked for.
+    tasks.push(task("services", services, accepts, Priority::FIRST));
+    for (program, number) in programs.into_iter().zip(SERVICES + 1..) {
+        let domain = domain(number, program.name);
+        let runs = run(program, domain, sender.clone());
+        tasks.push(task(program.name, domain, runs, program.priority(0)));
+    }
+    tasks
+}
+
+/// The domain of this number: in the first phase of a boot it is opened, in a second one there.
+fn domain(number: usize, name: &'static str) -> &'static Domain {
+    let domain = Domain::of(DomainId::new(number)).unwrap_or_else(|| system::open(name));
+    assert_eq!(domain.id(), DomainId::new(number), "somebody else has one");
+    domain
+}
+
+/// A task that serves the domain until this is done, which says whether all has come out right.
+fn task(
+    name: &'static str,
+    domain: &'static Domain,
+    runs: impl Future<Output = bool> + Send + 'static,
+    priority: Priority,
+) -> Task {
+    Task::new(name, move |_| {
+        let ran = domain.run_until(runs, priority);
+        ran == Ok(true) && domain.coroutines() == 0
+    })
+}
+
+/// Has each request served by a coroutine, until nobody can send any more. Returns how many there were.
+async fn accept(domain: &'static Domain, requests: Receiver<Request>) -> u64 {
+    let mut accepted = 0;
+    let mut at_work: Vec<JoinHandle<()>> = Vec::new();
+    while let Ok(request) = requests.recv().await {
+        accepted += 1;
+        at_work.retain(|one| !one.is_finished());
+        let priority = request.priority;
+        at_work.push(domain.spawn(serve(request), priority));
+    }
+    // Who has got the last answers may be done before who has sent them.
+    for one in at_work {
+        one.await.expect("nobody cancels it");
+    }
+    accepted
+}
+
+/// A service.
+async fn serve(request: Request) {
+    let value = work::spin(request.value, request.rounds);
+    // Who asked sees whether it is right; who has gone does not want it.
+    let _ = request.answer.send(value).await;
+}
+
+/// A program: spawns its coroutines when they are due, and waits for all. Whether all came out right.
+async fn run(program: Program, domain: &'static Domain, services: Sender<Request>) -> bool {
+    let begin = now();
+    let interval = Duration::from_micros(program.interval_us).as_nanos() as u64;
+    let mut coroutines = Vec::with_capacity(program.coroutines as usize);
+    for coroutine in 0..program.coroutines {
+        if interval != 0 {
+            sleep_until(begin + coroutine * interval).await;
+        }
+        let body = work_on_items(program, coroutine, services.clone());
+        coroutines.push(domain.spawn(body, program.priority(coroutine)));
+    }
+    drop(services);
+    let mut are_right = true;
+    for (coroutine, handle) in coroutines.into_iter().enumerate() {
+        are_right &= handle.await == Ok(Some(program.value(coroutine as u64)));
+    }
+    are_right
+}
+
+/// A coroutine of a program: what its value has become, if the services were there.
+async fn work_on_items(program: Program, coroutine: u64, services: Sender<Request>) -> Option<u64> {
+    let (answer, answers) = channel::bounded(1);
+    let mut value = seed(coroutine);
+    for _ in 0..program.items {
+        value = work::spin(value, program.own_rounds());
+        yield_now().await;
+        value = work::spin(value, program.own_rounds());
+        let request = Request {
+            value,
+            rounds: program.service_rounds(),
+            priority: program.priority(coroutine),
+            answer: answer.clone(),
+        };
+        services.send(request).await.ok()?;
+        value = answers.recv().await.ok()?;
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use sched_tests_common::{App, results::Phase, runner::run_phase};
+
+    use super::*;
+
+    /// There is one domain of a number: one test at a time has them.
+    fn one() -> MutexGuard<'static, ()> {
+        static ONE: Mutex<()> = Mutex::new(());
+        ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn phase_of(tasks: fn(u64) -> Vec<Task>) -> Phase {
+        run_phase(&App::new("test", tasks), "run")
+    }
+
+    #[test]
+    fn every_result_comes_out_right_and_in_a_second_phase_too() {
+        let _one = one();
+        for _ in 0..2 {
+            let phase = phase_of(|_| tasks(50));
+            assert!(phase.pass, "{phase:?}");
+            let names: Vec<_> = phase.tasks.iter().map(|task| &*task.name).collect();
+            let expected = ["services", "backup", "index", "report", "web", "control"];
+            assert_eq!(names, expected);
+        }
+    }
+
+    #[test]
+    fn no_scale_leaves_a_program_without_work_or_without_an_arrival() {
+        let _one = one();
+        let least = PROGRAMS.map(|program| program.at(u64::MAX));
+        assert_eq!(least.map(|p| p.coroutines), [4, 4, 4, 2, 2]);
+        assert_eq!(least.map(|p| p.items), [1, 1, 1, 4, 4]);
+        assert!(phase_of(|_| tasks(u64::MAX)).pass);
+    }
+
+    #[test]
+    fn a_service_that_leaves_out_a_round_is_found() {
+        let _one = one();
+        let phase = phase_of(|_| {
+            let [.., control] = PROGRAMS.map(|program| program.at(u64::MAX));
+            let (sender, requests) = channel::bounded::<Request>(ROOM);
+            // A service that leaves out a round.
+            let services = domain(SERVICES, "services");
+            let serves = async move {
+                while let Ok(mut request) = requests.recv().await {
+                    request.rounds -= 1;
+                    serve(request).await;
+                }
+                true
+            };
+            let program = domain(SERVICES + 1, control.name);
+            let runs = run(control, program, sender);
+            [
+                task("services", services, serves, Priority::FIRST),
+                task(control.name, program, runs, control.priority(0)),
+            ]
+            .into()
+        });
+        let right: Vec<_> = phase.tasks.iter().map(|task| task.ok).collect();
+        assert_eq!(right, [true, false], "{phase:?}");
+    }
+
+    #[test]
+    fn without_services_a_program_fails_and_does_not_hang() {
+        let _one = one();
+        let phase = phase_of(|_| {
+            let [.., control] = PROGRAMS.map(|program| program.at(u64::MAX));
+            let (sender, _) = channel::bounded(ROOM);
+            let program = domain(SERVICES, control.name);
+            let runs = run(control, program, sender);
+            [task(control.name, program, runs, control.priority(0))].into()
+        });
+        assert!(!phase.tasks[0].ok, "{phase:?}");
+    }
+
+    #[test]
+    fn the_work_is_what_the_table_says() {
+        let own = PROGRAMS.map(|p| p.requests() * 2 * p.own_rounds() / ROUNDS_US);
+        assert_eq!(own, [600_000, 384_000, 200_000, 64_000, 16_000]);
+        let services = PROGRAMS.map(|p| p.requests() * p.service_rounds() / ROUNDS_US);
+        assert_eq!(services, [200_000, 96_000, 50_000, 16_000, 4_000]);
+        assert_eq!(services.iter().sum::<u64>(), 366_000);
+        let last = PROGRAMS.map(|p| (p.coroutines - 1) * p.interval_us);
+        assert_eq!(last, [0, 0, 0, 156_000, 95_000]);
+    }
+
+    #[test]
+    fn the_more_urgent_a_program_the_later_it_is_spawned_and_the_less_it_has_to_do() {
+        let together = |p: &Program| p.requests() * (p.own_us + p.service_us);
+        for pair in PROGRAMS.windows(2) {
+            assert!(pair[1].priorities[1] < pair[0].priorities[0]);
+            assert!(together(&pair[1]) < together(&pair[0]));
+        }
+    }
+
+    #[test]
+    fn a_value_counts_every_round() {
+        let program = PROGRAMS[0].at(u64::MAX);
+        let rounds = 2 * program.own_rounds() + program.service_rounds();
+        assert_eq!(program.value(3), work::jump(7, rounds));
+        assert_ne!(program.value(3), program.value(2));
+    }
+}
