@@ -30,7 +30,7 @@ use core::sync::atomic::{
 };
 use core::task::{Poll, Waker};
 
-use axcoop::{DOMAINS, DomainId, MAX_WORKERS};
+use axcoop::{DOMAINS, Domain, DomainId, MAX_WORKERS};
 use axhal::percpu::{current_task_ptr, this_cpu_id};
 use axtask::{AxTaskRef, TaskInner, TaskState};
 use kspin::SpinNoIrq;
