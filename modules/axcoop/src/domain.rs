@@ -12,7 +12,7 @@ use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
 use crate::block::{self, Does, Header, SIZES};
 use crate::books::Books;
 use crate::cid::Cid;
-use crate::error::{CpuError, DomainError};
+use crate::error::{CpuError, DomainError, SpawnError};
 use crate::inbox::{Inbox, Notes};
 use crate::kernel::{Attendant, Kernel, MAX_WORKERS};
 use crate::lock::Lock;
@@ -179,8 +179,7 @@ impl Domain {
         ) {
             Ok(_) => {
                 let later = LATER[self.id.index()].load(Ordering::Relaxed);
-                self.books
-                    .with(self.kernel, |books| books.goes_on_from(later));
+                self.books.with(self.kernel, |books| books.opens(later));
                 LAST.store(this, Ordering::Release);
                 Ok(())
             }
@@ -210,7 +209,7 @@ impl Domain {
                     workers: books.serving.count_ones() as usize,
                 });
             }
-            Ok(books.clears(self.kernel, &self.directory))
+            Ok(books.closes(self.kernel, &self.directory))
         })?;
         // Whoever opens it next sees that this is not open any more, and so this.
         LATER[self.id.index()].store(later, Ordering::Relaxed);
@@ -252,15 +251,20 @@ impl Domain {
 
     /// A spare block for a coroutine, by the books.
     #[inline(never)]
-    pub(crate) fn admits(&self, does: &'static Does) -> Result<Spare, NoSlot> {
-        debug_assert!(
-            ptr::eq(OPEN[self.id.index()].load(Ordering::Relaxed), self),
-            "the domain is not open"
-        );
+    pub(crate) fn admits(&self, does: &'static Does) -> Result<Spare, SpawnError> {
         let admitted = self.books.with(self.kernel, |books| {
-            books.admits(self.kernel, &self.directory, self.id, does)
+            // Under the lock with which it is closed: as long as there is the block, it is open.
+            match books.is_open {
+                true => Some(books.admits(self.kernel, &self.directory, self.id, does)),
+                false => None,
+            }
         });
-        admitted.map(|(header, generation)| Spare::new(header, generation))
+        match admitted {
+            Some(Ok((header, generation))) => Ok(Spare::new(header, generation)),
+            Some(Err(NoSlot::OutOfMemory(bytes))) => Err(SpawnError::OutOfMemory { bytes }),
+            Some(Err(NoSlot::TooMany)) => Err(SpawnError::TooMany),
+            None => Err(SpawnError::NotOpen(self.id)),
+        }
     }
 
     /// A coroutine begins.
@@ -279,19 +283,26 @@ impl Domain {
     /// their polls have ended; with 0 nothing runs until there are some again.
     ///
     /// # Errors
-    /// Too many, or the system has not started all of them; those that it has serve.
+    /// Too many, or the system has not started all of them; those that it has serve. Or the domain is
+    /// not open.
     pub fn alloc_cpu(&'static self, workers: usize) -> Result<(), CpuError> {
         if workers > MAX_WORKERS {
             return Err(CpuError::TooMany(workers));
         }
-        let mut new = self.books.with(self.kernel, |books| {
+        let new = self.books.with(self.kernel, |books| {
+            if !books.is_open {
+                return None;
+            }
             let wanted = ((1_u64 << workers) - 1) as u32;
             let new = wanted & !books.serving;
             books.wanted = workers;
             books.serving |= new;
             self.changes_workers();
-            new
+            Some(new)
         });
+        let Some(mut new) = new else {
+            return Err(CpuError::NotOpen(self.id));
+        };
         self.unparks_all();
         while new != 0 {
             let number = new.trailing_zeros() as usize;

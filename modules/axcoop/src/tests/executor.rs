@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::{Future, pending, poll_fn};
 use core::task::{Poll, Waker};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -437,6 +438,60 @@ fn numbers_of_workers_are_0_to_32() {
                 domain.serve(number);
             }
         });
+    });
+}
+
+/// What was spawned would refer to a domain that its number does not lead to.
+#[test]
+fn a_domain_that_is_not_open_has_neither_coroutines_nor_workers() {
+    with_domain(|domain, machine| {
+        let id = domain.id();
+        let spawned = |domain: &'static Domain| {
+            let spawned = domain.try_spawn(async {}, Priority::DEFAULT);
+            spawned.map(drop)
+        };
+        let other: &'static Domain = Box::leak(Box::new(Domain::new(id, domain.summary, machine)));
+        assert_eq!(spawned(other), Err(SpawnError::NotOpen(id)));
+        assert_eq!(other.alloc_cpu(1), Err(CpuError::NotOpen(id)));
+        domain.close().unwrap();
+        assert_eq!(spawned(domain), Err(SpawnError::NotOpen(id)));
+        assert_eq!(domain.alloc_cpu(1), Err(CpuError::NotOpen(id)));
+        assert_eq!(domain.alloc_cpu(0), Err(CpuError::NotOpen(id)));
+        let why = panic::catch_unwind(|| crate::serve(id, 0)).unwrap_err();
+        let why = why.downcast_ref::<String>().unwrap();
+        assert_eq!(why, "domain 5 is not open");
+        domain.open().unwrap();
+    });
+}
+
+/// Two of one number would poll as one.
+#[test]
+fn nobody_serves_who_was_not_asked_for() {
+    with_domain(|domain, machine| {
+        let fails = |number| {
+            let serves = AssertUnwindSafe(|| domain.serve(number));
+            let why = panic::catch_unwind(serves).unwrap_err();
+            why.downcast_ref::<String>().unwrap().clone()
+        };
+        assert_eq!(fails(0), "worker 0 of domain 5 was not asked for");
+        domain.alloc_cpu(1).unwrap();
+        assert_eq!(fails(1), "worker 1 of domain 5 was not asked for");
+        *machine.meanwhile.lock().unwrap() = Some(|domain| {
+            // The other is another thread.
+            std::thread::spawn(move || domain.serve(0))
+                .join()
+                .unwrap_err();
+        });
+        domain.serve(0);
+        domain.alloc_cpu(1).unwrap();
+        let nested = spawn(domain, 4, async {
+            let domain = Domain::of(DomainId::new(5)).unwrap();
+            domain.alloc_cpu(2).unwrap();
+            panic::catch_unwind(AssertUnwindSafe(|| domain.serve(1))).is_err()
+        });
+        domain.serve(0);
+        domain.serve(1);
+        assert_eq!(output(nested), Ok(true));
     });
 }
 
