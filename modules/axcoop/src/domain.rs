@@ -309,7 +309,8 @@ impl Domain {
             if self.kernel.start(self.id, number).is_err() {
                 let serving = self.books.with(self.kernel, |books| {
                     books.serving &= !new;
-                    books.wanted = number;
+                    // Others may have asked for fewer since.
+                    books.wanted = books.wanted.min(number);
                     self.changes_workers();
                     books.serving.count_ones() as usize
                 });

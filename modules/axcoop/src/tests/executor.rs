@@ -441,6 +441,17 @@ fn numbers_of_workers_are_0_to_32() {
     });
 }
 
+#[test]
+fn who_fails_to_start_a_worker_leaves_alone_that_fewer_are_wanted_since() {
+    with_domain(|domain, machine| {
+        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.alloc_cpu(1).unwrap());
+        assert!(domain.alloc_cpu(MAX_WORKERS).is_err());
+        assert_eq!(domain.books.with(machine, |books| books.wanted), 1);
+        domain.alloc_cpu(0).unwrap();
+        (0..MAX_WORKERS - 1).for_each(|number| domain.serve(number));
+    });
+}
+
 /// What was spawned would refer to a domain that its number does not lead to.
 #[test]
 fn a_domain_that_is_not_open_has_neither_coroutines_nor_workers() {
