@@ -332,7 +332,8 @@ impl Domain {
     }
 
     /// Has a worker call this between two polls, when asked to, and after each time that it has waited;
-    /// and no worker wait for longer than it says.
+    /// and no worker wait for longer than it says. One that was set before is not called any more; a call
+    /// that has begun may still be under way.
     pub fn set_attendant(&'static self, attendant: Option<&'static dyn Attendant>) {
         self.books
             .with(self.kernel, |books| books.attendant = attendant);

@@ -410,8 +410,9 @@ impl Domain {
         self.kernel.park(self.id, number, until);
         self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
         self.timers.looks_at_clock(self.kernel);
-        if let Some(attendant) = attendant {
-            attendant.attend(self.id);
+        // It may be another by now, or none.
+        if attendant.is_some() {
+            self.attends();
         }
     }
 

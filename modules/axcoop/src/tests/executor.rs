@@ -733,6 +733,31 @@ fn the_attendant_is_called_by_no_coroutine() {
     });
 }
 
+#[test]
+fn an_attendant_that_is_taken_back_while_a_worker_waits_is_not_called() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, machine| {
+        domain.set_attendant(Some(&LATE));
+        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.set_attendant(None));
+        run(domain);
+        assert_eq!(LATE.calls.load(Relaxed), 0);
+    });
+}
+
+/// Between two domains, too, an interrupt may come that wants the lock.
+#[test]
+fn what_is_shared_with_interrupts_disables_them_without_a_domain_as_well() {
+    with_domain(|domain, machine| {
+        domain.close().unwrap();
+        let semaphore = crate::Semaphore::new(0);
+        let before = machine.locks.load(Relaxed);
+        semaphore.release(1);
+        assert_ne!(machine.locks.load(Relaxed), before);
+        assert_eq!(machine.masks.load(Relaxed), 0);
+        domain.open().unwrap();
+    });
+}
+
 /// A worker that waits has not asked it until when.
 #[test]
 fn a_new_attendant_has_a_worker_go_on() {
