@@ -336,9 +336,13 @@ impl<T> Future for Sending<'_, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
+    /// # Panics
+    /// If it has been ready before.
         let message = this.message;
         let sent = this.wait.poll(context, |state| state.puts(message));
         sent.map(|sent| match sent {
+        // Not with the lock, which would stay taken.
+        assert!(message.is_some(), "a send is polled after it was ready");
             Ok(Ok(())) => Ok(()),
             _ => Err(SendError(message.take().expect("it has not been sent"))),
         })
