@@ -69,6 +69,9 @@ static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut())
 /// The one that was opened last; if that is closed, another that is open.
 static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
 
+/// The one that was opened last of all, open or not: it is static, and so is its system.
+static EVER: Pointer<Domain> = Pointer::new(ptr::null_mut());
+
 /// Of each number, with which generation names go on when a domain of it is opened next: a [`Cid`] is
 /// of one coroutine, of whichever domain that has ever had the number.
 static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
@@ -93,6 +96,18 @@ pub(crate) fn maybe_open(domain: usize) -> Option<&'static Domain> {
 pub(crate) fn last_opened() -> Option<&'static Domain> {
     // SAFETY: null, or a domain, which is static.
     unsafe { LAST.load(Ordering::Acquire).as_ref() }
+}
+
+/// The system, if any domain has ever been open. As long as one is it is that one's.
+#[cfg(not(loom))]
+#[inline]
+pub(crate) fn system() -> Option<&'static dyn Kernel> {
+    let domain = match last_opened() {
+        Some(domain) => Some(domain),
+        // SAFETY: null, or a domain, which is static.
+        None => unsafe { EVER.load(Ordering::Acquire).as_ref() },
+    };
+    domain.map(|domain| domain.kernel)
 }
 
 /// The domain of the coroutine that calls.
@@ -180,6 +195,7 @@ impl Domain {
             Ok(_) => {
                 let later = LATER[self.id.index()].load(Ordering::Relaxed);
                 self.books.with(self.kernel, |books| books.opens(later));
+                EVER.store(this, Ordering::Release);
                 LAST.store(this, Ordering::Release);
                 Ok(())
             }
