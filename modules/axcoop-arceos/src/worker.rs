@@ -1,8 +1,9 @@
 //! The tasks that serve domains: where they wait, what they remember, and which of them is here.
 //!
-//! 1. **One waker.** A worker is for its whole life in one call of `block_on`, which makes one waker:
-//!    to wait it returns to that call. So neither waiting nor being woken allocates a waker, and a
-//!    wake between its last look for work and its return is the one of `block_on`, which is not lost.
+//! 1. **One waker.** A worker waits in a call of `block_on`, which makes one waker for that wait: an
+//!    allocation, which is given back when the worker goes on or, if somebody is about to wake it once more
+//!    just then, when that is done. Who unparks a worker makes no other: it has that one. And an unpark
+//!    between the worker's last look for work and that call is not lost: the place says so.
 //! 2. **One wake.** Of all that unpark a worker which waits one wakes it. The others do nothing, as
 //!    `axtask` formats a name in each wake.
 //! 3. **One CPU.** The worker of a number runs on one CPU: number + domain, modulo the number of CPUs.
@@ -48,7 +49,8 @@ struct Slot {
     /// What it has remembered. Only ever touched by the task itself.
     here: AtomicPtr<()>,
     parking: SpinNoIrq<Parking>,
-    /// Whether it is in the executor, or anything that a coroutine calls.
+    /// Whether it is in the executor, or anything that a coroutine calls. A task that leaves lets it be: the
+    /// next one may have the place already.
     is_busy: AtomicBool,
     /// Until when it waits, in ns since boot.
     until_ns: AtomicU64,
@@ -59,7 +61,7 @@ struct Slot {
 
 struct Parking {
     state: State,
-    /// Rule 1. Of the task that has the place now.
+    /// Rule 1. Of the wait of the task that has the place now.
     waker: Option<Waker>,
 }
 
@@ -275,7 +277,6 @@ fn serve(domain: DomainId, number: usize) {
     slot.begins();
     slot.is_busy.store(true, Relaxed);
     axcoop::serve(domain, number);
-    slot.is_busy.store(false, Relaxed);
     slot.ends();
 }
 

@@ -27,6 +27,8 @@ use crate::spares::Spares;
 use crate::table::{Directory, END, NoSlot, Table, UNLISTED, USED_UP};
 
 pub(crate) struct Books {
+    /// The domain's number leads to it: if not, it has neither workers nor blocks.
+    pub(crate) is_open: bool,
     table: Table,
     /// The first and the last in the list of those whose priority has changed, through
     /// [`Slot::link`](crate::table::Slot::link).
@@ -36,8 +38,9 @@ pub(crate) struct Books {
     spares: Spares,
     /// How many workers shall serve.
     pub(crate) wanted: usize,
-    /// Which do, a bit each.
+    /// Which do, a bit each, from when they are asked for; and which of these have begun.
     pub(crate) serving: u32,
+    begun: u32,
     pub(crate) attendant: Option<&'static dyn Attendant>,
 }
 
@@ -53,14 +56,33 @@ pub(crate) struct Found {
 impl Books {
     pub(crate) const fn new() -> Self {
         Self {
+            is_open: false,
             table: Table::new(),
             moved: END,
             last_moved: END,
             spares: Spares::new(),
             wanted: 0,
             serving: 0,
+            begun: 0,
             attendant: None,
         }
+    }
+
+    /// The worker of this number begins; false if it was not asked for, or has begun already.
+    #[must_use]
+    pub(crate) fn begins(&mut self, number: usize) -> bool {
+        let one = 1 << number;
+        let may_begin = self.serving & !self.begun & one != 0;
+        if may_begin {
+            self.begun |= one;
+        }
+        may_begin
+    }
+
+    /// It leaves.
+    pub(crate) fn leaves(&mut self, number: usize) {
+        self.serving &= !(1 << number);
+        self.begun &= !(1 << number);
     }
 
     /// A spare block, and the generation of who shall have it.
@@ -248,8 +270,9 @@ impl Books {
         unsafe { kernel.dealloc(memory.as_ptr(), block::of_size(size.into())) };
     }
 
-    /// No name is one that there was before this generation.
-    pub(crate) fn goes_on_from(&mut self, later: u32) {
+    /// It is open; no name is one that there was before this generation.
+    pub(crate) fn opens(&mut self, later: u32) {
+        self.is_open = true;
         self.table.goes_on_from(later);
     }
 
@@ -268,8 +291,10 @@ impl Books {
         }
     }
 
-    /// Gives back everything, as nobody is left, and returns with which generation names go on.
-    pub(crate) fn clears(&mut self, kernel: &dyn Kernel, directory: &Directory) -> u32 {
+    /// It is no longer open: gives back everything, as nobody is left, and returns with which generation
+    /// names go on.
+    pub(crate) fn closes(&mut self, kernel: &dyn Kernel, directory: &Directory) -> u32 {
+        self.is_open = false;
         self.attendant = None;
         self.trims(kernel, directory);
         self.table.clear(kernel, directory);

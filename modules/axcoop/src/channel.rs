@@ -168,7 +168,8 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Puts it in if there is room, and nobody as urgent or more waits for that. Also in an interrupt.
+    /// Puts it in if there is room, and nobody as urgent or more waits for that. Also in an interrupt, from
+    /// when a domain is opened on.
     ///
     /// # Errors
     /// [`TrySendError`] with the message if not, or if the channel is closed.
@@ -220,7 +221,8 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes one out if there is any, and nobody as urgent or more waits for it. Also in an interrupt.
+    /// Takes one out if there is any, and nobody as urgent or more waits for it. Also in an interrupt, from
+    /// when a domain is opened on.
     ///
     /// # Errors
     /// [`TryRecvError`] if not.
@@ -334,9 +336,13 @@ pin_project! {
 impl<T> Future for Sending<'_, T> {
     type Output = Result<(), SendError<T>>;
 
+    /// # Panics
+    /// If it has been ready before.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let message = this.message;
+        // Not with the lock, which would stay taken.
+        assert!(message.is_some(), "a send is polled after it was ready");
         let sent = this.wait.poll(context, |state| state.puts(message));
         sent.map(|sent| match sent {
             Ok(Ok(())) => Ok(()),

@@ -12,7 +12,7 @@ use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
 use crate::block::{self, Does, Header, SIZES};
 use crate::books::Books;
 use crate::cid::Cid;
-use crate::error::{CpuError, DomainError};
+use crate::error::{CpuError, DomainError, SpawnError};
 use crate::inbox::{Inbox, Notes};
 use crate::kernel::{Attendant, Kernel, MAX_WORKERS};
 use crate::lock::Lock;
@@ -69,6 +69,9 @@ static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut())
 /// The one that was opened last; if that is closed, another that is open.
 static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
 
+/// The one that was opened last of all, open or not: it is static, and so is its system.
+static EVER: Pointer<Domain> = Pointer::new(ptr::null_mut());
+
 /// Of each number, with which generation names go on when a domain of it is opened next: a [`Cid`] is
 /// of one coroutine, of whichever domain that has ever had the number.
 static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
@@ -93,6 +96,18 @@ pub(crate) fn maybe_open(domain: usize) -> Option<&'static Domain> {
 pub(crate) fn last_opened() -> Option<&'static Domain> {
     // SAFETY: null, or a domain, which is static.
     unsafe { LAST.load(Ordering::Acquire).as_ref() }
+}
+
+/// The system, if any domain has ever been open. As long as one is it is that one's.
+#[cfg(not(loom))]
+#[inline]
+pub(crate) fn system() -> Option<&'static dyn Kernel> {
+    let domain = match last_opened() {
+        Some(domain) => Some(domain),
+        // SAFETY: null, or a domain, which is static.
+        None => unsafe { EVER.load(Ordering::Acquire).as_ref() },
+    };
+    domain.map(|domain| domain.kernel)
 }
 
 /// The domain of the coroutine that calls.
@@ -179,8 +194,8 @@ impl Domain {
         ) {
             Ok(_) => {
                 let later = LATER[self.id.index()].load(Ordering::Relaxed);
-                self.books
-                    .with(self.kernel, |books| books.goes_on_from(later));
+                self.books.with(self.kernel, |books| books.opens(later));
+                EVER.store(this, Ordering::Release);
                 LAST.store(this, Ordering::Release);
                 Ok(())
             }
@@ -210,7 +225,7 @@ impl Domain {
                     workers: books.serving.count_ones() as usize,
                 });
             }
-            Ok(books.clears(self.kernel, &self.directory))
+            Ok(books.closes(self.kernel, &self.directory))
         })?;
         // Whoever opens it next sees that this is not open any more, and so this.
         LATER[self.id.index()].store(later, Ordering::Relaxed);
@@ -252,15 +267,20 @@ impl Domain {
 
     /// A spare block for a coroutine, by the books.
     #[inline(never)]
-    pub(crate) fn admits(&self, does: &'static Does) -> Result<Spare, NoSlot> {
-        debug_assert!(
-            ptr::eq(OPEN[self.id.index()].load(Ordering::Relaxed), self),
-            "the domain is not open"
-        );
+    pub(crate) fn admits(&self, does: &'static Does) -> Result<Spare, SpawnError> {
         let admitted = self.books.with(self.kernel, |books| {
-            books.admits(self.kernel, &self.directory, self.id, does)
+            // Under the lock with which it is closed: as long as there is the block, it is open.
+            match books.is_open {
+                true => Some(books.admits(self.kernel, &self.directory, self.id, does)),
+                false => None,
+            }
         });
-        admitted.map(|(header, generation)| Spare::new(header, generation))
+        match admitted {
+            Some(Ok((header, generation))) => Ok(Spare::new(header, generation)),
+            Some(Err(NoSlot::OutOfMemory(bytes))) => Err(SpawnError::OutOfMemory { bytes }),
+            Some(Err(NoSlot::TooMany)) => Err(SpawnError::TooMany),
+            None => Err(SpawnError::NotOpen(self.id)),
+        }
     }
 
     /// The system's clock has ticked: those whose time has come are woken (rule 5 of [`timers`](crate::timers)).
@@ -288,26 +308,34 @@ impl Domain {
     /// their polls have ended; with 0 nothing runs until there are some again.
     ///
     /// # Errors
-    /// Too many, or the system has not started all of them; those that it has serve.
+    /// Too many, or the system has not started all of them; those that it has serve. Or the domain is
+    /// not open.
     pub fn alloc_cpu(&'static self, workers: usize) -> Result<(), CpuError> {
         if workers > MAX_WORKERS {
             return Err(CpuError::TooMany(workers));
         }
-        let mut new = self.books.with(self.kernel, |books| {
+        let new = self.books.with(self.kernel, |books| {
+            if !books.is_open {
+                return None;
+            }
             let wanted = ((1_u64 << workers) - 1) as u32;
             let new = wanted & !books.serving;
             books.wanted = workers;
             books.serving |= new;
             self.changes_workers();
-            new
+            Some(new)
         });
+        let Some(mut new) = new else {
+            return Err(CpuError::NotOpen(self.id));
+        };
         self.unparks_all();
         while new != 0 {
             let number = new.trailing_zeros() as usize;
             if self.kernel.start(self.id, number).is_err() {
                 let serving = self.books.with(self.kernel, |books| {
                     books.serving &= !new;
-                    books.wanted = number;
+                    // Others may have asked for fewer since.
+                    books.wanted = books.wanted.min(number);
                     self.changes_workers();
                     books.serving.count_ones() as usize
                 });
@@ -329,7 +357,8 @@ impl Domain {
     }
 
     /// Has a worker call this between two polls, when asked to, and after each time that it has waited;
-    /// and no worker wait for longer than it says.
+    /// and no worker wait for longer than it says. One that was set before is not called any more; a call
+    /// that has begun may still be under way.
     pub fn set_attendant(&'static self, attendant: Option<&'static dyn Attendant>) {
         self.books
             .with(self.kernel, |books| books.attendant = attendant);

@@ -28,6 +28,8 @@ pub enum SpawnError {
     },
     /// There are [`MAX_COROUTINES`](crate::MAX_COROUTINES) already.
     TooMany,
+    /// The domain is not open.
+    NotOpen(DomainId),
 }
 
 impl fmt::Display for SpawnError {
@@ -41,6 +43,7 @@ impl fmt::Display for SpawnError {
                 "too many coroutines: a domain has at most {}",
                 crate::MAX_COROUTINES
             ),
+            &Self::NotOpen(id) => DomainError::NotOpen(id).fmt(f),
         }
     }
 }
@@ -108,6 +111,8 @@ pub enum CpuError {
         /// How many serve the domain.
         serving: usize,
     },
+    /// The domain is not open.
+    NotOpen(DomainId),
 }
 
 impl fmt::Display for CpuError {
@@ -117,6 +122,7 @@ impl fmt::Display for CpuError {
             Self::OutOfMemory { wanted, serving } => {
                 write!(f, "no memory for {wanted} workers: {serving} serve")
             }
+            &Self::NotOpen(id) => DomainError::NotOpen(id).fmt(f),
         }
     }
 }

@@ -9,6 +9,8 @@
 //! 3. A settling does one thing at a time, so that the time under the lock is bounded; it is
 //!    called until there is nothing more to do.
 //! 4. The futures are polled by coroutines, and by threads that wait; not in interrupts.
+//! 5. How interrupts are disabled is known from when the first domain is opened on, also when it is closed
+//!    again. Before, no interrupt may do any of this.
 
 use core::cell::Cell;
 use core::pin::Pin;
@@ -68,9 +70,9 @@ impl Later {
 /// Calls this with the lock.
 #[inline]
 pub(crate) fn locked<G, R>(gate: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
-    match domain::last_opened() {
-        Some(domain) => gate.with(domain.kernel(), on),
-        // There is no worker and no coroutine that could want it, too.
+    match domain::system() {
+        Some(kernel) => gate.with(kernel, on),
+        // Rule 5: threads at most want it, too, and each of them goes on.
         None => gate.with_masked(on),
     }
 }

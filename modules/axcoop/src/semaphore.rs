@@ -87,7 +87,8 @@ impl Semaphore {
         }
     }
 
-    /// A permit, if there is one, and nobody as urgent or more waits. Also in an interrupt.
+    /// A permit, if there is one, and nobody as urgent or more waits. Also in an interrupt, from when a
+    /// domain is opened on.
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
         self.try_acquire_many(1)
     }
@@ -112,7 +113,7 @@ impl Semaphore {
         domain::block_on(self.acquire())
     }
 
-    /// Adds so many. Also in an interrupt.
+    /// Adds so many. Also in an interrupt, from when a domain is opened on.
     ///
     /// # Panics
     /// If there were more than `usize::MAX` that nobody has; none is added then.

@@ -8,7 +8,6 @@ use crate::block;
 use crate::domain::{Domain, Spare};
 use crate::error::SpawnError;
 use crate::join::JoinHandle;
-use crate::table::NoSlot;
 use crate::waker::Ref;
 
 impl Domain {
@@ -20,7 +19,7 @@ impl Domain {
     /// interrupt.
     ///
     /// # Panics
-    /// If there is no memory, or there are too many: [`try_spawn`](Self::try_spawn).
+    /// If there is no memory, there are too many, or the domain is not open: [`try_spawn`](Self::try_spawn).
     #[inline]
     pub fn spawn<F>(&'static self, future: F, priority: Priority) -> JoinHandle<F::Output>
     where
@@ -36,7 +35,7 @@ impl Domain {
     /// As [`spawn`](Self::spawn), for who can do without the coroutine; its future is dropped then.
     ///
     /// # Errors
-    /// There is no memory, or there are too many.
+    /// There is no memory, there are too many, or the domain is not open.
     #[inline]
     pub fn try_spawn<F>(
         &'static self,
@@ -69,11 +68,7 @@ impl Domain {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let admitted = self.admits(block::does::<F>());
-        let spare = admitted.map_err(|why| match why {
-            NoSlot::OutOfMemory(bytes) => SpawnError::OutOfMemory { bytes },
-            NoSlot::TooMany => SpawnError::TooMany,
-        })?;
+        let spare = self.admits(block::does::<F>())?;
         let handle = self.begins(&spare, future, priority);
         // SAFETY: the handle refers to it.
         self.arrives(unsafe { spare.header.as_ref() });

@@ -32,7 +32,7 @@ use axcoop_summary::{Bits, DomainId, PRIORITIES};
 
 use crate::block::{Header, Polled};
 use crate::domain::{self, Domain};
-use crate::error::Ended;
+use crate::error::{DomainError, Ended};
 use crate::inbox::Notes;
 use crate::polling::Polling;
 use crate::ready::Ready;
@@ -100,14 +100,29 @@ static HEEDS_NOBODY: [Bits; PRIORITIES] = [Bits::NONE; PRIORITIES];
 
 /// Runs a domain's coroutines as its worker of this number, until there shall be fewer.
 /// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, and by nobody else.
+///
+/// # Panics
+/// If the domain is not open, or has not asked for this worker, or the worker serves already; and in a
+/// coroutine.
 pub fn serve(domain: DomainId, number: usize) {
-    domain::open(domain.index()).serve(number);
+    match domain::maybe_open(domain.index()) {
+        Some(domain) => domain.serve(number),
+        None => panic!("{}", DomainError::NotOpen(domain)),
+    }
 }
 
 impl Domain {
     /// As [`serve`](fn@serve).
     pub(crate) fn serve(&'static self, number: usize) {
         let worker = &self.workers[number];
+        assert!(self.kernel.here().is_null(), "a worker serves already");
+        let may_begin = self.books.with(self.kernel, |books| books.begins(number));
+        // As long as it serves the domain stays open, and what is this worker's is no other's.
+        assert!(
+            may_begin,
+            "worker {number} of domain {} was not asked for",
+            self.id.index()
+        );
         self.kernel.set_here(ptr::from_ref(worker).cast());
         loop {
             match self.mode(number) {
@@ -124,7 +139,7 @@ impl Domain {
     fn mode(&'static self, number: usize) -> Mode {
         self.books.with(self.kernel, |books| {
             if number >= books.wanted {
-                books.serving &= !(1 << number);
+                books.leaves(number);
                 self.changes_workers();
                 Mode::Leaves
             } else if books.wanted == 1 && books.serving == 1 << number {
@@ -396,8 +411,9 @@ impl Domain {
         self.kernel.park(self.id, number, until);
         self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
         self.timers.looks_at_clock(self.kernel);
-        if let Some(attendant) = attendant {
-            attendant.attend(self.id);
+        // It may be another by now, or none.
+        if attendant.is_some() {
+            self.attends();
         }
     }
 

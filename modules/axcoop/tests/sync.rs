@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -605,6 +605,25 @@ fn channel_rule_4_closing() {
             assert!(sender.send(message).await.is_err());
         })
     });
+}
+
+#[test]
+fn channel_a_send_that_is_polled_again_panics_without_the_lock() {
+    let (sender, receiver) = channel::bounded(2);
+    let mut send = pin!(sender.send(1));
+    let mut context = Context::from_waker(Waker::noop());
+    assert_eq!(send.as_mut().poll(&mut context), Poll::Ready(Ok(())));
+    let again = AssertUnwindSafe(|| send.as_mut().poll(&mut context));
+    assert!(catch_unwind(again).is_err());
+    assert_eq!(receiver.len(), 1);
+    assert_eq!(receiver.try_recv(), Ok(1));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    // Who receives once more receives the next one.
+    let mut receive = pin!(receiver.recv());
+    for n in [2, 3] {
+        sender.try_send(n).unwrap();
+        assert_eq!(receive.as_mut().poll(&mut context), Poll::Ready(Ok(n)));
+    }
 }
 
 #[test]

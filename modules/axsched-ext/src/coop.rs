@@ -299,7 +299,10 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
     fn set_priority(&mut self, task: &Arc<CoopTask<T>>, priority: isize) -> bool {
         let number = usize::try_from(priority).ok();
         let priority = number.and_then(|number| Priority::try_from(number).ok());
-        priority.is_some_and(|priority| task.state().set_priority(priority))
+        priority.is_some_and(|priority| {
+            task.state().set_priority(priority);
+            true
+        })
     }
 
     #[cfg(feature = "std")]

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::future::{Future, pending, poll_fn};
 use core::ptr::NonNull;
 use core::task::{Poll, Waker};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
@@ -501,6 +502,71 @@ fn numbers_of_workers_are_0_to_32() {
 }
 
 #[test]
+fn who_fails_to_start_a_worker_leaves_alone_that_fewer_are_wanted_since() {
+    with_domain(|domain, machine| {
+        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.alloc_cpu(1).unwrap());
+        assert!(domain.alloc_cpu(MAX_WORKERS).is_err());
+        assert_eq!(domain.books.with(machine, |books| books.wanted), 1);
+        domain.alloc_cpu(0).unwrap();
+        (0..MAX_WORKERS - 1).for_each(|number| domain.serve(number));
+    });
+}
+
+/// What was spawned would refer to a domain that its number does not lead to.
+#[test]
+fn a_domain_that_is_not_open_has_neither_coroutines_nor_workers() {
+    with_domain(|domain, machine| {
+        let id = domain.id();
+        let spawned = |domain: &'static Domain| {
+            let spawned = domain.try_spawn(async {}, Priority::DEFAULT);
+            spawned.map(drop)
+        };
+        let other: &'static Domain = Box::leak(Box::new(Domain::new(id, domain.summary, machine)));
+        assert_eq!(spawned(other), Err(SpawnError::NotOpen(id)));
+        assert_eq!(other.alloc_cpu(1), Err(CpuError::NotOpen(id)));
+        domain.close().unwrap();
+        assert_eq!(spawned(domain), Err(SpawnError::NotOpen(id)));
+        assert_eq!(domain.alloc_cpu(1), Err(CpuError::NotOpen(id)));
+        assert_eq!(domain.alloc_cpu(0), Err(CpuError::NotOpen(id)));
+        let why = panic::catch_unwind(|| crate::serve(id, 0)).unwrap_err();
+        let why = why.downcast_ref::<String>().unwrap();
+        assert_eq!(why, "domain 5 is not open");
+        domain.open().unwrap();
+    });
+}
+
+/// Two of one number would poll as one.
+#[test]
+fn nobody_serves_who_was_not_asked_for() {
+    with_domain(|domain, machine| {
+        let fails = |number| {
+            let serves = AssertUnwindSafe(|| domain.serve(number));
+            let why = panic::catch_unwind(serves).unwrap_err();
+            why.downcast_ref::<String>().unwrap().clone()
+        };
+        assert_eq!(fails(0), "worker 0 of domain 5 was not asked for");
+        domain.alloc_cpu(1).unwrap();
+        assert_eq!(fails(1), "worker 1 of domain 5 was not asked for");
+        *machine.meanwhile.lock().unwrap() = Some(|domain| {
+            // The other is another thread.
+            std::thread::spawn(move || domain.serve(0))
+                .join()
+                .unwrap_err();
+        });
+        domain.serve(0);
+        domain.alloc_cpu(1).unwrap();
+        let nested = spawn(domain, 4, async {
+            let domain = Domain::of(DomainId::new(5)).unwrap();
+            domain.alloc_cpu(2).unwrap();
+            panic::catch_unwind(AssertUnwindSafe(|| domain.serve(1))).is_err()
+        });
+        domain.serve(0);
+        domain.serve(1);
+        assert_eq!(output(nested), Ok(true));
+    });
+}
+
+#[test]
 fn a_number_is_of_one_domain() {
     with_domain(|domain, machine| {
         let other: &'static Domain =
@@ -724,6 +790,31 @@ fn the_attendant_is_called_by_no_coroutine() {
         assert_eq!(output(handle), Ok(()));
         assert_eq!(LATE.by_coroutines.load(Relaxed), 0);
         domain.set_attendant(None);
+    });
+}
+
+#[test]
+fn an_attendant_that_is_taken_back_while_a_worker_waits_is_not_called() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, machine| {
+        domain.set_attendant(Some(&LATE));
+        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.set_attendant(None));
+        run(domain);
+        assert_eq!(LATE.calls.load(Relaxed), 0);
+    });
+}
+
+/// Between two domains, too, an interrupt may come that wants the lock.
+#[test]
+fn what_is_shared_with_interrupts_disables_them_without_a_domain_as_well() {
+    with_domain(|domain, machine| {
+        domain.close().unwrap();
+        let semaphore = crate::Semaphore::new(0);
+        let before = machine.locks.load(Relaxed);
+        semaphore.release(1);
+        assert_ne!(machine.locks.load(Relaxed), before);
+        assert_eq!(machine.masks.load(Relaxed), 0);
+        domain.open().unwrap();
     });
 }
 

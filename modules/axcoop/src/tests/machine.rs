@@ -29,19 +29,32 @@ pub struct Machine {
     pub masks: AtomicUsize,
     /// How often interrupts have been disabled.
     pub locks: AtomicUsize,
+    /// What somebody else does while a worker waits, or cannot be started: once.
+    pub meanwhile: Mutex<Option<fn(&'static Domain)>>,
+}
+
+impl Machine {
+    fn happens_meanwhile(&self, domain: DomainId) {
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile(Domain::of(domain).unwrap());
+        }
+    }
 }
 
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
 unsafe impl Kernel for Machine {
-    fn start(&self, _: DomainId, number: usize) -> Result<(), NoWorker> {
+    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         // The test serves itself.
-        match number < MAX_WORKERS - 1 {
-            true => Ok(()),
-            false => Err(NoWorker),
+        if number < MAX_WORKERS - 1 {
+            return Ok(());
         }
+        self.happens_meanwhile(domain);
+        Err(NoWorker)
     }
 
     fn park(&self, domain: DomainId, _: usize, _: Option<u64>) {
+        self.happens_meanwhile(domain);
         Domain::of(domain).unwrap().alloc_cpu(0).unwrap();
     }
 

@@ -32,14 +32,13 @@ use crate::task::{InitialState, Task};
 pub struct CoopState {
     // Written by a layer, or by `set_priority`; read in scheduler calls. Relaxed: each is a word of
     // its own, and whoever writes one late has it read late.
-    /// The level of its own.
-    own: AtomicU8,
     /// The domain that it serves; [`DOMAINS`] is none.
     domain: AtomicU8,
     /// The level of the coroutine that it polls, as it says, or with [`ASSUMED`], as it was picked.
     polls: AtomicU8,
-    /// LENT: how often each priority is lent to it, eight bits each, and once more the one of its
-    /// own. So the lowest bit is of the most urgent one, as in the summary.
+    /// LENT: of each priority eight bits, in which is how often it is lent to the task, and [`OWN`] if
+    /// it is the task's own. So the lowest bit is of the most urgent one, as in the summary; and who looks
+    /// from another CPU while it is set sees the one priority or the other.
     lent: AtomicU64,
 
     // Relaxed: see LOCK in `task`.
@@ -58,10 +57,9 @@ const GIVEN: u8 = 0x40;
 
 impl InitialState for CoopState {
     const INITIAL: Self = Self {
-        own: AtomicU8::new(Level::of(Priority::DEFAULT).to_bits()),
         domain: AtomicU8::new(DOMAINS as u8),
         polls: AtomicU8::new(Level::NOTHING.to_bits()),
-        lent: AtomicU64::new(one_of(Priority::DEFAULT)),
+        lent: AtomicU64::new(OWN << shift_of(Priority::DEFAULT)),
         left: AtomicU8::new(SLICE_TICKS as u8),
         claim: AtomicU8::new(Level::NOTHING.to_bits()),
         stamp: AtomicU64::new(0),
@@ -103,7 +101,7 @@ impl CoopState {
 
     /// The priority of the task's own: what `set_priority` has set, 4 at first.
     pub fn priority(&self) -> Priority {
-        Priority::new(usize::from(self.own.load(Relaxed)))
+        Priority::new(Level::first(self.lent.load(Relaxed) & OWNS).index())
     }
 
     /// Lends the task a priority, until what is returned is dropped: it comes as early as whoever
@@ -120,8 +118,7 @@ impl CoopState {
     /// of each queue at the next tick, block or preemption there.
     ///
     /// # Errors
-    /// [`TooManyLenders`], if 255 have lent it that very priority, or 254 if it is its own. Nothing
-    /// has changed.
+    /// [`TooManyLenders`], if 127 have lent it that very priority. Nothing has changed.
     pub fn lend(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
         self.lend_by::<SystemCoop>(priority)
     }
@@ -129,9 +126,8 @@ impl CoopState {
     /// The same, for schedulers that look elsewhere.
     #[doc(hidden)]
     pub fn lend_by<S: CoopSource>(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
-        let one = one_of(priority);
-        let most = one * u64::from(u8::MAX);
-        let added = |lent: u64| (lent & most != most).then(|| lent + one);
+        let shift = shift_of(priority);
+        let added = |lent: u64| (lent >> shift & COUNT != COUNT).then(|| lent + (1 << shift));
         (self.lent.fetch_update(Relaxed, Relaxed, added)).map_err(|_| TooManyLenders)?;
         // Whoever sees this number sees what has been lent.
         S::lendings().fetch_add(1, Release);
@@ -145,9 +141,14 @@ impl CoopState {
     }
 }
 
-/// LENT: one more of that priority.
-const fn one_of(priority: Priority) -> u64 {
-    1 << (u8::BITS as usize * priority.index())
+/// LENT: of the eight bits of a priority, that it is the task's own, and how often it is lent.
+const OWN: u64 = 0x80;
+const COUNT: u64 = OWN - 1;
+const OWNS: u64 = OWN * u64::from_ne_bytes([1; PRIORITIES]);
+
+/// LENT: where the bits of that priority are.
+const fn shift_of(priority: Priority) -> usize {
+    u8::BITS as usize * priority.index()
 }
 
 /// A priority that is lent to a task, as long as this is kept.
@@ -159,7 +160,8 @@ pub struct Lent<'a> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        self.to.lent.fetch_sub(one_of(self.priority), Relaxed);
+        let one = 1 << shift_of(self.priority);
+        self.to.lent.fetch_sub(one, Relaxed);
     }
 }
 
@@ -169,7 +171,7 @@ pub struct TooManyLenders;
 
 impl fmt::Display for TooManyLenders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("254 others or more have lent this priority to the task: no more are counted")
+        f.write_str("127 others have lent this priority to the task: no more are counted")
     }
 }
 
@@ -188,7 +190,7 @@ impl<T, S: 'static> Task<T, S> {
 impl CoopState {
     /// LENT, without its own.
     pub(super) fn lent_level(&self) -> Level {
-        Level::first(self.lent.load(Relaxed) - one_of(self.priority()))
+        Level::first(self.lent.load(Relaxed) & !OWNS)
     }
 
     /// Rules 1 and 8, of a task that serves no domain.
@@ -197,20 +199,11 @@ impl CoopState {
         Level::first(self.lent.load(Relaxed))
     }
 
-    /// LOCK: nobody else sets it meanwhile. Refused, as a loan would be, if as many have lent the
-    /// task that priority as are counted.
-    pub(super) fn set_priority(&self, priority: Priority) -> bool {
-        let (new, old) = (one_of(priority), one_of(self.priority()));
-        let most = new * u64::from(u8::MAX);
-        let exchanged = |lent: u64| {
-            let others = lent - old;
-            (others & most != most).then(|| others + new)
-        };
-        let is_set = self.lent.fetch_update(Relaxed, Relaxed, exchanged).is_ok();
-        if is_set {
-            self.own.store(Level::of(priority).to_bits(), Relaxed);
-        }
-        is_set
+    pub(super) fn set_priority(&self, priority: Priority) {
+        let own = OWN << shift_of(priority);
+        let exchanged = |lent: u64| Some(lent & !OWNS | own);
+        // It always does.
+        let _ = self.lent.fetch_update(Relaxed, Relaxed, exchanged);
     }
 
     /// The domain's number, if there is one.
@@ -306,6 +299,7 @@ impl CoopState {
 mod tests {
     use super::*;
     use crate::coop::CoopPerThread;
+    use core::sync::atomic::AtomicBool;
 
     #[test]
     fn of_several_that_were_lent_the_most_urgent_counts_until_it_is_given_back() {
@@ -327,20 +321,39 @@ mod tests {
     fn more_than_are_counted_are_refused() {
         let state = CoopState::INITIAL;
         let lend = |p| state.lend_by::<CoopPerThread>(Priority::new(p));
-        for (p, most) in [(0, 255), (7, 255), (4, 254)] {
-            let all: Vec<_> = (0..most).map(|_| lend(p).unwrap()).collect();
+        for p in [0, 7, 4] {
+            let all: Vec<_> = (0..127).map(|_| lend(p).unwrap()).collect();
             let before = state.lent.load(Relaxed);
             assert_eq!(lend(p).err(), Some(TooManyLenders));
             assert_eq!(state.lent.load(Relaxed), before);
-            let is_own = p == 4;
-            assert_eq!(state.set_priority(Priority::new(p)), is_own);
-            assert_eq!(state.lent.load(Relaxed), before);
+            state.set_priority(Priority::new(p));
+            assert_eq!(lend(p).err(), Some(TooManyLenders));
+            assert_eq!(state.lent(), Some(Priority::new(p)));
             drop(lend(3).unwrap());
             drop(all);
-            assert_eq!(state.lent(), None);
+            assert_eq!((state.lent(), state.priority().index()), (None, p));
+            state.set_priority(Priority::DEFAULT);
         }
         let why = format!("{TooManyLenders}");
-        assert!(why.starts_with("254 others"), "{why}");
+        assert!(why.starts_with("127 others"), "{why}");
+    }
+
+    #[test]
+    fn who_looks_from_another_cpu_sees_the_old_priority_or_the_new_one() {
+        let state = CoopState::INITIAL;
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 0..200_000 {
+                    state.set_priority(Priority::new([2, 6][n % 2]));
+                }
+                done.store(true, Relaxed);
+            });
+            while !done.load(Relaxed) {
+                assert_eq!(state.lent(), None);
+                assert!([2, 4, 6].contains(&state.priority().index()));
+            }
+        });
     }
 
     #[test]
