@@ -13,8 +13,9 @@ use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
 use crate::bell;
-use crate::operation::{Terms, now};
+use crate::operation::Terms;
 use crate::stack::Socket;
+use crate::system::now;
 
 /// One of the two directions in which somebody may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

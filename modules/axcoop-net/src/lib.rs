@@ -77,32 +77,46 @@ extern crate alloc;
 extern crate std;
 
 mod backoff;
-#[cfg(target_os = "none")]
-mod bell;
 
 pub use backoff::{ACTIVE, Backoff, Rest};
 
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
+mod bell;
+#[cfg(any(test, target_os = "none"))]
 mod connection;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod listener;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod operation;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod poller;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod stack;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod stream;
-
+// What differs on the host, where there are tests only.
 #[cfg(target_os = "none")]
-mod arceos {
+mod system;
+#[cfg(all(test, not(target_os = "none")))]
+#[path = "tests/system.rs"]
+mod system;
+#[cfg(all(test, not(target_os = "none")))]
+mod tests;
+#[cfg(target_os = "none")]
+mod wire;
+#[cfg(all(test, not(target_os = "none")))]
+#[path = "tests/wire.rs"]
+mod wire;
+
+#[cfg(any(test, target_os = "none"))]
+mod network {
     pub use crate::listener::{Accept, TcpListener};
     pub use crate::operation::{Operation, Wait, set_caller_priority};
     pub use crate::poller::{Statistics, start, statistics};
-    pub use crate::stack::{BACKLOG, LINGER, LINGERING, NoNetwork, RECEIVE_BUFFER, SEND_BUFFER};
+    pub use crate::stack::{BACKLOG, LINGER, LINGERING, RECEIVE_BUFFER, SEND_BUFFER};
     pub use crate::stream::{Connect, Read, TcpStream, Write, WriteAll};
+    pub use crate::wire::NoNetwork;
     pub use axerrno::{AxError as Error, AxResult as Result};
 }
-#[cfg(target_os = "none")]
-pub use arceos::*;
+#[cfg(any(test, target_os = "none"))]
+pub use network::*;

@@ -15,10 +15,11 @@ use kspin::SpinNoIrq;
 
 use crate::bell::{self, Listens};
 use crate::connection::Connection;
-use crate::operation::{Operation, Terms, now};
+use crate::operation::{Operation, Terms};
 use crate::poller;
 use crate::stack::{Listen, Socket};
 use crate::stream::TcpStream;
+use crate::system::now;
 
 /// A port on which connections come in. Whoever connects is accepted by the poller at once, and
 /// waits here for [`accept`](Self::accept).

@@ -4,12 +4,14 @@ use core::future::Future;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
 
+use crate::system::{self, now};
+
 /// The blocking call of every asynchronous one.
 pub trait Wait: Future + Sized {
     /// Blocks the calling thread until the operation is done. Not for a coroutine: it would stall
     /// all others that its worker serves.
     fn wait(self) -> Self::Output {
-        axtask::future::block_on(self)
+        system::block_on(self)
     }
 }
 
@@ -72,9 +74,4 @@ pub trait Operation: Sized {
         self.terms().priority = priority.min(7);
         self
     }
-}
-
-/// What deadlines are counted in: the time since the machine was started.
-pub(crate) fn now() -> Duration {
-    axhal::time::monotonic_time()
 }

@@ -10,8 +10,9 @@ use core::time::Duration;
 use crate::backoff::{Backoff, Rest};
 use crate::bell::{self, Listens};
 use crate::connection::{self, Connection};
-use crate::operation::now;
-use crate::stack::{self, NoNetwork, Socket};
+use crate::stack::{self, Socket};
+use crate::system::{self, now};
+use crate::wire::NoNetwork;
 
 /// Packets that are taken in before it is seen who is ready.
 const BATCH: usize = 64;
@@ -64,51 +65,46 @@ pub fn start() -> Result<(), NoNetwork> {
         match STATE.compare_exchange(NOT_YET, UNDER_WAY, Acquire, Acquire) {
             Ok(_) => break,
             Err(DONE) => return Ok(()),
-            Err(_) => axtask::yield_now(),
+            Err(_) => system::yield_now(),
         }
     }
     let started = stack::start();
     if started.is_ok() {
-        axtask::spawn_with_name(run, "axcoop-net".into());
+        system::spawn(run);
     }
     STATE.store(if started.is_ok() { DONE } else { NOT_YET }, Release);
     started
 }
 
-struct Poller {
+pub(crate) struct Poller {
     /// Those that somebody waits for.
     connections: Vec<Arc<Connection>>,
     listeners: Vec<Arc<dyn Listens>>,
     /// Sockets of closed connections are left.
     lingers: bool,
     looked: Duration,
+    backoff: Backoff,
     /// Who is to be woken after the round, and how urgently.
     woken: Vec<(u8, Waker)>,
     /// Empty between rounds, as `woken` is: kept for their memory.
     fetched: Vec<(Socket, SocketAddr)>,
 }
 
+/// What the poller does between two rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// It lets others go first.
+    Yield,
+    /// It sleeps until somebody rings, or so long.
+    Sleep(Option<Duration>),
+}
+
 fn run() {
-    let mut poller = Poller {
-        connections: Vec::new(),
-        listeners: Vec::new(),
-        lingers: false,
-        looked: Duration::ZERO,
-        woken: Vec::new(),
-        fetched: Vec::new(),
-    };
-    let mut backoff = Backoff::default();
+    let mut poller = Poller::new();
     loop {
-        let rung = bell::answer();
-        let did = poller.round();
-        ROUNDS.fetch_add(1, Relaxed);
-        if poller.has_nothing_to_watch() {
-            sleep(None);
-            continue;
-        }
-        match backoff.after_round(now(), rung || did) {
-            Rest::Yield => axtask::yield_now(),
-            Rest::Sleep(rest) => sleep(Some(rest)),
+        match poller.turn() {
+            Pause::Yield => system::yield_now(),
+            Pause::Sleep(rest) => sleep(rest),
         }
     }
 }
@@ -116,12 +112,37 @@ fn run() {
 /// Until somebody rings, or so long.
 fn sleep(rest: Option<Duration>) {
     SLEEPS.fetch_add(1, Relaxed);
-    // Late or not, a round follows.
-    let _ = axtask::future::block_on(axtask::future::timeout(rest, bell::rung()));
+    system::sleep(rest, bell::rung());
 }
 
 impl Poller {
-    fn has_nothing_to_watch(&self) -> bool {
+    pub fn new() -> Self {
+        Self {
+            connections: Vec::new(),
+            listeners: Vec::new(),
+            lingers: false,
+            looked: Duration::ZERO,
+            backoff: Backoff::default(),
+            woken: Vec::new(),
+            fetched: Vec::new(),
+        }
+    }
+
+    /// A round, and what is to be done before the next one.
+    pub fn turn(&mut self) -> Pause {
+        let rung = bell::answer();
+        let did = self.round();
+        ROUNDS.fetch_add(1, Relaxed);
+        if self.has_nothing_to_watch() {
+            return Pause::Sleep(None);
+        }
+        match self.backoff.after_round(now(), rung || did) {
+            Rest::Yield => Pause::Yield,
+            Rest::Sleep(rest) => Pause::Sleep(Some(rest)),
+        }
+    }
+
+    pub fn has_nothing_to_watch(&self) -> bool {
         self.connections.is_empty() && self.listeners.is_empty() && !self.lingers
     }
 
