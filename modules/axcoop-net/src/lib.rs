@@ -54,11 +54,12 @@
 //! 4. **No wake is lost.** Who waits first says for what, then rings; the poller looks at *every*
 //!    connection waited for, at its state and not at changes, after each ring of one who waits and after
 //!    each packet that may have changed one. So what comes between trying and saying so is seen.
-//! 5. **Order.** Of those who are ready in one round the most urgent is woken first: at the priority
-//!    of [`Operation::at`], or that which [`set_caller_priority`] knows of the caller.
+//! 5. **Order.** An operation has the priority of the coroutine that awaits it, or that of
+//!    [`Operation::at`]. Of those who are ready in one round the most urgent is woken first, and the poller
+//!    is as urgent as the most urgent operation that waits (`urgency.rs`).
 //! 6. **Rest.** After [`ACTIVE`] without anything to do the poller sleeps between rounds, longer each
 //!    time, up to [`Backoff::LONGEST`]; the first ring wakes it. Without a listener and a connection
-//!    waited for it sleeps until there is one. The card's interrupt, which ArceOS does not use, would
+//!    it sleeps until there is one. The card's interrupt, which ArceOS does not use, would
 //!    do this better.
 //! 7. **Closing.** A stream that is dropped is closed after what it had written: its socket stays
 //!    until the peer has all of it, for [`LINGER`] at most.
@@ -94,6 +95,8 @@ mod poller;
 mod stack;
 #[cfg(any(test, target_os = "none"))]
 mod stream;
+#[cfg(any(test, target_os = "none"))]
+mod urgency;
 // What differs on the host, where there are tests only.
 #[cfg(target_os = "none")]
 mod system;
@@ -111,7 +114,7 @@ mod wire;
 #[cfg(any(test, target_os = "none"))]
 mod network {
     pub use crate::listener::{Accept, TcpListener};
-    pub use crate::operation::{Operation, Wait, set_caller_priority};
+    pub use crate::operation::{Operation, Wait};
     pub use crate::poller::{Statistics, start, statistics};
     pub use crate::stack::{BACKLOG, LINGER, LINGERING, RECEIVE_BUFFER, SEND_BUFFER};
     pub use crate::stream::{Connect, Read, TcpStream, Write, WriteAll};

@@ -1,17 +1,24 @@
 //! The one task that polls the network for all who wait.
 
 use alloc::sync::Arc;
+use alloc::task::Wake;
 use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
 use core::net::SocketAddr;
+use core::pin::pin;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
-use core::task::Waker;
+use core::task::{Context, Waker};
 use core::time::Duration;
+
+use axcoop::Priority;
+use futures_util::task::AtomicWaker;
 
 use crate::backoff::{Backoff, Rest};
 use crate::bell::{self, Listens};
 use crate::connection::{self, Connection};
 use crate::stack::{self, Socket};
 use crate::system::{self, now};
+use crate::urgency;
 use crate::wire::NoNetwork;
 
 /// Packets that are taken in before it is seen who is ready.
@@ -80,12 +87,10 @@ pub(crate) struct Poller {
     /// Those that somebody waits for.
     connections: Vec<Arc<Connection>>,
     listeners: Vec<Arc<dyn Listens>>,
-    /// Sockets of closed connections are left.
-    lingers: bool,
     looked: Duration,
     backoff: Backoff,
     /// Who is to be woken after the round, and how urgently.
-    woken: Vec<(u8, Waker)>,
+    woken: Vec<(Priority, Waker)>,
     /// Empty between rounds, as `woken` is: kept for their memory.
     fetched: Vec<(Socket, SocketAddr)>,
 }
@@ -100,19 +105,53 @@ pub(crate) enum Pause {
 }
 
 fn run() {
+    urgency::serves(system::serve_domain());
     let mut poller = Poller::new();
+    let sleeper = Arc::new(Sleeper::default());
     loop {
         match poller.turn() {
             Pause::Yield => system::yield_now(),
-            Pause::Sleep(rest) => sleep(rest),
+            Pause::Sleep(rest) => system::block_on(sleep(&sleeper, rest)),
         }
     }
 }
 
+/// Who wakes the poller says first how urgent it is (rule 4 of [`urgency`]).
+#[derive(Default)]
+pub(crate) struct Sleeper {
+    task: AtomicWaker,
+}
+
+#[cfg(test)]
+impl Sleeper {
+    /// What the time of a rest does when it is over.
+    pub fn ticks(self: &Arc<Self>) {
+        self.wake_by_ref();
+    }
+}
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        urgency::wakes();
+        self.task.wake();
+    }
+}
+
 /// Until somebody rings, or so long.
-fn sleep(rest: Option<Duration>) {
+pub(crate) async fn sleep(sleeper: &Arc<Sleeper>, rest: Option<Duration>) {
     SLEEPS.fetch_add(1, Relaxed);
-    system::sleep(rest, bell::rung());
+    urgency::rests();
+    let waker = Waker::from(sleeper.clone());
+    let mut sleep = pin!(system::rest(rest, bell::rung()));
+    poll_fn(|context| {
+        sleeper.task.register(context.waker());
+        sleep.as_mut().poll(&mut Context::from_waker(&waker))
+    })
+    .await;
 }
 
 impl Poller {
@@ -120,7 +159,6 @@ impl Poller {
         Self {
             connections: Vec::new(),
             listeners: Vec::new(),
-            lingers: false,
             looked: Duration::ZERO,
             backoff: Backoff::default(),
             woken: Vec::new(),
@@ -133,6 +171,7 @@ impl Poller {
         let rung = bell::answer();
         let did = self.round();
         ROUNDS.fetch_add(1, Relaxed);
+        urgency::ends_round();
         if self.has_nothing_to_watch() {
             return Pause::Sleep(None);
         }
@@ -143,7 +182,7 @@ impl Poller {
     }
 
     pub fn has_nothing_to_watch(&self) -> bool {
-        self.connections.is_empty() && self.listeners.is_empty() && !self.lingers
+        self.connections.is_empty() && self.listeners.is_empty() && !stack::has_sockets()
     }
 
     /// Packets in and out, then whoever is ready because of them. Whether anything was to be done.
@@ -198,7 +237,7 @@ impl Poller {
                 });
             },
         );
-        self.lingers = stack::clear_lingering();
+        stack::clear_lingering();
         let woke = !woken.is_empty();
         WAKES.fetch_add(woken.len() as u64, Relaxed);
         // Stable: those of one priority in the order in which they were listed.

@@ -29,6 +29,8 @@ use smoltcp::wire::{
     IpEndpoint, IpListenEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
 };
 
+use crate::bell;
+use crate::operation::Terms;
 use crate::system;
 use crate::wire::{self, NoNetwork, Wire};
 
@@ -162,8 +164,8 @@ pub fn transmit() -> bool {
     })
 }
 
-/// Takes away sockets without an owner that need not stay. Whether any are left.
-pub fn clear_lingering() -> bool {
+/// Takes away sockets without an owner that need not stay.
+pub fn clear_lingering() {
     with(|stack| {
         let now = now();
         let Stack {
@@ -181,8 +183,12 @@ pub fn clear_lingering() -> bool {
             }
             !(is_over || is_late)
         });
-        !lingering.is_empty()
     })
+}
+
+/// Whether there is any socket, also on its way in, or of a connection that nobody has any more.
+pub fn has_sockets() -> bool {
+    with(|stack| stack.sockets.iter().next().is_some())
 }
 
 /// Who begins a connection to whom, if this packet does.
@@ -394,6 +400,8 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         with(|stack| stack.linger(self.0));
+        // The peer is to hear of it, though nobody may wait for anything.
+        bell::ring(Terms::NONE.priority());
     }
 }
 

@@ -3,6 +3,8 @@
 use core::future::Future;
 use core::time::Duration;
 
+use axcoop::DomainId;
+
 pub use axtask::future::block_on;
 pub use axtask::yield_now;
 
@@ -16,8 +18,17 @@ pub fn spawn(poller: fn()) {
     axtask::spawn_with_name(poller, "axcoop-net".into());
 }
 
-/// Blocks the calling task until somebody rings, or so long.
-pub fn sleep(rest: Option<Duration>, rung: impl Future<Output = ()>) {
-    // Late or not, a round follows.
-    let _ = block_on(axtask::future::timeout(rest, rung));
+/// The calling task serves a domain of its own from now on: `sched_coop` has it run as the most urgent
+/// that the domain has ready. None if all domains are taken.
+pub fn serve_domain() -> Option<DomainId> {
+    // There is nothing for a worker of the executor to do in it.
+    let domain = axcoop_arceos::Options::new("axcoop-net").workers(0).open();
+    let id = domain.ok()?.id();
+    axcoop_arceos::serves(id);
+    Some(id)
+}
+
+/// Until somebody rings, or so long: a round follows in any case.
+pub async fn rest(rest: Option<Duration>, rung: impl Future<Output = ()>) {
+    let _ = axtask::future::timeout(rest, rung).await;
 }

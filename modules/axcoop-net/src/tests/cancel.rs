@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::vec;
 use std::vec::Vec;
 
@@ -141,8 +141,10 @@ where
     output
 }
 
-fn wait_until(mut it_is_so: impl FnMut() -> bool) {
+pub fn wait_until(mut it_is_so: impl FnMut() -> bool) {
+    let late = Instant::now() + Duration::from_secs(30);
     while !it_is_so() {
+        assert!(Instant::now() < late, "it is never so");
         thread::yield_now();
     }
 }
@@ -179,7 +181,15 @@ impl Coroutines {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.0.spawn(future, Priority::DEFAULT)
+        self.at(Priority::DEFAULT, future)
+    }
+
+    pub fn at<F>(&self, priority: Priority, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.0.spawn(future, priority)
     }
 
     /// Polls nothing until what this returns is dropped.

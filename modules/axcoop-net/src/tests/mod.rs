@@ -3,6 +3,7 @@
 
 mod cancel;
 mod order;
+mod urgent;
 
 use std::boxed::Box;
 use std::future::Future;
@@ -15,9 +16,14 @@ use std::time::{Duration, Instant};
 use std::vec;
 use std::vec::Vec;
 
-use crate::poller::Poller;
+use axcoop::DomainId;
+
+use crate::poller::{Pause, Poller};
 use crate::stream::TcpStream;
-use crate::{LINGER, TcpListener, bell, connection, stack, system, wire};
+use crate::{LINGER, TcpListener, bell, connection, stack, system, urgency, wire};
+
+/// The poller's.
+pub const DOMAIN: DomainId = DomainId::new(6);
 
 /// The network, of one test at a time, which leaves nothing behind.
 pub struct Net {
@@ -35,6 +41,8 @@ impl Net {
         stack::abandon();
         connection::newly_waited_for(&mut Vec::new());
         bell::new_ports(&mut Vec::new());
+        urgency::forget();
+        urgency::serves(Some(DOMAIN));
         stack::start().unwrap();
         crate::start().unwrap();
         Self {
@@ -45,13 +53,16 @@ impl Net {
     }
 
     /// What the poller does when it is its turn; then a millisecond passes.
-    pub fn round(&mut self) {
-        self.poller.turn();
+    pub fn round(&mut self) -> Pause {
+        let pause = self.poller.turn();
         system::passes();
+        pause
     }
 
     pub fn rounds(&mut self, n: usize) {
-        (0..n).for_each(|_| self.round());
+        for _ in 0..n {
+            self.round();
+        }
     }
 
     /// Rounds until it is so.
@@ -144,6 +155,7 @@ impl Drop for Net {
         self.rounds(LINGER.as_millis() as usize + 10);
         assert_eq!(stack::sockets(), 0, "sockets that nobody has closed");
         assert!(self.poller.has_nothing_to_watch());
+        assert_eq!(urgency::waiting(), 0, "waiters that are counted and gone");
     }
 }
 
