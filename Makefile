@@ -257,8 +257,9 @@ Targets
   cost      instructions per yield of every policy, by the number of tasks;
               ARCH= and FEATURES= may be lists, as for matrix; PHASES=8: the
               mean over so many phases of the timer tick
-  coop-cost what coroutines cost beside threads: to switch, to spawn, to wake, and
-              in memory; ARCH= and FEATURES= may be lists, COOP_OUT=file gets CSV
+  coop-cost what coroutines cost beside threads: to switch, to spawn, to wake,
+              and in memory; ARCH= and FEATURES= may be lists, COOP_OUT=file
+              gets CSV
   cost-gate fails if a yield costs more than docs/results/cost-gate.csv says,
               under the policies and architectures of FEATURES= and ARCH=;
               UPDATE=y writes what was measured; GATE=file is another file
@@ -314,8 +315,8 @@ Targets
             explored with loom; prints how many there are of each scenario
   lost-wakes
             a million random schedules of threads that wake, cancel, join and
-            serve coroutines, by Shuttle; and the seeds' order of steps, in which
-            it has to find a wake that is lost
+            serve coroutines, by Shuttle; and COPS's order of steps, in which it
+            has to find a wake that is lost
   sanitize  the coroutines' tests under the address and the thread sanitizer
   mutants   break the policies line by line and see whether a test notices;
               T=word some of them; MINUTES=60 the limit, then go on later;

@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::{Pin, pin};
 use core::ptr::{self, NonNull};
 
-use axcoop::{Domain, Kernel, NoWorker};
+use axcoop::{DomainId, Kernel, NoWorker};
 use axhal::percpu::current_task_ptr;
 use kernel_guard::{BaseGuard, NoPreemptIrqSave};
 
@@ -22,8 +22,8 @@ const TASK_BYTES: usize = 2 * 1024;
 
 // SAFETY: `here` is looked up by the task that runs; `mask` is `kernel_guard`'s.
 unsafe impl Kernel for ArceOs {
-    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
-        let stack_bytes = said::stack_bytes(domain.id());
+    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
+        let stack_bytes = said::stack_bytes(domain);
         // `axtask` would panic. Who takes the memory in between makes it do so all the same.
         let needs = Layout::from_size_align(stack_bytes + TASK_BYTES, 16).map_err(|_| NoWorker)?;
         let allocator = axalloc::global_allocator();
@@ -38,12 +38,12 @@ unsafe impl Kernel for ArceOs {
         Ok(())
     }
 
-    fn park(&self, domain: &'static Domain, number: usize, until_ns: Option<u64>) {
-        worker::park(domain.id(), number, until_ns);
+    fn park(&self, domain: DomainId, number: usize, until_ns: Option<u64>) {
+        worker::park(domain, number, until_ns);
     }
 
-    fn unpark(&self, domain: &'static Domain, number: usize) {
-        worker::unpark(domain.id(), number);
+    fn unpark(&self, domain: DomainId, number: usize) {
+        worker::unpark(domain, number);
     }
 
     fn yield_now(&self) {

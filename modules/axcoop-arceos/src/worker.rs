@@ -27,7 +27,7 @@ use core::sync::atomic::{
 };
 use core::task::{Poll, Waker};
 
-use axcoop::{DOMAINS, Domain, DomainId, MAX_WORKERS};
+use axcoop::{DOMAINS, DomainId, MAX_WORKERS};
 use axhal::percpu::{current_task_ptr, this_cpu_id};
 use axtask::{AxTaskRef, TaskInner, TaskState};
 use kspin::SpinNoIrq;
@@ -204,10 +204,13 @@ pub fn here() -> *const () {
     current().map_or(ptr::null(), |slot| slot.here.load(Relaxed))
 }
 
-/// Has the calling task, which is a worker, remember this.
+/// Has the calling task, which is a worker, remember this. One that leaves may have been preempted after its
+/// number was free again, and the next one have taken the place: then it remembers nothing already.
 pub fn set_here(here: *const ()) {
-    let slot = current().expect("only a worker of ours remembers anything");
-    slot.here.store(here.cast_mut(), Relaxed);
+    match current() {
+        Some(slot) => slot.here.store(here.cast_mut(), Relaxed),
+        None => assert!(here.is_null(), "only a worker of ours remembers anything"),
+    }
 }
 
 /// Wakes the worker, or has it not wait the next time.
@@ -225,24 +228,23 @@ pub fn stalled_ticks(domain: DomainId) -> u64 {
 }
 
 /// A task that will be the worker of this number.
-pub fn task(domain: &'static Domain, number: usize, stack_bytes: usize) -> TaskInner {
-    let id = domain.id();
+pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
     NUMBERS[id.index()].fetch_max(number + 1, Relaxed);
     SERVED.fetch_or(1 << id.index(), Relaxed);
     let name = alloc::format!("{}/{number}", crate::said::name(id));
-    let task = TaskInner::new(move || serve(domain, number), name, stack_bytes);
+    let task = TaskInner::new(move || serve(id, number), name, stack_bytes);
     task.set_cpumask(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
     task
 }
 
 /// The life of a worker.
-fn serve(domain: &'static Domain, number: usize) {
-    let slot = slot(domain.id(), number);
+fn serve(domain: DomainId, number: usize) {
+    let slot = slot(domain, number);
     watch_ticks();
-    crate::policy::serves(domain.id());
+    crate::policy::serves(domain);
     slot.begins();
     slot.is_busy.store(true, Relaxed);
-    domain.serve(number);
+    axcoop::serve(domain, number);
     slot.is_busy.store(false, Relaxed);
     slot.ends();
 }

@@ -58,8 +58,8 @@
 //!    [`Operation::at`]. Of those who are ready in one round the most urgent is woken first, and the poller
 //!    is as urgent as the most urgent operation that waits (`urgency.rs`).
 //! 6. **Rest.** After [`ACTIVE`] without anything to do the poller sleeps between rounds, longer each
-//!    time, up to [`Backoff::LONGEST`]; the first ring wakes it. Without a listener and a connection
-//!    it sleeps until there is one. The card's interrupt, which ArceOS does not use, would
+//!    time, up to [`Backoff::LONGEST`]; the first ring wakes it. Without a listener and a socket it sleeps until
+//!    there is one: a socket that nobody waits for may have something to send. The card's interrupt, which ArceOS does not use, would
 //!    do this better.
 //! 7. **Closing.** A stream that is dropped is closed after what it had written: its socket stays
 //!    until the peer has all of it, for [`LINGER`] at most.
@@ -85,6 +85,8 @@ pub use backoff::{ACTIVE, Backoff, Rest};
 mod bell;
 #[cfg(any(test, target_os = "none"))]
 mod connection;
+#[cfg(any(test, target_os = "none"))]
+mod ephemeral;
 #[cfg(any(test, target_os = "none"))]
 mod listener;
 #[cfg(any(test, target_os = "none"))]

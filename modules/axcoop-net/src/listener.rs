@@ -66,7 +66,8 @@ impl TcpListener {
     /// The next connection, and who is at its other end.
     ///
     /// # Errors
-    /// `TimedOut`; `ResourceBusy` if somebody else accepts; nothing else.
+    /// `TimedOut`; `ResourceBusy` if somebody else accepts; `BadState` once the listener is dropped; nothing
+    /// else.
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn accept(&self) -> Accept {
         Accept {
@@ -80,7 +81,18 @@ impl TcpListener {
 impl Drop for TcpListener {
     fn drop(&mut self) {
         self.0.closed.store(true, Release);
-        bell::ring(Priority::DEFAULT);
+        self.0.port.close();
+        // Who accepts has the port as well, and would wait for ever. It looks with the lock whether this is
+        // closed.
+        let (accepted, waiter) = {
+            let mut state = self.0.state.lock();
+            (core::mem::take(&mut state.accepted), state.waiter.take())
+        };
+        drop(accepted);
+        if let Some((waker, ..)) = waiter {
+            waker.wake();
+        }
+        bell::ring(Terms::NONE.priority());
     }
 }
 
@@ -154,6 +166,9 @@ impl Future for Accept {
             drop(state);
             this.listening.port.accepted();
             return Poll::Ready(Ok((TcpStream(connection), peer)));
+        }
+        if this.listening.closed.load(Acquire) {
+            return Poll::Ready(Err(AxError::BadState));
         }
         if this.terms.until <= now() {
             return Poll::Ready(Err(AxError::TimedOut));

@@ -182,7 +182,7 @@ impl Poller {
     }
 
     pub fn has_nothing_to_watch(&self) -> bool {
-        self.connections.is_empty() && self.listeners.is_empty() && !stack::has_sockets()
+        self.listeners.is_empty() && !stack::has_sockets()
     }
 
     /// Packets in and out, then whoever is ready because of them. Whether anything was to be done.

@@ -30,6 +30,7 @@ use smoltcp::wire::{
 };
 
 use crate::bell;
+use crate::ephemeral::Ephemeral;
 use crate::operation::Terms;
 use crate::system;
 use crate::wire::{self, NoNetwork, Wire};
@@ -62,12 +63,16 @@ struct Stack {
     ports: Vec<Port>,
     /// Without an owner, the oldest first.
     lingering: VecDeque<(Instant, SocketHandle)>,
-    next_port: u16,
+    ephemeral: Ephemeral,
+    /// How many have listened.
+    listens: u64,
 }
 
 /// A port on which somebody listens.
 struct Port {
     number: u16,
+    /// Which [`Listen`] it is: the next one may have the same number.
+    listen: u64,
     /// On their way in, or in and not fetched.
     coming: Vec<SocketHandle>,
     /// In, fetched, and not accepted.
@@ -115,7 +120,8 @@ pub fn start() -> Result<(), NoNetwork> {
         sockets: SocketSet::new(Vec::new()),
         ports: Vec::new(),
         lingering: VecDeque::new(),
-        next_port: 0xc000,
+        ephemeral: Ephemeral::new(),
+        listens: 0,
     });
     Ok(())
 }
@@ -245,14 +251,6 @@ impl Stack {
         port.coming.push(self.sockets.add(socket));
     }
 
-    fn port(&mut self, number: u16) -> &mut Port {
-        let is_it = |port: &&mut Port| port.number == number;
-        self.ports
-            .iter_mut()
-            .find(is_it)
-            .expect("its listener lists it")
-    }
-
     fn socket(&mut self, socket: &Socket) -> &mut tcp::Socket<'static> {
         self.sockets.get_mut(socket.0)
     }
@@ -263,8 +261,8 @@ impl Stack {
     }
 }
 
-/// Somebody listens on a port, until this is dropped.
-pub struct Listen(u16);
+/// Somebody listens on a port, until this is closed or dropped.
+pub struct Listen(u64);
 
 impl Listen {
     pub fn new(port: u16) -> AxResult<Self> {
@@ -275,21 +273,24 @@ impl Listen {
             if stack.ports.iter().any(|other| other.number == port) {
                 return Err(AxError::AddrInUse);
             }
+            stack.listens += 1;
             stack.ports.push(Port {
                 number: port,
+                listen: stack.listens,
                 coming: Vec::new(),
                 fetched: 0,
             });
-            Ok(Self(port))
+            Ok(Self(stack.listens))
         })
     }
 
-    /// Those who are in, with who they are, into this list.
+    /// Those who are in, with who they are, into this list; nobody once it is closed.
     pub fn fetch(&self, into: &mut Vec<(Socket, SocketAddr)>) {
         with(|stack| {
             let Stack { sockets, ports, .. } = stack;
-            let port = ports.iter_mut().find(|port| port.number == self.0);
-            let port = port.expect("it is listed while this is there");
+            let Some(port) = ports.iter_mut().find(|port| port.listen == self.0) else {
+                return;
+            };
             port.coming.retain(|handle| {
                 let socket = sockets.get::<tcp::Socket<'_>>(*handle);
                 match (socket.state(), socket.remote_endpoint()) {
@@ -311,20 +312,29 @@ impl Listen {
 
     /// One of those who were fetched is no longer of the backlog.
     pub fn accepted(&self) {
-        with(|stack| stack.port(self.0).fetched -= 1);
-    }
-}
-
-impl Drop for Listen {
-    fn drop(&mut self) {
         with(|stack| {
-            if let Some(at) = stack.ports.iter().position(|port| port.number == self.0) {
+            if let Some(port) = stack.ports.iter_mut().find(|port| port.listen == self.0) {
+                port.fetched -= 1;
+            }
+        });
+    }
+
+    /// From now on nobody listens, and another may.
+    pub fn close(&self) {
+        with(|stack| {
+            if let Some(at) = stack.ports.iter().position(|port| port.listen == self.0) {
                 let port = stack.ports.swap_remove(at);
                 port.coming
                     .into_iter()
                     .for_each(|handle| stack.linger(handle));
             }
         });
+    }
+}
+
+impl Drop for Listen {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -344,7 +354,7 @@ impl Socket {
         };
         with(|stack| {
             let mut socket = new_socket();
-            let local = stack.free_port();
+            let local = stack.free_port().ok_or(AxError::AddrInUse)?;
             let Stack {
                 interface, sockets, ..
             } = stack;
@@ -407,10 +417,21 @@ impl Drop for Socket {
 
 impl Stack {
     /// For a connection that begins here.
-    fn free_port(&mut self) -> u16 {
-        let port = self.next_port;
-        self.next_port = port.checked_add(1).unwrap_or(0xc000);
-        port
+    fn free_port(&mut self) -> Option<u16> {
+        let Self {
+            ephemeral,
+            sockets,
+            ports,
+            ..
+        } = self;
+        ephemeral.take(|number| {
+            let mut locals = sockets.iter().map(|(_, socket)| {
+                let smoltcp::socket::Socket::Tcp(socket) = socket;
+                socket.local_endpoint()
+            });
+            locals.any(|local| local.is_some_and(|local| local.port == number))
+                || ports.iter().any(|port| port.number == number)
+        })
     }
 }
 

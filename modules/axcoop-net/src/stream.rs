@@ -20,7 +20,7 @@ impl TcpStream {
     /// Connects to a remote address, from a port of its own.
     ///
     /// # Errors
-    /// `ConnectionRefused`; `TimedOut`; `Unsupported` if it is not of IPv4; `NoSuchDevice`
+    /// `ConnectionRefused`; `TimedOut`; `AddrInUse` if all ports of its own are used; `Unsupported` if it is not of IPv4; `NoSuchDevice`
     /// without a network ([`start`](crate::start) says why).
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn connect(remote: SocketAddr) -> Connect {

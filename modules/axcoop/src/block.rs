@@ -11,9 +11,14 @@
 //! - BOOKS: `base`, `lent` and writing `effective` are of who has the lock of the domain's books. The
 //!   priorities are read by anybody: a byte each.
 //! - JOIN: the output and the slot of the joiner's waker, below.
-//! - REFERENCES: the block lives as long as anybody refers to it: the domain until the coroutine has
-//!   ended, the join handle, each waker, each loan. By then the body is empty and the slot as well,
-//!   so the last one frees memory and does nothing else, which may be in an interrupt.
+//! - REFERENCES: the coroutine is there as long as anybody refers to it: the domain until it has
+//!   ended, the join handle, each waker, each loan ([`Ref`](crate::waker::Ref)). By then the body is
+//!   empty and the joiner's place as well, so the last one gives back memory and does nothing else, which
+//!   may be in an interrupt.
+//! - SPARE: a block to which nobody refers may be kept for another coroutine ([`Spares`](crate::spares)).
+//!   It keeps its slot, and `state` and `refs`, which are only ever changed as atomics, as who looks
+//!   a name up may look at `refs` of a block that is another's by now (NAMES in
+//!   [`books`](crate::books)). All else is written anew.
 //!
 //! # JOIN
 //!
@@ -25,7 +30,8 @@
 //! | `ENDED`, with `CANCELLED` or `PANICKED` if there is no output | the worker, after the future is gone and the output there | the output is the handle's, and the slot the worker's if `JOINER` was set |
 //! | `DETACHED` | the handle that is dropped | an output is the worker's, who drops it; if `ENDED` was set, the handle's, who does |
 //!
-//! The handle takes `JOINER` back before it writes another waker, and leaves the slot alone if it
+//! A handle that knows how the coroutine has ended, and has taken its output, need not say that it is
+//! dropped. It takes `JOINER` back before it writes another waker, and leaves the slot alone if it
 //! finds `ENDED` then.
 
 use alloc::alloc::Layout;
@@ -35,15 +41,14 @@ use core::mem::{ManuallyDrop, MaybeUninit, offset_of};
 use core::pin::Pin;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::AtomicU8;
-use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+use core::task::{Context, Poll, Waker};
 
 use axcoop_summary::Priority;
 
 use crate::cid::Place;
-use crate::domain::Domain;
 use crate::error::Ended;
 use crate::lent::Lent;
-use crate::state::{State, Woken};
+use crate::state::State;
 use crate::sync::{AtomicU32, Ordering};
 
 /// The slot has a waker.
@@ -66,7 +71,7 @@ pub(crate) const APART: u8 = u8::MAX;
 pub(crate) struct Header {
     state: State,
     refs: AtomicU32,
-    does: &'static Does,
+    does: Cell<&'static Does>,
     /// QUEUE.
     pub(crate) next: Cell<*const Header>,
     pub(crate) prev: Cell<*const Header>,
@@ -85,8 +90,11 @@ pub(crate) struct Header {
 const _: () = assert!(size_of::<Header>() <= 64 || size_of::<AtomicU32>() > 4);
 
 /// What differs by the type of the future.
-struct Does {
-    layout: Layout,
+pub(crate) struct Does {
+    /// Of the block.
+    pub(crate) layout: Layout,
+    /// Blocks of the same size and alignment have the same; [`NOT_KEPT`] if none are kept.
+    pub(crate) size: u8,
     /// Where the body is, behind the head.
     body: usize,
     /// Polls the future; if it is ready, leaves the output in its place.
@@ -105,6 +113,31 @@ pub(crate) enum Polled {
     Panicked,
 }
 
+/// A block's size, with the [`HEAD`] that an allocator puts before it, is a multiple of this.
+const GRAIN: usize = 32;
+const HEAD: usize = 16;
+/// How many sizes of blocks are kept.
+pub(crate) const SIZES: usize = 16;
+/// [`Does::size`] of a block that is not.
+pub(crate) const NOT_KEPT: u8 = SIZES as u8;
+
+/// The layout of all blocks of a size that is kept.
+pub(crate) const fn of_size(size: usize) -> Layout {
+    match Layout::from_size_align((size + 1) * GRAIN - HEAD, HEAD) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a small layout"),
+    }
+}
+
+const fn kept_size(layout: Layout) -> u8 {
+    let size = (layout.size() + HEAD) / GRAIN - 1;
+    if size < SIZES && layout.align() == HEAD {
+        size as u8
+    } else {
+        NOT_KEPT
+    }
+}
+
 #[repr(C)]
 struct Block<F: Future> {
     header: Header,
@@ -120,6 +153,7 @@ union Body<F: Future> {
 impl<F: Future> Block<F> {
     const DOES: Does = Does {
         layout: Self::layout(),
+        size: kept_size(Self::layout()),
         body: offset_of!(Self, body),
         poll: Self::poll,
         drop_future: Self::drop_future,
@@ -129,8 +163,6 @@ impl<F: Future> Block<F> {
     /// Of the block: with the 16 bytes that an allocator puts before it a multiple of 32, as
     /// allocators give anyway, so that blocks of about the same size are of one class.
     const fn layout() -> Layout {
-        const HEAD: usize = 16;
-        const GRAIN: usize = 32;
         let of = Layout::new::<Self>();
         let size = (of.size() + HEAD).next_multiple_of(GRAIN) - HEAD;
         match Layout::from_size_align(size, of.align()) {
@@ -161,6 +193,7 @@ impl<F: Future> Block<F> {
                     unsafe { ManuallyDrop::drop(&mut (*body).future) }
                 });
                 if drops.is_err() {
+                    let _ = crate::panics::caught(|| drop(output));
                     return Polled::Panicked;
                 }
                 // SAFETY: the place is free, and large enough for either.
@@ -197,125 +230,70 @@ impl<F: Future> Block<F> {
     }
 }
 
-/// A reference to a block that is counted: REFERENCES.
-pub(crate) struct Ref(NonNull<Header>);
-
-// SAFETY: what it gives access to is atomic, or under a protocol above; futures and outputs are
-// `Send`, as spawning asks.
-unsafe impl Send for Ref {}
-// SAFETY: as above.
-unsafe impl Sync for Ref {}
-
-impl Ref {
-    /// A reference of its own.
-    ///
-    /// # Safety
-    /// The block lives.
-    #[inline]
-    pub(crate) unsafe fn to(header: NonNull<Header>) -> Self {
-        // SAFETY: as promised.
-        let was = unsafe { header.as_ref() }
-            .refs
-            .fetch_add(1, Ordering::Relaxed);
-        // Half of what would run into the flags; who forgets wakers by the million ends here.
-        assert!(was & COUNT < COUNT / 2, "too many wakers of one coroutine");
-        Self(header)
-    }
-
-    /// A reference of its own to one that is referred to.
-    pub(crate) fn of(header: &Header) -> Self {
-        // SAFETY: who has the reference says that the block lives.
-        unsafe { Self::to(header.into()) }
-    }
-
-    /// The reference that somebody has given up with [`into_raw`](Self::into_raw).
-    ///
-    /// # Safety
-    /// There is such a one.
-    #[inline]
-    pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> Self {
-        Self(header)
-    }
-
-    pub(crate) fn into_raw(self) -> NonNull<Header> {
-        ManuallyDrop::new(self).0
-    }
+/// What is done with a coroutine of this future.
+pub(crate) const fn does<F: Future>() -> &'static Does {
+    const { &Block::<F>::DOES }
 }
 
-impl core::ops::Deref for Ref {
-    type Target = Header;
-
-    #[inline]
-    fn deref(&self) -> &Header {
-        // SAFETY: the block lives as long as this reference.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for Ref {
-    #[inline]
-    fn drop(&mut self) {
-        let was = self.refs.fetch_sub(1, Ordering::AcqRel);
-        debug_assert!(was & COUNT != 0);
-        if was & COUNT == 1 {
-            free(self.0);
-        }
-    }
-}
-
-/// REFERENCES: memory, and nothing else.
-#[cold]
-fn free(header: NonNull<Header>) {
-    // SAFETY: it lives until below.
-    let (domain, layout) = unsafe { (header.as_ref().domain(), header.as_ref().does.layout) };
-    // Of atomics; those of a model checker have something to drop.
-    // SAFETY: nobody refers to it.
-    unsafe { ptr::drop_in_place(header.as_ptr()) };
-    // SAFETY: of `make`, with this layout, and nobody refers to it.
-    unsafe { domain.gives_back(header.cast(), layout) };
-}
-
-/// How large the block of a coroutine with this future is.
-pub(crate) const fn layout_of<F: Future>() -> Layout {
-    Block::<F>::layout()
-}
-
-/// Makes a block with two references, of which one is the result: that of the domain and that of
-/// the handle.
+/// Makes a spare block (SPARE) of memory.
 ///
 /// # Safety
-/// `memory` is of the size and alignment of [`layout_of`], and the caller's.
-pub(crate) unsafe fn make<F: Future>(
+/// `memory` is of this layout, and the caller's.
+pub(crate) unsafe fn make(
     memory: NonNull<u8>,
-    future: F,
+    does: &'static Does,
     place: Place,
-    priority: Priority,
 ) -> NonNull<Header> {
-    let block: NonNull<Block<F>> = memory.cast();
-    let base = priority.index() as u8;
-    let header = Header {
-        state: State::queued(),
-        refs: AtomicU32::new(2),
-        does: const { &Block::<F>::DOES },
-        next: Cell::new(ptr::null()),
-        prev: Cell::new(ptr::null()),
-        joiner: Cell::new(MaybeUninit::uninit()),
-        lent: Cell::new(Lent::only(priority)),
-        place,
-        base: AtomicU8::new(base),
-        effective: AtomicU8::new(base),
-        level: Cell::new(APART),
-    };
+    let header: NonNull<Header> = memory.cast();
     // SAFETY: as promised.
     unsafe {
-        block.write(Block {
-            header,
-            body: UnsafeCell::new(Body {
-                future: ManuallyDrop::new(future),
-            }),
+        header.write(Header {
+            state: State::queued(),
+            refs: AtomicU32::new(0),
+            does: Cell::new(does),
+            next: Cell::new(ptr::null()),
+            prev: Cell::new(ptr::null()),
+            joiner: Cell::new(MaybeUninit::uninit()),
+            lent: Cell::new(Lent::only(Priority::DEFAULT)),
+            place,
+            base: AtomicU8::new(0),
+            effective: AtomicU8::new(0),
+            level: Cell::new(APART),
         });
     }
-    block.cast()
+    header
+}
+
+/// Makes memory again of a spare block, to which nothing leads any more.
+///
+/// # Safety
+/// It is the caller's; it is not touched afterwards.
+pub(crate) unsafe fn unmake(header: NonNull<Header>) -> NonNull<u8> {
+    // Atomics of a model checker have something to drop.
+    // SAFETY: as promised.
+    unsafe { ptr::drop_in_place(header.as_ptr()) };
+    header.cast()
+}
+
+/// Makes a coroutine of a spare block, with two references: that of the domain and that of the handle.
+///
+/// # Safety
+/// The block is the caller's, and of the size of `does::<F>()`.
+#[inline]
+pub(crate) unsafe fn begin<F: Future>(header: NonNull<Header>, future: F, priority: Priority) {
+    // SAFETY: as promised: what is not atomic is the caller's, and there is room for it.
+    unsafe {
+        let this = header.as_ref();
+        this.does.set(does::<F>());
+        this.lent.set(Lent::only(priority));
+        this.base.store(priority.index() as u8, Ordering::Relaxed);
+        (this.effective).store(priority.index() as u8, Ordering::Relaxed);
+        debug_assert!(this.level.get() == APART);
+        this.state.queues();
+        (*Block::<F>::body(header)).future = ManuallyDrop::new(future);
+        // Whoever counts one more sees all of this (NAMES).
+        this.refs.store(2, Ordering::Release);
+    }
 }
 
 impl Header {
@@ -330,8 +308,44 @@ impl Header {
     }
 
     #[inline]
-    pub(crate) fn domain(&self) -> &'static Domain {
-        crate::domain::open(self.place.domain())
+    pub(crate) fn does(&self) -> &'static Does {
+        self.does.get()
+    }
+
+    /// REFERENCES: one more, of somebody who has one, or has one lent.
+    #[inline]
+    pub(crate) fn refers(&self) {
+        let was = self.refs.fetch_add(1, Ordering::Relaxed);
+        // Half of what would run into the flags; who forgets wakers by the million ends here.
+        assert!(was & COUNT < COUNT / 2, "too many wakers of one coroutine");
+    }
+
+    /// REFERENCES: one less; returns whether it was the last.
+    #[inline]
+    #[must_use]
+    pub(crate) fn unrefers(&self) -> bool {
+        let was = self.refs.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(was & COUNT != 0);
+        was & COUNT == 1
+    }
+
+    /// REFERENCES: one more if the coroutine has not ended, whichever it is.
+    ///
+    /// # Safety
+    /// The block is there, a spare one, or a coroutine's.
+    #[must_use]
+    pub(crate) unsafe fn refers_if_any(header: NonNull<Self>) -> bool {
+        // SAFETY: as promised; nothing but `refs` is looked at (SPARE).
+        let refs = unsafe { &(*header.as_ptr()).refs };
+        let mut was = refs.load(Ordering::Relaxed);
+        while was & ENDED == 0 && was & COUNT != 0 {
+            assert!(was & COUNT < COUNT / 2, "too many wakers of one coroutine");
+            match refs.compare_exchange_weak(was, was + 1, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => was = now,
+            }
+        }
+        false
     }
 
     /// The level that it has to stand in.
@@ -372,44 +386,16 @@ impl Header {
     /// # Safety
     /// WORKER, and it has a future.
     #[inline]
-    pub(crate) unsafe fn poll(&self) -> Polled {
-        let this = NonNull::from(self);
-        let raw = RawWaker::new(this.as_ptr().cast_const().cast(), &WAKER);
-        // SAFETY: the vtable is that of blocks. It is not counted, and not dropped: the domain's
-        // reference is there as long as the poll.
-        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw) });
-        let mut context = Context::from_waker(&waker);
+    pub(crate) unsafe fn poll(&self, context: &mut Context<'_>) -> Polled {
         // SAFETY: as promised.
-        unsafe { (self.does.poll)(this, &mut context) }
+        unsafe { (self.does.get().poll)(NonNull::from(self), context) }
     }
 
     /// # Safety
     /// WORKER, and it has a future, which is gone then.
     pub(crate) unsafe fn drop_future(&self) {
         // SAFETY: as promised.
-        unsafe { (self.does.drop_future)(NonNull::from(self)) }
-    }
-
-    /// Somebody wakes it.
-    #[inline]
-    pub(crate) fn wake(&self) {
-        match self.state.wake() {
-            Woken::MustBeQueued => self.arrives(),
-            Woken::Already => {}
-        }
-    }
-
-    /// Somebody cancels it.
-    pub(crate) fn cancel(&self) {
-        match self.state.cancel() {
-            Woken::MustBeQueued => self.arrives(),
-            Woken::Already => {}
-        }
-    }
-
-    /// Has its domain queue it.
-    pub(crate) fn arrives(&self) {
-        self.domain().arrives(self);
+        unsafe { (self.does.get().drop_future)(NonNull::from(self)) }
     }
 
     /// JOIN: it has ended, so or with an output; whom to wake for that, once it is not touched any
@@ -418,20 +404,22 @@ impl Header {
     /// # Safety
     /// WORKER, once: the future is gone, and the output is there if `without` is none.
     #[must_use]
+    #[inline]
     pub(crate) unsafe fn ended(&self, without: Option<Ended>) -> Option<Waker> {
         let how = match without {
             None => 0,
             Some(Ended::Cancelled) => CANCELLED,
             Some(Ended::Panicked) => PANICKED,
         };
-        let was = self.refs.fetch_or(ENDED | how, Ordering::AcqRel);
+        // None of these is set: a sum takes fewer instructions.
+        let was = self.refs.fetch_add(ENDED | how, Ordering::AcqRel);
         let joiner = (was & JOINER != 0).then(|| {
             // SAFETY: JOIN: a waker is there, and it is the worker's.
             unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() }
         });
         if was & DETACHED != 0 && without.is_none() {
             // SAFETY: JOIN: nobody else will take it.
-            unsafe { (self.does.drop_output)(NonNull::from(self)) };
+            unsafe { (self.does.get().drop_output)(NonNull::from(self)) };
         }
         joiner
     }
@@ -442,6 +430,7 @@ impl Header {
     }
 
     /// How it has ended, if it has.
+    #[inline]
     fn ending(refs: u32) -> Option<Result<(), Ended>> {
         match refs & (ENDED | CANCELLED | PANICKED) {
             0 => None,
@@ -451,11 +440,18 @@ impl Header {
         }
     }
 
+    /// JOIN: whether it has ended, and how.
+    #[inline]
+    pub(crate) fn how_it_ended(&self) -> Option<Result<(), Ended>> {
+        Self::ending(self.refs.load(Ordering::Acquire))
+    }
+
     /// JOIN, of the handle: whether it has ended, and how; if not, `waker` will be woken then.
     ///
     /// # Safety
     /// Called by the handle alone.
-    pub(crate) unsafe fn joins(&self, waker: &Waker) -> Option<Result<(), Ended>> {
+    #[inline]
+    pub(crate) unsafe fn joins(&self, waker: impl FnOnce() -> Waker) -> Option<Result<(), Ended>> {
         let mut refs = self.refs.load(Ordering::Acquire);
         if refs & JOINER != 0 && refs & ENDED == 0 {
             refs = self.refs.fetch_and(!JOINER, Ordering::AcqRel);
@@ -465,8 +461,9 @@ impl Header {
             }
         }
         if refs & ENDED == 0 {
-            self.joiner.set(MaybeUninit::new(waker.clone()));
-            refs = self.refs.fetch_or(JOINER, Ordering::AcqRel);
+            self.joiner.set(MaybeUninit::new(waker()));
+            // It is not set: a sum takes fewer instructions.
+            refs = self.refs.fetch_add(JOINER, Ordering::AcqRel);
             if refs & ENDED != 0 {
                 // SAFETY: the worker found no `JOINER`, so the slot is the handle's.
                 drop(unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() });
@@ -480,17 +477,19 @@ impl Header {
     /// # Safety
     /// It is a `T`, the coroutine has ended with one, and it is the caller's. It is not touched
     /// afterwards.
+    #[inline]
     pub(crate) unsafe fn takes_output<T>(&self) -> T {
-        let of = self.does.body;
+        let of = self.does.get().body;
         // SAFETY: as promised.
         unsafe { NonNull::from(self).byte_add(of).cast::<T>().read() }
     }
 
-    /// JOIN: the handle is dropped. `has_output`: it has not taken it.
+    /// JOIN: the handle is dropped, and has not been told how it has ended.
     ///
     /// # Safety
     /// Called by the handle alone, as the last thing.
-    pub(crate) unsafe fn detaches(&self, has_output: bool) {
+    #[inline(never)]
+    pub(crate) unsafe fn detaches(&self) {
         let mut refs = self.refs.load(Ordering::Acquire);
         if refs & JOINER != 0 && refs & ENDED == 0 {
             refs = self.refs.fetch_and(!JOINER, Ordering::AcqRel);
@@ -499,56 +498,11 @@ impl Header {
                 drop(unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() });
             }
         }
-        let refs = self.refs.fetch_or(DETACHED, Ordering::AcqRel);
-        if has_output && Self::ending(refs) == Some(Ok(())) {
+        let refs = self.refs.fetch_add(DETACHED, Ordering::AcqRel);
+        if Self::ending(refs) == Some(Ok(())) {
             // SAFETY: JOIN: it is there, and the handle's.
-            unsafe { (self.does.drop_output)(NonNull::from(self)) };
+            unsafe { (self.does.get().drop_output)(NonNull::from(self)) };
         }
-    }
-}
-
-static WAKER: RawWakerVTable = RawWakerVTable::new(
-    |header| {
-        // SAFETY: a waker has a reference, or the poll has that lends it.
-        let reference = unsafe { Ref::to(at(header)) };
-        RawWaker::new(reference.into_raw().as_ptr().cast_const().cast(), &WAKER)
-    },
-    |header| {
-        // SAFETY: the reference of this waker.
-        unsafe { Ref::from_raw(at(header)) }.wake();
-    },
-    |header| {
-        // SAFETY: a waker has a reference.
-        unsafe { at(header).as_ref() }.wake();
-    },
-    // SAFETY: the reference of this waker.
-    |header| drop(unsafe { Ref::from_raw(at(header)) }),
-);
-
-/// The head that a waker has as its data.
-#[inline]
-fn at(header: *const ()) -> NonNull<Header> {
-    // SAFETY: all wakers of this vtable are made from heads.
-    unsafe { NonNull::new_unchecked(header.cast_mut().cast()) }
-}
-
-/// The head of the coroutine whose waker it is, if it is one's.
-#[inline]
-pub(crate) fn of_waker(waker: &Waker) -> Option<&Header> {
-    let is_ours = ptr::eq(waker.vtable(), &WAKER);
-    // SAFETY: a waker has a reference, or the poll has that lends it.
-    is_ours.then(|| unsafe { at(waker.data()).as_ref() })
-}
-
-/// Wakes who polls with this waker. If it is a coroutine, then most likely this one, which runs: a
-/// few instructions less.
-#[inline]
-pub(crate) fn wake_self(waker: &Waker) {
-    let Some(header) = of_waker(waker) else {
-        return waker.wake_by_ref();
-    };
-    if !header.state.wake_running() {
-        header.wake();
     }
 }
 

@@ -1,28 +1,29 @@
-//! One program's executor, as others see it.
+//! One program's executor: what it is made of, how it is reached by its number, and how coroutines
+//! come to its queues. What a worker does with them is in [`worker`](crate::worker).
 
 use core::cell::UnsafeCell;
 use core::future::Future;
 use core::pin::pin;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::AtomicPtr as Pointer;
+use core::sync::atomic::{AtomicPtr as Pointer, AtomicU32 as Generation, AtomicUsize as Counter};
 
-use alloc::alloc::Layout;
 use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
 
-use crate::block::{self, Header, Ref};
+use crate::block::{self, Does, Header, SIZES};
 use crate::books::Books;
-use crate::cid::{Cid, Place};
-use crate::error::{CpuError, DomainError, SpawnError, Stale};
+use crate::cid::Cid;
+use crate::error::{CpuError, DomainError};
 use crate::inbox::{Inbox, Notes};
-use crate::join::JoinHandle;
 use crate::kernel::{Attendant, Kernel, MAX_WORKERS};
 use crate::lock::Lock;
+use crate::polling::Polling;
 use crate::ready::Ready;
+use crate::spares::Spares;
+use crate::state::Woken;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use crate::table::NoSlot;
+use crate::table::{Directory, NoSlot};
 use crate::timers::Timers;
 use crate::turn::Turn;
-use crate::worker::Worker;
 
 /// One program's coroutines, and the workers that run them.
 ///
@@ -45,16 +46,21 @@ pub struct Domain {
     /// The [task](Kernel::me) of the worker that has the turn for good, or 0, and that worker. Only that
     /// task writes them, and only it reads the second.
     pub(crate) alone: AtomicUsize,
-    pub(crate) alone_worker: AtomicPtr<Worker>,
+    pub(crate) alone_worker: AtomicPtr<Polling>,
     /// Of who has the turn.
     pub(crate) ready: UnsafeCell<Ready>,
+    /// Of the worker that has the turn for good; without one, there are none.
+    pub(crate) spares: UnsafeCell<Spares>,
+    /// Coroutines that have not ended.
+    coroutines: Counter,
+    pub(crate) directory: Directory,
     pub(crate) books: Lock<Books>,
     /// Who waits for a time.
     pub(crate) timers: Timers,
-    pub(crate) workers: [Worker; MAX_WORKERS],
+    pub(crate) workers: [Polling; MAX_WORKERS],
 }
 
-// SAFETY: `ready` is of who has the turn; all else is atomic or locked.
+// SAFETY: `ready` and `spares` are of who has the turn; all else is atomic or locked.
 unsafe impl Sync for Domain {}
 
 /// Those that are open.
@@ -62,6 +68,10 @@ static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut())
 
 /// The one that was opened last; if that is closed, another that is open.
 static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
+
+/// Of each number, with which generation names go on when a domain of it is opened next: a [`Cid`] is
+/// of one coroutine, of whichever domain that has ever had the number.
+static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
 
 /// The domain of a coroutine that there is.
 #[inline]
@@ -72,7 +82,7 @@ pub(crate) fn open(domain: usize) -> &'static Domain {
     unsafe { &*domain }
 }
 
-fn maybe_open(domain: usize) -> Option<&'static Domain> {
+pub(crate) fn maybe_open(domain: usize) -> Option<&'static Domain> {
     // SAFETY: null, or a domain, which is static.
     unsafe { OPEN[domain].load(Ordering::Acquire).as_ref() }
 }
@@ -87,7 +97,7 @@ pub(crate) fn last_opened() -> Option<&'static Domain> {
 
 /// The domain of the coroutine that calls.
 pub(crate) fn of_current() -> Option<&'static Domain> {
-    current_header().map(Header::domain)
+    current_header().map(|header| open(header.place().domain()))
 }
 
 /// The coroutine that calls, as it is until the poll ends that it calls from.
@@ -98,7 +108,7 @@ pub(crate) fn current_header<'a>() -> Option<&'a Header> {
 
 /// The worker that calls.
 #[inline]
-pub(crate) fn here() -> Option<&'static Worker> {
+pub(crate) fn here() -> Option<&'static Polling> {
     let domain = (0..DOMAINS).find_map(maybe_open)?;
     domain.here()
 }
@@ -120,9 +130,12 @@ impl Domain {
             alone: AtomicUsize::new(0),
             alone_worker: AtomicPtr::new(ptr::null_mut()),
             ready: UnsafeCell::new(Ready::new()),
+            spares: UnsafeCell::new(Spares::new()),
+            coroutines: Counter::new(0),
+            directory: Directory::new(),
             books: Lock::new(Books::new()),
             timers: Timers::new(),
-            workers: [const { Worker::new() }; MAX_WORKERS],
+            workers: [const { Polling::new() }; MAX_WORKERS],
         }
     }
 
@@ -142,9 +155,12 @@ impl Domain {
             alone: AtomicUsize::new(0),
             alone_worker: AtomicPtr::new(ptr::null_mut()),
             ready: UnsafeCell::new(Ready::new()),
+            spares: UnsafeCell::new(Spares::new()),
+            coroutines: Counter::new(0),
+            directory: Directory::new(),
             books: Lock::new(Books::new()),
             timers: Timers::new(),
-            workers: [const { Worker::new() }; MAX_WORKERS],
+            workers: [const { Polling::new() }; MAX_WORKERS],
         }
     }
 
@@ -162,6 +178,9 @@ impl Domain {
             Ordering::Relaxed,
         ) {
             Ok(_) => {
+                let later = LATER[self.id.index()].load(Ordering::Relaxed);
+                self.books
+                    .with(self.kernel, |books| books.goes_on_from(later));
                 LAST.store(this, Ordering::Release);
                 Ok(())
             }
@@ -179,17 +198,22 @@ impl Domain {
         if !ptr::eq(OPEN[self.id.index()].load(Ordering::Acquire), this) {
             return Err(DomainError::NotOpen(self.id));
         }
-        let timers = self.timers_set();
-        self.books.with(self.kernel, |books| {
-            if books.blocks() != 0 || books.coroutines() != 0 || books.serving != 0 || timers != 0 {
+        let timers = self.timers.set(self.kernel);
+        let later = self.books.with(self.kernel, |books| {
+            books.forgets_gone(self.kernel);
+            // SAFETY: anybody may ask how many there are.
+            let spares = unsafe { &*self.spares.get() }.count();
+            let blocks = books.blocks().saturating_sub(spares);
+            if blocks != 0 || books.serving != 0 || timers != 0 {
                 return Err(DomainError::InUse {
-                    coroutines: books.blocks().max(books.coroutines()).max(timers),
+                    coroutines: blocks.max(timers),
                     workers: books.serving.count_ones() as usize,
                 });
             }
-            books.clears(self.kernel);
-            Ok(())
+            Ok(books.clears(self.kernel, &self.directory))
         })?;
+        // Whoever opens it next sees that this is not open any more, and so this.
+        LATER[self.id.index()].store(later, Ordering::Relaxed);
         self.summary.clear_all(Bits::own(self.id));
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
         let other = (0..DOMAINS).find_map(maybe_open);
@@ -223,62 +247,32 @@ impl Domain {
 
     /// How many coroutines have not ended.
     pub fn coroutines(&self) -> usize {
-        self.books.with(self.kernel, |books| books.coroutines())
+        self.coroutines.load(Ordering::Relaxed)
     }
 
-    /// Spawns a coroutine, which is ready at once. Its first poll is its worker's, never the
-    /// caller's.
-    ///
-    /// **Cost.** One allocation, and a short time under a lock; not in an interrupt.
-    ///
-    /// # Panics
-    /// If there is no memory, or there are too many: [`try_spawn`](Self::try_spawn).
-    pub fn spawn<F>(&'static self, future: F, priority: Priority) -> JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        match self.try_spawn(future, priority) {
-            Ok(handle) => handle,
-            Err(why) => panic!("{why}"),
-        }
-    }
-
-    /// As [`spawn`](Self::spawn), for who can do without the coroutine; its future is dropped then.
-    ///
-    /// # Errors
-    /// There is no memory, or there are too many.
-    pub fn try_spawn<F>(
-        &'static self,
-        future: F,
-        priority: Priority,
-    ) -> Result<JoinHandle<F::Output>, SpawnError>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
+    /// A spare block for a coroutine, by the books.
+    #[inline(never)]
+    pub(crate) fn admits(&self, does: &'static Does) -> Result<Spare, NoSlot> {
         debug_assert!(
             ptr::eq(OPEN[self.id.index()].load(Ordering::Relaxed), self),
             "the domain is not open"
         );
-        let (memory, index, generation) = self
-            .books
-            .with(self.kernel, |books| {
-                books.admits(self.kernel, block::layout_of::<F>())
-            })
-            .map_err(|why| match why {
-                NoSlot::OutOfMemory(bytes) => SpawnError::OutOfMemory { bytes },
-                NoSlot::TooMany => SpawnError::TooMany,
-            })?;
-        let place = Place::new(self.id, index);
-        // SAFETY: the memory is for it.
-        let header = unsafe { block::make(memory, future, place, priority) };
-        // SAFETY: `make` has made one for it.
-        let reference = unsafe { Ref::from_raw(header) };
-        let handle = JoinHandle::new(reference, Cid { place, generation });
-        // SAFETY: the handle refers to it.
-        unsafe { header.as_ref() }.arrives();
-        Ok(handle)
+        let admitted = self.books.with(self.kernel, |books| {
+            books.admits(self.kernel, &self.directory, self.id, does)
+        });
+        admitted.map(|(header, generation)| Spare::new(header, generation))
+    }
+
+    /// A coroutine begins.
+    #[inline]
+    pub(crate) fn counts_one(&self) {
+        self.coroutines.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A coroutine has ended.
+    #[inline]
+    pub(crate) fn forgets_one(&self) {
+        self.coroutines.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Sets how many workers serve the domain. With fewer than before, the last ones leave when
@@ -301,7 +295,7 @@ impl Domain {
         self.unparks_all();
         while new != 0 {
             let number = new.trailing_zeros() as usize;
-            if self.kernel.start(self, number).is_err() {
+            if self.kernel.start(self.id, number).is_err() {
                 let serving = self.books.with(self.kernel, |books| {
                     books.serving &= !new;
                     books.wanted = number;
@@ -327,9 +321,13 @@ impl Domain {
 
     /// Has a worker call this between two polls, when asked to, and after each time that it has waited;
     /// and no worker wait for longer than it says.
-    pub fn set_attendant(&self, attendant: Option<&'static dyn Attendant>) {
+    pub fn set_attendant(&'static self, attendant: Option<&'static dyn Attendant>) {
         self.books
             .with(self.kernel, |books| books.attendant = attendant);
+        // One that waits has not asked this one until when.
+        if attendant.is_some() {
+            self.unparks_one();
+        }
     }
 
     /// Has a worker call the attendant soon; also in an interrupt.
@@ -338,20 +336,56 @@ impl Domain {
         self.unparks_one();
     }
 
+    /// Somebody wakes a coroutine of this domain.
+    #[inline]
+    pub(crate) fn wakes(&'static self, header: &Header) {
+        match header.state().wake() {
+            Woken::MustBeQueued => self.arrives(header),
+            Woken::Already => {}
+        }
+    }
+
     /// A coroutine has become ready, and it is the caller who queues it (rule 1 of
     /// [`state`](crate::state)).
     #[inline]
     pub(crate) fn arrives(&'static self, header: &Header) {
         let level = header.effective();
-        if !self.queues_at_once(header, level) {
-            self.arrives_by_inbox(header, level);
+        match self.alone_here() {
+            Some(alone) => alone.arrives(header, level),
+            None => self.arrives_by_inbox(header, level),
         }
+    }
+
+    /// Rule 4 of [`worker`](crate::worker): whether who calls is the worker that has the turn for good, and is
+    /// not in an interrupt. Then the queues are its own to change, and so are the spare blocks.
+    #[inline]
+    pub(crate) fn alone_here(&'static self) -> Option<Alone> {
+        let alone = self.alone.load(Ordering::Relaxed);
+        (alone != 0 && self.kernel.me() == alone).then_some(Alone(self))
+    }
+
+    /// Queues it. In the turn.
+    #[inline]
+    pub(crate) fn queues(&self, ready: &Ready, header: &'static Header) {
+        self.queues_at(ready, header, header.effective());
+    }
+
+    #[inline]
+    fn queues_at(&self, ready: &Ready, header: &'static Header, level: usize) {
+        if ready.push(header, level) {
+            self.marks(level);
+        }
+    }
+
+    #[inline(never)]
+    fn marks(&self, level: usize) {
+        self.summary.mark(self.id, Priority::new(level));
     }
 
     #[inline(never)]
     fn arrives_by_inbox(&'static self, header: &Header, level: usize) {
         self.inbox.push(header);
-        self.summary.mark(self.id, Priority::new(level));
+        self.marks(level);
         self.unparks_one();
     }
 
@@ -369,7 +403,7 @@ impl Domain {
             let number = sleepers.trailing_zeros();
             let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
             if was >> number & 1 != 0 {
-                return self.kernel.unpark(self, number as usize);
+                return self.kernel.unpark(self.id, number as usize);
             }
             sleepers = was & !(1 << number);
         }
@@ -380,30 +414,66 @@ impl Domain {
         let mut sleepers = self.sleepers.swap(0, Ordering::AcqRel);
         while sleepers != 0 {
             let number = sleepers.trailing_zeros();
-            self.kernel.unpark(self, number as usize);
+            self.kernel.unpark(self.id, number as usize);
             sleepers &= sleepers - 1;
         }
     }
 
     /// The worker that calls.
     #[inline]
-    pub(crate) fn here(&self) -> Option<&'static Worker> {
+    pub(crate) fn here(&self) -> Option<&'static Polling> {
         // SAFETY: only workers set it, to themselves, and take it back when they leave.
-        unsafe { self.kernel.here().cast::<Worker>().as_ref() }
+        unsafe { self.kernel.here().cast::<Polling>().as_ref() }
     }
 
-    /// The memory of a block that nobody refers to.
+    /// A block is spare.
     ///
     /// # Safety
-    /// It is that of a block of this domain, of this layout.
-    pub(crate) unsafe fn gives_back(&self, memory: NonNull<u8>, layout: Layout) {
-        let is_kept = self.books.with(self.kernel, |books| {
+    /// Nobody refers to it.
+    #[inline]
+    pub(crate) unsafe fn gives_back(&'static self, header: NonNull<Header>) {
+        // SAFETY: as promised.
+        let size = unsafe { header.as_ref() }.does().size;
+        match self.alone_here() {
             // SAFETY: as promised.
-            unsafe { books.takes_back(memory, layout) }
+            Some(alone) if unsafe { alone.spares().keeps(size, header) } => {}
+            // SAFETY: as promised.
+            _ => unsafe { self.gives_back_by_books(header) },
+        }
+    }
+
+    /// # Safety
+    /// As of [`gives_back`](Self::gives_back).
+    #[cold]
+    unsafe fn gives_back_by_books(&self, header: NonNull<Header>) {
+        // SAFETY: as promised.
+        let layout = unsafe { header.as_ref() }.does().layout;
+        let is_kept = self.books.with(self.kernel, |books| {
+            // A worker that waits has given back what was kept, and says that it waits before that. (One whose
+            // bit was taken back will wait again.)
+            let will_trim = books.serving & !self.sleepers.load(Ordering::Acquire) != 0;
+            // SAFETY: as promised.
+            unsafe { books.takes_back(self.kernel, &self.directory, header, will_trim) }
         });
         if !is_kept {
-            // SAFETY: as promised.
+            // SAFETY: its slot does not lead to it any more.
+            let memory = unsafe { block::unmake(header) };
+            // SAFETY: of `admits`, with this layout or, if it was another's before, one of the same size.
             unsafe { self.kernel.dealloc(memory.as_ptr(), layout) };
+        }
+    }
+
+    /// Gives back the spare blocks of the worker that has the turn for good, which is who calls.
+    pub(crate) fn clears_spares(&self) {
+        // SAFETY: it is the owner that calls, and nothing that this calls comes back here.
+        let spares = unsafe { &*self.spares.get() };
+        if spares.count() == 0 {
+            return;
+        }
+        for size in 0..SIZES as u8 {
+            self.books.with(self.kernel, |books| {
+                books.clears_of(self.kernel, spares, size)
+            });
         }
     }
 
@@ -431,8 +501,87 @@ impl Domain {
     pub(crate) fn moves(&'static self, header: &Header) {
         let level = header.effective();
         self.inbox.note(Notes::MOVES);
-        self.summary.mark(self.id, Priority::new(level));
-        header.wake();
+        self.marks(level);
+        self.wakes(header);
+        // The wake of one that has ended meanwhile does nothing, and it is listed all the same.
+        if header.has_ended() {
+            self.unparks_one();
+        }
+    }
+}
+
+/// The worker that has the turn for good calls, not in an interrupt: the queues are its own to change, and
+/// the spare blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Alone(&'static Domain);
+
+impl Alone {
+    #[inline]
+    fn ready(self) -> &'static Ready {
+        // SAFETY: it is the worker that calls, and it has the turn; `Ready` rule 4.
+        unsafe { &*self.0.ready.get() }
+    }
+
+    #[inline]
+    fn spares(self) -> &'static Spares {
+        // SAFETY: it is the owner that calls, and nothing that they call comes back here.
+        unsafe { &*self.0.spares.get() }
+    }
+
+    /// As [`Domain::arrives`], of one of this level.
+    #[inline]
+    pub(crate) fn arrives(self, header: &Header, level: usize) {
+        if self.may_queue_at_once(level) {
+            // SAFETY: QUEUE: it is for the caller to queue, and lives, as it has not ended.
+            (self.0).queues_at(self.ready(), unsafe { &*ptr::from_ref(header) }, level);
+        } else {
+            self.0.arrives_by_inbox(header, level);
+        }
+    }
+
+    /// Rule 4 of [`worker`](crate::worker), of one of this level.
+    #[inline]
+    fn may_queue_at_once(self, level: usize) -> bool {
+        // SAFETY: it is the worker that calls, which has said where it is.
+        let polling = unsafe { &*self.0.alone_worker.load(Ordering::Relaxed) };
+        let polled = polling.current();
+        !self.0.inbox.has_any()
+            && polled.is_none_or(|polled| level >= usize::from(polled.level.get()))
+    }
+
+    /// A spare block of this size.
+    #[inline]
+    pub(crate) fn takes_spare(self, size: u8) -> Option<Spare> {
+        let header = self.spares().takes(size)?;
+        // SAFETY: a spare block is there, and its slot is taken, by this worker or by who has sent it
+        // the coroutine that has had the block before.
+        let slot = unsafe { self.0.directory.slot(header.as_ref().place().index()) };
+        match slot.next_generation() {
+            Some(generation) => Some(Spare::new(header, generation)),
+            None => {
+                // SAFETY: a spare one.
+                unsafe { self.0.gives_back_by_books(header) };
+                None
+            }
+        }
+    }
+}
+
+/// A spare block, and the name of the coroutine that shall have it.
+pub(crate) struct Spare {
+    pub(crate) header: NonNull<Header>,
+    pub(crate) cid: Cid,
+}
+
+impl Spare {
+    #[inline]
+    fn new(header: NonNull<Header>, generation: u32) -> Self {
+        // SAFETY: a spare block is there.
+        let place = unsafe { header.as_ref() }.place();
+        Self {
+            header,
+            cid: Cid { place, generation },
+        }
     }
 }
 
@@ -456,18 +605,6 @@ const fn own(id: DomainId) -> [Bits; PRIORITIES + 1] {
     of
 }
 
-/// The coroutine of this name.
-fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {
-    let domain = maybe_open(cid.place.domain()).ok_or(Stale(cid))?;
-    let found = domain.books.with(domain.kernel, |books| books.finds(cid));
-    Ok((domain, found.ok_or(Stale(cid))?))
-}
-
-/// As for [`Loan`](crate::Loan).
-pub(crate) fn find(cid: Cid) -> Result<Ref, Stale> {
-    found(cid).map(|(_, header)| header)
-}
-
 /// A thread may wait, a coroutine would stop all others of its worker.
 #[track_caller]
 pub(crate) fn assert_may_block(this: &str, that: &str) {
@@ -488,57 +625,4 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         .kernel
         .block_on(pin!(async { output = Some(future.await) }));
     output.expect("the kernel waits until the future is done")
-}
-
-/// The coroutine that calls; none if it is no coroutine. An interrupt handler gets that of the
-/// worker that it has interrupted.
-pub fn current() -> Option<Cid> {
-    let header = here()?.current()?;
-    let domain = header.domain();
-    domain
-        .books
-        .with(domain.kernel, |books| books.names(header))
-}
-
-/// The priority of the coroutine that calls, with what is lent to it: what is done on its behalf
-/// has this priority.
-pub fn current_priority() -> Option<Priority> {
-    Some(Priority::new(here()?.current()?.effective()))
-}
-
-/// Wakes a coroutine: also from an interrupt, from another CPU, or from itself.
-///
-/// # Errors
-/// [`Stale`] if it has ended.
-pub fn wake(cid: Cid) -> Result<(), Stale> {
-    found(cid).map(|(_, header)| header.wake())
-}
-
-/// Has a coroutine end where it waits, or at its next await: its future is dropped by its worker,
-/// and its handle says so. If it ends by itself meanwhile, that counts.
-///
-/// # Errors
-/// [`Stale`] if it has ended.
-pub fn cancel(cid: Cid) -> Result<(), Stale> {
-    found(cid).map(|(_, header)| header.cancel())
-}
-
-/// Gives a coroutine another priority of its own. If it is queued, it becomes the last of its new
-/// level.
-///
-/// # Errors
-/// [`Stale`] if it has ended.
-pub fn set_priority(cid: Cid, priority: Priority) -> Result<(), Stale> {
-    let (domain, header) = found(cid)?;
-    // SAFETY: BOOKS: called with the lock.
-    domain.changes(&header, |header| unsafe { header.set_base(priority) });
-    Ok(())
-}
-
-/// The priority of a coroutine: its own, or what is lent to it if that is more urgent.
-///
-/// # Errors
-/// [`Stale`] if it has ended.
-pub fn priority(cid: Cid) -> Result<Priority, Stale> {
-    found(cid).map(|(_, header)| Priority::new(header.effective()))
 }

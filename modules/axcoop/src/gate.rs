@@ -14,10 +14,10 @@ use core::cell::Cell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use crate::block::Ref;
 use crate::domain;
 use crate::lock::Lock;
 use crate::waiters::{self, NoTicket, Node, Tickets, Turn};
+use crate::waker::Ref;
 
 /// A state with tickets.
 pub(crate) trait Gate {

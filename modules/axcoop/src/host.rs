@@ -10,9 +10,8 @@ use std::task::Wake;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use axcoop_summary::DOMAINS;
+use axcoop_summary::{DOMAINS, DomainId};
 
-use crate::domain::Domain;
 use crate::kernel::{Kernel, MAX_WORKERS, NoWorker};
 
 /// The host's threads as workers.
@@ -66,16 +65,16 @@ impl Wake for Blocked {
 
 // SAFETY: `HERE` is the thread's; nothing interrupts a thread of the host and then calls the executor.
 unsafe impl Kernel for Host {
-    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
-        let name = format!("axcoop {}.{number}", domain.id().index());
+    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
+        let name = format!("axcoop {}.{number}", domain.index());
         let thread = thread::Builder::new()
             .name(name)
-            .spawn(move || domain.serve(number));
+            .spawn(move || crate::worker::serve(domain, number));
         thread.map(drop).map_err(|_| NoWorker)
     }
 
-    fn park(&self, domain: &'static Domain, number: usize, until: Option<u64>) {
-        let parking = &self.parking[domain.id().index()][number];
+    fn park(&self, domain: DomainId, number: usize, until: Option<u64>) {
+        let parking = &self.parking[domain.index()][number];
         let mut may_go = parking.lock();
         while !*may_go {
             may_go = match until {
@@ -99,8 +98,8 @@ unsafe impl Kernel for Host {
         *may_go = false;
     }
 
-    fn unpark(&self, domain: &'static Domain, number: usize) {
-        let parking = &self.parking[domain.id().index()][number];
+    fn unpark(&self, domain: DomainId, number: usize) {
+        let parking = &self.parking[domain.index()][number];
         *parking.lock() = true;
         parking.goes.notify_one();
     }

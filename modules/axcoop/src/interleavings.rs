@@ -57,13 +57,13 @@ struct Machine {
 
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
 unsafe impl Kernel for Machine {
-    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
-        let thread = thread::spawn(move || domain.serve(number));
+    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
+        let thread = thread::spawn(move || crate::serve(domain, number));
         self.threads.lock().unwrap().push(thread);
         Ok(())
     }
 
-    fn park(&self, _: &'static Domain, number: usize, _: Option<u64>) {
+    fn park(&self, _: DomainId, number: usize, _: Option<u64>) {
         let (may_go, goes) = &self.parking[number];
         let mut may_go = may_go.lock().unwrap();
         while !*may_go {
@@ -72,7 +72,7 @@ unsafe impl Kernel for Machine {
         *may_go = false;
     }
 
-    fn unpark(&self, _: &'static Domain, number: usize) {
+    fn unpark(&self, _: DomainId, number: usize) {
         let (may_go, goes) = &self.parking[number];
         *may_go.lock().unwrap() = true;
         goes.notify_one();

@@ -3,12 +3,13 @@
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::{Pin, pin};
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 
-use crate::block::{APART, Ref};
+use crate::block::APART;
 use crate::cid::Cid;
 use crate::error::Ended;
 use crate::loan;
+use crate::waker::{self, Ref};
 
 /// The output of a coroutine, for who awaits it. If it is dropped, the coroutine goes on.
 ///
@@ -71,10 +72,42 @@ impl<T> JoinHandle<T> {
         output.expect("the kernel waits until the future is done")
     }
 
+    #[inline]
     fn lends(&mut self, level: u8) {
         if self.lent != level {
-            self.lent = loan::changes(&self.header, self.lent, level);
+            self.lends_other(level);
         }
+    }
+
+    #[inline(never)]
+    fn lends_other(&mut self, level: u8) {
+        self.lent = loan::changes(&self.header, self.lent, level);
+    }
+
+    /// It has not ended when this is called; if it has meanwhile, how.
+    #[inline(never)]
+    fn waits(&mut self, waker: &Waker) -> Option<Result<(), Ended>> {
+        let who = waker::of_waker(waker);
+        let mine = || match who {
+            Some(header) => waker::of(header),
+            None => waker.clone(),
+        };
+        // SAFETY: this is the handle.
+        let how = unsafe { self.header.joins(mine) };
+        if how.is_none() {
+            let level = match who {
+                Some(header) => header.effective() as u8,
+                None => loan::of_who_calls(self.header.domain()),
+            };
+            // What is not more urgent than its own is not worth a lock.
+            let level = if usize::from(level) < self.header.base() {
+                level
+            } else {
+                APART
+            };
+            self.lends(level);
+        }
+        how
     }
 }
 
@@ -83,35 +116,30 @@ impl<T> Future for JoinHandle<T> {
 
     /// # Panics
     /// If it has been ready before.
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         assert!(self.has_output, "a handle is polled after it was ready");
-        // SAFETY: this is the handle.
-        match unsafe { self.header.joins(context.waker()) } {
-            None => {
-                let level = loan::of_who_polls(self.header.domain(), context.waker());
-                // What is not more urgent than its own is not worth a lock.
-                let level = if usize::from(level) < self.header.base() {
-                    level
-                } else {
-                    APART
-                };
-                self.lends(level);
-                Poll::Pending
-            }
-            Some(how) => {
-                self.lends(APART);
-                self.has_output = false;
-                // SAFETY: it is a `T`, there, and this handle's.
-                Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
-            }
-        }
+        let how = match self.header.how_it_ended() {
+            None => self.waits(context.waker()),
+            how => how,
+        };
+        let Some(how) = how else {
+            return Poll::Pending;
+        };
+        self.lends(APART);
+        self.has_output = false;
+        // SAFETY: it is a `T`, there, and this handle's.
+        Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
     }
 }
 
 impl<T> Drop for JoinHandle<T> {
+    #[inline]
     fn drop(&mut self) {
         self.lends(APART);
-        // SAFETY: this is the handle, and it is not used any more.
-        unsafe { self.header.detaches(self.has_output) };
+        if self.has_output {
+            // SAFETY: this is the handle, and it is not used any more.
+            unsafe { self.header.detaches() };
+        }
     }
 }

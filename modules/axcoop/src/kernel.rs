@@ -4,7 +4,7 @@ use alloc::alloc::Layout;
 use core::future::Future;
 use core::pin::Pin;
 
-use crate::domain::Domain;
+use axcoop_summary::DomainId;
 
 /// How many workers a domain can have.
 pub const MAX_WORKERS: usize = 32;
@@ -17,23 +17,23 @@ pub const MAX_WORKERS: usize = 32;
 /// [`here`](Self::here) returns what the very task that calls has set, and what runs between
 /// [`mask`](Self::mask) and [`unmask`](Self::unmask) is not interrupted on its CPU.
 pub unsafe trait Kernel: Sync {
-    /// Starts a task that calls [`Domain::serve`] with this number, and ends when that returns. It
-    /// may run before this call returns.
+    /// Starts a task that calls [`serve`](crate::serve) with these, and ends when that returns. It may
+    /// run before this call returns.
     ///
     /// # Errors
     /// [`NoWorker`] if there is no memory for one.
-    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker>;
+    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker>;
 
     /// Has the calling task, the worker of this number, wait until [`unpark`](Self::unpark), or
     /// until this time, in [`now`](Self::now)'s nanoseconds. May return early.
     ///
     /// An `unpark` since the last `park` of this worker returned is not lost: this call then returns
     /// at once.
-    fn park(&self, domain: &'static Domain, number: usize, until: Option<u64>);
+    fn park(&self, domain: DomainId, number: usize, until: Option<u64>);
 
     /// Has the worker's [`park`](Self::park) return, the one under way or the next. Called by anybody,
     /// also in an interrupt, and for a worker that has just left.
-    fn unpark(&self, domain: &'static Domain, number: usize);
+    fn unpark(&self, domain: DomainId, number: usize);
 
     /// The calling task lets others run that are ready.
     fn yield_now(&self);
@@ -96,11 +96,11 @@ impl core::error::Error for NoWorker {}
 /// Who has something to do now and then in a worker of the domain, as a poller of devices.
 pub trait Attendant: Sync {
     /// Called by a worker, between two polls, soon after
-    /// [`Domain::call_attendant`], and after each time that it has waited.
-    fn attend(&self, domain: &'static Domain);
+    /// [`Domain::call_attendant`](crate::Domain::call_attendant), and after each time that it has waited.
+    fn attend(&self, domain: DomainId);
 
     /// Until when a worker may wait, in [`Kernel::now`]'s nanoseconds; asked before each time that
-    /// one does. Who makes it earlier calls [`Domain::call_attendant`] afterwards. A worker that has
+    /// one does. Who makes it earlier calls [`Domain::call_attendant`](crate::Domain::call_attendant) afterwards. A worker that has
     /// always something to do asks every 256 polls, and calls [`attend`](Self::attend) if it is past.
     fn until(&self) -> Option<u64>;
 }

@@ -30,13 +30,14 @@
 //! | module | what it is |
 //! |---|---|
 //! | `state` | the states of a coroutine, drawn and numbered |
-//! | `block`, `lent` | what it is in memory: head, future, output, waker, priority |
+//! | `block`, `lent` | what it is in memory: head, future, output, priority |
 //! | `inbox`, `ready` | what was woken and is to be queued; the queues |
-//! | `worker`, `turn` | what a worker does, and how several share a domain |
+//! | `table`, `spares`, `books`, `lock` | which coroutines there are: [`Cid`] |
+//! | `waker`, `named`, `loan` | references to coroutines, by a waker or a name, and what is done by them |
+//! | `worker`, `polling`, `turn` | what a worker does, and how several share a domain |
 //! | `wheel`, `timers` | who waits for a time, and who looks at the clock |
 //! | `waiters`, `gate` | who waits for a lock, room, a message: in which order, and how it gets it |
-//! | `table`, `books`, `lock` | which coroutines there are: [`Cid`] |
-//! | [`Domain`], [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
+//! | [`Domain`], `spawn`, [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
 //! | [`sleep`], [`timeout()`], [`interval()`], [`Mutex`], [`Semaphore`], [`channel`] | what a coroutine waits with |
 //! | [`Kernel`], [`Attendant`] | what it stands on |
 //! | [`host`] | feature `std`: the host as a system |
@@ -81,11 +82,15 @@ mod loan;
 mod lock;
 #[cfg(not(loom))]
 mod mutex;
+mod named;
 mod panics;
+mod polling;
 mod ready;
 #[cfg(not(loom))]
 mod semaphore;
 mod sleep;
+mod spares;
+mod spawn;
 mod state;
 mod sync;
 mod table;
@@ -96,6 +101,7 @@ mod timers;
 mod turn;
 #[cfg(not(loom))]
 mod waiters;
+mod waker;
 mod wheel;
 mod worker;
 mod yielding;
@@ -104,7 +110,7 @@ mod yielding;
 pub use axcoop_summary::SUMMARY;
 pub use axcoop_summary::{DOMAINS, DomainId, NoSuchPriority, PRIORITIES, Priority, Summary};
 pub use cid::{Cid, MAX_COROUTINES};
-pub use domain::{Domain, cancel, current, current_priority, priority, set_priority, wake};
+pub use domain::Domain;
 pub use error::{CpuError, DomainError, Ended, SpawnError, Stale};
 pub use interval::{Interval, interval};
 pub use join::JoinHandle;
@@ -112,9 +118,11 @@ pub use kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
 pub use loan::{Loan, lend};
 #[cfg(not(loom))]
 pub use mutex::{Locking, Mutex, MutexGuard};
+pub use named::{cancel, current, current_priority, priority, set_priority, wake};
 #[cfg(not(loom))]
 pub use semaphore::{Acquiring, Semaphore, SemaphorePermit};
 pub use sleep::{Sleep, now, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timers::GRANULE_NANOS;
+pub use worker::serve;
 pub use yielding::{YieldNow, yield_now};

@@ -8,14 +8,14 @@
 //!    what it waits for itself is lent the new one, link by link along a chain, at a poll a link.
 //! 4. Of one priority, 253 loans to a coroutine count at a time; more are not counted.
 
-use core::task::Waker;
-
 use axcoop_summary::{PRIORITIES, Priority};
 
-use crate::block::{self, APART, Header, Ref};
+use crate::block::{APART, Header};
 use crate::cid::Cid;
-use crate::domain::{self, Domain};
+use crate::domain::Domain;
 use crate::error::Stale;
+use crate::named;
+use crate::waker::{self, Ref};
 
 /// A priority that is lent to a coroutine until this is dropped.
 #[must_use = "a loan lasts until it is dropped"]
@@ -29,7 +29,7 @@ pub struct Loan {
 /// # Errors
 /// [`Stale`] if it has ended.
 pub fn lend(cid: Cid, priority: Priority) -> Result<Loan, Stale> {
-    let to = domain::find(cid)?;
+    let to = named::find(cid)?;
     let level = changes(&to, APART, priority.index() as u8);
     Ok(Loan { to, level })
 }
@@ -56,7 +56,7 @@ impl Drop for Loan {
 pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
     let (lent, moves) = notes_change(header, from, to);
     if moves {
-        header.domain().moves(header);
+        waker::domain_of(header).moves(header);
     }
     lent
 }
@@ -69,7 +69,7 @@ pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
         return (from, false);
     }
     let mut lent = APART;
-    let moves = header.domain().notes_change(header, |header| {
+    let moves = waker::domain_of(header).notes_change(header, |header| {
         // SAFETY: BOOKS: called with the lock.
         unsafe {
             header.change(|of| {
@@ -85,13 +85,9 @@ pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     (lent, moves)
 }
 
-/// The level of the coroutine that polls with this waker; if that is somebody's own, as a
-/// combinator's, of the coroutine that calls; [`APART`] if it is none.
-#[inline]
-pub(crate) fn of_who_polls(domain: &Domain, waker: &Waker) -> u8 {
-    if let Some(header) = block::of_waker(waker) {
-        return header.effective() as u8;
-    }
+/// The level of the coroutine that calls, and polls with somebody's own waker, as a combinator does;
+/// [`APART`] if it is none.
+pub(crate) fn of_who_calls(domain: &Domain) -> u8 {
     let level = || Some(domain.here()?.current()?.effective() as u8);
     level().unwrap_or(APART)
 }

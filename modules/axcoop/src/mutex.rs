@@ -25,12 +25,13 @@ use core::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::block::{APART, Header, Ref};
+use crate::block::{APART, Header};
 use crate::domain;
 use crate::gate::{Gate, Later, Side, Wait, change};
 use crate::loan;
 use crate::lock::Lock;
 use crate::waiters::Tickets;
+use crate::waker::Ref;
 
 /// A value that one coroutine, or thread, has at a time, also while it awaits something.
 ///

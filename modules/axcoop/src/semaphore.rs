@@ -115,9 +115,16 @@ impl Semaphore {
     /// Adds so many. Also in an interrupt.
     ///
     /// # Panics
-    /// If there were more than `usize::MAX`.
+    /// If there were more than `usize::MAX` that nobody has; none is added then.
     pub fn release(&self, permits: usize) {
-        change(&self.0, |of| of.0.give(permits));
+        let fits = change(&self.0, |of| {
+            let fits = of.0.fits(permits);
+            if fits {
+                of.0.give(permits);
+            }
+            fits
+        });
+        assert!(fits, "a semaphore has at most `usize::MAX` permits");
     }
 
     /// How many there are that nobody has, nor has been granted.

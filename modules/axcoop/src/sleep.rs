@@ -7,6 +7,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use crate::domain::{self, Domain};
+use crate::timers::IsFirst;
 use crate::wheel::Node;
 
 /// Waits for this long from now: at least, and at most by
@@ -86,14 +87,20 @@ impl Future for Sleep {
         let domain = this.domain.get().unwrap_or_else(domain);
         this.domain.set(Some(domain));
         // SAFETY: it is always the same domain; the future is pinned, and `drop` takes the node out.
-        unsafe { domain.waits_until(&this.node, this.nanos, context.waker()) }
+        let (poll, IsFirst(is_first)) = unsafe {
+            (domain.timers).waits_until(domain.kernel, &this.node, this.nanos, context.waker())
+        };
+        if is_first {
+            domain.unparks_one();
+        }
+        poll
     }
 }
 
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(domain) = self.domain.get() {
-            domain.forgets(&self.node);
+            domain.timers.forgets(domain.kernel, &self.node);
         }
     }
 }

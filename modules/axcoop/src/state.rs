@@ -82,10 +82,20 @@ impl State {
         Self(AtomicU32::new(WOKEN))
     }
 
+    /// As [`queued`](Self::queued), of another coroutine that has its place now.
+    #[inline]
+    pub(crate) fn queues(&self) {
+        self.0.store(WOKEN, Ordering::Relaxed);
+    }
+
     /// Rules 1, 2, 4, 8.
     #[inline]
     pub(crate) fn wake(&self) -> Woken {
-        self.asks(WOKEN)
+        // Most likely it is idle, which some targets find out with fewer instructions.
+        match (self.0).compare_exchange(0, WOKEN, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Woken::MustBeQueued,
+            Err(_) => self.asks(WOKEN),
+        }
     }
 
     /// Rule 9.
@@ -149,9 +159,16 @@ impl State {
     }
 
     /// Rule 7, by its worker alone.
+    ///
+    /// A wake that comes at the same time is lost, as one that comes later is.
+    #[inline]
     pub(crate) fn finish(&self) {
-        let was = self.0.swap(DONE, Ordering::AcqRel);
-        debug_assert!(was & RUNNING != 0 && was & DONE != DONE, "{was}");
+        #[cfg(debug_assertions)]
+        {
+            let was = self.0.load(Ordering::Relaxed);
+            assert!(was & RUNNING != 0 && was & DONE != DONE, "{was}");
+        }
+        self.0.store(DONE, Ordering::Release);
     }
 
     /// Whether it has ended.

@@ -18,7 +18,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
 
-use crate::domain::Domain;
+use crate::kernel::Kernel;
 use crate::lock::Lock;
 use crate::wheel::{Node, Step, Wheel};
 
@@ -40,6 +40,10 @@ pub(crate) struct Timers {
     /// that are busy, to whom it may be news later.
     next: AtomicU64,
 }
+
+/// Whether a time comes before all others.
+#[must_use]
+pub(crate) struct IsFirst(pub(crate) bool);
 
 impl Timers {
     #[cfg(not(loom))]
@@ -64,42 +68,37 @@ impl Timers {
         self.next.load(Ordering::Relaxed) != NEVER
     }
 
-    fn notes_next(&self, wheel: &Wheel) {
-        self.next
-            .store(wheel.next().unwrap_or(NEVER), Ordering::Relaxed);
-    }
-}
-
-impl Domain {
-    /// Whether this time, in nanoseconds, has come; if not, the waker will be woken then.
+    /// Whether this time, in nanoseconds, has come; if not, the waker will be woken then. Also whether
+    /// it comes before all others: then a worker that waits has to look again (rule 3).
     ///
     /// # Safety
-    /// The node is of no other domain's timers, and stays where it is, and is not dropped, until this
+    /// The node is of no other timers, and stays where it is, and is not dropped, until this
     /// has said that the time has come or [`forgets`](Self::forgets) has returned.
     pub(crate) unsafe fn waits_until(
-        &'static self,
+        &self,
+        kernel: &dyn Kernel,
         node: &Node,
         nanos: u64,
         waker: &Waker,
-    ) -> Poll<()> {
-        let is_known = self.with_wheel(|_| {
+    ) -> (Poll<()>, IsFirst) {
+        let is_known = self.with(kernel, |_| {
             if node.is_due() {
                 return Some(Poll::Ready(()));
             }
             (node.is_in() && node.will_wake(waker)).then_some(Poll::Pending)
         });
         if let Some(known) = is_known {
-            return known;
+            return (known, IsFirst(false));
         }
-        let now = self.kernel().now();
+        let now = kernel.now();
         if nanos <= now {
-            self.forgets(node);
-            return Poll::Ready(());
+            self.forgets(kernel, node);
+            return (Poll::Ready(()), IsFirst(false));
         }
         let at = nanos.div_ceil(GRANULE_NANOS);
         let mut waker = Some(waker.clone());
         // What is not needed is dropped without the lock (rule 4).
-        let (poll, is_first) = self.with_wheel(|wheel| {
+        let (poll, is_first) = self.with(kernel, |wheel| {
             if node.is_due() {
                 return (Poll::Ready(()), false);
             }
@@ -114,51 +113,48 @@ impl Domain {
                 waker = node.wakes(None);
                 return (Poll::Ready(()), false);
             }
-            self.timers.notes_next(wheel);
+            self.notes_next(wheel);
             (Poll::Pending, was.is_none_or(|was| at < was))
         });
-        if is_first {
-            self.unparks_one();
-        }
-        poll
+        (poll, IsFirst(is_first))
     }
 
     /// Takes out one that may be in.
-    pub(crate) fn forgets(&self, node: &Node) {
-        self.with_wheel(|wheel| {
+    pub(crate) fn forgets(&self, kernel: &dyn Kernel, node: &Node) {
+        self.with(kernel, |wheel| {
             if node.is_in() {
                 wheel.remove(node);
-                self.timers.notes_next(wheel);
+                self.notes_next(wheel);
             }
         });
     }
 
     /// How many timers are set.
-    pub(crate) fn timers_set(&self) -> usize {
-        self.with_wheel(|wheel| wheel.waiting())
+    pub(crate) fn set(&self, kernel: &dyn Kernel) -> usize {
+        self.with(kernel, |wheel| wheel.waiting())
     }
 
     /// Until when a worker may wait that has said that it does (rule 3), in nanoseconds.
-    pub(crate) fn next_timer(&self) -> Option<u64> {
-        let next = self.with_wheel(|wheel| wheel.next())?;
+    pub(crate) fn next(&self, kernel: &dyn Kernel) -> Option<u64> {
+        let next = self.with(kernel, |wheel| wheel.next())?;
         // The last one of all is beyond the clock's end.
         Some(next.saturating_mul(GRANULE_NANOS))
     }
 
     /// Wakes those whose time has come (rule 2).
-    pub(crate) fn looks_at_clock(&self) {
-        let next = self.timers.next.load(Ordering::Relaxed);
+    pub(crate) fn looks_at_clock(&self, kernel: &dyn Kernel) {
+        let next = self.next.load(Ordering::Relaxed);
         if next == NEVER {
             return;
         }
-        let now = self.kernel().now() >> GRANULE;
+        let now = kernel.now() >> GRANULE;
         if next > now {
             return;
         }
         loop {
-            let step = self.with_wheel(|wheel| {
+            let step = self.with(kernel, |wheel| {
                 let step = wheel.step(now);
-                self.timers.notes_next(wheel);
+                self.notes_next(wheel);
                 step
             });
             match step {
@@ -169,7 +165,12 @@ impl Domain {
         }
     }
 
-    fn with_wheel<R>(&self, on: impl FnOnce(&mut Wheel) -> R) -> R {
-        self.timers.wheel.with(self.kernel, on)
+    fn notes_next(&self, wheel: &Wheel) {
+        self.next
+            .store(wheel.next().unwrap_or(NEVER), Ordering::Relaxed);
+    }
+
+    fn with<R>(&self, kernel: &dyn Kernel, on: impl FnOnce(&mut Wheel) -> R) -> R {
+        self.wheel.with(kernel, on)
     }
 }

@@ -22,7 +22,8 @@ use core::task::Waker;
 
 use axcoop_summary::{PRIORITIES, Priority};
 
-use crate::block::{Header, Ref};
+use crate::block::Header;
+use crate::waker::Ref;
 
 /// How it is with a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,12 +143,15 @@ impl Tickets {
         }
     }
 
-    /// Some are given back, or there are more than before.
+    /// Whether there is room for so many more.
+    pub(crate) fn fits(&self, tickets: usize) -> bool {
+        self.free.checked_add(tickets).is_some()
+    }
+
+    /// Some are given back, or there are more than before; what does not [fit](Self::fits) is lost. No panic:
+    /// that would leave the lock taken.
     pub(crate) fn give(&mut self, tickets: usize) {
-        self.free = self
-            .free
-            .checked_add(tickets)
-            .expect("more than `usize::MAX` are given");
+        self.free = self.free.saturating_add(tickets);
     }
 
     /// Has it wait, as the last of this level.

@@ -26,19 +26,20 @@
 //!    [`axcoop_summary`]).
 
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
 use core::task::Waker;
 
-use axcoop_summary::{Bits, PRIORITIES};
+use axcoop_summary::{Bits, DomainId, PRIORITIES};
 
-use crate::block::{Header, Polled, Ref};
-use crate::domain::Domain;
+use crate::block::{Header, Polled};
+use crate::domain::{self, Domain};
 use crate::error::Ended;
 use crate::inbox::Notes;
+use crate::polling::Polling;
 use crate::ready::Ready;
-use crate::state::{Begun, Suspended};
-use crate::sync::Ordering as SharedOrdering;
+use crate::state::{Begun, Suspended, Woken};
+use crate::sync::Ordering;
 use crate::timers::LOOK;
+use crate::waker::{self, Ref};
 
 /// Rule 3.
 const BUDGET: u32 = 256;
@@ -48,37 +49,11 @@ const QUIET: u32 = 16;
 /// interrupts off.
 const BATCH: usize = 32;
 
-/// What a worker is to those that it polls.
-pub(crate) struct Worker {
-    /// What it polls, or null. Read by the worker, and by interrupts of its CPU.
-    current: AtomicPtr<Header>,
-}
-
-impl Worker {
-    pub(crate) const fn new() -> Self {
-        Self {
-            current: AtomicPtr::new(ptr::null_mut()),
-        }
-    }
-
-    #[inline]
-    fn polls(&self, header: Option<&'static Header>) {
-        let header = header.map_or(ptr::null(), ptr::from_ref);
-        self.current.store(header.cast_mut(), Ordering::Relaxed);
-    }
-
-    /// What it polls.
-    #[inline]
-    pub(crate) fn current(&self) -> Option<&Header> {
-        // SAFETY: what is polled has not ended, and this is called within its poll.
-        unsafe { self.current.load(Ordering::Relaxed).as_ref() }
-    }
-}
-
 /// How a worker serves.
 enum Mode {
     Alone,
-    Shared,
+    /// Until this is another number: [`Domain::epoch`].
+    Shared(u32),
     Leaves,
 }
 
@@ -123,16 +98,21 @@ impl Polls {
 
 static HEEDS_NOBODY: [Bits; PRIORITIES] = [Bits::NONE; PRIORITIES];
 
+/// Runs a domain's coroutines as its worker of this number, until there shall be fewer.
+/// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, and by nobody else.
+pub fn serve(domain: DomainId, number: usize) {
+    domain::open(domain.index()).serve(number);
+}
+
 impl Domain {
-    /// Runs the domain's coroutines as its worker of this number, until there shall be fewer.
-    /// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, and by nobody else.
-    pub fn serve(&'static self, number: usize) {
+    /// As [`serve`](fn@serve).
+    pub(crate) fn serve(&'static self, number: usize) {
         let worker = &self.workers[number];
         self.kernel.set_here(ptr::from_ref(worker).cast());
         loop {
             match self.mode(number) {
                 Mode::Alone => self.alone(number, worker),
-                Mode::Shared => self.shared(number, worker),
+                Mode::Shared(epoch) => self.shared(number, worker, epoch),
                 Mode::Leaves => break,
             }
         }
@@ -152,19 +132,20 @@ impl Domain {
                 self.inbox.unnote(Notes::SHARED);
                 Mode::Alone
             } else {
-                Mode::Shared
+                // With the lock: what changes afterwards, before it serves, is another epoch.
+                Mode::Shared(self.epoch.load(Ordering::Acquire))
             }
         })
     }
 
     /// Serves while it is the only worker.
     #[inline(never)]
-    fn alone(&'static self, number: usize, worker: &Worker) {
+    fn alone(&'static self, number: usize, worker: &Polling) {
         // SAFETY: it has the turn, until `gives_up`.
         let ready = unsafe { &*self.ready.get() };
         let mut polls = Polls::new(self);
-        (self.alone_worker).store(ptr::from_ref(worker).cast_mut(), SharedOrdering::Relaxed);
-        self.alone.store(self.kernel.me(), SharedOrdering::Relaxed);
+        (self.alone_worker).store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
+        self.alone.store(self.kernel.me(), Ordering::Relaxed);
         loop {
             if self.inbox.has_any() {
                 if self.inbox.notes().has(Notes::SHARED) {
@@ -178,7 +159,8 @@ impl Domain {
             }
         }
         worker.polls(None);
-        self.alone.store(0, SharedOrdering::Relaxed);
+        self.alone.store(0, Ordering::Relaxed);
+        self.clears_spares();
         self.turn.gives_up();
         self.unparks_all();
     }
@@ -187,7 +169,7 @@ impl Domain {
     /// to do. What is more urgent comes by the inbox, so as long as that is empty and coroutines
     /// yield, there is nothing to look for: this is the whole of a switch.
     #[inline]
-    fn runs(&'static self, worker: &Worker, ready: &Ready, polls: &mut Polls, level: usize) {
+    fn runs(&'static self, worker: &Polling, ready: &Ready, polls: &mut Polls, level: usize) {
         let heeds = polls.heeds[level];
         let mut header = ready.head(level);
         loop {
@@ -200,17 +182,19 @@ impl Domain {
                 return self.cancels_alone(worker, ready, header);
             }
             // SAFETY: WORKER: it has begun.
-            let polled = unsafe { header.poll() };
+            let polled = unsafe { waker::poll(header) };
             if polled == Polled::Pending && header.state().is_woken() {
                 header = ready.turn(level, header);
                 if self.inbox.has_any() {
+                    worker.polls(None);
                     return;
                 }
                 continue;
             }
             match polled {
                 Polled::Pending => self.suspends_alone(worker, ready, header),
-                polled => self.ends_alone(worker, ready, header, polled),
+                Polled::Ready => self.ends_alone(worker, ready, header),
+                Polled::Panicked => self.panics_alone(worker, ready, header),
             }
             if self.inbox.has_any() || ready.first() != level {
                 return;
@@ -228,41 +212,57 @@ impl Domain {
     }
 
     #[cold]
-    fn gives_way_alone(&'static self, worker: &Worker, ready: &Ready, polls: &mut Polls) {
+    fn gives_way_alone(&'static self, worker: &Polling, ready: &Ready, polls: &mut Polls) {
         worker.polls(None);
         self.settles(ready);
         self.gives_way(polls);
     }
 
-    #[cold]
-    fn cancels_alone(&'static self, worker: &Worker, ready: &Ready, header: &'static Header) {
-        // SAFETY: WORKER: it has begun, and it is not polled any more.
-        unsafe { header.drop_future() };
-        worker.polls(None);
-        let level = usize::from(header.level.get());
-        ready.remove(header);
-        let joiner = self.finishes(header, Some(Ended::Cancelled));
-        self.left(ready, level, joiner);
+    #[inline(never)]
+    fn ends_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
+        self.leaves_alone(worker, ready, header, None);
     }
 
-    #[inline(never)]
-    fn ends_alone(
+    #[cold]
+    fn panics_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
+        self.leaves_alone(worker, ready, header, Some(Ended::Panicked));
+    }
+
+    #[cold]
+    fn cancels_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
+        // SAFETY: WORKER: it has begun, and it is not polled any more.
+        unsafe { header.drop_future() };
+        self.leaves_alone(worker, ready, header, Some(Ended::Cancelled));
+    }
+
+    /// It has ended. Whoever awaits it is queued before it leaves its level, which so does not become
+    /// empty for nothing.
+    #[inline(always)]
+    fn leaves_alone(
         &'static self,
-        worker: &Worker,
+        worker: &Polling,
         ready: &Ready,
         header: &'static Header,
-        polled: Polled,
+        without: Option<Ended>,
     ) {
         worker.polls(None);
-        let level = usize::from(header.level.get());
-        ready.remove(header);
-        let joiner = self.ends(header, polled);
-        self.left(ready, level, joiner);
+        self.forgets_one();
+        header.state().finish();
+        // SAFETY: WORKER, and its future is gone, one way or the other.
+        if let Some(joiner) = unsafe { header.ended(without) } {
+            self.wakes_joiner(ready, joiner);
+        }
+        let is_empty = ready.remove(header);
+        // SAFETY: the domain's reference, and it is not used any more.
+        drop(unsafe { Ref::from_raw(header.into()) });
+        if is_empty {
+            self.emptied(ready);
+        }
     }
 
     /// Its poll has ended pending, without a wake so far.
     #[inline(never)]
-    fn suspends_alone(&'static self, worker: &Worker, ready: &Ready, header: &'static Header) {
+    fn suspends_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
         worker.polls(None);
         // Before it can be idle it has to be out of its level: then it is another's.
         let level = usize::from(header.level.get());
@@ -274,35 +274,20 @@ impl Domain {
         }
     }
 
-    /// One that was in this level has ended, and this is to be woken for it.
-    fn left(&'static self, ready: &Ready, level: usize, joiner: Option<Waker>) {
-        if let Some(joiner) = joiner {
-            joiner.wake();
+    /// Rule 4, of who has awaited one that has ended; nobody is polled.
+    #[inline(always)]
+    fn wakes_joiner(&'static self, ready: &Ready, joiner: Waker) {
+        let joiner = match Ref::of_waker(joiner) {
+            Ok(joiner) => joiner,
+            Err(joiner) => return joiner.wake(),
+        };
+        if joiner.place().domain() != self.id.index() || self.inbox.has_any() {
+            return joiner.wake();
         }
-        if ready.some() >> level & 1 == 0 {
-            self.emptied(ready);
+        if joiner.state().wake() == Woken::MustBeQueued {
+            // SAFETY: QUEUE: it is for the caller to queue, and lives, as it has not ended.
+            self.queues(ready, unsafe { joiner.as_raw().as_ref() });
         }
-    }
-
-    /// Rule 4, of one that has become ready and is for the caller to queue; false if that is not this
-    /// domain's worker, or not the way.
-    #[inline]
-    pub(crate) fn queues_at_once(&'static self, header: &Header, level: usize) -> bool {
-        let alone = self.alone.load(SharedOrdering::Relaxed);
-        if alone == 0 || self.inbox.has_any() || self.kernel.me() != alone {
-            return false;
-        }
-        // SAFETY: it is the worker that calls, which has said where it is.
-        let worker = unsafe { &*self.alone_worker.load(SharedOrdering::Relaxed) };
-        let polled = worker.current();
-        if polled.is_some_and(|polled| level < usize::from(polled.level.get())) {
-            return false;
-        }
-        // SAFETY: it is the worker that calls, and it has the turn; `Ready` rule 4.
-        let ready = unsafe { &*self.ready.get() };
-        // SAFETY: QUEUE: it is for the caller to queue, and lives, as it has not ended.
-        self.queues(ready, unsafe { &*ptr::from_ref(header) });
-        true
     }
 
     /// A level is empty. What has arrived meanwhile may belong there.
@@ -327,18 +312,6 @@ impl Domain {
         if notes.has(Notes::CALL) {
             self.attends();
         }
-    }
-
-    fn queues(&self, ready: &Ready, header: &'static Header) {
-        let level = header.effective();
-        if ready.push(header, level) {
-            self.marks(level);
-        }
-    }
-
-    fn marks(&self, level: usize) {
-        self.summary
-            .mark(self.id, axcoop_summary::Priority::new(level));
     }
 
     /// Moves one whose priority has changed to its level, if it is in another; false if there is none.
@@ -377,17 +350,19 @@ impl Domain {
                 heeds: &HEEDS_NOBODY,
             };
         } else if polls.more != 0 {
-            self.looks_at_clock();
+            self.timers.looks_at_clock(self.kernel);
             return polls.goes_on(self);
         } else {
-            self.looks_at_clock();
+            self.timers.looks_at_clock(self.kernel);
             *polls = Polls::new(self);
+            // Also after the 16 polls of rule 2: as long as something is more urgent elsewhere, nothing
+            // else comes to its end.
+            if self.is_attendant_late() {
+                self.attends();
+            }
             if is_quiet {
                 polls.left -= QUIET;
                 return;
-            }
-            if self.is_attendant_late() {
-                self.attends();
             }
         }
         self.kernel.yield_now();
@@ -395,12 +370,12 @@ impl Domain {
 
     /// Rule 5, of one that is alone.
     fn waits(&'static self, number: usize) {
-        self.sleepers.fetch_or(1 << number, SharedOrdering::AcqRel);
+        self.sleepers.fetch_or(1 << number, Ordering::AcqRel);
         // The note that it is not alone any more counts as well.
         if self.inbox.looks() || self.inbox.has_any() {
-            self.sleepers
-                .fetch_and(!(1 << number), SharedOrdering::AcqRel);
+            self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
         } else {
+            self.clears_spares();
             self.parks(number);
         }
     }
@@ -408,25 +383,27 @@ impl Domain {
     /// Waits, after it has said so and looked.
     fn parks(&'static self, number: usize) {
         let attendant = self.books.with(self.kernel, |books| {
-            books.trims(self.kernel);
+            books.trims(self.kernel, &self.directory);
             books.attendant
         });
-        self.looks_at_clock();
+        self.timers.looks_at_clock(self.kernel);
         let attended = attendant.and_then(|attendant| attendant.until());
-        let until = attended.into_iter().chain(self.next_timer()).min();
-        self.kernel.park(self, number, until);
-        self.sleepers
-            .fetch_and(!(1 << number), SharedOrdering::AcqRel);
-        self.looks_at_clock();
+        let until = attended
+            .into_iter()
+            .chain(self.timers.next(self.kernel))
+            .min();
+        self.kernel.park(self.id, number, until);
+        self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
+        self.timers.looks_at_clock(self.kernel);
         if let Some(attendant) = attendant {
-            attendant.attend(self);
+            attendant.attend(self.id);
         }
     }
 
     fn attends(&'static self) {
         let attendant = self.books.with(self.kernel, |books| books.attendant);
         if let Some(attendant) = attendant {
-            attendant.attend(self);
+            attendant.attend(self.id);
         }
     }
 
@@ -447,12 +424,11 @@ impl Domain {
         self.finishes(header, without)
     }
 
-    /// One that is out of the queues has ended: its name is stale before anybody is told.
-    /// Returns whom to wake for it.
+    /// One that is out of the queues has ended. Returns whom to wake for it.
+    #[inline]
     #[must_use]
     fn finishes(&self, header: &'static Header, without: Option<Ended>) -> Option<Waker> {
-        self.books
-            .with(self.kernel, |books| books.ends(self.kernel, header));
+        self.forgets_one();
         header.state().finish();
         // SAFETY: WORKER, and its future is gone, one way or the other.
         let joiner = unsafe { header.ended(without) };
@@ -462,8 +438,7 @@ impl Domain {
     }
 
     /// Serves beside others.
-    fn shared(&'static self, number: usize, worker: &Worker) {
-        let epoch = self.epoch.load(SharedOrdering::Acquire);
+    fn shared(&'static self, number: usize, worker: &Polling, epoch: u32) {
         let mut polls = Polls::new(self);
         // What it has polled last, in which level, and whether it has to be queued.
         let mut polled: Option<(usize, Option<&'static Header>)> = None;
@@ -477,7 +452,7 @@ impl Domain {
             if has_more {
                 self.takes_in_by_turns();
             }
-            let leaves = self.epoch.load(SharedOrdering::Acquire) != epoch;
+            let leaves = self.epoch.load(Ordering::Acquire) != epoch;
             let step = self.in_turn(|ready| {
                 if let Some((level, back)) = polled.take() {
                     ready.stops(level);
@@ -511,18 +486,25 @@ impl Domain {
                 None if leaves => (Step::Leaves, false, false),
                 None => (Step::Nothing, false, false),
             };
-            if leaves_some {
-                self.unparks_one();
-            }
             // Rule 6.
             let must_look = clears && self.inbox.looks();
             if must_look {
                 self.takes_in_by_turns();
             }
-            if is_sleeper && !matches!(step, Step::Nothing) {
-                self.sleepers
-                    .fetch_and(!(1 << number), SharedOrdering::AcqRel);
-                is_sleeper = false;
+            if !matches!(step, Step::Nothing) {
+                // Rule 5. What it has taken in since it picked is left behind, too: whoever was told of that
+                // may have looked before it was queued, and wait again.
+                let mut leaves_some = leaves_some || must_look;
+                if is_sleeper {
+                    let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
+                    is_sleeper = false;
+                    // Who has it go on may have brought something after it looked.
+                    leaves_some |= was >> number & 1 == 0 && self.inbox.has_more();
+                }
+                // No sooner: it would be itself that goes on.
+                if leaves_some {
+                    self.unparks_one();
+                }
             }
             match step {
                 Step::Polls(header, level) => {
@@ -534,7 +516,7 @@ impl Domain {
                 // one must not wait before it has looked for it (rule 5).
                 Step::Nothing if must_look => {}
                 Step::Nothing if !is_sleeper => {
-                    self.sleepers.fetch_or(1 << number, SharedOrdering::AcqRel);
+                    self.sleepers.fetch_or(1 << number, Ordering::AcqRel);
                     is_sleeper = true;
                 }
                 Step::Nothing => {
@@ -549,7 +531,7 @@ impl Domain {
     fn polls_shared(
         &'static self,
         header: &'static Header,
-        worker: &Worker,
+        worker: &Polling,
     ) -> Option<&'static Header> {
         worker.polls(Some(header));
         if header.state().begin() == Begun::Cancel {
@@ -562,7 +544,7 @@ impl Domain {
             return None;
         }
         // SAFETY: WORKER: it has begun.
-        let polled = unsafe { header.poll() };
+        let polled = unsafe { waker::poll(header) };
         worker.polls(None);
         if polled != Polled::Pending {
             if let Some(joiner) = self.ends(header, polled) {

@@ -4,7 +4,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::block;
+use crate::waker;
 
 /// Lets all others run that are ready and at least as urgent.
 #[inline]
@@ -28,7 +28,7 @@ impl Future for YieldNow {
             return Poll::Ready(());
         }
         self.has_yielded = true;
-        block::wake_self(context.waker());
+        waker::wake_self(context.waker());
         Poll::Pending
     }
 }

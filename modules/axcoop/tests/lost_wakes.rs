@@ -25,7 +25,7 @@ fn schedules(scenarios: usize) -> usize {
 /// The number of a domain is for one scenario at a time.
 #[test]
 fn no_schedule_loses_a_wake() {
-    let scenarios: [Scenario; 7] = [
+    let scenarios: [Scenario; 10] = [
         (
             "a wake and a poll that ends pending",
             scenarios::wake_and_pending,
@@ -34,11 +34,23 @@ fn no_schedule_loses_a_wake() {
         ("workers come and go", scenarios::workers_come_and_go),
         ("cancelled, woken and waited for", scenarios::cancel_and_end),
         (
+            "a name is looked up while its block becomes another's",
+            scenarios::names_and_blocks,
+        ),
+        (
             "a handle is dropped while its coroutine ends",
             scenarios::drop_and_end,
         ),
         ("a coroutine awaits others", scenarios::coroutines_join),
         ("a priority is lent and taken back", scenarios::loans),
+        (
+            "a worker is taken away while it begins",
+            scenarios::a_worker_is_taken_away,
+        ),
+        (
+            "a poll waits for what another worker runs",
+            scenarios::nobody_waits_beside_an_idle_worker,
+        ),
     ];
     let each = schedules(scenarios.len());
     for (name, scenario) in scenarios {

@@ -15,6 +15,7 @@ use axcoop::{
     Cid, Domain, DomainId, Elapsed, Ended, Mutex, Priority, SUMMARY, Semaphore, cancel, current,
     current_priority, priority, set_priority, sleep, timeout, yield_now,
 };
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a test in a domain of its own, one at a time, which has to be empty afterwards.
 fn with_domain(workers: usize, test: impl FnOnce(&'static Domain)) {
@@ -358,8 +359,8 @@ fn mutex_a_coroutine_that_blocks_its_worker_is_told() {
     alone(4, |_| {
         Box::pin(async {
             let mutex = Mutex::new(());
-            let blocks = std::panic::AssertUnwindSafe(|| drop(mutex.lock_blocking()));
-            let why = std::panic::catch_unwind(blocks).unwrap_err();
+            let blocks = AssertUnwindSafe(|| drop(mutex.lock_blocking()));
+            let why = catch_unwind(blocks).unwrap_err();
             let why = why.downcast_ref::<String>().unwrap();
             assert_eq!(
                 why,
@@ -668,4 +669,17 @@ fn a_mutex_may_be_held_across_a_sleep() {
         waits.join().unwrap();
         holds.join().unwrap();
     });
+}
+
+/// What is refused with a panic leaves the semaphore as it was.
+#[test]
+fn semaphore_more_than_all_are_refused() {
+    let semaphore = leaked(Semaphore::new(1));
+    let panics = catch_unwind(AssertUnwindSafe(|| semaphore.release(usize::MAX)));
+    assert!(panics.is_err());
+    assert_eq!(
+        semaphore.try_acquire().map(|permit| permit.permits()),
+        Some(1)
+    );
+    assert_eq!(semaphore.available(), 1);
 }

@@ -32,10 +32,10 @@ static VIRTUAL: Virtual = Virtual {
 
 // SAFETY: it is the host's, but for a `park` that may be early, and a clock that goes forward.
 unsafe impl Kernel for Virtual {
-    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
+    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         HOST.start(domain, number)
     }
-    fn park(&self, domain: &'static Domain, number: usize, until: Option<u64>) {
+    fn park(&self, domain: DomainId, number: usize, until: Option<u64>) {
         self.parks.fetch_add(1, SeqCst);
         match until {
             // Something has come meanwhile: no time goes by.
@@ -44,7 +44,7 @@ unsafe impl Kernel for Virtual {
             Some(until) => drop(self.now.fetch_max(until, SeqCst)),
         }
     }
-    fn unpark(&self, domain: &'static Domain, number: usize) {
+    fn unpark(&self, domain: DomainId, number: usize) {
         self.may_go.fetch_or(1 << number, SeqCst);
         HOST.unpark(domain, number);
     }

@@ -9,20 +9,12 @@
 //!     defined: so a module may show what is in its children, and they may use each other
 //!     through it. A module that also uses a child's item itself does import it.
 //!  3. What is there for tests only (`#[cfg(test)]`) does not count.
-//!  4. Nor does what the files of [`STATE_OF`] import of the state that they are all parts of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use syn::visit::Visit;
-
-/// Files that the others of their crate refer back to, and why they may. One that is in no circle any
-/// more must go from here.
-const STATE_OF: [(&str, &str); 1] = [(
-    "modules/axcoop/src/domain.rs",
-    "a coroutine's block, a worker, a timer and the kernel's calls each name the domain that they are of",
-)];
 
 /// A module's index in [`Tree::modules`].
 type Id = usize;
@@ -433,19 +425,7 @@ fn no_files_import_each_other_in_a_circle() {
         imports.len() > 100 && imports.values().any(|files| files.len() > 5),
         "the files are not found"
     );
-    let mut rest = imports.clone();
-    for (state, _) in STATE_OF {
-        let state = root.join(state);
-        let home = state.parent().expect("a file is in a folder");
-        for (_, files) in rest.iter_mut().filter(|(file, _)| file.starts_with(home)) {
-            files.remove(state.as_path());
-        }
-    }
-    assert!(
-        circle(&imports).is_some() || STATE_OF.is_empty(),
-        "no exceptions any more: {STATE_OF:?}"
-    );
-    let found = circle(&rest).unwrap_or_default();
+    let found = circle(&imports).unwrap_or_default();
     let names: Vec<_> = found
         .iter()
         .map(|file| file.strip_prefix(&root).unwrap_or(file).to_string_lossy())

@@ -348,40 +348,44 @@ fn cancelled(way: Way, stage: Stage, writes: bool) {
             drop(operation);
         }
         Way::Cancel | Way::Timeout => {
-            // Its worker polls nothing else from when this is asked for until it is let go.
+            // While this is held, the program's worker polls nothing else.
             let (lets_go, held) = std::sync::mpsc::channel::<()>();
             let time = match way {
                 Way::Timeout => Duration::from_millis(20),
                 _ => Duration::from_secs(600),
             };
-            let blocks = |held: std::sync::mpsc::Receiver<()>| async move {
+            let (has, is_held) = std::sync::mpsc::channel();
+            let holds = async move {
+                has.send(()).unwrap();
                 held.recv().unwrap_err();
             };
-            let mut held = Some(held);
-            if stage == Stage::Made {
-                drop(
-                    machine
-                        .program
-                        .spawn(blocks(held.take().unwrap()), Priority::FIRST),
-                );
-            }
-            let handle = machine
-                .program
-                .spawn(timeout(time, operation), Priority::DEFAULT);
-            if stage == Stage::Done {
-                // It is handed over, and the worker then has no time for the result.
-                drop(
-                    machine
-                        .program
-                        .spawn(blocks(held.take().unwrap()), Priority::LAST),
-                );
-            }
+            let holds = || {
+                drop(machine.program.spawn(holds, Priority::FIRST));
+                is_held.recv().unwrap();
+            };
+            let operation = timeout(time, operation);
+            let handle = match stage {
+                Stage::Made => {
+                    holds();
+                    machine.program.spawn(operation, Priority::DEFAULT)
+                }
+                Stage::Done => {
+                    // It is under way when its worker begins to have no time for it.
+                    hold(true);
+                    let handle = machine.program.spawn(operation, Priority::DEFAULT);
+                    stopped();
+                    holds();
+                    hold(false);
+                    handle
+                }
+                _ => machine.program.spawn(operation, Priority::DEFAULT),
+            };
             reaches(stage);
             match way {
                 Way::Cancel => cancel(handle.cid()).unwrap(),
                 _ => thread::sleep(2 * time),
             }
-            drop((lets_go, held));
+            drop(lets_go);
             match handle.join() {
                 Ok(Ok(())) => assert!((way, stage) != (Way::Timeout, Stage::Waits)),
                 Ok(Err(Elapsed)) => assert_eq!(way, Way::Timeout),

@@ -396,6 +396,22 @@ fn rule_3_a_cancelled_connect_leaves_no_socket_and_the_port_goes_on() {
     });
 }
 
+/// Who accepts is told, and the port is another's at once.
+#[test]
+fn rule_2_a_listener_that_is_dropped_leaves_its_port_and_nobody_waiting() {
+    let mut net = Net::new();
+    let listener = net.listen(80);
+    let mut accepts = Begun::new(listener.accept());
+    assert!(accepts.poll().is_pending());
+    drop(listener);
+    assert!(accepts.was_woken());
+    assert!(matches!(accepts.poll(), Poll::Ready(Err(Error::BadState))));
+    accepts.cancel();
+    let next = net.listen(80);
+    let (one, other) = net.pair(&next, 80);
+    net.goes_on(&one, &other);
+}
+
 /// Who is refused for another's sake gets his buffer back, and in turn as soon as that one has gone.
 #[test]
 fn rule_2_a_side_is_free_as_soon_as_its_operation_is_cancelled() {

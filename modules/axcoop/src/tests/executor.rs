@@ -5,14 +5,18 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::{Future, pending, poll_fn};
+use core::ptr::NonNull;
 use core::task::{Poll, Waker};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use super::machine::{run, with_domain};
+use crate::table::USED_UP;
+use crate::waker::Ref;
 use crate::{
-    Attendant, CpuError, Domain, DomainError, Ended, JoinHandle, MAX_WORKERS, Priority, SpawnError,
-    cancel, current, current_priority, lend, priority, set_priority, wake, yield_now,
+    Attendant, CpuError, Domain, DomainError, DomainId, Ended, JoinHandle, MAX_WORKERS, Priority,
+    SpawnError, Stale, cancel, current, current_priority, lend, priority, set_priority, wake,
+    yield_now,
 };
 
 /// Who was polled, in order.
@@ -102,7 +106,7 @@ fn a_more_urgent_one_is_next_when_it_is_woken() {
 #[test]
 fn rule_2_it_gives_way_to_another_domain_and_not_at_once_again() {
     with_domain(|domain, machine| {
-        let other = axcoop_summary::DomainId::new(1);
+        let other = DomainId::new(1);
         drop(spawn(domain, 4, says(Trace::default(), 'a', 100)));
         domain.summary.mark(other, Priority::new(4));
         run(domain);
@@ -186,7 +190,7 @@ fn a_name_is_stale_when_it_has_ended() {
         assert_eq!(domain.coroutines(), 0);
         assert!(handle.is_finished());
         assert_eq!(output(handle), Ok(Some(cid)));
-        let why = crate::Stale(cid);
+        let why = Stale(cid);
         let stale = Err(why);
         assert_eq!(wake(cid), stale);
         assert_eq!(cancel(cid), stale);
@@ -263,12 +267,9 @@ fn the_last_waker_frees_memory_and_nothing_else() {
         ));
         waker.wake_by_ref();
         waker.wake_by_ref();
-        let before = machine.memory.load(Relaxed);
+        assert_ne!(machine.memory.load(Relaxed), 0);
         drop(waker);
-        // It is kept for the next one, until a worker waits.
-        assert_eq!(machine.memory.load(Relaxed), before);
-        run(domain);
-        assert!(machine.memory.load(Relaxed) < before);
+        assert_eq!(machine.memory.load(Relaxed), 0);
     });
 }
 
@@ -302,6 +303,27 @@ fn an_idle_domain_keeps_no_blocks() {
     });
 }
 
+/// The last handle is dropped by somebody else, when the workers wait and have given back what they kept.
+#[test]
+fn what_ends_while_nobody_will_wait_again_is_not_kept() {
+    with_domain(|domain, machine| {
+        let spare_of_one = |serving: u32, sleepers: u32| {
+            let handle = spawn(domain, 4, async {});
+            run(domain);
+            domain.books.with(machine, |books| books.serving = serving);
+            domain.sleepers.store(sleepers, Relaxed);
+            drop(handle);
+            let kept = machine.memory.load(Relaxed);
+            domain.books.with(machine, |books| books.serving = 0);
+            domain.sleepers.store(0, Relaxed);
+            kept
+        };
+        assert_eq!(spare_of_one(0, 0), 0, "no worker");
+        assert_eq!(spare_of_one(0b11, 0b11), 0, "both wait");
+        assert_ne!(spare_of_one(0b11, 0b10), 0, "the first will wait");
+    });
+}
+
 /// One after the other, all in the memory of the first.
 #[test]
 fn a_spawn_after_an_end_asks_for_no_memory() {
@@ -313,6 +335,94 @@ fn a_spawn_after_an_end_asks_for_no_memory() {
                 spawn(domain, 0, async {}).await.unwrap();
                 assert_eq!(machine.memory.load(Relaxed), before);
             }
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+/// NAMES in `books`, of one after the other in one block.
+#[test]
+fn a_name_is_stale_when_its_block_is_anothers() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 1, async move {
+            spawn(domain, 1, async {}).await.unwrap();
+            let locks = machine.locks.load(Relaxed);
+            let old = spawn(domain, 1, async {});
+            let stale = old.cid();
+            old.await.unwrap();
+            let new = spawn(domain, 1, async {});
+            let cid = new.cid();
+            assert_eq!(
+                machine.locks.load(Relaxed),
+                locks,
+                "none of it needs the lock"
+            );
+            assert_eq!(cid.place, stale.place, "it has the block of the first");
+            assert_eq!(cancel(stale), Err(Stale(stale)));
+            assert_eq!(priority(stale), Err(Stale(stale)));
+            assert_eq!(priority(cid), Ok(Priority::new(1)));
+            assert_eq!(new.await, Ok(()));
+            assert_eq!(wake(cid), Err(Stale(cid)));
+            assert_eq!(domain.coroutines(), 1);
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+/// NAMES in `books`: what a thread that looks a name up may find between two steps, step by step.
+#[test]
+fn names_a_block_that_is_anothers_is_not_meant() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 2, async move {
+            // Two of one size, of which one waits.
+            let one = |waits| async move {
+                if waits {
+                    pending().await
+                }
+            };
+            let first = spawn(domain, 1, one(false));
+            let name = first.cid();
+            let looks = || domain.books.with(machine, |books| books.looks(name));
+            let block = looks().expect("step 1: it has the generation");
+            let block = AtomicPtr::new(block.as_ptr());
+            let refers = || {
+                let block = NonNull::new(block.load(Relaxed)).unwrap();
+                domain.books.with(machine, |books| {
+                    // SAFETY: no block is given back here.
+                    let found = unsafe { books.refers(name, block) }?;
+                    // SAFETY: it was counted for it.
+                    Some((unsafe { Ref::from_raw(found.header) }, found.is_meant))
+                })
+            };
+            assert!(refers().is_some_and(|(_, is_meant)| is_meant));
+            first.await.unwrap();
+            assert!(refers().is_none(), "step 2: it is spare");
+            let second = spawn(domain, 1, one(true));
+            assert_eq!(second.cid().place, name.place);
+            assert!(refers().is_some_and(|(_, is_meant)| !is_meant), "step 3");
+            assert!(looks().is_none(), "step 1: it has another generation");
+            second.cancel();
+            assert_eq!(second.await, Err(Ended::Cancelled));
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+#[test]
+fn a_spare_block_goes_when_the_generations_of_its_slot_are_used_up() {
+    with_domain(|domain, _| {
+        let handle = spawn(domain, 1, async move {
+            let last = spawn(domain, 1, async {});
+            let place = last.cid().place;
+            last.await.unwrap();
+            // SAFETY: the spare block has it.
+            unsafe { domain.directory.slot(place.index()) }.set_generation(USED_UP);
+            let next = spawn(domain, 1, async {});
+            assert_ne!(next.cid().place, place);
+            next.await.unwrap();
         });
         run(domain);
         assert_eq!(output(handle), Ok(()));
@@ -356,7 +466,7 @@ fn a_coroutine_takes_128_bytes_at_most_beside_its_future() {
     fn overhead<F: Future>(of: impl FnOnce() -> F) -> usize {
         drop(of);
         // What an allocator of a header of 16 bytes and multiples of 32 has to take, and the slot.
-        let block = (crate::block::layout_of::<F>().size() + 16).next_multiple_of(32);
+        let block = (crate::block::does::<F>().layout.size() + 16).next_multiple_of(32);
         block + 16 - size_of::<F>()
     }
     assert!(overhead(|| async {}) <= 128);
@@ -489,7 +599,7 @@ fn a_queued_one_moves_when_its_priority_changes() {
 fn the_attendant_is_called_when_it_is_wanted_and_after_each_wait() {
     struct Calls(AtomicUsize);
     impl Attendant for Calls {
-        fn attend(&self, _: &'static Domain) {
+        fn attend(&self, _: DomainId) {
             self.0.fetch_add(1, Relaxed);
         }
         fn until(&self) -> Option<u64> {
@@ -533,5 +643,156 @@ fn combinators_of_other_crates_run_unchanged() {
         });
         run(domain);
         assert_eq!(output(handle), Ok((1225, Ok("soon"))));
+    });
+}
+
+/// Of a domain that was closed and is open again a name is stale as any other.
+#[test]
+fn a_name_is_stale_when_its_domain_was_closed() {
+    with_domain(|domain, _| {
+        let before = spawn(domain, 4, async {}).cid();
+        run(domain);
+        domain.close().unwrap();
+        domain.open().unwrap();
+        let after = spawn(domain, 4, async {});
+        assert_ne!(before, after.cid());
+        assert_eq!(cancel(before), Err(Stale(before)));
+        run(domain);
+        assert_eq!(output(after), Ok(()));
+    });
+}
+
+/// What calls it, and what it is asked: it is always late.
+struct Late {
+    calls: AtomicUsize,
+    by_coroutines: AtomicUsize,
+}
+
+impl Late {
+    const fn new() -> Self {
+        Self {
+            calls: AtomicUsize::new(0),
+            by_coroutines: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Attendant for Late {
+    fn attend(&self, _: DomainId) {
+        self.calls.fetch_add(1, Relaxed);
+        if current().is_some() {
+            self.by_coroutines.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn until(&self) -> Option<u64> {
+        Some(0)
+    }
+}
+
+#[test]
+fn the_attendant_is_asked_also_while_something_is_more_urgent_elsewhere() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, _| {
+        let other = DomainId::new(6);
+        domain.summary.mark(other, Priority::FIRST);
+        domain.set_attendant(Some(&LATE));
+        let handle = spawn(domain, 4, async {
+            for _ in 0..3 * 256 {
+                yield_now().await;
+            }
+            LATE.calls.load(Relaxed)
+        });
+        domain.alloc_cpu(1).unwrap();
+        domain.serve(0);
+        assert!(output(handle).unwrap() >= 2);
+        domain.summary.clear(other, Priority::FIRST);
+        domain.set_attendant(None);
+    });
+}
+
+#[test]
+fn the_attendant_is_called_by_no_coroutine() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, _| {
+        domain.set_attendant(Some(&LATE));
+        let handle = spawn(domain, 4, async move {
+            domain.call_attendant();
+            yield_now().await;
+        });
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+        assert_eq!(LATE.by_coroutines.load(Relaxed), 0);
+        domain.set_attendant(None);
+    });
+}
+
+/// A worker that waits has not asked it until when.
+#[test]
+fn a_new_attendant_has_a_worker_go_on() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, machine| {
+        domain.sleepers.store(1, Relaxed);
+        domain.set_attendant(Some(&LATE));
+        assert_eq!(machine.unparks.load(Relaxed), 1);
+        domain.sleepers.store(0, Relaxed);
+        domain.set_attendant(None);
+    });
+}
+
+#[test]
+fn a_domain_that_is_closed_forgets_its_attendant() {
+    static LATE: Late = Late::new();
+    with_domain(|domain, _| {
+        domain.set_attendant(Some(&LATE));
+        domain.close().unwrap();
+        domain.open().unwrap();
+        run(domain);
+        assert_eq!(LATE.calls.load(Relaxed), 0);
+    });
+}
+
+/// It ends after its new priority was listed, and before a worker was told so.
+#[test]
+fn one_that_ends_while_its_priority_changes_leaves_nothing_behind() {
+    with_domain(|domain, machine| {
+        let handle = spawn(domain, 4, async {});
+        let header = crate::named::find(handle.cid()).unwrap();
+        // SAFETY: BOOKS: called with the lock.
+        let is_listed = domain.notes_change(&header, |header| unsafe {
+            header.set_base(Priority::FIRST)
+        });
+        assert!(is_listed);
+        run(domain);
+        domain.sleepers.store(1, Relaxed);
+        let before = machine.unparks.load(Relaxed);
+        domain.moves(&header);
+        assert_eq!(machine.unparks.load(Relaxed), before + 1);
+        domain.sleepers.store(0, Relaxed);
+        assert_eq!(output(handle), Ok(()));
+    });
+}
+
+/// Both destructors panic: of the future, and of the output that it has left.
+#[test]
+fn a_panic_of_both_destructors_ends_one_alone() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("a destructor");
+        }
+    }
+    with_domain(|domain, _| {
+        let in_future = Panics;
+        let handle = spawn(
+            domain,
+            4,
+            poll_fn(move |_| {
+                let _ = &in_future;
+                Poll::Ready(Panics)
+            }),
+        );
+        run(domain);
+        assert!(matches!(output(handle), Err(Ended::Panicked)));
     });
 }

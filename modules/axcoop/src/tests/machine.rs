@@ -27,11 +27,13 @@ pub struct Machine {
     pub unparks: AtomicUsize,
     pub yields: AtomicUsize,
     pub masks: AtomicUsize,
+    /// How often interrupts have been disabled.
+    pub locks: AtomicUsize,
 }
 
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
 unsafe impl Kernel for Machine {
-    fn start(&self, _: &'static Domain, number: usize) -> Result<(), NoWorker> {
+    fn start(&self, _: DomainId, number: usize) -> Result<(), NoWorker> {
         // The test serves itself.
         match number < MAX_WORKERS - 1 {
             true => Ok(()),
@@ -39,11 +41,11 @@ unsafe impl Kernel for Machine {
         }
     }
 
-    fn park(&self, domain: &'static Domain, _: usize, _: Option<u64>) {
-        domain.alloc_cpu(0).unwrap();
+    fn park(&self, domain: DomainId, _: usize, _: Option<u64>) {
+        Domain::of(domain).unwrap().alloc_cpu(0).unwrap();
     }
 
-    fn unpark(&self, _: &'static Domain, _: usize) {
+    fn unpark(&self, _: DomainId, _: usize) {
         self.unparks.fetch_add(1, Relaxed);
     }
 
@@ -68,6 +70,7 @@ unsafe impl Kernel for Machine {
     }
 
     fn mask(&self) -> usize {
+        self.locks.fetch_add(1, Relaxed);
         self.masks.fetch_add(1, Relaxed)
     }
 

@@ -23,16 +23,26 @@ mod lent;
 mod loan;
 #[path = "../../src/lock.rs"]
 mod lock;
+#[path = "../../src/named.rs"]
+mod named;
 #[path = "../../src/panics.rs"]
 mod panics;
+#[path = "../../src/polling.rs"]
+mod polling;
 #[path = "../../src/ready.rs"]
 mod ready;
+#[path = "../../src/spares.rs"]
+mod spares;
+#[path = "../../src/spawn.rs"]
+mod spawn;
 #[path = "../../src/table.rs"]
 mod table;
 #[path = "../../src/timers.rs"]
 mod timers;
 #[path = "../../src/turn.rs"]
 mod turn;
+#[path = "../../src/waker.rs"]
+mod waker;
 #[path = "../../src/wheel.rs"]
 mod wheel;
 #[path = "../../src/worker.rs"]

@@ -35,6 +35,10 @@ impl State {
         Self(AtomicU32::new(QUEUED))
     }
 
+    pub(crate) fn queues(&self) {
+        self.0.store(QUEUED, Ordering::Relaxed);
+    }
+
     pub(crate) fn wake(&self) -> Woken {
         let is_idle = self
             .0

@@ -35,13 +35,13 @@ impl Machine {
 
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
 unsafe impl Kernel for Machine {
-    fn start(&self, domain: &'static Domain, number: usize) -> Result<(), NoWorker> {
-        let thread = thread::spawn(move || domain.serve(number));
+    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
+        let thread = thread::spawn(move || crate::worker::serve(domain, number));
         self.threads.lock().unwrap().push(thread);
         Ok(())
     }
 
-    fn park(&self, _: &'static Domain, number: usize, until: Option<u64>) {
+    fn park(&self, _: DomainId, number: usize, until: Option<u64>) {
         assert_eq!(until, None, "no scenario has time");
         let (may_go, goes) = &self.parking[number];
         let mut may_go = may_go.lock().unwrap();
@@ -51,7 +51,7 @@ unsafe impl Kernel for Machine {
         *may_go = false;
     }
 
-    fn unpark(&self, _: &'static Domain, number: usize) {
+    fn unpark(&self, _: DomainId, number: usize) {
         let (may_go, goes) = &self.parking[number];
         *may_go.lock().unwrap() = true;
         goes.notify_one();

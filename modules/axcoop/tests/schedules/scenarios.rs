@@ -11,10 +11,11 @@ use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use shuttle::thread;
 
-use crate::domain::{self, Domain};
+use crate::domain::Domain;
 use crate::error::Ended;
 use crate::loan::lend;
 use crate::machine::with_domain;
+use crate::named;
 use crate::yielding::yield_now;
 
 /// Something that one awaits and another says.
@@ -126,13 +127,39 @@ pub fn cancel_and_end() {
         let handle = domain.spawn(async move { waits.wait().await }, Priority::DEFAULT);
         let cid = handle.cid();
         let thread = thread::spawn(move || event.comes());
-        let is_too_late = domain::cancel(cid).is_err();
+        let is_too_late = named::cancel(cid).is_err();
         match handle.join() {
             Ok(()) => {}
             Err(why) => assert!(!is_too_late && why == Ended::Cancelled),
         }
-        assert!(domain::wake(cid).is_err());
+        assert!(named::wake(cid).is_err());
         thread.join().unwrap();
+    });
+}
+
+/// A name is looked up while its block becomes another coroutine's: that one is not meant.
+pub fn names_and_blocks() {
+    with_domain(1, |domain: &'static Domain| {
+        let event = Arc::new(Event::default());
+        let waits = event.clone();
+        // One type for both, so that they are of one size.
+        let one = |waits: Option<Arc<Event>>| async move {
+            if let Some(event) = waits {
+                event.wait().await;
+            }
+        };
+        let first = domain.spawn(one(None), Priority::DEFAULT);
+        let name = first.cid();
+        let both = domain.spawn(
+            async move {
+                let _ = first.await;
+                domain.spawn(one(Some(waits)), Priority::DEFAULT).await
+            },
+            Priority::DEFAULT,
+        );
+        let _ = named::cancel(name);
+        event.comes();
+        assert_eq!(both.join(), Ok(Ok(())));
     });
 }
 
@@ -190,14 +217,57 @@ pub fn loans() {
         let cid = handle.cid();
         let thread = thread::spawn(move || {
             let loan = lend(cid, Priority::FIRST);
-            let _ = domain::set_priority(cid, Priority::DEFAULT);
+            let _ = named::set_priority(cid, Priority::DEFAULT);
             drop(loan);
-            if let Ok(priority) = domain::priority(cid) {
+            if let Ok(priority) = named::priority(cid) {
                 assert_eq!(priority, Priority::DEFAULT);
             }
         });
         event.comes();
         assert_eq!(handle.join(), Ok(()));
         thread.join().unwrap();
+    });
+}
+
+/// A worker is taken away while it begins to serve.
+pub fn a_worker_is_taken_away() {
+    with_domain(1, |domain| {
+        domain.alloc_cpu(2).unwrap();
+        domain.alloc_cpu(1).unwrap();
+        let serving = || {
+            domain
+                .books
+                .with(domain.kernel, |books| books.serving.count_ones())
+        };
+        let mut looks = 0;
+        while serving() != 1 {
+            looks += 1;
+            assert!(looks < 1_000, "the second worker stays");
+            thread::yield_now();
+        }
+    });
+}
+
+/// A poll waits for another coroutine, which the second worker has to run meanwhile.
+pub fn nobody_waits_beside_an_idle_worker() {
+    with_domain(2, |domain| {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let waits = is_done.clone();
+        let first = domain.spawn(async {}, Priority::DEFAULT);
+        let slow = domain.spawn(
+            async move {
+                let mut looks = 0;
+                while !waits.load(SeqCst) {
+                    looks += 1;
+                    assert!(looks < 1_000, "nobody runs the other one");
+                    thread::yield_now();
+                }
+            },
+            Priority::DEFAULT,
+        );
+        let quick = domain.spawn(async move { is_done.store(true, SeqCst) }, Priority::DEFAULT);
+        for handle in [first, slow, quick] {
+            assert_eq!(handle.join(), Ok(()));
+        }
     });
 }

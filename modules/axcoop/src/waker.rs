@@ -1,0 +1,195 @@
+//! References to coroutines, and the wakers that are made of them.
+
+use core::mem::ManuallyDrop;
+use core::ptr::{self, NonNull};
+use core::task::{Context, RawWaker, RawWakerVTable, Waker};
+
+use crate::block::{Header, Polled};
+use crate::domain::{self, Domain};
+use crate::state::Woken;
+
+/// A reference to a coroutine that is counted: REFERENCES in [`block`](crate::block).
+pub(crate) struct Ref(NonNull<Header>);
+
+// SAFETY: what it gives access to is atomic, or under a protocol of `block`; futures and outputs are
+// `Send`, as spawning asks.
+unsafe impl Send for Ref {}
+// SAFETY: as above.
+unsafe impl Sync for Ref {}
+
+impl Ref {
+    /// A reference of its own to one that is referred to.
+    #[inline]
+    pub(crate) fn of(header: &Header) -> Self {
+        header.refers();
+        Self(header.into())
+    }
+
+    /// The reference that somebody has given up with [`into_raw`](Self::into_raw), or that was counted
+    /// for it.
+    ///
+    /// # Safety
+    /// There is such a one.
+    #[inline]
+    pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> Self {
+        Self(header)
+    }
+
+    #[inline]
+    pub(crate) fn as_raw(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    fn into_raw(self) -> NonNull<Header> {
+        ManuallyDrop::new(self).0
+    }
+
+    /// The reference that a waker is, if it is a coroutine's; the waker if not.
+    #[inline]
+    pub(crate) fn of_waker(waker: Waker) -> Result<Self, Waker> {
+        match of_waker(&waker) {
+            // The waker's reference is this one from now on.
+            Some(_) => Ok(Self(at(ManuallyDrop::new(waker).data()))),
+            None => Err(waker),
+        }
+    }
+
+    /// Its domain.
+    #[inline]
+    pub(crate) fn domain(&self) -> &'static Domain {
+        domain_of(self)
+    }
+
+    /// Somebody wakes it.
+    #[inline]
+    pub(crate) fn wake(&self) {
+        wake(self);
+    }
+
+    /// Somebody cancels it.
+    pub(crate) fn cancel(&self) {
+        match self.state().cancel() {
+            Woken::MustBeQueued => self.domain().arrives(self),
+            Woken::Already => {}
+        }
+    }
+}
+
+impl core::ops::Deref for Ref {
+    type Target = Header;
+
+    #[inline]
+    fn deref(&self) -> &Header {
+        // SAFETY: the block lives as long as this reference.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Ref {
+    #[inline]
+    fn drop(&mut self) {
+        if self.unrefers() {
+            // SAFETY: REFERENCES: that was the last one.
+            unsafe { gives_back(self.0) };
+        }
+    }
+}
+
+/// A block is spare.
+///
+/// # Safety
+/// Nobody refers to it.
+#[inline(never)]
+unsafe fn gives_back(header: NonNull<Header>) {
+    // SAFETY: as promised; it is there until below.
+    unsafe { domain_of(header.as_ref()).gives_back(header) };
+}
+
+/// The domain of a coroutine.
+#[inline]
+pub(crate) fn domain_of(header: &Header) -> &'static Domain {
+    domain::open(header.place().domain())
+}
+
+#[inline]
+fn wake(header: &Header) {
+    match header.state().wake() {
+        Woken::MustBeQueued => domain_of(header).arrives(header),
+        Woken::Already => {}
+    }
+}
+
+/// Polls a coroutine.
+///
+/// # Safety
+/// WORKER, and it has a future.
+#[inline]
+pub(crate) unsafe fn poll(header: &Header) -> Polled {
+    let raw = RawWaker::new(ptr::from_ref(header).cast(), &WAKER);
+    // SAFETY: the vtable is that of blocks. It is not counted, and not dropped: the domain's
+    // reference is there as long as the poll.
+    let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw) });
+    let mut context = Context::from_waker(&waker);
+    // SAFETY: as promised.
+    unsafe { header.poll(&mut context) }
+}
+
+static WAKER: RawWakerVTable = RawWakerVTable::new(
+    |header| {
+        // SAFETY: a waker has a reference, or the poll has that lends it.
+        let reference = Ref::of(unsafe { at(header).as_ref() });
+        RawWaker::new(reference.into_raw().as_ptr().cast_const().cast(), &WAKER)
+    },
+    |header| {
+        // SAFETY: the reference of this waker.
+        unsafe { Ref::from_raw(at(header)) }.wake();
+    },
+    |header| {
+        // SAFETY: a waker has a reference.
+        wake(unsafe { at(header).as_ref() });
+    },
+    // SAFETY: the reference of this waker.
+    |header| drop(unsafe { Ref::from_raw(at(header)) }),
+);
+
+/// The head that a waker has as its data.
+#[inline]
+fn at(header: *const ()) -> NonNull<Header> {
+    // SAFETY: all wakers of this vtable are made from heads.
+    unsafe { NonNull::new_unchecked(header.cast_mut().cast()) }
+}
+
+/// The head of the coroutine whose waker it is, if it is one's.
+#[inline]
+pub(crate) fn of_waker(waker: &Waker) -> Option<&Header> {
+    let is_ours = ptr::eq(waker.vtable(), &WAKER);
+    // SAFETY: a waker has a reference, or the poll has that lends it.
+    is_ours.then(|| unsafe { at(waker.data()).as_ref() })
+}
+
+/// A waker of this coroutine.
+#[inline]
+pub(crate) fn of(header: &Header) -> Waker {
+    let raw = Ref::of(header).into_raw().as_ptr().cast_const();
+    // SAFETY: the vtable is that of blocks, and the waker has the reference.
+    unsafe { Waker::from_raw(RawWaker::new(raw.cast(), &WAKER)) }
+}
+
+/// Wakes who polls with this waker. If it is a coroutine, then most likely this one, which runs: a
+/// few instructions less.
+#[inline]
+pub(crate) fn wake_self(waker: &Waker) {
+    let Some(header) = of_waker(waker) else {
+        return waker.wake_by_ref();
+    };
+    if !header.state().wake_running() {
+        wakes_other(header);
+    }
+}
+
+/// One that does not run, or is woken already.
+#[cold]
+#[inline(never)]
+fn wakes_other(header: &Header) {
+    wake(header);
+}
