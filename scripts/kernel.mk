@@ -49,7 +49,8 @@ MANIFEST_FEATURES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z0-9_]*\) 
 APP_FEATURES := $(POLICY) $(RECORDED) $(if $(filter-out $(PLAIN),$(A))$(filter balanced,$(MANIFEST_FEATURES)),$(BALANCED)) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace) $(filter events,$(TRACE))
 OWN_FEATURES := $(filter $(APP_FEATURES),$(MANIFEST_FEATURES))
 ifneq ($(PLAIN),)
-  NO_USE := $(call set-of,SCALE TICK_PHASE TRACE BLK PBG_BASE PBG_PROFILE,$(ANYWHERE))
+  # A disk is of those that have a feature of that name.
+  NO_USE := $(call set-of,SCALE TICK_PHASE TRACE $(if $(filter disk,$(MANIFEST_FEATURES)),,BLK) PBG_BASE PBG_PROFILE,$(ANYWHERE))
   ifneq ($(NO_USE),)
     $(error $(NO_USE): not of $(PLAIN), which does without sched-tests-common; allowed are A ARCH FEATURES SMP LOG MODE MEM TIMING)
   endif

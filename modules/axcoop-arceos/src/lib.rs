@@ -52,6 +52,7 @@ pub mod worker;
 
 pub use axcoop::*;
 pub use domains::{OpenError, Options, domain};
+pub use policy::serves;
 pub use said::name;
 pub use system::block_on;
 pub use worker::stalled_ticks;

@@ -7,10 +7,12 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 use core::task::{Poll, Waker};
 use core::time::Duration;
 
+use axcoop::Priority;
 use futures_util::task::AtomicWaker;
 use kspin::SpinNoIrq;
 
 use crate::stack::Socket;
+use crate::urgency;
 
 /// A port, as the poller sees it.
 pub(crate) trait Listens: Send + Sync {
@@ -20,7 +22,7 @@ pub(crate) trait Listens: Send + Sync {
         &self,
         now: Duration,
         fetched: &mut Vec<(Socket, SocketAddr)>,
-        woken: &mut dyn FnMut(u8, Waker),
+        woken: &mut dyn FnMut(Priority, Waker),
     ) -> Option<bool>;
 }
 
@@ -32,29 +34,32 @@ static RUNG: AtomicBool = AtomicBool::new(false);
 static LOOK: AtomicBool = AtomicBool::new(false);
 static BELL: AtomicWaker = AtomicWaker::new();
 
-/// A round is to follow, soon.
-pub(crate) fn ring() {
+/// A round is to follow, soon, and is as urgent as this.
+pub(crate) fn ring(priority: Priority) {
+    urgency::rings(priority);
     // Who rang before has woken it, or it has not slept since.
     if !RUNG.swap(true, AcqRel) {
         BELL.wake();
     }
 }
 
-/// Somebody waits for a connection.
-pub(crate) fn look_again() {
+/// Somebody waits for a connection, so urgently.
+pub(crate) fn look_again(priority: Priority) {
     LOOK.store(true, Release);
-    ring();
+    ring(priority);
 }
 
 /// The poller is to look at this port in each round.
 pub(crate) fn listen(port: Arc<dyn Listens>) {
     PORTS.lock().push(port);
-    ring();
+    ring(Priority::DEFAULT);
 }
 
 /// Of the poller, before a round, so that a ring in the middle of it makes another: whether somebody has
 /// rung.
 pub(crate) fn answer() -> bool {
+    // What is noted before the ring is of the round that answers it.
+    urgency::begins_round();
     RUNG.swap(false, AcqRel)
 }
 

@@ -9,12 +9,15 @@ use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
+use axcoop::Priority;
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
 use crate::bell;
-use crate::operation::{Terms, now};
+use crate::operation::Terms;
 use crate::stack::Socket;
+use crate::system::now;
+use crate::urgency::Waiting;
 
 /// One of the two directions in which somebody may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +54,9 @@ pub(crate) fn newly_waited_for(listed: &mut Vec<Arc<Connection>>) {
 }
 
 struct Waiter {
-    waker: SpinNoIrq<Option<Waker>>,
+    /// Counts as long as it is here.
+    waker: SpinNoIrq<Option<(Waker, Waiting)>>,
     until_nanos: AtomicU64,
-    priority: AtomicU8,
 }
 
 pub(crate) struct Connection {
@@ -67,7 +70,6 @@ impl Connection {
         let waiter = || Waiter {
             waker: SpinNoIrq::new(None),
             until_nanos: AtomicU64::new(u64::MAX),
-            priority: AtomicU8::new(0),
         };
         let (flags, waiters) = (AtomicU8::new(0), [waiter(), waiter()]);
         Arc::new(Self {
@@ -118,18 +120,18 @@ impl Connection {
         let waiter = &self.waiters[side as usize];
         let nanos = u64::try_from(terms.until.as_nanos()).unwrap_or(u64::MAX);
         waiter.until_nanos.store(nanos, Relaxed);
-        waiter.priority.store(terms.priority, Relaxed);
+        let priority = terms.priority();
         // Cloned and dropped outside the lock: both may be anybody's code.
-        let waker = context.waker().clone();
-        let old = waiter.waker.lock().replace(waker);
-        drop(old);
+        let waits = (context.waker().clone(), Waiting::at(priority));
+        let old = waiter.waker.lock().replace(waits);
+        let is_other = old.is_some_and(|(_, old)| old.priority() != priority);
         // Release: the poller that sees the flag sees the waker. From here on it may be woken.
         let before = self.flags.fetch_or(side.waits() | LISTED, AcqRel);
         if before & LISTED == 0 {
             NEWLY_LISTED.lock().push(self.clone());
-            bell::look_again();
-        } else if before & side.waits() == 0 {
-            bell::look_again();
+            bell::look_again(priority);
+        } else if before & side.waits() == 0 || is_other {
+            bell::look_again(priority);
         }
     }
 
@@ -141,19 +143,18 @@ impl Connection {
     }
 
     /// Of whom who waits is to be woken, for being ready or late, with its waker.
-    pub fn wake(&self, ready: [bool; 2], now: Duration, mut woken: impl FnMut(u8, Waker)) {
+    pub fn wake(&self, ready: [bool; 2], now: Duration, mut woken: impl FnMut(Priority, Waker)) {
         for (side, is_ready) in Side::BOTH.into_iter().zip(ready) {
             let waiter = &self.waiters[side as usize];
             if is_ready || u128::from(waiter.until_nanos.load(Relaxed)) <= now.as_nanos() {
-                let priority = waiter.priority.load(Relaxed);
-                if let Some(waker) = self.take_waker(side) {
-                    woken(priority, waker);
+                if let Some((waker, waiting)) = self.take_waker(side) {
+                    woken(waiting.priority(), waker);
                 }
             }
         }
     }
 
-    fn take_waker(&self, side: Side) -> Option<Waker> {
+    fn take_waker(&self, side: Side) -> Option<(Waker, Waiting)> {
         // Acquire: the waker that was stored before the flag was set.
         if self.flags.fetch_and(!side.waits(), AcqRel) & side.waits() == 0 {
             return None;

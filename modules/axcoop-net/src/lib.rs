@@ -54,8 +54,9 @@
 //! 4. **No wake is lost.** Who waits first says for what, then rings; the poller looks at *every*
 //!    connection waited for, at its state and not at changes, after each ring of one who waits and after
 //!    each packet that may have changed one. So what comes between trying and saying so is seen.
-//! 5. **Order.** Of those who are ready in one round the most urgent is woken first: at the priority
-//!    of [`Operation::at`], or that which [`set_caller_priority`] knows of the caller.
+//! 5. **Order.** An operation has the priority of the coroutine that awaits it, or that of
+//!    [`Operation::at`]. Of those who are ready in one round the most urgent is woken first, and the poller
+//!    is as urgent as the most urgent operation that waits (`urgency.rs`).
 //! 6. **Rest.** After [`ACTIVE`] without anything to do the poller sleeps between rounds, longer each
 //!    time, up to [`Backoff::LONGEST`]; the first ring wakes it. Without a listener and a socket it sleeps until
 //!    there is one: a socket that nobody waits for may have something to send. The card's interrupt, which ArceOS does not use, would
@@ -77,34 +78,50 @@ extern crate alloc;
 extern crate std;
 
 mod backoff;
-#[cfg(target_os = "none")]
-mod bell;
 
 pub use backoff::{ACTIVE, Backoff, Rest};
 
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
+mod bell;
+#[cfg(any(test, target_os = "none"))]
 mod connection;
 #[cfg(any(test, target_os = "none"))]
 mod ephemeral;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod listener;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod operation;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod poller;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod stack;
-#[cfg(target_os = "none")]
+#[cfg(any(test, target_os = "none"))]
 mod stream;
-
+#[cfg(any(test, target_os = "none"))]
+mod urgency;
+// What differs on the host, where there are tests only.
 #[cfg(target_os = "none")]
-mod arceos {
+mod system;
+#[cfg(all(test, not(target_os = "none")))]
+#[path = "tests/system.rs"]
+mod system;
+#[cfg(all(test, not(target_os = "none")))]
+mod tests;
+#[cfg(target_os = "none")]
+mod wire;
+#[cfg(all(test, not(target_os = "none")))]
+#[path = "tests/wire.rs"]
+mod wire;
+
+#[cfg(any(test, target_os = "none"))]
+mod network {
     pub use crate::listener::{Accept, TcpListener};
-    pub use crate::operation::{Operation, Wait, set_caller_priority};
+    pub use crate::operation::{Operation, Wait};
     pub use crate::poller::{Statistics, start, statistics};
-    pub use crate::stack::{BACKLOG, LINGER, LINGERING, NoNetwork, RECEIVE_BUFFER, SEND_BUFFER};
+    pub use crate::stack::{BACKLOG, LINGER, LINGERING, RECEIVE_BUFFER, SEND_BUFFER};
     pub use crate::stream::{Connect, Read, TcpStream, Write, WriteAll};
+    pub use crate::wire::NoNetwork;
     pub use axerrno::{AxError as Error, AxResult as Result};
 }
-#[cfg(target_os = "none")]
-pub use arceos::*;
+#[cfg(any(test, target_os = "none"))]
+pub use network::*;

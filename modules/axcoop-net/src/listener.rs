@@ -10,15 +10,18 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
+use axcoop::Priority;
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
 use crate::bell::{self, Listens};
 use crate::connection::Connection;
-use crate::operation::{Operation, Terms, now};
+use crate::operation::{Operation, Terms};
 use crate::poller;
 use crate::stack::{Listen, Socket};
 use crate::stream::TcpStream;
+use crate::system::now;
+use crate::urgency::Waiting;
 
 /// A port on which connections come in. Whoever connects is accepted by the poller at once, and
 /// waits here for [`accept`](Self::accept).
@@ -35,7 +38,7 @@ pub(crate) struct Listening {
 
 struct State {
     accepted: VecDeque<(Arc<Connection>, SocketAddr)>,
-    waiter: Option<(Waker, Terms)>,
+    waiter: Option<(Waker, Waiting, Duration)>,
 }
 
 impl TcpListener {
@@ -69,7 +72,7 @@ impl TcpListener {
     pub fn accept(&self) -> Accept {
         Accept {
             listening: self.0.clone(),
-            terms: Terms::of_caller(),
+            terms: Terms::NONE,
             taken: false,
         }
     }
@@ -86,10 +89,10 @@ impl Drop for TcpListener {
             (core::mem::take(&mut state.accepted), state.waiter.take())
         };
         drop(accepted);
-        if let Some((waker, _)) = waiter {
+        if let Some((waker, ..)) = waiter {
             waker.wake();
         }
-        bell::ring();
+        bell::ring(Terms::NONE.priority());
     }
 }
 
@@ -98,7 +101,7 @@ impl Listens for Listening {
         &self,
         now: Duration,
         fetched: &mut Vec<(Socket, SocketAddr)>,
-        woken: &mut dyn FnMut(u8, Waker),
+        woken: &mut dyn FnMut(Priority, Waker),
     ) -> Option<bool> {
         if self.closed.load(Acquire) {
             return None;
@@ -113,15 +116,15 @@ impl Listens for Listening {
         let is_late = state
             .waiter
             .as_ref()
-            .is_some_and(|(_, terms)| terms.until <= now);
+            .is_some_and(|(.., until)| *until <= now);
         let waiter = if is_late || !state.accepted.is_empty() {
             state.waiter.take()
         } else {
             None
         };
         drop(state);
-        if let Some((waker, terms)) = waiter {
-            woken(terms.priority, waker);
+        if let Some((waker, waiting, _)) = waiter {
+            woken(waiting.priority(), waker);
         }
         Some(has_come)
     }
@@ -152,7 +155,12 @@ impl Future for Accept {
             this.taken = true;
         }
         // Made before the lock is taken: it is anybody's code.
-        let waker = context.waker().clone();
+        let priority = this.terms.priority();
+        let waits = (
+            context.waker().clone(),
+            Waiting::at(priority),
+            this.terms.until,
+        );
         let mut state = this.listening.state.lock();
         if let Some((connection, peer)) = state.accepted.pop_front() {
             drop(state);
@@ -165,12 +173,12 @@ impl Future for Accept {
         if this.terms.until <= now() {
             return Poll::Ready(Err(AxError::TimedOut));
         }
-        let old = state.waiter.replace((waker, this.terms));
+        let old = state.waiter.replace(waits);
         drop(state);
         drop(old);
         // The poller looks at each listener in each round: nothing to tell it, but that it need
         // not rest for long.
-        bell::ring();
+        bell::ring(priority);
         Poll::Pending
     }
 }

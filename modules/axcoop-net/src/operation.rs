@@ -1,15 +1,18 @@
 //! What all operations have in common: who waits, at which priority, and until when.
 
 use core::future::Future;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
+
+use axcoop::Priority;
+
+use crate::system::{self, now};
 
 /// The blocking call of every asynchronous one.
 pub trait Wait: Future + Sized {
     /// Blocks the calling thread until the operation is done. Not for a coroutine: it would stall
     /// all others that its worker serves.
     fn wait(self) -> Self::Output {
-        axtask::future::block_on(self)
+        system::block_on(self)
     }
 }
 
@@ -21,36 +24,22 @@ impl<F: Future> Wait for F {}
 pub struct Terms {
     /// By [`now`]; `Duration::MAX` without an end.
     pub(crate) until: Duration,
-    pub(crate) priority: u8,
+    /// None is the caller's.
+    pub(crate) at: Option<Priority>,
 }
 
 impl Terms {
-    pub(crate) fn of_caller() -> Self {
-        let known = CALLER_PRIORITY.load(Relaxed);
-        let priority = if known == 0 {
-            DEFAULT_PRIORITY
-        } else {
-            // SAFETY: only `set_caller_priority` writes there, such a function.
-            let of_caller = unsafe { core::mem::transmute::<usize, fn() -> u8>(known) };
-            of_caller().min(7)
-        };
-        Self {
-            until: Duration::MAX,
-            priority,
-        }
+    pub(crate) const NONE: Self = Self {
+        until: Duration::MAX,
+        at: None,
+    };
+
+    /// At which priority it is done. A coroutine's may change while it waits: then it is polled, and
+    /// asks this again.
+    pub(crate) fn priority(&self) -> Priority {
+        let of_caller = || axcoop::current_priority().unwrap_or_default();
+        self.at.unwrap_or_else(of_caller)
     }
-}
-
-/// Whose priority nobody knows is in the middle.
-const DEFAULT_PRIORITY: u8 = 4;
-
-/// A `fn() -> u8`, or nothing.
-static CALLER_PRIORITY: AtomicUsize = AtomicUsize::new(0);
-
-/// From now on an operation has the priority that this function tells of who begins it, 0 (the most
-/// urgent) to 7, if it is given no other by [`Operation::at`]. Without this call it is 4.
-pub fn set_caller_priority(of_caller: fn() -> u8) {
-    CALLER_PRIORITY.store(of_caller as usize, Relaxed);
 }
 
 /// What may be said of an operation before it begins.
@@ -66,15 +55,11 @@ pub trait Operation: Sized {
         self
     }
 
-    /// Of those who become ready at a time, this one is woken at this priority: 0 (first) to 7.
+    /// It has this priority, 0 (first) to 7, and not that of the coroutine that polls it, with what is
+    /// lent to that. What a thread waits for has 4.
     #[must_use]
     fn at(mut self, priority: u8) -> Self {
-        self.terms().priority = priority.min(7);
+        self.terms().at = Some(Priority::new(priority.min(7).into()));
         self
     }
-}
-
-/// What deadlines are counted in: the time since the machine was started.
-pub(crate) fn now() -> Duration {
-    axhal::time::monotonic_time()
 }

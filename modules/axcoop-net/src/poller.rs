@@ -1,17 +1,25 @@
 //! The one task that polls the network for all who wait.
 
 use alloc::sync::Arc;
+use alloc::task::Wake;
 use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
 use core::net::SocketAddr;
+use core::pin::pin;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
-use core::task::Waker;
+use core::task::{Context, Waker};
 use core::time::Duration;
+
+use axcoop::Priority;
+use futures_util::task::AtomicWaker;
 
 use crate::backoff::{Backoff, Rest};
 use crate::bell::{self, Listens};
 use crate::connection::{self, Connection};
-use crate::operation::now;
-use crate::stack::{self, NoNetwork, Socket};
+use crate::stack::{self, Socket};
+use crate::system::{self, now};
+use crate::urgency;
+use crate::wire::NoNetwork;
 
 /// Packets that are taken in before it is seen who is ready.
 const BATCH: usize = 64;
@@ -64,61 +72,116 @@ pub fn start() -> Result<(), NoNetwork> {
         match STATE.compare_exchange(NOT_YET, UNDER_WAY, Acquire, Acquire) {
             Ok(_) => break,
             Err(DONE) => return Ok(()),
-            Err(_) => axtask::yield_now(),
+            Err(_) => system::yield_now(),
         }
     }
     let started = stack::start();
     if started.is_ok() {
-        axtask::spawn_with_name(run, "axcoop-net".into());
+        system::spawn(run);
     }
     STATE.store(if started.is_ok() { DONE } else { NOT_YET }, Release);
     started
 }
 
-struct Poller {
+pub(crate) struct Poller {
     /// Those that somebody waits for.
     connections: Vec<Arc<Connection>>,
     listeners: Vec<Arc<dyn Listens>>,
     looked: Duration,
+    backoff: Backoff,
     /// Who is to be woken after the round, and how urgently.
-    woken: Vec<(u8, Waker)>,
+    woken: Vec<(Priority, Waker)>,
     /// Empty between rounds, as `woken` is: kept for their memory.
     fetched: Vec<(Socket, SocketAddr)>,
 }
 
+/// What the poller does between two rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// It lets others go first.
+    Yield,
+    /// It sleeps until somebody rings, or so long.
+    Sleep(Option<Duration>),
+}
+
 fn run() {
-    let mut poller = Poller {
-        connections: Vec::new(),
-        listeners: Vec::new(),
-        looked: Duration::ZERO,
-        woken: Vec::new(),
-        fetched: Vec::new(),
-    };
-    let mut backoff = Backoff::default();
+    urgency::serves(system::serve_domain());
+    let mut poller = Poller::new();
+    let sleeper = Arc::new(Sleeper::default());
     loop {
-        let rung = bell::answer();
-        let did = poller.round();
-        ROUNDS.fetch_add(1, Relaxed);
-        if poller.has_nothing_to_watch() {
-            sleep(None);
-            continue;
-        }
-        match backoff.after_round(now(), rung || did) {
-            Rest::Yield => axtask::yield_now(),
-            Rest::Sleep(rest) => sleep(Some(rest)),
+        match poller.turn() {
+            Pause::Yield => system::yield_now(),
+            Pause::Sleep(rest) => system::block_on(sleep(&sleeper, rest)),
         }
     }
 }
 
+/// Who wakes the poller says first how urgent it is (rule 4 of [`urgency`]).
+#[derive(Default)]
+pub(crate) struct Sleeper {
+    task: AtomicWaker,
+}
+
+#[cfg(test)]
+impl Sleeper {
+    /// What the time of a rest does when it is over.
+    pub fn ticks(self: &Arc<Self>) {
+        self.wake_by_ref();
+    }
+}
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        urgency::wakes();
+        self.task.wake();
+    }
+}
+
 /// Until somebody rings, or so long.
-fn sleep(rest: Option<Duration>) {
+pub(crate) async fn sleep(sleeper: &Arc<Sleeper>, rest: Option<Duration>) {
     SLEEPS.fetch_add(1, Relaxed);
-    // Late or not, a round follows.
-    let _ = axtask::future::block_on(axtask::future::timeout(rest, bell::rung()));
+    urgency::rests();
+    let waker = Waker::from(sleeper.clone());
+    let mut sleep = pin!(system::rest(rest, bell::rung()));
+    poll_fn(|context| {
+        sleeper.task.register(context.waker());
+        sleep.as_mut().poll(&mut Context::from_waker(&waker))
+    })
+    .await;
 }
 
 impl Poller {
-    fn has_nothing_to_watch(&self) -> bool {
+    pub fn new() -> Self {
+        Self {
+            connections: Vec::new(),
+            listeners: Vec::new(),
+            looked: Duration::ZERO,
+            backoff: Backoff::default(),
+            woken: Vec::new(),
+            fetched: Vec::new(),
+        }
+    }
+
+    /// A round, and what is to be done before the next one.
+    pub fn turn(&mut self) -> Pause {
+        let rung = bell::answer();
+        let did = self.round();
+        ROUNDS.fetch_add(1, Relaxed);
+        urgency::ends_round();
+        if self.has_nothing_to_watch() {
+            return Pause::Sleep(None);
+        }
+        match self.backoff.after_round(now(), rung || did) {
+            Rest::Yield => Pause::Yield,
+            Rest::Sleep(rest) => Pause::Sleep(Some(rest)),
+        }
+    }
+
+    pub fn has_nothing_to_watch(&self) -> bool {
         self.listeners.is_empty() && !stack::has_sockets()
     }
 

@@ -16,8 +16,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use axdriver::AxNetDevice;
-use axdriver::prelude::{NetBufPtr, NetDriverOps};
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoPreempt;
 use smoltcp::iface::{
@@ -31,7 +29,11 @@ use smoltcp::wire::{
     IpEndpoint, IpListenEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
 };
 
+use crate::bell;
 use crate::ephemeral::Ephemeral;
+use crate::operation::Terms;
+use crate::system;
+use crate::wire::{self, NoNetwork, Wire};
 
 /// Bytes that a connection keeps of what has come and nobody has read.
 pub const RECEIVE_BUFFER: usize = 8 * 1024;
@@ -77,28 +79,8 @@ struct Port {
     fetched: usize,
 }
 
-/// Why there is no network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoNetwork {
-    /// The machine has no card that ArceOS knows.
-    NoCard,
-    /// The image was built without an address (`AX_IP`), or with none that is one of IPv4.
-    NoAddress,
-}
-
-impl core::fmt::Display for NoNetwork {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::NoCard => "no network card; with this kit: make serve",
-            Self::NoAddress => "AX_IP and AX_GW were no IPv4 addresses when this was built",
-        })
-    }
-}
-
-impl core::error::Error for NoNetwork {}
-
 fn now() -> Instant {
-    Instant::from_micros(axhal::time::monotonic_time().as_micros() as i64)
+    Instant::from_micros(system::now().as_micros() as i64)
 }
 
 /// Looks for the card and makes it ours, if that has not been done. Blocks for the time of it.
@@ -107,20 +89,14 @@ pub fn start() -> Result<(), NoNetwork> {
         return Ok(());
     }
     let address = |text: Option<&str>| text.and_then(|text| text.parse::<Ipv4Address>().ok());
-    let (Some(own), Some(gateway)) = (address(option_env!("AX_IP")), address(option_env!("AX_GW")))
-    else {
+    let (Some(own), Some(gateway)) = (address(wire::OWN_ADDRESS), address(wire::GATEWAY)) else {
         return Err(NoNetwork::NoAddress);
     };
-    let card = axdriver::init_drivers()
-        .net
-        .take_one()
-        .ok_or(NoNetwork::NoCard)?;
-    let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(
-        card.mac_address().0,
-    )));
-    config.random_seed = axhal::time::monotonic_time_nanos();
+    let wire = Wire::find()?;
+    let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(wire.address())));
+    config.random_seed = system::now().as_nanos() as u64;
     let mut card = Card {
-        device: card,
+        wire,
         packet: Vec::with_capacity(FRAME),
     };
     let mut interface = Interface::new(config, &mut card, now());
@@ -194,11 +170,6 @@ pub fn transmit() -> bool {
     })
 }
 
-/// Whether there is any, with an owner or without.
-pub fn has_sockets() -> bool {
-    with(|stack| stack.sockets.iter().next().is_some())
-}
-
 /// Takes away sockets without an owner that need not stay.
 pub fn clear_lingering() {
     with(|stack| {
@@ -218,7 +189,12 @@ pub fn clear_lingering() {
             }
             !(is_over || is_late)
         });
-    });
+    })
+}
+
+/// Whether there is any socket, also on its way in, or of a connection that nobody has any more.
+pub fn has_sockets() -> bool {
+    with(|stack| stack.sockets.iter().next().is_some())
 }
 
 /// Who begins a connection to whom, if this packet does.
@@ -434,6 +410,8 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         with(|stack| stack.linger(self.0));
+        // The peer is to hear of it, though nobody may wait for anything.
+        bell::ring(Terms::NONE.priority());
     }
 }
 
@@ -471,27 +449,16 @@ pub fn readiness<'a>(sockets: impl Iterator<Item = &'a Socket>, mut look: impl F
 }
 
 struct Card {
-    device: AxNetDevice,
+    wire: Wire,
     /// The packet that smoltcp is to see next; empty if there is none.
     packet: Vec<u8>,
 }
 
 impl Card {
-    /// The next packet, into `packet`. It is copied, so that the device has its buffer back at once.
+    /// The next packet, into `packet`.
     fn fetch(&mut self) -> bool {
         // A packet may demand an answer: without room for one it has to wait in the card.
-        if self.device.recycle_tx_buffers().is_err() || !self.device.can_transmit() {
-            return false;
-        }
-        let Ok(received) = self.device.receive() else {
-            return false;
-        };
-        self.packet.clear();
-        self.packet.extend_from_slice(received.packet());
-        self.device
-            .recycle_rx_buffer(received)
-            .expect("it is the device's own");
-        true
+        self.wire.has_room() && self.wire.receive(&mut self.packet)
     }
 }
 
@@ -500,13 +467,12 @@ impl Device for Card {
     type TxToken<'a> = Room<'a>;
 
     fn receive(&mut self, _: Instant) -> Option<(Self::RxToken<'_>, Self::TxToken<'_>)> {
-        let Self { device, packet } = self;
-        (!packet.is_empty()).then_some((Packet(packet), Room(device)))
+        let Self { wire, packet } = self;
+        (!packet.is_empty()).then_some((Packet(packet), Room(wire)))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Self::TxToken<'_>> {
-        let is_free = self.device.recycle_tx_buffers().is_ok() && self.device.can_transmit();
-        is_free.then_some(Room(&mut self.device))
+        self.wire.has_room().then_some(Room(&mut self.wire))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -527,16 +493,22 @@ impl RxToken for Packet<'_> {
 }
 
 /// Room for a packet that goes.
-struct Room<'a>(&'a mut AxNetDevice);
+struct Room<'a>(&'a mut Wire);
 
 impl TxToken for Room<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, f: F) -> R {
-        let filled = self.0.alloc_tx_buffer(length).map(|mut buffer: NetBufPtr| {
-            let result = f(buffer.packet_mut());
-            // Lost, as on a wire, if the device does not take it.
-            let _ = self.0.transmit(buffer);
-            result
-        });
-        filled.expect("a token is only given where a buffer is free")
+        self.0.send(length, f)
     }
+}
+
+/// How many sockets there are.
+#[cfg(test)]
+pub fn sockets() -> usize {
+    with(|stack| stack.sockets.iter().count())
+}
+
+/// Forgets all of it.
+#[cfg(test)]
+pub fn abandon() {
+    *STACK.lock() = None;
 }

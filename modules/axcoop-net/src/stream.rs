@@ -25,7 +25,7 @@ impl TcpStream {
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn connect(remote: SocketAddr) -> Connect {
         Connect {
-            terms: Terms::of_caller(),
+            terms: Terms::NONE,
             connection: None,
             remote,
         }
@@ -74,9 +74,8 @@ impl TcpStream {
     /// on.
     pub fn shutdown(&self) {
         self.0.socket().close();
-        bell::ring();
-        // Who writes is to hear of it.
-        bell::look_again();
+        // Who writes is to hear of it, and the peer.
+        bell::look_again(Terms::NONE.priority());
     }
 }
 
@@ -93,7 +92,7 @@ struct Transfer<B> {
 
 impl<B> Transfer<B> {
     fn new(connection: &Arc<Connection>, side: Side, buffer: B) -> Self {
-        let (connection, terms) = (connection.clone(), Terms::of_caller());
+        let (connection, terms) = (connection.clone(), Terms::NONE);
         Self {
             connection,
             side,
@@ -166,7 +165,7 @@ impl<B: AsMut<[u8]> + Unpin> Future for Read<B> {
         };
         // There is room for the peer to send more, which it is to be told.
         if matches!(result, Ok(1..)) {
-            bell::ring();
+            bell::ring(this.terms.priority());
         }
         this.done(result)
     }
@@ -205,7 +204,7 @@ impl<B: AsRef<[u8]>> Transfer<B> {
         let tries = |socket: &Socket| socket.send(bytes);
         let result = ready!(self.connection.poll(self.side, self.terms, context, tries));
         // It is in a buffer; the poller sends it.
-        bell::ring();
+        bell::ring(self.terms.priority());
         Poll::Ready(result)
     }
 }
@@ -259,7 +258,7 @@ impl Future for Connect {
         if this.connection.is_none() {
             poller::start().map_err(|_| AxError::NoSuchDevice)?;
             this.connection = Some(Connection::new(Socket::connect(this.remote)?));
-            bell::ring();
+            bell::ring(this.terms.priority());
         }
         let connection = this.connection.as_ref().expect("it has just been made");
         let tries = |socket: &Socket| match socket.is_connected() {

@@ -4,7 +4,7 @@ use core::future::Future;
 use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 
-use axcoop_arceos::{Domain, Priority, current, current_priority, set_priority, yield_now};
+use axcoop_arceos::{Domain, Priority, current, set_priority, yield_now};
 use axcoop_net::{Error, Operation, TcpListener, TcpStream};
 use http_common::{Limits, PORT, Place, Site, Wire, serve};
 use std::os::arceos::modules::axalloc;
@@ -22,8 +22,6 @@ pub fn main() {
         println!("http: {error}");
         return;
     }
-    // Who waits for the network waits at its coroutine's priority.
-    axcoop_net::set_caller_priority(|| current_priority().unwrap_or_default().index() as u8);
     let domain = axcoop_arceos::domain("http").expect("there is one, and memory for it");
     let listener = TcpListener::bind(PORT).expect("nobody else listens");
     println!("http: listening on port {PORT}");

@@ -15,9 +15,11 @@ pub fn cases() -> Vec<Case> {
         ),
         suite("host: axcoop", &["axcoop", "--package", "axcoop-summary"]),
         suite(
-            "host: axcoop-net, http-load and apps/coop",
+            "host: axcoop-net, axcoop-fs, http-load and apps/coop",
             &[
                 "axcoop-net",
+                "--package",
+                "axcoop-fs",
                 "--package",
                 "http-common",
                 "--package",

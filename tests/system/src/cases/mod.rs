@@ -11,6 +11,7 @@ mod coop;
 mod cost;
 mod damage;
 mod figures;
+mod files;
 mod helpers;
 mod host;
 mod http;
@@ -46,6 +47,7 @@ pub fn all(project: &Project) -> Result<Vec<Case>> {
     cases.extend(balance::cases(project));
     cases.extend(soak::cases());
     cases.extend(http::cases());
+    cases.extend(files::cases());
     cases.extend(connections::cases());
     cases.extend(trace::cases(project));
     cases.extend(simulate::cases());

@@ -1,0 +1,110 @@
+//! The program.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::string::String;
+use std::vec::Vec;
+use std::{format, println, vec};
+
+use axcoop_arceos::{Priority, Semaphore};
+use axcoop_fs::{File, remove};
+
+/// How many that are not urgent, and how much each of them writes.
+const OTHERS: u8 = 3;
+const CHUNK: usize = 4096;
+const CHUNKS: usize = 24;
+/// How often somebody urgent comes: after so many operations of the others each time.
+const TIMES: usize = 10;
+const EVERY: usize = 6;
+
+/// Operations that those who are not urgent have had done.
+static DONE: AtomicUsize = AtomicUsize::new(0);
+static COMES: Semaphore = Semaphore::new(0);
+
+pub fn main() {
+    axcoop_fs::start().expect("there is a domain for the pool, and memory");
+    let domain = axcoop_arceos::domain("files").expect("there is one, and memory for it");
+    let others: Vec<_> = (0..OTHERS)
+        .map(|number| domain.spawn(writes(number), Priority::LAST))
+        .collect();
+    let urgent = domain.spawn(comes_and_goes(), Priority::FIRST);
+    let most = urgent.join().expect("nobody cancels it");
+    let all = usize::from(OTHERS) * CHUNKS;
+    assert!(
+        most <= 1,
+        "an urgent operation has waited for {most} others"
+    );
+    assert!(
+        DONE.load(Relaxed) < all,
+        "the urgent one has ended before the others, or has not been urgent"
+    );
+    for other in others {
+        other.join().expect("nobody cancels it");
+    }
+    for number in 0..OTHERS {
+        let file = File::open(path(number)).wait().expect("it was written");
+        assert_eq!(file.length().wait(), Ok((CHUNKS * CHUNK) as u64));
+        let mut at = 0;
+        let mut buffer = vec![0; CHUNK];
+        // By a thread, with the same calls.
+        loop {
+            let (read, bytes) = file.read_at(at, buffer).wait();
+            let read = read.expect("the disk is whole");
+            let chunk = at / CHUNK as u64;
+            assert!(
+                bytes[..read]
+                    .iter()
+                    .all(|&byte| byte == number + chunk as u8),
+                "other bytes than were written"
+            );
+            if read == 0 {
+                break;
+            }
+            at = (at + read as u64).min((chunk + 1) * CHUNK as u64);
+            buffer = bytes;
+        }
+        file.close().wait();
+        remove(path(number)).wait().expect("it is there");
+    }
+    println!(
+        "files: {all} chunks written and read; {TIMES} times an urgent operation waited for {most} of the others' at most"
+    );
+}
+
+fn path(number: u8) -> String {
+    format!("/OTHER{number}.BIN")
+}
+
+/// Writes a file, a chunk each time.
+async fn writes(number: u8) {
+    let mut file = File::create(path(number)).await.expect("there is a disk");
+    for chunk in 0..CHUNKS {
+        let bytes = vec![number + chunk as u8; CHUNK];
+        let (written, _) = file.write_all(bytes).await;
+        assert_eq!(written, Ok(CHUNK));
+        if DONE.fetch_add(1, Relaxed) % EVERY == EVERY - 1 {
+            COMES.release(1);
+        }
+    }
+    file.close().await;
+}
+
+/// Now and then writes a little and reads it; returns the most operations of others that ended between the
+/// call and the result of one.
+async fn comes_and_goes() -> usize {
+    const PATH: &str = "/URGENT.BIN";
+    let mut most = 0;
+    let file = File::create(PATH.into()).await.expect("there is a disk");
+    for turn in 0..TIMES {
+        COMES.acquire().await.forget();
+        let before = DONE.load(Relaxed);
+        let (written, mut buffer) = file.write_at(0, vec![turn as u8; 8]).await;
+        most = most.max(DONE.load(Relaxed) - before);
+        assert_eq!(written, Ok(8));
+        buffer.fill(0xff);
+        let (read, buffer) = file.read_at(0, buffer).await;
+        assert_eq!((read, buffer), (Ok(8), vec![turn as u8; 8]));
+    }
+    file.close().await;
+    remove(PATH.into()).await.expect("it is there");
+    most
+}

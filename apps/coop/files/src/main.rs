@@ -1,0 +1,30 @@
+//! Coroutines of two priorities write files on a FAT32 disk, and read them back; a thread reads one of them by
+//! the same calls. Somebody urgent comes while three others write all the time, and waits for one of
+//! their operations at most.
+//!
+//! ```sh
+//! make run A=apps/coop/files FEATURES=sched_coop BLK=y
+//! ```
+
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+extern crate axstd as std;
+
+#[cfg(all(target_os = "none", feature = "disk"))]
+mod guest;
+
+#[cfg(not(all(target_os = "none", feature = "disk")))]
+fn main_without() {
+    #[cfg(target_os = "none")]
+    use std::println;
+    println!("Files on a disk of ArceOS: make run A=apps/coop/files FEATURES=sched_coop BLK=y");
+}
+
+#[cfg_attr(target_os = "none", unsafe(no_mangle))]
+fn main() {
+    #[cfg(all(target_os = "none", feature = "disk"))]
+    guest::main();
+    #[cfg(not(all(target_os = "none", feature = "disk")))]
+    main_without();
+}

@@ -1,0 +1,115 @@
+//! A blocking function as a future, and as the blocking call that it is.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use axcoop::{JoinHandle, Mutex, Priority};
+
+use crate::system;
+
+/// Rule 3: whoever does an operation has this.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// An operation on a file: awaited by a coroutine, or done by a thread.
+#[must_use = "nothing happens until it is awaited, or waited for"]
+pub struct Operation<F, T> {
+    at: Option<Priority>,
+    stage: Stage<F, T>,
+}
+
+enum Stage<F, T> {
+    /// What is to be done, with all that it needs.
+    Made(F),
+    HandedOver(JoinHandle<T>),
+    Over,
+}
+
+// Nothing in it is pinned: the function is called by value.
+impl<F, T> Unpin for Operation<F, T> {}
+
+impl<F, T> Operation<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    pub(crate) fn new(does: F) -> Self {
+        Self {
+            at: None,
+            stage: Stage::Made(does),
+        }
+    }
+
+    /// It has this priority, 0 (first) to 7, and not that of the coroutine that awaits it, if that is
+    /// not more urgent. What somebody else than a coroutine awaits has 4.
+    pub fn at(mut self, priority: u8) -> Self {
+        self.at = Some(Priority::new(priority.min(7).into()));
+        self
+    }
+
+    /// Does it, and returns when it is done. For a thread; it is as urgent as that.
+    ///
+    /// # Panics
+    /// In a coroutine, which would stop all others of its worker; and if it has been polled.
+    pub fn wait(mut self) -> T {
+        match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Made(does) => {
+                let _one = ONE.lock_blocking();
+                does()
+            }
+            _ => panic!("it has been handed over: it is to be awaited"),
+        }
+    }
+}
+
+impl<F, T> Future for Operation<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    type Output = T;
+
+    /// # Panics
+    /// If it was ready before; if there is no pool, or no memory for the operation.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        if let Stage::Made(_) = self.stage
+            && let Stage::Made(does) = core::mem::replace(&mut self.stage, Stage::Over)
+        {
+            let of_caller = || axcoop::current_priority().unwrap_or_default();
+            let priority = self.at.unwrap_or_else(of_caller);
+            let operation = async move {
+                let _one = ONE.lock().await;
+                // From here on it awaits nothing, so that it cannot be cancelled (rule 4).
+                does()
+            };
+            self.stage = Stage::HandedOver(system::pool().spawn(operation, priority));
+        }
+        let Stage::HandedOver(handle) = &mut self.stage else {
+            panic!("it is polled after it was ready");
+        };
+        // The handle lends the operation the priority of who awaits it (rule 2).
+        Pin::new(handle).poll(context).map(|done| {
+            self.stage = Stage::Over;
+            done.expect("nobody else can cancel it")
+        })
+    }
+}
+
+impl<F, T> Drop for Operation<F, T> {
+    fn drop(&mut self) {
+        // Rule 4.
+        if let Stage::HandedOver(handle) = &self.stage {
+            handle.cancel();
+        }
+    }
+}
+
+/// Has the pool do this some time, for nobody.
+pub(crate) fn later(does: impl FnOnce() + Send + 'static) {
+    let priority = axcoop::current_priority().unwrap_or_default();
+    let operation = async move {
+        let _one = ONE.lock().await;
+        does();
+    };
+    drop(system::pool().spawn(operation, priority));
+}

@@ -1,0 +1,468 @@
+//! The rules of the crate, each in a test of its name, on a disk in memory.
+
+use std::boxed::Box;
+use std::future::Future;
+use std::string::{String, ToString};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::vec::Vec;
+
+use axcoop::host::HOST;
+use axcoop::{
+    Domain, DomainId, Elapsed, Ended, Priority, SUMMARY, cancel, set_priority, sleep, timeout,
+};
+
+use crate::system::{hold, pool, state, stopped};
+use crate::{Error, File, remove};
+
+/// The disk, and a program of one worker, of one test at a time.
+struct Machine {
+    program: &'static Domain,
+    /// Counts buffers: one more than there are.
+    buffers: Arc<()>,
+    _one: MutexGuard<'static, ()>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        static ONE: Mutex<()> = Mutex::new(());
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        hold(false);
+        let mut state = state();
+        state.files.clear();
+        state.trace.clear();
+        drop(state);
+        let program = Domain::new(DomainId::new(4), &SUMMARY, &HOST);
+        let program: &'static Domain = Box::leak(Box::new(program));
+        program.open().unwrap();
+        program.alloc_cpu(1).unwrap();
+        Self {
+            program,
+            buffers: Arc::new(()),
+            _one: one,
+        }
+    }
+
+    fn buffer(&self, bytes: &[u8]) -> Buffer {
+        Buffer {
+            bytes: bytes.to_vec(),
+            _counted: self.buffers.clone(),
+        }
+    }
+
+    fn buffers(&self) -> usize {
+        Arc::strong_count(&self.buffers) - 1
+    }
+
+    /// What a coroutine of the program makes of this.
+    fn runs<F>(&self, future: F) -> F::Output
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.program
+            .spawn(future, Priority::DEFAULT)
+            .join()
+            .unwrap()
+    }
+
+    /// A file with this in it.
+    fn file(&self, path: &str, bytes: &[u8]) -> File {
+        let mut file = File::create(path.to_string()).wait().unwrap();
+        file.write_all(self.buffer(bytes)).wait().0.unwrap();
+        file.seek(0);
+        file
+    }
+
+    fn contents(&self, path: &str) -> Vec<u8> {
+        state().files[path].clone()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            until(|| pool().coroutines() == 0);
+            assert_eq!(self.buffers(), 0, "buffers that nobody has dropped");
+        }
+        self.program.alloc_cpu(0).unwrap();
+        if !thread::panicking() {
+            until(|| self.program.close().is_ok());
+        }
+    }
+}
+
+fn until(mut it_is_so: impl FnMut() -> bool) {
+    let late = Instant::now() + Duration::from_secs(30);
+    while !it_is_so() {
+        assert!(Instant::now() < late, "it is never so");
+        thread::yield_now();
+    }
+}
+
+fn trace() -> Vec<String> {
+    std::mem::take(&mut state().trace)
+}
+
+struct Buffer {
+    bytes: Vec<u8>,
+    _counted: Arc<()>,
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl AsMut<[u8]> for Buffer {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+/// The same by a coroutine and by a thread.
+#[test]
+fn rule_1_a_buffer_comes_back_with_the_result() {
+    let machine = Machine::new();
+    let (whole, rest) = (machine.buffer(b"0123456789"), machine.buffer(&[0; 8]));
+    machine.runs(async move {
+        let mut file = File::create("a".into()).await.unwrap();
+        let (written, buffer) = file.write_all(whole).await;
+        assert_eq!((written, &*buffer.bytes), (Ok(10), &b"0123456789"[..]));
+        assert_eq!(file.length().await, Ok(10));
+        file.seek(4);
+        let (read, buffer) = file.read(rest).await;
+        assert_eq!((read, &buffer.bytes[..3]), (Ok(3), &b"456"[..]));
+        assert_eq!(file.position(), 7);
+        let (read, buffer) = file.read_at(9, buffer).await;
+        assert_eq!((read, &buffer.bytes[..1]), (Ok(1), &b"9"[..]));
+        let (read, _) = file.read_at(10, buffer).await;
+        assert_eq!((read, file.position()), (Ok(0), 7));
+        file.close().await;
+    });
+    let by_coroutine = trace();
+    let mut file = File::create("a".into()).wait().unwrap();
+    let (written, buffer) = file.write_all(machine.buffer(b"0123456789")).wait();
+    assert_eq!((written, &*buffer.bytes), (Ok(10), &b"0123456789"[..]));
+    assert_eq!(file.length().wait(), Ok(10));
+    file.seek(4);
+    let (read, buffer) = file.read(machine.buffer(&[0; 8])).wait();
+    assert_eq!((read, &buffer.bytes[..3]), (Ok(3), &b"456"[..]));
+    let (read, buffer) = file.read_at(9, buffer).wait();
+    assert_eq!((read, &buffer.bytes[..1]), (Ok(1), &b"9"[..]));
+    let (read, _) = file.read_at(10, buffer).wait();
+    assert_eq!((read, file.position()), (Ok(0), 7));
+    file.close().wait();
+    assert_eq!(trace(), by_coroutine, "one source");
+    assert_eq!(
+        File::open("b".into()).wait().map(drop),
+        Err(Error::NotFound)
+    );
+    assert_eq!(machine.runs(remove("a".into())), Ok(()));
+    assert_eq!(remove("a".into()).wait(), Err(Error::NotFound));
+}
+
+/// One is under way when the others come, in no order.
+#[test]
+fn rule_2_the_most_urgent_is_next() {
+    const PRIORITIES: [u8; 8] = [3, 7, 0, 5, 1, 6, 2, 4];
+    let machine = Machine::new();
+    let files = PRIORITIES.map(|priority| machine.file(&priority.to_string(), b"x"));
+    for by_coroutine in [true, false] {
+        let slow = machine.file("slow", b"x");
+        trace();
+        hold(true);
+        let begun = slow.read_at(0, machine.buffer(&[0]));
+        let begun = machine.program.spawn(begun, Priority::LAST);
+        stopped();
+        let mut handles = Vec::new();
+        for (priority, file) in PRIORITIES.into_iter().zip(&files) {
+            let read = file.read_at(0, machine.buffer(&[0]));
+            // Its coroutine's priority, or its own.
+            handles.push(match by_coroutine {
+                true => machine.program.spawn(read, Priority::new(priority.into())),
+                false => machine.program.spawn(read.at(priority), Priority::LAST),
+            });
+        }
+        until(|| pool().coroutines() == 1 + PRIORITIES.len());
+        hold(false);
+        for handle in handles {
+            assert_eq!(handle.join().unwrap().0, Ok(1));
+        }
+        drop(begun.join().unwrap());
+        let expected = ["slow", "0", "1", "2", "3", "4", "5", "6", "7"];
+        assert_eq!(trace(), expected.map(|path| std::format!("read {path}")));
+        slow.close().wait();
+    }
+}
+
+#[test]
+fn rule_2_who_becomes_more_urgent_lends_it_to_its_operation() {
+    let machine = Machine::new();
+    let slow = machine.file("slow", b"x");
+    let files = ["3", "6"].map(|path| machine.file(path, b"x"));
+    trace();
+    hold(true);
+    let begun = slow.read_at(0, machine.buffer(&[0]));
+    let begun = machine.program.spawn(begun, Priority::LAST);
+    stopped();
+    let [third, sixth] = [(&files[0], 3), (&files[1], 6)].map(|(file, priority)| {
+        let read = file.read_at(0, machine.buffer(&[0]));
+        machine.program.spawn(read, Priority::new(priority))
+    });
+    until(|| pool().coroutines() == 3);
+    set_priority(sixth.cid(), Priority::FIRST).unwrap();
+    // What is ready in the pool, beside what is under way.
+    until(|| SUMMARY.of(pool().id()) == Some(Priority::FIRST));
+    hold(false);
+    for handle in [begun, third, sixth] {
+        drop(handle.join().unwrap());
+    }
+    assert_eq!(trace(), ["read slow", "read 6", "read 3"]);
+}
+
+/// The disk itself says so if it is not so.
+#[test]
+fn rule_3_threads_and_the_pool_exclude_one_another() {
+    let machine = Machine::new();
+    let file = Arc::new(machine.file("a", &[0; 64]));
+    let coroutines: Vec<_> = (0..4)
+        .map(|n| {
+            let (file, mut buffer) = (file.clone(), machine.buffer(&[n; 3]));
+            machine.program.spawn(
+                async move {
+                    for turn in 0..200 {
+                        let done = file.write_at(turn % 60, buffer).await;
+                        done.0.unwrap();
+                        buffer = done.1;
+                    }
+                },
+                Priority::new(n.into()),
+            )
+        })
+        .collect();
+    thread::scope(|scope| {
+        for n in 4..6 {
+            let (file, mut buffer) = (&file, machine.buffer(&[n; 3]));
+            scope.spawn(move || {
+                for turn in 0..200 {
+                    let done = file.write_at(turn % 60, buffer).wait();
+                    done.0.unwrap();
+                    buffer = done.1;
+                }
+            });
+        }
+    });
+    for coroutine in coroutines {
+        coroutine.join().unwrap();
+    }
+    assert_eq!(
+        trace().iter().filter(|what| *what == "write a").count(),
+        22 + 1200
+    );
+}
+
+/// How an operation is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Drop,
+    Cancel,
+    Timeout,
+}
+
+/// Made, waiting behind another one, under way, done but not yet taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Made,
+    Waits,
+    Begun,
+    Done,
+}
+
+#[test]
+fn rule_4_a_cancelled_operation_takes_nothing_with_it() {
+    for way in [Way::Drop, Way::Cancel, Way::Timeout] {
+        for stage in [Stage::Made, Stage::Waits, Stage::Begun, Stage::Done] {
+            for writes in [false, true] {
+                std::println!("{way:?} {stage:?} {writes}");
+                cancelled(way, stage, writes);
+            }
+        }
+    }
+}
+
+fn cancelled(way: Way, stage: Stage, writes: bool) {
+    let machine = Machine::new();
+    let mut file = machine.file("a", b"before");
+    let slow = machine.file("slow", b"x");
+    trace();
+    let begun = (stage == Stage::Waits).then(|| {
+        hold(true);
+        let begun = machine
+            .program
+            .spawn(slow.read_at(0, machine.buffer(&[0])), Priority::FIRST);
+        stopped();
+        begun
+    });
+    if stage == Stage::Begun {
+        hold(true);
+    }
+    let is_busy = begun.is_some() as usize;
+    let had = Arc::new(Mutex::new(None));
+    let file_back = Arc::new(Mutex::new(None));
+    let buffer = machine.buffer(b"new");
+    // The file comes back when the operation is gone.
+    struct Returns(Option<File>, Arc<Mutex<Option<File>>>);
+    impl Drop for Returns {
+        fn drop(&mut self) {
+            *self.1.lock().unwrap() = self.0.take();
+        }
+    }
+    let mut returns = Returns(Some(file), file_back.clone());
+    let noted = had.clone();
+    let operation = async move {
+        let file = returns.0.as_mut().unwrap();
+        let done = match writes {
+            true => file.write(buffer).await,
+            false => file.read(buffer).await,
+        };
+        *noted.lock().unwrap() = Some(done);
+    };
+    let reaches = |stage| match stage {
+        Stage::Made => {}
+        Stage::Waits => until(|| pool().coroutines() == is_busy + 1),
+        Stage::Begun => stopped(),
+        Stage::Done => until(|| !trace_is_empty() && pool().coroutines() == 0),
+    };
+    match way {
+        Way::Drop => {
+            let mut operation = Box::pin(operation);
+            if stage != Stage::Made {
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(operation.as_mut().poll(&mut context) == Poll::Pending);
+            }
+            reaches(stage);
+            drop(operation);
+        }
+        Way::Cancel | Way::Timeout => {
+            // While this is held, the program's worker polls nothing else.
+            let (lets_go, held) = std::sync::mpsc::channel::<()>();
+            let time = match way {
+                Way::Timeout => Duration::from_millis(20),
+                _ => Duration::from_secs(600),
+            };
+            let (has, is_held) = std::sync::mpsc::channel();
+            let holds = async move {
+                has.send(()).unwrap();
+                held.recv().unwrap_err();
+            };
+            let holds = || {
+                drop(machine.program.spawn(holds, Priority::FIRST));
+                is_held.recv().unwrap();
+            };
+            let operation = timeout(time, operation);
+            let handle = match stage {
+                Stage::Made => {
+                    holds();
+                    machine.program.spawn(operation, Priority::DEFAULT)
+                }
+                Stage::Done => {
+                    // It is under way when its worker begins to have no time for it.
+                    hold(true);
+                    let handle = machine.program.spawn(operation, Priority::DEFAULT);
+                    stopped();
+                    holds();
+                    hold(false);
+                    handle
+                }
+                _ => machine.program.spawn(operation, Priority::DEFAULT),
+            };
+            reaches(stage);
+            match way {
+                Way::Cancel => cancel(handle.cid()).unwrap(),
+                _ => thread::sleep(2 * time),
+            }
+            drop(lets_go);
+            match handle.join() {
+                Ok(Ok(())) => assert!((way, stage) != (Way::Timeout, Stage::Waits)),
+                Ok(Err(Elapsed)) => assert_eq!(way, Way::Timeout),
+                Err(why) => assert_eq!((way, why), (Way::Cancel, Ended::Cancelled)),
+            }
+        }
+    }
+    let had_it = had.lock().unwrap().take().is_some();
+    hold(false);
+    until(|| pool().coroutines() == 0);
+    assert_eq!(
+        machine.buffers(),
+        begun.is_some() as usize,
+        "the pool drops it"
+    );
+    drop(begun.map(|begun| begun.join().unwrap()));
+    let wanted = if writes { "write a" } else { "read a" };
+    let was_done = trace().iter().any(|what| what == wanted);
+    match stage {
+        Stage::Made if way != Way::Timeout => assert!(!was_done),
+        Stage::Waits => assert!(!was_done && !had_it),
+        Stage::Begun | Stage::Done => assert!(was_done),
+        Stage::Made => {}
+    }
+    file = file_back.lock().unwrap().take().unwrap();
+    // The cursor is where it was, unless the result was had.
+    assert_eq!(file.position(), if had_it { 3 } else { 0 });
+    let expected: &[u8] = if writes && was_done {
+        b"newore"
+    } else {
+        b"before"
+    };
+    assert_eq!(machine.contents("a"), expected);
+    file.seek(0);
+    let next = machine.buffer(b"next");
+    let (file, result) = machine.runs(async move {
+        let done = file.write_all(next).await;
+        (file, done.0)
+    });
+    assert_eq!(result, Ok(4));
+    assert_eq!(machine.contents("a"), b"nextre");
+    file.close().wait();
+    slow.close().wait();
+}
+
+fn trace_is_empty() -> bool {
+    state().trace.is_empty()
+}
+
+#[test]
+fn rule_5_a_file_is_closed_once_by_whoever_may_block() {
+    let machine = Machine::new();
+    let file = machine.file("a", b"x");
+    trace();
+    machine.runs(async move { file.close().await });
+    assert_eq!(trace(), ["close a"]);
+    machine.file("a", b"x").close().wait();
+    // Dropped by a coroutine, which does not wait; the pool has it to do.
+    let file = machine.file("a", b"x");
+    trace();
+    hold(true);
+    machine.runs(async move { drop(file) });
+    stopped();
+    machine.runs(async { sleep(Duration::from_millis(1)).await });
+    hold(false);
+    until(|| pool().coroutines() == 0);
+    assert_eq!(trace(), ["close a"]);
+    // While a cancelled operation on it is under way.
+    let file = machine.file("a", b"x");
+    trace();
+    hold(true);
+    let mut read = Box::pin(file.read_at(0, machine.buffer(&[0])));
+    let polled = read.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_pending());
+    stopped();
+    drop((read, file));
+    hold(false);
+    until(|| pool().coroutines() == 0);
+    assert_eq!(trace(), ["read a", "close a"]);
+}

@@ -1,0 +1,239 @@
+//! The whole of it over a cable from the card to itself, on the host. The test makes the rounds, so each
+//! stage of an operation can be stopped at.
+
+mod cancel;
+mod order;
+mod urgent;
+
+use std::boxed::Box;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+use std::vec;
+use std::vec::Vec;
+
+use axcoop::DomainId;
+
+use crate::poller::{Pause, Poller};
+use crate::stream::TcpStream;
+use crate::{LINGER, TcpListener, bell, connection, stack, system, urgency, wire};
+
+/// The poller's.
+pub const DOMAIN: DomainId = DomainId::new(6);
+
+/// The network, of one test at a time, which leaves nothing behind.
+pub struct Net {
+    poller: Poller,
+    /// Counts buffers: one more than there are.
+    buffers: Arc<()>,
+    _one: MutexGuard<'static, ()>,
+}
+
+impl Net {
+    pub fn new() -> Self {
+        static ONE: Mutex<()> = Mutex::new(());
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of a test that has failed.
+        stack::abandon();
+        connection::newly_waited_for(&mut Vec::new());
+        bell::new_ports(&mut Vec::new());
+        urgency::forget();
+        urgency::serves(Some(DOMAIN));
+        stack::start().unwrap();
+        crate::start().unwrap();
+        Self {
+            poller: Poller::new(),
+            buffers: Arc::new(()),
+            _one: one,
+        }
+    }
+
+    /// What the poller does when it is its turn; then a millisecond passes.
+    pub fn round(&mut self) -> Pause {
+        let pause = self.poller.turn();
+        system::passes();
+        pause
+    }
+
+    pub fn rounds(&mut self, n: usize) {
+        for _ in 0..n {
+            self.round();
+        }
+    }
+
+    /// Rounds until it is so.
+    pub fn until(&mut self, mut it_is_so: impl FnMut() -> bool) {
+        let late = Instant::now() + Duration::from_secs(30);
+        while !it_is_so() {
+            assert!(Instant::now() < late, "it is never so");
+            self.round();
+            std::thread::yield_now();
+        }
+    }
+
+    /// The output of an operation that is done sooner or later.
+    pub fn done<F: Future>(&mut self, operation: F) -> F::Output {
+        let mut operation = Begun::new(operation);
+        let mut output = None;
+        self.until(|| {
+            if output.is_none()
+                && let Poll::Ready(done) = operation.poll()
+            {
+                output = Some(done);
+            }
+            output.is_some()
+        });
+        output.unwrap()
+    }
+
+    pub fn listen(&mut self, port: u16) -> TcpListener {
+        let listener = TcpListener::bind(port).unwrap();
+        self.round();
+        listener
+    }
+
+    /// Two ends of a connection.
+    pub fn pair(&mut self, listener: &TcpListener, port: u16) -> (TcpStream, TcpStream) {
+        let one = self.done(TcpStream::connect(here(port))).unwrap();
+        let (other, _) = self.done(listener.accept()).unwrap();
+        (one, other)
+    }
+
+    pub fn buffer(&self, bytes: &[u8]) -> Buffer {
+        Buffer {
+            bytes: bytes.to_vec(),
+            _counted: self.buffers.clone(),
+        }
+    }
+
+    /// Empty, of this length.
+    pub fn room(&self, length: usize) -> Buffer {
+        self.buffer(&vec![0; length])
+    }
+
+    pub fn buffers(&self) -> usize {
+        Arc::strong_count(&self.buffers) - 1
+    }
+
+    pub fn write_all(&mut self, stream: &TcpStream, bytes: &[u8]) {
+        let buffer = self.buffer(bytes);
+        self.done(stream.write_all(buffer)).0.unwrap();
+    }
+
+    /// So many bytes, and not more.
+    pub fn read(&mut self, stream: &TcpStream, length: usize) -> Vec<u8> {
+        let mut read = Vec::new();
+        while read.len() < length {
+            let buffer = self.room(length - read.len());
+            let (some, buffer) = self.done(stream.read(buffer));
+            let some = some.unwrap();
+            assert!(some > 0, "the end after {} of {length}", read.len());
+            read.extend_from_slice(&buffer.bytes[..some]);
+        }
+        read
+    }
+
+    /// Both directions of the connection go on.
+    pub fn goes_on(&mut self, one: &TcpStream, other: &TcpStream) {
+        for (from, to) in [(one, other), (other, one)] {
+            self.write_all(from, b"it goes on");
+            assert_eq!(self.read(to, 10), b"it goes on");
+        }
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        assert_eq!(self.buffers(), 0, "buffers that nobody has dropped");
+        self.rounds(LINGER.as_millis() as usize + 10);
+        assert_eq!(stack::sockets(), 0, "sockets that nobody has closed");
+        assert!(self.poller.has_nothing_to_watch());
+        assert_eq!(urgency::waiting(), 0, "waiters that are counted and gone");
+    }
+}
+
+/// This machine.
+pub fn here(port: u16) -> SocketAddr {
+    let address = wire::OWN_ADDRESS.unwrap().parse().unwrap();
+    SocketAddr::new(address, port)
+}
+
+/// A buffer that is counted.
+pub struct Buffer {
+    pub bytes: Vec<u8>,
+    _counted: Arc<()>,
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl AsMut<[u8]> for Buffer {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+/// Knows whether it was woken, and calls this then.
+struct Told {
+    was_woken: AtomicBool,
+    calls: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.was_woken.store(true, SeqCst);
+        (self.calls)();
+    }
+}
+
+/// An operation that is polled by hand.
+pub struct Begun<F> {
+    operation: Pin<Box<F>>,
+    told: Arc<Told>,
+}
+
+impl<F: Future> Begun<F> {
+    pub fn new(operation: F) -> Self {
+        Self::calling(operation, || {})
+    }
+
+    /// Calls this with each wake.
+    pub fn calling(operation: F, calls: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            operation: Box::pin(operation),
+            told: Arc::new(Told {
+                was_woken: AtomicBool::new(false),
+                calls: Box::new(calls),
+            }),
+        }
+    }
+
+    pub fn poll(&mut self) -> Poll<F::Output> {
+        let waker = Waker::from(self.told.clone());
+        self.operation
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+    }
+
+    /// Whether it was woken since it was asked last.
+    pub fn was_woken(&self) -> bool {
+        self.told.was_woken.swap(false, SeqCst)
+    }
+
+    /// Drops it, after which nobody can wake it.
+    pub fn cancel(self) {
+        let Self { operation, told } = self;
+        drop(operation);
+        assert_eq!(Arc::strong_count(&told), 1, "somebody still has its waker");
+    }
+}
