@@ -1,33 +1,13 @@
 //! How the poller is told that it has something to do.
 
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering::*};
-use core::task::{Poll, Waker};
-use core::time::Duration;
+use core::task::Poll;
 
 use axcoop::Priority;
 use futures_util::task::AtomicWaker;
-use kspin::SpinNoIrq;
 
-use crate::stack::Socket;
 use crate::urgency;
 
-/// A port, as the poller sees it.
-pub(crate) trait Listens: Send + Sync {
-    /// One look of the poller. Takes in whoever has come, and hands out who is to be woken; says
-    /// whether anybody has come, and nothing if it is closed. `fetched` is empty before and after.
-    fn look(
-        &self,
-        now: Duration,
-        fetched: &mut Vec<(Socket, SocketAddr)>,
-        woken: &mut dyn FnMut(Priority, Waker),
-    ) -> Option<bool>;
-}
-
-/// Ports that the poller does not know yet.
-static PORTS: SpinNoIrq<Vec<Arc<dyn Listens>>> = SpinNoIrq::new(Vec::new());
 /// Somebody has rung, and no round has begun since.
 static RUNG: AtomicBool = AtomicBool::new(false);
 /// Somebody waits who did not when the poller looked last.
@@ -49,12 +29,6 @@ pub(crate) fn look_again(priority: Priority) {
     ring(priority);
 }
 
-/// The poller is to look at this port in each round.
-pub(crate) fn listen(port: Arc<dyn Listens>) {
-    PORTS.lock().push(port);
-    ring(Priority::DEFAULT);
-}
-
 /// Of the poller, before a round, so that a ring in the middle of it makes another: whether somebody has
 /// rung.
 pub(crate) fn answer() -> bool {
@@ -67,11 +41,6 @@ pub(crate) fn answer() -> bool {
 /// round.
 pub(crate) fn is_to_look() -> bool {
     LOOK.swap(false, AcqRel)
-}
-
-/// Of the poller: the ports that it does not know yet.
-pub(crate) fn new_ports(ports: &mut Vec<Arc<dyn Listens>>) {
-    ports.append(&mut PORTS.lock());
 }
 
 /// Of the poller: until somebody rings.

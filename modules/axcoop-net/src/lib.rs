@@ -94,6 +94,8 @@ mod operation;
 #[cfg(any(test, target_os = "none"))]
 mod poller;
 #[cfg(any(test, target_os = "none"))]
+mod ports;
+#[cfg(any(test, target_os = "none"))]
 mod stack;
 #[cfg(any(test, target_os = "none"))]
 mod stream;

@@ -14,10 +14,11 @@ use axcoop::Priority;
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
-use crate::bell::{self, Listens};
+use crate::bell;
 use crate::connection::Connection;
 use crate::operation::{Operation, Terms};
 use crate::poller;
+use crate::ports::{self, Listens};
 use crate::stack::{Listen, Socket};
 use crate::stream::TcpStream;
 use crate::system::now;
@@ -59,7 +60,7 @@ impl TcpListener {
             taken: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         });
-        bell::listen(listening.clone());
+        ports::listen(listening.clone());
         Ok(Self(listening))
     }
 

@@ -14,8 +14,9 @@ use axcoop::Priority;
 use futures_util::task::AtomicWaker;
 
 use crate::backoff::{Backoff, Rest};
-use crate::bell::{self, Listens};
+use crate::bell;
 use crate::connection::{self, Connection};
+use crate::ports::{self, Listens};
 use crate::stack::{self, Socket};
 use crate::system::{self, now};
 use crate::urgency;
@@ -198,7 +199,7 @@ impl Poller {
         PACKETS.fetch_add(packets as u64, Relaxed);
         let now = now();
         let look = bell::is_to_look() | has_changed;
-        bell::new_ports(&mut self.listeners);
+        ports::new_ports(&mut self.listeners);
         connection::newly_waited_for(&mut self.connections);
         let mut did = packets > 0;
         if look || now.saturating_sub(self.looked) >= DEADLINES {

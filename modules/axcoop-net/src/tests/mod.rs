@@ -20,7 +20,7 @@ use axcoop::DomainId;
 
 use crate::poller::{Pause, Poller};
 use crate::stream::TcpStream;
-use crate::{LINGER, TcpListener, bell, connection, stack, system, urgency, wire};
+use crate::{LINGER, TcpListener, connection, ports, stack, system, urgency, wire};
 
 /// The poller's.
 pub const DOMAIN: DomainId = DomainId::new(6);
@@ -40,7 +40,7 @@ impl Net {
         // Of a test that has failed.
         stack::abandon();
         connection::newly_waited_for(&mut Vec::new());
-        bell::new_ports(&mut Vec::new());
+        ports::new_ports(&mut Vec::new());
         urgency::forget();
         urgency::serves(Some(DOMAIN));
         stack::start().unwrap();
