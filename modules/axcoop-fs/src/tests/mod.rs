@@ -396,11 +396,8 @@ fn cancelled(way: Way, stage: Stage, writes: bool) {
     let had_it = had.lock().unwrap().take().is_some();
     hold(false);
     until(|| pool().coroutines() == 0);
-    assert_eq!(
-        machine.buffers(),
-        begun.is_some() as usize,
-        "the pool drops it"
-    );
+    // The pool drops it, as the last thing of an operation that nobody waits for.
+    until(|| machine.buffers() == begun.is_some() as usize);
     drop(begun.map(|begun| begun.join().unwrap()));
     let wanted = if writes { "write a" } else { "read a" };
     let was_done = trace().iter().any(|what| what == wanted);
