@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::string::{String, ToString};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use std::vec::Vec;
 use std::{assert, format};
 
@@ -53,9 +54,15 @@ pub fn hold(is_held: bool) {
 
 /// Until an operation has stopped.
 pub fn stopped() {
+    stopped_unless(|| false);
+}
+
+/// The same, unless none will any more.
+pub fn stopped_unless(is_over: impl Fn() -> bool) {
+    const LOOK: Duration = Duration::from_millis(5);
     let mut state = state();
-    while !state.has_stopped {
-        state = CHANGED.wait(state).unwrap();
+    while !state.has_stopped && !is_over() {
+        state = CHANGED.wait_timeout(state, LOOK).unwrap().0;
     }
 }
 
