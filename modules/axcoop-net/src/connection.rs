@@ -146,10 +146,11 @@ impl Connection {
     pub fn wake(&self, ready: [bool; 2], now: Duration, mut woken: impl FnMut(Priority, Waker)) {
         for (side, is_ready) in Side::BOTH.into_iter().zip(ready) {
             let waiter = &self.waiters[side as usize];
-            if is_ready || u128::from(waiter.until_nanos.load(Relaxed)) <= now.as_nanos() {
-                if let Some((waker, waiting)) = self.take_waker(side) {
-                    woken(waiting.priority(), waker);
-                }
+            let is_late = || u128::from(waiter.until_nanos.load(Relaxed)) <= now.as_nanos();
+            if (is_ready || is_late())
+                && let Some((waker, waiting)) = self.take_waker(side)
+            {
+                woken(waiting.priority(), waker);
             }
         }
     }

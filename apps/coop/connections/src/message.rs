@@ -69,6 +69,7 @@ pub struct Message {
 
 impl Message {
     /// What a buffer holds before anything was read into it.
+    #[cfg(target_os = "none")]
     pub const EMPTY: Self = Self {
         due_ns: 0,
         number: 0,

@@ -1,6 +1,6 @@
 //! A histogram with logarithmic bins.
 
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, string::String, vec};
 
 /// The width of the longest bar.
 const WIDTH: usize = 30;

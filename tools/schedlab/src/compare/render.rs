@@ -518,7 +518,7 @@ note: no account of the CPU time in the results of rr, sjf, mlfq, pbg; run the m
         ] {
             assert!(all.contains(row), "{all}");
         }
-        let all = csv(&[table.clone()]).unwrap();
+        let all = csv(std::slice::from_ref(&table)).unwrap();
         for row in [
             ",unit,value,min,q1,median,q3,max,mean,boots\n",
             "x86_64,realtime,4,real,1,sjf,total,average,ms,300.000,297.000,300.000,300.000,303.000,398.000,319.600,5\n",
