@@ -27,8 +27,7 @@ LAB     ?=
 LAB_OUT ?= target/lab-report
 
 # Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
-DOCS_PAGES = README.md docs/results.md docs/experiments.md docs/pbg.md docs/eevdf.md \
-    docs/bench.md docs/simulate.md docs/several-cpus.md docs/coop.md
+DOCS_PAGES = $(shell grep -lE '<!-- (given|table|figure) ' README.md docs/*.md)
 
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
