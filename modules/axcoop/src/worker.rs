@@ -141,6 +141,10 @@ impl Domain {
             if number >= books.wanted {
                 books.leaves(number);
                 self.changes_workers();
+                if books.serving == 0 {
+                    // Nobody will wait, which is when it is given back otherwise.
+                    books.trims(self.kernel, &self.directory);
+                }
                 Mode::Leaves
             } else if books.wanted == 1 && books.serving == 1 << number {
                 self.turn.takes_for_good();

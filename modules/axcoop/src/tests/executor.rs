@@ -322,6 +322,11 @@ fn what_ends_while_nobody_will_wait_again_is_not_kept() {
         assert_eq!(spare_of_one(0, 0), 0, "no worker");
         assert_eq!(spare_of_one(0b11, 0b11), 0, "both wait");
         assert_ne!(spare_of_one(0b11, 0b10), 0, "the first will wait");
+        // Nor if the last worker leaves without having waited.
+        domain.alloc_cpu(1).unwrap();
+        domain.alloc_cpu(0).unwrap();
+        domain.serve(0);
+        assert_eq!(machine.memory.load(Relaxed), 0);
     });
 }
 
