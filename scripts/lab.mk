@@ -27,7 +27,7 @@ LAB     ?=
 LAB_OUT ?= target/lab-report
 
 # Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
-DOCS_PAGES = $(shell grep -lE '<!-- (given|table|figure) ' README.md docs/*.md)
+DOCS_PAGES = $(shell grep -lE '<!-- (given|table|figure) ' README.md docs/*.md docs/coop/*.md)
 
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
