@@ -74,6 +74,8 @@ static LEDGERS: [Ledger; MAX_CPUS] = [const {
 
 /// The id of the task that opened the ledgers.
 static MAIN: AtomicU64 = AtomicU64::new(0);
+/// When they were opened, in ticks.
+static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl Ledger {
     #[inline]
@@ -90,14 +92,22 @@ impl Ledger {
         self.until.store(now, Relaxed);
     }
 
-    /// Ends at `now`. Another CPU may have booked beyond that meanwhile: this call comes late if the
-    /// host has other things to do.
-    fn end(&self, now: u64) {
+    /// Ends at `now` the account that began at `opened`. Another CPU may have booked beyond that meanwhile:
+    /// this call comes late if the host has other things to do. And one from which the host took away its
+    /// CPU after it had read the clock, and before the account began, has booked time from before it.
+    fn end(&self, opened: u64, now: u64) {
         let until = self.until.load(Relaxed);
         if until == METERED || until <= now {
-            return self.book(Who::Idle, now); // or a metered task has it
+            self.book(Who::Idle, now); // or a metered task has it
+        } else {
+            self.take_off(until - now);
         }
-        let mut beyond = until - now;
+        let all: u64 = self.booked.iter().map(|of| of.load(Relaxed)).sum();
+        self.take_off(all.saturating_sub(now - opened));
+    }
+
+    /// Takes off what was booked too much.
+    fn take_off(&self, mut beyond: u64) {
         for who in [Who::Idle, Who::Other, Who::Main, Who::Gc] {
             let booked = &self.booked[who as usize];
             let part = booked.load(Relaxed).min(beyond);
@@ -202,6 +212,7 @@ pub(crate) fn open() -> u64 {
     let _guard = NoPreemptIrqSave::new();
     MAIN.store(axtask::current().id().as_u64(), Relaxed);
     let now = current_ticks();
+    OPENED.store(now, Relaxed);
     for ledger in &LEDGERS {
         ledger
             .booked
@@ -219,7 +230,7 @@ pub(crate) fn close(now: u64) {
     let _guard = NoPreemptIrqSave::new();
     events::close();
     for ledger in &LEDGERS[..axhal::cpu_num()] {
-        ledger.end(now);
+        ledger.end(OPENED.load(Relaxed), now);
     }
     for who in [Who::Main, Who::Gc, Who::Idle, Who::Other] {
         let of = |ledger: &Ledger| ledger.booked[who as usize].load(Relaxed);
