@@ -22,6 +22,12 @@
 //!     on, and asks nobody: who has more waiting sees it at its own tick and hands one over. Where
 //!     the numbers are one apart at last, it is in turn that CPUs have the longer queue, so that
 //!     all tasks get on alike, as in one queue. Whoever idles comes first.
+//!  7. **A task that comes to the queue of a CPU on which it may not run is sent on,** to one that
+//!     idles and may have it, or else to the one of those that may with fewest waiting. `axtask` chooses
+//!     a queue for a wake before it sees whether the task is blocked: another wake may come
+//!     first, the task change its affinity and block again, and the first wake then puts it where it
+//!     was allowed before. Any number may be on the way to a CPU, which takes them in at its next
+//!     tick, or pick, and is interrupted for that.
 //!
 //! GUEST: who came by rule 6 stays until it runs there, for 128 ticks and 16 for each that waits
 //! there at most; until then that CPU is not hungry for another. Else a task that waits could go
@@ -39,7 +45,7 @@
 //!
 //! STAYS: on riscv64 a task that was preempted runs next where it was, as the trap has saved which
 //! CPU that is ([`SharedSource::PREEMPTED_STAY`]): who yields or blocks may be handed over, and who is
-//! preempted waits for its own CPU. A policy that preempts much leaves others idle for that there.
+//! preempted waits for its own CPU, and has whoever comes next be WANTED. A policy that preempts much leaves others idle for that there.
 //!
 //! HUNGRY: whoever clears a CPU's bit, and finds that it was set, owes it a task and is the only
 //! one to post one; who is hungry and finds its bit cleared waits for it. So a place for one task
@@ -55,11 +61,12 @@
 //!
 //! **Bound.** On machines whose interrupts arrive, under a policy that gives, a CPU idles beside a
 //! task that waits and may run there for as long as one interrupt takes for each CPU that is asked,
-//! and one for the answer: cpus + 1 of them at most. If they are lost, a tick each.
-//! **Interrupts:** one for each spawn or wake at most, and for each time that somebody is WANTED; one
-//! for each CPU that is asked, when a CPU begins to idle, and one for the answer. By rule 6 one a tick
-//! at most of a CPU with a shorter queue, and none where numbers are equal. [`Shared::interrupts`]
-//! counts them. Who is asked may have nobody but tasks that may run there only, as `gc`: that is found
+//! and one for the answer: cpus + 1 of them at most, and one more for a task that is sent on. If they
+//! are lost, a tick each.
+//! **Interrupts:** one for each spawn or wake at most, by rule 7 two, and for each time that somebody
+//! is WANTED; one for each CPU that is asked, when a CPU begins to idle, and one for the answer. By rule 6
+//! one a tick at most of a CPU with a shorter queue, and none where numbers are equal.
+//! [`Shared::interrupts`] counts them. Who is asked may have nobody but tasks that may run there only, as `gc`: that is found
 //! out by asking. How long a task waits in its queue is the policy's bound, by the tasks that come into
 //! that queue; one that is handed over begins anew in the other, once: its new CPU was idle and runs
 //! it, or it is a GUEST there.

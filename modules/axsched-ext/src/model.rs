@@ -20,9 +20,11 @@
 //! 5. **Block**: the future is polled, and only then, after a window in which
 //!    ticks and other CPUs may act, the task parks: `pick_next_task` alone. If
 //!    the wake came inside that window the task *yields* instead.
-//! 6. **Wake**: a queue is chosen; a blocked task becomes ready, and goes in
-//!    with `put_prev_task(task, resched)` once its last CPU has switched away
-//!    from it. Until then the waker spins with interrupts off. A wake of a task
+//! 6. **Wake**: a queue is chosen, by the mask that the task has then; if it is blocked it
+//!    becomes ready, and goes in with `put_prev_task(task, resched)` once its last CPU has
+//!    switched away from it. Until then the waker spins with interrupts off. Between the choice and
+//!    the look time may pass ([`Config::wake_delays`]): another wake may have come first, and the
+//!    task may have changed its mask and blocked again. A wake of a task
 //!    that is not blocked calls nobody. `axtask` passes `false` for `resched`;
 //!    see [`Config::wake_resched`].
 //! 7. **Exit**: the joiner is woken, the task goes on its CPU's list of exited

@@ -153,6 +153,31 @@ proptest! {
     }
 }
 
+/// A CPU that its host takes away in the middle of some wakes.
+fn slow_wakes(n: u64) -> u64 {
+    if n % 3 == 0 { 1 + n % 97 } else { 0 }
+}
+
+proptest! {
+    #![proptest_config(proptest_config(200))]
+
+    /// Rule 7.
+    #[test]
+    fn a_wake_that_crosses_a_change_of_affinity_puts_nobody_where_it_may_not_run(
+        config in machine(), cpus in 2..=8usize, main in program(),
+    ) {
+        let config = on_several(config, cpus);
+        let off = slow_wakes(96) + one_interrupt_each(&config, 1);
+        let config = Config {
+            wake_delays: slow_wakes,
+            // Each of those that were asked may be in such a wake, and who sends on.
+            max_idle_beside: Some((cpus as u64 + 2) * off),
+            ..config
+        };
+        passes_under_each(&config, &main)?;
+    }
+}
+
 proptest! {
     #![proptest_config(proptest_config(100))]
 
@@ -417,6 +442,30 @@ fn a_task_that_may_run_on_one_cpu_stays_there() {
         .filter(|task| &*task.label.name == "task");
     // One CPU for all of it.
     assert!(tasks.map(|task| task.finished.unwrap()).max() > Some(4 * 100));
+}
+
+/// Rule 7. The first wake has chosen a queue of all three, the limit wakes the task meanwhile, and when
+/// the first one looks the task may run on one CPU only, and is blocked again.
+#[test]
+fn a_task_is_sent_on_from_the_queue_that_a_wake_chose_before_its_affinity_changed() {
+    for allowed in [1, 2] {
+        let waits = |queue, units| Op::Wait {
+            queue,
+            timeout: Some(units),
+        };
+        let moves = Op::Migrate(CpuMask::one(allowed));
+        let task = Program::new("task", [waits(0, 50), moves, waits(1, 1_000), Op::Run(5)]);
+        let notify = Op::Notify {
+            queue: 0,
+            resched: false,
+        };
+        let ops = [Op::Yield, Op::Spawn(task), Op::Run(30), notify, Op::Join(0)];
+        let config = Config {
+            wake_delays: |n| if n == 0 { 200 } else { 0 },
+            ..on_several(Config::default(), 3)
+        };
+        passes_under_each(&config, &Program::new("main", ops)).unwrap();
+    }
 }
 
 /// WANTED. Ticks are so far apart that none of them helps.

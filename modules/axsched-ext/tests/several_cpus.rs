@@ -39,15 +39,22 @@ enum Interrupts {
     AllLost,
     /// On time, but who was preempted stays where it was, as on riscv64.
     Stay,
+    /// On time, but some wakes look long after they have chosen a queue, as where the host takes a
+    /// CPU away.
+    SlowWakes,
 }
 
-const INTERRUPTS: [Interrupts; 5] = [
+const INTERRUPTS: [Interrupts; 6] = [
     Interrupts::OnTime,
     Interrupts::Late,
     Interrupts::SomeLost,
     Interrupts::AllLost,
     Interrupts::Stay,
+    Interrupts::SlowWakes,
 ];
+
+/// The longest that such a wake takes.
+const SLOWEST: u64 = 97;
 
 /// The latest that one comes.
 const LATEST: u64 = 11;
@@ -72,10 +79,18 @@ fn counted([first, again]: [Option<u64>; 2]) -> [Option<u64>; 2] {
 impl Interrupts {
     fn when(self) -> fn(u64) -> [Option<u64>; 2] {
         match self {
-            Self::OnTime | Self::Stay => |_| counted([Some(1), None]),
+            Self::OnTime | Self::Stay | Self::SlowWakes => |_| counted([Some(1), None]),
             Self::Late => |n| counted([Some(1 + n % 7), (n % 3 == 0).then_some(1 + n % LATEST)]),
             Self::SomeLost => |n| counted([(n % 2 == 0).then_some(3), None]),
             Self::AllLost => |_| counted([None, None]),
+        }
+    }
+
+    /// How long wakes take.
+    fn wakes(self) -> fn(u64) -> u64 {
+        match self {
+            Self::SlowWakes => |n| if n % 3 == 0 { 1 + n % SLOWEST } else { 0 },
+            _ => |_| 0,
         }
     }
 
@@ -86,6 +101,8 @@ impl Interrupts {
         let each = |delay| interrupts * (delay + off);
         match self {
             Self::OnTime | Self::Stay => ticks * config.tick_period + each(1),
+            // Nobody looks before its wake is over, one after another.
+            Self::SlowWakes => (ticks + interrupts) * (config.tick_period + SLOWEST + each(1)),
             Self::Late => ticks * config.tick_period + each(LATEST),
             // Each is made up for by a tick.
             Self::SomeLost | Self::AllLost => 2 * each(config.tick_period),
@@ -161,6 +178,7 @@ fn soaks(
                 on_time: VirtualClock::set,
                 on_call: call_pbg,
                 interrupts: interrupts.when(),
+                wake_delays: interrupts.wakes(),
                 log_records: usize::MAX,
                 ..config
             };

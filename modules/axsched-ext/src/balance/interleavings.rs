@@ -25,7 +25,7 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::AtomicUsize;
 
-use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
 
@@ -57,6 +57,8 @@ struct Job {
     may_run: u64,
     /// Its number, once it has been made: seen by whoever was rightly handed it.
     memory: AtomicU32,
+    /// To the one that was sent before it.
+    link: AtomicPtr<()>,
 }
 
 /// Runs a scenario in every way that there is, and prints in how many.
@@ -129,6 +131,7 @@ impl Job {
             number,
             may_run,
             memory,
+            link: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
@@ -435,6 +438,43 @@ fn requests_are_passed_on_in_their_round() {
             assert!(asked[2], "somebody was left out");
         },
     );
+}
+
+/// A handle as the layer sends it, and its link.
+fn sent(number: u32) -> (Posted, &'static AtomicPtr<()>) {
+    let posted = posted(number);
+    // SAFETY: of `posted`, and not freed.
+    let job = unsafe { &*posted.task.cast::<Job>() };
+    (posted, &job.link)
+}
+
+/// Takes in whoever was sent.
+fn takes_sent(shared: &Shared) -> Vec<u32> {
+    let mut tasks = Vec::new();
+    let mut sent = shared.take_sent(2);
+    while let Some(posted) = Posted::of_tagged(sent) {
+        // SAFETY: as above.
+        sent = unsafe { &*posted.task.cast::<Job>() }.link.load(Relaxed);
+        tasks.push(taken(posted));
+    }
+    tasks
+}
+
+#[test]
+fn sent_two_senders_and_who_takes() {
+    explore("SENT: two send, one of them twice, and one takes", || {
+        let sends = |number| {
+            let (posted, link) = sent(number);
+            SHARED.send(&machine(), 2, posted, |before| link.store(before, Relaxed));
+        };
+        let sender = thread::spawn(move || [1, 2].map(sends));
+        let (mut tasks, ()) = both(|| takes_sent(&SHARED), move || sends(3));
+        sender.join().expect("a CPU does not panic");
+        assert!(LINES[2].load(Relaxed), "nobody is interrupted");
+        tasks.extend(takes_sent(&SHARED));
+        tasks.sort_unstable();
+        assert_eq!(tasks, [1, 2, 3]);
+    });
 }
 
 /// A CPU with the layer.

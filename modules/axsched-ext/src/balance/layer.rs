@@ -8,6 +8,7 @@ use core::ptr;
 use super::shared::{Machine, Posted, SHARED, SharedSource, SystemShared};
 use crate::base::BaseScheduler;
 use crate::event::{Adapter, Policy, Return, Running, TaskRef, Tick, Tracks};
+use crate::link::Link;
 use crate::task::Task;
 
 /// A scheduler that drives a policy on one of several CPUs, as the
@@ -94,6 +95,8 @@ impl<P: Policy, M> Default for Balanced<P, M> {
 /// Where a task goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goes {
+    /// Rule 7: to another CPU, whatever that does.
+    Elsewhere(usize),
     /// To another CPU, which is hungry.
     To(usize),
     /// Here: this CPU idles, and has been told.
@@ -119,12 +122,17 @@ fn each(mut bits: u64) -> impl Iterator<Item = usize> {
 }
 
 impl<P: Policy, M: SharedSource> Balanced<P, M> {
-    /// Rule 4.
+    /// Rules 4 and 7.
     fn goes(&mut self, task: &TaskRef<P>) -> Goes {
         let shared = M::shared();
         let (Some(machine), Some(own)) = (shared.machine(), self.cpu) else {
             return Goes::Here;
         };
+        if !may_run(machine, task, own) {
+            let allowed = (0..machine.cpus).filter(|&cpu| may_run(machine, task, cpu));
+            let fewest = allowed.min_by_key(|&cpu| (!shared.idles(cpu), shared.waiting(cpu)));
+            return fewest.map_or(Goes::Here, Goes::Elsewhere);
+        }
         if self.is_idle && shared.claims(own) {
             self.is_owed = false;
             // If it makes the call itself, in an interrupt, idle picks when that is over.
@@ -141,15 +149,29 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// A task that is in no queue and on no CPU becomes ready here (rule 4).
+    /// A task that is in no queue and on no CPU becomes ready here (rules 4 and 7).
     fn becomes_ready(&mut self, task: TaskRef<P>, is_new: bool) {
-        let goes = self.goes(&task);
-        if let (Goes::To(cpu), Some(machine)) = (goes, M::shared().machine()) {
-            return M::shared().post(machine, cpu, posted::<P>(task, is_new));
+        let shared = M::shared();
+        match (self.goes(&task), shared.machine()) {
+            (Goes::To(cpu), Some(machine)) => {
+                shared.post(machine, cpu, posted::<P>(task, is_new));
+            }
+            (Goes::Elsewhere(cpu), Some(machine)) => {
+                let posted = posted::<P>(task, is_new);
+                // SAFETY: its handle is in `posted`.
+                let task = unsafe { &*posted.task.cast::<Task<P::Inner, P::State>>() };
+                shared.send(machine, cpu, posted, |before| task.link.set(before.cast()));
+            }
+            (Goes::HereToRun, _) => self.take_in(task, is_new),
+            _ => self.comes_in(task, is_new),
         }
+    }
+
+    /// A task comes into this queue, and others may be hungry for it.
+    fn comes_in(&mut self, task: TaskRef<P>, is_new: bool) {
         let inner: *const P::Inner = task.inner();
         self.take_in(task, is_new);
-        let (Some(machine), Some(own), Goes::Here) = (M::shared().machine(), self.cpu, goes) else {
+        let (Some(machine), Some(own)) = (M::shared().machine(), self.cpu) else {
             return;
         };
         // SEEN.
@@ -174,13 +196,15 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     }
 
     /// This task has this CPU, is watched, and gives way. WANTED: has the CPU look at who is hungry
-    /// as soon as it has left. GUEST: has the pick look at whom it finds.
+    /// as soon as it has left, or, if it must stay, watch the next. GUEST: has the pick look at whom it
+    /// finds.
     fn gives_way(&mut self, task: TaskRef<P>, preempt: bool) {
         self.watched = None;
         let shared = M::shared();
-        if let (Some(machine), Some(own)) = (shared.machine(), self.cpu)
-            && !(M::PREEMPTED_STAY && preempt)
-        {
+        let mut next_is_watched = self.guest.is_some();
+        if M::PREEMPTED_STAY && preempt {
+            next_is_watched |= self.others_idle();
+        } else if let (Some(machine), Some(own)) = (shared.machine(), self.cpu) {
             let others = each(shared.hungry() & !(1 << own)).filter(|&cpu| shared.idles(cpu));
             if { others }.any(|cpu| may_run(machine, &task, cpu)) {
                 shared.interrupt(machine, own);
@@ -189,10 +213,17 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         // As if nobody had watched it.
         self.running.picked_somebody(&task);
         self.put_prev_task(task, preempt);
-        if self.guest.is_some() {
+        if next_is_watched {
             self.running = Running::ELSEWHERE;
             self.waiting += 1; // until that pick, which is the next call
         }
+    }
+
+    /// Whether another CPU idles and is hungry.
+    fn others_idle(&self) -> bool {
+        let shared = M::shared();
+        let others = shared.hungry() & !self.cpu.map_or(0, |own| 1 << own);
+        each(others).any(|cpu| shared.idles(cpu))
     }
 
     /// Who runs is preempted.
@@ -259,14 +290,34 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         if let Some(Posted { task, is_new }) = M::shared().take_post(cpu) {
             self.is_owed = false;
             self.is_short = false;
-            // SAFETY: by `posted`, of a task of this type (the promise of `connect`), and taken once.
-            let task = unsafe { Arc::from_raw(task.cast::<Task<P::Inner, P::State>>()) };
+            // SAFETY: taken once.
+            let task = unsafe { handle::<P>(task) };
             if !self.is_idle {
                 self.guest = address(&task);
                 self.guest_ticks = 0;
                 self.watch();
             }
             self.take_in(task, is_new);
+        }
+    }
+
+    /// Takes in those who were sent here (rule 7), the last first.
+    fn take_sent(&mut self, cpu: usize) {
+        let mut sent = M::shared().take_sent(cpu);
+        while let Some(Posted { task, is_new }) = Posted::of_tagged(sent) {
+            // SAFETY: taken once.
+            let task = unsafe { handle::<P>(task) };
+            sent = task.link.get().cast();
+            task.link.set(Link::APART);
+            // It has something to run, and is owed nothing but what is on the way.
+            if self.is_owed && M::shared().claims(cpu) {
+                self.is_owed = false;
+                self.is_short = false;
+            }
+            match self.is_idle && self.waiting == 0 {
+                true => self.take_in(task, is_new), // it runs next
+                false => self.comes_in(task, is_new),
+            }
         }
     }
 
@@ -280,6 +331,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
         let was_interrupted = M::shared().was_interrupted(cpu);
         self.take_post(cpu);
+        self.take_sent(cpu);
         was_interrupted
     }
 
@@ -363,7 +415,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             }
             self.running.picked(next.as_ref());
             self.count(self.waiting - 1);
-            if self.guest.is_some() {
+            if self.guest.is_some() || M::PREEMPTED_STAY && self.waiting > 0 && self.others_idle() {
                 self.watch();
             }
             // It had been told of this task, and so has taken it back, or is owed another.
@@ -428,6 +480,15 @@ const fn told<P: Policy>(why: Return) -> Return {
         Tracks::Nothing => Return::Woken,
         Tracks::Returns | Tracks::Departures => why,
     }
+}
+
+/// The task of such a handle.
+///
+/// # Safety
+/// It is by [`posted`], of a task of this type (the promise of `connect`), and is used up.
+unsafe fn handle<P: Policy>(task: *const ()) -> TaskRef<P> {
+    // SAFETY: the caller's promise.
+    unsafe { Arc::from_raw(task.cast::<Task<P::Inner, P::State>>()) }
 }
 
 /// A handle that goes to another CPU.

@@ -60,6 +60,8 @@ struct Cpu {
     not_asked: AtomicU64,
     /// HUNGRY: the task that it was owed; the lowest bit says that it is new.
     post: AtomicPtr<()>,
+    /// Rule 7: the last that was sent on to it, as above, whose link leads to the one before.
+    sent: AtomicPtr<()>,
 }
 
 /// What the layers of a system share.
@@ -80,6 +82,23 @@ pub(super) struct Posted {
     pub(super) is_new: bool,
 }
 
+impl Posted {
+    /// In one word.
+    fn tagged(self) -> *mut () {
+        let tagged = self.task.map_addr(|at| at | usize::from(self.is_new));
+        tagged.cast_mut()
+    }
+
+    /// Of such a word; null is nobody.
+    pub(super) fn of_tagged(tagged: *mut ()) -> Option<Self> {
+        let task = tagged.cast_const().map_addr(|at| at & !1);
+        (!task.is_null()).then_some(Self {
+            task,
+            is_new: tagged.addr() & 1 != 0,
+        })
+    }
+}
+
 impl Shared {
     /// Nobody is connected.
     #[cfg(not(all(test, loom)))]
@@ -97,6 +116,7 @@ impl Shared {
                     asked_by: AtomicU64::new(0),
                     not_asked: AtomicU64::new(0),
                     post: AtomicPtr::new(ptr::null_mut()),
+                    sent: AtomicPtr::new(ptr::null_mut()),
                 }
             }; MAX_CPUS],
         }
@@ -190,8 +210,7 @@ impl Shared {
     /// # Panics
     /// If something is posted there already.
     pub(super) fn post(&self, machine: &Machine, cpu: usize, posted: Posted) {
-        let tagged = posted.task.map_addr(|at| at | usize::from(posted.is_new));
-        let before = self.cpus[cpu].post.swap(tagged.cast_mut(), AcqRel);
+        let before = self.cpus[cpu].post.swap(posted.tagged(), AcqRel);
         assert!(before.is_null(), "HUNGRY: CPU {cpu} was owed one task");
         self.interrupt(machine, cpu);
     }
@@ -202,11 +221,37 @@ impl Shared {
         if post.load(Relaxed).is_null() {
             return None;
         }
-        let tagged = post.swap(ptr::null_mut(), Acquire).cast_const();
-        Some(Posted {
-            task: tagged.map_addr(|at| at & !1),
-            is_new: tagged.addr() & 1 != 0,
-        })
+        Posted::of_tagged(post.swap(ptr::null_mut(), Acquire))
+    }
+
+    /// Rule 7: sends a task to a CPU, whatever is on the way to it, and interrupts it. `links` is told
+    /// what the task's link has to lead to, once or more often.
+    pub(super) fn send(
+        &self,
+        machine: &Machine,
+        cpu: usize,
+        posted: Posted,
+        links: impl Fn(*mut ()),
+    ) {
+        let sent = &self.cpus[cpu].sent;
+        let mut before = sent.load(Relaxed);
+        loop {
+            links(before);
+            match sent.compare_exchange_weak(before, posted.tagged(), Release, Relaxed) {
+                Ok(_) => return self.interrupt(machine, cpu),
+                Err(found) => before = found,
+            }
+        }
+    }
+
+    /// The last that was sent to this CPU, whose call it is: the first of a chain that is its own
+    /// from now on. Null is nobody.
+    pub(super) fn take_sent(&self, cpu: usize) -> *mut () {
+        let sent = &self.cpus[cpu].sent;
+        match sent.load(Relaxed).is_null() {
+            true => ptr::null_mut(),
+            false => sent.swap(ptr::null_mut(), Acquire),
+        }
     }
 
     /// One interrupt, if none is under way.
@@ -296,6 +341,7 @@ impl fmt::Display for Shared {
                 (hungry >> cpu & 1 != 0, "hungry"),
                 (words.interrupted.load(Relaxed), "interrupted"),
                 (!words.post.load(Relaxed).is_null(), "has a post"),
+                (!words.sent.load(Relaxed).is_null(), "was sent somebody"),
             ] {
                 if is_so {
                     write!(f, ", {word}")?;

@@ -122,6 +122,11 @@ struct Record<W> {
 /// A piece of a call, done with interrupts off on behalf of whatever runs.
 enum Act<W> {
     Wake(Waker),
+    /// The rest of a wake that has chosen a queue.
+    Look {
+        waker: Waker,
+        on: usize,
+    },
     Put {
         task: Arc<W>,
         on: usize,
@@ -161,6 +166,8 @@ struct Cpu<S, W> {
     interrupts: VecDeque<u64>,
     current: Arc<W>,
     current_since: u64,
+    /// What its last pick gave.
+    picked: Option<TaskId>,
     /// The task that is being left, while the switch lasts.
     leaving: Option<TaskId>,
     acts: VecDeque<Act<W>>,
@@ -256,6 +263,8 @@ pub(super) struct Machine<'a, S, W, F> {
     /// The counter of queue choices (rule 12).
     choices: usize,
     wakers: u64,
+    /// How many wakes have chosen a queue.
+    wakes: u64,
     timers: u64,
     /// Programs and helpers that have not ended.
     alive: usize,
@@ -296,6 +305,7 @@ where
             wait_queues: BTreeMap::new(),
             choices: 0,
             wakers: 0,
+            wakes: 0,
             timers: 0,
             alive: 1,
             switches: 0,
@@ -331,6 +341,7 @@ where
                 next_tick: period + period * cpu as u64 / config.cpus as u64,
                 current,
                 current_since: 0,
+                picked: None,
                 leaving: None,
                 acts: VecDeque::new(),
                 idle,
@@ -483,6 +494,7 @@ where
     fn act(&mut self, c: usize, act: Act<W>) -> Step {
         match act {
             Act::Wake(waker) => self.wake(c, waker),
+            Act::Look { waker, on } => self.look(c, waker, on),
             Act::Put { task, on } => self.unblock(c, task, on),
             Act::TaskTick => self.task_tick(c)?,
             Act::Take { next, why } => self.take(c, next, why)?,

@@ -388,6 +388,10 @@ pub struct Config {
     /// ([`interrupt`](super::interrupt)) arrives, by how many were asked for before it: at least
     /// 1. None of both: it is lost. Both: it comes twice.
     pub interrupts: fn(u64) -> [Option<u64>; 2],
+    /// How many time units a wake takes between choosing a queue and looking whether its task is
+    /// blocked, by how many wakes came before it: where a host may take the CPU away in
+    /// between, long.
+    pub wake_delays: fn(u64) -> u64,
     /// For how long a lock that all CPUs share is held each time ([`locked`](super::locked)), in
     /// time units.
     pub lock_held: u64,
@@ -432,6 +436,7 @@ impl Default for Config {
             waits_in_flight: false,
             preempted_stay: false,
             interrupts: |_| [Some(1), None],
+            wake_delays: |_| 0,
             lock_held: 0,
             max_idle_beside: None,
             max_wait: MaxWait::default(),

@@ -96,13 +96,27 @@ where
         self.check_waits(c)
     }
 
-    /// `AxWaker::wake` up to the point where it may have to spin (rule 6).
+    /// `AxWaker::wake` up to its choice of a queue (rule 6).
     pub(super) fn wake(&mut self, c: usize, waker: Waker) {
         let record = &self.tasks[waker.task.0];
-        let Some(task) = record.arc.upgrade() else {
+        if record.arc.strong_count() == 0 {
+            return;
+        }
+        let on = self.select(record.mask);
+        let delay = (self.config.wake_delays)(self.wakes);
+        self.wakes += 1;
+        if delay == 0 {
+            return self.look(c, waker, on);
+        }
+        self.cpus[c].clock += delay;
+        self.cpus[c].acts.push_front(Act::Look { waker, on });
+    }
+
+    /// The same from there on, up to the point where it may have to spin.
+    pub(super) fn look(&mut self, c: usize, waker: Waker, on: usize) {
+        let Some(task) = self.tasks[waker.task.0].arc.upgrade() else {
             return;
         };
-        let on = self.select(record.mask);
         let record = &mut self.tasks[waker.task.0];
         if let Some(block) = record.block.as_mut().filter(|block| block.waker == waker) {
             block.woke = true;

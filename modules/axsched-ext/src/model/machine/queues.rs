@@ -181,7 +181,9 @@ where
 
     /// `resched`: pick, check what was picked, switch to it.
     pub(super) fn resched(&mut self, c: usize, why: Why) -> Step {
-        if let Some(next) = self.cpus[c].scheduler.pick_next_task() {
+        let next = self.cpus[c].scheduler.pick_next_task();
+        self.cpus[c].picked = next.as_ref().map(|task| task.id());
+        if let Some(next) = next {
             return self.take(c, next, why);
         }
         // What went in here may have gone on to another CPU's queue.
