@@ -81,8 +81,9 @@
 //! **Cost.** A yield pays for knowing who runs: a store and a comparison in the put, and the same
 //! in the pick, which policies that hear of departures ([`Tracks::Departures`](crate::event::Tracks::Departures)) pay in any case.
 //! Yields beside a GUEST that has not run go out of line: in a queue in turn, one for each that waits.
-//! All else is on the way of spawns, wakes, ticks and idling. No loop is longer than the number of
-//! CPUs, but for the search of [`Policy::give`](crate::event::Policy::give). Nothing allocates.
+//! All else is on the way of spawns, wakes, ticks and idling; a spawn or wake asks the machine once more where
+//! the task may run, for rule 7. No loop is longer than the number of CPUs, but for the search of
+//! [`Policy::give`](crate::event::Policy::give) and those who were sent here. Nothing allocates.
 //!
 //! The owner handing over rather than the thief taking, and requests as levels, are as in the
 //! work-requesting of Cilk's descendants (Acar, Charguéraud and Rainey, "Scheduling parallel
