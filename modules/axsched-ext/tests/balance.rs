@@ -628,3 +628,52 @@ fn who_is_picked_after_a_wake_that_came_between_put_and_pick_is_wanted_elsewhere
         "{shared}"
     );
 }
+
+/// Rule 7: to one that idles, though it comes after one that is busy and has nobody waiting; with one
+/// interrupt; and what it is owed it takes back.
+#[test]
+fn rule_7_sends_to_one_that_idles_with_one_interrupt() {
+    use std::cell::{Cell, RefCell};
+    use std::sync::Arc;
+    thread_local! {
+        static CPU: Cell<usize> = const { Cell::new(0) };
+        static CURRENT: Cell<*const ()> = const { Cell::new(core::ptr::null()) };
+        static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    }
+    let machine = Machine {
+        cpus: 3,
+        this_cpu: || CPU.get(),
+        current: || CURRENT.get(),
+        interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
+        joins: || {},
+        // SAFETY: of the tasks below.
+        may_run: |task, cpu| unsafe { *task.cast::<u64>() } >> cpu & 1 != 0,
+    };
+    // SAFETY: only the two below share it, and all tasks are of one type.
+    unsafe { SharedPerThread::renew().connect(machine) };
+    type Layer = Balanced<Fifo<u64>, SharedPerThread>;
+    let [mut busy, mut sends, mut idle] = [Layer::new(), Layer::new(), Layer::new()];
+    let task = |mask: u64| Arc::new(Task::new(mask));
+    let runs = |layer: &mut Layer, cpu, task: &Arc<Task<u64, ()>>| {
+        CPU.set(cpu);
+        assert!(layer.pick_next_task().is_none());
+        layer.add_task(task.clone());
+        assert!(Arc::ptr_eq(&layer.pick_next_task().unwrap(), task));
+    };
+    let (other, another, woken) = (task(0b111), task(0b111), task(0b101));
+    runs(&mut busy, 0, &other);
+    runs(&mut sends, 1, &another);
+    CPU.set(2);
+    assert!(idle.pick_next_task().is_none());
+    SENT.take();
+    CPU.set(1);
+    CURRENT.set(Arc::as_ptr(&another).cast());
+    sends.put_prev_task(woken.clone(), false);
+    assert_eq!(SENT.take(), [2]);
+    CPU.set(2);
+    CURRENT.set(core::ptr::null());
+    assert!(Arc::ptr_eq(&idle.pick_next_task().unwrap(), &woken));
+    assert_eq!(SENT.take(), []);
+    let shared = SharedPerThread::shared().to_string();
+    assert!(shared.ends_with("CPU 2: 0 waiting"), "{shared}");
+}
