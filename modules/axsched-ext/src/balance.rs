@@ -42,6 +42,8 @@
 //! WANTED: who runs may give its CPU to a task that may run there only, and wait beside one that
 //! idles. So while others are hungry and only such tasks wait, a put of who runs is looked at: if
 //! somebody idles who may have it, the CPU interrupts itself, and hands it over when it has been left.
+//! If nobody may, whoever comes next is WANTED: who runs may be allowed more CPUs by the time that it
+//! gives way. A put of who was not picked, as `main` at first, is looked at in any case.
 //!
 //! STAYS: on riscv64 a task that was preempted runs next where it was, as the trap has saved which
 //! CPU that is ([`SharedSource::PREEMPTED_STAY`]): who yields or blocks may be handed over, and who is
@@ -81,8 +83,9 @@
 //! **Cost.** A yield pays for knowing who runs: a store and a comparison in the put, and the same
 //! in the pick, which policies that hear of departures ([`Tracks::Departures`](crate::event::Tracks::Departures)) pay in any case.
 //! Yields beside a GUEST that has not run go out of line: in a queue in turn, one for each that waits.
-//! All else is on the way of spawns, wakes, ticks and idling; a spawn or wake asks the machine once more where
-//! the task may run, for rule 7. No loop is longer than the number of CPUs, but for the search of
+//! So do those between tasks that may run there only, while others idle. All else is on the way of
+//! spawns, wakes, ticks and idling; a spawn or wake asks the machine once more where the task may run, for
+//! rule 7. No loop is longer than the number of CPUs, but for the search of
 //! [`Policy::give`](crate::event::Policy::give) and those who were sent here. Nothing allocates.
 //!
 //! The owner handing over rather than the thief taking, and requests as levels, are as in the

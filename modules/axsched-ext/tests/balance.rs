@@ -178,6 +178,53 @@ proptest! {
     }
 }
 
+/// Main takes part from its first pick on: nobody knows of a CPU's queue before.
+fn from_its_first_pick(main: &Program) -> Program {
+    let ops = [Op::Yield].into_iter().chain(main.ops.iter().cloned());
+    Program::new("main", ops)
+}
+
+/// Ticks so far apart that who waits for one has waited for longer than the bound.
+const RARE_TICKS: u64 = 2_000;
+
+proptest! {
+    #![proptest_config(proptest_config(100))]
+
+    #[test]
+    fn nobody_waits_for_a_tick(
+        config in machine(), cpus in 2..=4usize, main in program(), stay in any::<bool>(),
+        are_late in any::<bool>(), are_slow in any::<bool>(),
+    ) {
+        let config = on_several(config, cpus);
+        let (interrupts, delay): (fn(u64) -> _, _) = match are_late {
+            true => (|n| [Some(1 + n % 30), None], 30),
+            false => (|_| [Some(1), None], 1),
+        };
+        let config = Config {
+            tick_period: RARE_TICKS,
+            preempted_stay: stay,
+            interrupts,
+            ..config
+        };
+        let bound = one_interrupt_each(&config, delay);
+        let (wake_delays, bound): (fn(u64) -> u64, _) = match are_slow {
+            // Each of those that were asked may be in such a wake, and who sends on.
+            true => (slow_wakes, (cpus as u64 + 2) * 97 + 2 * bound),
+            false => (|_| 0, bound),
+        };
+        let config = Config {
+            wake_delays,
+            max_idle_beside: Some(bound),
+            ..config
+        };
+        let main = from_its_first_pick(&main);
+        match stay {
+            true => stays_under_each(&config, &main)?,
+            false => passes_under_each(&config, &main)?,
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(proptest_config(100))]
 
@@ -490,4 +537,143 @@ fn who_gives_its_cpu_to_one_that_may_run_there_only_goes_on_elsewhere() {
         ..config
     };
     passes_under_each(&config, &main).unwrap();
+}
+
+/// WANTED. Main may run on the first CPU only when it gives way to another that may, and anywhere when it
+/// does so again.
+#[test]
+fn who_may_run_elsewhere_only_later_goes_on_there_when_it_gives_way() {
+    let only = || Op::Migrate(CpuMask(1));
+    let pinned = Program::new("pinned", [only(), Op::Run(50), Op::Yield, Op::Run(500)]);
+    let ops = [
+        Op::Yield,
+        only(),
+        Op::Spawn(pinned),
+        Op::Run(50),
+        Op::Yield,
+        Op::Run(10),
+    ];
+    let ops = ops
+        .into_iter()
+        .chain([Op::Migrate(CpuMask(3)), Op::Yield, Op::Run(10)]);
+    let main = Program::new("main", ops);
+    let config = Config {
+        tick_period: 10_000,
+        ..on_several(Config::default(), 2)
+    };
+    let config = Config {
+        max_idle_beside: Some(one_interrupt_each(&config, 1)),
+        ..config
+    };
+    passes_under_each(&config, &main).unwrap();
+    let config = Config {
+        preempted_stay: true,
+        ..config
+    };
+    stays_under_each(&config, &main).unwrap();
+}
+
+/// WANTED. `axtask` takes a queue's lock for a put and once more for the pick, and another CPU may put a
+/// task there in between, which the model does not play.
+#[test]
+fn who_is_picked_after_a_wake_that_came_between_put_and_pick_is_wanted_elsewhere() {
+    use std::cell::{Cell, RefCell};
+    use std::sync::Arc;
+    thread_local! {
+        static CPU: Cell<usize> = const { Cell::new(0) };
+        static CURRENT: Cell<*const ()> = const { Cell::new(core::ptr::null()) };
+        static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    }
+    let machine = Machine {
+        cpus: 2,
+        this_cpu: || CPU.get(),
+        current: || CURRENT.get(),
+        interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
+        joins: || {},
+        // SAFETY: of the tasks below.
+        may_run: |task, cpu| unsafe { *task.cast::<u64>() } >> cpu & 1 != 0,
+    };
+    // SAFETY: only the two below share it, and all tasks are of one type.
+    unsafe { SharedPerThread::renew().connect(machine) };
+    type Layer = Balanced<Fifo<u64>, SharedPerThread>;
+    let (mut first, mut second) = (Layer::new(), Layer::new());
+    let task = |mask: u64| Arc::new(Task::new(mask));
+    let (anywhere, here) = (task(0b11), task(0b01));
+    assert!(first.pick_next_task().is_none());
+    first.add_task(anywhere.clone());
+    assert!(Arc::ptr_eq(&first.pick_next_task().unwrap(), &anywhere));
+    CPU.set(1);
+    assert!(second.pick_next_task().is_none());
+    CPU.set(0);
+    CURRENT.set(Arc::as_ptr(&anywhere).cast());
+    first.put_prev_task(anywhere.clone(), false);
+    CPU.set(1);
+    CURRENT.set(core::ptr::null());
+    first.put_prev_task(here.clone(), false);
+    CPU.set(0);
+    CURRENT.set(Arc::as_ptr(&anywhere).cast());
+    assert!(Arc::ptr_eq(&first.pick_next_task().unwrap(), &anywhere));
+    assert_eq!(SENT.take(), []);
+    first.put_prev_task(anywhere.clone(), false);
+    assert_eq!(SENT.take(), [0]);
+    assert!(Arc::ptr_eq(&first.pick_next_task().unwrap(), &here));
+    CURRENT.set(Arc::as_ptr(&here).cast());
+    assert!(!first.task_tick(&here));
+    assert_eq!(SENT.take(), [1]);
+    CPU.set(1);
+    assert!(Arc::ptr_eq(&second.pick_next_task().unwrap(), &anywhere));
+    let shared = SharedPerThread::shared().to_string();
+    assert!(
+        shared.starts_with("CPU 0: 0 waiting; CPU 1: 0 waiting"),
+        "{shared}"
+    );
+}
+
+/// Rule 7: to one that idles, though it comes after one that is busy and has nobody waiting; with one
+/// interrupt; and what it is owed it takes back.
+#[test]
+fn rule_7_sends_to_one_that_idles_with_one_interrupt() {
+    use std::cell::{Cell, RefCell};
+    use std::sync::Arc;
+    thread_local! {
+        static CPU: Cell<usize> = const { Cell::new(0) };
+        static CURRENT: Cell<*const ()> = const { Cell::new(core::ptr::null()) };
+        static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    }
+    let machine = Machine {
+        cpus: 3,
+        this_cpu: || CPU.get(),
+        current: || CURRENT.get(),
+        interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
+        joins: || {},
+        // SAFETY: of the tasks below.
+        may_run: |task, cpu| unsafe { *task.cast::<u64>() } >> cpu & 1 != 0,
+    };
+    // SAFETY: only the two below share it, and all tasks are of one type.
+    unsafe { SharedPerThread::renew().connect(machine) };
+    type Layer = Balanced<Fifo<u64>, SharedPerThread>;
+    let [mut busy, mut sends, mut idle] = [Layer::new(), Layer::new(), Layer::new()];
+    let task = |mask: u64| Arc::new(Task::new(mask));
+    let runs = |layer: &mut Layer, cpu, task: &Arc<Task<u64, ()>>| {
+        CPU.set(cpu);
+        assert!(layer.pick_next_task().is_none());
+        layer.add_task(task.clone());
+        assert!(Arc::ptr_eq(&layer.pick_next_task().unwrap(), task));
+    };
+    let (other, another, woken) = (task(0b111), task(0b111), task(0b101));
+    runs(&mut busy, 0, &other);
+    runs(&mut sends, 1, &another);
+    CPU.set(2);
+    assert!(idle.pick_next_task().is_none());
+    SENT.take();
+    CPU.set(1);
+    CURRENT.set(Arc::as_ptr(&another).cast());
+    sends.put_prev_task(woken.clone(), false);
+    assert_eq!(SENT.take(), [2]);
+    CPU.set(2);
+    CURRENT.set(core::ptr::null());
+    assert!(Arc::ptr_eq(&idle.pick_next_task().unwrap(), &woken));
+    assert_eq!(SENT.take(), []);
+    let shared = SharedPerThread::shared().to_string();
+    assert!(shared.ends_with("CPU 2: 0 waiting"), "{shared}");
 }

@@ -192,38 +192,51 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         if self.running.is_somebody() {
             self.watched = NonZeroUsize::new(self.running.address().addr());
             self.running = Running::ELSEWHERE;
+        } else if self.running.is_forgotten() {
+            // Between a put and its pick, for which `axtask` takes the lock once more.
+            self.running = Running::ELSEWHERE;
+            self.waiting += 1; // until that pick
         }
     }
 
-    /// This task has this CPU, is watched, and gives way. WANTED: has the CPU look at who is hungry
-    /// as soon as it has left, or, if it must stay, watch the next. GUEST: has the pick look at whom it
-    /// finds.
+    /// This task has this CPU, is watched, and gives way. WANTED: if it must stay, or may not run where
+    /// somebody idles, whoever comes next is watched. GUEST: has the pick look at whom it finds.
     fn gives_way(&mut self, task: TaskRef<P>, preempt: bool) {
         self.watched = None;
-        let shared = M::shared();
-        let mut next_is_watched = self.guest.is_some();
-        if M::PREEMPTED_STAY && preempt {
-            next_is_watched |= self.others_idle();
-        } else if let (Some(machine), Some(own)) = (shared.machine(), self.cpu) {
-            let others = each(shared.hungry() & !(1 << own)).filter(|&cpu| shared.idles(cpu));
-            if { others }.any(|cpu| may_run(machine, &task, cpu)) {
-                shared.interrupt(machine, own);
-            }
-        }
+        let is_wanted = self.looks_if_wanted(&task, preempt);
+        let next_is_watched = self.guest.is_some() || !is_wanted && self.idle_others() != 0;
         // As if nobody had watched it.
         self.running.picked_somebody(&task);
         self.put_prev_task(task, preempt);
         if next_is_watched {
             self.running = Running::ELSEWHERE;
-            self.waiting += 1; // until that pick, which is the next call
+            self.waiting += 1; // until that pick
         }
     }
 
-    /// Whether another CPU idles and is hungry.
-    fn others_idle(&self) -> bool {
+    /// WANTED: this task has this CPU and gives way. Has the CPU look at who is hungry as soon as it has
+    /// left, if one of those that idle may have it; and whether so.
+    fn looks_if_wanted(&self, task: &TaskRef<P>, preempt: bool) -> bool {
+        let shared = M::shared();
+        let (Some(machine), Some(own)) = (shared.machine(), self.cpu) else {
+            return false;
+        };
+        if M::PREEMPTED_STAY && preempt {
+            return false;
+        }
+        let is_wanted = each(self.idle_others()).any(|cpu| may_run(machine, task, cpu));
+        if is_wanted {
+            shared.interrupt(machine, own);
+        }
+        is_wanted
+    }
+
+    /// The other CPUs that idle and are hungry, a bit each.
+    fn idle_others(&self) -> u64 {
         let shared = M::shared();
         let others = shared.hungry() & !self.cpu.map_or(0, |own| 1 << own);
-        each(others).any(|cpu| shared.idles(cpu))
+        let idle = each(others).filter(|&cpu| shared.idles(cpu));
+        idle.fold(0, |idle, cpu| idle | 1 << cpu)
     }
 
     /// Who runs is preempted.
@@ -263,6 +276,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             task.set_stays(has_cpu && preempt);
         }
         if has_cpu {
+            self.looks_if_wanted(&task, preempt);
             self.take_in(task, false);
         } else {
             self.becomes_ready(task, false);
@@ -415,7 +429,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             }
             self.running.picked(next.as_ref());
             self.count(self.waiting - 1);
-            if self.guest.is_some() || M::PREEMPTED_STAY && self.waiting > 0 && self.others_idle() {
+            if self.guest.is_some() || self.waiting > 0 && self.idle_others() != 0 {
                 self.watch();
             }
             // It had been told of this task, and so has taken it back, or is owed another.
