@@ -125,7 +125,7 @@ proptest! {
         let interrupts: fn(u64) -> [Option<u64>; 2] = match delay {
             1..4 => |_| [Some(1), None],
             4..10 => |n| [Some(1 + n % 7), None],
-            _ => |n| [Some(1 + n % 7), (n % 3 == 0).then_some(1 + n % 11)],
+            _ => |n| [Some(1 + n % 7), n.is_multiple_of(3).then_some(1 + n % 11)],
         };
         let config = on_several(config, cpus);
         let config = Config {
@@ -155,7 +155,7 @@ proptest! {
 
 /// A CPU that its host takes away in the middle of some wakes.
 fn slow_wakes(n: u64) -> u64 {
-    if n % 3 == 0 { 1 + n % 97 } else { 0 }
+    if n.is_multiple_of(3) { 1 + n % 97 } else { 0 }
 }
 
 proptest! {
