@@ -62,7 +62,7 @@
 //!    there is one: a socket that nobody waits for may have something to send. The card's interrupt, which ArceOS does not use, would
 //!    do this better.
 //! 7. **Closing.** A stream that is dropped is closed after what it had written: its socket stays
-//!    until the peer has all of it, for [`LINGER`] at most.
+//!    until the peer has all of it and has ended, too, for [`LINGER`] at most; then the peer is reset.
 //!
 //! # What it takes
 //!

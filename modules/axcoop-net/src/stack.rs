@@ -9,7 +9,8 @@
 //!    in all that nobody has accepted; whose packet is dropped then tries again.
 //! 3. A connection that is reset on its way in is gone, and its memory with it.
 //! 4. A socket whose owner is gone stays until the peer has all that was written and its end of the
-//!    stream, or [`LINGER`] has passed, or [`LINGERING`] others have come after it.
+//!    stream, or [`LINGER`] has passed, or [`LINGERING`] others have come after it. In the last two cases
+//!    the peer is sent a reset: it would go on with a connection that nobody has any more.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -170,7 +171,7 @@ pub fn transmit() -> bool {
     })
 }
 
-/// Takes away sockets without an owner that need not stay.
+/// Takes away sockets without an owner that are over, and resets those whose time is.
 pub fn clear_lingering() {
     with(|stack| {
         let now = now();
@@ -184,10 +185,15 @@ pub fn clear_lingering() {
             let is_over = matches!(socket.state(), State::Closed | State::TimeWait);
             let is_late = at < surplus || now >= *since + LINGER.into();
             at += 1;
-            if is_over || is_late {
+            if is_over {
                 sockets.remove(*handle);
+            } else if is_late {
+                // The next sweep sends the reset, and the next look, which comes after that, finds it
+                // closed. Should the card have no room for it, it is lost as any packet may be: what the
+                // peer sends from then on is answered by another.
+                socket.abort();
             }
-            !(is_over || is_late)
+            !is_over
         });
     })
 }
@@ -505,6 +511,12 @@ impl TxToken for Room<'_> {
 #[cfg(test)]
 pub fn sockets() -> usize {
     with(|stack| stack.sockets.iter().count())
+}
+
+/// What the test does with the cable.
+#[cfg(test)]
+pub fn on_wire<R>(f: impl FnOnce(&mut Wire) -> R) -> R {
+    with(|stack| f(&mut stack.card.wire))
 }
 
 /// Forgets all of it.

@@ -3,6 +3,7 @@
 
 mod cancel;
 mod order;
+mod strangers;
 mod urgent;
 
 use std::boxed::Box;

@@ -17,7 +17,12 @@ pub fn now() -> Duration {
 
 /// A millisecond passes.
 pub fn passes() {
-    MILLIS.fetch_add(1, SeqCst);
+    pass(Duration::from_millis(1));
+}
+
+/// So much time passes, in whole milliseconds.
+pub fn pass(time: Duration) {
+    MILLIS.fetch_add(time.as_millis() as u64, SeqCst);
 }
 
 pub fn yield_now() {
