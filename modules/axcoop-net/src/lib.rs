@@ -124,7 +124,7 @@ mod network {
     pub use crate::operation::{Operation, Wait};
     pub use crate::poller::{Statistics, start, statistics};
     pub use crate::sockets::{HEADROOM, RECEIVE_BUFFER, SEND_BUFFER, SOCKETS};
-    pub use crate::stack::{BACKLOG, LINGER, LINGERING};
+    pub use crate::stack::{BACKLOG, HANDSHAKE, LINGER, LINGERING};
     pub use crate::stream::{Connect, Read, TcpStream, Write, WriteAll};
     pub use crate::wire::NoNetwork;
     pub use axerrno::{AxError as Error, AxResult as Result};

@@ -12,6 +12,11 @@
 //! 4. A socket whose owner is gone stays until the peer has all that was written and its end of the
 //!    stream, or [`LINGER`] has passed, or [`LINGERING`] others have come after it. In the last two cases
 //!    the peer is sent a reset: it would go on with a connection that nobody has any more.
+//! 5. **FLOOD.** A first packet that finds no place gets the socket of one on its way in to the same port: of
+//!    one that was reset, or else of the oldest that is half-open; this takes no memory. So a handshake has
+//!    until as many others have begun as there are half-open ones, which is [`BACKLOG`] without those that
+//!    wait to be accepted, or fewer if `sockets.rs` has no more; and [`HANDSHAKE`] at most. Who is in is never
+//!    driven out. To answer without a socket, as with SYN cookies, is not within smoltcp's means.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -31,13 +36,15 @@ use smoltcp::wire::{
 use crate::bell;
 use crate::ephemeral::Ephemeral;
 use crate::operation::Terms;
-use crate::sockets::Sockets;
+use crate::sockets::{DEAD_AFTER, Sockets};
 use crate::system;
 use crate::wire::{self, NoNetwork, Wire};
 
 /// Connections of one listener that nobody has accepted, half-open ones among them. A stranger's first packet
-/// beyond them is ignored.
+/// beyond them takes the place of the oldest half-open one; without one it is ignored.
 pub const BACKLOG: usize = 512;
+/// How long a handshake may take, from the first packet on. A client has sent that four times by then.
+pub const HANDSHAKE: core::time::Duration = core::time::Duration::from_secs(10);
 /// How long a socket may stay after its owner.
 pub const LINGER: core::time::Duration = core::time::Duration::from_secs(5);
 /// How many of them at most.
@@ -66,7 +73,7 @@ struct Port {
     number: u16,
     /// Which [`Listen`] it is: the next one may have the same number.
     listen: u64,
-    /// On their way in, or in and not fetched.
+    /// On their way in, or in and not fetched; in the order in which they began.
     coming: Vec<SocketHandle>,
     /// In, fetched, and not accepted.
     fetched: usize,
@@ -211,6 +218,26 @@ fn first_of_connection(packet: &[u8]) -> Option<(IpEndpoint, IpEndpoint)> {
     (tcp.syn() && !tcp.ack() && !tcp.rst()).then_some((from, to))
 }
 
+impl Port {
+    /// The socket of one on its way in, which is nobody's now (rule 5). To begin anew is all that it is good
+    /// for: nothing is sent to whom it was for, who is reset with the next packet from there.
+    ///
+    /// **Cost.** A look at each of [`BACKLOG`] at most.
+    #[cold]
+    fn makes_room(&mut self, sockets: &mut Sockets) -> Option<tcp::Socket<'static>> {
+        let of_state = |wanted: &[State]| {
+            let is_one = |handle: &SocketHandle| wanted.contains(&sockets.get(*handle).state());
+            self.coming.iter().position(is_one)
+        };
+        let at = of_state(&[State::Listen, State::Closed])
+            .or_else(|| of_state(&[State::SynReceived]))?;
+        // Removed and added again: where it was it might wait for a neighbour that is another's.
+        let mut socket = sockets.remove(self.coming.remove(at));
+        socket.abort();
+        Some(socket)
+    }
+}
+
 impl Stack {
     /// Makes the socket that a new connection needs, or has its packet ignored (rule 2).
     fn admit(&mut self, from: IpEndpoint, to: IpEndpoint) {
@@ -222,20 +249,22 @@ impl Stack {
             return; // the packet has come twice
         }
         let coming = self.coming();
-        let port = &mut self.ports[at];
+        let Self { sockets, ports, .. } = self;
+        let port = &mut ports[at];
         let has_place = port.coming.len() + port.fetched < BACKLOG;
-        let socket = has_place.then(|| self.sockets.make(coming).ok());
-        let Some(mut socket) = socket.flatten() else {
+        let made = has_place.then(|| sockets.make(coming).ok()).flatten();
+        let Some(mut socket) = made.or_else(|| port.makes_room(sockets)) else {
             self.card.packet.clear();
             return;
         };
+        socket.set_timeout(Some(HANDSHAKE.into()));
         socket
             .listen(IpListenEndpoint {
                 addr: Some(to.addr),
                 port: to.port,
             })
-            .expect("it is new, and the port is not 0");
-        port.coming.push(self.sockets.add(socket));
+            .expect("it is new or aborted, and the port is not 0");
+        port.coming.push(sockets.add(socket));
     }
 
     /// How many are on their way in.
@@ -284,7 +313,7 @@ impl Listen {
                 return;
             };
             port.coming.retain(|handle| {
-                let socket = sockets.get(*handle);
+                let socket = sockets.get_mut(*handle);
                 match (socket.state(), socket.remote_endpoint()) {
                     (State::SynReceived, _) => true,
                     // Reset: before it was in, it listens again; after that, it is closed.
@@ -294,6 +323,7 @@ impl Listen {
                     }
                     (_, Some(remote)) => {
                         port.fetched += 1;
+                        socket.set_timeout(Some(DEAD_AFTER));
                         into.push((Socket(*handle), address(remote)));
                         false
                     }

@@ -1,6 +1,7 @@
 //! The rules of `stack.rs` about strangers, who are played packet by packet: they do what no stack does.
 
 use std::net::SocketAddr;
+use std::task::Poll;
 use std::time::Duration;
 use std::vec;
 use std::vec::Vec;
@@ -12,9 +13,9 @@ use smoltcp::wire::{
     TcpSeqNumber,
 };
 
-use super::Net;
+use super::{Begun, Net, here};
 use crate::stack::{self, on_wire};
-use crate::{BACKLOG, LINGER, LINGERING, TcpListener, TcpStream, system, wire};
+use crate::{BACKLOG, HANDSHAKE, LINGER, LINGERING, TcpListener, TcpStream, system, wire};
 
 /// A machine of which nobody knows anything.
 pub struct Stranger {
@@ -38,10 +39,7 @@ pub const FIRST: TcpSeqNumber = TcpSeqNumber(1000);
 impl Stranger {
     /// One that says who it is, as who is about to connect does to find us.
     pub fn new() -> Self {
-        let stranger = Self {
-            address: Ipv4Address::new(10, 9, 8, 200),
-            card: EthernetAddress([2, 0, 0, 0, 1, 200]),
-        };
+        let stranger = Self::silent(200);
         let asks = ArpRepr::EthernetIpv4 {
             operation: ArpOperation::Request,
             source_hardware_addr: stranger.card,
@@ -54,6 +52,14 @@ impl Stranger {
         });
         on_wire(|wire| wire.comes(packet));
         stranger
+    }
+
+    /// One that does not, and does not answer whoever asks.
+    fn silent(number: u8) -> Self {
+        Self {
+            address: Ipv4Address::new(10, 9, 8, number),
+            card: EthernetAddress([2, 0, 0, 0, 1, number]),
+        }
     }
 
     fn frame(
@@ -256,4 +262,137 @@ fn rule_4_of_too_many_that_linger_the_oldest_are_reset() {
         .collect();
     assert_eq!(resets, [1, 2]);
     assert_eq!(stack::sockets(), LINGERING);
+}
+
+/// First packets that nothing follows, of machines that nobody finds: who means it comes in, and at once.
+#[test]
+fn rule_5_a_flood_keeps_nobody_out() {
+    let mut net = Net::new();
+    let listener = net.listen(80);
+    // So that its card is known, as that of a gateway is: smoltcp asks for one a second.
+    drop(net.pair(&listener, 80));
+    net.rounds(50);
+    assert_eq!(stack::sockets(), 0);
+    for number in 0..3 * BACKLOG {
+        let stranger = Stranger::silent(50 + (number % 100) as u8);
+        stranger.begins(1 + number as u16, 80);
+        if number % 32 == 0 {
+            net.round();
+        }
+    }
+    net.rounds(20);
+    assert_eq!(stack::sockets(), BACKLOG);
+    let mut connects = Begun::new(TcpStream::connect(here(80)));
+    assert!(connects.poll().is_pending());
+    net.rounds(20);
+    let Poll::Ready(connected) = connects.poll() else {
+        panic!("it is kept out");
+    };
+    let connected = connected.unwrap();
+    let (accepted, _) = net.accept(&listener);
+    net.goes_on(&connected, &accepted);
+}
+
+/// How long who connects may take: until so many others have begun after it.
+#[test]
+fn rule_5_the_oldest_half_open_one_makes_room() {
+    let mut net = Net::new();
+    let listener = net.listen(80);
+    let stranger = Stranger::new();
+    stranger.begins(1, 80);
+    let first = net.told()[0];
+    stranger.begins(2, 80);
+    let second = net.told()[0];
+    for port in 3..=BACKLOG as u16 + 1 {
+        stranger.begins(port, 80);
+        net.round();
+    }
+    assert_eq!(stack::sockets(), BACKLOG);
+    net.told();
+    // One more than there is room for has come, and not two.
+    stranger.completes(second, 80);
+    assert_eq!(net.told(), []);
+    assert_eq!(net.accept(&listener).1.port(), 2);
+    stranger.completes(first, 80);
+    let told = net.told();
+    let reset = told
+        .iter()
+        .find(|told| told.port == 1)
+        .expect("it is to know");
+    assert_eq!(reset.control, TcpControl::Rst);
+    let mut accepts = Begun::new(listener.accept());
+    assert!(accepts.poll().is_pending(), "those that are in stay in");
+}
+
+/// What was never a connection makes room before what may become one.
+#[test]
+fn rule_5_what_was_reset_makes_room_first() {
+    let mut net = Net::new();
+    let listener = net.listen(80);
+    let stranger = Stranger::new();
+    stranger.begins(1, 80);
+    let first = net.told()[0];
+    for port in 2..=BACKLOG as u16 {
+        stranger.begins(port, 80);
+        net.round();
+    }
+    net.told();
+    assert_eq!(stack::sockets(), BACKLOG);
+    // In one round, before anybody looks.
+    let last = BACKLOG as u16;
+    stranger.sends((last, 80), TcpControl::Rst, FIRST + 1, None);
+    stranger.begins(5000, 80);
+    net.round();
+    stranger.completes(first, 80);
+    net.rounds(3);
+    assert_eq!(net.accept(&listener).1.port(), 1);
+}
+
+#[test]
+fn rule_5_a_handshake_has_its_time() {
+    let mut net = Net::new();
+    let listener = net.listen(80);
+    let stranger = Stranger::new();
+    stranger.begins(1, 80);
+    let first = net.told()[0];
+    stranger.begins(2, 80);
+    let second = net.told()[0];
+    system::pass(HANDSHAKE - Duration::from_millis(20));
+    net.told();
+    stranger.completes(first, 80);
+    assert_eq!(net.told(), []);
+    system::pass(Duration::from_millis(20));
+    net.rounds(10);
+    assert_eq!(stack::sockets(), 1);
+    net.told();
+    stranger.completes(second, 80);
+    let told = net.told();
+    assert_eq!((told[0].port, told[0].control), (2, TcpControl::Rst));
+    // Once it is in it has as long as any.
+    let (accepted, peer) = net.accept(&listener);
+    assert_eq!(peer.port(), 1);
+    system::pass(HANDSHAKE + Duration::from_millis(20));
+    net.rounds(10);
+    assert!(accepted.peer_addr().is_some());
+}
+
+/// While a half-open one can make room, its memory is enough.
+#[test]
+fn rule_5_without_memory_the_oldest_half_open_one_makes_room() {
+    let mut net = Net::new();
+    let listener = net.listen(80);
+    let stranger = Stranger::new();
+    for port in 1..=3 {
+        stranger.begins(port, 80);
+    }
+    assert_eq!(net.told().len(), 3);
+    system::set_free(0);
+    stranger.begins(4, 80);
+    let told = net.told();
+    assert_eq!((told[0].port, told[0].control), (4, TcpControl::Syn));
+    assert_eq!(stack::sockets(), 3);
+    stranger.completes(told[0], 80);
+    net.told();
+    let (_, peer) = net.accept(&listener);
+    assert_eq!(peer.port(), 4);
 }
