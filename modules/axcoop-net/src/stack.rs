@@ -43,7 +43,7 @@ use crate::wire::{self, NoNetwork, Wire};
 /// Connections of one listener that nobody has accepted, half-open ones among them. A stranger's first packet
 /// beyond them takes the place of the oldest half-open one; without one it is ignored.
 pub const BACKLOG: usize = 512;
-/// How long a handshake may take, from the first packet on. A client has sent that four times by then.
+/// How long a handshake may take, from the first packet on. A client sends that four times in it.
 pub const HANDSHAKE: core::time::Duration = core::time::Duration::from_secs(10);
 /// How long a socket may stay after its owner.
 pub const LINGER: core::time::Duration = core::time::Duration::from_secs(5);

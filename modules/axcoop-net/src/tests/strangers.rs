@@ -348,6 +348,28 @@ fn rule_5_what_was_reset_makes_room_first() {
     assert_eq!(net.accept(&listener).1.port(), 1);
 }
 
+/// Also before anybody has looked at who is in.
+#[test]
+fn rule_5_who_is_in_is_not_driven_out() {
+    let mut net = Net::new();
+    let listener = net.listen(80);
+    let stranger = Stranger::new();
+    stranger.begins(1, 80);
+    let first = net.told()[0];
+    for port in ports(BACKLOG).skip(1) {
+        stranger.begins(port, 80);
+        net.round();
+    }
+    net.told();
+    assert_eq!(stack::sockets(), BACKLOG);
+    // In one round.
+    stranger.completes(first, 80);
+    stranger.begins(5000, 80);
+    net.rounds(3);
+    assert_eq!(net.accept(&listener).1.port(), 1);
+    assert_eq!(stack::sockets(), BACKLOG);
+}
+
 #[test]
 fn rule_5_a_handshake_has_its_time() {
     let mut net = Net::new();
@@ -364,7 +386,9 @@ fn rule_5_a_handshake_has_its_time() {
     system::pass(Duration::from_millis(20));
     net.rounds(10);
     assert_eq!(stack::sockets(), 1);
-    net.told();
+    let told = net.told();
+    let last = told.last().map(|told| (told.port, told.control));
+    assert_eq!(last, Some((2, TcpControl::Rst)));
     stranger.completes(second, 80);
     let told = net.told();
     assert_eq!((told[0].port, told[0].control), (2, TcpControl::Rst));
