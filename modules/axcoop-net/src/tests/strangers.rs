@@ -147,7 +147,7 @@ impl Net {
     /// What strangers are told in some rounds.
     pub fn told(&mut self) -> Vec<Told> {
         self.rounds(2);
-        on_wire(|wire| wire.to_strangers())
+        on_wire(|wire| wire.sent_to_strangers())
             .iter()
             .filter_map(|packet| {
                 let frame = EthernetFrame::new_checked(&packet[..]).unwrap();

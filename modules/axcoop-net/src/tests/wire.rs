@@ -64,7 +64,7 @@ impl Wire {
     }
 
     /// What strangers were sent since this was asked last.
-    pub fn to_strangers(&mut self) -> Vec<Vec<u8>> {
+    pub fn sent_to_strangers(&mut self) -> Vec<Vec<u8>> {
         core::mem::take(&mut self.to_strangers)
     }
 }
