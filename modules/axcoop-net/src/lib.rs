@@ -62,12 +62,13 @@
 //!    there is one: a socket that nobody waits for may have something to send. The card's interrupt, which ArceOS does not use, would
 //!    do this better.
 //! 7. **Closing.** A stream that is dropped is closed after what it had written: its socket stays
-//!    until the peer has all of it, for [`LINGER`] at most.
+//!    until the peer has all of it and has ended, too, for [`LINGER`] at most; then the peer is reset.
 //!
 //! # What it takes
 //!
 //! - **Memory.** [`RECEIVE_BUFFER`] and [`SEND_BUFFER`] for each connection, from its first packet on,
-//!   some 900 bytes for its socket, and the future that waits.
+//!   some 900 bytes for its socket, and the future that waits. There are [`SOCKETS`] at most, of which a listener
+//!   has [`BACKLOG`] that nobody has accepted; [`HEADROOM`] is left to everybody else (`sockets.rs`).
 //! - **Processor and latency** are in `docs/coop/io.md`, measured.
 
 #![no_std]
@@ -96,6 +97,8 @@ mod poller;
 #[cfg(any(test, target_os = "none"))]
 mod ports;
 #[cfg(any(test, target_os = "none"))]
+mod sockets;
+#[cfg(any(test, target_os = "none"))]
 mod stack;
 #[cfg(any(test, target_os = "none"))]
 mod stream;
@@ -120,7 +123,8 @@ mod network {
     pub use crate::listener::{Accept, TcpListener};
     pub use crate::operation::{Operation, Wait};
     pub use crate::poller::{Statistics, start, statistics};
-    pub use crate::stack::{BACKLOG, LINGER, LINGERING, RECEIVE_BUFFER, SEND_BUFFER};
+    pub use crate::sockets::{HEADROOM, RECEIVE_BUFFER, SEND_BUFFER, SOCKETS};
+    pub use crate::stack::{BACKLOG, HANDSHAKE, LINGER, LINGERING};
     pub use crate::stream::{Connect, Read, TcpStream, Write, WriteAll};
     pub use crate::wire::NoNetwork;
     pub use axerrno::{AxError as Error, AxResult as Result};

@@ -6,24 +6,28 @@
 //!    nothing of a caller's runs under it, no waker and no destructor.
 //! 2. A socket that listens exists only for a connection on its way in: it is made when the first
 //!    packet is seen, before smoltcp sees it. So any number may come at a time, up to [`BACKLOG`]
-//!    in all that nobody has accepted; whose packet is dropped then tries again.
+//!    in all that nobody has accepted, half-open ones among them, and as far as `sockets.rs` has sockets
+//!    and memory; whose packet is ignored tries again.
 //! 3. A connection that is reset on its way in is gone, and its memory with it.
 //! 4. A socket whose owner is gone stays until the peer has all that was written and its end of the
-//!    stream, or [`LINGER`] has passed, or [`LINGERING`] others have come after it.
+//!    stream, or [`LINGER`] has passed, or [`LINGERING`] others have come after it. In the last two cases
+//!    the peer is sent a reset: it would go on with a connection that nobody has any more.
+//! 5. **FLOOD.** A first packet that finds no place gets the socket of one on its way in to the same port: of
+//!    one that was reset, or else of the oldest that is half-open; this takes no memory. So a handshake has
+//!    until as many others have begun as there are half-open ones, which is [`BACKLOG`] without those that
+//!    wait to be accepted, or fewer if `sockets.rs` has no more; and [`HANDSHAKE`] at most. Who is in is never
+//!    driven out. To answer without a socket, as with SYN cookies, is not within smoltcp's means.
 
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoPreempt;
-use smoltcp::iface::{
-    Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet,
-};
+use smoltcp::iface::{Config, Interface, PollIngressSingleResult, PollResult, SocketHandle};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp::{self, State};
-use smoltcp::time::{Duration, Instant};
+use smoltcp::time::Instant;
 use smoltcp::wire::{
     EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpAddress, IpCidr,
     IpEndpoint, IpListenEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
@@ -32,23 +36,19 @@ use smoltcp::wire::{
 use crate::bell;
 use crate::ephemeral::Ephemeral;
 use crate::operation::Terms;
+use crate::sockets::{DEAD_AFTER, Sockets};
 use crate::system;
 use crate::wire::{self, NoNetwork, Wire};
 
-/// Bytes that a connection keeps of what has come and nobody has read.
-pub const RECEIVE_BUFFER: usize = 8 * 1024;
-/// Bytes that it keeps of what was written and the peer does not have yet.
-pub const SEND_BUFFER: usize = 8 * 1024;
-/// Connections of one listener that nobody has accepted.
+/// Connections of one listener that nobody has accepted, half-open ones among them. A stranger's first packet
+/// beyond them takes the place of the oldest half-open one; without one it is ignored.
 pub const BACKLOG: usize = 512;
+/// How long a handshake may take, from the first packet on. A client sends that four times in it.
+pub const HANDSHAKE: core::time::Duration = core::time::Duration::from_secs(10);
 /// How long a socket may stay after its owner.
 pub const LINGER: core::time::Duration = core::time::Duration::from_secs(5);
 /// How many of them at most.
 pub const LINGERING: usize = 256;
-/// After so long without a sign of life a connection is broken, whether or not anything was sent.
-const DEAD_AFTER: Duration = Duration::from_secs(60);
-/// How often a silent peer is asked for one: without that smoltcp takes silence for death.
-const ASK_AFTER: Duration = Duration::from_secs(15);
 /// The network's own part of an address.
 const PREFIX: u8 = 24;
 /// An Ethernet frame without its checksum.
@@ -59,7 +59,7 @@ static STACK: SpinNoPreempt<Option<Stack>> = SpinNoPreempt::new(None);
 struct Stack {
     interface: Interface,
     card: Card,
-    sockets: SocketSet<'static>,
+    sockets: Sockets,
     ports: Vec<Port>,
     /// Without an owner, the oldest first.
     lingering: VecDeque<(Instant, SocketHandle)>,
@@ -73,7 +73,7 @@ struct Port {
     number: u16,
     /// Which [`Listen`] it is: the next one may have the same number.
     listen: u64,
-    /// On their way in, or in and not fetched.
+    /// On their way in, or in and not fetched; in the order in which they began.
     coming: Vec<SocketHandle>,
     /// In, fetched, and not accepted.
     fetched: usize,
@@ -117,7 +117,7 @@ pub fn start() -> Result<(), NoNetwork> {
     *stack = Some(Stack {
         interface,
         card,
-        sockets: SocketSet::new(Vec::new()),
+        sockets: Sockets::new(),
         ports: Vec::new(),
         lingering: VecDeque::new(),
         ephemeral: Ephemeral::new(),
@@ -148,7 +148,7 @@ pub fn receive() -> Option<bool> {
             sockets,
             ..
         } = stack;
-        let result = interface.poll_ingress_single(now(), card, sockets);
+        let result = interface.poll_ingress_single(now(), card, sockets.set());
         card.packet.clear();
         Some(matches!(
             result,
@@ -166,11 +166,11 @@ pub fn transmit() -> bool {
             sockets,
             ..
         } = stack;
-        interface.poll_egress(now(), card, sockets) == PollResult::SocketStateChanged
+        interface.poll_egress(now(), card, sockets.set()) == PollResult::SocketStateChanged
     })
 }
 
-/// Takes away sockets without an owner that need not stay.
+/// Takes away sockets without an owner that are over, and resets those whose time is.
 pub fn clear_lingering() {
     with(|stack| {
         let now = now();
@@ -180,21 +180,26 @@ pub fn clear_lingering() {
         let surplus = lingering.len().saturating_sub(LINGERING);
         let mut at = 0;
         lingering.retain(|(since, handle)| {
-            let socket = sockets.get_mut::<tcp::Socket<'_>>(*handle);
+            let socket = sockets.get_mut(*handle);
             let is_over = matches!(socket.state(), State::Closed | State::TimeWait);
             let is_late = at < surplus || now >= *since + LINGER.into();
             at += 1;
-            if is_over || is_late {
+            if is_over {
                 sockets.remove(*handle);
+            } else if is_late {
+                // The next sweep sends the reset, and the next look, which comes after that, finds it
+                // closed. Should the card have no room for it, it is lost as any packet may be: what the
+                // peer sends from then on is answered by another.
+                socket.abort();
             }
-            !(is_over || is_late)
+            !is_over
         });
     })
 }
 
 /// Whether there is any socket, also on its way in, or of a connection that nobody has any more.
 pub fn has_sockets() -> bool {
-    with(|stack| stack.sockets.iter().next().is_some())
+    with(|stack| !stack.sockets.has_none())
 }
 
 /// Who begins a connection to whom, if this packet does.
@@ -213,42 +218,58 @@ fn first_of_connection(packet: &[u8]) -> Option<(IpEndpoint, IpEndpoint)> {
     (tcp.syn() && !tcp.ack() && !tcp.rst()).then_some((from, to))
 }
 
-fn new_socket() -> tcp::Socket<'static> {
-    let buffer = |length| tcp::SocketBuffer::new(vec![0; length]);
-    let mut socket = tcp::Socket::new(buffer(RECEIVE_BUFFER), buffer(SEND_BUFFER));
-    socket.set_timeout(Some(DEAD_AFTER));
-    socket.set_keep_alive(Some(ASK_AFTER));
-    // What is written is written whole; to wait for more is of no use.
-    socket.set_nagle_enabled(false);
-    socket
+impl Port {
+    /// The socket of one on its way in, which is nobody's now (rule 5). To begin anew is all that it is good
+    /// for: nothing is sent to whom it was for, who is reset with the next packet from there.
+    ///
+    /// **Cost.** A look at each of [`BACKLOG`] at most.
+    #[cold]
+    fn makes_room(&mut self, sockets: &mut Sockets) -> Option<tcp::Socket<'static>> {
+        let of_state = |wanted: &[State]| {
+            let is_one = |handle: &SocketHandle| wanted.contains(&sockets.get(*handle).state());
+            self.coming.iter().position(is_one)
+        };
+        let at = of_state(&[State::Listen, State::Closed])
+            .or_else(|| of_state(&[State::SynReceived]))?;
+        // Removed and added again: where it was it might wait for a neighbour that is another's.
+        let mut socket = sockets.remove(self.coming.remove(at));
+        socket.abort();
+        Some(socket)
+    }
 }
 
 impl Stack {
-    /// Makes the socket that a new connection needs (rule 2).
+    /// Makes the socket that a new connection needs, or has its packet ignored (rule 2).
     fn admit(&mut self, from: IpEndpoint, to: IpEndpoint) {
         let Some(at) = self.ports.iter().position(|port| port.number == to.port) else {
             return; // smoltcp refuses it
         };
-        let is_known = self.sockets.iter().any(|(_, socket)| {
-            let smoltcp::socket::Socket::Tcp(socket) = socket;
-            socket.remote_endpoint() == Some(from) && socket.local_endpoint() == Some(to)
-        });
-        let port = &mut self.ports[at];
-        if is_known {
+        let its_own = (Some(to), Some(from));
+        if self.sockets.ends().any(|ends| ends == its_own) {
             return; // the packet has come twice
         }
-        if port.coming.len() + port.fetched >= BACKLOG {
+        let coming = self.coming();
+        let Self { sockets, ports, .. } = self;
+        let port = &mut ports[at];
+        let has_place = port.coming.len() + port.fetched < BACKLOG;
+        let made = has_place.then(|| sockets.make(coming).ok()).flatten();
+        let Some(mut socket) = made.or_else(|| port.makes_room(sockets)) else {
             self.card.packet.clear();
             return;
-        }
-        let mut socket = new_socket();
+        };
+        socket.set_timeout(Some(HANDSHAKE.into()));
         socket
             .listen(IpListenEndpoint {
                 addr: Some(to.addr),
                 port: to.port,
             })
-            .expect("it is new, and the port is not 0");
-        port.coming.push(self.sockets.add(socket));
+            .expect("it is new or aborted, and the port is not 0");
+        port.coming.push(sockets.add(socket));
+    }
+
+    /// How many are on their way in.
+    fn coming(&self) -> usize {
+        self.ports.iter().map(|port| port.coming.len()).sum()
     }
 
     fn socket(&mut self, socket: &Socket) -> &mut tcp::Socket<'static> {
@@ -256,7 +277,7 @@ impl Stack {
     }
 
     fn linger(&mut self, handle: SocketHandle) {
-        self.sockets.get_mut::<tcp::Socket<'_>>(handle).close();
+        self.sockets.get_mut(handle).close();
         self.lingering.push_back((now(), handle));
     }
 }
@@ -292,7 +313,7 @@ impl Listen {
                 return;
             };
             port.coming.retain(|handle| {
-                let socket = sockets.get::<tcp::Socket<'_>>(*handle);
+                let socket = sockets.get_mut(*handle);
                 match (socket.state(), socket.remote_endpoint()) {
                     (State::SynReceived, _) => true,
                     // Reset: before it was in, it listens again; after that, it is closed.
@@ -302,6 +323,7 @@ impl Listen {
                     }
                     (_, Some(remote)) => {
                         port.fetched += 1;
+                        socket.set_timeout(Some(DEAD_AFTER));
                         into.push((Socket(*handle), address(remote)));
                         false
                     }
@@ -353,7 +375,8 @@ impl Socket {
             return Err(AxError::Unsupported);
         };
         with(|stack| {
-            let mut socket = new_socket();
+            let coming = stack.coming();
+            let mut socket = stack.sockets.make(coming)?;
             let local = stack.free_port().ok_or(AxError::AddrInUse)?;
             let Stack {
                 interface, sockets, ..
@@ -425,11 +448,8 @@ impl Stack {
             ..
         } = self;
         ephemeral.take(|number| {
-            let mut locals = sockets.iter().map(|(_, socket)| {
-                let smoltcp::socket::Socket::Tcp(socket) = socket;
-                socket.local_endpoint()
-            });
-            locals.any(|local| local.is_some_and(|local| local.port == number))
+            let mut ends = sockets.ends();
+            ends.any(|(local, _)| local.is_some_and(|local| local.port == number))
                 || ports.iter().any(|port| port.number == number)
         })
     }
@@ -504,7 +524,13 @@ impl TxToken for Room<'_> {
 /// How many sockets there are.
 #[cfg(test)]
 pub fn sockets() -> usize {
-    with(|stack| stack.sockets.iter().count())
+    with(|stack| stack.sockets.count())
+}
+
+/// What the test does with the cable.
+#[cfg(test)]
+pub fn on_wire<R>(f: impl FnOnce(&mut Wire) -> R) -> R {
+    with(|stack| f(&mut stack.card.wire))
 }
 
 /// Forgets all of it.

@@ -20,8 +20,10 @@ impl TcpStream {
     /// Connects to a remote address, from a port of its own.
     ///
     /// # Errors
-    /// `ConnectionRefused`; `TimedOut`; `AddrInUse` if all ports of its own are used; `Unsupported` if it is not of IPv4; `NoSuchDevice`
-    /// without a network ([`start`](crate::start) says why).
+    /// `ConnectionRefused`; `TimedOut`; `AddrInUse` if all ports of its own are used; `TooManyOpenFiles` if there
+    /// are [`SOCKETS`](crate::SOCKETS); `NoMemory` if there is none for it with
+    /// [`HEADROOM`](crate::HEADROOM); `Unsupported` if it is not of IPv4; `NoSuchDevice` without a network
+    /// ([`start`](crate::start) says why).
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn connect(remote: SocketAddr) -> Connect {
         Connect {

@@ -1,5 +1,6 @@
-//! What this asks of ArceOS beside a card: time and tasks.
+//! What this asks of ArceOS beside a card: time, tasks, and whether there is memory.
 
+use alloc::alloc::Layout;
 use core::future::Future;
 use core::time::Duration;
 
@@ -11,6 +12,18 @@ pub use axtask::yield_now;
 /// What deadlines are counted in: the time since the machine was started.
 pub fn now() -> Duration {
     axhal::time::monotonic_time()
+}
+
+/// Whether so many bytes are free, in one piece. The global allocator would end the guest if not.
+pub fn has_memory(bytes: usize) -> bool {
+    let allocator = axalloc::global_allocator();
+    Layout::from_size_align(bytes, align_of::<usize>()).is_ok_and(|layout| {
+        let memory = allocator.alloc(layout);
+        memory.is_ok_and(|memory| {
+            allocator.dealloc(memory, layout);
+            true
+        })
+    })
 }
 
 /// Starts the poller, which never returns.

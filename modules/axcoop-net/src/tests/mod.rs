@@ -3,6 +3,8 @@
 
 mod cancel;
 mod order;
+mod sockets;
+mod strangers;
 mod urgent;
 
 use std::boxed::Box;
@@ -42,6 +44,7 @@ impl Net {
         connection::newly_waited_for(&mut Vec::new());
         ports::new_ports(&mut Vec::new());
         urgency::forget();
+        system::set_free(usize::MAX);
         urgency::serves(Some(DOMAIN));
         stack::start().unwrap();
         crate::start().unwrap();
@@ -152,7 +155,9 @@ impl Drop for Net {
             return;
         }
         assert_eq!(self.buffers(), 0, "buffers that nobody has dropped");
-        self.rounds(LINGER.as_millis() as usize + 10);
+        self.rounds(20);
+        system::pass(LINGER);
+        self.rounds(20);
         assert_eq!(stack::sockets(), 0, "sockets that nobody has closed");
         assert!(self.poller.has_nothing_to_watch());
         assert_eq!(urgency::waiting(), 0, "waiters that are counted and gone");

@@ -2,7 +2,7 @@
 
 use core::future::Future;
 use core::pin::pin;
-use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use core::task::{Context, Waker};
 use core::time::Duration;
 use std::thread;
@@ -10,6 +10,10 @@ use std::thread;
 use axcoop::DomainId;
 
 static MILLIS: AtomicU64 = AtomicU64::new(1);
+/// The largest piece of memory that is free.
+static FREE: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// How much of it was asked for last.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 pub fn now() -> Duration {
     Duration::from_millis(MILLIS.load(SeqCst))
@@ -17,7 +21,27 @@ pub fn now() -> Duration {
 
 /// A millisecond passes.
 pub fn passes() {
-    MILLIS.fetch_add(1, SeqCst);
+    pass(Duration::from_millis(1));
+}
+
+/// So much time passes, in whole milliseconds.
+pub fn pass(time: Duration) {
+    MILLIS.fetch_add(time.as_millis() as u64, SeqCst);
+}
+
+pub fn has_memory(bytes: usize) -> bool {
+    ASKED.store(bytes, SeqCst);
+    bytes <= FREE.load(SeqCst)
+}
+
+/// From now on a piece of so many bytes is the largest that is free.
+pub fn set_free(bytes: usize) {
+    FREE.store(bytes, SeqCst);
+}
+
+/// How many bytes were asked for last.
+pub fn asked() -> usize {
+    ASKED.load(SeqCst)
 }
 
 pub fn yield_now() {
