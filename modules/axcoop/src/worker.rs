@@ -404,7 +404,9 @@ impl Domain {
     /// Waits, after it has said so and looked, at the clock, too.
     fn parks(&'static self, number: usize) {
         let attendant = self.books.with(self.kernel, |books| {
-            books.trims(self.kernel, &self.directory);
+            if !self.leaves_it_to_the_tick() {
+                books.trims(self.kernel, &self.directory);
+            }
             books.attendant
         });
         let attended = attendant.and_then(|attendant| attendant.until());

@@ -330,6 +330,28 @@ fn what_ends_while_nobody_will_wait_again_is_not_kept() {
     });
 }
 
+/// KEEP in `spares`: with a clock that ticks.
+#[test]
+fn what_is_kept_is_given_back_by_the_next_tick() {
+    with_domain(|domain, machine| {
+        let kept_of_one = || {
+            let handle = spawn(domain, 4, async {});
+            run(domain);
+            drop(handle);
+            machine.memory.load(Relaxed)
+        };
+        assert_eq!(kept_of_one(), 0, "nothing has ticked yet");
+        domain.clock_ticked();
+        let kept = kept_of_one();
+        assert_ne!(kept, 0, "until the next tick");
+        assert_eq!(kept_of_one(), kept, "the next one has it");
+        domain.clock_ticked();
+        assert_eq!(machine.memory.load(Relaxed), 0);
+        domain.clock_ticked();
+        assert_eq!(kept_of_one(), kept);
+    });
+}
+
 /// One after the other, all in the memory of the first.
 #[test]
 fn a_spawn_after_an_end_asks_for_no_memory() {
