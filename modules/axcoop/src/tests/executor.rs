@@ -16,8 +16,8 @@ use crate::table::USED_UP;
 use crate::waker::Ref;
 use crate::{
     Attendant, CpuError, Domain, DomainError, DomainId, Ended, JoinHandle, MAX_WORKERS, Priority,
-    SpawnError, Stale, cancel, current, current_priority, lend, priority, set_priority, wake,
-    yield_now,
+    Served, Server, SpawnError, Stale, cancel, current, current_priority, lend, priority,
+    set_priority, wake, yield_now,
 };
 
 /// Who was polled, in order.
@@ -349,6 +349,35 @@ fn what_is_kept_is_given_back_by_the_next_tick() {
         assert_eq!(machine.memory.load(Relaxed), 0);
         domain.clock_ticked();
         assert_eq!(kept_of_one(), kept);
+    });
+}
+
+/// Whose system waits by itself.
+#[test]
+fn a_server_says_when_it_waits_and_goes_on_where_it_was() {
+    with_domain(|domain, _| {
+        let handle = spawn(domain, 4, async {});
+        domain.alloc_cpu(1).unwrap();
+        let mut server = Server::new(domain.id(), 0);
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(output(handle), Ok(()));
+        assert_eq!(domain.sleepers.load(Relaxed), 1);
+        let spawns = std::thread::spawn(move || spawn(domain, 4, async {}));
+        let handle = spawns.join().unwrap();
+        assert_eq!(domain.sleepers.load(Relaxed), 0, "it is told");
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(output(handle), Ok(()));
+        // One that runs for nothing waits again; one beside others as well.
+        assert_eq!(server.run(), Served::Waits { until: None });
+        domain.alloc_cpu(2).unwrap();
+        assert_eq!(server.run(), Served::Waits { until: None });
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(server.run(), Served::Leaves);
+        let other = domain.books.with(domain.kernel, |books| {
+            // It was asked for, and never began.
+            core::mem::take(&mut books.serving)
+        });
+        assert_eq!(other, 0b10);
     });
 }
 
