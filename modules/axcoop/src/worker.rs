@@ -59,6 +59,7 @@ enum Mode {
 }
 
 /// Rules 2 and 3.
+#[derive(Clone, Copy)]
 struct Polls {
     /// Until it looks at the clock, or gives way.
     left: u32,
@@ -272,22 +273,27 @@ impl Domain {
     fn alone(&'static self, number: usize, worker: &Polling, polls: &mut Polls) -> Option<Waits> {
         // SAFETY: it has the turn, until `ends_being_alone`.
         let ready = unsafe { &*self.ready.get() };
-        loop {
+        // A copy of its own, which is on this call's stack: a switch counts in it.
+        let mut here = *polls;
+        let waits = loop {
             if self.inbox.has_any() {
                 if self.inbox.notes().has(Notes::SHARED) {
-                    return None;
+                    break None;
                 }
                 self.takes_in(ready);
             }
             match ready.first() {
                 PRIORITIES => {
-                    if let Some(waits) = self.idles(number, ready) {
-                        return Some(waits);
+                    let waits = self.idles(number, ready);
+                    if waits.is_some() {
+                        break waits;
                     }
                 }
-                level => self.runs(worker, ready, polls, level),
+                level => self.runs(worker, ready, &mut here, level),
             }
-        }
+        };
+        *polls = here;
+        waits
     }
 
     fn ends_being_alone(&'static self, worker: &Polling) {
