@@ -484,11 +484,15 @@ impl Domain {
         let is_quiet = ptr::eq(polls.heeds, &HEEDS_NOBODY);
         if polls.left != 0 {
             // Something is more urgent elsewhere.
-            *polls = Polls {
-                left: QUIET,
-                more: 0,
-                heeds: &HEEDS_NOBODY,
-            };
+            self.kernel.yield_now();
+            if self.is_less_urgent() {
+                *polls = Polls {
+                    left: QUIET,
+                    more: 0,
+                    heeds: &HEEDS_NOBODY,
+                };
+            }
+            return;
         } else if polls.more != 0 {
             self.timers.looks_at_clock(self.kernel);
             return polls.goes_on(self);
@@ -506,6 +510,13 @@ impl Domain {
             }
         }
         self.kernel.yield_now();
+    }
+
+    /// Rule 2: whether giving way was in vain, as another domain still has something more urgent than all that
+    /// there is here now. That may have become more urgent meanwhile: who works for this domain has been polled.
+    fn is_less_urgent(&self) -> bool {
+        let here = self.summary.of(self.id);
+        here.is_some_and(|here| self.summary.any(self.elsewhere[here.index()]))
     }
 
     /// Rule 5, of one that is alone: how it has to wait; none if there is something to do after all.

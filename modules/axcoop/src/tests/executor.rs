@@ -127,6 +127,36 @@ fn rule_2_it_gives_way_to_another_domain_and_not_at_once_again() {
 }
 
 #[test]
+fn rule_2_it_gives_way_again_when_that_was_not_in_vain() {
+    with_domain(|domain, machine| {
+        let other = DomainId::new(1);
+        let urgent = Priority::new(3);
+        *machine.others.lock().unwrap() =
+            Some(Box::new(move || domain.summary.clear(other, urgent)));
+        drop(spawn(domain, 4, async move {
+            for _ in 0..5 {
+                domain.summary.mark(other, urgent);
+                yield_now().await;
+            }
+        }));
+        run(domain);
+        assert_eq!(machine.yields.load(Relaxed), 5);
+        // Nor was it if what the other one has left is not more urgent than what came here meanwhile.
+        machine.yields.store(0, Relaxed);
+        *machine.others.lock().unwrap() =
+            Some(Box::new(move || match machine.yields.load(Relaxed) {
+                1 => drop(spawn(domain, 2, async {})),
+                _ => domain.summary.clear(other, urgent),
+            }));
+        domain.summary.mark(other, urgent);
+        drop(spawn(domain, 4, async {}));
+        run(domain);
+        assert_eq!(machine.yields.load(Relaxed), 2);
+        domain.summary.clear(other, urgent);
+    });
+}
+
+#[test]
 fn rule_3_it_gives_way_after_256_polls() {
     with_domain(|domain, machine| {
         drop(spawn(domain, 4, says(Trace::default(), 'a', 2550)));
