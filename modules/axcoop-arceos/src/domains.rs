@@ -37,7 +37,8 @@ impl Options {
     /// interrupts that hit them, have to find room there.
     pub const STACK_BYTES: usize = said::STACK_BYTES;
 
-    /// One with a worker on each CPU.
+    /// One with a worker on each CPU. With an empty name its workers have none either, which makes each wake of
+    /// them cheaper: `axtask` formats the name of whom it wakes.
     pub fn new(name: &'static str) -> Self {
         Self {
             name,

@@ -42,10 +42,6 @@ unsafe impl Kernel for ArceOs {
         worker::serve_here(domain, number);
     }
 
-    fn park(&self, domain: DomainId, number: usize, until_ns: Option<u64>) {
-        worker::park(domain, number, until_ns);
-    }
-
     fn unpark(&self, domain: DomainId, number: usize) {
         worker::unpark(domain, number);
     }

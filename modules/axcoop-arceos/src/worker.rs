@@ -1,9 +1,9 @@
 //! The tasks that serve domains: where they wait, what they remember, and which of them is here.
 //!
-//! 1. **One waker.** A worker waits in a call of `block_on`, which makes one waker for that wait: an
-//!    allocation, which is given back when the worker goes on or, if somebody is about to wake it once more
-//!    just then, when that is done. Who unparks a worker makes no other: it has that one. And an unpark
-//!    between the worker's last look for work and that call is not lost: the place says so.
+//! 1. **One waker.** A worker is one call of `block_on` from its first moment to its last, and waits by not
+//!    being ready: so there is one waker, for its life, and no wait allocates anything or has anything to give
+//!    back before the first coroutine runs. Who unparks a worker makes no other: it has that one. And an unpark
+//!    between the worker's last look for work and its wait is not lost: the place says so.
 //! 2. **One wake.** Of all that unpark a worker which waits one wakes it. The others do nothing, as
 //!    `axtask` formats a name in each wake.
 //! 3. **One CPU.** The worker of a number runs on one CPU: number + domain, modulo the number of CPUs.
@@ -23,6 +23,7 @@
 //! Rules 4 and 5 are one look at each worker of the CPU, and at each domain's next time, in each of its
 //! ticks.
 
+use alloc::string::String;
 use core::future::poll_fn;
 use core::ops::Deref;
 use core::ptr;
@@ -31,7 +32,7 @@ use core::sync::atomic::{
 };
 use core::task::{Poll, Waker};
 
-use axcoop::{DOMAINS, Domain, DomainId, MAX_WORKERS};
+use axcoop::{DOMAINS, Domain, DomainId, MAX_WORKERS, Served, Server};
 use axhal::percpu::{current_task_ptr, this_cpu_id};
 use axtask::{AxTaskRef, TaskInner, TaskState};
 use kspin::SpinNoIrq;
@@ -61,7 +62,7 @@ struct Slot {
 
 struct Parking {
     state: State,
-    /// Rule 1. Of the wait of the task that has the place now.
+    /// Rule 1. Of the task that has the place now, from its first wait on.
     waker: Option<Waker>,
 }
 
@@ -103,7 +104,9 @@ impl Slot {
         self.here.store(ptr::null_mut(), Relaxed);
         self.task
             .store(current_task_ptr::<AxTask>().cast_mut(), Relaxed);
-        self.parking.lock().waker = None;
+        // Dropped without the lock.
+        let before = self.parking.lock().waker.take();
+        drop(before);
     }
 
     /// The task leaves it, unless the next one has it already.
@@ -125,14 +128,11 @@ impl Slot {
         match parking.state {
             State::Told => {
                 parking.state = State::Runs;
-                let waker = parking.waker.take();
-                drop(parking);
-                drop(waker);
                 Poll::Ready(())
             }
             State::Runs => {
                 parking.state = State::Waits;
-                parking.waker = Some(waker.clone());
+                parking.waker.get_or_insert_with(|| waker.clone());
                 Poll::Pending
             }
             State::Waits => Poll::Pending,
@@ -245,7 +245,10 @@ pub fn stalled_ticks(domain: DomainId) -> u64 {
 /// A task that will be the worker of this number.
 pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
     uses(id, number);
-    let name = alloc::format!("{}/{number}", crate::said::name(id));
+    let name = match crate::said::name(id) {
+        "" => String::new(),
+        domain => alloc::format!("{domain}/{number}"),
+    };
     let task = TaskInner::new(move || serve(id, number), name, stack_bytes);
     task.set_cpumask(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
     task
@@ -275,24 +278,34 @@ fn serve(domain: DomainId, number: usize) {
     watch_ticks();
     crate::policy::serves(domain);
     slot.begins();
-    slot.is_busy.store(true, Relaxed);
-    axcoop::serve(domain, number);
+    let mut server = Server::new(domain, number);
+    let mut waits = false;
+    axtask::future::block_on(poll_fn(|context| {
+        loop {
+            // Not at all if it was unparked since it waited last.
+            if waits && slot.waits(context.waker()).is_pending() {
+                return Poll::Pending;
+            }
+            slot.until_ns.store(NEVER, Relaxed);
+            slot.is_busy.store(true, Relaxed);
+            let Served::Waits { until } = server.run() else {
+                return Poll::Ready(());
+            };
+            waits = true;
+            slot.will_wait(domain, number, until);
+        }
+    }));
     slot.ends();
 }
 
-/// Has the worker wait until it is [unparked](unpark), or this time has come; not at all if it was
-/// unparked since it last waited.
-pub fn park(domain: DomainId, number: usize, until_ns: Option<u64>) {
-    let slot = slot(domain, number);
-    slot.is_busy.store(false, Relaxed);
-    slot.tells(domain, number);
-    slot.until_ns.store(until_ns.unwrap_or(NEVER), Relaxed);
-    axtask::future::block_on(poll_fn(|context| slot.waits(context.waker())));
-    slot.until_ns.store(NEVER, Relaxed);
-    slot.is_busy.store(true, Relaxed);
-}
-
 impl Slot {
+    /// It has nothing to do.
+    fn will_wait(&self, domain: DomainId, number: usize, until_ns: Option<u64>) {
+        self.is_busy.store(false, Relaxed);
+        self.tells(domain, number);
+        self.until_ns.store(until_ns.unwrap_or(NEVER), Relaxed);
+    }
+
     /// Rule 5.
     fn tells(&self, domain: DomainId, number: usize) {
         let stalled = self.stalled.load(Relaxed);

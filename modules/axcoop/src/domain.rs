@@ -5,7 +5,9 @@ use core::cell::UnsafeCell;
 use core::future::Future;
 use core::pin::pin;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr as Pointer, AtomicU32 as Generation, AtomicUsize as Counter};
+use core::sync::atomic::{
+    AtomicBool as Flag, AtomicPtr as Pointer, AtomicU32 as Generation, AtomicUsize as Counter,
+};
 
 use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
 
@@ -55,6 +57,10 @@ pub struct Domain {
     coroutines: Counter,
     pub(crate) directory: Directory,
     pub(crate) books: Lock<Books>,
+    /// Its system's clock has ticked, and so will tick again: KEEP in [`spares`](crate::spares).
+    has_ticks: Flag,
+    /// The books may keep memory for later, of which the next tick is to know.
+    keeps: Flag,
     /// Who waits for a time.
     pub(crate) timers: Timers,
     pub(crate) workers: [Polling; MAX_WORKERS],
@@ -149,6 +155,8 @@ impl Domain {
             coroutines: Counter::new(0),
             directory: Directory::new(),
             books: Lock::new(Books::new()),
+            has_ticks: Flag::new(false),
+            keeps: Flag::new(false),
             timers: Timers::new(),
             workers: [const { Polling::new() }; MAX_WORKERS],
         }
@@ -174,6 +182,8 @@ impl Domain {
             coroutines: Counter::new(0),
             directory: Directory::new(),
             books: Lock::new(Books::new()),
+            has_ticks: Flag::new(false),
+            keeps: Flag::new(false),
             timers: Timers::new(),
             workers: [const { Polling::new() }; MAX_WORKERS],
         }
@@ -286,10 +296,36 @@ impl Domain {
     /// The system's clock has ticked: those whose time has come are woken (rule 5 of [`timers`](crate::timers)).
     /// Called in its interrupt, or elsewhere, by one CPU for each domain; a system without ticks does without.
     ///
-    /// **Cost.** A load if nobody is due, and a wake of each who is, 32 at most: further ones are left to the worker
-    /// that has been woken for these.
+    /// **Cost.** Two loads and a store if nobody is due and nothing was kept since the last tick. Otherwise a wake of each who is
+    /// due, 32 at most: further ones are left to the worker that has been woken for these; and what is kept for later
+    /// is given back.
     pub fn clock_ticked(&'static self) {
         self.timers.ticks(self.kernel);
+        self.has_ticks.store(true, Ordering::Relaxed);
+        if self.keeps.load(Ordering::Relaxed) {
+            self.trims_at_tick();
+        }
+    }
+
+    /// KEEP in [`spares`](crate::spares): gives back what the books have kept since the last tick.
+    #[cold]
+    fn trims_at_tick(&self) {
+        // Before the lock: who keeps something has it, and says so then; what comes later is said later.
+        self.keeps.store(false, Ordering::Relaxed);
+        self.books.with(self.kernel, |books| {
+            books.trims(self.kernel, &self.directory)
+        });
+    }
+
+    /// KEEP in [`spares`](crate::spares): whether what the books keep may stay until the next tick, which is
+    /// told of it. If not, the caller gives it back. With the lock of the books.
+    #[must_use]
+    pub(crate) fn leaves_it_to_the_tick(&self) -> bool {
+        let has_ticks = self.has_ticks.load(Ordering::Relaxed);
+        if has_ticks {
+            self.keeps.store(true, Ordering::Relaxed);
+        }
+        has_ticks
     }
 
     /// A coroutine begins.
@@ -487,9 +523,10 @@ impl Domain {
         // SAFETY: as promised.
         let layout = unsafe { header.as_ref() }.does().layout;
         let is_kept = self.books.with(self.kernel, |books| {
-            // A worker that waits has given back what was kept, and says that it waits before that. (One whose
-            // bit was taken back will wait again.)
-            let will_trim = books.serving & !self.sleepers.load(Ordering::Acquire) != 0;
+            // KEEP in `spares`. A worker that waits has given back what was kept, and says that it waits before
+            // that. (One whose bit was taken back will wait again.)
+            let will_trim = self.leaves_it_to_the_tick()
+                || books.serving & !self.sleepers.load(Ordering::Acquire) != 0;
             // SAFETY: as promised.
             unsafe { books.takes_back(self.kernel, &self.directory, header, will_trim) }
         });

@@ -17,8 +17,8 @@ pub const MAX_WORKERS: usize = 32;
 /// [`here`](Self::here) returns what the very task that calls has set, and what runs between
 /// [`mask`](Self::mask) and [`unmask`](Self::unmask) is not interrupted on its CPU.
 pub unsafe trait Kernel: Sync {
-    /// Starts a task that calls [`serve`](crate::serve) with these, and ends when that returns. It may
-    /// run before this call returns.
+    /// Starts a task that calls [`serve`](crate::serve) with these, and ends when that returns, or does the same
+    /// with a [`Server`](crate::Server). It may run before this call returns.
     ///
     /// # Errors
     /// [`NoWorker`] if there is no memory for one.
@@ -36,10 +36,17 @@ pub unsafe trait Kernel: Sync {
     ///
     /// An `unpark` since the last `park` of this worker returned is not lost: this call then returns
     /// at once.
-    fn park(&self, domain: DomainId, number: usize, until: Option<u64>);
+    ///
+    /// [`serve`](crate::serve) calls it, and nobody else: a system whose workers are [`Server`](crate::Server)s has
+    /// no need of it.
+    fn park(&self, domain: DomainId, number: usize, until: Option<u64>) {
+        let _ = (domain, number, until);
+        unreachable!("a worker of this system waits in its `Server`'s task");
+    }
 
-    /// Has the worker's [`park`](Self::park) return, the one under way or the next. Called by anybody,
-    /// also in an interrupt, and for a worker that has just left.
+    /// Has the worker's [`park`](Self::park) return, the one under way or the next, or its
+    /// [`Server`](crate::Server) run again. Called by anybody, also in an interrupt, and for a worker that has just
+    /// left.
     fn unpark(&self, domain: DomainId, number: usize);
 
     /// The calling task lets others run that are ready.

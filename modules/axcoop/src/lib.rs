@@ -127,5 +127,5 @@ pub use semaphore::{Acquiring, Semaphore, SemaphorePermit};
 pub use sleep::{Sleep, now, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timers::GRANULE_NANOS;
-pub use worker::serve;
+pub use worker::{Served, Server, serve};
 pub use yielding::{YieldNow, yield_now};

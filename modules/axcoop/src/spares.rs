@@ -1,8 +1,13 @@
 //! Blocks that are kept for the next coroutines, by size: an allocator and the table of names take more
 //! instructions than all the rest of a spawn.
 //!
-//! They are given back when a worker waits, so an idle domain keeps none, and there are few at any time:
-//! 16 of each of 16 sizes, 64 KiB if all of them are there.
+//! There are few at any time: 16 of each of 16 sizes, 64 KiB if all of them are there.
+//!
+//! KEEP: an idle domain keeps none, nor a chunk of slots with nobody in it. The worker that has the turn
+//! for good gives back its own when it waits. What the books keep is given back by the next
+//! [tick](crate::Domain::clock_ticked) of the system's clock, if that has ever ticked; if not, when a worker
+//! waits, and nothing is kept while all of them do. Where two domains work for each other their workers wait
+//! several times for each request, and what one of them would give back then the other one asks for next.
 
 use core::cell::Cell;
 use core::ptr::{self, NonNull};

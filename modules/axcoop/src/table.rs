@@ -4,7 +4,7 @@
 //!    for a coroutine gives it that, which may be without the lock: NAMES in [`books`](crate::books).
 //! 2. A slot whose generations are used up is not used again.
 //! 3. Slots come in chunks of 256, made as they are needed and given back when nobody is in them,
-//!    but for one that is kept in reserve. A chunk that is made again goes on with later generations
+//!    but for one that is kept in reserve (KEEP in [`spares`](crate::spares)). A chunk that is made again goes on with later generations
 //!    than any that it had, so rule 1 holds for it, too. The list of chunks is given back when there
 //!    is none; the next list goes on with later generations than all of them.
 //! 4. Taking a slot and leaving it takes the same time however many there are, but for making a

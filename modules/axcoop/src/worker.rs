@@ -34,6 +34,7 @@ use crate::block::{Header, Polled};
 use crate::domain::{self, Domain};
 use crate::error::{DomainError, Ended};
 use crate::inbox::Notes;
+use crate::kernel::Attendant;
 use crate::polling::Polling;
 use crate::ready::Ready;
 use crate::state::{Begun, Suspended, Woken};
@@ -58,6 +59,7 @@ enum Mode {
 }
 
 /// Rules 2 and 3.
+#[derive(Clone, Copy)]
 struct Polls {
     /// Until it looks at the clock, or gives way.
     left: u32,
@@ -99,41 +101,142 @@ impl Polls {
 static HEEDS_NOBODY: [Bits; PRIORITIES] = [Bits::NONE; PRIORITIES];
 
 /// Runs a domain's coroutines as its worker of this number, until there shall be fewer.
-/// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, and by nobody else.
+/// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, and by nobody else. That waits in
+/// [`Kernel::park`](crate::Kernel::park).
 ///
 /// # Panics
 /// If the domain is not open, or has not asked for this worker, or the worker serves already; and in a
 /// coroutine.
 pub fn serve(domain: DomainId, number: usize) {
-    match domain::maybe_open(domain.index()) {
-        Some(domain) => domain.serve(number),
-        None => panic!("{}", DomainError::NotOpen(domain)),
+    Server::new(domain, number).serves();
+}
+
+/// A worker that serves from one wait to the next: for a system whose tasks wait by returning, as `poll`
+/// does, and so need nothing anew for each wait. [`serve`](fn@serve) is this and
+/// [`Kernel::park`](crate::Kernel::park).
+///
+/// It is all used by the task that has made it, which [runs](Self::run) it until it leaves, and neither spawns nor
+/// wakes a coroutine of the domain between two runs: what its worker does is queued without telling anybody. One that
+/// is dropped before leaves its domain with a worker that does nothing.
+#[must_use = "a worker that does not run serves nobody"]
+pub struct Server {
+    domain: &'static Domain,
+    number: usize,
+    polls: Polls,
+    /// It has the turn for good.
+    is_alone: bool,
+    /// It waits, and this has to be done when it goes on.
+    waits: Option<Waits>,
+}
+
+/// What [`Server::run`] has come to.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// There is nothing to do: it is to be run again when it was [unparked](crate::Kernel::unpark) since
+    /// the last run, or when this time in [`Kernel::now`](crate::Kernel::now)'s nanoseconds has come. It may be
+    /// run earlier.
+    Waits {
+        /// None is never.
+        until: Option<u64>,
+    },
+    /// It is no worker any more, and not to be run again.
+    Leaves,
+}
+
+/// Of one wait.
+struct Waits {
+    until: Option<u64>,
+    attendant: Option<&'static dyn Attendant>,
+}
+
+impl Server {
+    /// Makes a worker of the calling task.
+    ///
+    /// # Panics
+    /// As [`serve`](fn@serve).
+    pub fn new(domain: DomainId, number: usize) -> Self {
+        match domain::maybe_open(domain.index()) {
+            Some(domain) => Self::of(domain, number),
+            None => panic!("{}", DomainError::NotOpen(domain)),
+        }
+    }
+
+    fn of(domain: &'static Domain, number: usize) -> Self {
+        let kernel = domain.kernel;
+        assert!(kernel.here().is_null(), "a worker serves already");
+        let may_begin = domain.books.with(kernel, |books| books.begins(number));
+        // As long as it serves the domain stays open, and what is this worker's is no other's.
+        assert!(
+            may_begin,
+            "worker {number} of domain {} was not asked for",
+            domain.id.index()
+        );
+        kernel.set_here(ptr::from_ref(&domain.workers[number]).cast());
+        Self {
+            domain,
+            number,
+            polls: Polls::new(domain),
+            is_alone: false,
+            waits: None,
+        }
+    }
+
+    /// Serves until there is nothing to do, or there shall be fewer workers.
+    pub fn run(&mut self) -> Served {
+        let (domain, number) = (self.domain, self.number);
+        let worker = &domain.workers[number];
+        if let Some(waits) = self.waits.take() {
+            domain.has_waited(number, waits);
+        }
+        loop {
+            if !self.is_alone {
+                match domain.mode(number) {
+                    Mode::Alone => {
+                        domain.begins_alone(worker);
+                        self.is_alone = true;
+                    }
+                    Mode::Shared(epoch) => {
+                        match domain.shared(number, worker, &mut self.polls, epoch) {
+                            Some(waits) => return self.waits(waits),
+                            None => continue,
+                        }
+                    }
+                    Mode::Leaves => break,
+                }
+            }
+            match domain.alone(number, worker, &mut self.polls) {
+                Some(waits) => return self.waits(waits),
+                None => domain.ends_being_alone(worker),
+            }
+            self.is_alone = false;
+        }
+        domain.kernel.set_here(ptr::null());
+        // What woke it may have been meant for one that stays.
+        domain.unparks_all();
+        Served::Leaves
+    }
+
+    /// Until it leaves.
+    fn serves(&mut self) {
+        while let Served::Waits { until } = self.run() {
+            (self.domain.kernel).park(self.domain.id, self.number, until);
+        }
+    }
+
+    fn waits(&mut self, waits: Waits) -> Served {
+        let until = waits.until;
+        self.waits = Some(waits);
+        Served::Waits { until }
     }
 }
 
 impl Domain {
     /// As [`serve`](fn@serve).
+    #[cfg(test)]
+    #[allow(dead_code, reason = "only the tests of the library need it")]
     pub(crate) fn serve(&'static self, number: usize) {
-        let worker = &self.workers[number];
-        assert!(self.kernel.here().is_null(), "a worker serves already");
-        let may_begin = self.books.with(self.kernel, |books| books.begins(number));
-        // As long as it serves the domain stays open, and what is this worker's is no other's.
-        assert!(
-            may_begin,
-            "worker {number} of domain {} was not asked for",
-            self.id.index()
-        );
-        self.kernel.set_here(ptr::from_ref(worker).cast());
-        loop {
-            match self.mode(number) {
-                Mode::Alone => self.alone(number, worker),
-                Mode::Shared(epoch) => self.shared(number, worker, epoch),
-                Mode::Leaves => break,
-            }
-        }
-        self.kernel.set_here(ptr::null());
-        // What woke it may have been meant for one that stays.
-        self.unparks_all();
+        Server::of(self, number).serves();
     }
 
     fn mode(&'static self, number: usize) -> Mode {
@@ -157,26 +260,43 @@ impl Domain {
         })
     }
 
-    /// Serves while it is the only worker.
-    #[inline(never)]
-    fn alone(&'static self, number: usize, worker: &Polling) {
-        // SAFETY: it has the turn, until `gives_up`.
-        let ready = unsafe { &*self.ready.get() };
-        let mut polls = Polls::new(self);
+    /// It is the only worker, and has the turn for good.
+    fn begins_alone(&'static self, worker: &Polling) {
         (self.alone_worker).store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
         self.alone.store(self.kernel.me(), Ordering::Relaxed);
-        loop {
+    }
+
+    /// Serves while it is the only worker: between [`begins_alone`](Self::begins_alone) and
+    /// [`ends_being_alone`](Self::ends_being_alone). Returns how it has to wait; none if it is not the only one any
+    /// more.
+    #[inline(never)]
+    fn alone(&'static self, number: usize, worker: &Polling, polls: &mut Polls) -> Option<Waits> {
+        // SAFETY: it has the turn, until `ends_being_alone`.
+        let ready = unsafe { &*self.ready.get() };
+        // A copy of its own, which is on this call's stack: a switch counts in it.
+        let mut here = *polls;
+        let waits = loop {
             if self.inbox.has_any() {
                 if self.inbox.notes().has(Notes::SHARED) {
-                    break;
+                    break None;
                 }
                 self.takes_in(ready);
             }
             match ready.first() {
-                PRIORITIES => self.idles(number, ready),
-                level => self.runs(worker, ready, &mut polls, level),
+                PRIORITIES => {
+                    let waits = self.idles(number, ready);
+                    if waits.is_some() {
+                        break waits;
+                    }
+                }
+                level => self.runs(worker, ready, &mut here, level),
             }
-        }
+        };
+        *polls = here;
+        waits
+    }
+
+    fn ends_being_alone(&'static self, worker: &Polling) {
         worker.polls(None);
         self.alone.store(0, Ordering::Relaxed);
         self.clears_spares();
@@ -223,10 +343,11 @@ impl Domain {
     }
 
     #[cold]
-    fn idles(&'static self, number: usize, ready: &Ready) {
+    fn idles(&'static self, number: usize, ready: &Ready) -> Option<Waits> {
         self.settles(ready);
-        if ready.some() == 0 {
-            self.waits(number, ready);
+        match ready.some() {
+            0 => self.waits(number, ready),
+            _ => None,
         }
     }
 
@@ -363,11 +484,15 @@ impl Domain {
         let is_quiet = ptr::eq(polls.heeds, &HEEDS_NOBODY);
         if polls.left != 0 {
             // Something is more urgent elsewhere.
-            *polls = Polls {
-                left: QUIET,
-                more: 0,
-                heeds: &HEEDS_NOBODY,
-            };
+            self.kernel.yield_now();
+            if self.is_less_urgent() {
+                *polls = Polls {
+                    left: QUIET,
+                    more: 0,
+                    heeds: &HEEDS_NOBODY,
+                };
+            }
+            return;
         } else if polls.more != 0 {
             self.timers.looks_at_clock(self.kernel);
             return polls.goes_on(self);
@@ -387,24 +512,33 @@ impl Domain {
         self.kernel.yield_now();
     }
 
-    /// Rule 5, of one that is alone.
-    fn waits(&'static self, number: usize, ready: &Ready) {
+    /// Rule 2: whether giving way was in vain, as another domain still has something more urgent than all that
+    /// there is here now. That may have become more urgent meanwhile: who works for this domain has been polled.
+    fn is_less_urgent(&self) -> bool {
+        let here = self.summary.of(self.id);
+        here.is_some_and(|here| self.summary.any(self.elsewhere[here.index()]))
+    }
+
+    /// Rule 5, of one that is alone: how it has to wait; none if there is something to do after all.
+    fn waits(&'static self, number: usize, ready: &Ready) -> Option<Waits> {
         self.sleepers.fetch_or(1 << number, Ordering::AcqRel);
         // Whom this wakes is queued at once (rule 4), and does not come by the inbox.
         self.timers.looks_at_clock(self.kernel);
         // The note that it is not alone any more counts as well.
         if ready.some() != 0 || self.inbox.looks() || self.inbox.has_any() {
             self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
-        } else {
-            self.clears_spares();
-            self.parks(number);
+            return None;
         }
+        self.clears_spares();
+        Some(self.will_wait())
     }
 
-    /// Waits, after it has said so and looked, at the clock, too.
-    fn parks(&'static self, number: usize) {
+    /// How long it has to wait, after it has said so and looked, at the clock, too.
+    fn will_wait(&'static self) -> Waits {
         let attendant = self.books.with(self.kernel, |books| {
-            books.trims(self.kernel, &self.directory);
+            if !self.leaves_it_to_the_tick() {
+                books.trims(self.kernel, &self.directory);
+            }
             books.attendant
         });
         let attended = attendant.and_then(|attendant| attendant.until());
@@ -412,11 +546,15 @@ impl Domain {
             .into_iter()
             .chain(self.timers.next(self.kernel))
             .min();
-        self.kernel.park(self.id, number, until);
+        Waits { until, attendant }
+    }
+
+    /// It goes on.
+    fn has_waited(&'static self, number: usize, waits: Waits) {
         self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
         self.timers.looks_at_clock(self.kernel);
         // It may be another by now, or none.
-        if attendant.is_some() {
+        if waits.attendant.is_some() {
             self.attends();
         }
     }
@@ -458,9 +596,14 @@ impl Domain {
         joiner
     }
 
-    /// Serves beside others.
-    fn shared(&'static self, number: usize, worker: &Polling, epoch: u32) {
-        let mut polls = Polls::new(self);
+    /// Serves beside others. Returns how it has to wait; none if it has to ask again how it serves.
+    fn shared(
+        &'static self,
+        number: usize,
+        worker: &Polling,
+        polls: &mut Polls,
+        epoch: u32,
+    ) -> Option<Waits> {
         // What it has polled last, in which level, and whether it has to be queued.
         let mut polled: Option<(usize, Option<&'static Header>)> = None;
         // It has said that it waits.
@@ -531,8 +674,8 @@ impl Domain {
                 Step::Polls(header, level) => {
                     polled = Some((level, self.polls_shared(header, worker)));
                 }
-                Step::GivesWay => self.gives_way(&mut polls),
-                Step::Leaves => return,
+                Step::GivesWay => self.gives_way(polls),
+                Step::Leaves => return None,
                 // Whoever was told of it may have looked before it was queued, and wait again: so this
                 // one must not wait before it has looked for it (rule 5).
                 Step::Nothing if must_look => {}
@@ -543,8 +686,7 @@ impl Domain {
                 Step::Nothing => {
                     // Whom this wakes comes by the inbox, and then this worker does not wait.
                     self.timers.looks_at_clock(self.kernel);
-                    self.parks(number);
-                    is_sleeper = false;
+                    return Some(self.will_wait());
                 }
             }
         }

@@ -16,8 +16,8 @@ use crate::table::USED_UP;
 use crate::waker::Ref;
 use crate::{
     Attendant, CpuError, Domain, DomainError, DomainId, Ended, JoinHandle, MAX_WORKERS, Priority,
-    SpawnError, Stale, cancel, current, current_priority, lend, priority, set_priority, wake,
-    yield_now,
+    Served, Server, SpawnError, Stale, cancel, current, current_priority, lend, priority,
+    set_priority, wake, yield_now,
 };
 
 /// Who was polled, in order.
@@ -123,6 +123,36 @@ fn rule_2_it_gives_way_to_another_domain_and_not_at_once_again() {
         assert_eq!(machine.yields.load(Relaxed), 11);
         domain.summary.clear(other, Priority::new(3));
         domain.summary.clear(other, Priority::new(4));
+    });
+}
+
+#[test]
+fn rule_2_it_gives_way_again_when_that_was_not_in_vain() {
+    with_domain(|domain, machine| {
+        let other = DomainId::new(1);
+        let urgent = Priority::new(3);
+        *machine.others.lock().unwrap() =
+            Some(Box::new(move || domain.summary.clear(other, urgent)));
+        drop(spawn(domain, 4, async move {
+            for _ in 0..5 {
+                domain.summary.mark(other, urgent);
+                yield_now().await;
+            }
+        }));
+        run(domain);
+        assert_eq!(machine.yields.load(Relaxed), 5);
+        // Nor was it if what the other one has left is not more urgent than what came here meanwhile.
+        machine.yields.store(0, Relaxed);
+        *machine.others.lock().unwrap() =
+            Some(Box::new(move || match machine.yields.load(Relaxed) {
+                1 => drop(spawn(domain, 2, async {})),
+                _ => domain.summary.clear(other, urgent),
+            }));
+        domain.summary.mark(other, urgent);
+        drop(spawn(domain, 4, async {}));
+        run(domain);
+        assert_eq!(machine.yields.load(Relaxed), 2);
+        domain.summary.clear(other, urgent);
     });
 }
 
@@ -327,6 +357,57 @@ fn what_ends_while_nobody_will_wait_again_is_not_kept() {
         domain.alloc_cpu(0).unwrap();
         domain.serve(0);
         assert_eq!(machine.memory.load(Relaxed), 0);
+    });
+}
+
+/// KEEP in `spares`: with a clock that ticks.
+#[test]
+fn what_is_kept_is_given_back_by_the_next_tick() {
+    with_domain(|domain, machine| {
+        let kept_of_one = || {
+            let handle = spawn(domain, 4, async {});
+            run(domain);
+            drop(handle);
+            machine.memory.load(Relaxed)
+        };
+        assert_eq!(kept_of_one(), 0, "nothing has ticked yet");
+        domain.clock_ticked();
+        let kept = kept_of_one();
+        assert_ne!(kept, 0, "until the next tick");
+        assert_eq!(kept_of_one(), kept, "the next one has it");
+        domain.clock_ticked();
+        assert_eq!(machine.memory.load(Relaxed), 0);
+        domain.clock_ticked();
+        assert_eq!(kept_of_one(), kept);
+    });
+}
+
+/// Whose system waits by itself.
+#[test]
+fn a_server_says_when_it_waits_and_goes_on_where_it_was() {
+    with_domain(|domain, _| {
+        let handle = spawn(domain, 4, async {});
+        domain.alloc_cpu(1).unwrap();
+        let mut server = Server::new(domain.id(), 0);
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(output(handle), Ok(()));
+        assert_eq!(domain.sleepers.load(Relaxed), 1);
+        let spawns = std::thread::spawn(move || spawn(domain, 4, async {}));
+        let handle = spawns.join().unwrap();
+        assert_eq!(domain.sleepers.load(Relaxed), 0, "it is told");
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(output(handle), Ok(()));
+        // One that runs for nothing waits again; one beside others as well.
+        assert_eq!(server.run(), Served::Waits { until: None });
+        domain.alloc_cpu(2).unwrap();
+        assert_eq!(server.run(), Served::Waits { until: None });
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(server.run(), Served::Leaves);
+        let other = domain.books.with(domain.kernel, |books| {
+            // It was asked for, and never began.
+            core::mem::take(&mut books.serving)
+        });
+        assert_eq!(other, 0b10);
     });
 }
 

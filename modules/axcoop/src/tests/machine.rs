@@ -31,6 +31,8 @@ pub struct Machine {
     pub locks: AtomicUsize,
     /// What somebody else does while a worker waits, or cannot be started: once.
     pub meanwhile: Mutex<Option<fn(&'static Domain)>>,
+    /// What others do each time that a worker gives way.
+    pub others: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 
 impl Machine {
@@ -64,6 +66,9 @@ unsafe impl Kernel for Machine {
 
     fn yield_now(&self) {
         self.yields.fetch_add(1, Relaxed);
+        if let Some(others) = &*self.others.lock().unwrap() {
+            others();
+        }
     }
 
     fn now(&self) -> u64 {

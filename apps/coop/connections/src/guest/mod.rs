@@ -66,12 +66,12 @@ struct Domains {
 
 impl Domains {
     fn open() -> Self {
-        // As many workers as there are CPUs for each: one without work takes none. Short names, as threads
-        // have none here: `axtask` formats that of whom it wakes, each time.
-        let open = |name| Options::new(name).open().expect("a domain at boot");
+        // As many workers as there are CPUs for each: one without work takes none. Workers have no name, as
+        // threads have none here: `axtask` formats that of whom it wakes, each time.
+        let open = || Options::new("").open().expect("a domain at boot");
         Self {
-            kernel: open("k"),
-            program: open("p"),
+            kernel: open(),
+            program: open(),
         }
     }
 
