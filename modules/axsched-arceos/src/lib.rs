@@ -72,6 +72,7 @@ pub fn connect() -> Result<(), Error> {
         current: current_task_ptr::<()>,
         interrupt,
         joins: || axhal::irq::set_enable(IPI_IRQ, true),
+        wait,
         may_run,
     };
     // SAFETY: `axtask` has one scheduler for each CPU, all of one type, whose tasks are `TaskInner`
@@ -87,6 +88,17 @@ pub fn connect() -> Result<(), Error> {
 /// which there is none of, and faults.
 fn interrupt(cpu: usize) {
     axhal::irq::send_ipi(IPI_IRQ, IpiTarget::Other { cpu_id: cpu });
+}
+
+/// QEMU runs riscv64's CPUs on one thread here (ArceOS boots reliably only so), and one that spins keeps it
+/// for up to 100 ms, `pause` or not. With interrupts off `wfi` ends with the next that is
+/// pending, the timer's at the latest. `hlt` would not end; x86_64's `pause` and aarch64's `yield`
+/// let the others run.
+fn wait() {
+    #[cfg(target_arch = "riscv64")]
+    axhal::asm::wait_for_irqs();
+    #[cfg(not(target_arch = "riscv64"))]
+    core::hint::spin_loop();
 }
 
 /// # Safety

@@ -464,6 +464,27 @@ fn wakes_while_a_cpu_idles_are_one_interrupt_each_and_all_are_counted() {
     }
 }
 
+/// As many tasks as CPUs, which do little but yield, so that whoever waits is in a queue only for a moment.
+#[test]
+fn who_yields_all_the_time_is_not_chased() {
+    for cpus in [2, 4, 8] {
+        let yields = Program::repeat("yields", 2_000, &[Op::Run(1), Op::Yield]);
+        let spawns = (0..cpus).map(|_| Op::Spawn(yields.clone()));
+        let joins = (0..cpus).flat_map(|n| [Op::Join(n), Op::DropHandle(n)]);
+        let main = Program::new("main", [Op::Yield].into_iter().chain(spawns).chain(joins));
+        let config = Config {
+            tick_period: 1_000,
+            interrupts: |_| [Some(40), None],
+            ..on_several(Config::default(), cpus)
+        };
+        let config = Config {
+            max_idle_beside: Some(one_interrupt_each(&config, 40)),
+            ..config
+        };
+        passes_under_each(&config, &main).unwrap();
+    }
+}
+
 #[test]
 fn a_task_that_may_run_on_one_cpu_stays_there() {
     let pinned = Program::new(
@@ -590,6 +611,7 @@ fn who_is_picked_after_a_wake_that_came_between_put_and_pick_is_wanted_elsewhere
         current: || CURRENT.get(),
         interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
         joins: || {},
+        wait: core::hint::spin_loop,
         // SAFETY: of the tasks below.
         may_run: |task, cpu| unsafe { *task.cast::<u64>() } >> cpu & 1 != 0,
     };
@@ -646,6 +668,7 @@ fn rule_7_sends_to_one_that_idles_with_one_interrupt() {
         current: || CURRENT.get(),
         interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
         joins: || {},
+        wait: core::hint::spin_loop,
         // SAFETY: of the tasks below.
         may_run: |task, cpu| unsafe { *task.cast::<u64>() } >> cpu & 1 != 0,
     };

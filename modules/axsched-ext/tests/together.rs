@@ -221,6 +221,47 @@ proptest! {
     }
 }
 
+/// Tasks that do little but yield, as many as there are CPUs, so that whoever waits is in a queue only
+/// for a moment: each soon has a CPU of its own, in a measurement and outside a plan.
+#[test]
+fn who_yields_all_the_time_is_not_chased() {
+    for cpus in [2, 4, 8] {
+        let yields = Program::repeat("yields", 2_000, &[Op::Run(1), Op::Yield]);
+        let all = |from: usize| {
+            let spawns = (0..cpus).map(|_| Op::Spawn(yields.clone()));
+            let joins = (from..from + cpus).flat_map(|n| [Op::Join(n), Op::DropHandle(n)]);
+            spawns.chain(joins)
+        };
+        let mut ops = vec![Op::Call(MEASURE_START)];
+        ops.extend(all(0));
+        ops.push(Op::Call(MEASURE_END));
+        // Of no plan are those of this program: what is measured is another.
+        let short = |n| [Op::Spawn(Program::new("short", [Op::Run(9)])), Op::Join(n)];
+        ops.push(Op::Call(MEASURE_START));
+        ops.extend(short(cpus));
+        ops.extend([Op::Call(MEASURE_END), Op::Call(START_PBG)]);
+        ops.extend(short(cpus + 1));
+        ops.extend(all(cpus + 2));
+        let main = Program::new("main", ops);
+        let config = Config {
+            tick_period: 1_000,
+            interrupts: |_| [Some(40), None],
+            ..on_several(Config::default(), cpus)
+        };
+        let config = Config {
+            max_idle_beside: Some(two_interrupts(&config, 40)),
+            ..config
+        };
+        let report = played(&config, &main, connected(cpus)).unwrap();
+        // A unit of work and one for the call of each yield. One of them has gc beside it both times, which
+        // is pinned and yields as long as it cannot drop who has exited.
+        let alone = 2 * 2_000;
+        let named = (report.tasks.iter()).filter(|task| &*task.label.name == "yields");
+        let soon = named.filter(|task| task.turnaround().unwrap() < alone + alone / 20);
+        assert!(soon.count() >= 2 * (cpus - 1), "{cpus} CPUs");
+    }
+}
+
 /// Whoever gives the command is the root, and not who gave the one before.
 #[test]
 fn who_starts_the_replay_is_the_root() {

@@ -82,6 +82,7 @@ fn machine() -> Machine {
             LINES[cpu].swap(true, AcqRel);
         },
         joins: || {},
+        wait: core::hint::spin_loop,
         may_run: |job, cpu| {
             // SAFETY: such a task, and alive, as `Machine` promises.
             let job = unsafe { &*job.cast::<Job>() };

@@ -81,6 +81,7 @@ pub fn machine(cpus: usize) -> Machine {
         current: || here().1,
         interrupt: model::interrupt,
         joins: || {},
+        wait: core::hint::spin_loop,
         may_run: |task, cpu| {
             // SAFETY: such a task, and alive, as `Machine` promises.
             model::may_run(unsafe { &*task.cast::<ModelTask>() }, cpu)

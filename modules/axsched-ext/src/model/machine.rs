@@ -166,6 +166,8 @@ struct Cpu<S, W> {
     interrupts: VecDeque<u64>,
     current: Arc<W>,
     current_since: u64,
+    /// Since when it has idled with always somebody ready who may run here, if that is checked.
+    beside_since: Option<u64>,
     /// What its last pick gave.
     picked: Option<TaskId>,
     /// The task that is being left, while the switch lasts.
@@ -341,6 +343,7 @@ where
                 next_tick: period + period * cpu as u64 / config.cpus as u64,
                 current,
                 current_since: 0,
+                beside_since: None,
                 picked: None,
                 leaving: None,
                 acts: VecDeque::new(),

@@ -21,13 +21,24 @@ pub trait Cpus {
     fn may_have<T>(_: &PbgTask<T>) -> bool {
         true
     }
+
+    /// Whether another, which idles, has been asked to take this task.
+    #[inline(always)]
+    fn is_awaited_elsewhere<T>(_: &PbgTask<T>) -> bool {
+        false
+    }
 }
 
-/// Takes the first task that the CPU that acts may have.
+/// Takes the first task that the CPU that acts may have, if there is one of those for whom nobody else
+/// comes (PLACED in [`together`](super::together)).
 #[inline(always)]
 pub(super) fn first<T, M: Cpus>(queue: &mut Queue<T, PbgState>) -> Option<Arc<PbgTask<T>>> {
-    match M::TOGETHER {
-        true => queue.remove_first(M::may_have),
-        false => queue.pop_front(),
+    if !M::TOGETHER {
+        return queue.pop_front();
+    }
+    let first = queue.remove_first(|task| !M::is_awaited_elsewhere(task) && M::may_have(task));
+    match first {
+        None if !queue.is_empty() => queue.remove_first(M::may_have),
+        first => first,
     }
 }

@@ -54,22 +54,45 @@ impl Held {
     /// Each that its affinity allows.
     pub const NOT: Self = Self(0);
 
+    const LEFT: u32 = 1;
+    const STAYS: u32 = 2;
+    const AWAITED: u32 = 3;
+
+    const fn new(cpu: usize, how: u32) -> Self {
+        Self(4 * cpu as u32 + how)
+    }
+
+    const fn cpu(self) -> usize {
+        self.0 as usize / 4
+    }
+
     /// Only this CPU, which has not been left yet, if its affinity allows that.
     pub const fn left(cpu: usize) -> Self {
-        Self(2 * cpu as u32 + 2)
+        Self::new(cpu, Self::LEFT)
     }
 
     /// This CPU, whatever its affinity has become: it goes on there before it does anything else.
     pub const fn stays(cpu: usize) -> Self {
-        Self(2 * cpu as u32 + 3)
+        Self::new(cpu, Self::STAYS)
+    }
+
+    /// As [`Self::NOT`], but this CPU idles and was asked to take it.
+    pub const fn awaited(cpu: usize) -> Self {
+        Self::new(cpu, Self::AWAITED)
     }
 
     /// The only CPU that may have it, if there is one, and whether its affinity has no say.
     pub const fn only(self) -> Option<(usize, bool)> {
-        match self.0.checked_sub(2) {
-            Some(held) => Some((held as usize / 2, held % 2 == 1)),
-            None => None,
+        match self.0 % 4 {
+            Self::LEFT => Some((self.cpu(), false)),
+            Self::STAYS => Some((self.cpu(), true)),
+            _ => None,
         }
+    }
+
+    /// Whether a CPU other than this one was asked to take it, and idles.
+    pub const fn is_awaited_but_by(self, cpu: usize) -> bool {
+        self.0 % 4 == Self::AWAITED && self.cpu() != cpu
     }
 }
 

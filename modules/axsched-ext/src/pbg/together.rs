@@ -8,7 +8,9 @@
 //!     first that it may have.
 //!  2. PLACED: when a task becomes ready, one CPU at most is interrupted for it: one that idles, or
 //!     else the one whose task comes last of all that come after it. Of a CPU that was
-//!     interrupted and has not answered nobody knows what it will do, and it is not asked again.
+//!     interrupted and has not answered nobody knows what it will do, and it is not asked again. For one
+//!     that idles a task outside the plan is kept: who acts meanwhile takes another, if there is one. So
+//!     no idle CPU chases tasks that yield faster than an interrupt comes.
 //!  3. LEFT: a task that gives its CPU away is [held](super::task::PbgState::held) there until that
 //!     CPU's next call but the pick that follows, when it has surely been left. If somebody
 //!     would take it, that call is asked for by an interrupt. On riscv64 one that was preempted is
@@ -25,11 +27,12 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::hint;
 use core::marker::PhantomData;
 use core::ptr;
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering::Relaxed};
 
-use spin::mutex::SpinMutex;
+use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::control::{Control, ModeByte};
 use super::cpus::Cpus;
@@ -47,6 +50,10 @@ use crate::units::Counts;
 
 type Handle<T> = Arc<PbgTask<T>>;
 
+/// How often a CPU looks whether the lock is free before it lets the machine wait: for longer, on hardware,
+/// than 64 CPUs hold it one after another, some 1 µs each.
+const MAX_SPINS: u32 = 4_096;
+
 /// All CPUs, as the common scheduler knows them.
 pub struct AllCpus<M, S>(PhantomData<(M, S)>);
 
@@ -63,6 +70,11 @@ impl<M: ControlSource, S: SharedSource> Cpus for AllCpus<M, S> {
         S::shared()
             .machine()
             .is_none_or(|machine| may_have(machine, task, (machine.this_cpu)()))
+    }
+
+    fn is_awaited_elsewhere<T>(task: &PbgTask<T>) -> bool {
+        let held = task.state().held();
+        held != Held::NOT && held.is_awaited_but_by(Self::cpu())
     }
 }
 
@@ -92,6 +104,8 @@ struct Own<T> {
     /// As in [`PbgScheduler`].
     running: AtomicPtr<()>,
     budget: AtomicI64,
+    /// COUNTED: how many tasks are ready, have no CPU, and are held on this one. Written under the lock.
+    held: AtomicU32,
     /// The running task, between its yield and the pick that gives it the CPU back; or null.
     kept: AtomicPtr<PbgTask<T>>,
 }
@@ -116,13 +130,15 @@ struct Known<T> {
     returned: bool,
     /// LEFT: who is held here for that; null is nobody. In a queue, and so alive.
     left: *const PbgTask<T>,
+    /// COUNTED.
+    held: u32,
 }
 
 /// What all CPUs have together.
 struct All<T, C, M, S> {
     own: [Own<T>; MAX_CPUS],
-    /// How many tasks are ready and have no CPU. Written under the lock.
-    waiting: AtomicU32,
+    /// COUNTED: how many tasks are ready, have no CPU, and are held on none. Written under the lock.
+    free: AtomicU32,
     /// How many commands have been taken, from 1. Written under the lock.
     epoch: AtomicU32,
     common: SpinMutex<Common<T, C, M, S>>,
@@ -135,15 +151,17 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
                 Own {
                     running: AtomicPtr::new(ptr::null_mut()),
                     budget: AtomicI64::new(NO_PLAN),
+                    held: AtomicU32::new(0),
                     kept: AtomicPtr::new(ptr::null_mut()),
                 }
             }; MAX_CPUS],
-            waiting: AtomicU32::new(0),
+            free: AtomicU32::new(0),
             epoch: AtomicU32::new(1),
             common: SpinMutex::new(Common {
                 pbg: PbgScheduler::new(),
                 acting: 0,
-                waiting: 0,
+                free: 0,
+                to_interrupt: 0,
                 others: [const {
                     Other {
                         epoch: 0,
@@ -158,15 +176,41 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
                         asked_for: ptr::null(),
                         returned: false,
                         left: ptr::null(),
+                        held: 0,
                     }
                 }; MAX_CPUS],
             }),
         }
     }
 
+    #[inline]
+    fn lock(&self) -> SpinMutexGuard<'_, Common<T, C, M, S>> {
+        match self.common.try_lock() {
+            Some(common) => common,
+            None => self.wait_for_lock(),
+        }
+    }
+
+    #[cold]
+    fn wait_for_lock(&self) -> SpinMutexGuard<'_, Common<T, C, M, S>> {
+        let mut spins = 0;
+        loop {
+            if let Some(common) = self.common.try_lock() {
+                return common;
+            }
+            while self.common.is_locked() {
+                spins += 1;
+                match S::shared().machine() {
+                    Some(machine) if spins > MAX_SPINS => (machine.wait)(),
+                    _ => hint::spin_loop(),
+                }
+            }
+        }
+    }
+
     /// Has this CPU do something that concerns others.
     fn act<R>(&self, cpu: usize, does: impl FnOnce(&mut Common<T, C, M, S>) -> R) -> R {
-        let mut common = self.common.lock();
+        let mut common = self.lock();
         S::locked();
         let own = &self.own[cpu];
         common.pbg.running = Running::at(own.running.load(Relaxed));
@@ -180,7 +224,9 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
         own.running
             .store(common.pbg.running.address().cast_mut(), Relaxed);
         own.budget.store(common.pbg.budget, Relaxed);
-        self.waiting.store(common.waiting, Relaxed);
+        own.held.store(common.known[cpu].held, Relaxed);
+        self.free.store(common.free, Relaxed);
+        let to_interrupt = core::mem::take(&mut common.to_interrupt);
         if common.pbg.epoch != self.epoch.load(Relaxed) {
             self.epoch.store(common.pbg.epoch, Relaxed);
             // Who has another CPU is older than that.
@@ -189,7 +235,22 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
                 .filter(|&(other, _)| other != cpu)
                 .for_each(|(_, running)| running.set(&OUTSIDE));
         }
+        drop(common);
+        if to_interrupt != 0 {
+            Self::interrupt(to_interrupt);
+        }
         result
+    }
+
+    /// Without the lock: to interrupt another CPU may take this one from the machine, where several share one
+    /// of a host, and all others would spin for it.
+    #[inline(never)]
+    fn interrupt(mut cpus: u64) {
+        let machine = S::shared().machine().expect("all are connected");
+        while cpus != 0 {
+            S::shared().interrupt(machine, cpus.trailing_zeros() as usize);
+            cpus &= cpus - 1;
+        }
     }
 }
 
@@ -241,12 +302,16 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         goes_on
     }
 
-    /// Whether this task, which is put back, goes on as no plan binds it and nobody waits; then
-    /// it has a new slice, and is dispatched once more in a measurement.
+    /// Whether this task, which is put back, goes on as no plan binds it and nobody waits whom this
+    /// CPU might have; then it has a new slice, and is dispatched once more in a measurement.
+    ///
+    /// Somebody may be held on another CPU, as whenever there are more tasks than CPUs. That is no reason for
+    /// all that yield to take the lock.
     fn is_alone(&self, prev: &Handle<T>) -> bool {
-        let all = self.all;
-        let is_alone = self.own.budget.load(Relaxed) < 0
-            && all.waiting.load(Relaxed) == 0
+        let (own, all) = (self.own, self.all);
+        let is_alone = own.budget.load(Relaxed) < 0
+            && own.held.load(Relaxed) == 0
+            && all.free.load(Relaxed) == 0
             && self.runs(prev)
             && prev.state().epoch.load(Relaxed) == all.epoch.load(Relaxed)
             && M::control().mode() != ModeByte::COMMAND;
@@ -308,8 +373,10 @@ struct Common<T, C, M, S> {
     pbg: PbgScheduler<T, C, AllCpus<M, S>>,
     /// The CPU that acts, or did last.
     acting: usize,
-    /// As in [`All`].
-    waiting: u32,
+    /// COUNTED.
+    free: u32,
+    /// The CPUs that are to be interrupted as soon as the lock is free, a bit for each.
+    to_interrupt: u64,
     /// What is kept of the others. Of the one that acts it is stale.
     others: [Other; MAX_CPUS],
     known: [Known<T>; MAX_CPUS],
@@ -359,29 +426,28 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
 
     fn add(&mut self, machine: &Machine, task: Handle<T>) {
         let at = Arc::as_ptr(&task);
-        task.state().hold(Held::NOT);
-        self.waiting += 1;
+        self.counts(&task, Held::NOT);
         self.pbg.add_task(task);
         self.place(machine, at);
     }
 
     fn put(&mut self, machine: &Machine, cpu: usize, prev: Handle<T>, preempt: bool) {
         let at = Arc::as_ptr(&prev);
-        self.waiting += 1;
         if !ptr::eq((machine.current)(), at.cast()) {
             if self.pbg.running.is(&prev) {
                 self.pbg.running.forget(); // it migrates, and a helper has the CPU
             }
-            prev.state().hold(Held::NOT);
+            self.counts(&prev, Held::NOT);
             self.pbg.put_prev_task(prev, false);
             return self.place(machine, at);
         }
         self.leave(machine, cpu);
         let stays = S::PREEMPTED_STAY && preempt;
-        prev.state().hold(match stays {
+        let held = match stays {
             true => Held::stays(cpu),
             false => Held::left(cpu),
-        });
+        };
+        self.counts(&prev, held);
         self.pbg.put_prev_task(prev, preempt);
         let known = &mut self.known[cpu];
         known.returned = true;
@@ -396,7 +462,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         }
         let next = self.pbg.pick_next_task();
         if let Some(task) = &next {
-            self.is_not_ready(machine, Arc::as_ptr(task));
+            self.is_not_ready(machine, task);
         }
         let known = &mut self.known[cpu];
         let was_idle = core::mem::replace(&mut known.idles, next.is_none());
@@ -406,15 +472,11 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         if was_idle != next.is_none() {
             S::shared().set_idles(cpu, !was_idle);
         }
-        if let Some(task) = &next {
-            self.waiting -= 1;
-            task.state().hold(Held::NOT);
-        }
         // SAFETY: LEFT.
         if let Some(left) = unsafe { known.left.as_ref() }
             && self.wanted_by(machine, left, Some(cpu)).is_some()
         {
-            S::shared().interrupt(machine, cpu);
+            self.interrupt(cpu);
         }
         self.ask_for_left(machine, cpu);
         self.has_answered(machine, cpu);
@@ -438,8 +500,29 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         reschedules
     }
 
+    /// COUNTED: this task is about to be in a queue, so held.
+    fn counts(&mut self, task: &PbgTask<T>, held: Held) {
+        task.state().hold(held);
+        *self.count(held) += 1;
+    }
+
+    /// COUNTED: this task, which is in a queue, is held otherwise from now on.
+    fn hold(&mut self, task: &PbgTask<T>, held: Held) {
+        *self.count(task.state().held()) -= 1;
+        self.counts(task, held);
+    }
+
+    fn count(&mut self, held: Held) -> &mut u32 {
+        match held.only() {
+            Some((cpu, _)) => &mut self.known[cpu].held,
+            None => &mut self.free,
+        }
+    }
+
     /// This task is in no queue any more.
-    fn is_not_ready(&mut self, machine: &Machine, task: *const PbgTask<T>) {
+    fn is_not_ready(&mut self, machine: &Machine, task: &PbgTask<T>) {
+        *self.count(task.state().held()) -= 1;
+        task.state().hold(Held::NOT);
         for known in &mut self.known[..machine.cpus] {
             for of in [&mut known.left, &mut known.asked_for] {
                 if ptr::eq(*of, task) {
@@ -454,16 +537,16 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         let known = &mut self.known[cpu];
         known.asked = false;
         let asked_for = core::mem::replace(&mut known.asked_for, ptr::null());
-        if !asked_for.is_null() {
+        // SAFETY: in a queue of `pbg`, or it would be null.
+        if let Some(task) = unsafe { asked_for.as_ref() } {
+            self.hold(task, Held::NOT);
             self.place(machine, asked_for);
         }
     }
 
     fn remove(&mut self, machine: &Machine, task: &Handle<T>) -> Option<Handle<T>> {
         let removed = self.pbg.remove_task(task)?;
-        self.waiting -= 1;
-        self.is_not_ready(machine, Arc::as_ptr(&removed));
-        removed.state().hold(Held::NOT);
+        self.is_not_ready(machine, &removed);
         Some(removed)
     }
 
@@ -472,20 +555,20 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         let left = core::mem::replace(&mut self.known[cpu].left, ptr::null());
         // SAFETY: LEFT.
         if let Some(task) = unsafe { left.as_ref() } {
-            task.state().hold(Held::NOT);
+            self.hold(task, Held::NOT);
             self.place(machine, left);
         }
     }
 
     /// LEFT: this CPU has picked, and would have taken one that is held elsewhere.
-    fn ask_for_left(&self, machine: &Machine, cpu: usize) {
+    fn ask_for_left(&mut self, machine: &Machine, cpu: usize) {
         for other in (0..machine.cpus).filter(|&other| other != cpu) {
             // SAFETY: LEFT.
             if let Some(left) = unsafe { self.known[other].left.as_ref() }
                 && may_run(machine, left, cpu)
                 && self.takes(cpu, left)
             {
-                S::shared().interrupt(machine, other);
+                self.interrupt(other);
             }
         }
     }
@@ -517,12 +600,21 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         let Some(cpu) = self.wanted_by(machine, task, None) else {
             return;
         };
-        self.known[cpu].asked = true;
-        self.known[cpu].asked_for = task;
+        let known = &mut self.known[cpu];
+        known.asked = true;
+        known.asked_for = task;
+        if known.idles {
+            self.hold(task, Held::awaited(cpu));
+        }
         // Who idles and makes the call itself, in an interrupt, picks when that is over.
         if !(self.known[cpu].idles && cpu == self.acting) {
-            S::shared().interrupt(machine, cpu);
+            self.interrupt(cpu);
         }
+    }
+
+    /// Has this CPU interrupted, once the lock is free.
+    const fn interrupt(&mut self, cpu: usize) {
+        self.to_interrupt |= 1 << cpu;
     }
 
     /// The CPU that would take this task, which is ready, and is to be asked; `held` is where it is
@@ -738,3 +830,6 @@ impl<T: 'static, C: Clock + 'static> OnSeveralCpus for PbgScheduler<T, C> {
         unsafe { Together::<T, C>::connect(machine) };
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,37 +146,50 @@ where
         task.preempted_on.filter(|_| self.config.preempted_stay)
     }
 
-    /// Nobody idles for longer beside a task than [`Config::max_idle_beside`]. A CPU that has
-    /// something to do in its idle task does not idle.
+    /// Nobody idles for longer than [`Config::max_idle_beside`] beside a task, nor beside now one and now
+    /// another without a moment in which nobody is ready. A CPU that has something to do in its idle
+    /// task does not idle, and who is put back by their CPU is ready once that has picked another.
     ///
     /// [`Config::max_idle_beside`]: crate::model::Config::max_idle_beside
-    pub(super) fn check_idle(&self) -> Step {
+    pub(super) fn check_idle(&mut self) -> Step {
         let Some(bound) = self.config.max_idle_beside else {
             return Ok(());
         };
-        for (c, cpu) in self.cpus.iter().enumerate() {
-            if !Arc::ptr_eq(&cpu.current, &cpu.idle) {
+        for c in 0..self.cpus.len() {
+            let idles = Arc::ptr_eq(&self.cpus[c].current, &self.cpus[c].idle);
+            let beside = idles.then(|| self.longest_beside(c)).flatten();
+            let Some((id, since)) = beside else {
+                self.cpus[c].beside_since = None;
                 continue;
-            }
-            for &id in self.cpus.iter().flat_map(|cpu| &cpu.queued) {
-                let task = &self.tasks[id.0];
-                let since = cpu.current_since.max(task.ready_since);
-                let time = self.now.saturating_sub(since);
-                let may_run = match self.stays_on(task) {
-                    Some(on) => on == c,
-                    None => task.mask.has(c),
-                };
-                if may_run && time > bound {
-                    return Err(Violation::IdleBeside {
-                        cpu: c,
-                        task: task.report.label.clone(),
-                        time,
-                        bound,
-                    });
-                }
+            };
+            let since = since.min(*self.cpus[c].beside_since.get_or_insert(self.now));
+            let time = self.now.saturating_sub(since);
+            if time > bound {
+                return Err(Violation::IdleBeside {
+                    cpu: c,
+                    task: self.tasks[id.0].report.label.clone(),
+                    time,
+                    bound,
+                });
             }
         }
         Ok(())
+    }
+
+    /// Of those who are ready and may run on this CPU, which idles, the one beside whom it has idled for
+    /// longest, and since when.
+    fn longest_beside(&self, c: usize) -> Option<(TaskId, u64)> {
+        let queued = self.cpus.iter().flat_map(|cpu| {
+            let current = cpu.current.id();
+            (cpu.queued.iter().copied()).filter(move |&id| id != current)
+        });
+        let may_run = |&id: &TaskId| match self.stays_on(&self.tasks[id.0]) {
+            Some(on) => on == c,
+            None => self.tasks[id.0].mask.has(c),
+        };
+        let since = |id: TaskId| self.cpus[c].current_since.max(self.tasks[id.0].ready_since);
+        let each = queued.filter(may_run).map(|id| (id, since(id)));
+        each.min_by_key(|&(_, since)| since)
     }
 
     /// A scheduler may remember whom its CPU picked last until that picks again: beyond a migration
