@@ -345,7 +345,9 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         Some(unsafe { Arc::from_raw(kept.cast_const()) })
     }
 
-    /// A task is put back into this CPU's queue by whichever CPU calls.
+    /// A task is put back into this CPU's queue by whichever CPU calls. Out of line, so that a put that
+    /// keeps its task is inlined.
+    #[inline(never)]
     fn put(&self, prev: Handle<T>, preempt: bool) {
         if !preempt && self.is_alone(&prev) {
             return self.keep(prev);
@@ -740,15 +742,6 @@ where
         self.part.as_ref()
     }
 
-    /// Out of line, so that a put that keeps its task is inlined.
-    #[inline(never)]
-    fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
-        match &self.part {
-            Some(part) => part.put(prev, preempt),
-            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn join(&mut self) {
@@ -786,8 +779,9 @@ where
     #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
         match &self.part {
+            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
             Some(part) if !preempt && part.goes_on(&prev) => part.keep(prev),
-            _ => self.put_otherwise(prev, preempt),
+            Some(part) => part.put(prev, preempt),
         }
     }
 
