@@ -262,6 +262,33 @@ fn who_yields_all_the_time_is_not_chased() {
     }
 }
 
+/// Two tasks take turns on one CPU beside one that idles, and each waits for a moment only. Of CPUs that are
+/// not connected: nobody asks the one that idles.
+#[test]
+fn an_idle_cpu_beside_now_one_and_now_another_is_found() {
+    let yields = Program::repeat("yields", 2_000, &[Op::Run(1), Op::Yield]);
+    let short = Program::new("short", [Op::Run(1)]);
+    let spawns = [&yields, &short, &yields, &short].map(|program| Op::Spawn(program.clone()));
+    // As long as somebody holds a short one's handle gc has something to do.
+    let joins = [1, 3, 0, 2].map(|n| [Op::Join(n), Op::DropHandle(n)]);
+    let main = Program::new(
+        "main",
+        spawns.into_iter().chain(joins.into_iter().flatten()),
+    );
+    let config = Config {
+        tick_period: 10_000,
+        max_idle_beside: Some(100),
+        ..on_several(Config::default(), 2)
+    };
+    PerThread::renew();
+    SharedPerThread::renew();
+    let made = |_| Together::<ModelTask, VirtualClock, PerThread, SharedPerThread>::new();
+    let found = run(&config, &main, made, PbgTask::new).unwrap_err();
+    PerThread::retire();
+    let is_it = matches!(found.violation, Violation::IdleBeside { time: ..=200, .. });
+    assert!(is_it, "{found}");
+}
+
 /// Whoever gives the command is the root, and not who gave the one before.
 #[test]
 fn who_starts_the_replay_is_the_root() {

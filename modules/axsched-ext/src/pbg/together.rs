@@ -827,3 +827,5 @@ impl<T: 'static, C: Clock + 'static> OnSeveralCpus for PbgScheduler<T, C> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod walk;

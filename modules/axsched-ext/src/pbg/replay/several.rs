@@ -88,6 +88,13 @@ impl<T> Replay<T> {
         Tick::reschedule_if(ready < running)
     }
 
+    /// Who is ready.
+    #[cfg(test)]
+    pub fn ready(&self) -> impl Iterator<Item = &PbgTask<T>> {
+        let others = self.ready_set.iter().map(|(_, task)| task);
+        others.chain(self.fallback.iter()).chain(self.root.get())
+    }
+
     /// Whether the root goes first (rule 9), and the CPU that acts may have it.
     #[inline]
     pub(super) fn is_root_here<M: Cpus>(&self) -> bool {

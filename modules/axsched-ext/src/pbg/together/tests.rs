@@ -1,6 +1,7 @@
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
+use std::vec::Vec;
 
 use super::*;
 use crate::balance::{SharedPerThread, simulated_machine};
@@ -12,6 +13,7 @@ type Sharing = All<(), VirtualClock, PerThread, SharedPerThread>;
 thread_local! {
     static ALL: Cell<*const Sharing> = const { Cell::new(ptr::null()) };
     static WAITS: Cell<u32> = const { Cell::new(0) };
+    static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Who has the lock goes on when the others have waited three times.
@@ -74,4 +76,48 @@ fn who_is_held_elsewhere_is_not_counted() {
     // SAFETY: nobody uses it any more.
     unsafe { Together::<(), VirtualClock, PerThread, SharedPerThread>::retire() };
     PerThread::retire();
+}
+
+/// Each CPU that is to be interrupted is, once, and without the lock.
+#[test]
+fn all_are_interrupted_once_the_lock_is_free() {
+    PerThread::renew();
+    SharedPerThread::renew();
+    let machine = Machine {
+        interrupt: |cpu| {
+            // SAFETY: the test's.
+            assert!(!unsafe { &*ALL.get() }.common.is_locked());
+            SENT.with_borrow_mut(|sent| sent.push(cpu));
+        },
+        ..simulated_machine(64)
+    };
+    // SAFETY: they are new, and nobody else finds them.
+    unsafe { Together::<(), VirtualClock, PerThread, SharedPerThread>::connect(machine) };
+    let (_, all) = Together::<(), VirtualClock, PerThread, SharedPerThread>::all().unwrap();
+    ALL.set(ptr::from_ref(all));
+    all.act(1, |common| [63, 2, 0, 2].map(|cpu| common.interrupt(cpu)));
+    assert_eq!(SENT.take(), [0, 2, 63]);
+    all.act(1, |_| ());
+    assert!(SENT.take().is_empty());
+    // SAFETY: nobody uses it any more.
+    unsafe { Together::<(), VirtualClock, PerThread, SharedPerThread>::retire() };
+    PerThread::retire();
+}
+
+/// PLACED: whoever comes for a task does not pass it over.
+#[test]
+fn who_is_awaited_is_kept_from_the_others() {
+    for (held, kept_from) in [
+        (Held::NOT, [false, false]),
+        (Held::awaited(0), [false, true]),
+        (Held::awaited(1), [true, false]),
+        (Held::left(1), [false, false]),
+        (Held::stays(1), [false, false]),
+    ] {
+        assert_eq!(
+            [0, 1].map(|cpu| held.is_awaited_but_by(cpu)),
+            kept_from,
+            "{held:?}"
+        );
+    }
 }
