@@ -36,7 +36,8 @@ pub struct Machine {
     pub joins: fn(),
     /// What the CPU that calls does each time it has waited for a lock for longer than anybody holds
     /// one: lets the others run, if several share a CPU of a host, and comes back by itself, after a
-    /// timer tick at the latest. `core::hint::spin_loop` where none do.
+    /// timer tick at the latest; nobody wakes it, and whoever wants its run queue waits as long.
+    /// `core::hint::spin_loop` where none do.
     pub wait: fn(),
     /// Whether a task may run on this CPU; it is what the policy's task wraps.
     ///

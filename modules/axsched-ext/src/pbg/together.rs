@@ -9,8 +9,9 @@
 //!  2. PLACED: when a task becomes ready, one CPU at most is interrupted for it: one that idles, or
 //!     else the one whose task comes last of all that come after it. Of a CPU that was
 //!     interrupted and has not answered nobody knows what it will do, and it is not asked again. For one
-//!     that idles a task outside the plan is kept: who acts meanwhile takes another, if there is one. So
-//!     no idle CPU chases tasks that yield faster than an interrupt comes.
+//!     that idles a task outside the plan is kept, but for the root that goes first: who acts meanwhile
+//!     takes another, if there is one. So no idle CPU chases tasks that yield faster than an interrupt
+//!     comes; if that is lost, it comes at its tick.
 //!  3. LEFT: a task that gives its CPU away is [held](super::task::PbgState::held) there until that
 //!     CPU's next call but the pick that follows, when it has surely been left. If somebody
 //!     would take it, that call is asked for by an interrupt. On riscv64 one that was preempted is
@@ -50,9 +51,9 @@ use crate::units::Counts;
 
 type Handle<T> = Arc<PbgTask<T>>;
 
-/// How often a CPU looks whether the lock is free before it lets the machine wait: for longer, on hardware,
-/// than 64 CPUs hold it one after another, some 1 µs each.
-const MAX_SPINS: u32 = 4_096;
+/// How often a CPU looks whether the lock is free before it lets the machine wait, which may take until a
+/// tick: for longer, on hardware, than 64 CPUs hold it one after another, some 1 µs each.
+const MAX_SPINS: u32 = 16_384;
 
 /// All CPUs, as the common scheduler knows them.
 pub struct AllCpus<M, S>(PhantomData<(M, S)>);
