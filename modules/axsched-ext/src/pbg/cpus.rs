@@ -36,9 +36,6 @@ pub(super) fn first<T, M: Cpus>(queue: &mut Queue<T, PbgState>) -> Option<Arc<Pb
     if !M::TOGETHER {
         return queue.pop_front();
     }
-    let first = queue.remove_first(|task| !M::is_awaited_elsewhere(task) && M::may_have(task));
-    match first {
-        None if !queue.is_empty() => queue.remove_first(M::may_have),
-        first => first,
-    }
+    (queue.remove_first(|task| !M::is_awaited_elsewhere(task) && M::may_have(task)))
+        .or_else(|| queue.remove_first(M::may_have))
 }

@@ -194,19 +194,23 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
 
     #[cold]
     fn wait_for_lock(&self) -> SpinMutexGuard<'_, Common<T, C, M, S>> {
-        let mut spins = 0;
+        let wait = Self::machine().wait;
+        let mut spins = 0..MAX_SPINS;
         loop {
-            if let Some(common) = self.common.try_lock() {
+            if !self.common.is_locked()
+                && let Some(common) = self.common.try_lock()
+            {
                 return common;
             }
-            while self.common.is_locked() {
-                spins += 1;
-                match S::shared().machine() {
-                    Some(machine) if spins > MAX_SPINS => (machine.wait)(),
-                    _ => hint::spin_loop(),
-                }
+            match spins.next() {
+                Some(_) => hint::spin_loop(),
+                None => wait(),
             }
         }
+    }
+
+    fn machine() -> &'static Machine {
+        S::shared().machine().expect("all are connected")
     }
 
     /// Has this CPU do something that concerns others.
@@ -247,7 +251,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     /// of a host, and all others would spin for it.
     #[inline(never)]
     fn interrupt(mut cpus: u64) {
-        let machine = S::shared().machine().expect("all are connected");
+        let machine = Self::machine();
         while cpus != 0 {
             S::shared().interrupt(machine, cpus.trailing_zeros() as usize);
             cpus &= cpus - 1;
@@ -606,11 +610,12 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
         let known = &mut self.known[cpu];
         known.asked = true;
         known.asked_for = task;
-        if known.idles {
+        let idles = known.idles;
+        if idles {
             self.hold(task, Held::awaited(cpu));
         }
         // Who idles and makes the call itself, in an interrupt, picks when that is over.
-        if !(self.known[cpu].idles && cpu == self.acting) {
+        if !(idles && cpu == self.acting) {
             self.interrupt(cpu);
         }
     }

@@ -8,12 +8,36 @@ use crate::balance::{SharedPerThread, simulated_machine};
 use crate::clock::VirtualClock;
 use crate::pbg::PerThread;
 
+type Sched = Together<(), VirtualClock, PerThread, SharedPerThread>;
 type Sharing = All<(), VirtualClock, PerThread, SharedPerThread>;
 
 thread_local! {
     static ALL: Cell<*const Sharing> = const { Cell::new(ptr::null()) };
     static WAITS: Cell<u32> = const { Cell::new(0) };
     static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What all CPUs of this machine have together, for one test.
+struct Connected(&'static Sharing);
+
+impl Connected {
+    fn new(machine: Machine) -> Self {
+        PerThread::renew();
+        SharedPerThread::renew();
+        // SAFETY: they are new, and nobody else finds them.
+        unsafe { Sched::connect(machine) };
+        let (_, all) = Sched::all().unwrap();
+        ALL.set(ptr::from_ref(all));
+        Self(all)
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it any more.
+        unsafe { Sched::retire() };
+        PerThread::retire();
+    }
 }
 
 /// Who has the lock goes on when the others have waited three times.
@@ -27,16 +51,12 @@ fn waits() {
 
 #[test]
 fn who_has_spun_for_long_lets_the_machine_wait() {
-    PerThread::renew();
-    SharedPerThread::renew();
     let machine = Machine {
         wait: waits,
         ..simulated_machine(2)
     };
-    // SAFETY: they are new, and nobody else finds them.
-    unsafe { Together::<(), VirtualClock, PerThread, SharedPerThread>::connect(machine) };
-    let (_, all) = Together::<(), VirtualClock, PerThread, SharedPerThread>::all().unwrap();
-    ALL.set(ptr::from_ref(all));
+    let connected = Connected::new(machine);
+    let all = connected.0;
 
     all.act(1, |_| ()); // nobody has it
     assert_eq!(WAITS.get(), 0);
@@ -44,22 +64,13 @@ fn who_has_spun_for_long_lets_the_machine_wait() {
     all.act(1, |_| ());
     assert_eq!(WAITS.get(), 3);
     assert!(!all.common.is_locked());
-
-    // SAFETY: nobody uses it any more.
-    unsafe { Together::<(), VirtualClock, PerThread, SharedPerThread>::retire() };
-    PerThread::retire();
 }
 
 /// COUNTED: a task that is held on one CPU is no reason for another to take the lock.
 #[test]
 fn who_is_held_elsewhere_is_not_counted() {
-    PerThread::renew();
-    SharedPerThread::renew();
-    // SAFETY: they are new, and nobody else finds them.
-    unsafe {
-        Together::<(), VirtualClock, PerThread, SharedPerThread>::connect(simulated_machine(2));
-    }
-    let (_, all) = Together::<(), VirtualClock, PerThread, SharedPerThread>::all().unwrap();
+    let connected = Connected::new(simulated_machine(2));
+    let all = connected.0;
     let task = Arc::new(PbgTask::new(()));
     let counts = || (all.free.load(Relaxed), all.own[1].held.load(Relaxed));
     all.act(1, |common| common.counts(&task, Held::NOT));
@@ -73,16 +84,11 @@ fn who_is_held_elsewhere_is_not_counted() {
         all.act(1, |common| common.hold(&task, held));
         assert_eq!(counts(), counted, "{held:?}");
     }
-    // SAFETY: nobody uses it any more.
-    unsafe { Together::<(), VirtualClock, PerThread, SharedPerThread>::retire() };
-    PerThread::retire();
 }
 
 /// Each CPU that is to be interrupted is, once, and without the lock.
 #[test]
 fn all_are_interrupted_once_the_lock_is_free() {
-    PerThread::renew();
-    SharedPerThread::renew();
     let machine = Machine {
         interrupt: |cpu| {
             // SAFETY: the test's.
@@ -91,17 +97,12 @@ fn all_are_interrupted_once_the_lock_is_free() {
         },
         ..simulated_machine(64)
     };
-    // SAFETY: they are new, and nobody else finds them.
-    unsafe { Together::<(), VirtualClock, PerThread, SharedPerThread>::connect(machine) };
-    let (_, all) = Together::<(), VirtualClock, PerThread, SharedPerThread>::all().unwrap();
-    ALL.set(ptr::from_ref(all));
+    let connected = Connected::new(machine);
+    let all = connected.0;
     all.act(1, |common| [63, 2, 0, 2].map(|cpu| common.interrupt(cpu)));
     assert_eq!(SENT.take(), [0, 2, 63]);
     all.act(1, |_| ());
     assert!(SENT.take().is_empty());
-    // SAFETY: nobody uses it any more.
-    unsafe { Together::<(), VirtualClock, PerThread, SharedPerThread>::retire() };
-    PerThread::retire();
 }
 
 /// PLACED: whoever comes for a task does not pass it over.

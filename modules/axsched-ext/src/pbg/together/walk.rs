@@ -10,24 +10,13 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::balance::SharedPerThread;
+use crate::balance::{SharedPerThread, SharedWherePreemptedStay, simulated_machine};
 use crate::clock::VirtualClock;
 use crate::pbg::PerThread;
 
 /// Where it may run, a bit each.
 type Mask = AtomicU64;
 type Sched<S> = Together<Mask, VirtualClock, PerThread, S>;
-
-/// As [`SharedPerThread`], where [`SharedSource::PREEMPTED_STAY`].
-struct Stay;
-
-impl SharedSource for Stay {
-    const PREEMPTED_STAY: bool = true;
-
-    fn shared() -> &'static crate::balance::Shared {
-        SharedPerThread::shared()
-    }
-}
 
 thread_local! {
     static HERE: Cell<(usize, *const ())> = const { Cell::new((0, ptr::null())) };
@@ -78,17 +67,15 @@ impl<S: SharedSource + 'static> Walk<S> {
         SharedPerThread::renew();
         SENT.take();
         let machine = Machine {
-            cpus: n,
             this_cpu: || HERE.get().0,
             current: || HERE.get().1,
             interrupt: |cpu| {
                 assert!(!IS_LOCKED.get()(), "interrupts are sent without the lock");
                 SENT.with_borrow_mut(|sent| sent.push(cpu));
             },
-            joins: || {},
-            wait: hint::spin_loop,
             // SAFETY: of the tasks below.
             may_run: |task, cpu| unsafe { (*task.cast::<Mask>()).load(Relaxed) } >> cpu & 1 != 0,
+            ..simulated_machine(n)
         };
         // SAFETY: they are new, and nobody else finds them.
         unsafe { Sched::<S>::connect(machine) };
@@ -424,6 +411,6 @@ proptest! {
         n in 2..=4usize, all in any::<bool>(), stay in any::<bool>(),
         ops in prop::collection::vec((0..20u8, 0..4usize, 0..9usize, 0..4usize, 0..16u64), 0..160),
     ) {
-        if stay { walked::<Stay>(n, &ops, all) } else { walked::<SharedPerThread>(n, &ops, all) }
+        if stay { walked::<SharedWherePreemptedStay>(n, &ops, all) } else { walked::<SharedPerThread>(n, &ops, all) }
     }
 }
