@@ -100,15 +100,73 @@ fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
 }
 
 /// OWN: what only its CPU touches, in its own calls, and without the lock.
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Own<T> {
     /// As in [`PbgScheduler`].
     running: AtomicPtr<()>,
     budget: AtomicI64,
-    /// COUNTED: how many tasks are ready, have no CPU, and are held on this one. Written under the lock.
-    held: AtomicU32,
     /// The running task, between its yield and the pick that gives it the CPU back; or null.
     kept: AtomicPtr<PbgTask<T>>,
+    /// COUNTED: how many tasks are ready, have no CPU, and are held on this one. Written under the lock.
+    held: AtomicU32,
+}
+
+/// Of a CPU that takes no part yet: nobody goes on there, and nobody is kept. So a yield and its pick need not
+/// ask whether it does.
+static OF_NOBODY: Own<()> = Own::new();
+
+impl<T> Own<T> {
+    const fn new() -> Self {
+        Self {
+            running: AtomicPtr::new(ptr::null_mut()),
+            budget: AtomicI64::new(NO_PLAN),
+            kept: AtomicPtr::new(ptr::null_mut()),
+            held: AtomicU32::new(0),
+        }
+    }
+
+    const fn of_nobody() -> &'static Self {
+        // SAFETY: of the same layout (`repr(C)`, and no `T` but behind a pointer, which stays null).
+        unsafe { &*(&raw const OF_NOBODY).cast() }
+    }
+
+    /// Whether this task has this CPU. Then nobody else puts it back: a wake waits until the
+    /// CPU has been left, and so has picked; a migration is told to the CPU that is left
+    /// ([`Common::put`]).
+    #[inline(always)]
+    fn runs(&self, prev: &Handle<T>) -> bool {
+        Running::at(self.running.load(Relaxed)).is(prev)
+    }
+
+    /// Whether this task, which is put back, goes on by the plan (rule 5 of PBG), which then has one
+    /// yield less for it.
+    #[inline(always)]
+    fn goes_on(&self, prev: &Handle<T>) -> bool {
+        let budget = self.budget.load(Relaxed);
+        let goes_on = budget > 0 && self.runs(prev);
+        if goes_on {
+            self.budget.store(budget - 1, Relaxed);
+        }
+        goes_on
+    }
+
+    /// Its next pick gives this task.
+    #[inline(always)]
+    fn keep(&self, task: Handle<T>) {
+        self.kept.store(Arc::into_raw(task).cast_mut(), Relaxed);
+    }
+
+    /// The task that was kept, if one was.
+    #[inline(always)]
+    fn take_kept(&self) -> Option<Handle<T>> {
+        let kept = self.kept.load(Relaxed);
+        if kept.is_null() {
+            return None;
+        }
+        self.kept.store(ptr::null_mut(), Relaxed);
+        // SAFETY: it is from `keep`, which gave a handle up for it.
+        Some(unsafe { Arc::from_raw(kept.cast_const()) })
+    }
 }
 
 /// What a replay keeps of a CPU that does not act.
@@ -148,14 +206,7 @@ struct All<T, C, M, S> {
 impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     const fn new() -> Self {
         Self {
-            own: [const {
-                Own {
-                    running: AtomicPtr::new(ptr::null_mut()),
-                    budget: AtomicI64::new(NO_PLAN),
-                    held: AtomicU32::new(0),
-                    kept: AtomicPtr::new(ptr::null_mut()),
-                }
-            }; MAX_CPUS],
+            own: [const { Own::new() }; MAX_CPUS],
             free: AtomicU32::new(0),
             epoch: AtomicU32::new(1),
             common: SpinMutex::new(Common {
@@ -282,31 +333,6 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         }
     }
 
-    /// Whether this task has this CPU. Then nobody else puts it back: a wake waits until the
-    /// CPU has been left, and so has picked; a migration is told to the CPU that is left
-    /// ([`Common::put`]).
-    #[inline]
-    fn runs(&self, prev: &Handle<T>) -> bool {
-        let runs = Running::at(self.own.running.load(Relaxed)).is(prev);
-        debug_assert!(
-            !runs || (self.machine.this_cpu)() == self.cpu,
-            "OWN: another CPU calls"
-        );
-        runs
-    }
-
-    /// Whether this task, which is put back, goes on by the plan (rule 5 of PBG), which then has one
-    /// yield less for it.
-    #[inline]
-    fn goes_on(&self, prev: &Handle<T>) -> bool {
-        let budget = self.own.budget.load(Relaxed);
-        let goes_on = budget > 0 && self.runs(prev);
-        if goes_on {
-            self.own.budget.store(budget - 1, Relaxed);
-        }
-        goes_on
-    }
-
     /// Whether this task, which is put back, goes on as no plan binds it and nobody waits whom this
     /// CPU might have; then it has a new slice, and is dispatched once more in a measurement.
     ///
@@ -317,7 +343,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         let is_alone = own.budget.load(Relaxed) < 0
             && own.held.load(Relaxed) == 0
             && all.free.load(Relaxed) == 0
-            && self.runs(prev)
+            && own.runs(prev)
             && prev.state().epoch.load(Relaxed) == all.epoch.load(Relaxed)
             && M::control().mode() != ModeByte::COMMAND;
         if is_alone {
@@ -332,46 +358,23 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         is_alone
     }
 
-    /// Its next pick gives this task.
-    #[inline]
-    fn keep(&self, task: Handle<T>) {
-        self.own.kept.store(Arc::into_raw(task).cast_mut(), Relaxed);
-    }
-
-    /// The task that was kept, if one was.
-    #[inline]
-    fn take_kept(&self) -> Option<Handle<T>> {
-        let kept = self.own.kept.load(Relaxed);
-        if kept.is_null() {
-            return None;
-        }
-        self.own.kept.store(ptr::null_mut(), Relaxed);
-        // SAFETY: it is from `keep`, which gave a handle up for it.
-        Some(unsafe { Arc::from_raw(kept.cast_const()) })
-    }
-
-    /// A task is put back into this CPU's queue by whichever CPU calls. Out of line, so that a put that
-    /// keeps its task is inlined.
-    #[inline(never)]
+    /// A task is put back into this CPU's queue by whichever CPU calls.
     fn put(&self, prev: Handle<T>, preempt: bool) {
         if !preempt && self.is_alone(&prev) {
-            return self.keep(prev);
+            debug_assert!(self.is_here(), "OWN: another CPU calls");
+            return self.own.keep(prev);
         }
         let cpu = (self.machine.this_cpu)();
         (self.all).act(cpu, |common| common.put(self.machine, cpu, prev, preempt));
     }
 
-    #[inline]
     fn pick(&self) -> Option<Handle<T>> {
-        match self.take_kept() {
-            None => self.pick_from_common(),
-            kept => kept,
-        }
+        (self.all).act(self.cpu, |common| common.pick(self.machine, self.cpu))
     }
 
-    #[inline(never)]
-    fn pick_from_common(&self) -> Option<Handle<T>> {
-        (self.all).act(self.cpu, |common| common.pick(self.machine, self.cpu))
+    /// Whether the CPU that calls is this one.
+    fn is_here(&self) -> bool {
+        (self.machine.this_cpu)() == self.cpu
     }
 }
 
@@ -670,6 +673,9 @@ where
     M: 'static,
     S: 'static,
 {
+    /// Of the CPU whose queue this is, as soon as that takes part: all that a yield looks at which goes on by
+    /// the plan.
+    here: &'static Own<T>,
     /// What it is by itself.
     own: PbgScheduler<T, C, M>,
     /// What it takes part in, and as which CPU, from its first pick or tick after the connection on.
@@ -680,6 +686,7 @@ impl<T, C, M, S> Together<T, C, M, S> {
     /// An empty scheduler.
     pub const fn new() -> Self {
         Self {
+            here: Own::of_nobody(),
             own: PbgScheduler::new(),
             part: None,
         }
@@ -740,7 +747,6 @@ where
     }
 
     /// Takes part, if it does not yet and can; at a call of the CPU whose queue this is.
-    #[inline]
     fn part(&mut self) -> Option<&Part<T, C, M, S>> {
         if self.part.is_none() && S::shared().machine().is_some() {
             self.join();
@@ -755,9 +761,29 @@ where
             return;
         };
         let cpu = (machine.this_cpu)();
-        self.part = Some(Part::new((machine, all), cpu));
+        let part = Part::new((machine, all), cpu);
+        self.here = part.own;
+        self.part = Some(part);
         (machine.joins)();
         all.act(cpu, |common| common.join(machine, cpu, &mut self.own.queue));
+    }
+
+    /// A put that does not just go on. Out of line, as is the pick, so that `axtask` inlines what it calls at
+    /// each yield.
+    #[inline(never)]
+    fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
+        match &self.part {
+            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
+            Some(part) => part.put(prev, preempt),
+        }
+    }
+
+    #[inline(never)]
+    fn pick_otherwise(&mut self) -> Option<Handle<T>> {
+        match self.part() {
+            Some(part) => part.pick(),
+            None => self.own.pick_next_task(),
+        }
     }
 }
 
@@ -784,19 +810,19 @@ where
 
     #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
-        match &self.part {
-            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
-            Some(part) if !preempt && part.goes_on(&prev) => part.keep(prev),
-            Some(part) => part.put(prev, preempt),
+        if preempt || !self.here.goes_on(&prev) {
+            return self.put_otherwise(prev, preempt);
         }
+        debug_assert!(
+            self.part.as_ref().is_some_and(Part::is_here),
+            "OWN: another CPU calls"
+        );
+        self.here.keep(prev);
     }
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Handle<T>> {
-        match self.part() {
-            Some(part) => part.pick(),
-            None => self.own.pick_next_task(),
-        }
+        self.here.take_kept().or_else(|| self.pick_otherwise())
     }
 
     fn task_tick(&mut self, current: &Handle<T>) -> bool {
