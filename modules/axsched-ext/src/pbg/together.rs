@@ -359,6 +359,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
     }
 
     /// A task is put back into this CPU's queue by whichever CPU calls.
+    #[inline(never)]
     fn put(&self, prev: Handle<T>, preempt: bool) {
         if !preempt && self.is_alone(&prev) {
             debug_assert!(self.is_here(), "OWN: another CPU calls");
@@ -768,18 +769,32 @@ where
         all.act(cpu, |common| common.join(machine, cpu, &mut self.own.queue));
     }
 
-    /// A put that does not just go on. Out of line, as is the pick, so that `axtask` inlines what it calls at
-    /// each yield.
+    /// A put that does not go on by the plan. Out of line, as is the pick, so that `axtask` inlines what it
+    /// calls at each yield; and what each leads to is out of line once more, so that this is a jump.
     #[inline(never)]
     fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
         match &self.part {
-            None => self.own.put_prev_task(prev, preempt), // it is taken over when this joins
             Some(part) => part.put(prev, preempt),
+            None => self.put_to_own(prev, preempt),
         }
+    }
+
+    /// Whoever is put here is taken over when this joins.
+    #[inline(never)]
+    fn put_to_own(&mut self, prev: Handle<T>, preempt: bool) {
+        self.own.put_prev_task(prev, preempt);
     }
 
     #[inline(never)]
     fn pick_otherwise(&mut self) -> Option<Handle<T>> {
+        match S::shared().machine() {
+            Some(_) => self.pick_as_part(),
+            None => self.own.pick_next_task(),
+        }
+    }
+
+    #[inline(never)]
+    fn pick_as_part(&mut self) -> Option<Handle<T>> {
         match self.part() {
             Some(part) => part.pick(),
             None => self.own.pick_next_task(),
