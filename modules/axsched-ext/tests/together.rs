@@ -10,7 +10,7 @@ use axsched_ext::clock::VirtualClock;
 use axsched_ext::model::{
     Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
 };
-use axsched_ext::pbg::{ControlSource, PbgTask, PerThread, Status, Together};
+use axsched_ext::pbg::{ControlSource, FREE_YIELDS, PbgTask, PerThread, Status, Together};
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -322,6 +322,24 @@ fn who_starts_the_replay_is_the_root() {
     report.unwrap();
     let found = (status.planned, status.matched, status.unplanned);
     assert_eq!(found, (2, 2, 0));
+}
+
+/// Rule 8: a yield that goes on by the plan is one of those that a planned task may make.
+#[test]
+fn who_yields_more_than_it_may_is_demoted() {
+    // No tick comes, so that nothing but yields is counted.
+    let config = Config {
+        tick_period: 1_000_000,
+        ..Config::default()
+    };
+    let config = on_several(config, 2);
+    let yielder = |yields| Program::new("yielder", (0..yields).map(|_| Op::Yield));
+    for (yields, demoted) in [(FREE_YIELDS, 0), (FREE_YIELDS + 1, 1)] {
+        let main = measured_and_followed(&yielder(0), &yielder(yields));
+        let (report, status) = played_to_status::<SharedPerThread>(&config, &main, connected(2));
+        report.unwrap();
+        assert_eq!((status.matched, status.demoted), (1, demoted), "{yields}");
+    }
 }
 
 /// What the model finds, of several thousand programs, on a machine that is not what it says.

@@ -122,3 +122,30 @@ fn who_is_awaited_is_kept_from_the_others() {
         );
     }
 }
+
+/// Rule 5 is about yields: who is preempted goes back, and has made none.
+#[test]
+fn who_is_preempted_does_not_just_go_on() {
+    let machine = Machine {
+        this_cpu: || 0,
+        current: ptr::null,
+        interrupt: |_| (),
+        may_run: |_, _| true,
+        ..simulated_machine(2)
+    };
+    let connected = Connected::new(machine);
+    let own = &connected.0.own[0];
+    let mut sched = Sched::new();
+    sched.add_task(Arc::new(PbgTask::new(())));
+    let task = sched.pick_next_task().unwrap();
+    own.budget.store(2, Relaxed);
+    let kept = || !own.kept.load(Relaxed).is_null();
+
+    sched.put_prev_task(task, false);
+    assert!(kept());
+    let task = sched.pick_next_task().unwrap();
+    assert_eq!((kept(), own.budget.load(Relaxed)), (false, 1));
+    sched.put_prev_task(task, true);
+    assert_eq!((kept(), own.budget.load(Relaxed)), (false, 1));
+    assert!(sched.pick_next_task().is_some());
+}
