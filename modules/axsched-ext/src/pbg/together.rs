@@ -99,7 +99,8 @@ fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
     unsafe { (machine.may_run)(inner, cpu) }
 }
 
-/// OWN: what only its CPU touches, in its own calls, and without the lock.
+/// OWN: what only its CPU writes, in its own calls, and without the lock. Whoever puts a task back into its
+/// queue reads it, too: but only who runs there is kept, and that one its own CPU puts back.
 #[repr(C, align(64))]
 struct Own<T> {
     /// As in [`PbgScheduler`].
@@ -362,7 +363,6 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
     #[inline(never)]
     fn put(&self, prev: Handle<T>, preempt: bool) {
         if !preempt && self.is_alone(&prev) {
-            debug_assert!(self.is_here(), "OWN: another CPU calls");
             return self.own.keep(prev);
         }
         let cpu = (self.machine.this_cpu)();
@@ -716,7 +716,7 @@ where
     ///
     /// # Safety
     /// Those of [`Shared::connect`](crate::balance::Shared::connect); all schedulers that find this
-    /// control and share this are of this type.
+    /// control and share this are of this type; and none follows a plan yet, or its next pick panics.
     pub unsafe fn connect(machine: Machine) {
         let all = Box::new(All::<T, C, M, S>::new());
         M::control().connect(machine.cpus, machine.current);
@@ -761,6 +761,10 @@ where
         let Some((machine, all)) = Self::all() else {
             return;
         };
+        assert!(
+            !matches!(self.own.work, Work::Replay(_)),
+            "connected while one CPU follows a plan by itself, whose tasks would be lost"
+        );
         let cpu = (machine.this_cpu)();
         let part = Part::new((machine, all), cpu);
         self.here = part.own;
@@ -770,7 +774,7 @@ where
     }
 
     /// A put that does not go on by the plan. Out of line, as is the pick, so that `axtask` inlines what it
-    /// calls at each yield; and what each leads to is out of line once more, so that this is a jump.
+    /// calls at each yield; and what this leads to is out of line once more, so that it is a jump.
     #[inline(never)]
     fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
         match &self.part {
@@ -825,13 +829,13 @@ where
 
     #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
+        debug_assert!(
+            !self.here.runs(&prev) || self.part.as_ref().is_some_and(Part::is_here),
+            "OWN: another CPU calls"
+        );
         if preempt || !self.here.goes_on(&prev) {
             return self.put_otherwise(prev, preempt);
         }
-        debug_assert!(
-            self.part.as_ref().is_some_and(Part::is_here),
-            "OWN: another CPU calls"
-        );
         self.here.keep(prev);
     }
 

@@ -123,17 +123,21 @@ fn who_is_awaited_is_kept_from_the_others() {
     }
 }
 
-/// Rule 5 is about yields: who is preempted goes back, and has made none.
-#[test]
-fn who_is_preempted_does_not_just_go_on() {
-    let machine = Machine {
+/// A machine of which the first CPU is seen only.
+fn one_of_two() -> Machine {
+    Machine {
         this_cpu: || 0,
         current: ptr::null,
         interrupt: |_| (),
         may_run: |_, _| true,
         ..simulated_machine(2)
-    };
-    let connected = Connected::new(machine);
+    }
+}
+
+/// Rule 5 is about yields: who is preempted goes back, and has made none.
+#[test]
+fn who_is_preempted_does_not_just_go_on() {
+    let connected = Connected::new(one_of_two());
     let own = &connected.0.own[0];
     let mut sched = Sched::new();
     sched.add_task(Arc::new(PbgTask::new(())));
@@ -148,4 +152,29 @@ fn who_is_preempted_does_not_just_go_on() {
     sched.put_prev_task(task, true);
     assert_eq!((kept(), own.budget.load(Relaxed)), (false, 1));
     assert!(sched.pick_next_task().is_some());
+}
+
+/// What one CPU follows by itself is not what all follow.
+#[test]
+#[should_panic(expected = "connected while one CPU follows a plan by itself")]
+fn nobody_connects_a_cpu_that_follows_a_plan() {
+    PerThread::renew();
+    SharedPerThread::renew();
+    let control = PerThread::control();
+    let mut sched = Sched::new();
+    let task = || Arc::new(PbgTask::new(()));
+    sched.add_task(task());
+    let root = sched.pick_next_task().unwrap();
+    control.measure_start().unwrap();
+    sched.add_task(task());
+    sched.put_prev_task(root, false);
+    let child = sched.pick_next_task().unwrap();
+    let _ = control.measure_end_by::<VirtualClock>().unwrap();
+    let _ = control.start_pbg().unwrap();
+    sched.add_task(task());
+    sched.put_prev_task(child, false);
+
+    // SAFETY: only this scheduler finds them.
+    unsafe { Sched::connect(one_of_two()) };
+    sched.pick_next_task();
 }
