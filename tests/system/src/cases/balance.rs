@@ -174,11 +174,10 @@ fn seldom_idle(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Instructions that a yield may take more, in each phase: of the cheapest, the one that is closest to the limit,
-/// and the two that are exceptions (`docs/several-cpus.md`). Each is two images. They run on one CPU: what
-/// PBG does on several is not in it.
-const COUNTED: [(&str, &[f64]); 4] = [
-    ("sched_fifo", &[8.0]),
+/// Instructions that a yield may take more, in each phase: of the one that is closest to the limit, and of the
+/// two that are exceptions (`docs/several-cpus.md`). Each is two images. They run on one CPU: what PBG
+/// does on several is not in it.
+const COUNTED: [(&str, &[f64]); 3] = [
     ("sched_sjf", &[8.0]),
     ("sched_rr", &[16.0]),
     ("sched_pbg", &[14.0, 15.0, 19.0]),
