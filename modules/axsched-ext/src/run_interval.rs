@@ -10,7 +10,7 @@
 //! STAMP: a pick follows the put of the task that ran, or the `left` that it causes, at
 //! once; so the counter is read there, and the next interval begins where the last one
 //! ended: no time between two tasks is nobody's, but where a policy
-//! [says so](RunIntervals::set_aside_from). Only the first pick, and one of an
+//! says so (`set_aside_from`). Only the first pick, and one of an
 //! idle CPU, have nothing to follow, and read for themselves. (Between a put and its pick no
 //! other call has the queue's lock.)
 //!

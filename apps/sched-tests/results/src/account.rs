@@ -92,7 +92,7 @@ impl Account {
     }
 
     /// Whether the parts add up to what there was, within [`TOLERANCE_PERCENT`] and a few
-    /// microseconds for each CPU; and [`BOOKED_TWICE_NS`] for each but one.
+    /// microseconds for each CPU; and `BOOKED_TWICE_NS` for each but one.
     pub fn closes(&self) -> bool {
         let tolerance = self.available_ns() * u128::from(TOLERANCE_PERCENT);
         let others = u128::from(self.cpus.saturating_sub(1));
