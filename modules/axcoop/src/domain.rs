@@ -5,9 +5,9 @@ use core::cell::UnsafeCell;
 use core::future::Future;
 use core::pin::pin;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{
-    AtomicBool as Flag, AtomicPtr as Pointer, AtomicU32 as Generation, AtomicUsize as Counter,
-};
+#[cfg(not(loom))]
+use core::sync::atomic::AtomicU32 as Generation;
+use core::sync::atomic::{AtomicBool as Flag, AtomicPtr as Pointer, AtomicUsize as Counter};
 
 use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
 
@@ -69,18 +69,28 @@ pub struct Domain {
 // SAFETY: `ready` and `spares` are of who has the turn; all else is atomic or locked.
 unsafe impl Sync for Domain {}
 
-/// Those that are open.
+/// The domains that are open, by their numbers.
+///
+/// CLOSE: whether a domain is open is decided with the lock of its books. [`Domain::close`] reads and clears
+/// [`Books::is_open`] in one step, so one call closes a domain, and only that call frees the number.
+#[cfg(not(loom))]
 static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut()) }; DOMAINS];
 
-/// The one that was opened last; if that is closed, another that is open.
-static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
-
-/// The one that was opened last of all, open or not: it is static, and so is its system.
-static EVER: Pointer<Domain> = Pointer::new(ptr::null_mut());
-
-/// Of each number, with which generation names go on when a domain of it is opened next: a [`Cid`] is
-/// of one coroutine, of whichever domain that has ever had the number.
+/// For each number, the generation from which names go on when a domain of it is opened next: a [`Cid`]
+/// never names a coroutine of another domain that has had the number.
+#[cfg(not(loom))]
 static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
+
+// The same of one execution.
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref OPEN: [AtomicPtr<Domain>; DOMAINS] =
+        core::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
+    static ref LATER: [AtomicU32; DOMAINS] = core::array::from_fn(|_| AtomicU32::new(0));
+}
+
+/// The domain that was opened last, whether or not it is still open: it is static, and so is its system.
+static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
 
 /// The domain of a coroutine that there is.
 #[inline]
@@ -96,23 +106,20 @@ pub(crate) fn maybe_open(domain: usize) -> Option<&'static Domain> {
     unsafe { OPEN[domain].load(Ordering::Acquire).as_ref() }
 }
 
-/// The domain that was opened last, or another, if any is open: how to reach the system, of which all
-/// domains know the same, from what belongs to none.
-#[inline]
+/// Returns the domain that was opened last if it is open, and otherwise any that is. All domains know
+/// the same system, so this leads to it from what belongs to no domain.
 pub(crate) fn last_opened() -> Option<&'static Domain> {
-    // SAFETY: null, or a domain, which is static.
-    unsafe { LAST.load(Ordering::Acquire).as_ref() }
+    let last = LAST.load(Ordering::Acquire).cast_const();
+    let mut open = (0..DOMAINS).filter_map(maybe_open);
+    let by_number = open.clone().find(|&domain| ptr::eq(domain, last));
+    by_number.or_else(|| open.next())
 }
 
-/// The system, if any domain has ever been open. As long as one is it is that one's.
-#[cfg(not(loom))]
+/// Returns the system, if any domain has ever been open.
 #[inline]
 pub(crate) fn system() -> Option<&'static dyn Kernel> {
-    let domain = match last_opened() {
-        Some(domain) => Some(domain),
-        // SAFETY: null, or a domain, which is static.
-        None => unsafe { EVER.load(Ordering::Acquire).as_ref() },
-    };
+    // SAFETY: null, or a domain, which is static.
+    let domain = unsafe { LAST.load(Ordering::Acquire).as_ref() };
     domain.map(|domain| domain.kernel)
 }
 
@@ -130,8 +137,14 @@ pub(crate) fn current_header<'a>() -> Option<&'a Header> {
 /// The worker that calls.
 #[inline]
 pub(crate) fn here() -> Option<&'static Polling> {
-    let domain = (0..DOMAINS).find_map(maybe_open)?;
-    domain.here()
+    worker_here(system()?)
+}
+
+/// The worker that calls, on this system.
+#[inline]
+fn worker_here(kernel: &dyn Kernel) -> Option<&'static Polling> {
+    // SAFETY: only workers set it, to themselves, and take it back when they leave.
+    unsafe { kernel.here().cast::<Polling>().as_ref() }
 }
 
 impl Domain {
@@ -204,9 +217,8 @@ impl Domain {
         ) {
             Ok(_) => {
                 let later = LATER[self.id.index()].load(Ordering::Relaxed);
-                self.books.with(self.kernel, |books| books.opens(later));
-                EVER.store(this, Ordering::Release);
                 LAST.store(this, Ordering::Release);
+                self.books.with(self.kernel, |books| books.opens(later));
                 Ok(())
             }
             Err(_) => Err(DomainError::Taken(self.id)),
@@ -219,16 +231,16 @@ impl Domain {
     /// # Errors
     /// [`DomainError::InUse`] if not, and [`DomainError::NotOpen`].
     pub fn close(&'static self) -> Result<(), DomainError> {
-        let this = ptr::from_ref(self).cast_mut();
-        if !ptr::eq(OPEN[self.id.index()].load(Ordering::Acquire), this) {
-            return Err(DomainError::NotOpen(self.id));
-        }
-        let timers = self.timers.set(self.kernel);
         let later = self.books.with(self.kernel, |books| {
+            // CLOSE.
+            if !books.is_open {
+                return Err(DomainError::NotOpen(self.id));
+            }
             books.forgets_gone(self.kernel);
             // SAFETY: anybody may ask how many there are.
             let spares = unsafe { &*self.spares.get() }.count();
             let blocks = books.blocks().saturating_sub(spares);
+            let timers = self.timers.set(self.kernel);
             if blocks != 0 || books.serving != 0 || timers != 0 {
                 return Err(DomainError::InUse {
                     coroutines: blocks.max(timers),
@@ -237,14 +249,10 @@ impl Domain {
             }
             Ok(books.closes(self.kernel, &self.directory))
         })?;
-        // Whoever opens it next sees that this is not open any more, and so this.
+        // The call that opens the next one sees these writes, as it sees that the number is free.
         LATER[self.id.index()].store(later, Ordering::Relaxed);
         self.summary.clear_all(Bits::own(self.id));
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
-        let other = (0..DOMAINS).find_map(maybe_open);
-        let other = other.map_or(ptr::null(), ptr::from_ref).cast_mut();
-        // If another has been opened since, it is that one already.
-        let _ = LAST.compare_exchange(this, other, Ordering::AcqRel, Ordering::Relaxed);
         Ok(())
     }
 
@@ -496,8 +504,7 @@ impl Domain {
     /// The worker that calls.
     #[inline]
     pub(crate) fn here(&self) -> Option<&'static Polling> {
-        // SAFETY: only workers set it, to themselves, and take it back when they leave.
-        unsafe { self.kernel.here().cast::<Polling>().as_ref() }
+        worker_here(self.kernel)
     }
 
     /// A block is spare.

@@ -26,6 +26,7 @@ use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
 use crate::domain::Domain;
+use crate::error::DomainError;
 use crate::kernel::{Kernel, NoWorker};
 use crate::state::{Begun, State, Suspended, Woken};
 
@@ -121,14 +122,7 @@ fn with_domain(scenario: impl FnOnce(&'static Domain)) {
     let domain = Box::into_raw(Box::new(Domain::new(DomainId::new(0), word, kernel)));
     // SAFETY: as above.
     let here: &'static Domain = unsafe { &*domain };
-    struct Fails(&'static Domain);
-    impl Drop for Fails {
-        fn drop(&mut self) {
-            self.0.abandons();
-        }
-    }
     here.open().unwrap();
-    let fails = Fails(here);
     scenario(here);
     loop {
         let thread = kernel.threads.lock().unwrap().pop();
@@ -136,7 +130,6 @@ fn with_domain(scenario: impl FnOnce(&'static Domain)) {
         thread.join().unwrap();
     }
     here.close().unwrap();
-    core::mem::forget(fails);
     // SAFETY: all threads have ended, and it is closed.
     drop(unsafe {
         (
@@ -346,4 +339,113 @@ fn a_second_worker_comes_while_the_first_serves() {
             });
         },
     );
+}
+
+/// A domain of number 0 that is neither opened nor served, of one execution.
+struct Unopened {
+    domain: &'static Domain,
+    summary: *mut Summary,
+    machine: *mut Machine,
+}
+
+impl Unopened {
+    fn new() -> Self {
+        let machine = Box::into_raw(Box::new(Machine {
+            threads: Mutex::new(Vec::new()),
+            parking: core::array::from_fn(|_| (Mutex::new(false), Condvar::new())),
+        }));
+        let summary = Box::into_raw(Box::new(Summary::new()));
+        // SAFETY: they live until `drop`.
+        let (kernel, word): (&'static Machine, &'static Summary) =
+            unsafe { (&*machine, &*summary) };
+        let domain = Box::leak(Box::new(Domain::new(DomainId::new(0), word, kernel)));
+        Self {
+            domain,
+            summary,
+            machine,
+        }
+    }
+}
+
+impl Drop for Unopened {
+    fn drop(&mut self) {
+        // SAFETY: all threads have ended, and no number leads to it in the next execution.
+        drop(unsafe {
+            (
+                Box::from_raw(ptr::from_ref(self.domain).cast_mut()),
+                Box::from_raw(self.summary),
+                Box::from_raw(self.machine),
+            )
+        });
+    }
+}
+
+/// Its number leads to this domain.
+fn assert_open(domain: &'static Domain) {
+    let by_number = Domain::of(domain.id());
+    assert!(by_number.is_some_and(|of| ptr::eq(of, domain)));
+}
+
+#[test]
+fn two_close_one_domain() {
+    explore("two close one domain, and open another", Some(3), || {
+        let (one, two) = (Unopened::new(), Unopened::new());
+        let (first, second) = (one.domain, two.domain);
+        first.open().unwrap();
+        // Whichever closes it opens the other one.
+        let closes = move || match first.close() {
+            Ok(()) => second.open().map(|()| 1),
+            Err(why) => {
+                assert_eq!(why, DomainError::NotOpen(DomainId::new(0)));
+                Ok(0)
+            }
+        };
+        let other = thread::spawn(closes);
+        let closed = closes().unwrap() + other.join().unwrap().unwrap();
+        assert_eq!(closed, 1, "one of them closes it");
+        assert_open(second);
+        second.close().unwrap();
+        assert!(Domain::of(second.id()).is_none());
+    });
+}
+
+#[test]
+fn one_domain_closes_while_another_of_its_number_opens() {
+    explore(
+        "a domain closes while another of its number opens",
+        Some(3),
+        || {
+            let (one, two) = (Unopened::new(), Unopened::new());
+            let (first, second) = (one.domain, two.domain);
+            first.open().unwrap();
+            let other = thread::spawn(move || second.open());
+            first.close().unwrap();
+            assert_eq!(
+                first.close(),
+                Err(DomainError::NotOpen(DomainId::new(0))),
+                "it is closed once"
+            );
+            if other.join().unwrap().is_err() {
+                second.open().unwrap();
+            }
+            assert_open(second);
+            second.close().unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_domain_closes_while_it_opens() {
+    explore("a domain closes while it opens", Some(3), || {
+        let one = Unopened::new();
+        let domain = one.domain;
+        let other = thread::spawn(move || domain.open());
+        let is_closed = domain.close().is_ok();
+        other.join().unwrap().unwrap();
+        if !is_closed {
+            assert_open(domain);
+            domain.close().unwrap();
+        }
+        assert!(Domain::of(domain.id()).is_none());
+    });
 }
