@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::BaseScheduler;
 use crate::clock::VirtualClock;
-use crate::event::{Adapter, Policy};
+use crate::event::{Adapter, Policy, Return};
 use crate::steps;
 use crate::task::{InitialState, Task};
 
@@ -26,6 +26,9 @@ pub trait Gives: Scheduler {
     /// Its policy's [`give`](Policy::give).
     fn give(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>>;
 
+    /// Its policy's [`returned`](Policy::returned), of a task that another has given.
+    fn hand_over(&mut self, given: Handle<Self>);
+
     /// Its policy's [`dispatch`](Policy::dispatch).
     fn dispatch(&mut self) -> Option<Handle<Self>>;
 }
@@ -36,7 +39,11 @@ impl<P: Policy<Inner = &'static str, State: InitialState>> Scheduler for Adapter
 
 impl<P: Policy<Inner = &'static str, State: InitialState>> Gives for Adapter<P> {
     fn give(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>> {
-        self.policy_mut().give(&|task| may(task.inner()))
+        self.policy_mut().give(&|task| may(task.inner()), &|| true)
+    }
+
+    fn hand_over(&mut self, given: Handle<Self>) {
+        self.policy_mut().returned(given, Return::HandedOver);
     }
 
     fn dispatch(&mut self) -> Option<Handle<Self>> {
@@ -325,7 +332,7 @@ pub fn whatever_happens<S: Gives>(
                 if let Some(given) = queue.scheduler.give(&may) {
                     assert!(may(given.inner()));
                     assert_valid(queue);
-                    queues[which % 3].wake(&given);
+                    queues[which % 3].scheduler.hand_over(given);
                 }
             }
             _ => {}

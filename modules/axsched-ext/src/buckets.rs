@@ -294,6 +294,7 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
     fn remove_first(
         &mut self,
         wanted: &dyn Fn(&KeyedTask<T, D>) -> bool,
+        agrees: &dyn Fn() -> bool,
     ) -> Option<Arc<KeyedTask<T, D>>> {
         let buckets = (0..BUCKETS).map(|i| self.after(i));
         let mut occupied = buckets.filter(|bucket| self.occupied >> bucket & 1 != 0);
@@ -305,8 +306,11 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
         let Some((bucket, _)) =
             inside.filter(|(_, key)| outside.is_none_or(|outside| *key < outside))
         else {
-            return self.outside.remove_first(wanted);
+            return self.outside.remove_first(wanted, agrees);
         };
+        if !agrees() {
+            return None;
+        }
         let removed = self.buckets[bucket].remove_first(wanted);
         if self.buckets[bucket].is_empty() {
             self.occupied &= !(1 << bucket);

@@ -396,8 +396,8 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
         Some(removed)
     }
 
-    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
-        let given = self.ready.remove_first(may)?; // rule 12
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        let given = self.ready.remove_first(may, claims)?; // rule 12
         self.removed(&given);
         Some(given)
     }

@@ -150,21 +150,23 @@ impl<T, S: Due> Classes<T, S> {
     /// Takes `task` out if it is there. Linear: `axtask` never removes a task, and a
     /// search is sound for a task that stands in another queue.
     pub(crate) fn remove(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
-        self.remove_first(|other| ptr::eq(other, Arc::as_ptr(task)))
+        self.remove_first(|other| ptr::eq(other, Arc::as_ptr(task)), || true)
     }
 
-    /// Takes out what [`pop`](Self::pop) would, were there only the tasks that are `wanted`. Linear
-    /// in the others.
+    /// Takes out what [`pop`](Self::pop) would, were there only the tasks that are `wanted`, if
+    /// `agrees` says so once it is found. Linear in the others.
     pub(crate) fn remove_first(
         &mut self,
         wanted: impl Fn(&Task<T, S>) -> bool,
+        agrees: impl FnOnce() -> bool,
     ) -> Option<Arc<Task<T, S>>> {
         let first = |(index, queue): (usize, &Queue<T, S>)| {
             Some((index, queue.find(&wanted)?.state().due()))
         };
         // As in `first`, of two that are due at the same time the later.
         let firsts = self.queues.iter().enumerate().filter_map(first);
-        let (index, _) = firsts.reduce(|a, b| if b.1 <= a.1 { b } else { a })?;
+        let first = firsts.reduce(|a, b| if b.1 <= a.1 { b } else { a });
+        let (index, _) = first.filter(|_| agrees())?;
         let queue = &mut self.queues[index];
         let task = queue.remove_first(wanted);
         if queue.is_empty() {

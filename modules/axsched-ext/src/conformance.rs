@@ -80,6 +80,7 @@
 //! ```
 
 mod by_hand;
+pub mod loads;
 mod programs;
 mod promises;
 mod rng;

@@ -70,7 +70,7 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Acquire;
 
-use crate::event::{Adapter, May, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
 use crate::queue::Slot;
 use crate::task::Task;
 
@@ -124,6 +124,12 @@ impl<T, S: CoopSource> Coop<T, S> {
     #[inline(never)]
     fn wakes(&mut self, task: Arc<CoopTask<T>>) {
         self.ready.arrives(task, Return::Woken);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_handed_over(&mut self, task: Arc<CoopTask<T>>) {
+        self.ready.arrives(task, Return::HandedOver);
     }
 
     #[cold]
@@ -224,6 +230,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
             Return::Yielded => self.aside.put(task), // rule 6
             Return::Preempted => self.is_preempted(task),
             Return::Woken => self.wakes(task),
+            Return::HandedOver => self.is_handed_over(task),
         }
     }
 
@@ -270,23 +277,21 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         )
     }
 
-    fn give(&mut self, may: &May<'_, Self>) -> Option<Arc<CoopTask<T>>> {
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
         self.look_for_lent();
         let summary = Self::summary();
         let by_share = match self.is_share_due() {
-            true => self.ready.take_oldest_if(summary, may),
+            true => self
+                .ready
+                .take_oldest_if(summary, |task| may(task) && claims()),
             false => None,
         };
-        let given = by_share
-            .or_else(|| self.ready.take_first_of(summary, may))
+        by_share
+            .or_else(|| self.ready.take_first_of(summary, may, claims))
             .or_else(|| {
-                self.aside
-                    .get()
-                    .is_some_and(may)
-                    .then(|| self.aside.take())?
-            })?;
-        given.state().is_given();
-        Some(given)
+                let is_claimed = self.aside.get().is_some_and(may) && claims();
+                is_claimed.then(|| self.aside.take())?
+            })
     }
 
     fn remove(&mut self, task: &Arc<CoopTask<T>>) -> Option<Arc<CoopTask<T>>> {

@@ -79,7 +79,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::buckets::Buckets;
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, May, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
 use crate::nice::{self, FRACTION_BITS, Factor, LONGEST_CHARGE, NORMAL_WEIGHT, Share};
 use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
@@ -590,13 +590,13 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         Some(removed)
     }
 
-    fn give(&mut self, may: &May<'_, Self>) -> Option<Arc<EevdfTask<T>>> {
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
         self.move_eligible();
-        let eligible = self.eligible.remove_first(may);
+        let eligible = self.eligible.remove_first(may, claims);
         if self.eligible.is_empty() {
             self.look &= !ELIGIBLE;
         }
-        let given = eligible.or_else(|| self.waiting.remove_first(may))?; // rule 11
+        let given = eligible.or_else(|| self.waiting.remove_first(may, claims))?; // rule 11
         self.removed(&given);
         Some(given)
     }

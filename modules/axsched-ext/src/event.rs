@@ -11,6 +11,7 @@
 //! | [`returned`](Policy::returned) ([`Yielded`](Return::Yielded)) | the running task gave way | put of the running task |
 //! | [`returned`](Policy::returned) ([`Preempted`](Return::Preempted)) | the running task was made to | the same, `preempt` |
 //! | [`returned`](Policy::returned) ([`Woken`](Return::Woken)) | a blocked or migrated task is ready | put of another task |
+//! | [`returned`](Policy::returned) ([`HandedOver`](Return::HandedOver)) | a task that waited in another CPU's queue waits here | [`balance`](crate::balance) |
 //! | [`left`](Policy::left) | the running task blocked, exited or migrated away | pick without a put |
 //! | [`dispatch`](Policy::dispatch) | somebody must run now | pick |
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
@@ -38,8 +39,12 @@ pub enum Return {
     Yielded,
     /// It ran, and the CPU was taken from it.
     Preempted,
-    /// It did not run: it was blocked, or came from another CPU's queue.
+    /// It did not run: it was blocked, or `axtask` moved it to this queue.
     Woken,
+    /// It did not run: it waited in the queue of another CPU, which has [given](Policy::give) it
+    /// to this one. It has waited since then, and keeps what it has of that: age, due time, level,
+    /// the rest of a slice.
+    HandedOver,
 }
 
 /// What shall happen after a timer tick.
@@ -68,8 +73,7 @@ impl Tick {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracks {
     /// Nothing: [`returned`](Policy::returned) is always told
-    /// [`Return::Woken`], which then means nothing, and [`left`](Policy::left) is
-    /// not called.
+    /// [`Return::Woken`] or [`Return::HandedOver`], and [`left`](Policy::left) is not called.
     Nothing,
     /// Why a task returns. [`left`](Policy::left) is not called.
     Returns,
@@ -95,7 +99,7 @@ pub trait Policy {
 
     /// A new task is ready.
     fn spawned(&mut self, task: TaskRef<Self>);
-    /// A known task is ready again. Under [`Tracks::Nothing`] `why` means nothing.
+    /// A known task is ready again. Under [`Tracks::Nothing`] `why` does not say that it ran.
     fn returned(&mut self, task: TaskRef<Self>, why: Return);
     /// The running task is gone: it blocked, exited or migrated. The trait hands out
     /// no handle of it. Told before the [`dispatch`](Policy::dispatch) that it
@@ -114,8 +118,11 @@ pub trait Policy {
     fn remove(&mut self, task: &TaskRef<Self>) -> Option<TaskRef<Self>>;
     /// Takes a ready task out that another CPU runs next: of those that `may` lets go, the one that
     /// would run first here. May be slow. By default none, so that tasks stay where they are.
-    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
-        let _ = may;
+    ///
+    /// Calls `claims` when it has found that task, and takes it out only if the answer is true: a
+    /// task that stays has lost nothing. A policy may ask for another one after a refusal.
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        let _ = (may, claims);
         None
     }
     /// For a model of one queue that several CPUs share, with which the

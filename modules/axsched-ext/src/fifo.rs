@@ -51,8 +51,8 @@ impl<T> Policy for Fifo<T> {
         self.ready.pop_front()
     }
 
-    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
-        self.ready.remove_first(may)
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        self.ready.remove_first(|task| may(task) && claims())
     }
 
     fn remove(&mut self, task: &Arc<FifoTask<T>>) -> Option<Arc<FifoTask<T>>> {
@@ -83,9 +83,12 @@ mod tests {
     #[test]
     fn rule_4_the_first_that_may_is_given_and_the_others_stay_in_order() {
         let mut s = with(4);
-        let given = s.policy_mut().give(&|task| *task.inner() > 1).unwrap();
+        let given = s
+            .policy_mut()
+            .give(&|task| *task.inner() > 1, &|| true)
+            .unwrap();
         assert_eq!(*given.inner(), 2);
-        assert!(s.policy_mut().give(&|_| false).is_none());
+        assert!(s.policy_mut().give(&|_| false, &|| true).is_none());
         let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
         assert_eq!(order, [0, 1, 3]);
     }

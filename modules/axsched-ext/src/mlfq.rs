@@ -42,7 +42,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, May, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
 use crate::queue::Queue;
 use crate::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use crate::steps;
@@ -191,9 +191,14 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
 
     /// A task comes from another queue. That one's resets are none of this one's, so
     /// the level stands, unless the task missed one meanwhile (rule 6).
-    fn moved(&self, state: &MlfqState, age: Counts) {
-        let period = self.tick.length().saturating_mul(u64::from(RESET));
-        if period > Counts::ZERO && age >= period {
+    fn moved(&self, state: &MlfqState, age: Counts, why: Return) {
+        let ticks = |ticks| self.tick.length().saturating_mul(u64::from(ticks));
+        let period = ticks(RESET);
+        let missed = match why {
+            Return::HandedOver => age >= ticks(self.ticks_since_reset),
+            _ => period > Counts::ZERO && age >= period,
+        };
+        if missed {
             self.place(state, 0);
         } else {
             let standing = self.reset.wrapping_add(state.level() as u32);
@@ -253,7 +258,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         } else {
             let came = self.intervals.arrived(&task, why, now);
             if came.moved {
-                self.moved(state, came.age);
+                self.moved(state, came.age, why);
             }
             (came.interval, Return::Woken) // whatever it looked like
         };
@@ -265,7 +270,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
                 self.occupied |= 1 << level;
                 self.levels[level].push_front(task); // rule 5
             }
-            Return::Preempted | Return::Woken => self.push_back(task),
+            _ => self.push_back(task),
         }
     }
 
@@ -391,8 +396,8 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         Some(removed)
     }
 
-    fn give(&mut self, may: &May<'_, Self>) -> Option<Arc<MlfqTask<T>>> {
-        let given = self.remove_queued(may)?; // rule 9
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        let given = self.remove_queued(&|task| may(task) && claims())?; // rule 9
         self.catch_up(given.state());
         self.intervals.removed(&given);
         Some(given)

@@ -143,10 +143,12 @@ pub trait ByKey<T, D> {
     fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>>;
 
     /// Takes out what [`pop`](Self::pop) would, were there only the tasks that are `wanted`, but
-    /// that those of the same floor may be in another order. Linear in the others.
+    /// that those of the same floor may be in another order, if `agrees` says so once it is found.
+    /// Linear in the others.
     fn remove_first(
         &mut self,
         wanted: &dyn Fn(&KeyedTask<T, D>) -> bool,
+        agrees: &dyn Fn() -> bool,
     ) -> Option<Arc<KeyedTask<T, D>>>;
 
     /// All that are there, in any order.
@@ -231,17 +233,18 @@ impl<T, D> ByKey<T, D> for Ordered<T, D> {
     }
 
     fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>> {
-        self.remove_first(&|other| core::ptr::eq(other, Arc::as_ptr(task)))
+        self.remove_first(&|other| core::ptr::eq(other, Arc::as_ptr(task)), &|| true)
     }
 
     fn remove_first(
         &mut self,
         wanted: &dyn Fn(&KeyedTask<T, D>) -> bool,
+        agrees: &dyn Fn() -> bool,
     ) -> Option<Arc<KeyedTask<T, D>>> {
         let mut cursor = self.tree.front_mut();
         while let Some(entry) = cursor.get() {
             steps::count(1);
-            if wanted(entry) {
+            if wanted(entry) && agrees() {
                 let task = cursor.remove();
                 self.first = self.tree.front().get().map(KeyedTask::key);
                 return task;

@@ -72,12 +72,14 @@ pub(crate) fn requeue<T, S: AsRef<RrState<SLICE>>, const SLICE: usize>(
     why: Return,
 ) {
     let left = &task.state().as_ref().left;
-    if why == Return::Preempted && left.load(Relaxed) > 0 {
-        ready.push_front(task); // rule 4
-    } else {
-        left.store(SLICE, Relaxed); // rules 3 and 5
-        ready.push_back(task);
+    let has_rest = left.load(Relaxed) > 0;
+    if why == Return::Preempted && has_rest {
+        return ready.push_front(task); // rule 4
     }
+    if why != Return::HandedOver || !has_rest {
+        left.store(SLICE, Relaxed); // rules 3 and 5
+    }
+    ready.push_back(task);
 }
 
 impl<const SLICE: usize> AsRef<Self> for RrState<SLICE> {
@@ -130,8 +132,8 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
         running.state().tick()
     }
 
-    fn give(&mut self, may: &May<'_, Self>) -> Option<TaskRef<Self>> {
-        self.ready.remove_first(may)
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        self.ready.remove_first(|task| may(task) && claims())
     }
 
     fn remove(&mut self, task: &Arc<RrTask<T, SLICE>>) -> Option<Arc<RrTask<T, SLICE>>> {
@@ -165,9 +167,12 @@ mod tests {
     #[test]
     fn rule_6_the_first_that_may_is_given_and_the_others_stay_in_order() {
         let mut s = with(4);
-        let given = s.policy_mut().give(&|task| *task.inner() > 1).unwrap();
+        let given = s
+            .policy_mut()
+            .give(&|task| *task.inner() > 1, &|| true)
+            .unwrap();
         assert_eq!(*given.inner(), 2);
-        assert!(s.policy_mut().give(&|_| false).is_none());
+        assert!(s.policy_mut().give(&|_| false, &|| true).is_none());
         let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
         assert_eq!(order, [0, 1, 3]);
     }

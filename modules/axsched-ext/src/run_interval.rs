@@ -39,7 +39,8 @@ pub struct Account {
     home: AtomicU32,
     /// HERE: whether it is ready or runs there, and has not left.
     here: AtomicBool,
-    /// While it runs: from when its interval has not been accounted for.
+    /// While it runs: from when its interval has not been accounted for. While it waits after it
+    /// was away: since when.
     since: AtomicU64,
 }
 
@@ -76,8 +77,8 @@ pub(crate) struct Returned {
     pub moved: bool,
     /// The queue that the task was on before.
     pub from: QueueId,
-    /// How long ago it was dispatched, or was last charged while it ran; ages for a
-    /// task that never was. At least the time that it was away.
+    /// How long ago it was last dispatched, charged or woken; ages for a task that never was.
+    /// At least the time that it was away, or that it has waited.
     pub age: Counts,
 }
 
@@ -170,7 +171,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// has been elsewhere meanwhile may look like it (see `event::Running`).
     #[inline]
     pub(crate) fn ran_here(&self, task: &Task<T, S>, why: Return) -> bool {
-        why != Return::Woken && Self::home(task) == self.id
+        ran(why) && Self::home(task) == self.id
     }
 
     /// The running task gives way, having [run here](Self::ran_here): the part of its
@@ -232,7 +233,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
 
     /// `task` was away and is ready here: ends its interval, if it has one open.
     pub(crate) fn arrived(&mut self, task: &Task<T, S>, why: Return, now: Counts) -> Returned {
-        if why != Return::Woken {
+        if ran(why) {
             self.running.take();
             self.stamp = now;
         }
@@ -242,6 +243,9 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         let ran = account.here.load(Relaxed);
         let since = account.since.load(Relaxed);
         self.adopt(task);
+        if why != Return::HandedOver {
+            account.since.store(now.0, Relaxed);
+        }
         Returned {
             ran,
             interval: if ran {
@@ -294,6 +298,12 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         account.since.store(now.0, Relaxed);
         Some(interval(since, now))
     }
+}
+
+/// Whether a task that returns for this reason had the CPU until now, as it seems.
+#[inline(always)]
+const fn ran(why: Return) -> bool {
+    matches!(why, Return::Yielded | Return::Preempted)
 }
 
 /// From `since` to `now`, as [`Counts`] are subtracted, and [`LONGEST_CHARGE`] at most. One

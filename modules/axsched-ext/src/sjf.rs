@@ -71,7 +71,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::classes::CLASSES;
 use crate::classes::{Class, Classes, Due, LONGEST, SHORTEST};
 use crate::clock::{Clock, CpuCounter};
-use crate::event::{Adapter, May, Policy, Return, Tick, Tracks};
+use crate::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
 use crate::ordered::Key;
 use crate::run_interval::{Account, Accounted, RunIntervals};
 use crate::task::{InitialState, Task};
@@ -255,8 +255,10 @@ impl<T, C: Clock> Sjf<T, C> {
             self.intervals.arrived(&task, why, now).interval
         };
         let state = task.state();
-        // One that has migrated while it ran goes on with its burst.
-        let is_within = ran_here || interval > Counts::ZERO || state.used.load(Relaxed) > 0;
+        // One that has migrated while it ran goes on with its burst, and one that was handed over
+        // with its wait (rule 7).
+        let has_begun = interval > Counts::ZERO || state.used.load(Relaxed) > 0;
+        let is_within = ran_here || has_begun || why == Return::HandedOver;
         let class = if is_within {
             state.charge(interval);
             state.go_on(now)
@@ -354,8 +356,8 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         Some(removed)
     }
 
-    fn give(&mut self, may: &May<'_, Self>) -> Option<Arc<SjfTask<T>>> {
-        let given = self.ready.remove_first(may)?; // rule 7
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        let given = self.ready.remove_first(may, claims)?; // rule 7
         self.intervals.removed(&given);
         Some(given)
     }

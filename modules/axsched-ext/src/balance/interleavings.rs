@@ -30,7 +30,7 @@ use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
 
 use super::layer::Balanced;
-use super::shared::{Machine, Posted, SHARED, Shared};
+use super::shared::{Comes, Machine, Posted, SHARED, Shared};
 use crate::base::BaseScheduler;
 use crate::fifo::{Fifo, FifoTask};
 
@@ -107,12 +107,17 @@ fn both<A, B: 'static>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + 'static) -
     (a(), b.join().expect("a CPU does not panic"))
 }
 
+/// How the task of this number comes.
+fn comes(number: u32) -> Comes {
+    [Comes::Woken, Comes::New, Comes::HandedOver][number as usize % 3]
+}
+
 /// A handle as the layer posts it.
 fn posted(number: u32) -> Posted {
     let job = Box::new(Job::new(number, u64::MAX));
     Posted {
         task: Box::into_raw(job).cast(),
-        is_new: number % 2 == 1,
+        comes: comes(number),
     }
 }
 
@@ -120,7 +125,7 @@ fn posted(number: u32) -> Posted {
 fn taken(posted: Posted) -> u32 {
     // SAFETY: of `posted`, and whoever was handed it twice has failed below by its number.
     let job = unsafe { &*posted.task.cast::<Job>() };
-    assert_eq!(posted.is_new, job.number % 2 == 1);
+    assert_eq!(posted.comes, comes(job.number));
     job.seen()
 }
 

@@ -1,11 +1,12 @@
 //! The layer.
 
 use alloc::sync::Arc;
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::num::NonZeroUsize;
 use core::ptr;
 
-use super::shared::{Machine, Posted, SHARED, SharedSource, SystemShared};
+use super::shared::{Comes, Machine, Posted, SHARED, SharedSource, SystemShared};
 use crate::base::BaseScheduler;
 use crate::event::{Adapter, Policy, Return, Running, TaskRef, Tick, Tracks};
 use crate::link::Link;
@@ -27,10 +28,10 @@ pub struct Balanced<P: Policy, M = SystemShared> {
     is_owed: bool,
     /// It said so while it had a task to run (rule 6), and has not asked since it has none.
     is_short: bool,
-    /// GUEST: the address of who was posted here while another task ran, until it has run; only
-    /// compared.
+    /// GUEST: the address of the task that was posted here while another ran or waited, until it has
+    /// run; only compared.
     guest: Option<NonZeroUsize>,
-    /// For how many ticks it has been one.
+    /// For how many more ticks it is one at most.
     guest_ticks: u32,
     /// The address of who runs, if it matters that it gives way or who comes then (WANTED, GUEST);
     /// `running` is ELSEWHERE then, so that this is a put out of line. Only compared.
@@ -150,27 +151,27 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     }
 
     /// A task that is in no queue and on no CPU becomes ready here (rules 4 and 7).
-    fn becomes_ready(&mut self, task: TaskRef<P>, is_new: bool) {
+    fn becomes_ready(&mut self, task: TaskRef<P>, comes: Comes) {
         let shared = M::shared();
         match (self.goes(&task), shared.machine()) {
             (Goes::To(cpu), Some(machine)) => {
-                shared.post(machine, cpu, posted::<P>(task, is_new));
+                shared.post(machine, cpu, posted::<P>(task, comes));
             }
             (Goes::Elsewhere(cpu), Some(machine)) => {
-                let posted = posted::<P>(task, is_new);
+                let posted = posted::<P>(task, comes);
                 // SAFETY: its handle is in `posted`.
                 let task = unsafe { &*posted.task.cast::<Task<P::Inner, P::State>>() };
                 shared.send(machine, cpu, posted, |before| task.link.set(before.cast()));
             }
-            (Goes::HereToRun, _) => self.take_in(task, is_new),
-            _ => self.comes_in(task, is_new),
+            (Goes::HereToRun, _) => self.take_in(task, comes),
+            _ => self.comes_in(task, comes),
         }
     }
 
     /// A task comes into this queue, and others may be hungry for it.
-    fn comes_in(&mut self, task: TaskRef<P>, is_new: bool) {
+    fn comes_in(&mut self, task: TaskRef<P>, comes: Comes) {
         let inner: *const P::Inner = task.inner();
-        self.take_in(task, is_new);
+        self.take_in(task, comes);
         let (Some(machine), Some(own)) = (M::shared().machine(), self.cpu) else {
             return;
         };
@@ -277,17 +278,18 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
         if has_cpu {
             self.looks_if_wanted(&task, preempt);
-            self.take_in(task, false);
+            self.take_in(task, Comes::Woken);
         } else {
-            self.becomes_ready(task, false);
+            self.becomes_ready(task, Comes::Woken);
         }
     }
 
     /// Puts a task into the policy's queue.
-    fn take_in(&mut self, task: TaskRef<P>, is_new: bool) {
-        match is_new {
-            true => self.policy.spawned(task),
-            false => self.policy.returned(task, Return::Woken),
+    fn take_in(&mut self, task: TaskRef<P>, comes: Comes) {
+        match comes {
+            Comes::New => self.policy.spawned(task),
+            Comes::Woken => self.policy.returned(task, Return::Woken),
+            Comes::HandedOver => self.policy.returned(task, Return::HandedOver),
         }
         self.count(self.waiting + 1);
     }
@@ -301,24 +303,24 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
 
     /// Takes in what was posted here.
     fn take_post(&mut self, cpu: usize) {
-        if let Some(Posted { task, is_new }) = M::shared().take_post(cpu) {
+        if let Some(Posted { task, comes }) = M::shared().take_post(cpu) {
             self.is_owed = false;
             self.is_short = false;
             // SAFETY: taken once.
             let task = unsafe { handle::<P>(task) };
-            if !self.is_idle {
+            if !self.is_idle || self.waiting > 0 {
                 self.guest = address(&task);
-                self.guest_ticks = 0;
+                self.guest_ticks = GUEST_TICKS + GUEST_TICKS_EACH * self.waiting;
                 self.watch();
             }
-            self.take_in(task, is_new);
+            self.take_in(task, comes);
         }
     }
 
     /// Takes in those who were sent here (rule 7), the last first.
     fn take_sent(&mut self, cpu: usize) {
         let mut sent = M::shared().take_sent(cpu);
-        while let Some(Posted { task, is_new }) = Posted::of_tagged(sent) {
+        while let Some(Posted { task, comes }) = Posted::of_tagged(sent) {
             // SAFETY: taken once.
             let task = unsafe { handle::<P>(task) };
             sent = task.link.get().cast();
@@ -329,8 +331,8 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
                 self.is_short = false;
             }
             match self.is_idle && self.waiting == 0 {
-                true => self.take_in(task, is_new), // it runs next
-                false => self.comes_in(task, is_new),
+                true => self.take_in(task, comes), // it runs next
+                false => self.comes_in(task, comes),
             }
         }
     }
@@ -372,22 +374,28 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
                 let stays = M::PREEMPTED_STAY && task.stays();
                 !is_guest && !stays && may_run(machine, task, cpu)
             };
-            let Some(task) = self.policy.give(&may) else {
-                if is_idle && self.waiting > 0 {
-                    self.watch();
-                }
-                shared.ask_next(machine, cpu);
-                continue;
+            // HUNGRY: nobody is taken out before the debt is this CPU's.
+            let is_refused = Cell::new(false);
+            let claims = || {
+                let claimed = shared.claims(cpu);
+                is_refused.set(!claimed);
+                claimed
             };
-            if shared.claims(cpu) {
-                if self.guest == address(&task) {
-                    self.guest = None; // to one that idles
+            match self.policy.give(&may, &claims) {
+                Some(task) => {
+                    if self.guest == address(&task) {
+                        self.guest = None; // to one that idles
+                    }
+                    self.count(self.waiting - 1);
+                    shared.post(machine, cpu, posted::<P>(task, Comes::HandedOver));
                 }
-                self.count(self.waiting - 1);
-                shared.post(machine, cpu, posted::<P>(task, false));
-            } else {
-                // Somebody else was faster.
-                self.policy.returned(task, Return::Woken);
+                None if is_refused.get() => {} // another CPU was faster
+                None => {
+                    if is_idle && self.waiting > 0 {
+                        self.watch();
+                    }
+                    shared.ask_next(machine, cpu);
+                }
             }
         }
     }
@@ -470,16 +478,15 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
 
     /// GUEST, at a tick that hits a task.
     fn look_after_guest(&mut self) {
-        self.guest_ticks = self.guest_ticks.saturating_add(1);
-        let most = GUEST_TICKS + GUEST_TICKS_EACH * self.waiting;
-        if self.guest_ticks > most {
+        self.guest_ticks = self.guest_ticks.saturating_sub(1);
+        if self.guest_ticks == 0 {
             self.guest = None;
         }
     }
 }
 
-/// GUEST: for how many ticks a task is one at most: so many, and so many for each that waits. Every
-/// policy but SJF has run it by then.
+/// GUEST: for how many ticks a task is one at most: so many, and so many for each that waits when
+/// it comes. Every policy but SJF and FIFO has run it by then.
 const GUEST_TICKS: u32 = 128;
 const GUEST_TICKS_EACH: u32 = 16;
 
@@ -506,16 +513,16 @@ unsafe fn handle<P: Policy>(task: *const ()) -> TaskRef<P> {
 }
 
 /// A handle that goes to another CPU.
-fn posted<P: Policy>(task: TaskRef<P>, is_new: bool) -> Posted {
+fn posted<P: Policy>(task: TaskRef<P>, comes: Comes) -> Posted {
     const {
         assert!(
-            align_of::<Task<P::Inner, P::State>>() > 1,
-            "the lowest bit is free"
+            align_of::<Task<P::Inner, P::State>>() > Posted::TAG,
+            "the lowest bits are free"
         )
     };
     Posted {
         task: Arc::into_raw(task).cast(),
-        is_new,
+        comes,
     }
 }
 
@@ -525,7 +532,7 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
     fn init(&mut self) {}
 
     fn add_task(&mut self, task: Self::SchedItem) {
-        self.becomes_ready(task, true);
+        self.becomes_ready(task, Comes::New);
     }
 
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {

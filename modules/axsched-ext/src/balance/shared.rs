@@ -63,7 +63,7 @@ struct Cpu {
     asked_by: AtomicU64,
     /// Whom nobody has asked yet on this CPU's behalf, a bit each: rule 2.
     not_asked: AtomicU64,
-    /// HUNGRY: the task that it was owed; the lowest bit says that it is new.
+    /// HUNGRY: the task that it was owed; the lowest bits say how it comes.
     post: AtomicPtr<()>,
     /// Rule 7: the last that was sent on to it, as above, whose link leads to the one before.
     sent: AtomicPtr<()>,
@@ -79,28 +79,43 @@ pub struct Shared {
     cpus: [Cpu; MAX_CPUS],
 }
 
+/// How a task comes into a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comes {
+    /// It was blocked or migrated.
+    Woken = 0,
+    /// It has never been in a queue.
+    New = 1,
+    /// It waited in another queue.
+    HandedOver = 2,
+}
+
 /// A task under way to another CPU, as [`Shared`] keeps it: by the address that its `Arc` gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Posted {
     pub(super) task: *const (),
-    /// It has never been in a queue.
-    pub(super) is_new: bool,
+    pub(super) comes: Comes,
 }
 
 impl Posted {
+    /// The bits of a task's address that are free.
+    pub(super) const TAG: usize = 3;
+
     /// In one word.
     fn tagged(self) -> *mut () {
-        let tagged = self.task.map_addr(|at| at | usize::from(self.is_new));
+        let tagged = self.task.map_addr(|at| at | self.comes as usize);
         tagged.cast_mut()
     }
 
     /// Of such a word; null is nobody.
     pub(super) fn of_tagged(tagged: *mut ()) -> Option<Self> {
-        let task = tagged.cast_const().map_addr(|at| at & !1);
-        (!task.is_null()).then_some(Self {
-            task,
-            is_new: tagged.addr() & 1 != 0,
-        })
+        let task = tagged.cast_const().map_addr(|at| at & !Self::TAG);
+        let comes = match tagged.addr() & Self::TAG {
+            0 => Comes::Woken,
+            1 => Comes::New,
+            _ => Comes::HandedOver,
+        };
+        (!task.is_null()).then_some(Self { task, comes })
     }
 }
 

@@ -135,10 +135,11 @@ impl<T> Ready<T> {
 
     // Adding.
 
-    /// A task arrives, with a new slice, and stands behind all others of its level.
+    /// A task arrives and stands behind all others of its level: with a new slice, unless it was
+    /// handed over with the rest of one.
     pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
         match task.state().served() {
-            None => self.own_arrives(task),
+            None => self.own_arrives(task, why),
             Some(domain) => self.worker_arrives(task, domain, why),
         }
     }
@@ -147,7 +148,7 @@ impl<T> Ready<T> {
     #[inline(always)]
     pub(super) fn yields(&mut self, task: Arc<CoopTask<T>>) {
         match task.state().served() {
-            None => self.own_arrives(task),
+            None => self.own_arrives(task, Return::Yielded),
             Some(domain) => self.worker_yields(task, domain),
         }
     }
@@ -159,24 +160,26 @@ impl<T> Ready<T> {
 
     /// STAMP.
     #[inline(always)]
-    fn stamp(&mut self, state: &CoopState) {
+    fn stamp(&mut self, state: &CoopState, why: Return) {
         self.arrivals += 1;
         state.set_stamp(self.arrivals);
-        state.renew();
+        if why != Return::HandedOver || state.is_over() {
+            state.renew();
+        }
     }
 
     #[inline(always)]
-    fn own_arrives(&mut self, task: Arc<CoopTask<T>>) {
+    fn own_arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
         let state = task.state();
-        self.stamp(state);
+        self.stamp(state, why);
         let list = List::own(state.level());
         self.occupied |= list.bit();
         self.lists[list.0].push_back(task);
     }
 
     fn worker_arrives(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: Return) {
-        self.stamp(task.state());
-        if why != Return::Preempted {
+        self.stamp(task.state(), why);
+        if matches!(why, Return::Yielded | Return::Woken) {
             task.state().gave_way();
         }
         let claim = task.state().claims();
@@ -360,18 +363,21 @@ impl<T> Ready<T> {
         Some((task, level))
     }
 
-    /// Takes the first task that would run of those that are `wanted`. Linear.
+    /// Takes the first task that would run of those that are `wanted`, if `agrees` says so once it
+    /// is found. Linear.
     pub(super) fn take_first_of(
         &mut self,
         ready: u64,
         wanted: impl Fn(&CoopTask<T>) -> bool,
+        agrees: impl FnOnce() -> bool,
     ) -> Option<Arc<CoopTask<T>>> {
         let of_each = each(self.occupied).map(List).filter_map(|list| {
             let task = self.lists[list.0].find(&wanted)?;
             let stamp = task.state().stamp();
             Some((self.level_of(list, task, ready), stamp, list))
         });
-        let (_, stamp, list) = of_each.min_by_key(|&(level, stamp, _)| (level, stamp))?;
+        let first = of_each.min_by_key(|&(level, stamp, _)| (level, stamp));
+        let (_, stamp, list) = first.filter(|_| agrees())?;
         self.take_from(list, |task| task.state().stamp() == stamp)
     }
 

@@ -52,8 +52,6 @@ pub struct CoopState {
 
 /// Of a worker that says nothing: it polls what it was picked for, as long as it has the CPU.
 const ASSUMED: u8 = 0x80;
-/// Beside [`ASSUMED`]: it is on the way to another CPU, and has not given way by itself.
-const GIVEN: u8 = 0x40;
 
 impl InitialState for CoopState {
     const INITIAL: Self = Self {
@@ -215,7 +213,7 @@ impl CoopState {
 
     /// Rules 2 and 8, of a worker: the level that it has whatever its domain has ready.
     pub(super) fn claims(&self) -> Level {
-        let polled = Level::from_bits(self.polls.load(Relaxed) & !(ASSUMED | GIVEN));
+        let polled = Level::from_bits(self.polls.load(Relaxed) & !ASSUMED);
         polled.min(self.lent_level())
     }
 
@@ -230,22 +228,10 @@ impl CoopState {
         self.polls.store(level.to_bits() | ASSUMED, Relaxed);
     }
 
-    /// Rule 2: it yields or wakes, and so polls nothing, if it says nothing; or it arrives from
-    /// another CPU (rule 9).
+    /// Rule 2: it yields or wakes, and so polls nothing, if it says nothing.
     pub(super) fn gave_way(&self) {
-        let polls = self.polls.load(Relaxed);
-        if polls & GIVEN != 0 {
-            self.polls.store(polls & !GIVEN, Relaxed);
-        } else if polls & ASSUMED != 0 {
+        if self.polls.load(Relaxed) & ASSUMED != 0 {
             self.polls(None);
-        }
-    }
-
-    /// Rule 9: it goes to another CPU, where it arrives as one that wakes, though it did not give way.
-    pub(super) fn is_given(&self) {
-        let polls = self.polls.load(Relaxed);
-        if polls & ASSUMED != 0 {
-            self.polls.store(polls | GIVEN, Relaxed);
         }
     }
 
@@ -362,9 +348,6 @@ mod tests {
         state.serve(DomainId::new(0));
         state.picked_for(Level::of(Priority::new(3)));
         assert_eq!(state.claims().index(), 3);
-        state.is_given();
-        state.gave_way();
-        assert_eq!(state.claims().index(), 3, "it has come to another CPU");
         state.gave_way();
         assert_eq!(state.claims(), Level::NOTHING);
         state.polls(Some(Priority::new(6)));

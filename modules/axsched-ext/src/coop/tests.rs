@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::BaseScheduler;
-use crate::bench::{self, Handle, gives_who_would_run, most_steps, steps, whatever_happens};
+use crate::bench::{self, Gives, Handle, gives_who_would_run, most_steps, steps, whatever_happens};
 
 type S = CoopScheduler<&'static str, CoopPerThread>;
 type Bench = bench::Bench<S>;
@@ -536,7 +536,10 @@ fn rule_9_the_first_that_may_is_given() {
     ]);
     assert_eq!(bench.name(), "two");
     let mut give = |may: &dyn Fn(&str) -> bool| {
-        let given = bench.scheduler.policy_mut().give(&|task| may(task.inner()));
+        let given = bench
+            .scheduler
+            .policy_mut()
+            .give(&|task| may(task.inner()), &|| true);
         given.map(|task| *task.inner())
     };
     mark(0, 4);
@@ -557,17 +560,21 @@ fn rule_9_a_worker_preempted_in_a_poll_takes_what_it_polls_along() {
     clear(0, 2);
     bench.wake(&with_priority("one", 1));
     assert_eq!(bench.tick(), "one");
-    let given = bench.scheduler.policy_mut().give(&|_| true).unwrap();
+    let given = bench
+        .scheduler
+        .policy_mut()
+        .give(&|_| true, &|| true)
+        .unwrap();
     let mut other = running([new("four"), with_priority("three", 3)]);
-    other.wake(&given);
+    other.scheduler.hand_over(given);
     assert_eq!(other.tick(), "worker");
     // Once only, and not what it has given up.
     assert_eq!(other.yield_now(), "three");
     let fresh = other
         .scheduler
         .policy_mut()
-        .give(&|task| *task.inner() == "worker");
-    bench.wake(&fresh.unwrap());
+        .give(&|task| *task.inner() == "worker", &|| true);
+    bench.scheduler.hand_over(fresh.unwrap());
     bench.wake(&with_priority("seven", 7));
     bench.block();
     assert_eq!(drained(&mut bench), ["runs", "seven", "worker"]);

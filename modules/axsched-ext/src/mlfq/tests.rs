@@ -355,7 +355,7 @@ fn rule_9_who_is_given_away_takes_its_level_along_and_has_heard_of_resets() {
     let (mut old, mut new) = (running::<100>(&["a", "b"]), running::<100>(&["local"]));
     new.shares(60);
     let given_level = |old: &mut Bench<100>, new: &mut Bench<100>| {
-        let given = old.scheduler.policy_mut().give(&|_| true);
+        let given = old.scheduler.policy_mut().give(&|_| true, &|| true);
         let given = given.expect("one of the two is ready");
         new.wake(&given);
         let level = level(new, &given);

@@ -100,13 +100,15 @@ impl Model {
         self.arrivals += 1;
         let known = &mut self.tasks[task];
         known.stamp = self.arrivals;
-        known.left = SLICE_TICKS;
+        if why != Return::HandedOver || known.left == 0 {
+            known.left = SLICE_TICKS;
+        }
         self.stands(task, why);
     }
 
     fn stands(&mut self, task: usize, why: Return) {
         let known = &mut self.tasks[task];
-        if why != Return::Preempted && known.polls.1 {
+        if matches!(why, Return::Yielded | Return::Woken) && known.polls.1 {
             known.polls = (NOTHING, false);
         }
         known.standing = match known.domain {
@@ -162,7 +164,7 @@ impl Model {
         match why {
             Return::Preempted if !self.is_share_due() => self.goes_on(task),
             Return::Yielded | Return::Preempted => self.aside = Some((task, why)),
-            Return::Woken => self.arrives(task, why),
+            Return::Woken | Return::HandedOver => self.arrives(task, why),
         }
     }
 
@@ -282,6 +284,19 @@ impl Pair<'_> {
         self.model.returned(task, why);
     }
 
+    /// Whoever would run first goes away and comes back.
+    fn hands_over(&mut self) {
+        let policy = self.scheduler.policy_mut();
+        let Some(given) = policy.give(&|_| true, &|| true) else {
+            return;
+        };
+        let id = *given.inner();
+        policy.returned(given, Return::HandedOver);
+        self.model.look_for_lent();
+        self.model.ready.retain(|&other| other != id);
+        self.model.returned(id, Return::HandedOver);
+    }
+
     fn gives_way(&mut self, why: Return) {
         let task = self.runs.take().unwrap();
         self.returns(task, why);
@@ -380,6 +395,7 @@ fn play(steps: &[Step]) -> ([usize; 2], usize) {
                 let task = pair.blocked.swap_remove(any % pair.blocked.len());
                 pair.returns(task, Return::Woken);
             }
+            28 => pair.hands_over(),
             _ => pair.step(what.saturating_sub(12), d, p),
         }
         pair.assert_valid();
@@ -388,7 +404,7 @@ fn play(steps: &[Step]) -> ([usize; 2], usize) {
 }
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((0..28u8, 0..8usize, 0..8usize), 0..400)
+    prop::collection::vec((0..29u8, 0..8usize, 0..8usize), 0..400)
 }
 
 proptest! {

@@ -1,0 +1,168 @@
+//! No ready task waits for longer than its policy promises on CPUs that share their work: the scenes
+//! in which one did, and random loads. `docs/several-cpus.md` has these bounds as a table.
+
+mod common;
+
+use axsched_ext::balance::run_balanced;
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::conformance::Load;
+use axsched_ext::conformance::loads::{self, TICK};
+use axsched_ext::event::{Adapter, Policy};
+use axsched_ext::mlfq::Mlfq;
+use axsched_ext::model::{Config, MaxWait, ModelTask, Op, Program};
+use axsched_ext::sjf::Sjf;
+use axsched_ext::task::InitialState;
+use axsched_ext::*;
+use common::late_ticks;
+
+type T = ModelTask;
+type C = VirtualClock;
+
+/// The promise to each of n tasks, in ticks on one CPU and on several, and how many times the longest
+/// burst of the task comes on top.
+struct Bound {
+    policy: &'static str,
+    one_cpu: fn(u64) -> u64,
+    several: fn(u64) -> u64,
+    own_bursts: u64,
+}
+
+#[rustfmt::skip]
+const BOUNDS: [Bound; 6] = [
+    Bound { policy: "RR", one_cpu: |n| 6 * n, several: |n| 10 * n, own_bursts: 0 },
+    Bound { policy: "CFS", one_cpu: |n| 6 * n, several: |n| 52 * n, own_bursts: 0 },
+    Bound { policy: "EEVDF", one_cpu: |n| 14 * n, several: |n| 14 * n, own_bursts: 0 },
+    Bound { policy: "SJF", one_cpu: |n| 2 * n, several: |n| 4 * n, own_bursts: 12 },
+    Bound { policy: "MLFQ", one_cpu: |n| 100 + 2 * n, several: |n| 100 + 4 * n, own_bursts: 0 },
+    Bound { policy: "COOP", one_cpu: |n| 10 * n + 5, several: |n| 20 * n + 10, own_bursts: 0 },
+];
+
+/// Runs a load and holds each wait to the bound; the longest wait as a part of it.
+fn waits<P>(config: Config, main: &Program) -> f64
+where
+    P: Policy<Inner = ModelTask>,
+    P::State: InitialState,
+{
+    let bound = BOUNDS.iter().find(|bound| bound.policy == P::NAME);
+    let bound = bound.expect("the policy has a bound");
+    let load = Load::of(main, &config);
+    // `main` has ended and the `gc` are blocked for nearly all of the time.
+    let tasks = main.tasks() as u64 - 1;
+    let ticks = match config.cpus {
+        1 => bound.one_cpu,
+        _ => bound.several,
+    };
+    let time = late_ticks(&load, ticks(tasks)) + classes::SHORTEST;
+    let max_wait = MaxWait {
+        time: Some(time),
+        own_bursts: bound.own_bursts,
+        ..MaxWait::default()
+    };
+    let config = Config { max_wait, ..config };
+    let report = run_balanced::<P>(&config, main)
+        .unwrap_or_else(|failure| panic!("{}: {failure}\n{main:?}", P::NAME));
+    let longest = report.tasks.iter().map(|task| task.max_wait).max();
+    let bursts = main.ops.iter().map(|op| match op {
+        Op::Spawn(task) => task.longest_burst(&config),
+        _ => 0,
+    });
+    let own = bound.own_bursts * bursts.max().unwrap_or(0);
+    longest.unwrap_or(0) as f64 / (time + own) as f64
+}
+
+fn yields(ticks: u64, tenths: u64, jitter: u64, seed: u64) -> Program {
+    loads::in_bursts(ticks * TICK, tenths * TICK / 10, jitter, &Op::Yield, seed)
+}
+
+/// One task of long bursts beside shorter ones, all of which yield. A handover was a wake: the due
+/// time began anew, and the long burst went from CPU to CPU for 24,548 ticks.
+#[test]
+fn sjf_long_burst_is_done_beside_short_ones() {
+    for (long, short, others) in [(400, 21, 6), (400, 21, 8), (600, 20, 10)] {
+        for jitter in [0, TICK] {
+            let others = (0..others).map(|seed| yields(6_000, short, jitter, seed));
+            let tasks = [yields(1_000, long, 0, 0)].into_iter().chain(others);
+            waits::<Sjf<T, C>>(loads::machine(2), &loads::beside_each_other(tasks));
+        }
+    }
+}
+
+/// Tasks that run and sleep, all alike. Each handover came to a queue whose reset was far off.
+#[test]
+fn mlfq_resets_a_task_in_time_whatever_queue_it_waits_in() {
+    for (tasks, runs, sleeps) in [(10, 22, 20), (14, 15, 3)] {
+        let sleep = Op::Sleep(sleeps * TICK);
+        let task = |seed| loads::in_bursts(2_000 * TICK, runs * TICK, 0, &sleep, seed);
+        let main = loads::beside_each_other((0..tasks).map(task));
+        waits::<Mlfq<T, C, 100>>(loads::machine(2), &main);
+    }
+}
+
+fn random_loads<P>(cpus: &[usize], seeds: u64, ticks: u64)
+where
+    P: Policy<Inner = ModelTask>,
+    P::State: InitialState,
+{
+    for &cpus in cpus {
+        let mut worst = (0.0, 0);
+        for seed in 0..seeds {
+            // As on riscv64.
+            let preempted_stay = seed % 4 == 3;
+            let config = Config {
+                preempted_stay,
+                ..loads::machine(cpus)
+            };
+            let main = loads::random(seed, cpus, ticks);
+            let part = waits::<P>(config, &main);
+            if part > worst.0 {
+                worst = (part, seed);
+            }
+        }
+        let (part, seed) = worst;
+        let name = P::NAME;
+        println!(
+            "{name}: {seeds} loads on {cpus} CPUs; at most {part:.2} of the bound, with {seed}"
+        );
+    }
+}
+
+/// The policy of a scheduler of one CPU.
+trait Within {
+    type Policy;
+}
+
+impl<P: Policy> Within for Adapter<P> {
+    type Policy = P;
+}
+
+macro_rules! loads_under {
+    // No bound in time: nobody is preempted.
+    (fifo $scheduler:ty) => {};
+    // It is not within the layer.
+    (pbg $scheduler:ty) => {};
+    ($module:ident $scheduler:ty) => {
+        mod $module {
+            use super::*;
+
+            type Policy = <$scheduler as Within>::Policy;
+
+            #[test]
+            fn random_loads_are_within_the_bound() {
+                random_loads::<Policy>(&[1, 2, 3, 4], 50, 300);
+            }
+
+            #[test]
+            #[ignore = "slow without optimisation: make soak"]
+            fn ten_thousand_loads_are_within_the_bound() {
+                random_loads::<Policy>(&[2, 4], 10_000, 600);
+            }
+        }
+    };
+}
+
+macro_rules! loads_under_each {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+        $(loads_under!($module $scheduler);)*
+    };
+}
+for_each_policy!(loads_under_each);
