@@ -475,6 +475,27 @@ mod tests {
     }
 
     #[test]
+    fn the_first_that_is_wanted_may_be_outside_the_window() {
+        let mut queue = fitted();
+        let keys = [
+            5 * WIDTH,
+            (40 * WIDTH).wrapping_neg(),
+            200 * WIDTH,
+            7 * WIDTH,
+        ];
+        for (id, key) in keys.into_iter().enumerate() {
+            insert(&mut queue, id, key, 0);
+        }
+        assert_eq!(queue.places(), (2, 2));
+        assert!(queue.remove_first(&|_| true, &|| false).is_none());
+        assert_eq!(queue.places(), (2, 2), "nobody agrees");
+        let order: Vec<_> = core::iter::from_fn(|| queue.remove_first(&|_| true, &|| true))
+            .map(|task| *task.inner())
+            .collect();
+        assert_eq!(order, [1, 0, 3, 2]);
+    }
+
+    #[test]
     fn a_width_fits_the_tick_and_changes_when_the_ring_is_empty() {
         let mut queue = Buckets::NEW;
         insert(&mut queue, 0, 5, 0);

@@ -178,6 +178,24 @@ mod tests {
     }
 
     #[test]
+    fn rule_6_a_task_that_is_handed_over_keeps_the_rest_of_its_slice_and_comes_last() {
+        let (mut old, mut new) = (with(2), with(1));
+        for rest in [2, 1, 3] {
+            let first = old.pick_next_task().unwrap();
+            assert!((rest..3).all(|_| !old.task_tick(&first)));
+            old.put_prev_task(first, true);
+            let given = old.policy_mut().give(&|_| true, &|| true).unwrap();
+            new.policy_mut().returned(given.clone(), Return::HandedOver);
+            let local = new.pick_next_task().unwrap();
+            assert!(!Arc::ptr_eq(&local, &given), "it comes last");
+            let found = new.pick_next_task().unwrap();
+            assert_eq!(ticks_of_a_turn(&mut new, &found), rest);
+            new.put_prev_task(local, false);
+            old.put_prev_task(given, false);
+        }
+    }
+
+    #[test]
     fn rules_2_and_3_a_turn_has_slice_ticks_and_then_ends() {
         let mut s = with(2);
         let first = s.pick_next_task().unwrap();

@@ -6,7 +6,9 @@ use std::ptr;
 use std::sync::Arc;
 
 use axsched_ext::BaseScheduler;
-use axsched_ext::balance::{Balanced, Machine, SharedPerThread, SharedSource, simulated_machine};
+use axsched_ext::balance::{
+    Balanced, Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay, simulated_machine,
+};
 use axsched_ext::fifo::Fifo;
 use axsched_ext::task::Task;
 
@@ -14,6 +16,8 @@ thread_local! {
     static CPU: Cell<usize> = const { Cell::new(0) };
     static CURRENT: Cell<*const ()> = const { Cell::new(ptr::null()) };
     static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// What another CPU does the next time that one asks where a task may run.
+    static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
 type Layer = Balanced<Fifo<u64>, SharedPerThread>;
@@ -34,8 +38,13 @@ fn connect(cpus: usize) {
         this_cpu: || CPU.get(),
         current: || CURRENT.get(),
         interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
-        // SAFETY: of the tasks above.
-        may_run: |task, cpu| unsafe { *task.cast::<u64>() } >> cpu & 1 != 0,
+        // SAFETY: it is one of the tasks above.
+        may_run: |task, cpu| unsafe {
+            if let Some(act) = MEANWHILE.take() {
+                act();
+            }
+            *task.cast::<u64>() >> cpu & 1 != 0
+        },
         ..simulated_machine(cpus)
     };
     // SAFETY: only the layers of one test share it, one for each CPU, and all are of one type.
@@ -165,4 +174,252 @@ fn who_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_left()
     SENT.take();
     first.put_prev_task(main, false);
     assert_eq!(SENT.take(), [0]);
+}
+
+/// One CPU of a test, and the task that it runs.
+struct Cpu<M = SharedPerThread> {
+    layer: Balanced<Fifo<u64>, M>,
+    number: usize,
+    runs: Option<Arc<Job>>,
+}
+
+impl<M: SharedSource> Cpu<M> {
+    /// A CPU that idles and is hungry.
+    fn idle(number: usize) -> Self {
+        let mut cpu = Self {
+            layer: Balanced::new(),
+            number,
+            runs: None,
+        };
+        assert!(cpu.pick().is_none());
+        cpu
+    }
+
+    /// A CPU that runs a task of its own.
+    fn busy(number: usize) -> Self {
+        let mut cpu = Self::idle(number);
+        cpu.layer.add_task(task(1 << number));
+        cpu.pick().expect("it was told of the task");
+        cpu
+    }
+
+    /// What follows is done by this CPU.
+    fn acts(&self) {
+        CPU.set(self.number);
+        let current = self.runs.as_ref();
+        CURRENT.set(current.map_or(ptr::null(), |task| Arc::as_ptr(task).cast()));
+    }
+
+    fn pick(&mut self) -> Option<Arc<Job>> {
+        self.acts();
+        self.runs = self.layer.pick_next_task();
+        self.runs.clone()
+    }
+
+    /// A timer tick, or an interrupt if one is under way.
+    fn tick(&mut self) {
+        self.acts();
+        let current = self.runs.clone().expect("idle has no ticks");
+        self.layer.task_tick(&current);
+    }
+
+    /// Whatever runs gives way.
+    fn put(&mut self, preempt: bool) -> Option<Arc<Job>> {
+        self.acts();
+        let current = self.runs.take().expect("idle does not give way");
+        self.layer.put_prev_task(current, preempt);
+        self.pick()
+    }
+
+    /// New tasks come to its queue that may run on these CPUs.
+    fn add(&mut self, masks: &[u64]) -> Vec<Arc<Job>> {
+        self.acts();
+        let tasks: Vec<_> = masks.iter().map(|&mask| task(mask)).collect();
+        tasks
+            .iter()
+            .for_each(|task| self.layer.add_task(task.clone()));
+        tasks
+    }
+
+    /// What the report of a stall has of it.
+    fn words(&self) -> String {
+        let all = M::shared().to_string();
+        let words = all
+            .split("; ")
+            .nth(self.number)
+            .expect("there is such a CPU");
+        words[words.find(": ").unwrap() + 2..].to_string()
+    }
+
+    fn is_hungry(&self) -> bool {
+        self.words().contains("hungry")
+    }
+}
+
+fn is_same(task: Option<&Arc<Job>>, other: &Arc<Job>) -> bool {
+    task.is_some_and(|task| Arc::ptr_eq(task, other))
+}
+
+/// A CPU that is busy, one with so many tasks waiting, and a guest from there on the first.
+fn with_a_guest(cpus: usize, waiting: usize) -> (Cpu, Cpu) {
+    connect(cpus);
+    let (mut short, mut long) = (Cpu::busy(0), Cpu::busy(1));
+    long.add(&vec![0b111; waiting + 1]);
+    short.tick();
+    assert!(short.is_hungry(), "rule 6");
+    long.tick();
+    short.tick();
+    assert_eq!(short.words(), "1 waiting");
+    (short, long)
+}
+
+/// GUEST. Each guest has its own time, by how many waited before it.
+#[test]
+fn guest_expires_after_its_own_ticks() {
+    let (mut short, mut long) = with_a_guest(2, 2);
+    for ticks in [128, 128 + 16] {
+        for tick in 1..=ticks {
+            assert!(!short.is_hungry(), "tick {tick} of {ticks}");
+            short.tick();
+        }
+        assert!(short.is_hungry(), "after {ticks} ticks");
+        long.add(&[0b11; 3]);
+        long.tick();
+        short.tick(); // takes the next guest in
+    }
+}
+
+/// GUEST.
+#[test]
+fn guest_that_is_handed_to_an_idle_cpu_is_a_guest_no_more() {
+    let (mut short, _long) = with_a_guest(3, 2);
+    let mut idle: Cpu = Cpu::idle(2);
+    short.tick();
+    assert!(idle.words().contains("has a post"), "{}", idle.words());
+    // It may have another one at once.
+    assert!(short.is_hungry(), "{}", short.words());
+    assert!(idle.pick().is_some());
+}
+
+/// GUEST. An idle CPU is posted a task, and before it looks another task comes to its queue and runs
+/// first.
+#[test]
+fn task_that_does_not_run_at_once_is_a_guest_of_a_cpu_that_idled() {
+    connect(2);
+    let (mut idle, mut long): (Cpu, Cpu) = (Cpu::idle(0), Cpu::busy(1));
+    let given = long.add(&[0b10, 0b10, 0b10]);
+    CPU.set(1);
+    let came = task(0b01);
+    long.add(&[0b11]); // goes to the idle one
+    idle.layer.add_task(came.clone());
+    assert!(is_same(idle.pick().as_ref(), &came));
+    assert_eq!(idle.words(), "1 waiting");
+    idle.tick(); // the interrupt
+    idle.tick();
+    assert!(!idle.is_hungry(), "beside {} that wait", given.len());
+}
+
+/// Rule 6.
+#[test]
+fn idle_cpu_is_served_before_one_with_a_shorter_queue() {
+    connect(3);
+    let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
+    long.add(&[0b111]);
+    short.tick();
+    let idle: Cpu = Cpu::idle(2);
+    assert!(short.is_hungry() && idle.is_hungry());
+    long.tick();
+    assert!(idle.words().contains("has a post"), "{}", idle.words());
+    assert_eq!(short.words(), "0 waiting, hungry");
+}
+
+/// Rule 6.
+#[test]
+fn task_is_not_handed_over_between_queues_of_equal_length() {
+    connect(2);
+    let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
+    long.add(&[0b11]);
+    short.tick();
+    short.add(&[0b01]);
+    assert_eq!(short.words(), "1 waiting, hungry");
+    long.tick();
+    assert_eq!(long.words(), "1 waiting");
+    assert_eq!(short.words(), "1 waiting, hungry");
+}
+
+/// Rule 6. The other queue has become as short meanwhile.
+#[test]
+fn request_of_a_cpu_that_is_short_no_more_is_taken_back() {
+    connect(2);
+    let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
+    long.add(&[0b11]);
+    short.tick();
+    assert!(short.is_hungry());
+    long.pick().expect("one waits"); // the other blocks
+    short.tick();
+    assert!(!short.is_hungry());
+}
+
+/// Rule 2.
+#[test]
+fn next_cpu_is_asked_after_one_that_has_no_task_to_give() {
+    connect(3);
+    let (mut pinned, mut other): (Cpu, Cpu) = (Cpu::busy(1), Cpu::busy(2));
+    pinned.add(&[0b010, 0b010]);
+    let given = other.add(&[0b111]);
+    SENT.take();
+    let mut idle: Cpu = Cpu::idle(0);
+    assert_eq!(SENT.take(), [1], "it has most that wait");
+    pinned.tick();
+    assert_eq!(SENT.take(), [2]);
+    other.tick();
+    assert!(is_same(idle.pick().as_ref(), &given[0]));
+}
+
+/// HUNGRY. Another CPU is faster while this one looks where its task may run.
+#[test]
+fn task_keeps_its_place_if_another_cpu_has_answered_the_request() {
+    connect(3);
+    let (mut idle, mut slow): (Cpu, Cpu) = (Cpu::idle(0), Cpu::busy(1));
+    let mut fast: Cpu = Cpu::busy(2);
+    // An interrupt is under way, so that the tasks wait here.
+    let tasks: Vec<_> = [0b010, 0b111, 0b111].map(task).into();
+    idle.layer.add_task(task(0b001));
+    idle.pick().expect("it was told");
+    slow.acts();
+    for task in &tasks {
+        slow.layer.add_task(task.clone());
+    }
+    assert!(idle.pick().is_none());
+    MEANWHILE.set(Some(Box::new(move || {
+        fast.add(&[0b111]);
+        CPU.set(1);
+    })));
+    slow.tick();
+    assert!(idle.words().contains("has a post"), "{}", idle.words());
+    assert_eq!(slow.words(), "3 waiting");
+    let order = [(); 3].map(|()| slow.pick().expect("it is here"));
+    let is_kept = order.iter().zip(&tasks).all(|(a, b)| Arc::ptr_eq(a, b));
+    assert!(is_kept, "they stand as they stood");
+}
+
+/// STAYS: the rule of riscv64.
+#[test]
+fn preempted_task_is_handed_over_only_after_it_has_given_way_by_itself() {
+    connect(2);
+    type Stays = Cpu<SharedWherePreemptedStay>;
+    let mut home = Stays::busy(0);
+    let anywhere = home.add(&[0b11]).remove(0);
+    assert!(is_same(home.put(false).as_ref(), &anywhere));
+    let mut idle = Stays::idle(1);
+    SENT.take();
+    assert!(home.put(true).is_some());
+    assert_eq!(SENT.take(), [], "nobody may have it");
+    home.tick();
+    assert_eq!(home.words(), "1 waiting");
+    assert!(is_same(home.put(false).as_ref(), &anywhere));
+    home.put(false);
+    home.tick();
+    assert_eq!(home.words(), "0 waiting");
+    assert!(is_same(idle.pick().as_ref(), &anywhere));
 }

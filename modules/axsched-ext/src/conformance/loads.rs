@@ -74,9 +74,17 @@ pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
     }
     let jitter = if rng.one_in(2) { rng.below(TICK) } else { 0 };
     let kinds = [1, 2, 2, tasks][rng.below(4) as usize];
-    let habits: Vec<_> = (0..kinds).map(|_| habit(&mut rng)).collect();
+    let mut habits: Vec<_> = (0..kinds).map(|_| habit(&mut rng)).collect();
     // Of two kinds there is one of the first beside all others, or as many of both.
     let lone = rng.one_in(2);
+    if lone && kinds == 2 && rng.one_in(2) {
+        // One of long bursts beside short ones.
+        let yields = |tenths| Habit {
+            burst: tenths * TICK / 10,
+            then: Then::Yields,
+        };
+        habits = vec![yields(200 + rng.below(400)), yields(10 + rng.below(20))];
+    }
     let of_kinds = (0..tasks).map(|n| match lone {
         true => n.min(kinds - 1),
         false => n % kinds,

@@ -385,6 +385,28 @@ fn rule_7_who_has_waited_longest_has_a_tick_in_ten() {
 }
 
 #[test]
+fn rule_7_shares_that_nobody_took_in_time_are_gone() {
+    let mut bench = running([with_priority("urgent", 0), with_priority("seven", 7)]);
+    let urgent = bench.current.clone().unwrap();
+    // Preemption is forbidden for three shares and a half.
+    (0..35).for_each(|_| _ = bench.scheduler.task_tick(&urgent));
+    assert_eq!(bench.preempt(), "seven");
+    let had = bench.shares(10);
+    assert_eq!((had["urgent"], had["seven"]), (9, 1));
+}
+
+/// A task that was last on another queue may look as if it had been preempted here
+/// (see `event::Running`).
+#[test]
+fn rule_5_the_number_of_an_arrival_elsewhere_counts_for_nothing() {
+    let mut ready = Ready::NEW;
+    let task = new("elsewhere");
+    task.state().set_stamp(9);
+    ready.goes_on(task);
+    assert_eq!(ready.assert_valid(), 1);
+}
+
+#[test]
 fn rule_7_equals_keep_their_slices() {
     let mut bench = running([new("a"), new("b"), new("c")]);
     let (a, b) = (bench.current.clone().unwrap(), "b");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::BaseScheduler;
-use crate::bench::{self, Handle, TICK};
+use crate::bench::{self, Gives, Handle, TICK};
 use crate::clock::VirtualClock;
 
 /// A reset that does not come by itself within a test, unless the test is about it.
@@ -241,6 +241,37 @@ fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
     old.shares(3);
     old.wake(&moves);
     assert_eq!(level(&old, &moves), 0);
+}
+
+/// Waiting counts from the wake on, over all queues in which the task waits.
+#[test]
+fn rule_6_a_task_that_is_handed_over_has_part_in_a_reset_since_it_waits() {
+    let mut queues = [&["sleeps", "a"][..], &["b"], &["c"]].map(running::<100>);
+    let [old, new, other] = &mut queues;
+    let reset_and_then = |bench: &mut Bench<100>, ticks| {
+        while bench.scheduler.policy().ticks_since_reset != ticks {
+            bench.tick();
+        }
+    };
+    let hand_over = |from: &mut Bench<100>, to: &mut Bench<100>| {
+        let given = from.scheduler.give(&|name| *name == "sleeps").unwrap();
+        to.scheduler.hand_over(given.clone());
+        level(to, &given)
+    };
+    old.shares(80);
+    old.tick_until("sleeps");
+    let sleeps = old.block();
+    let was = level(old, &sleeps);
+    assert!(was > 2);
+    reset_and_then(new, 10);
+    reset_and_then(other, 15);
+    old.wake(&sleeps);
+    assert_eq!(hand_over(old, new), was, "that reset came while it slept");
+    old.run(14 * TICK);
+    assert_eq!(hand_over(new, other), was, "and that one, by a tick");
+    old.run(TICK);
+    assert_eq!(hand_over(other, new), 0, "this one came while it waited");
+    assert_eq!(sleeps.state().used.load(Relaxed), 0);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::BaseScheduler;
-use crate::bench::{self, TICK};
+use crate::bench::{self, Gives, TICK};
 use crate::classes::{CLASSES, SHORTEST};
 use crate::clock::VirtualClock;
 use proptest::prelude::*;
@@ -277,6 +277,26 @@ fn rule_4_a_task_that_migrates_takes_its_due_time_along() {
     new.wake(&moves); // by the helper, on the old CPU
     assert_eq!(moves.state().due(), due.later(PATIENCE * TICK));
     assert_eq!(expected(&moves), 0, "the burst goes on");
+}
+
+#[test]
+fn rule_7_a_task_that_is_handed_over_keeps_its_due_time() {
+    let (mut old, [long, _]) = taught([("long", 100 * TICK), ("other", 10)]);
+    let mut new = Bench::running(&["local"]);
+    old.wake(&long);
+    let due = long.state().due();
+    for tick in 1..=3 {
+        old.run(100 * TICK);
+        new.run(tick);
+        let given = old.scheduler.give(&|_| true).unwrap();
+        new.scheduler.hand_over(given);
+        assert_eq!(long.state().due(), due, "as long as it is not overdue");
+        core::mem::swap(&mut old, &mut new);
+    }
+    old.run(1000 * TICK);
+    let given = old.scheduler.give(&|_| true).unwrap();
+    new.scheduler.hand_over(given);
+    assert_eq!(long.state().due(), Key(VirtualClock::now().0), "at once");
 }
 
 #[test]
