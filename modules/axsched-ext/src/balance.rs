@@ -29,8 +29,13 @@
 //!     was allowed before. Any number may be on the way to a CPU, which takes them in at its next
 //!     tick, or pick, and is interrupted for that.
 //!
-//! GUEST: who came by rule 6 stays until it runs there, for 128 ticks and 16 for each that waits
-//! there at most; until then that CPU is not hungry for another. Else a task that waits could go
+//! AGE: a task that is handed over has waited, and is no wake: the next policy is told
+//! [`HandedOver`](crate::event::Return::HandedOver), and keeps what the task has of its wait. A
+//! policy takes a task out only once the request is this CPU's to answer
+//! ([`Policy::give`](crate::event::Policy::give)), so that no task comes back and has lost its place.
+//!
+//! GUEST: a task that is handed over and does not run at once stays until it has run there, for 128
+//! ticks and 16 for each that waited before it at most; until then that CPU is not hungry for another. Else a task that waits could go
 //! from queue to queue and run in none. And no longer: it would be tied to whom it shares that CPU
 //! with, as a task that yields often to one that does not. So puts and picks are looked at
 //! while a guest waits, as a put is for who is WANTED.
@@ -69,9 +74,9 @@
 //! is WANTED; one for each CPU that is asked, when a CPU begins to idle, and one for the answer. By rule 6
 //! one a tick at most of a CPU with a shorter queue, and none where numbers are equal.
 //! [`Shared::interrupts`] counts them. Who is asked may have nobody but tasks that may run there only, as `gc`: that is found
-//! out by asking. How long a task waits in its queue is the policy's bound, by the tasks that come into
-//! that queue; one that is handed over begins anew in the other, once: its new CPU was idle and runs
-//! it, or it is a GUEST there.
+//! out by asking. How long a task waits is the policy's bound for
+//! several CPUs, which counts the tasks of all of them. A task that is
+//! handed over runs at once or is a GUEST, so it waits in one other queue at most before it runs.
 //!
 //! A CPU takes part from its first pick or tick on, after it was connected: until then nobody knows
 //! of its queue.

@@ -32,7 +32,8 @@
 //!     urgent. Of a ready task this counts from the next tick, block, exit or preemption of its CPU
 //!     on, and it keeps its turn.
 //!  9. **Several CPUs.** Another CPU is given the task that would run first here, of those that may
-//!     run there ([`balance`](crate::balance)). It arrives there as one that wakes.
+//!     run there ([`balance`](crate::balance)). It arrives there behind those of its priority, with
+//!     the rest of its slice, and polls what it polled.
 //!
 //! Rules 1 and 2 are those of COPS and SharedScheduler (Zhao et al.), which order programs by the most
 //! urgent coroutine of each; theirs scan the programs for it at each timer tick, and leave open what
@@ -45,8 +46,9 @@
 //! end of a slice. Those who are less urgent than one that always runs have a tenth of the CPU
 //! together.
 //!
-//! **Several CPUs.** Each has its own queue and its own order, and the bound is by the tasks in that;
-//! who is given away runs there as one that wakes. There is no order over all: of two urgent tasks
+//! **Several CPUs.** Each has its own queue and its own order. With n tasks on all CPUs each runs
+//! again within 20 × n + 10 ticks: the bound of its queue, and that of the queue that it is handed
+//! over to, where it stays until it has run. There is no order over all: of two urgent tasks
 //! that were put into one queue the second waits for the first, at most as the bound says, while
 //! another CPU runs something less urgent, and an idle CPU is the only one that takes it at
 //! once. A domain with a worker on each CPU has that order among its own coroutines all the same, as

@@ -4,12 +4,13 @@
 //! 2. A task runs until it yields, blocks or exits; a tick never ends its turn.
 //! 3. A task that yields goes to the end of the queue.
 //! 4. Another CPU is given the first task that may run there ([`balance`](crate::balance)): it
-//!    has waited longest.
+//!    has waited longest. It goes to the end of the queue there.
 //!
 //! The oldest policy there is, and the yardstick: every operation is one list
 //! operation, none of them allocates. Starvation: a task that neither yields
 //! nor blocks keeps the CPU for ever; among tasks that do yield, each runs once
-//! per round. On several CPUs both are meant of one queue; a task that is given away runs at once.
+//! per round. On several CPUs that is a round of the queue it is in, and one of the queue that it
+//! is handed over to. There is no bound in time.
 
 use alloc::sync::Arc;
 

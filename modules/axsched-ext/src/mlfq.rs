@@ -13,12 +13,14 @@
 //!     preempted with allotment left goes to the front.
 //!  6. Every `RESET` ticks of a queue all its tasks, ready, running or blocked, are
 //!     back at level 0 with a fresh allotment; so is one that comes from another
-//!     queue after that time. (An idle CPU has no ticks, and nobody who waits.)
+//!     queue after that time, and one that is handed over and has waited since before
+//!     the last reset of its new queue. (An idle CPU has no ticks, and no task waits there.)
 //!  7. A tick preempts the running task if its allotment is used up and somebody
 //!     is ready, or if somebody is ready at a higher level.
 //!  8. A task that yields sits out one pick if anybody else is ready.
 //!  9. Another CPU is given the first task of the highest level that may run there
-//!     ([`balance`](crate::balance)). It takes its level and what it has used along.
+//!     ([`balance`](crate::balance)). It takes its level and what it has used along, and goes to
+//!     the end of that level.
 //!
 //! After Corbató (1962), in the form of Arpaci-Dusseau, *Operating Systems: Three
 //! Easy Pieces*; levels and allotments are the PBG report's. Its reset period was
@@ -27,8 +29,10 @@
 //!
 //! **Bound.** n ready tasks: each runs again within `RESET` + 2 × n ticks, since after
 //! a reset all share level 0, where a turn is one tick, or up to one and a half if it
-//! begins between ticks. On several CPUs that is so of each queue; who is given away runs at
-//! once.
+//! begins between ticks. On several CPUs, with n tasks on all of them, it is `RESET` + 4 × n ticks.
+//! A task that is handed over is at level 0 within `RESET` ticks all the same: the other queue's
+//! last reset came before it waited, and the next one comes in time, or the task has part in the
+//! last one (rule 6). At level 0 it waits for a round of each of two queues.
 //!
 //! **Cost.** Put and pick are one list operation each, one counter read for both and a
 //! find-first-set. Nothing allocates. STEPS: no call takes more than 3 × [`LEVELS`] steps,
@@ -190,7 +194,8 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     }
 
     /// A task comes from another queue. That one's resets are none of this one's, so
-    /// the level stands, unless the task missed one meanwhile (rule 6).
+    /// the level stands, unless the task missed one meanwhile (rule 6). One that was handed over
+    /// waited all the while, and missed the last reset of this queue if it came since then.
     fn moved(&self, state: &MlfqState, age: Counts, why: Return) {
         let ticks = |ticks| self.tick.length().saturating_mul(u64::from(ticks));
         let period = ticks(RESET);

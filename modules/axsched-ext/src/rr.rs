@@ -9,13 +9,14 @@
 //!    asks for rescheduling does not put it in front (stock axsched 0.3.1 mixes
 //!    the two up: there such a wake-up is handled as a preemption).
 //! 6. Another CPU is given the first task that may run there ([`balance`](crate::balance)): it
-//!    has waited longest. It starts a slice there.
+//!    has waited longest. It goes to the end of the queue there, with the rest of its slice.
 //!
 //! The textbook policy (Kleinrock, 1964). Needs `axtask/preempt`, without which
 //! ticks have no effect and this is FIFO. Every operation is one list operation,
 //! none of them allocates. Starvation bound: with n ready tasks each runs again
-//! within (n − 1) × `SLICE` ticks, plus the time in which preemption is disabled; on several CPUs
-//! with n in its own queue, and at once if it is given away.
+//! within (n − 1) × `SLICE` ticks, plus the time in which preemption is disabled. On several CPUs,
+//! with n tasks on all of them, it runs again within 2 × n × `SLICE` ticks: one round of its own
+//! queue, and one of the queue that it is handed over to, where it stays until it has run.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};

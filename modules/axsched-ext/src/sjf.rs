@@ -25,7 +25,7 @@
 //!  6. A task that yields sits out one pick if anybody else is ready.
 //!  7. Another CPU is given the task that would run first here of those that may run there
 //!     ([`balance`](crate::balance)), within a class the one that came first. Its burst goes on
-//!     there.
+//!     there, and its wait: it keeps its due time, and what is overdue is due at once.
 //!
 //! Rule 2 is textbook (Silberschatz et al.), the weight that of the PBG report's
 //! code. Rule 3 is aging folded into a constant key: all waiting tasks age alike,
@@ -46,6 +46,12 @@
 //! does not count again: the class of its next wait is that of what is left, and of what it
 //! has had since.) Those of busy yielders (`gc`) are as short as
 //! their bursts; beside them the first term is what counts, however many they are.
+//!
+//! On several CPUs a task that is handed over keeps its due time, so only what it waits past that
+//! may come twice: with n tasks on all CPUs a task runs again after at most `PATIENCE` × 3/2 × e +
+//! 4 × n ticks, and `SHORTEST` counts. A task that is overdue when it is handed over is due at once
+//! in the other queue. Each task that was there before it has two ticks at most, and it stays until
+//! it has run.
 //!
 //! STEADY: whether a burst is of the class of those before it decides what a yield takes. What
 //! it takes more if it is not is no time of the burst that follows: else a task whose bursts
