@@ -44,7 +44,8 @@ endif
 ifeq ($(IS_BOOTED),)
 soak:
 	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) test $(WHERE) --profile soak --package axsched-ext \
-	    --test policies --test several_cpus --test starvation -- --ignored --nocapture $(call quoted,$(T))
+	    --test policies --test several_cpus --test starvation --test outsiders -- --ignored --nocapture \
+	    $(call quoted,$(T))
 else
 soak:
 	$(Q)$(SCHEDLAB) soak --arch '$(ARCH)' $(call given,FEATURES,--policy) --smp '$(SMP)' --timing '$(TIMING)' \

@@ -7,7 +7,7 @@
 //! | `meter` | what the measuring itself costs |
 //! | `tasks` | sleeping, joining, waiting and late tasks: none is lost |
 //! | `calls` | the PBG calls in every wrong order: the right errno, no effect |
-//! | `share` | an unplanned task gets its share of a CPU that follows a plan |
+//! | `share-0`, `-1`, `-3`, `-9`, `-30` | unplanned tasks get their share of a CPU that follows a plan, beside so many that yield |
 //! | `yielders` | a job gets done beside a task that yields all the time and a `gc` that spins |
 //! | `handle` | main holds a handle of an ended task: the phase is refused |
 //! | `changed-…` | a program that has changed since it was measured pays little for its old plan |

@@ -199,6 +199,7 @@ impl<T> Replay<T> {
             return tick;
         }
         if self.ready_set.is_empty() {
+            self.here.turns.tick_alone();
             let tick = task.state().slice.tick();
             return if self.is_root_here::<M>() {
                 Tick::Reschedule // rule 9
@@ -317,6 +318,14 @@ impl<T> Replay<T> {
     /// fallback queue, if it is its turn or nobody else is ready.
     #[inline]
     fn take_next(&mut self) -> Option<Handle<T>> {
+        if self.here.turns.is_fallback_turn()
+            && self
+                .fallback
+                .find(|task| task.state().has_claim())
+                .is_some()
+        {
+            return self.fallback.pop_front(); // rule 7: the rest of the tick
+        }
         let root = self.root.take();
         self.here.turns.dispatch(root.is_some());
         if root.is_some() {

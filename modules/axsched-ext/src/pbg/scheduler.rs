@@ -53,7 +53,8 @@ pub struct PbgScheduler<T, C = CpuCounter, M = SystemControl> {
     pub(super) running: Running,
     /// Counts the commands that this queue has taken, from 1.
     pub(super) epoch: u32,
-    registered: bool,
+    /// This queue has had its first task, which is its CPU's `gc`.
+    has_gc: bool,
     root: Root,
     /// KEEP: how often the running task may yield and go on at once. Above 0 only if
     /// it follows the plan, and nothing has become ready and no tick has asked for
@@ -85,7 +86,7 @@ impl<T, C, M> PbgScheduler<T, C, M> {
         Self {
             running: Running::NOBODY,
             epoch: 1,
-            registered: false,
+            has_gc: false,
             root: Root::Nobody,
             budget: NO_PLAN,
             kept: Slot::EMPTY,
@@ -93,6 +94,23 @@ impl<T, C, M> PbgScheduler<T, C, M> {
             work: Work::Base,
             types: PhantomData,
         }
+    }
+
+    /// An empty scheduler that is of no CPU, and so has no `gc` of its own.
+    pub(super) const fn without_gc() -> Self {
+        let mut scheduler = Self::new();
+        scheduler.has_gc = true;
+        scheduler
+    }
+
+    /// Marks the first task that is added to this queue, which is its CPU's `gc`. Returns true
+    /// if `task` is that.
+    pub(super) fn mark_gc(&mut self, task: &PbgTask<T>) -> bool {
+        let is_gc = !core::mem::replace(&mut self.has_gc, true);
+        if is_gc {
+            task.state().mark_gc();
+        }
+        is_gc
     }
 
     /// The name that ArceOS prints at boot.
@@ -118,8 +136,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
         if control.mode() == ModeByte::COMMAND {
             self.take_command();
         }
-        if !self.registered {
-            self.registered = true; // this is `gc`, the queue's first task
+        if self.mark_gc(&task) {
             control.register_queue();
         }
         let label = control.take_label();

@@ -1,6 +1,6 @@
 //! What PBG remembers of each task.
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use super::record::{Record, RecordRef};
 use crate::rr::RrState;
@@ -108,6 +108,8 @@ pub struct PbgState {
     pub(super) record: RecordRef,
     /// The number in a [`Held`].
     held: AtomicU32,
+    /// It is its CPU's `gc`, from its first `add_task` on.
+    is_gc: AtomicBool,
 }
 
 impl PbgState {
@@ -120,6 +122,17 @@ impl PbgState {
     #[inline]
     pub(super) fn role(&self) -> Role {
         Role(self.role.load(Relaxed))
+    }
+
+    pub(super) fn mark_gc(&self) {
+        self.is_gc.store(true, Relaxed);
+    }
+
+    /// Returns true if the task, which is outside the plan, may go on with the rest of a turn
+    /// (rule 7). `gc` and the root spin until the program has done something: the time that they
+    /// would spend is better spent by the program.
+    pub(super) fn has_claim(&self) -> bool {
+        !self.is_gc.load(Relaxed) && self.role() != Role::ROOT
     }
 
     pub(super) fn held(&self) -> Held {
@@ -138,6 +151,7 @@ impl InitialState for PbgState {
         role: AtomicU32::new(Role::OUTSIDE.0),
         record: RecordRef::nowhere(),
         held: AtomicU32::new(0),
+        is_gc: AtomicBool::new(false),
     };
 }
 

@@ -211,7 +211,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
             free: AtomicU32::new(0),
             epoch: AtomicU32::new(1),
             common: SpinMutex::new(Common {
-                pbg: PbgScheduler::new(),
+                pbg: PbgScheduler::without_gc(),
                 acting: 0,
                 free: 0,
                 to_interrupt: 0,
@@ -826,6 +826,7 @@ where
         match Self::all() {
             None => self.own.add_task(task),
             Some((machine, all)) => {
+                self.own.mark_gc(&task);
                 let cpu = (machine.this_cpu)();
                 all.act(cpu, |common| common.add(machine, task));
             }

@@ -36,7 +36,11 @@ pub fn cases(project: &Project) -> Vec<Case> {
     for (what, policy) in [
         ("calls", "sched_pbg"),
         ("calls", "sched_rr"),
-        ("share", "sched_pbg"),
+        ("share-0", "sched_pbg"),
+        ("share-1", "sched_pbg"),
+        ("share-3", "sched_pbg"),
+        ("share-9", "sched_pbg"),
+        ("share-30", "sched_pbg"),
         ("meter", "sched_pbg"),
     ] {
         cases.push(runs(

@@ -21,12 +21,16 @@ use sched_tests_common::{
 };
 use verdict::{CHOICE, verdict};
 
-const CASES: [(&str, fn()); 20] = [
+const CASES: [(&str, fn()); 24] = [
     ("clock", clock::run),
     ("meter", meter::run),
     ("tasks", tasks::run),
     ("calls", calls::run),
-    ("share", share::run),
+    ("share-0", share::beside::<0>),
+    ("share-1", share::beside::<1>),
+    ("share-3", share::beside::<3>),
+    ("share-9", share::beside::<9>),
+    ("share-30", share::beside::<30>),
     ("handle", handle::run),
     ("yielders", yielders::run),
     ("rewrite", rewrite::run),

@@ -1,7 +1,7 @@
 //! Whose turn it is: the fallback queue's (rule 7) and the root's (rule 9).
 
-/// Ticks that pass while a task outside the plan is ready before one gets a turn
-/// of a whole tick (rule 7): such tasks have at least a tenth of the CPU. Enough
+/// Ticks that pass while a task outside the plan is ready before their queue gets a turn
+/// of a whole tick (rule 7): such tasks have at least a tenth of the CPU together. Enough
 /// for `main` and `gc` to go on, little enough that a plan loses at most a ninth
 /// of its time even to a task that takes all it can get.
 pub const PLAN_TICKS: u32 = 9;
@@ -24,8 +24,8 @@ pub struct Turns {
     plan_ticks: u32,
     /// The fallback queue's turn has come (rule 7).
     due: bool,
-    /// The running task, which is outside the plan, has its turn of a whole tick: after
-    /// so many ticks more it ends. 0 is no turn.
+    /// The fallback queue has its turn of a whole tick: after so many ticks more it ends.
+    /// 0 is no turn.
     left: u8,
     /// The root has the CPU, as it woke and went first (rule 9).
     root_runs: bool,
@@ -45,8 +45,8 @@ impl Turns {
         root_may: true,
     };
 
-    /// A dispatch begins, which ends whoever's turn it was; `root_goes_first` is whether
-    /// the CPU goes to the root by rule 9.
+    /// Begins a dispatch that ends the turn of the last one; `root_goes_first` tells that the
+    /// CPU goes to the root by rule 9.
     #[inline]
     pub const fn dispatch(&mut self, root_goes_first: bool) {
         self.left = 0;
@@ -54,9 +54,15 @@ impl Turns {
         self.root_ran |= root_goes_first;
     }
 
-    /// Whether who runs outside the plan has its turn.
+    /// Returns true if the fallback queue has its turn.
+    #[inline]
+    pub const fn is_fallback_turn(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Returns true if the running task is outside the plan and has a turn.
     pub const fn is_a_turn(&self) -> bool {
-        self.left > 0 || self.root_runs
+        self.is_fallback_turn() || self.root_runs
     }
 
     /// The root has woken. Returns whether it may go first (rule 9), and then it does.
@@ -102,6 +108,11 @@ impl Turns {
             self.due = false;
         }
         outside_ready && self.plan_ticks >= PLAN_TICKS
+    }
+
+    /// Counts a tick that hits a task outside the plan while no planned one is ready.
+    pub const fn tick_alone(&mut self) {
+        self.left = self.left.saturating_sub(1);
     }
 
     /// A tick hit a task outside the plan while a planned one is ready. It gives

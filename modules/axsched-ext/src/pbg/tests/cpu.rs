@@ -1,5 +1,6 @@
 //! A [bench](crate::bench) with PBG on it, and the programs that the tests play there.
 
+use alloc::collections::BTreeMap;
 use core::ops::{Deref, DerefMut};
 
 pub use crate::bench::TICK;
@@ -20,6 +21,7 @@ pub type Handle = bench::Handle<Scheduler>;
 pub struct Cpu {
     bench: Bench<Scheduler>,
     pub control: &'static Control,
+    pub gc: Handle,
 }
 
 impl Deref for Cpu {
@@ -40,8 +42,26 @@ impl Cpu {
     pub fn boot() -> Self {
         let control = PerThread::renew();
         let mut bench = Bench::new();
-        bench.spawn("gc");
-        Self { bench, control }
+        let gc = bench.spawn("gc");
+        Self { bench, control, gc }
+    }
+
+    /// Returns how many of the next `ticks` ticks each task has, where those of `yielders` yield
+    /// as soon as they have the CPU.
+    pub fn shares_beside(
+        &mut self,
+        yielders: &[&str],
+        ticks: usize,
+    ) -> BTreeMap<&'static str, usize> {
+        let mut had = BTreeMap::new();
+        for _ in 0..ticks {
+            while yielders.contains(&self.name()) {
+                self.yield_now();
+            }
+            *had.entry(self.name()).or_default() += 1;
+            self.tick();
+        }
+        had
     }
 
     pub fn status(&self) -> Status {

@@ -123,23 +123,60 @@ fn rule_7_each_of_n_runs_again_within_n_periods() {
     assert_eq!(last.len(), n);
 }
 
+/// The tick belongs to the queue: whatever gives way leaves the rest of it to the next.
 #[test]
-fn rule_7_a_turn_ends_when_its_task_gives_way() {
+fn rule_7_a_turn_is_the_queues_until_the_tick() {
     let mut cpu = replaying(&[("planned", 1_000_000)]);
     cpu.spawn("planned");
-    cpu.spawn("gc-like");
+    let outsiders = ["yields", "blocks", "computes"].map(|name| cpu.spawn(name));
     cpu.block();
-    let mut turns = 0;
-    for _ in 0..1000 {
-        if cpu.tick() == "gc-like" {
-            turns += 1;
-            assert_eq!(cpu.yield_now(), "planned", "no second turn");
-        }
-    }
-    assert_eq!(turns, 1000 / PLAN_TICKS as usize);
+    while cpu.interrupt() != "yields" {}
+    assert_eq!(cpu.yield_now(), "blocks");
+    cpu.block();
+    assert_eq!(cpu.name(), "computes");
+    assert_eq!(cpu.yield_now(), "yields", "and around again");
+    assert_eq!(cpu.yield_now(), "computes");
+    assert_eq!(cpu.interrupt(), "planned");
+    cpu.wake(&outsiders[1]);
+    assert_eq!(cpu.yield_now(), "planned", "it is over");
+    assert_eq!(cpu.status().turns, 1);
 }
 
-/// One that another has turned down is nobody's, and one that nobody waits for is none.
+#[test]
+fn rule_7_a_task_that_is_alone_outside_the_plan_has_the_rest_of_its_tick() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    cpu.spawn("planned");
+    cpu.spawn("outsider");
+    cpu.block();
+    while cpu.interrupt() != "outsider" {}
+    (0..5).for_each(|_| assert_eq!(cpu.yield_now(), "outsider"));
+    assert_eq!(cpu.interrupt(), "planned");
+}
+
+/// Each spins until the program has done something, and so has a dispatch and no more.
+#[test]
+fn rule_7_gc_and_the_root_leave_the_rest_of_a_turn_to_the_plan() {
+    let mut cpu = measured(&[("planned", 1_000_000)]);
+    let gc = cpu.gc.clone();
+    cpu.control.start_pbg().unwrap();
+    cpu.spawn("planned");
+    cpu.wake(&gc);
+    let mut turns = Vec::new();
+    for _ in 0..4 * PLAN_TICKS {
+        let outside = cpu.interrupt();
+        if outside != "planned" {
+            turns.push(outside);
+            assert_eq!(cpu.yield_now(), "planned", "no second dispatch");
+        }
+    }
+    assert_eq!(turns, ["gc", "main", "gc", "main"]);
+    // They take nothing from one that has a claim, either.
+    cpu.spawn("child of planned");
+    let had = cpu.shares_beside(&["main", "gc"], 100);
+    assert_eq!(had["child of planned"], 10);
+}
+
+/// One that another has turned down is over, and one that nobody waits for is none.
 #[test]
 fn rule_7_a_turn_that_was_given_back_is_over() {
     let mut cpu = replaying(&[("planned", 1_000_000)]);
@@ -147,7 +184,9 @@ fn rule_7_a_turn_that_was_given_back_is_over() {
     cpu.spawn("outsider");
     cpu.block();
     while cpu.interrupt() != "outsider" {}
-    assert_eq!(cpu.yield_now(), "planned");
+    let outsider = cpu.block();
+    assert_eq!(cpu.name(), "planned");
+    cpu.wake(&outsider);
     let planned = cpu.block();
     cpu.wake(&planned);
     assert_eq!(
@@ -157,6 +196,19 @@ fn rule_7_a_turn_that_was_given_back_is_over() {
     );
     let more = (1..).find(|_| cpu.interrupt() == "outsider").unwrap();
     assert_eq!(more, PLAN_TICKS - 1);
+}
+
+#[test]
+fn rule_7_a_turn_ends_with_its_tick_also_while_no_planned_task_is_ready() {
+    let mut cpu = replaying(&[("planned", 1_000_000)]);
+    let planned = cpu.spawn("planned");
+    cpu.spawn("outsider");
+    cpu.block();
+    while cpu.interrupt() != "outsider" {}
+    cpu.scheduler.remove_task(&planned).unwrap();
+    assert_eq!(cpu.interrupt(), "outsider");
+    cpu.wake(&planned);
+    assert_eq!(cpu.yield_now(), "planned");
 }
 
 /// Ticks that preempt nobody: the task gives way as soon as it yields.

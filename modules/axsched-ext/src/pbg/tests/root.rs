@@ -54,8 +54,18 @@ fn rule_9_a_turn_that_somebody_gave_up_is_not_the_roots() {
     let main = cpu.block();
     assert_eq!(cpu.name(), "outsider");
     cpu.wake(&main);
-    assert_eq!(cpu.yield_now(), "main");
+    cpu.block(); // the outsider
+    assert_eq!(cpu.name(), "main");
     assert_ne!(cpu.interrupt(), "main");
+}
+
+#[test]
+fn rule_9_the_root_waits_for_the_end_of_a_turn_though_its_task_yields() {
+    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
+    while cpu.interrupt() != "outsider" {}
+    cpu.wake(&main);
+    assert_eq!(cpu.yield_now(), "outsider");
+    assert_eq!(cpu.interrupt(), "main");
 }
 
 #[test]

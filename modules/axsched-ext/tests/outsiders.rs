@@ -1,0 +1,289 @@
+//! Rule 7 of PBG in the model of `axtask`, on several CPUs, too. While each CPU has a planned task, the
+//! tasks outside the plan have a tenth of the time together, however many of them yield. Each has a
+//! CPU again within the ticks that the rule states.
+
+mod common;
+#[path = "common/profiles.rs"]
+mod profiles;
+
+use axsched_ext::balance::{SharedPerThread, simulated_machine};
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::model::{Config, ModelTask, Op, Program, Report, run};
+use axsched_ext::pbg::stored::{Architecture, Figure, Figures, StoredProfile, StoredTask, encode};
+use axsched_ext::pbg::{
+    About, Behind, ControlSource, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status, Together,
+};
+use common::proptest_config;
+use proptest::prelude::*;
+
+const TICK: u64 = 300;
+
+/// Begins the replay of the profile that was loaded.
+fn start_pbg(_: u32) {
+    PerThread::control().start_pbg_with(Behind::Keep).unwrap();
+}
+
+/// What an outsider does again and again: it computes for so long, and then yields or sleeps.
+#[derive(Clone, Copy, Debug)]
+struct Outsider {
+    burst: u64,
+    then: Then,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Yields,
+    Sleeps(u64),
+}
+
+const COMPUTES: Outsider = Outsider {
+    burst: 10 * TICK,
+    then: Then::Yields,
+};
+const YIELDS: Outsider = Outsider {
+    burst: 1,
+    then: Then::Yields,
+};
+
+/// A planned task on each CPU beside some outsiders.
+#[derive(Clone, Debug)]
+struct Load {
+    cpus: usize,
+    /// How long each planned task computes, and after how much it yields.
+    planned: u64,
+    planned_burst: u64,
+    /// Main holds the handle of a task that has ended, so that `gc` spins.
+    gc_spins: bool,
+    outsiders: Vec<Outsider>,
+}
+
+const CALL: u64 = 1;
+const SWITCH: u64 = 1;
+
+impl Load {
+    fn config(&self) -> Config {
+        Config {
+            cpus: self.cpus,
+            tick_period: TICK,
+            call_cost: CALL,
+            switch_cost: SWITCH,
+            preempt: true,
+            stealing: self.cpus > 1,
+            repick_after_yield: true,
+            max_gc_streak: u64::MAX,
+            on_time: VirtualClock::set,
+            on_call: start_pbg,
+            ..Config::default()
+        }
+    }
+
+    fn bursts(&self) -> u64 {
+        self.planned.div_ceil(self.planned_burst)
+    }
+
+    fn main(&self) -> Program {
+        let planned = Program::repeat(
+            "planned",
+            self.bursts() as usize,
+            &[Op::Run(self.planned_burst), Op::Yield],
+        );
+        let planned = (0..self.cpus).map(|_| Op::Spawn(planned.clone()));
+        // Each has enough to do for as long as the planned ones run.
+        let outsider = |it: &Outsider| {
+            let then = match it.then {
+                Then::Yields => Op::Yield,
+                Then::Sleeps(units) => Op::Sleep(units),
+            };
+            let times = self.planned / 5 / it.burst.max(TICK / 100);
+            let again = Op::Again { steps: 2, times };
+            Op::Spawn(Program::new("outsider", [Op::Run(it.burst), then, again]))
+        };
+        let ended = [Op::Spawn(Program::new("ended", [])), Op::Join(0)];
+        let ops = (ended.into_iter()).chain((!self.gc_spins).then_some(Op::DropHandle(0)));
+        let ops = ops.chain([Op::Call(0)]).chain(planned);
+        let ops = ops.chain(self.outsiders.iter().map(outsider));
+        let ops = ops.chain((1..=self.cpus).map(Op::Join));
+        Program::new("main", ops)
+    }
+
+    /// The profile of a run of the planned tasks alone.
+    fn profile(&self) -> StoredProfile {
+        let task = |ordinal| StoredTask {
+            figures: Figures {
+                run: Figure::once(self.planned),
+                dispatches: Figure::once(self.bursts() + 1),
+                yields: Figure::once(self.bursts()),
+                ..Figures::default()
+            },
+            ..profiles::task(ordinal)
+        };
+        let mut profile = profiles::profile("outsiders", (0..self.cpus as u32).map(task));
+        profile.header.architecture = Architecture::HERE;
+        profile
+    }
+
+    fn replayed(&self) -> Result<Replayed, String> {
+        let (config, main) = (self.config(), self.main());
+        let profile = self.profile();
+        let about = About {
+            program: profile.header.program,
+            frequency_hz: profile.header.frequency_hz,
+            cpus: profile.header.cpus,
+            timing: profile.header.timing,
+        };
+        let bytes = encode(&profile).unwrap();
+        let loaded = PerThread::renew().load(&bytes, &about);
+        assert_eq!(loaded, Ok(self.cpus));
+        let report = match self.cpus {
+            1 => {
+                let made = |_| PbgScheduler::<ModelTask, VirtualClock, PerThread>::new();
+                run(&config, &main, made, PbgTask::new)
+            }
+            cpus => {
+                type All = Together<ModelTask, VirtualClock, PerThread, SharedPerThread>;
+                SharedPerThread::renew();
+                // SAFETY: they are new, and of this thread; only these schedulers find them, one for each CPU.
+                unsafe { All::connect(simulated_machine(cpus)) };
+                run(&config, &main, |_| All::new(), PbgTask::new)
+            }
+        };
+        let status = PerThread::control().status().unwrap();
+        PerThread::retire();
+        let report = report.map_err(|failure| failure.to_string())?;
+        if (status.matched, status.demoted, status.dropped) != (self.cpus as _, 0, false) {
+            return Err(format!("the plan was not followed: {status}"));
+        }
+        Ok(Replayed { report, status })
+    }
+
+    /// Returns within how many ticks the outsider of this number has a CPU again (rule 7). The others use
+    /// up the turns before, `gc` and main among them.
+    fn bound(&self, of: usize) -> u64 {
+        let calls = 4 * (CALL + SWITCH);
+        let uses = |it: &Outsider| (it.burst + calls).min(TICK);
+        let others = self.outsiders.iter().enumerate();
+        let others = others.filter(|&(other, _)| other != of);
+        let used: u64 = others.map(|(_, it)| uses(it)).sum::<u64>() + 2 * calls;
+        (1 + used / TICK) * (u64::from(PLAN_TICKS) + 2)
+    }
+}
+
+struct Replayed {
+    report: Report,
+    status: Status,
+}
+
+impl Replayed {
+    /// Returns the share of the time that the tasks outside the plan have together.
+    fn share(&self) -> f64 {
+        let planned = self.report.tasks.iter();
+        let planned = planned.filter(|task| &*task.label.name == "planned");
+        let (mut ran, mut took) = (0, 0);
+        for task in planned {
+            ran += task.run_time;
+            took += task.finished.unwrap() - task.first_run.unwrap();
+        }
+        1.0 - ran as f64 / took as f64
+    }
+
+    /// Returns the longest time for which each outsider was ready and had no CPU, in ticks.
+    fn waits(&self) -> Vec<f64> {
+        let tasks = self.report.tasks.iter();
+        let outsiders = tasks.filter(|task| &*task.label.name == "outsider");
+        outsiders
+            .map(|task| task.max_wait as f64 / TICK as f64)
+            .collect()
+    }
+}
+
+/// Returns the share of the tasks outside the plan, if each has a CPU again within its bound.
+fn share_of(load: &Load) -> Result<f64, String> {
+    let replayed = load.replayed()?;
+    for (n, waited) in replayed.waits().into_iter().enumerate() {
+        let bound = load.bound(n);
+        if waited > bound as f64 {
+            let status = replayed.status;
+            return Err(format!(
+                "outsider {n} waited {waited} ticks, allowed are {bound}: {status}"
+            ));
+        }
+    }
+    Ok(replayed.share())
+}
+
+#[test]
+fn outsiders_have_a_tenth_beside_any_number_that_yields() {
+    for gc_spins in [false, true] {
+        for cpus in [1, 2, 4] {
+            for yielders in [0, 1, 3, 9, 30] {
+                let load = Load {
+                    cpus,
+                    planned: 200 * TICK,
+                    planned_burst: 2 * TICK,
+                    gc_spins,
+                    outsiders: [vec![COMPUTES; cpus], vec![YIELDS; yielders]].concat(),
+                };
+                let case = format!("{cpus} CPUs, {yielders} yielders, gc spins: {gc_spins}");
+                let share = share_of(&load).unwrap_or_else(|failure| panic!("{case}: {failure}"));
+                assert!((0.09..0.102).contains(&share), "{case}: {share}");
+            }
+        }
+    }
+}
+
+fn outsider() -> impl Strategy<Value = Outsider> {
+    let burst = prop_oneof![
+        2 => Just(1),
+        2 => 1..TICK,
+        1 => TICK..12 * TICK,
+    ];
+    let then = prop_oneof![
+        2 => Just(Then::Yields),
+        1 => (1..3 * TICK).prop_map(Then::Sleeps),
+    ];
+    (burst, then).prop_map(|(burst, then)| Outsider { burst, then })
+}
+
+/// Any outsiders beside one that computes for each CPU: so there is always one that can use the tenth.
+fn load() -> impl Strategy<Value = Load> {
+    let cpus = prop::sample::select(vec![1, 2, 4]);
+    let others = prop::collection::vec(outsider(), 0..8);
+    (cpus, TICK / 10..5 * TICK, any::<bool>(), others).prop_map(
+        |(cpus, planned_burst, gc_spins, mut outsiders)| {
+            outsiders.extend(vec![COMPUTES; cpus]);
+            Load {
+                cpus,
+                planned: 100 * TICK,
+                planned_burst,
+                gc_spins,
+                outsiders,
+            }
+        },
+    )
+}
+
+/// Of ten turns in 100 ticks the last may be cut off.
+fn has_its_tenth(load: &Load) -> Result<(), TestCaseError> {
+    let share = share_of(load).map_err(TestCaseError::fail)?;
+    prop_assert!((0.08..0.12).contains(&share), "{share}");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(proptest_config(150))]
+
+    #[test]
+    fn outsiders_have_a_tenth_in_any_load(load in load()) {
+        has_its_tenth(&load)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(proptest_config(10_000))]
+
+    #[test]
+    #[ignore = "slow without optimisation: make soak"]
+    fn outsiders_have_a_tenth_in_ten_thousand_loads(load in load()) {
+        has_its_tenth(&load)?;
+    }
+}
