@@ -110,6 +110,11 @@ impl<T> Replay<T> {
     /// So much is left of what was granted: the rest are yields that were made.
     #[inline]
     pub fn settle(&mut self, left: i64) {
+        debug_assert!(
+            (0..=self.here.granted).contains(&left),
+            "{left} yields are left of {}",
+            self.here.granted
+        );
         let made = (self.here.granted - left) as u64;
         if made > 0 {
             self.here.granted = left;

@@ -415,8 +415,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
             Work::Replay(replay) => {
                 replay.exchange(&mut others[self.acting].replay);
                 if is_old {
-                    others[cpu].replay = OnCpu::since(C::now(), Role::OUTSIDE);
-                    pbg.budget = 0;
+                    pbg.budget = 0; // no plan was followed, and now nothing is granted
                 }
                 replay.exchange(&mut others[cpu].replay);
                 pbg.budget = replay.go_on(pbg.budget);
@@ -595,11 +594,9 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Common<T, C, M, S> {
             return None;
         };
         let place = replay.place_of_ready(task)?;
-        let other = &self.others[cpu];
-        let running = match () {
-            () if cpu == self.acting => replay.place_here(now),
-            () if other.epoch == self.pbg.epoch => replay.place_of_running(&other.replay, now),
-            () => Some(Place::LAST),
+        let running = match cpu == self.acting {
+            true => replay.place_here(now),
+            false => replay.place_of_running(&self.others[cpu].replay, now),
         };
         running.filter(|&running| place < running)
     }
