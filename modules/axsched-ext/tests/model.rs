@@ -1095,10 +1095,13 @@ fn call_pbg(what: u32) {
     }
 }
 
+/// What is done with a scheduler as soon as this, its `gc`, is in the queue.
+type First = fn(&mut PbgUnderTest, &Arc<PbgTask<ModelTask>>);
+
 /// Makes calls of PBG when `gc`, its first task, is in the queue: as `main` would, first thing.
 struct Called {
     scheduler: PbgUnderTest,
-    first: Option<fn(&mut PbgUnderTest, &Arc<PbgTask<ModelTask>>)>,
+    first: Option<First>,
 }
 
 impl BaseScheduler for Called {
