@@ -39,12 +39,13 @@
 //!  7. While tasks outside the plan and planned ones are both ready, the fallback queue
 //!     gets a turn of a whole tick after every [`PLAN_TICKS`] ticks. A task that yields or
 //!     blocks leaves the rest of the tick to the next of the queue, or to itself if it is
-//!     alone. `gc` and the root, which spin while they wait, have no claim to a rest: if no
-//!     other task of the queue is ready, the turn is over. So all others together have at
-//!     least one tick in `PLAN_TICKS` + 1 while one of them is ready. One of n that compute
-//!     runs again within n × (`PLAN_TICKS` + 2) ticks, since a turn that begins in the middle
-//!     of a tick has all of the next. A task that gives way within its tick counts in n for
-//!     the part that it runs, and the sum is rounded down.
+//!     alone. `gc`, the root and tasks that rule 8 has demoted for their yields spin while
+//!     they wait, and have no claim to a rest: if no other task of the queue is ready, the
+//!     turn is over. So all others together have at least one tick in `PLAN_TICKS` + 1 while
+//!     one of them is ready. One of n that compute runs again within n × (`PLAN_TICKS` + 2)
+//!     ticks, since a turn that begins in the middle of a tick has all of the next. A task
+//!     that gives way within its tick counts in n for the part that it runs, and the sum is
+//!     rounded down.
 //!  8. A planned task found beyond [`OVERRUN_FACTOR`] times the most time that was
 //!     recorded of it, by [`OVERRUN_TICKS`] ticks, or at [`OVERRUN_HANDOVERS`]
 //!     handovers of the CPU (its exit is one; a tick counts for eight of them),

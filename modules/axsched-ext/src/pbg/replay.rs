@@ -248,6 +248,16 @@ impl<T> Replay<T> {
                 .is_some_and(|rank| !self.table.entries[rank].is_demoted())
     }
 
+    /// Returns true if a task of the fallback queue may use the rest of a turn (rule 7). The others
+    /// spin until the program has done something, and the program gets on better without that.
+    fn has_claim(&self, task: &PbgTask<T>) -> bool {
+        let role = task.state().role();
+        let spins = role
+            .index()
+            .is_some_and(|rank| self.table.entries[rank].spins());
+        !(task.state().is_gc() || role == Role::ROOT || spins)
+    }
+
     /// The task of `role` is ready, by the plan or not.
     #[inline]
     fn becomes_ready(&mut self, role: Role) {
@@ -324,10 +334,7 @@ impl<T> Replay<T> {
     #[inline]
     fn take_next(&mut self) -> Option<Handle<T>> {
         if self.here.turns.is_fallback_turn()
-            && self
-                .fallback
-                .find(|task| task.state().has_claim())
-                .is_some()
+            && self.fallback.find(|task| self.has_claim(task)).is_some()
         {
             return self.fallback.pop_front(); // rule 7: the rest of the tick
         }

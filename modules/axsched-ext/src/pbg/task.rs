@@ -128,11 +128,8 @@ impl PbgState {
         self.is_gc.store(true, Relaxed);
     }
 
-    /// Returns true if the task, which is outside the plan, may go on with the rest of a turn
-    /// (rule 7). `gc` and the root spin until the program has done something: the time that they
-    /// would spend is better spent by the program.
-    pub(super) fn has_claim(&self) -> bool {
-        !self.is_gc.load(Relaxed) && self.role() != Role::ROOT
+    pub(super) fn is_gc(&self) -> bool {
+        self.is_gc.load(Relaxed)
     }
 
     pub(super) fn held(&self) -> Held {

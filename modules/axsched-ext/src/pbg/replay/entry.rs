@@ -25,6 +25,9 @@ pub const OVERRUN_HANDOVERS: u8 = 16;
 /// What a tick counts for, where a handover counts for one.
 pub const OVERRUN_TICK_POINTS: u8 = OVERRUN_HANDOVERS / OVERRUN_TICKS;
 
+/// What stands in place of handovers for a task that was demoted for its yields.
+const SPINS: u8 = OVERRUN_HANDOVERS + 1;
+
 /// Yields that any task may make, however few were planned (rule 8): a lock that is
 /// contended for once more is no other behaviour. Not many, as one that yields until
 /// another has done its part would keep the CPU from that other.
@@ -71,7 +74,7 @@ pub struct Entry {
     pub stands_at: u32,
     pub children: u32,
     /// How far it has overrun its record, in handovers, up to [`OVERRUN_HANDOVERS`], where it
-    /// is demoted (rule 8).
+    /// is demoted (rule 8); or [`SPINS`].
     overrun: u8,
     has_come: bool,
     /// It is ready, in whichever queue.
@@ -217,6 +220,11 @@ impl Entry {
         self.overrun >= OVERRUN_HANDOVERS
     }
 
+    /// Returns true if it was demoted for its yields.
+    pub const fn spins(&self) -> bool {
+        self.overrun == SPINS
+    }
+
     /// Rule 8: somebody looks, after `interval` more, for so many `points`. Returns how it
     /// diverges, if it is demoted by this.
     #[inline]
@@ -225,7 +233,7 @@ impl Entry {
         if self.is_demoted() || used <= self.most.saturating_mul(OVERRUN_FACTOR) {
             return None;
         }
-        self.overrun = self.overrun.saturating_add(points);
+        self.overrun = self.overrun.saturating_add(points).min(OVERRUN_HANDOVERS);
         self.is_demoted().then_some(Divergence {
             cause: Cause::Run,
             task: self.key,
@@ -242,7 +250,7 @@ impl Entry {
         if self.yields <= self.may_yield() || self.is_demoted() {
             return None;
         }
-        self.overrun = OVERRUN_HANDOVERS;
+        self.overrun = SPINS;
         Some(Divergence {
             cause: Cause::Yields,
             task: self.key,

@@ -121,7 +121,7 @@ impl<T> Replay<T> {
     /// Who runs next, of those whom the CPU that acts may have. Nobody else may be there: then its
     /// turn does not begin.
     pub(super) fn take_next_here<M: Cpus>(&mut self) -> Option<Handle<T>> {
-        let may_go_on = |task: &PbgTask<T>| M::may_have(task) && task.state().has_claim();
+        let may_go_on = |task: &PbgTask<T>| M::may_have(task) && self.has_claim(task);
         if self.here.turns.is_fallback_turn() && self.fallback.find(may_go_on).is_some() {
             return super::first::<T, M>(&mut self.fallback); // rule 7
         }

@@ -176,6 +176,29 @@ fn rule_7_gc_and_the_root_leave_the_rest_of_a_turn_to_the_plan() {
     assert_eq!(had["child of planned"], 10);
 }
 
+#[test]
+fn rule_7_a_task_that_was_demoted_for_its_yields_leaves_the_rest_to_the_plan() {
+    let mut cpu = replaying(&[("demoted", 10), ("planned", 1_000_000)]);
+    cpu.spawn("demoted");
+    cpu.spawn("planned");
+    cpu.block();
+    demote(&mut cpu);
+    while cpu.interrupt() != "demoted" {}
+    assert_eq!(cpu.yield_now(), "planned");
+}
+
+#[test]
+fn rule_7_a_task_that_was_demoted_for_its_time_has_the_rest_of_its_tick() {
+    let mut cpu = replaying(&[("demoted", 10), ("planned", 1_000_000)]);
+    cpu.spawn("demoted");
+    cpu.spawn("planned");
+    cpu.block();
+    cpu.tick_until("planned");
+    assert_eq!(cpu.status().demoted, 1);
+    while cpu.interrupt() != "demoted" {}
+    assert_eq!(cpu.yield_now(), "demoted");
+}
+
 /// One that another has turned down is over, and one that nobody waits for is none.
 #[test]
 fn rule_7_a_turn_that_was_given_back_is_over() {
