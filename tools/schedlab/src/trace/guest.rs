@@ -76,6 +76,8 @@ struct Builder<'a> {
     records: Vec<Vec<Record>>,
     hz: u64,
     tasks: Vec<Seen>,
+    /// Where the last stay of each CPU is among the timeline's.
+    last_stay: Vec<Option<usize>>,
     timeline: Timeline,
 }
 
@@ -100,6 +102,7 @@ impl<'a> Builder<'a> {
             records,
             hz: logs[0].head.counter_hz,
             tasks: vec![seen; phase.tasks.len()],
+            last_stay: vec![None; logs.len()],
             timeline: Timeline::default(),
         })
     }
@@ -126,16 +129,14 @@ impl<'a> Builder<'a> {
             .collect();
         order.sort_by_key(|&(cpu, i)| (records[cpu][i].at_ticks, cpu, i));
         let mut since = vec![0; records.len()];
+        let ends: Vec<_> = records.iter().map(|records| stay_ends(records)).collect();
         for (cpu, i) in order {
             let record = records[cpu][i];
             if record.what.ends_a_stay() {
                 self.stay(cpu, since[cpu], record)?;
                 since[cpu] = record.at_ticks;
             } else {
-                let by = records[cpu][i..]
-                    .iter()
-                    .find(|next| next.what.ends_a_stay());
-                self.wake(cpu, record, by)?;
+                self.wake(cpu, record, ends[cpu][i])?;
             }
         }
         self.end(logs, &since);
@@ -248,8 +249,8 @@ impl<'a> Builder<'a> {
     /// Pieces of the same thread without a meter are one stay: it did not leave between them.
     fn push(&mut self, cpu: usize, thread: usize, since: u64, until: u64, left: Left) {
         let (from_ns, to_ns) = (self.ns(since), self.ns(until));
-        let cpu = cpu as u32;
-        let before = self.timeline.stays.iter_mut().rev().find(|s| s.cpu == cpu);
+        let last = &mut self.last_stay[cpu];
+        let before = last.map(|last| &mut self.timeline.stays[last]);
         match before {
             Some(before)
                 if before.thread == thread
@@ -258,20 +259,23 @@ impl<'a> Builder<'a> {
             {
                 before.to_ns = to_ns;
             }
-            _ if from_ns < to_ns || left == Left::Ended => self.timeline.stays.push(Stay {
-                cpu,
-                thread,
-                from_ns,
-                to_ns,
-                left,
-            }),
+            _ if from_ns < to_ns || left == Left::Ended => {
+                *last = Some(self.timeline.stays.len());
+                self.timeline.stays.push(Stay {
+                    cpu: cpu as u32,
+                    thread,
+                    from_ns,
+                    to_ns,
+                    left,
+                });
+            }
             _ => {}
         }
     }
 
     /// A task is submitted when the `SCHED-TASK` line says so, a moment before it is spawned;
     /// at a gate it counts as ready.
-    fn wake(&mut self, cpu: usize, record: Record, by: Option<&Record>) -> Result<()> {
+    fn wake(&mut self, cpu: usize, record: Record, by: Option<Record>) -> Result<()> {
         let Some(task) = self.task(record.who)? else {
             return Ok(());
         };
@@ -368,6 +372,24 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns, for each record of a CPU, the first one from it on that ends a stay: that stay was
+/// under way when the record was made. Each record is looked at once, from the last to the first.
+fn stay_ends<'r>(
+    records: impl IntoIterator<Item = &'r Record, IntoIter: DoubleEndedIterator>,
+) -> Vec<Option<Record>> {
+    let mut next = None;
+    let mut ends: Vec<_> = (records.into_iter().rev())
+        .map(|record| {
+            if record.what.ends_a_stay() {
+                next = Some(*record);
+            }
+            next
+        })
+        .collect();
+    ends.reverse();
+    ends
 }
 
 #[cfg(test)]

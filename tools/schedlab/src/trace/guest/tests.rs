@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use super::*;
 use crate::{
     record::tests::sample,
@@ -176,4 +178,37 @@ fn a_log_that_is_not_the_runs_is_refused() {
     assert!(fails(&third).contains("expected tasks 0 to 1, found 2"));
     let undone = console(&RECORDS[..11], |_| {});
     assert!(fails(&undone).contains("task `long`"));
+}
+
+/// A waker that never leaves its CPU: the log has wakes and no stay.
+#[test]
+fn wakes_without_a_stay_are_each_looked_at_once() {
+    let woken = |at_ticks| Record {
+        who: LONG,
+        what: What::Woken,
+        at_ticks,
+    };
+    let mut records: Vec<Record> = (1..=10_000).map(woken).collect();
+    let looked_at = Cell::new(0);
+    let counted = |records: &[Record]| {
+        looked_at.set(0);
+        stay_ends(
+            records
+                .iter()
+                .inspect(|_| looked_at.set(looked_at.get() + 1)),
+        )
+    };
+    assert_eq!(counted(&records), [None; 10_000]);
+    assert_eq!(looked_at.get(), 10_000);
+    let end = Record {
+        who: MAIN,
+        what: What::Booked,
+        at_ticks: 10_001,
+    };
+    records.push(end);
+    records.push(woken(10_002));
+    let ends = counted(&records);
+    assert_eq!(looked_at.get(), 10_002);
+    assert_eq!(ends[..10_001], [Some(end); 10_001]);
+    assert_eq!(ends[10_001], None);
 }
