@@ -192,6 +192,33 @@ fn boots_that_do_not_belong_are_named_and_may_be_left_out() {
 }
 
 #[test]
+fn output_in_a_list_is_left_out_with_one_warning() {
+    let lab = Lab::new();
+    let paths = [0, 1].map(|n| write(&lab.path("fleet"), &format!("{n}.pbg"), &boot(n, 2, 1)));
+    let out = lab.path("fleet/all.pbg");
+    let list = paths
+        .iter()
+        .chain([&out, &out])
+        .map(|path| format!("{}\n", path.display()));
+    lab.write("list.txt", &list.collect::<String>());
+    let words = ["--from-list", "list.txt", "-o", "fleet/all.pbg"];
+    let warning = "--from-list list.txt: left out fleet/all.pbg, which is the output: its runs would be counted twice\n";
+    // The first time there is no such file yet.
+    for _ in 0..3 {
+        let end = merged(&lab, &words);
+        assert_eq!((end.code, end.err.as_str()), (Some(0), warning));
+        assert_eq!(read(&out).header.runs, 2);
+    }
+    // An input that is named by itself is meant: a profile that runs are added to.
+    let end = merged(
+        &lab,
+        &["fleet/all.pbg", "fleet/1.pbg", "-o", "fleet/all.pbg"],
+    );
+    assert_eq!((end.code, end.err.as_str()), (Some(0), ""));
+    assert_eq!(read(&out).header.runs, 3);
+}
+
+#[test]
 fn names_may_come_from_a_list_and_count_once() {
     let lab = Lab::new();
     let fleet = lab.path("fleet");

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::cli::MergeArgs;
+use crate::{cli::MergeArgs, output::note};
 
 /// How names of profiles and console logs end.
 const ENDS: [&str; 2] = ["pbg", "log"];
@@ -28,12 +28,18 @@ pub fn files(args: &MergeArgs) -> Result<Vec<PathBuf>> {
         }
     }
     let mut seen = HashSet::new();
-    // What is no file with a place of its own, as a pipe, is what it is called.
-    files.retain(|path| seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.clone())));
+    files.retain(|path| seen.insert(place(path)));
     Ok(files)
 }
 
-/// The names in the list, one on each line; those of a relative path are looked for here.
+/// Where a file is. One without a place of its own, as a pipe, is what it is called.
+fn place(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The names in the list, one on each line; those of a relative path are looked for here. The
+/// output of an earlier merge is left out with a warning, as its runs would be counted twice:
+/// whoever lists files by a pattern does not mean it.
 fn listed(args: &MergeArgs) -> Result<Vec<PathBuf>> {
     let Some(list) = &args.from_list else {
         return Ok(Vec::new());
@@ -44,10 +50,19 @@ fn listed(args: &MergeArgs) -> Result<Vec<PathBuf>> {
         _ => fs::read_to_string(list).map(|all| text = all),
     };
     read.with_context(|| format!("--from-list {}", list.display()))?;
-    let names: Vec<_> = (text.lines().map(str::trim))
+    let mut names: Vec<_> = (text.lines().map(str::trim))
         .filter(|name| !name.is_empty())
         .map(PathBuf::from)
         .collect();
+    let (named, out) = (names.len(), place(&args.out));
+    names.retain(|path| place(path) != out);
+    if names.len() < named {
+        note(format_args!(
+            "--from-list {}: left out {}, which is the output: its runs would be counted twice",
+            list.display(),
+            args.out.display()
+        ));
+    }
     if names.is_empty() {
         bail!(
             "--from-list {}: expected the names of profiles, one on each line, found none",
