@@ -315,6 +315,9 @@ pub struct RecordingArgs {
     /// The program is one of the test programs, whose instrument takes its part of a switch
     #[arg(long)]
     pub metered: bool,
+    /// Refuse a recording with more run intervals, wakes and ticks: each is played dozens of times
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub steps: u64,
     /// What a yield costs: the CSV file of `make cost`
     #[arg(long, value_name = "FILE", default_value = "docs/results/cost.csv")]
     pub costs: PathBuf,

@@ -3,25 +3,22 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use axsched_ext::pbg::stored::{Architecture, Program, StoredProfile, Timing};
+use axsched_ext::pbg::stored::{Architecture, Place, Program, StoredPhase, StoredProfile, Timing};
 use sched_sim::{
     calibrate::calibrate,
     play::Machine,
     policies::{Policy, Sharing},
     recorded::recorded,
     time::Clock,
-    whatif::{Change, LONGEST_NS, changed},
+    whatif::{Change, changed},
     workload::Workload,
 };
 
 use super::costs::Costs;
-use crate::{cli::RecordingArgs, profile::read};
+use crate::{cli::RecordingArgs, output::count, profile::read};
 
 /// The time between two ticks of ArceOS, in nanoseconds. A recording does not say it.
 pub const TICK_NS: u64 = 10_000_000;
-
-/// What a task may have, so that playing it comes to an end.
-const MOST_INTERVALS: u64 = 10_000_000;
 
 /// What was recorded by kernels that preempt, or by those that do not: they do different work,
 /// as guards cost something in the one and nothing in the other.
@@ -193,6 +190,64 @@ fn recorded_as(base: &'static Policy) -> &'static str {
     }
 }
 
+/// How much there is to play in a recording: what the model does in a run of it.
+struct Steps {
+    /// Run intervals and wakes of all tasks, and ticks of one CPU until the last task has ended,
+    /// if the waits of a task begin after those of its parent.
+    total: f64,
+    /// The task that adds most, and by what.
+    most: String,
+}
+
+impl Steps {
+    fn of(profile: &StoredProfile) -> Self {
+        let clock = Clock::of_frequency(profile.header.frequency_hz);
+        let (mut steps, mut run_ns, mut last_ns) = (0.0, 0.0, 0.0_f64);
+        let (mut largest, mut most) = (0.0, String::new());
+        // Until when a task waits, by its place.
+        let mut waited_ns: Vec<f64> = Vec::with_capacity(profile.tasks.len());
+        for (i, task) in profile.tasks.iter().enumerate() {
+            let runs = f64::from(task.runs);
+            let sum =
+                |of: fn(&StoredPhase) -> f64| task.phases.list.iter().map(of).sum::<f64>() / runs;
+            let intervals = sum(|phase| phase.intervals as f64);
+            let all_woken = task.phases.list.iter().flat_map(|phase| phase.wakes.iter());
+            let wakes = all_woken.fold(0.0, |all, woken| all + woken.count as f64) / runs;
+            let own_run_ns = clock.ns(sum(|phase| phase.run.0 as f64));
+            let own_waits_ns = clock.ns(sum(|phase| phase.blocked.0 as f64));
+            let begins_ns = match task.place {
+                Place::Child { parent, .. } => waited_ns[parent as usize],
+                Place::Root { .. } | Place::Several => task.spawned.map_or(0.0, |spawned| {
+                    let latest = spawned.parent_run.total.max(spawned.parent_woken.total);
+                    clock.ns(latest as f64) / runs
+                }),
+            };
+            waited_ns.push(begins_ns + own_waits_ns);
+            last_ns = last_ns.max(begins_ns + own_waits_ns);
+            run_ns += own_run_ns;
+            steps += intervals + wakes;
+            let own = intervals + wakes + (begins_ns + own_waits_ns + own_run_ns) / TICK_NS as f64;
+            if own > largest {
+                largest = own;
+                let name = task
+                    .label
+                    .map_or(format!("number {i}"), |label| format!("`{label}`"));
+                most = format!(
+                    "task {name} has {} and {}, runs for {:.3} s and waits until {:.3} s",
+                    count(intervals as usize, "run interval"),
+                    count(wakes as usize, "wake"),
+                    own_run_ns / 1e9,
+                    (begins_ns + own_waits_ns) / 1e9
+                );
+            }
+        }
+        Self {
+            total: steps + (run_ns + last_ns) / TICK_NS as f64,
+            most,
+        }
+    }
+}
+
 /// The recording in a file, if it is one that can be played.
 pub fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
     let profile = read(file)?.profile;
@@ -245,21 +300,14 @@ pub fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
     if runs.sum::<u64>() == 0 {
         bail!("{file}: expected a recording with tasks that have run, found none");
     }
-    let clock = Clock::of_frequency(header.frequency_hz);
-    for task in &profile.tasks {
-        let (mut intervals, mut ns) = (0_u64, 0.0);
-        for phase in &task.phases.list {
-            intervals = intervals.saturating_add(phase.intervals / u64::from(task.runs));
-            let wakes = phase.wakes.iter().map(|woken| woken.count);
-            intervals = wakes.fold(intervals, u64::saturating_add);
-            ns += clock.ns(phase.run.0 as f64 + phase.blocked.0 as f64) / f64::from(task.runs);
-        }
-        if intervals > MOST_INTERVALS || ns > LONGEST_NS {
-            bail!(
-                "{file}: expected tasks of {MOST_INTERVALS} run intervals and wakes and a day at most, found one of {intervals} and {:.0} s",
-                ns / 1e9
-            );
-        }
+    let steps = Steps::of(&profile);
+    if steps.total > args.steps as f64 {
+        bail!(
+            "{file}: expected at most {} run intervals, wakes and ticks in a run, found {:.0}: {}; --steps allows more",
+            args.steps,
+            steps.total,
+            steps.most
+        );
     }
     Ok(profile)
 }
