@@ -61,10 +61,10 @@ APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 # With CPUS= trace and sched boot nothing: simulate.mk.
 MODELLED := $(if $(call is-given,CPUS),$(filter trace sched,$(MAKECMDGOALS)))
-BOOTS := $(filter-out $(MODELLED),build run justrun serve http-test record gantt trace sched)
+BOOTS := $(filter-out $(MODELLED),build lab-sources run justrun serve http-test record gantt trace sched)
 
 # A=realtime is short for the folder of that name; what is said of it is the folder.
-ifneq ($(filter build run justrun serve http-test record gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(filter build lab-sources run justrun serve http-test record gantt trace sched,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
@@ -98,7 +98,7 @@ endif
 # all apps. Make reads these files, and starts over by itself when one has changed. A dry
 # run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
 # refuses, make would complain of it as well.
-ifneq ($(filter build run justrun serve http-test record test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
+ifneq ($(filter build lab-sources run justrun serve http-test record test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit prepush,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -110,7 +110,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup build run justrun serve http-test new test test-list interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush FORCE
+.PHONY: help setup build lab-sources run justrun serve http-test new test test-list interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush FORCE
 FORCE:
 
 setup:
@@ -118,6 +118,10 @@ setup:
 
 build:
 	$(Q)$(BUILD)
+
+# What the image was made of: asked by schedlab, for the rows of tables that come from it.
+lab-sources: build
+	@sed 's/^/source: /' '$(IMAGE).sources'
 
 run: build
 	$(Q)$(RUN)
@@ -301,6 +305,9 @@ Targets
             write the tables of README.md and docs/ from docs/results/*.csv, or
               say where they differ; compare and cost make those files, with
               LAB_OUT=docs/results and COST_OUT=docs/results/cost.csv
+  stale     the rows of docs/results/*.csv whose sources or tools have changed
+              since, and the command that makes each again; builds nothing;
+              LAB=--statistics: those of real time count, too
   test      all tests: library, make itself, QEMU; T=word runs some of them,
               JOBS=n so many at a time
   test-list the names of the tests; T=word those that have it in their name

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds one app into one bootable image. Called by make (scripts/kernel.mk).
 # In:  environment: see BUILD in scripts/kernel.mk
-# Out: $IMAGE (not if it is larger than MEM; touched only when it changed), $KERNEL_DIR/ (cargo's)
+# Out: $IMAGE (not if it is larger than MEM; touched only when it changed), $KERNEL_DIR/ (cargo's);
+#      $IMAGE.sources: the app's package, and the files of this tree that are in the image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,3 +52,4 @@ scripts/fits.sh "$elf" "$config" "$MEM"
 if [[ $AX_ARCH == x86_64 ]]; then cp "$elf" "$new"
 else "$OBJCOPY" --strip-all -O binary "$elf" "$new"; fi
 if cmp -s "$new" "$IMAGE"; then rm "$new"; else mv "$new" "$IMAGE"; fi
+{ echo "image $APP"; scripts/sources.sh "$elf.d"; } >"$IMAGE.sources"

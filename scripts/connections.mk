@@ -3,7 +3,8 @@
 #      MEM             what threads are to run out of [default: 48M]
 #      SCHEDLAB given refuse ARCHES NO_CELL (lab.mk); POLICIES (features.mk)
 #      LAB             more options
-# Out: connections     the guests' tables; coroutines beside threads; target/connections/<arch>-<policy>.log;
+# Out: connections     the guests' tables; coroutines beside threads; target/connections/<arch>-<policy>.log,
+#                      and .sources, what its image was made from;
 #                      the figures, one in a line, in CONN_OUT
 
 CONN_OUT ?= target/connections/connections.csv
@@ -12,7 +13,7 @@ CONN_MEM  = $(if $(call is-given,MEM),$(MEM),48M)
 CONN_ARCHES   = $(subst $(comma), ,$(ARCH))
 CONN_POLICIES = $(or $(subst $(comma), ,$(FEATURES)),sched_fifo sched_coop)
 # Not spelt out in the recipe, or a dry run would not be dry.
-CONN_RUN = $(MAKE) --no-print-directory run A=apps/coop/connections MEM=$(CONN_MEM) \
+CONN_MAKE = $(MAKE) --no-print-directory A=apps/coop/connections MEM=$(CONN_MEM) PROFILE_OUT= \
     TIMEOUT=$(if $(call is-given,TIMEOUT),$(TIMEOUT),1800)
 
 ifneq ($(filter connections,$(MAKECMDGOALS)),)
@@ -33,8 +34,10 @@ endif
 connections:
 	$(Q)mkdir -p target/connections
 	$(Q)for arch in $(CONN_ARCHES); do for policy in $(CONN_POLICIES); do \
-	    $(CONN_RUN) PROFILE_OUT= ARCH="$$arch" FEATURES="$$policy" | \
+	    $(CONN_MAKE) lab-sources ARCH="$$arch" FEATURES="$$policy" | \
+	        sed -n 's/^source: //p' >"target/connections/$$arch-$$policy.sources"; \
+	    $(CONN_MAKE) run ARCH="$$arch" FEATURES="$$policy" | \
 	        tee "target/connections/$$arch-$$policy.log" | sed '/^SCHED-/d'; \
 	done; done
 	$(Q)$(SCHEDLAB) connections $(foreach a,$(CONN_ARCHES),$(CONN_POLICIES:%=target/connections/$(a)-%.log)) \
-	    --csv '$(CONN_OUT)' $(LAB)
+	    --csv '$(CONN_OUT)' $(call kept,$(CONN_OUT)) $(LAB)

@@ -129,15 +129,17 @@ bench:
 	    --home='$(CURDIR)/target/bench/callgrind' --parallel=auto --output-format=json >target/bench/counts.jsonl
 	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run $(WHERE) --quiet --profile bench --package sched-bench \
 	    --bin sched-memory >target/bench/memory.csv
+	$(Q){ echo program sched-bench; scripts/sources.sh target/release/sched-memory.d; \
+	    echo tools/sched-bench/benches/callgrind.rs; } >target/bench/sources
 	$(Q)$(SCHEDLAB) bench target/bench/counts.jsonl target/bench/memory.csv --out '$(BENCH_OUT)'
 
 cost:
 	$(Q)$(SCHEDLAB) cost $(strip $(COST_CELLS) $(call given,SCALE,--scale) $(call given,SMP,--smp) \
-	    $(call given,TIMING,--timing)) --phases $(PHASES) --csv '$(COST_OUT)'
+	    $(call given,TIMING,--timing)) --phases $(PHASES) --csv '$(COST_OUT)' $(call kept,$(COST_OUT))
 
 coop-cost:
 	$(Q)$(SCHEDLAB) coop-cost $(strip $(COST_CELLS) $(call given,SCALE,--scale) $(call given,SMP,--smp) \
-	    $(call given,TIMING,--timing)) --csv '$(COOP_OUT)'
+	    $(call given,TIMING,--timing)) --csv '$(COOP_OUT)' $(call kept,$(COOP_OUT))
 
 cost-gate:
 	$(Q)$(SCHEDLAB) cost $(strip $(COST_CELLS)) --scale $(GATE_SCALE) --gate '$(GATE)' $(if $(filter y,$(UPDATE)),--update)

@@ -17,6 +17,7 @@
 #                are of simulate.mk: MODELLED (Makefile)
 #      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that
 #                they name: written, or compared
+#      stale     the rows of docs/results/*.csv that are out of date, and what makes them again
 #      lab-list  the policies, apps and architectures, and of each policy of ours the
 #                title: the first line of its file; asked by schedlab
 #      lab-tools the versions that results depend on; asked by schedlab
@@ -25,6 +26,9 @@
 
 LAB     ?=
 LAB_OUT ?= target/lab-report
+
+# $(call kept,FILE): what is published is made again piece by piece.
+kept = $(if $(filter docs/results/%,$(1)),--keep)
 
 # Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
 DOCS_PAGES = $(shell grep -lE '<!-- (given|table|figure) ' README.md docs/*.md docs/coop/*.md)
@@ -64,7 +68,7 @@ ifneq ($(TRACE_OUT),)
   endif
 endif
 
-ifneq ($(filter matrix compare simulate advise robustness profile gantt trace sched docs-tables docs-check lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare simulate advise robustness profile gantt trace sched docs-tables docs-check stale lab-tools,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 
@@ -127,13 +131,13 @@ ifneq ($(filter-out $(MODELLED),$(filter gantt trace sched,$(MAKECMDGOALS))),)
   $(call each-of,FEATURES,$(POLICIES) $(UPSTREAM_FEATURES))
 endif
 
-.PHONY: matrix compare profile gantt trace sched docs-tables docs-check lab-list lab-tools lab-variables
+.PHONY: matrix compare profile gantt trace sched docs-tables docs-check stale lab-list lab-tools lab-variables
 
 matrix:
 	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
 
 compare:
-	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out $(LAB_OUT) $(LAB)
+	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out $(LAB_OUT) $(call kept,$(LAB_OUT)/) $(LAB)
 
 # schedlab takes the name of an app's folder for the app's.
 profile: APP = $(notdir $(A:%/=%))
@@ -162,6 +166,9 @@ docs-tables:
 
 docs-check:
 	$(Q)$(SCHEDLAB) docs --check $(DOCS_PAGES)
+
+stale:
+	$(Q)$(SCHEDLAB) stale $(LAB)
 
 # An app that tests the instruments has no row to fill, and one without any has no
 # turnaround to fill it with.

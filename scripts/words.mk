@@ -54,8 +54,8 @@ VARIABLES := A KIND ARCH FEATURES SMP BALANCE LOG MODE MEM SCALE TIMING ACCEL QE
 GOALS := help setup new build run justrun serve http-test record matrix compare simulate advise robustness \
     profile gantt trace sched cost coop-cost cost-gate ab connections \
     bench experiment-cost experiment-turnaround experiment-waits experiment-order docs-tables \
-    docs-check test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush \
-    lab-list lab-tools lab-variables
+    docs-check stale test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush \
+    lab-list lab-sources lab-tools lab-variables
 
 # What make itself knows, and sets by its own options.
 MAKES_OWN := SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES MAKELEVEL CURDIR -%

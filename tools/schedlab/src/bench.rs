@@ -14,13 +14,14 @@ use anyhow::{Context, Result};
 
 use crate::{
     Verdict,
-    cli::BenchArgs,
+    cli::{BenchArgs, TreeArgs},
     output::{print, print_line},
+    sources::{made_beside, write_rows_of_one},
     store::write,
 };
 use counts::Bench;
 
-pub fn bench(args: &BenchArgs) -> Result<Verdict> {
+pub fn bench(tree: &TreeArgs, args: &BenchArgs) -> Result<Verdict> {
     let mut bench = Bench::default();
     bench
         .add_counts(&read(&args.counts)?)
@@ -30,7 +31,8 @@ pub fn bench(args: &BenchArgs) -> Result<Verdict> {
         .with_context(|| args.memory.display().to_string())?;
     print(render::text(&bench))?;
     let picture = draw::picture(&bench);
-    write(&args.out.join("bench.csv"), render::csv(&bench)?)?;
+    let made = made_beside(tree, &args.counts.with_file_name("sources"))?;
+    write_rows_of_one(&args.out.join("bench.csv"), &render::csv(&bench)?, made)?;
     write(&args.out.join("bench.svg"), picture.svg()?)?;
     // What no page needs is not among the pages' files.
     let beside = args.counts.with_file_name("bench");

@@ -8,7 +8,7 @@
 //! minute of the host meets all rows of a table alike.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Mutex,
         mpsc::{self, Receiver, Sender},
@@ -24,6 +24,7 @@ use crate::{
     project::{Cell, Project},
     record::{Outcome, parse, result_and_profile_lines, result_lines},
     setting::Setting,
+    sources::{Made, SourceList, Tree},
     store::belongs,
 };
 pub use process_groups::Children;
@@ -77,11 +78,47 @@ pub struct Booter<'a> {
     pub setting: &'a Setting,
     /// Seconds until a guest counts as hung, if it is not what make has by itself.
     pub timeout: Option<u64>,
+    /// What images were made from, by the names of their cells.
+    made: Mutex<BTreeMap<String, Made>>,
 }
 
-impl Booter<'_> {
+impl<'a> Booter<'a> {
+    pub fn new(
+        project: &'a Project,
+        children: &'a Children,
+        setting: &'a Setting,
+        timeout: Option<u64>,
+    ) -> Self {
+        Self {
+            project,
+            children,
+            setting,
+            timeout,
+            made: Mutex::default(),
+        }
+    }
+
     pub fn build(&self, cell: &Cell) -> Result<(), Failure> {
-        self.make("build", cell, None).map(drop)
+        if !self.project.tells_sources() {
+            return self.make("build", cell, None).map(drop);
+        }
+        let console = self.make("lab-sources", cell, None)?;
+        let bad = |error: anyhow::Error| Failure::Bad {
+            why: format!("make lab-sources: {error:#}"),
+            console: console.clone(),
+        };
+        let list = SourceList::of_make(&console).map_err(bad)?;
+        // Read anew for each image: somebody may edit a file between two.
+        let tree = Tree::new(self.project).map_err(bad)?;
+        let mut made = self.made.lock().expect("no thread panics with it");
+        made.insert(cell.to_string(), tree.made(list));
+        Ok(())
+    }
+
+    /// What the image of a cell that was built was made from; `None` if the project does not tell.
+    pub fn made(&self, cell: &Cell) -> Option<Made> {
+        let made = self.made.lock().expect("no thread panics with it");
+        made.get(&cell.to_string()).cloned()
     }
 
     /// What the guest printed in one boot of the cell's image.

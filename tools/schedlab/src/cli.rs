@@ -55,6 +55,8 @@ pub enum Command {
     ModelSched(ModelArgs),
     /// Write the figures of Markdown pages from the CSV files that they name
     Docs(DocsArgs),
+    /// Say which rows of the published tables are out of date, and what makes them again
+    Stale(StaleArgs),
     /// Look at what PBG has recorded of a program, check it, merge it, change it
     #[command(subcommand)]
     Profile(ProfileCommand),
@@ -175,6 +177,9 @@ pub struct CostArgs {
     /// Where the figures go as CSV [default: target/cost/cost.csv]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Keep the rows that the CSV file has of other cells
+    #[arg(long)]
+    pub keep: bool,
     /// Also print how these figures differ from those of another run's CSV file
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
@@ -219,6 +224,9 @@ pub struct CoopCostArgs {
     /// Where the figures go as CSV [default: target/coop-cost.csv]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Keep the rows that the CSV file has of other cells
+    #[arg(long)]
+    pub keep: bool,
 }
 
 impl CoopCostArgs {
@@ -473,6 +481,12 @@ pub struct CompareArgs {
     /// Also write tables.md, tables.csv and the figures there
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
+    /// Keep what the files there have of other apps and architectures
+    #[arg(long)]
+    pub keep: bool,
+    /// Also write the figures of whole runs into this CSV file, and keep what it has of others
+    #[arg(long, value_name = "FILE.csv")]
+    pub totals: Option<PathBuf>,
     /// More rows: PBG while it measures; of two folders every difference
     #[arg(long)]
     pub long: bool,
@@ -585,6 +599,9 @@ pub struct ConnectionsArgs {
     /// Where the figures go, one in a line
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Keep the rows that the CSV file has of other cells
+    #[arg(long)]
+    pub keep: bool,
 }
 
 #[derive(Args, Debug)]
@@ -610,6 +627,20 @@ pub struct DocsArgs {
     /// Write nothing; a line that is not as its CSV file has it is an error
     #[arg(long)]
     pub check: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct StaleArgs {
+    /// The folder of the CSV files
+    #[arg(value_name = "DIR", default_value = "docs/results")]
+    pub folder: PathBuf,
+    /// As for a release: rows of real time must be up to date, too
+    #[arg(long)]
+    pub statistics: bool,
+    /// Print cells of tables.csv that are up to date, to be measured again: one in twenty of an
+    /// architecture, which SEED decides
+    #[arg(long, value_name = "SEED", conflicts_with = "statistics")]
+    pub sample: Option<String>,
 }
 
 /// A FILE is a profile, or a console log with a profile in it (the last one counts).

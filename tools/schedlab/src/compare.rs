@@ -13,7 +13,7 @@ mod present;
 mod render;
 pub mod table;
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use anyhow::{Result, bail};
 
@@ -25,6 +25,7 @@ use crate::{
     output::{count, note, print, print_line},
     project::{Cell, Project},
     setting::Setting,
+    sources::{Made, RowKey, write_rows},
     store::{Store, write},
 };
 use figure::Figure;
@@ -81,7 +82,11 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         Format::Csv => print(render::csv(&tables)?),
     }?;
     if let Some(folder) = &args.out {
-        write_report(folder, &tables, &mixed)?;
+        write_report(folder, &tables, &mixed, args.keep, found.made())?;
+    }
+    if let Some(file) = &args.totals {
+        write_rows(file, &render::totals(&tables)?, true, found.made())?;
+        note(format_args!("written: {}", file.display()));
     }
     for line in mixed
         .iter()
@@ -118,8 +123,22 @@ fn matrix_command(args: &CompareArgs) -> String {
     words.join(" ")
 }
 
-/// `tables.md`, `tables.csv` and every figure as SVG and PNG.
-pub fn write_report(folder: &Path, tables: &[Table], mixed: &[String]) -> Result<()> {
+/// `tables.md`, `tables.csv` and every figure as SVG and PNG. With `keep` the files keep what they
+/// have of other apps and architectures.
+pub fn write_report(
+    folder: &Path,
+    tables: &[Table],
+    mixed: &[String],
+    keep: bool,
+    made: Vec<(RowKey, Option<Made>)>,
+) -> Result<()> {
+    // First, as it may be refused.
+    write_rows(
+        &folder.join("tables.csv"),
+        &render::csv(tables)?,
+        keep,
+        made,
+    )?;
     let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
     for figure in &figures {
         let picture = draw::picture(figure);
@@ -131,14 +150,43 @@ pub fn write_report(folder: &Path, tables: &[Table], mixed: &[String]) -> Result
     for line in mixed {
         markdown += &format!("\n{line}\n");
     }
-    write(&folder.join("tables.md"), markdown)?;
-    write(&folder.join("tables.csv"), render::csv(tables)?)?;
+    let page = folder.join("tables.md");
+    if keep && let Ok(old) = fs::read_to_string(&page) {
+        markdown = with_sections(&old, &markdown);
+    }
+    write(&page, markdown)?;
     note(format_args!(
         "written: tables.md, tables.csv and {} (SVG and PNG) in {}",
         count(figures.len(), "figure"),
         folder.display()
     ));
     Ok(())
+}
+
+/// A page with the sections of another in place of its own, or behind all that it has.
+fn with_sections(old: &str, new: &str) -> String {
+    const HEADING: &str = "\n## ";
+    let sections = |text: &str| -> Vec<String> { text.split(HEADING).map(str::to_owned).collect() };
+    let title = |section: &String| section.lines().next().unwrap_or_default().to_owned();
+    let mut page = sections(old);
+    for (i, section) in sections(new).into_iter().enumerate() {
+        // What is above the first heading has none.
+        let own = match i {
+            0 => page.first_mut(),
+            _ => page[1..]
+                .iter_mut()
+                .find(|old| title(old) == title(&section)),
+        };
+        match own {
+            Some(own) => *own = section,
+            None => page.push(section),
+        }
+    }
+    page.iter_mut().for_each(|section| {
+        section.truncate(section.trim_end().len());
+        section.push('\n');
+    });
+    page.join(HEADING)
 }
 
 /// Says how much is missing, and where if that is not too much to say.
@@ -164,4 +212,19 @@ fn last_line(missing: &[Cell], present: usize) -> String {
         if missing.len() == 1 { "has" } else { "have" },
         names.join(" ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_take_the_place_of_their_own_and_others_stay() {
+        let old = "old\n\n## a on x\n\n1\n\n## b on x\n\n2\n";
+        let new = "new\n\n## b on x\n\n3\n\n## c on x\n\n4\n";
+        assert_eq!(
+            with_sections(old, new),
+            "new\n\n## a on x\n\n1\n\n## b on x\n\n3\n\n## c on x\n\n4\n"
+        );
+    }
 }

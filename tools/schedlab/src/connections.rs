@@ -6,16 +6,40 @@
 mod read;
 mod render;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
-use crate::{Verdict, cli::ConnectionsArgs, output::print, output::print_line, store::write};
+use crate::{
+    Verdict,
+    cli::{ConnectionsArgs, TreeArgs},
+    distinct::distinct,
+    output::{print, print_line},
+    sources::{Made, RowKey, made_beside, write_rows},
+};
 
-pub fn connections(args: &ConnectionsArgs) -> Result<Verdict> {
+pub fn connections(tree: &TreeArgs, args: &ConnectionsArgs) -> Result<Verdict> {
     let lines = read::consoles(&args.consoles)?;
     print(render::text(&lines))?;
     if let Some(path) = &args.csv {
-        write(path, render::csv(&lines)?)?;
+        let made = made(tree, &args.consoles)?;
+        write_rows(path, &render::csv(&lines)?, args.keep, made)?;
         print_line(format_args!("\nconnections: written: {}", path.display()))?;
     }
     Ok(Verdict::Good)
+}
+
+/// What the rows of each guest were made from, as `make connections` has listed it beside its console.
+fn made(tree: &TreeArgs, consoles: &[PathBuf]) -> Result<Vec<(RowKey, Option<Made>)>> {
+    let mut all = Vec::new();
+    for console in consoles {
+        let made = made_beside(tree, &console.with_extension("sources"))?;
+        let lines = read::consoles(std::slice::from_ref(console))?;
+        let keys = lines.iter().map(|line| {
+            let context = &line.context;
+            RowKey::new(&context.arch, &context.app, &context.sched, "")
+        });
+        all.extend(distinct(keys).into_iter().map(|key| (key, made.clone())));
+    }
+    Ok(all)
 }

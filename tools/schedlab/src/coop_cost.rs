@@ -17,9 +17,9 @@ use crate::{
     distinct::distinct,
     grid,
     output::{note, print, print_line},
-    project::{App, Cell, Project},
+    project::{App, Cell, Project, short},
     setting::Setting,
-    store::write,
+    sources::{RowKey, write_rows},
 };
 
 /// How much of a failed guest's console is shown.
@@ -85,12 +85,7 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     lists.apps = vec![App::in_folder(&args.app)?];
     let wanted = lists.select(&args.select())?;
     let children = boot::children()?;
-    let booter = Booter {
-        project: &project,
-        children: &children,
-        setting: &setting,
-        timeout: args.timeout,
-    };
+    let booter = Booter::new(&project, &children, &setting, args.timeout);
     let cells: Vec<Cell> = wanted.cells().collect();
     let mut found: Vec<Vec<CoopLine>> = cells.iter().map(|_| Vec::new()).collect();
     let mut failed = false;
@@ -134,13 +129,20 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     if children.stopped() {
         return Ok(Verdict::Interrupted);
     }
+    let has_lines: Vec<bool> = found.iter().map(|lines| !lines.is_empty()).collect();
     let lines: Vec<CoopLine> = found.into_iter().flatten().collect();
     print(tables(&lines))?;
     for line in lines.iter().filter(|line| !line.pass) {
         print_line(missed(line))?;
     }
     let csv = (args.csv.clone()).unwrap_or_else(|| project.root.join("target/coop-cost.csv"));
-    write(&csv, as_csv(&lines)?)?;
+    // One that failed has no rows.
+    let good = cells.iter().zip(&has_lines).filter(|(_, has)| **has);
+    let made = good.map(|(cell, _)| {
+        let key = RowKey::new(&cell.arch, &cell.app.name, &short(&cell.policy), "");
+        (key, booter.made(cell))
+    });
+    write_rows(&csv, &as_csv(&lines)?, args.keep, made)?;
     print_line(format_args!("coop-cost: as CSV in {}", csv.display()))?;
     Ok(match failed || lines.is_empty() {
         true => Verdict::Bad,

@@ -19,8 +19,9 @@ use crate::{
     boot::{self, Booter, Failure, Message, Step},
     cli::{CostArgs, TreeArgs},
     output::{note, print, print_line},
-    project::{App, Cell, Lists, Project},
+    project::{App, Cell, Lists, Project, short},
     setting::Setting,
+    sources::{Made, RowKey, write_rows},
     store::write,
 };
 use figures::Figures;
@@ -41,11 +42,11 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     lists.apps = vec![App::in_folder(&args.app)?];
     let mut wanted = lists.select(&args.select())?;
     let Some(path) = &args.gate else {
-        let figures = match measure(&project, &setting, args, &wanted, &tick_phases)? {
-            Ok(figures) => figures,
+        let (figures, made) = match measure(&project, &setting, args, &wanted, &tick_phases)? {
+            Ok(measured) => measured,
             Err(verdict) => return Ok(verdict),
         };
-        show(args, &figures, &project.root.join("target/cost"))?;
+        show(args, &figures, made, &project.root.join("target/cost"))?;
         if let Some(before) = against {
             print(against::text(&before, &figures))?;
         }
@@ -57,8 +58,8 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     if args.update {
         committed.check_update(&wanted, &lists.policies, &compiler)?;
     }
-    let figures = match measure(&project, &setting, args, &wanted, &tick_phases)? {
-        Ok(figures) => figures,
+    let (figures, _) = match measure(&project, &setting, args, &wanted, &tick_phases)? {
+        Ok(measured) => measured,
         Err(verdict) => return Ok(verdict),
     };
     let verdicts = committed.judge(&figures, &wanted.policies, &compiler)?;
@@ -78,6 +79,9 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     })
 }
 
+/// What the rows of each cell were made from.
+type MadeRows = Vec<(RowKey, Option<Made>)>;
+
 /// Builds and boots the cells. If one of them failed or somebody pressed Ctrl-C there are no
 /// figures but the verdict, and the reason has been said.
 fn measure(
@@ -86,14 +90,9 @@ fn measure(
     args: &CostArgs,
     wanted: &Lists,
     tick_phases: &[TickPhase],
-) -> Result<Result<Figures, Verdict>> {
+) -> Result<Result<(Figures, MadeRows), Verdict>> {
     let children = boot::children()?;
-    let booter = Booter {
-        project,
-        children: &children,
-        setting,
-        timeout: args.timeout,
-    };
+    let booter = Booter::new(project, &children, setting, args.timeout);
     let cells: Vec<Cell> = wanted.cells().collect();
     let mut figures: Vec<Option<Figures>> = cells.iter().map(|_| None).collect();
     let mut failed = false;
@@ -134,7 +133,14 @@ fn measure(
     } else if failed {
         Err(Verdict::Bad)
     } else {
-        Ok(Figures::joined(figures.into_iter().flatten().collect()))
+        let made = cells.iter().map(|cell| {
+            let key = RowKey::new(&cell.arch, &cell.app.name, &short(&cell.policy), "");
+            (key, booter.made(cell))
+        });
+        Ok((
+            Figures::joined(figures.into_iter().flatten().collect()),
+            made.collect(),
+        ))
     })
 }
 
@@ -167,12 +173,12 @@ fn boots(
 }
 
 /// The tables: printed, and as Markdown and CSV.
-fn show(args: &CostArgs, figures: &Figures, folder: &Path) -> Result<()> {
+fn show(args: &CostArgs, figures: &Figures, made: MadeRows, folder: &Path) -> Result<()> {
     let markdown = folder.join("table.md");
     print(render::text(figures))?;
     write(&markdown, render::markdown(figures))?;
     let csv = args.csv.clone().unwrap_or_else(|| folder.join("cost.csv"));
-    write(&csv, render::csv(figures)?)?;
+    write_rows(&csv, &render::csv(figures)?, args.keep, made)?;
     print_line(format_args!(
         "\ncost: as Markdown in {}, as CSV in {}",
         markdown.display(),

@@ -19,6 +19,7 @@
 //! - `schedlab trace` writes each switch of a run as a file for Perfetto
 //! - `schedlab sched` prints who waited how long, and for whom
 //! - `schedlab model-trace` and `model-sched` do so for a recording that is played
+//! - `schedlab stale` says which rows of the published tables are out of date
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
 //!
@@ -47,6 +48,8 @@
 //! | [`robustness`] | how wrong a recording may be |
 //! | [`soak`] | tasks at random, for long or often |
 //! | [`docs`] | the figures of Markdown pages |
+//! | [`sources`] | what rows were made from, and which are out of date |
+//! | [`digest`] | SHA-256 |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`trace`] | each switch of a run |
 //! | [`draw`] | what all figures have in common |
@@ -70,6 +73,7 @@ mod compare;
 mod connections;
 mod coop_cost;
 mod cost;
+mod digest;
 mod distinct;
 mod docs;
 mod draw;
@@ -86,6 +90,7 @@ mod robustness;
 mod setting;
 mod simulate;
 mod soak;
+mod sources;
 mod spread;
 mod store;
 mod trace;
@@ -106,13 +111,13 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::compare(&cli.tree, options),
         Command::Cost(options) => cost::cost(&cli.tree, options),
         Command::CoopCost(options) => coop_cost::coop_cost(&cli.tree, options),
-        Command::Bench(options) => bench::bench(options),
+        Command::Bench(options) => bench::bench(&cli.tree, options),
         Command::Waits(options) => waits::waits(options),
         Command::Order(options) => order::order(options),
-        Command::Connections(options) => connections::connections(options),
-        Command::Simulate(options) => simulate::simulate(options),
+        Command::Connections(options) => connections::connections(&cli.tree, options),
+        Command::Simulate(options) => simulate::simulate(&cli.tree, options),
         Command::Advise(options) => advise::advise(options),
-        Command::Robustness(options) => robustness::robustness(options),
+        Command::Robustness(options) => robustness::robustness(&cli.tree, options),
         Command::Soak(options) => soak::soak(&cli.tree, options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
@@ -120,6 +125,7 @@ fn main() -> ExitCode {
         Command::Sched(options) => trace::sched(options),
         Command::ModelTrace(options) => trace::model_trace(&cli.tree, options),
         Command::ModelSched(options) => trace::model_sched(options),
+        Command::Stale(options) => sources::stale(&cli.tree, options),
         Command::Profile(command) => profile::profile(command),
     };
     match verdict {

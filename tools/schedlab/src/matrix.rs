@@ -65,6 +65,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
             fingerprint,
             sources,
             inputs: Some(fingerprints.inputs(&cell.app)),
+            made: None, // it is not built yet
             command: variables.join(" "),
             runs: args.repeat.get(),
             tick_phases: tick_phases.clone(),
@@ -99,12 +100,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         store.create()?;
     }
     let children = boot::children()?;
-    let booter = Booter {
-        project: &project,
-        children: &children,
-        setting: &setting,
-        timeout: args.timeout,
-    };
+    let booter = Booter::new(&project, &children, &setting, args.timeout);
     let mut progress = Progress::new(jobs.len(), kept);
     let repeat = args.repeat.get();
     // In counted time the boots of a cell must agree, in real time each counts.
@@ -117,7 +113,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
             true => run::counted(&booter, &job.cell, &job.origin.tick_phases, repeat),
             false => run::real(&booter, &job.cell, before, rounds),
         },
-        |message| follow(message, rounds, &store, &mut progress),
+        |message| follow(message, rounds, &booter, &store, &mut progress),
     )?;
     progress.finish(&store, part.as_deref(), children.stopped())
 }
@@ -126,6 +122,7 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
 fn follow(
     message: Message<Job, Good>,
     rounds: usize,
+    booter: &Booter,
     store: &Store,
     progress: &mut Progress,
 ) -> Result<()> {
@@ -138,7 +135,11 @@ fn follow(
         Message::Waits(cell) => progress.stopped(&cell),
         Message::Ends(job, Ok(good)) => {
             let good = Good::joined(good);
-            store.write(&job.cell, &good.lines, &job.origin)?;
+            let origin = Origin {
+                made: booter.made(&job.cell),
+                ..job.origin
+            };
+            store.write(&job.cell, &good.lines, &origin)?;
             progress.good(&job.cell, &good.outcomes)?;
         }
         Message::Ends(job, Err(Failure::Stopped)) => progress.stopped(&job.cell),

@@ -17,8 +17,9 @@ use crate::{
     project::{App, Cell, short},
     record::Outcome,
     setting::ORDER,
+    sources::{Made, RowKey, known, write_rows},
     spread::{Spread, deviation},
-    store::{Store, write},
+    store::Store,
 };
 
 /// What is compared.
@@ -56,9 +57,38 @@ pub fn order(args: &OrderArgs) -> Result<Verdict> {
     }
     print(text(&args.arch, &lines))?;
     let file = args.out.join("order.csv");
-    write(&file, csv(&args.arch, &lines)?)?;
+    write_rows(&file, &csv(&args.arch, &lines)?, false, made(args)?)?;
     note(format_args!("written: {}", file.display()));
     Ok(Verdict::Good)
+}
+
+/// What the rows of each cell were made from.
+fn made(args: &OrderArgs) -> Result<Vec<(RowKey, Option<Made>)>> {
+    let mut all = Vec::new();
+    for (folder, variant) in [(&args.buckets, ""), (&args.exact, EXACT)] {
+        for policy in POLICIES {
+            let key = |app| RowKey::new(&args.arch, app, &short(policy), variant);
+            let store = Store::new(folder.clone());
+            for app in APPS {
+                let origin = store.origin(&cell(&args.arch, app, policy));
+                all.push((key(app), origin.and_then(|origin| origin.made)));
+            }
+            let plain = RowKey::new(&args.arch, COST, &short(policy), "");
+            all.push((key(COST), known(&folder.join("cost.csv"), &plain)?));
+        }
+    }
+    Ok(all)
+}
+
+fn cell(arch: &str, app: &str, policy: &str) -> Cell {
+    Cell {
+        arch: arch.to_owned(),
+        app: App {
+            name: app.to_owned(),
+            folder: app.to_owned(),
+        },
+        policy: policy.to_owned(),
+    }
 }
 
 /// `cfs`, `cfs-exact`.
@@ -80,14 +110,7 @@ fn turnarounds(
     is_exact: bool,
 ) -> Result<[Line; 2]> {
     let store = Store::new(folder.to_owned());
-    let cell = Cell {
-        arch: arch.to_owned(),
-        app: App {
-            name: app.to_owned(),
-            folder: app.to_owned(),
-        },
-        policy: policy.to_owned(),
-    };
+    let cell = cell(arch, app, policy);
     let variable = format!("{}={EXACT}", ORDER.variable);
     let (outcomes, _) = store.read_made(&cell, &variable, is_exact)?;
     let line = |figure: &str, unit, decimals, of: fn(&Outcome) -> f64| {

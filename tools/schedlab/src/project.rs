@@ -102,6 +102,11 @@ impl Project {
             .map_err(|e| e.context(format!("`{} -s lab-list`", self.make.display())))
     }
 
+    /// Returns true if its make tells what an image was made from: an older commit's does not.
+    pub fn tells_sources(&self) -> bool {
+        self.root.join("scripts/sources.sh").is_file()
+    }
+
     /// The versions of the compiler and of QEMU: results depend on them.
     pub fn tools(&self) -> Result<String> {
         self.ask("lab-tools")

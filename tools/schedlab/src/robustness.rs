@@ -22,14 +22,15 @@ use curve::{Curve, OTHERS, PLANNED, Point};
 
 use crate::{
     Verdict,
-    cli::RobustnessArgs,
+    cli::{RobustnessArgs, TreeArgs},
     output::{note, print},
     quantiles::Quantiles,
     simulate::{Costs, Flavour, KEPT, TICK_NS, Watch, on_all_cores, recording},
+    sources::{made_by_model, write_rows_of_one},
     store::write,
 };
 
-pub fn robustness(args: &RobustnessArgs) -> Result<Verdict> {
+pub fn robustness(tree: &TreeArgs, args: &RobustnessArgs) -> Result<Verdict> {
     let source = &args.source;
     let costs = Costs::read(&source.costs, &source.results)?;
     let profile = recording(&source.recording, source)?;
@@ -56,7 +57,9 @@ pub fn robustness(args: &RobustnessArgs) -> Result<Verdict> {
     if let Some(folder) = &args.out {
         let name = format!("robustness-{}-{}", curve.app, curve.arch);
         let picture = draw::picture(&curve);
-        write(&folder.join(format!("{name}.csv")), render::csv(&curve)?)?;
+        let made = made_by_model(tree, &curve.app, &curve.arch)?;
+        let csv = folder.join(format!("{name}.csv"));
+        write_rows_of_one(&csv, &render::csv(&curve)?, made)?;
         write(&folder.join(format!("{name}.png")), picture.png()?)?;
         write(&folder.join(format!("{name}.svg")), picture.svg()?)?;
         note(format_args!(

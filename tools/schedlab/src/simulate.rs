@@ -34,19 +34,20 @@ pub use watch::Watch;
 
 use crate::{
     Verdict,
-    cli::SimulateArgs,
+    cli::{SimulateArgs, TreeArgs},
     compare::{Results, table, write_report},
     distinct::distinct,
     output::{note, print},
     project::short,
     record::Outcome,
+    sources::made_by_model,
     store::{Store, write},
 };
 
 /// What is said if somebody presses Ctrl-C.
 pub const KEPT: &str = "what is done is kept";
 
-pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
+pub fn simulate(tree: &TreeArgs, args: &SimulateArgs) -> Result<Verdict> {
     let of = &args.played;
     let policies = chosen(&of.policy)?;
     let source = &of.source;
@@ -82,7 +83,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<Verdict> {
     };
     match args.seeds {
         Some(seeds) => played.by_seed(args, seeds),
-        None => played.at_phases(args),
+        None => played.at_phases(tree, args),
     }
 }
 
@@ -98,7 +99,7 @@ struct Played<'a> {
 
 impl Played<'_> {
     /// Each cell at each phase of the tick.
-    fn at_phases(&self, args: &SimulateArgs) -> Result<Verdict> {
+    fn at_phases(&self, tree: &TreeArgs, args: &SimulateArgs) -> Result<Verdict> {
         let phases: Vec<TickPhase> = TickPhase::evenly(args.phases).collect();
         let watch = Watch::new(self.plays.len() * phases.len())?;
         let runs = on_all_cores(self.plays.len() * phases.len(), &watch, |i| {
@@ -126,7 +127,8 @@ impl Played<'_> {
             let checked = check::checked(&results, folder)?;
             print(check::text(&checked))?;
             if let Some(file) = &args.errors {
-                check::write_errors(&checked, file)?;
+                let made = |app: &str, arch: &str| made_by_model(tree, app, arch);
+                check::write_errors(&checked, file, made)?;
                 note(format_args!("written: {}", file.display()));
             }
         }
@@ -139,7 +141,8 @@ impl Played<'_> {
             write_lines(folder, &results)?;
             let features = distinct(self.plays.iter().map(|play| feature(play.policy)));
             let said = render::what_if(self.changes);
-            write_report(folder, &table::tables(&results, &features, false), &said)?;
+            let tables = table::tables(&results, &features, false);
+            write_report(folder, &tables, &said, false, Vec::new())?;
         }
         Ok(verdict(&watch))
     }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     project::{Cell, short},
     record::{Outcome, parse_boots},
+    sources::Made,
 };
 
 /// What a cell's results were made from.
@@ -28,6 +29,9 @@ pub struct Origin {
     /// What that is a fingerprint of; not known of older results, which are no worse for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Inputs>,
+    /// The files that the image was built from; not known of older results, nor of older commits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// The command that makes the same results by hand.
     pub command: String,
     /// How many runs gave these lines: that many agreed in counted time, at each tick phase;
@@ -296,6 +300,7 @@ mod tests {
             fingerprint: "f".into(),
             sources: "s".into(),
             inputs: None,
+            made: None,
             command: "make run".into(),
             runs: 2,
             tick_phases: TickPhase::evenly(1).collect(),

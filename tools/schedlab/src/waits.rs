@@ -16,6 +16,7 @@ use crate::{
     Verdict,
     cli::WaitsArgs,
     output::{note, print, print_line},
+    sources::write_rows,
     store::write,
 };
 use sweep::{ALLOWED_PERCENT, Sweep};
@@ -24,7 +25,13 @@ pub fn waits(args: &WaitsArgs) -> Result<Verdict> {
     let sweep = Sweep::read(&args.folders, &args.arch)?;
     print(render::text(&sweep))?;
     let picture = draw::picture(&sweep);
-    write(&args.out.join("waits.csv"), render::csv(&sweep)?)?;
+    let made = sweep::made(&args.folders, &args.arch)?;
+    write_rows(
+        &args.out.join("waits.csv"),
+        &render::csv(&sweep)?,
+        false,
+        made,
+    )?;
     write(&args.out.join("waits.png"), picture.png()?)?;
     write(&args.out.join("waits.svg"), picture.svg()?)?;
     note(format_args!(

@@ -78,7 +78,7 @@ const VARIABLES: [&str; 34] = [
     "PORT",
 ];
 
-const GOALS: [&str; 41] = [
+const GOALS: [&str; 42] = [
     "setup",
     "build",
     "run",
@@ -107,6 +107,7 @@ const GOALS: [&str; 41] = [
     "experiment-order",
     "docs-tables",
     "docs-check",
+    "stale",
     "test",
     "test-list",
     "mutants",

@@ -21,6 +21,7 @@ mod manners;
 mod matrix;
 mod polls;
 mod profiles;
+mod published;
 mod record;
 mod refusals;
 mod signals;
@@ -37,6 +38,7 @@ use crate::{frame::Case, project::Project};
 pub fn all(project: &Project) -> Result<Vec<Case>> {
     let mut cases = host::cases();
     cases.extend(matrix::cases(project)?);
+    cases.extend(published::cases());
     cases.extend(adopt::cases(project));
     cases.extend(manners::cases());
     cases.extend(refusals::cases());

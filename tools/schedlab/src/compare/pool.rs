@@ -12,7 +12,8 @@ use anyhow::{Context, Result, bail};
 use super::table::Results;
 use crate::{
     output::count,
-    project::Cell,
+    project::{Cell, short},
+    sources::{Made, RowKey},
     store::{Origin, Store},
 };
 
@@ -30,6 +31,17 @@ pub struct Found {
     pub missing: Vec<Cell>,
     /// Where each result is, and what it was made from.
     origins: Vec<(PathBuf, Cell, Option<Origin>)>,
+}
+
+impl Found {
+    /// What the rows of each cell were made from.
+    pub fn made(&self) -> Vec<(RowKey, Option<Made>)> {
+        let made = |(_, cell, origin): &(PathBuf, Cell, Option<Origin>)| {
+            let key = RowKey::new(&cell.arch, &cell.app.name, &short(&cell.policy), "");
+            (key, origin.as_ref().and_then(|origin| origin.made.clone()))
+        };
+        self.origins.iter().map(made).collect()
+    }
 }
 
 /// Something in which results may differ that are to be compared, with every value of it

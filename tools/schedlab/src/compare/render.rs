@@ -282,6 +282,9 @@ pub fn markdown(tables: &[Table], figures: impl Fn(&Table) -> Option<Vec<Figure>
     out
 }
 
+/// The kind of a line of a whole run.
+const TOTAL: &str = "total";
+
 /// Digits behind the point, at least, of what is no whole number.
 const CSV_DECIMALS: usize = 3;
 
@@ -289,6 +292,15 @@ const CSV_DECIMALS: usize = 3;
 /// A missing value is empty. Of real time there are the median and the number of boots instead
 /// of that of tick phases.
 pub fn csv(tables: &[Table]) -> Result<String> {
+    lines(tables, |_| true)
+}
+
+/// Those of whole runs.
+pub fn totals(tables: &[Table]) -> Result<String> {
+    lines(tables, |kind| kind == TOTAL)
+}
+
+fn lines(tables: &[Table], is_wanted: impl Fn(&str) -> bool) -> Result<String> {
     let mut out = csv::Writer::from_writer(Vec::new());
     let cell = [
         "arch",
@@ -311,7 +323,10 @@ pub fn csv(tables: &[Table]) -> Result<String> {
     for table in tables {
         for row in &table.rows {
             for (i, column) in table.columns.iter().enumerate() {
-                let kind = if i < table.tasks { "task" } else { "total" };
+                let kind = if i < table.tasks { "task" } else { TOTAL };
+                if !is_wanted(kind) {
+                    continue;
+                }
                 // More digits than people are shown: a range is made from these.
                 let decimals = match column.decimals {
                     0 => 0,

@@ -8,9 +8,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use ignore::WalkBuilder;
-use sha2::{Digest, Sha256};
 
 use crate::{
+    digest::digest,
     project::{App, Lists, Project},
     store::Inputs,
 };
@@ -69,7 +69,7 @@ impl Fingerprints {
                 if is_built(&path) {
                     let text =
                         fs::read(entry.path()).with_context(|| path.display().to_string())?;
-                    files.push((path, hex(&Sha256::digest(text))));
+                    files.push((path, digest(text)));
                 }
             }
         }
@@ -97,21 +97,17 @@ impl Fingerprints {
 
     /// Of this and the files that are wanted.
     fn hash(&self, before: &str, wanted: impl Fn(&Path) -> bool) -> String {
-        let mut hash = Sha256::new();
-        hash.update(before);
+        let mut text = before.to_owned();
         for (path, content) in self.files.iter().filter(|(path, _)| wanted(path)) {
-            hash.update(format!("{}\0{content}\n", path.display()));
+            text += &format!("{}\0{content}\n", path.display());
         }
-        hex(&hash.finalize())
+        digest(text)
     }
 }
 
 /// The fingerprint of a cell.
 pub fn of(sources: &str, variables: &[String]) -> String {
-    hex(&Sha256::digest(format!(
-        "{sources}\n{}",
-        variables.join("\n")
-    )))
+    digest(format!("{sources}\n{}", variables.join("\n")))
 }
 
 /// Tests and the like are not part of any image.
@@ -125,10 +121,6 @@ fn is_built(path: &Path) -> bool {
         && parts
             .nth(1)
             .is_some_and(|third| NOT_BUILT.contains(&third.as_ref())))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

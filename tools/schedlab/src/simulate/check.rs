@@ -9,9 +9,10 @@ use super::render::{average, percent};
 use crate::{
     compare::Results,
     grid,
-    project::short,
+    project::{Cell, short},
+    sources::{Made, RowKey, write_rows},
     spread::Spread,
-    store::{Store, write},
+    store::Store,
 };
 
 const TITLES: [&str; 7] = [
@@ -91,14 +92,28 @@ pub fn text(all: &[Checked]) -> String {
 
 /// Puts the differences into a CSV file, in place of those that it has of this program and
 /// architecture.
-pub fn write_errors(all: &[Checked], file: &Path) -> Result<()> {
+pub fn write_errors(
+    all: &[Checked],
+    file: &Path,
+    made: impl Fn(&str, &str) -> Result<Option<Made>>,
+) -> Result<()> {
     let found = match std::fs::read_to_string(file) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(|| file.display().to_string()),
     };
     let text = with_errors(&found, all).with_context(|| file.display().to_string())?;
-    write(file, text)
+    let mut cells = Vec::new();
+    for cell in all {
+        let Cell { arch, app, policy } = &cell.results.cell;
+        // All are of one program on one architecture.
+        let made = match cells.first() {
+            Some((_, made)) => Option::clone(made),
+            None => made(&app.name, arch)?,
+        };
+        cells.push((RowKey::new(arch, &app.name, &short(policy), ""), made));
+    }
+    write_rows(file, &text, false, cells)
 }
 
 fn with_errors(found: &str, all: &[Checked]) -> Result<String> {
@@ -146,7 +161,7 @@ impl Checked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::{App, Cell};
+    use crate::project::App;
 
     #[test]
     fn the_differences_of_a_program_take_the_place_of_those_before() {

@@ -9,15 +9,19 @@ use anyhow::{Context, Result, bail};
 use sched_tests_results::RunLine;
 
 use crate::{
-    project::{App, Cell},
+    project::{App, Cell, short},
     record::Outcome,
     setting::WAITS,
+    sources::{Made, RowKey},
     spread::Spread,
     store::Store,
 };
 
 /// The program whose jobs wait as often as it was built to.
 const APP: &str = "batch";
+
+/// What is compared.
+const POLICIES: [&str; 2] = ["sched_sjf", "sched_pbg"];
 
 /// How much PBG's average may change with one wait more, either way, in %.
 pub const ALLOWED_PERCENT: f64 = 3.0;
@@ -76,7 +80,8 @@ impl Sweep {
         for folder in folders {
             let waits = waits_of(folder)?;
             let cell = |policy| read_cell(folder, arch, policy, waits);
-            let (sjf, pbg) = (cell("sched_sjf")?, cell("sched_pbg")?);
+            let [sjf, pbg] = POLICIES.map(cell);
+            let (sjf, pbg) = (sjf?, pbg?);
             for (common, _) in [&sjf, &pbg] {
                 let expected = first.get_or_insert_with(|| common.clone());
                 if expected != common {
@@ -189,6 +194,31 @@ fn waits_of(folder: &Path) -> Result<u32> {
     })
 }
 
+fn cell(arch: &str, policy: &str) -> Cell {
+    Cell {
+        arch: arch.to_owned(),
+        app: App {
+            name: APP.to_owned(),
+            folder: APP.to_owned(),
+        },
+        policy: policy.to_owned(),
+    }
+}
+
+/// What the rows of each cell were made from.
+pub fn made(folders: &[PathBuf], arch: &str) -> Result<Vec<(RowKey, Option<Made>)>> {
+    let mut all = Vec::new();
+    for folder in folders {
+        let waits = waits_of(folder)?.to_string();
+        for policy in POLICIES {
+            let origin = Store::new(folder.clone()).origin(&cell(arch, policy));
+            let key = RowKey::new(arch, APP, &short(policy), &waits);
+            all.push((key, origin.and_then(|origin| origin.made)));
+        }
+    }
+    Ok(all)
+}
+
 fn read_cell(
     folder: &Path,
     arch: &str,
@@ -196,14 +226,7 @@ fn read_cell(
     waits: u32,
 ) -> Result<(Common, Vec<Outcome>)> {
     let store = Store::new(folder.to_owned());
-    let cell = Cell {
-        arch: arch.to_owned(),
-        app: App {
-            name: APP.to_owned(),
-            folder: APP.to_owned(),
-        },
-        policy: policy.to_owned(),
-    };
+    let cell = cell(arch, policy);
     let variable = format!("{}={waits}", WAITS.variable);
     let (outcomes, origin) = store.read_made(&cell, &variable, true)?;
     let run = outcomes[0].last();

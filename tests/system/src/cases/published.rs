@@ -1,0 +1,80 @@
+//! The published figures: none is out of date, and a sample of them is what the tree measures.
+
+use std::{collections::BTreeMap, fs};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::helpers::ANY_ARCH;
+use crate::frame::{Case, Context, case};
+
+const TABLES: &str = "docs/results/tables.csv";
+/// So many columns of a line of it say what it is of; the next one is the figure at the tick.
+const NAMES: usize = 9;
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case(
+            "host: no row of the published tables is out of date",
+            |context| context.make(["stale"]).text().map(drop),
+        ),
+        case(
+            "qemu: a sample of the published figures, to the digit",
+            measured_again,
+        )
+        .builds(ANY_ARCH),
+    ]
+}
+
+/// Which cells are measured depends on the commit. Each is booted once, at the tick, as the first
+/// figure of its lines was.
+fn measured_again(context: &Context) -> Result<()> {
+    let commit = context.program("git").args(["rev-parse", "HEAD"]).text()?;
+    let sample = format!("LAB=--sample {}", commit.trim());
+    let sample = context.make(["-s", "stale", &sample]).text()?;
+    let cells: Vec<_> = sample
+        .lines()
+        .filter(|line| line.starts_with("A="))
+        .collect();
+    ensure!(
+        !cells.is_empty(),
+        "expected cells that are up to date, found none"
+    );
+    let published = figures(&fs::read_to_string(TABLES)?)?;
+    let (results, out) = (context.file("results")?, context.file("out")?);
+    for cell in cells {
+        let words: Vec<_> = cell.split(' ').collect();
+        let matrix = format!("LAB=--results {results}");
+        context.make(["matrix", &matrix]).args(&words).text()?;
+        let compare = format!("LAB={results}");
+        let to = format!("LAB_OUT={out}");
+        context
+            .make(["compare", &compare, &to])
+            .args(&words)
+            .text()?;
+        let measured = figures(&fs::read_to_string(format!("{out}/tables.csv"))?)?;
+        ensure!(!measured.is_empty(), "{cell}: expected figures, found none");
+        for (name, value) in measured.iter().filter(|(_, value)| !value.is_empty()) {
+            let expected = published
+                .get(name)
+                .with_context(|| format!("{TABLES}: no line {name}"))?;
+            ensure!(
+                value == expected,
+                "{TABLES}: {name}: published is {expected}, measured {value}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The figures of a table, by the names in their lines.
+fn figures(text: &str) -> Result<BTreeMap<String, String>> {
+    let figure = |line: &str| {
+        let words: Vec<_> = line.split(',').collect();
+        ensure!(
+            words.len() > NAMES,
+            "expected more than {NAMES} columns: {line}"
+        );
+        Ok((words[..NAMES].join(","), words[NAMES].to_owned()))
+    };
+    text.lines().skip(1).map(figure).collect()
+}

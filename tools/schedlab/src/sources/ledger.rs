@@ -1,0 +1,148 @@
+//! `sources.csv` and the lists that it names: what the rows of the CSV files beside it were made
+//! from.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::{Made, RowKey, SourceList, file_name, rows::Published};
+use crate::store::write;
+
+/// The name of the file.
+pub const LEDGER: &str = "sources.csv";
+/// The folder of the lists.
+const LISTS: &str = "sources";
+const COLUMNS: [&str; 7] = [
+    "file",
+    "arch",
+    "app",
+    "scheduler",
+    "variant",
+    "list",
+    "sources",
+];
+
+/// What is known of the rows in a folder's CSV files.
+#[derive(Default)]
+pub struct Ledger {
+    folder: PathBuf,
+    /// By file and cell: the name of a list, and the hash.
+    entries: BTreeMap<(String, RowKey), (String, String)>,
+    lists: BTreeMap<String, SourceList>,
+}
+
+impl Ledger {
+    /// Reads that of a folder; an empty one if there is none.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(LEDGER);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        };
+        Self::parse(folder, &text).with_context(|| path.display().to_string())
+    }
+
+    fn parse(folder: &Path, text: &str) -> Result<Self> {
+        let mut ledger = Self {
+            folder: folder.to_owned(),
+            ..Self::default()
+        };
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        if !text.is_empty() && reader.headers()? != &csv::StringRecord::from(COLUMNS.to_vec()) {
+            bail!("expected the columns {}", COLUMNS.join(","));
+        }
+        for record in reader.records() {
+            let record = record?;
+            let word = |i: usize| record[i].to_owned();
+            let key = RowKey {
+                arch: word(1),
+                app: word(2),
+                scheduler: word(3),
+                variant: word(4),
+            };
+            let list = word(5);
+            if !ledger.lists.contains_key(&list) {
+                let path = ledger.list_file(&list);
+                let text = fs::read_to_string(&path);
+                let text = text.with_context(|| path.display().to_string())?;
+                ledger.lists.insert(list.clone(), SourceList::read(&text)?);
+            }
+            ledger.entries.insert((word(0), key), (list, word(6)));
+        }
+        Ok(ledger)
+    }
+
+    fn list_file(&self, name: &str) -> PathBuf {
+        self.folder.join(LISTS).join(format!("{name}.txt"))
+    }
+
+    /// What a cell of this file was made from.
+    pub fn made(&self, file: &str, key: &RowKey) -> Option<Made> {
+        let (list, hash) = self.entries.get(&(file.to_owned(), key.clone()))?;
+        Some(Made {
+            list: self.lists.get(list)?.clone(),
+            hash: hash.clone(),
+        })
+    }
+
+    fn add(&mut self, file: &str, key: RowKey, made: Made) {
+        let name = made.list.name();
+        self.entries
+            .insert((file.to_owned(), key), (name.clone(), made.hash));
+        self.lists.insert(name, made.list);
+    }
+
+    fn write(&self) -> Result<()> {
+        let mut out = csv::Writer::from_writer(Vec::new());
+        out.write_record(COLUMNS)?;
+        for ((file, key), (list, hash)) in &self.entries {
+            let RowKey {
+                arch,
+                app,
+                scheduler,
+                variant,
+            } = key;
+            out.write_record([file, arch, app, scheduler, variant, list, hash])?;
+        }
+        let named: BTreeSet<_> = self.entries.values().map(|(list, _)| list).collect();
+        for (name, list) in &self.lists {
+            let path = self.list_file(name);
+            match named.contains(name) {
+                true => write(&path, list.text())?,
+                // It may never have been written.
+                false => drop(fs::remove_file(path)),
+            }
+        }
+        write(&self.folder.join(LEDGER), out.into_inner()?)
+    }
+}
+
+/// Writes down what the cells of a CSV file were made from, beside the file. Of a file that is not
+/// published nothing is written. Cells of which it is not known, or that are not in the file any
+/// more, are forgotten.
+pub fn stamp(csv: &Path, cells: impl IntoIterator<Item = (RowKey, Option<Made>)>) -> Result<()> {
+    let file = file_name(csv).to_owned();
+    let Some(published) = Published::named(&file) else {
+        return Ok(());
+    };
+    let folder = csv.parent().unwrap_or(Path::new(""));
+    let mut ledger = Ledger::read(folder)?;
+    for (key, made) in cells {
+        match made {
+            Some(made) => ledger.add(&file, key, made),
+            None => drop(ledger.entries.remove(&(file.clone(), key))),
+        }
+    }
+    let text = fs::read_to_string(csv).with_context(|| csv.display().to_string())?;
+    let there: BTreeSet<_> = published.keys(&text)?.into_iter().collect();
+    ledger
+        .entries
+        .retain(|(of, key), _| *of != file || there.contains(key));
+    ledger.write()
+}

@@ -1,0 +1,144 @@
+//! `schedlab stale`: which rows of the published tables are out of date, and what makes them again.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use anyhow::{Context, Result};
+
+use super::{
+    Tree, file_name,
+    ledger::Ledger,
+    rows::{Group, Published, RowKey, features},
+};
+use crate::{
+    Verdict,
+    cli::{StaleArgs, TreeArgs},
+    digest::digest,
+    output::{count, print_line},
+    project::Project,
+};
+
+pub fn stale(tree: &TreeArgs, args: &StaleArgs) -> Result<Verdict> {
+    let project = Project::find(tree)?;
+    let tree = Tree::new(&project)?;
+    let ledger = Ledger::read(&args.folder)?;
+    let mut files: Vec<_> = fs::read_dir(&args.folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .with_context(|| args.folder.display().to_string())?;
+    files.retain(|path| path.extension().is_some_and(|end| end == "csv"));
+    files.sort();
+    let (mut cells, mut out_of_date, mut statistics) = (0, 0, 0);
+    for path in &files {
+        let Some(published) = Published::among(file_name(path))? else {
+            continue;
+        };
+        let place = || path.display().to_string();
+        let text = fs::read_to_string(path).with_context(place)?;
+        let keys = published.keys(&text).with_context(place)?;
+        cells += keys.len();
+        let is_stale = |key: &RowKey| {
+            let made = ledger.made(file_name(path), key);
+            made.is_none_or(|made| tree.hash(&made.list) != made.hash)
+        };
+        let (stale, fresh): (BTreeSet<_>, BTreeSet<_>) = keys.into_iter().partition(is_stale);
+        if let Some(seed) = &args.sample {
+            if published == Published::Tables {
+                for key in sample(seed, &fresh) {
+                    let feature = features([&key.scheduler].into_iter());
+                    print_line(format_args!(
+                        "A={} ARCH={} FEATURES={feature}",
+                        key.app, key.arch
+                    ))?;
+                }
+            }
+            continue;
+        }
+        match published.is_statistics() && !args.statistics {
+            true => statistics += stale.len(),
+            false => out_of_date += stale.len(),
+        }
+        for (of, group) in published.groups(&text, &stale)? {
+            print_line(line(path, published, &of, &group))?;
+        }
+    }
+    if args.sample.is_some() {
+        return Ok(Verdict::Good);
+    }
+    print_line(format_args!(
+        "stale: {} of {} out of date{}",
+        out_of_date,
+        count(cells, "cell"),
+        match statistics {
+            0 => String::new(),
+            statistics =>
+                format!("; {statistics} more of real time, which are made again for a release"),
+        }
+    ))?;
+    Ok(match out_of_date {
+        0 => Verdict::Good,
+        _ => Verdict::Bad,
+    })
+}
+
+/// One cell in so many is measured again.
+const ONE_IN: usize = 20;
+
+/// Of one architecture one cell in [`ONE_IN`], rounded up: those whose hash with the seed is least,
+/// so that another seed has others.
+fn sample<'k>(seed: &str, cells: &'k BTreeSet<RowKey>) -> Vec<&'k RowKey> {
+    let of_seed = |words: &str| digest(format!("{seed} {words}"));
+    let arches: BTreeSet<_> = cells.iter().map(|key| &key.arch).collect();
+    let Some(arch) = arches.into_iter().min_by_key(|arch| of_seed(arch)) else {
+        return Vec::new();
+    };
+    let mut here: Vec<_> = cells.iter().filter(|key| key.arch == *arch).collect();
+    here.sort_by_cached_key(|key| of_seed(&format!("{} {} {}", key.arch, key.app, key.scheduler)));
+    here.truncate(here.len().div_ceil(ONE_IN));
+    here
+}
+
+fn line(path: &Path, published: Published, of: &RowKey, group: &Group) -> String {
+    let path = path.display().to_string();
+    let mut rows = of.app.clone();
+    for (before, words) in [
+        (" on ", of.arch.clone()),
+        (" under ", group.schedulers.join(" ")),
+        (" with ", group.variants.join(" ")),
+    ] {
+        if !words.trim().is_empty() {
+            rows += &format!("{before}{words}");
+        }
+    }
+    let command = published.command(&path, of, group);
+    format!("{path}: {rows}: out of date; `{command}` makes them again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sample_is_one_in_twenty_of_an_architecture_and_each_cell_is_in_one() {
+        let cell = |i: usize| {
+            let arch = ["aarch64", "riscv64", "x86_64"][i % 3];
+            RowKey::new(
+                arch,
+                &format!("app{}", i % 11),
+                &format!("sched{}", i / 11),
+                "",
+            )
+        };
+        let cells: BTreeSet<_> = (0..396).map(cell).collect();
+        let of_arch = |arch: &str| cells.iter().filter(|key| key.arch == arch).count();
+        let mut seen = BTreeSet::new();
+        for seed in 0..1_000 {
+            let seed = format!("{seed:x}");
+            let found = sample(&seed, &cells);
+            assert_eq!(found, sample(&seed, &cells));
+            assert!(found.iter().all(|key| key.arch == found[0].arch));
+            assert_eq!(found.len(), of_arch(&found[0].arch).div_ceil(20));
+            seen.extend(found);
+        }
+        assert_eq!(seen.len(), cells.len());
+        assert!(sample("a", &BTreeSet::new()).is_empty());
+    }
+}
