@@ -8,9 +8,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # A workspace that is a copy has links to the tree.
 files=$(tr ' ' '\n' <"$1" | sed -n "s|^$PWD/||p" | sed 's|^target/workspace/||' | grep -v '^target/')
-manifests=$(while read -r file; do
-    folder=${file%/*}
-    until [[ -f $folder/Cargo.toml ]]; do folder=${folder%/*}; done
-    echo "$folder/Cargo.toml"
+manifests=$(while read -r folder; do
+    while [[ $folder == */* ]]; do
+        folder=${folder%/*}
+        [[ ! -f $folder/Cargo.toml ]] || { echo "$folder/Cargo.toml"; break; }
+    done
 done <<<"$files")
 LC_ALL=C sort -u <<<"$files"$'\n'"$manifests"

@@ -10,11 +10,12 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{Made, RowKey, SourceList, file_name, rows::Published};
+use super::{
+    list::{Made, SourceList},
+    rows::{LEDGER, Published, RowKey, file_name},
+};
 use crate::store::write;
 
-/// The name of the file.
-pub const LEDGER: &str = "sources.csv";
 /// The folder of the lists.
 const LISTS: &str = "sources";
 const COLUMNS: [&str; 7] = [

@@ -1,6 +1,9 @@
 //! The published files: the cells of their rows, and the commands that make them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::{Context, Result, bail};
 
@@ -45,6 +48,8 @@ pub enum Published {
     Bench,
 }
 
+/// The name of the file that says what rows were made from.
+pub const LEDGER: &str = "sources.csv";
 /// The limits of `make cost-gate`, which measures against them each time: not figures.
 const LIMITS: &str = "cost-gate.csv";
 
@@ -103,8 +108,8 @@ impl Published {
     /// The same for a file that lies among published ones; `None` if it holds no figures.
     pub fn among(file: &str) -> Result<Option<Self>> {
         match Self::named(file) {
-            None if ![LIMITS, super::ledger::LEDGER].contains(&file) => bail!(
-                "{file}: expected a file whose rows say what they were made from, found another; src/sources/rows.rs names those that there are"
+            None if ![LIMITS, LEDGER].contains(&file) => bail!(
+                "{file}: expected a file whose rows say what they were made from, found another; tools/schedlab/src/sources/rows.rs names those that there are"
             ),
             kind => Ok(kind),
         }
@@ -234,6 +239,13 @@ impl Published {
             _ => key,
         }
     }
+}
+
+/// The name of a file in its folder.
+pub fn file_name(path: &Path) -> &str {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default()
 }
 
 fn add(words: &mut Vec<String>, word: String) {

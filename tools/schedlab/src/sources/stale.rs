@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, fs, path::Path};
 use anyhow::{Context, Result};
 
 use super::{
-    Tree, file_name,
     ledger::Ledger,
-    rows::{Group, Published, RowKey, features},
+    rows::{Group, Published, RowKey, features, file_name},
+    tree::Tree,
 };
 use crate::{
     Verdict,

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Result;
 
-use super::{Made, SourceList};
+use super::list::{Made, SourceList};
 use crate::{digest::digest, project::Project};
 
 /// The scripts that say how an image is built and booted.

@@ -129,7 +129,7 @@ impl<'a> Builder<'a> {
             .collect();
         order.sort_by_key(|&(cpu, i)| (records[cpu][i].at_ticks, cpu, i));
         let mut since = vec![0; records.len()];
-        let ends: Vec<_> = records.iter().map(|records| stay_ends(records)).collect();
+        let ends: Vec<_> = records.iter().map(stay_ends).collect();
         for (cpu, i) in order {
             let record = records[cpu][i];
             if record.what.ends_a_stay() {

@@ -1,0 +1,65 @@
+//! The files that something was built from.
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::digest;
+
+/// Before a line of `make lab-sources`.
+const SOURCE: &str = "source: ";
+
+/// What was built of which files of this tree.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct SourceList {
+    /// `image` or `program`, and the package.
+    pub what: String,
+    /// From the project's root, sorted.
+    pub files: Vec<String>,
+}
+
+impl SourceList {
+    /// Reads a list: what it is of, then a file on each line.
+    pub fn read(text: &str) -> Result<Self> {
+        let mut lines = text.lines().map(str::to_owned);
+        match lines.next() {
+            Some(what) if what.starts_with("image ") || what.starts_with("program ") => Ok(Self {
+                what,
+                files: lines.collect(),
+            }),
+            found => bail!(
+                "a list of sources: expected `image NAME` or `program NAME`, found `{}`",
+                found.unwrap_or_default()
+            ),
+        }
+    }
+
+    /// Takes a list out of what `make lab-sources` printed.
+    pub fn of_make(console: &[String]) -> Result<Self> {
+        let lines = console.iter().filter_map(|line| line.strip_prefix(SOURCE));
+        Self::read(&lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    pub fn text(&self) -> String {
+        format!("{}\n{}\n", self.what, self.files.join("\n"))
+    }
+
+    /// The name of its file: what is in it.
+    pub fn name(&self) -> String {
+        let hash = digest(self.text());
+        let (_, package) = self.package();
+        format!("{package}-{}", &hash[..8])
+    }
+
+    /// Whether it is an image, and the package.
+    pub fn package(&self) -> (bool, &str) {
+        let (kind, package) = self.what.split_once(' ').unwrap_or_default();
+        (kind == "image", package)
+    }
+}
+
+/// What was measured was built from these files when they had this hash.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Made {
+    pub list: SourceList,
+    pub hash: String,
+}

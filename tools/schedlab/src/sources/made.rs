@@ -1,0 +1,68 @@
+//! What something was made from that this program has not booted.
+
+use std::{env, fs, path::Path};
+
+use anyhow::{Context, Result};
+
+use super::{
+    list::{Made, SourceList},
+    tree::Tree,
+};
+use crate::{cli::TreeArgs, output::note, project::Project};
+
+/// What was measured was made from the files that make has listed there before: `None` if there
+/// is no list, or if one of them has changed since.
+pub fn made_beside(tree: &TreeArgs, list: &Path) -> Result<Option<Made>> {
+    let Ok(text) = fs::read_to_string(list) else {
+        return Ok(None);
+    };
+    let place = || list.display().to_string();
+    let files = SourceList::read(&text).with_context(place)?;
+    let tree = Tree::new(&Project::find(tree)?)?;
+    if let Some(file) = tree.changed_since(&files, fs::metadata(list)?.modified()?) {
+        note(format_args!(
+            "{}: {file} has changed since: what was measured counts as out of date",
+            place()
+        ));
+        return Ok(None);
+    }
+    Ok(Some(tree.made(files)))
+}
+
+/// What figures of the model are made from: a recording of this app under PBG, and the model,
+/// which is in this program.
+pub fn made_by_model(tree: &TreeArgs, app: &str, arch: &str) -> Result<Option<Made>> {
+    let project = Project::find(tree)?;
+    if !project.tells_sources() {
+        return Ok(None);
+    }
+    let mut apps = project.lists()?.apps.into_iter();
+    let found = apps.find(|of| of.name == app);
+    let app = found.with_context(|| format!("expected an app called {app}, found none"))?;
+    let words = ["-s", "lab-sources"].map(str::to_owned).into_iter().chain([
+        format!("A={}", app.folder),
+        format!("ARCH={arch}"),
+        "FEATURES=sched_pbg".to_owned(),
+    ]);
+    let output = project.make(&words.collect::<Vec<_>>()).output()?;
+    let console: Vec<_> = String::from_utf8(output.stdout)?
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let mut list = SourceList::of_make(&console)?;
+    let program = env::current_exe()?.with_extension("d");
+    let built = fs::read_to_string(&program).with_context(|| program.display().to_string())?;
+    let root = fs::canonicalize(&project.root)?;
+    let own = built
+        .split(' ')
+        .filter_map(|path| Path::new(path).strip_prefix(&root).ok());
+    let model = own.filter(|path| MODEL.iter().any(|folder| path.starts_with(folder)));
+    list.files
+        .extend(model.map(|path| path.display().to_string().trim_end().to_owned()));
+    list.files.sort();
+    list.files.dedup();
+    Ok(Some(Tree::new(&project)?.made(list)))
+}
+
+/// The part of this program that plays.
+const MODEL: [&str; 2] = ["modules", "tools/sched-sim"];
