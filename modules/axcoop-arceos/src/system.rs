@@ -100,9 +100,6 @@ unsafe impl Kernel for ArceOs {
 /// # Panics
 /// In a coroutine, whose worker it would stop: it has to await the future.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    assert!(
-        worker::here().is_null(),
-        "a coroutine awaits a future: `block_on` would block its worker"
-    );
+    axcoop::assert_may_block("block_on", "the future");
     axtask::future::block_on(pin!(future))
 }

@@ -45,6 +45,7 @@ use core::task::{Context, Poll, Waker};
 
 use axcoop_summary::Priority;
 
+use crate::budget::POLL_BUDGET;
 use crate::cid::Place;
 use crate::error::Ended;
 use crate::lent::Lent;
@@ -82,6 +83,9 @@ pub(crate) struct Header {
     place: Place,
     base: AtomicU8,
     effective: AtomicU8,
+    /// What is left of the budget of its poll ([`budget`](crate::budget)). Of who polls it. An atomic, as safe
+    /// code can poll a future with the waker of another coroutine.
+    budget: AtomicU8,
     /// QUEUE: in which level, or [`APART`].
     pub(crate) level: Cell<u8>,
 }
@@ -258,6 +262,7 @@ pub(crate) unsafe fn make(
             place,
             base: AtomicU8::new(0),
             effective: AtomicU8::new(0),
+            budget: AtomicU8::new(0),
             level: Cell::new(APART),
         });
     }
@@ -383,10 +388,23 @@ impl Header {
         unsafe { self.change(|lent| lent.moves_base(was.into(), priority.index())) }
     }
 
+    /// What is left of the budget of its poll.
+    #[inline]
+    pub(crate) fn budget(&self) -> u8 {
+        self.budget.load(Ordering::Relaxed)
+    }
+
+    /// One of the budget is spent. What is spent in vain, as another has done it meanwhile, does no harm.
+    #[inline]
+    pub(crate) fn spends(&self) {
+        (self.budget).store(self.budget().saturating_sub(1), Ordering::Relaxed);
+    }
+
     /// # Safety
     /// WORKER, and it has a future.
     #[inline]
     pub(crate) unsafe fn poll(&self, context: &mut Context<'_>) -> Polled {
+        self.budget.store(POLL_BUDGET, Ordering::Relaxed);
         // SAFETY: as promised.
         unsafe { (self.does.get().poll)(NonNull::from(self), context) }
     }

@@ -195,7 +195,7 @@ impl<T> Sender<T> {
     /// # Panics
     /// In a coroutine, which would stop all others of its worker; and if no domain is open.
     pub fn send_blocking(&self, message: T) -> Result<(), SendError<T>> {
-        domain::assert_may_block("send_blocking", "send");
+        domain::assert_may_block("send_blocking", "`send`");
         domain::block_on(self.send(message))
     }
 
@@ -245,7 +245,7 @@ impl<T> Receiver<T> {
     /// # Panics
     /// In a coroutine, which would stop all others of its worker; and if no domain is open.
     pub fn recv_blocking(&self) -> Result<T, Closed> {
-        domain::assert_may_block("recv_blocking", "recv");
+        domain::assert_may_block("recv_blocking", "`recv`");
         domain::block_on(self.recv())
     }
 

@@ -336,6 +336,11 @@ impl Domain {
         has_ticks
     }
 
+    /// CLOCK in [`budget`](crate::budget).
+    pub(crate) fn looks_at_clock(&self) {
+        self.timers.looks_at_clock(self.kernel);
+    }
+
     /// A coroutine begins.
     #[inline]
     pub(crate) fn counts_one(&self) {
@@ -687,12 +692,16 @@ const fn own(id: DomainId) -> [Bits; PRIORITIES + 1] {
     of
 }
 
-/// A thread may wait, a coroutine would stop all others of its worker.
+/// Panics in a coroutine: for a function `this` that blocks the calling thread. A coroutine that blocks stops all
+/// others of its worker; it awaits `that` instead.
+///
+/// # Panics
+/// In a coroutine.
 #[track_caller]
-pub(crate) fn assert_may_block(this: &str, that: &str) {
+pub fn assert_may_block(this: &str, that: &str) {
     assert!(
         here().is_none(),
-        "a coroutine awaits `{that}`: `{this}` would block its worker"
+        "a coroutine awaits {that}: `{this}` would block its worker"
     );
 }
 

@@ -16,6 +16,7 @@ use core::cell::Cell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
+use crate::budget::within_budget;
 use crate::domain;
 use crate::lock::Lock;
 use crate::waiters::{self, NoTicket, Node, Tickets, Turn};
@@ -122,31 +123,33 @@ impl<'a, S: Side> Wait<'a, S> {
         context: &mut Context<'_>,
         has: impl FnOnce(&mut S::Gate) -> R,
     ) -> Poll<Result<R, Refused>> {
-        // Others have pointers to the node: from here on there are shared references only.
-        let this = self.into_ref().get_ref();
-        let who = domain::current_header();
-        let level = waiters::level_of(who);
-        let mut has = Some(has);
-        // Under a lock no waker is cloned: it asks once without one, and if it has to wait, with one.
-        let mut asked = change(this.gate, |gate| {
-            this.asks(gate, level, context.waker(), &mut None, &mut has)
-        });
-        if let Asked::WantsWaker = asked {
-            // What comes back is dropped without the lock as well.
-            let mut mine = Some((context.waker().clone(), who.map(Ref::of)));
-            asked = change(this.gate, |gate| {
-                this.asks(gate, level, context.waker(), &mut mine, &mut has)
+        within_budget(context, |context| {
+            // Others have pointers to the node: from here on there are shared references only.
+            let this = self.into_ref().get_ref();
+            let who = domain::current_header();
+            let level = waiters::level_of(who);
+            let mut has = Some(has);
+            // Under a lock no waker is cloned: it asks once without one, and if it has to wait, with one.
+            let mut asked = change(this.gate, |gate| {
+                this.asks(gate, level, context.waker(), &mut None, &mut has)
             });
-            this.is_listed.set(true);
-        }
-        let result = match asked {
-            Asked::Waits => return Poll::Pending,
-            Asked::Has(result) => Ok(result),
-            Asked::Refused => Err(Refused),
-            Asked::WantsWaker => unreachable!("it has one"),
-        };
-        this.is_listed.set(false);
-        Poll::Ready(result)
+            if let Asked::WantsWaker = asked {
+                // What comes back is dropped without the lock as well.
+                let mut mine = Some((context.waker().clone(), who.map(Ref::of)));
+                asked = change(this.gate, |gate| {
+                    this.asks(gate, level, context.waker(), &mut mine, &mut has)
+                });
+                this.is_listed.set(true);
+            }
+            let result = match asked {
+                Asked::Waits => return Poll::Pending,
+                Asked::Has(result) => Ok(result),
+                Asked::Refused => Err(Refused),
+                Asked::WantsWaker => unreachable!("it has one"),
+            };
+            this.is_listed.set(false);
+            Poll::Ready(result)
+        })
     }
 
     /// `mine`: the waker and the coroutine that it waits with from now on, or those that it has had.

@@ -6,7 +6,9 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 
 use crate::block::APART;
+use crate::budget::within_budget;
 use crate::cid::Cid;
+use crate::domain::assert_may_block;
 use crate::error::Ended;
 use crate::loan;
 use crate::waker::{self, Ref};
@@ -60,15 +62,9 @@ impl<T> JoinHandle<T> {
     /// # Panics
     /// In a coroutine, which would stop all others of its worker: it has to await the handle.
     pub fn join(self) -> Result<T, Ended> {
-        let domain = self.header.domain();
-        assert!(
-            domain.here().is_none(),
-            "a coroutine awaits a handle: `join` would block its worker"
-        );
+        assert_may_block("join", "the handle");
         let mut output = None;
-        domain
-            .kernel()
-            .block_on(pin!(async { output = Some(self.await) }));
+        (self.header.domain().kernel()).block_on(pin!(async { output = Some(self.await) }));
         output.expect("the kernel waits until the future is done")
     }
 
@@ -119,17 +115,19 @@ impl<T> Future for JoinHandle<T> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         assert!(self.has_output, "a handle is polled after it was ready");
-        let how = match self.header.how_it_ended() {
-            None => self.waits(context.waker()),
-            how => how,
-        };
-        let Some(how) = how else {
-            return Poll::Pending;
-        };
-        self.lends(APART);
-        self.has_output = false;
-        // SAFETY: it is a `T`, there, and this handle's.
-        Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
+        within_budget(context, |context| {
+            let how = match self.header.how_it_ended() {
+                None => self.waits(context.waker()),
+                how => how,
+            };
+            let Some(how) = how else {
+                return Poll::Pending;
+            };
+            self.lends(APART);
+            self.has_output = false;
+            // SAFETY: it is a `T`, there, and this handle's.
+            Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
+        })
     }
 }
 

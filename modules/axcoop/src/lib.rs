@@ -36,6 +36,7 @@
 //! | `waker`, `named`, `loan` | references to coroutines, by a waker or a name, and what is done by them |
 //! | `worker`, `polling`, `turn` | what a worker does, and how several share a domain |
 //! | `run_until` | a thread that is its domain's worker as long as it waits |
+//! | `budget` | how many awaits of one poll can be ready at once |
 //! | `wheel`, `timers` | who waits for a time, and who looks at the clock |
 //! | `waiters`, `gate` | who waits for a lock, room, a message: in which order, and how it gets it |
 //! | [`Domain`], `spawn`, [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
@@ -50,6 +51,8 @@
 //! - **Futures** are polled and dropped by workers of their domain only. A waker may be dropped
 //!   anywhere, also in an interrupt: at most that frees memory. An output is dropped by who has the
 //!   handle; if that is gone before, by the worker.
+//! - **Giving way.** At most [`POLL_BUDGET`] awaits of one poll are ready, however many could be: then more
+//!   urgent coroutines have their turn.
 //! - **Panics.** With feature `std` a coroutine that panics ends alone, and its handle says
 //!   [`Ended::Panicked`]. Without it a panic is the system's, and under ArceOS ends the image.
 //! - **Memory.** One allocation a coroutine; beside its future it takes 64 bytes, a slot of 16, and
@@ -63,6 +66,7 @@ extern crate alloc;
 
 mod block;
 mod books;
+mod budget;
 #[cfg(not(loom))]
 pub mod channel;
 mod cid;
@@ -111,8 +115,9 @@ mod yielding;
 #[cfg(not(loom))]
 pub use axcoop_summary::SUMMARY;
 pub use axcoop_summary::{DOMAINS, DomainId, NoSuchPriority, PRIORITIES, Priority, Summary};
+pub use budget::{POLL_BUDGET, within_budget};
 pub use cid::{Cid, MAX_COROUTINES};
-pub use domain::Domain;
+pub use domain::{Domain, assert_may_block};
 pub use error::{CpuError, DomainError, Ended, SpawnError, Stale};
 pub use interval::{Interval, interval};
 pub use join::JoinHandle;

@@ -201,7 +201,7 @@ impl<T: ?Sized> Mutex<T> {
     /// In a coroutine, which would stop all others of its worker; and if no domain is open and it has to
     /// wait: there is nothing to wait with.
     pub fn lock_blocking(&self) -> MutexGuard<'_, T> {
-        domain::assert_may_block("lock_blocking", "lock");
+        domain::assert_may_block("lock_blocking", "`lock`");
         if let Some(guard) = self.try_lock() {
             return guard;
         }

@@ -109,7 +109,7 @@ impl Semaphore {
     /// # Panics
     /// In a coroutine, which would stop all others of its worker; and if no domain is open.
     pub fn acquire_blocking(&self) -> SemaphorePermit<'_> {
-        domain::assert_may_block("acquire_blocking", "acquire");
+        domain::assert_may_block("acquire_blocking", "`acquire`");
         domain::block_on(self.acquire())
     }
 

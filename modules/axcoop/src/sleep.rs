@@ -3,9 +3,10 @@
 use core::cell::Cell;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
+use crate::budget::within_budget;
 use crate::domain::{self, Domain};
 use crate::timers::IsFirst;
 use crate::wheel::Node;
@@ -82,14 +83,20 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        within_budget(context, |context| self.comes(context.waker()))
+    }
+}
+
+impl Sleep {
+    /// As [`poll`](Future::poll), whatever is left of the budget.
+    pub(crate) fn comes(self: Pin<&mut Self>, waker: &Waker) -> Poll<()> {
         // Others have pointers to the node: from here on there are shared references only.
         let this = self.into_ref().get_ref();
         let domain = this.domain.get().unwrap_or_else(domain);
         this.domain.set(Some(domain));
         // SAFETY: it is always the same domain; the future is pinned, and `drop` takes the node out.
-        let (poll, IsFirst(is_first)) = unsafe {
-            (domain.timers).waits_until(domain.kernel, &this.node, this.nanos, context.waker())
-        };
+        let (poll, IsFirst(is_first)) =
+            unsafe { (domain.timers).waits_until(domain.kernel, &this.node, this.nanos, waker) };
         if is_first {
             domain.unparks_one();
         }

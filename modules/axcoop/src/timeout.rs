@@ -4,15 +4,19 @@ use core::error::Error;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 use pin_project_lite::pin_project;
 
+use crate::budget;
 use crate::sleep::{Sleep, sleep, sleep_until};
 
 /// Waits for the future, for this long from now: then it is [`Elapsed`]. What is ready at the end of
 /// the time counts. A future that was too late is dropped with the timeout.
+///
+/// A future that awaits only what is ready at once is late as any other: the time is looked at whenever it has
+/// spent its [`POLL_BUDGET`](crate::POLL_BUDGET).
 ///
 /// ```
 /// # use axcoop::{Domain, DomainId, Elapsed, Priority, SUMMARY, host::HOST, timeout};
@@ -34,6 +38,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
     Timeout {
         future,
         sleep: sleep(duration),
+        is_late: false,
     }
 }
 
@@ -42,6 +47,7 @@ pub fn timeout_at<F: Future>(nanos: u64, future: F) -> Timeout<F> {
     Timeout {
         future,
         sleep: sleep_until(nanos),
+        is_late: false,
     }
 }
 
@@ -54,6 +60,8 @@ pin_project! {
         future: F,
         #[pin]
         sleep: Sleep,
+        // The time was over when the budget was spent.
+        is_late: bool,
     }
 }
 
@@ -65,7 +73,15 @@ impl<F: Future> Future for Timeout<F> {
         if let Poll::Ready(output) = this.future.poll(context) {
             return Poll::Ready(Ok(output));
         }
-        this.sleep.poll(context).map(|()| Err(Elapsed))
+        // Whatever is left of the budget: a future that spends all of each would never be late.
+        ready!(this.sleep.comes(context.waker()));
+        // And yet it gives way, once: a coroutine that awaits one late timeout after another would not.
+        if !*this.is_late && budget::is_spent(context.waker()) {
+            *this.is_late = true;
+            return budget::gives_way(context.waker());
+        }
+        budget::spends(context.waker());
+        Poll::Ready(Err(Elapsed))
     }
 }
 

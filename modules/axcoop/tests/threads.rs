@@ -216,6 +216,6 @@ fn a_coroutine_does_not_serve() {
             Priority::DEFAULT,
         );
         let why = ran.join().unwrap().unwrap_err();
-        assert!(why.contains("a coroutine awaits `the future`"), "{why}");
+        assert!(why.contains("a coroutine awaits the future"), "{why}");
     });
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::future::{Future, pending, poll_fn};
 use core::ptr::NonNull;
 use core::task::{Poll, Waker};
+use core::time::Duration;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
@@ -17,7 +18,7 @@ use crate::waker::Ref;
 use crate::{
     Attendant, CpuError, Domain, DomainError, DomainId, Ended, JoinHandle, MAX_WORKERS, Priority,
     Served, Server, SpawnError, Stale, cancel, current, current_priority, lend, priority,
-    set_priority, wake, yield_now,
+    set_priority, sleep, wake, yield_now,
 };
 
 /// Who was polled, in order.
@@ -59,6 +60,16 @@ async fn says(trace: Trace, what: char, times: usize) {
     }
 }
 
+/// Waits for one wake.
+async fn pending_once() {
+    let mut is_first = true;
+    poll_fn(|_| match core::mem::replace(&mut is_first, false) {
+        true => Poll::Pending,
+        false => Poll::Ready(()),
+    })
+    .await;
+}
+
 #[test]
 fn rule_1_the_most_urgent_first_and_each_in_turn() {
     with_domain(|domain, _| {
@@ -79,12 +90,7 @@ fn a_more_urgent_one_is_next_when_it_is_woken() {
         let urgent = spawn(domain, 0, async move {
             for _ in 0..2 {
                 of.says('u');
-                let mut is_first = true;
-                poll_fn(|_| match core::mem::replace(&mut is_first, false) {
-                    true => Poll::Pending,
-                    false => Poll::Ready(()),
-                })
-                .await;
+                pending_once().await;
             }
         });
         let cid = urgent.cid();
@@ -193,6 +199,79 @@ fn a_mark_of_nobody_is_cleared() {
         });
         run(domain);
         assert_eq!(output(handle), Ok(Some(Priority::new(5))));
+    });
+}
+
+/// Rule 4 of `worker`.
+#[test]
+fn awaiter_of_an_end_is_queued_behind_what_came_by_the_inbox_before() {
+    with_domain(|domain, _| {
+        let trace = Trace::default();
+        let of = trace.clone();
+        let woken = spawn(domain, 4, async move {
+            pending_once().await;
+            of.says('w');
+        });
+        let cid = woken.cid();
+        let ends = spawn(domain, 4, async move {
+            yield_now().await;
+            std::thread::spawn(move || wake(cid)).join().unwrap()
+        });
+        let of = trace.clone();
+        let awaits = spawn(domain, 4, async move {
+            assert_eq!(ends.await, Ok(Ok(())));
+            of.says('a');
+        });
+        run(domain);
+        assert_eq!(trace.taken(), "wa");
+        assert_eq!((output(woken), output(awaits)), (Ok(()), Ok(())));
+    });
+}
+
+/// Rule 5 of `worker`: before its first poll, which may take long.
+#[test]
+fn worker_that_leaves_something_behind_unparks_another_and_only_then() {
+    for (coroutines, unparks) in [(1, 0), (2, 1)] {
+        with_domain(|domain, machine| {
+            let told = || spawn(domain, 4, async { machine.unparks.load(Relaxed) });
+            let handles: Vec<_> = (0..coroutines).map(|_| told()).collect();
+            domain.alloc_cpu(2).unwrap();
+            // Worker 1 waits.
+            domain.sleepers.store(0b10, Relaxed);
+            machine.unparks.store(0, Relaxed);
+            domain.serve(0);
+            for handle in handles {
+                assert_eq!(output(handle), Ok(unparks), "of {coroutines}");
+            }
+            // It never began.
+            domain.books.with(domain.kernel, |books| books.serving = 0);
+        });
+    }
+}
+
+#[test]
+fn worker_that_has_waited_looks_at_the_clock_before_it_polls() {
+    with_domain(|domain, machine| {
+        let trace = Trace::default();
+        let of = trace.clone();
+        let sleeps = spawn(domain, 0, async move {
+            sleep(Duration::from_millis(5)).await;
+            of.says('s');
+        });
+        domain.alloc_cpu(1).unwrap();
+        let mut server = Server::new(domain.id(), 0);
+        let Served::Waits { until: Some(until) } = server.run() else {
+            panic!("it does not wait for the time");
+        };
+        machine.clock.store(until, Relaxed);
+        let of = trace.clone();
+        let comes = std::thread::spawn(move || spawn(domain, 4, says(of, 'c', 1)));
+        drop(comes.join().unwrap());
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(trace.taken(), "sc");
+        assert_eq!(output(sleeps), Ok(()));
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(server.run(), Served::Leaves);
     });
 }
 
@@ -578,6 +657,11 @@ fn numbers_of_workers_are_0_to_32() {
             serving: MAX_WORKERS - 1,
         };
         assert_eq!(domain.alloc_cpu(MAX_WORKERS), Err(few));
+        // As many as there are: one that is alone would not know it otherwise.
+        assert_eq!(
+            domain.books.with(domain.kernel, |books| books.wanted),
+            MAX_WORKERS - 1
+        );
         domain.alloc_cpu(0).unwrap();
         (0..MAX_WORKERS).for_each(|number| {
             if number < MAX_WORKERS - 1 {

@@ -7,7 +7,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use axcoop_summary::{DomainId, Summary};
 
@@ -29,6 +29,8 @@ pub struct Machine {
     pub masks: AtomicUsize,
     /// How often interrupts have been disabled.
     pub locks: AtomicUsize,
+    /// The time, in nanoseconds.
+    pub clock: AtomicU64,
     /// What somebody else does while a worker waits, or cannot be started: once.
     pub meanwhile: Mutex<Option<fn(&'static Domain)>>,
     /// What others do each time that a worker gives way.
@@ -72,7 +74,7 @@ unsafe impl Kernel for Machine {
     }
 
     fn now(&self) -> u64 {
-        0
+        self.clock.load(Relaxed)
     }
 
     fn set_here(&self, here: *const ()) {

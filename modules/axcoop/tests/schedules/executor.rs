@@ -5,6 +5,8 @@
 mod block;
 #[path = "../../src/books.rs"]
 mod books;
+#[path = "../../src/budget.rs"]
+mod budget;
 #[path = "../../src/cid.rs"]
 mod cid;
 #[path = "../../src/domain.rs"]

@@ -1,0 +1,101 @@
+//! The budget of a poll: a coroutine whose awaits are all ready at once gives way all the same.
+//!
+//! 1. A poll of a coroutine begins with a budget of [`POLL_BUDGET`]. Every future of this crate, of
+//!    `axcoop-net` and of `axcoop-fs` takes one from it when it is ready, also when it is ready with an error.
+//! 2. A future that finds the budget spent does nothing but wake the coroutine and return
+//!    [`Poll::Pending`]. So the poll ends, and the worker picks the most urgent coroutine.
+//! 3. CLOCK: the same future has the timers of the domain looked at. So a coroutine whose time has come, or a
+//!    [`timeout`](crate::timeout()) around that future, is late by one budget at most beside the granule.
+//! 4. A thread has no budget: the system preempts it.
+//!
+//! The idea is that of tokio's `coop`. The budget is in the head of a coroutine and not in its worker: there the
+//! waker leads to it without a call of the system.
+
+use core::task::{Context, Poll, Waker, ready};
+
+use crate::block::Header;
+use crate::domain;
+use crate::waker;
+
+/// How many futures can be ready in one poll of a coroutine: the next one gives way.
+pub const POLL_BUDGET: u8 = 64;
+
+/// Polls a future in the budget of the coroutine that calls: for futures that are made outside of this crate, and
+/// may be ready at once again and again.
+///
+/// Returns [`Poll::Pending`] without calling `poll` if the budget is spent; the waker has been woken then. Takes one
+/// from the budget if `poll` is ready.
+///
+/// **Cost.** A few instructions with the waker of the coroutine; with another one, as a combinator has, a
+/// question to the system who calls.
+///
+/// ```
+/// # use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST};
+/// use core::{future::poll_fn, task::Poll};
+/// use axcoop::{POLL_BUDGET, within_budget};
+///
+/// # static PROGRAM: Domain = Domain::new(DomainId::new(0), &SUMMARY, &HOST);
+/// # PROGRAM.open()?;
+/// # PROGRAM.alloc_cpu(1)?;
+/// let polls = PROGRAM.spawn(
+///     async {
+///         let (mut polls, mut ready) = (0, 0);
+///         while ready < 100 {
+/// ///             poll_fn(|context| {
+///                 polls += 1;
+///                 within_budget(context, |_| Poll::Ready(()))
+///             })
+///             .await;
+///             ready += 1;
+///         }
+///         polls
+///     },
+///     Priority::DEFAULT,
+/// );
+/// // It gave way once, after the first 64.
+/// assert_eq!((polls.join()?, POLL_BUDGET), (101, 64));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[inline]
+pub fn within_budget<T>(
+    context: &mut Context<'_>,
+    poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+) -> Poll<T> {
+    let header = coroutine(context.waker());
+    if header.is_some_and(|header| header.budget() == 0) {
+        return gives_way(context.waker());
+    }
+    let output = ready!(poll(context));
+    if let Some(header) = header {
+        header.spends();
+    }
+    Poll::Ready(output)
+}
+
+/// Whether the coroutine that calls has nothing left of its budget.
+pub(crate) fn is_spent(waker: &Waker) -> bool {
+    coroutine(waker).is_some_and(|header| header.budget() == 0)
+}
+
+/// Takes one from the budget, if anything is left.
+pub(crate) fn spends(waker: &Waker) {
+    if let Some(header) = coroutine(waker) {
+        header.spends();
+    }
+}
+
+/// The coroutine whose budget counts: that of the waker, as it is most likely the one that calls.
+#[inline]
+fn coroutine(waker: &Waker) -> Option<&Header> {
+    waker::of_waker(waker).or_else(domain::current_header)
+}
+
+/// Rules 2 and 3.
+#[cold]
+pub(crate) fn gives_way<T>(waker: &Waker) -> Poll<T> {
+    waker::wake_self(waker);
+    if let Some(domain) = domain::of_current() {
+        domain.looks_at_clock();
+    }
+    Poll::Pending
+}

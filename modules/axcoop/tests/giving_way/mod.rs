@@ -1,0 +1,130 @@
+//! That a future gives way, for the tables of all crates that have futures: each names every future that its
+//! crate exports, and a future that is missing in it fails the test.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::future::{Future, poll_fn};
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::Poll;
+
+use axcoop::{Domain, Ended, POLL_BUDGET, Priority, cancel, wake};
+
+/// Something that can be awaited again and again, and is ready at once.
+pub struct Awaited {
+    /// The futures of the crate in it, and the budget that they spend each time.
+    pub of: &'static [&'static str],
+    pub spends: usize,
+    next: Box<dyn FnMut() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>,
+}
+
+/// Something that awaits these, spends so much each time, and is made by this.
+pub fn awaited<F>(
+    of: &'static [&'static str],
+    spends: usize,
+    mut next: impl FnMut() -> F + Send + 'static,
+) -> Awaited
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    Awaited {
+        of,
+        spends,
+        next: Box::new(move || Box::pin(next())),
+    }
+}
+
+/// Awaits each in the least urgent coroutine of the domain, beside the most urgent one that it wakes: that one has
+/// its turn within [`POLL_BUDGET`] awaits. And the table has all futures of these sources.
+///
+/// The domain has one worker: on two the urgent coroutine has its turn in any case.
+pub fn assert_each_gives_way(domain: &'static Domain, sources: &Path, table: Vec<Awaited>) {
+    let of: BTreeSet<_> = table.iter().flat_map(|awaited| awaited.of).collect();
+    let of: Vec<_> = of.into_iter().map(|name| name.to_string()).collect();
+    assert_eq!(
+        of,
+        futures(sources),
+        "the table, and the futures that there are"
+    );
+    let mut bad = Vec::new();
+    for (n, awaited) in table.into_iter().enumerate() {
+        let (of, spends) = (awaited.of, awaited.spends);
+        let awaits = awaits_between_turns(domain, awaited);
+        let budget = usize::from(POLL_BUDGET);
+        // That it is ready at once, and spends no more than it should, is seen by the lower end.
+        let allowed = (budget / spends).saturating_sub(1)..=budget / spends;
+        if !allowed.contains(awaits.start()) || !allowed.contains(awaits.end()) {
+            bad.push(format!(
+                "{n}: {of:?}: {awaits:?} awaits, must be in {allowed:?}"
+            ));
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// How many awaits were ready from a wake of the urgent coroutine to its turn: the fewest and the most.
+fn awaits_between_turns(domain: &'static Domain, mut awaited: Awaited) -> RangeInclusive<usize> {
+    const ROUNDS: usize = 5;
+    const MOST: usize = 3 * POLL_BUDGET as usize;
+    let turns = Arc::new(AtomicUsize::new(0));
+    let takes = turns.clone();
+    let urgent = async move {
+        poll_fn(|_| {
+            takes.fetch_add(1, SeqCst);
+            Poll::<()>::Pending
+        })
+        .await
+    };
+    let handle = domain.spawn(urgent, Priority::FIRST);
+    let urgent = handle.cid();
+    let busy = async move {
+        let (mut fewest, mut most) = (usize::MAX, 0);
+        for _ in 0..ROUNDS {
+            let before = turns.load(SeqCst);
+            wake(urgent).unwrap();
+            let mut awaits = 0;
+            while awaits < MOST {
+                (awaited.next)().await;
+                if turns.load(SeqCst) != before {
+                    break;
+                }
+                awaits += 1;
+            }
+            (fewest, most) = (fewest.min(awaits), most.max(awaits));
+        }
+        fewest..=most
+    };
+    let awaits = domain.spawn(busy, Priority::LAST).join().unwrap();
+    cancel(urgent).unwrap();
+    assert_eq!(handle.join(), Err(Ended::Cancelled));
+    awaits
+}
+
+/// The names of all types that are futures in these sources, and of all public asynchronous functions.
+fn futures(sources: &Path) -> Vec<String> {
+    let name = |rest: &str| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+        rest[..end.unwrap_or(rest.len())].to_string()
+    };
+    let mut names = BTreeSet::new();
+    for file in fs::read_dir(sources).unwrap() {
+        let file = file.unwrap().path();
+        if file.is_dir() {
+            continue;
+        }
+        for line in fs::read_to_string(&file).unwrap().lines() {
+            if line.starts_with("impl")
+                && let Some((_, rest)) = line.split_once(" Future for ")
+            {
+                names.insert(name(rest));
+            }
+            if let Some((_, rest)) = line.split_once("pub async fn ") {
+                names.insert(name(rest));
+            }
+        }
+    }
+    names.into_iter().collect()
+}
