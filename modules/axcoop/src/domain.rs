@@ -476,7 +476,8 @@ impl Domain {
         self.unparks_one();
     }
 
-    /// One that waits goes on, if there is any: one at most.
+    /// One that waits goes on, if there is any: one at most. That of the lowest number: those that are to leave have
+    /// the highest ones, and none of them goes on in place of one that stays and waits.
     #[inline]
     pub(crate) fn unparks_one(&'static self) {
         let sleepers = self.sleepers.load(Ordering::Relaxed);

@@ -212,8 +212,6 @@ impl Server {
             self.is_alone = false;
         }
         domain.kernel.set_here(ptr::null());
-        // What woke it may have been meant for one that stays.
-        domain.unparks_all();
         Served::Leaves
     }
 

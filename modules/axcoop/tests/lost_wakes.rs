@@ -25,7 +25,7 @@ fn schedules(scenarios: usize) -> usize {
 /// The number of a domain is for one scenario at a time.
 #[test]
 fn no_schedule_loses_a_wake() {
-    let scenarios: [Scenario; 10] = [
+    let scenarios: [Scenario; 12] = [
         (
             "a wake and a poll that ends pending",
             scenarios::wake_and_pending,
@@ -50,6 +50,14 @@ fn no_schedule_loses_a_wake() {
         (
             "a poll waits for what another worker runs",
             scenarios::nobody_waits_beside_an_idle_worker,
+        ),
+        (
+            "a mark stays while a worker that is alone clears stale ones",
+            scenarios::marks_stay_alone,
+        ),
+        (
+            "a mark stays while a worker beside others clears stale ones",
+            scenarios::marks_stay_shared,
         ),
     ];
     let each = schedules(scenarios.len());

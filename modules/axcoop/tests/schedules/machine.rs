@@ -3,6 +3,8 @@
 use core::future::Future;
 use core::pin::Pin;
 use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use axcoop_summary::{DomainId, SUMMARY};
 use shuttle::sync::{Condvar, Mutex};
@@ -22,13 +24,27 @@ shuttle::thread_local! {
 pub struct Machine {
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
     parking: [(Mutex<bool>, Condvar); WORKERS],
+    /// Is called when a worker gives way.
+    gives_way: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Workers of this number and above never begin.
+    begin: AtomicUsize,
 }
 
 impl Machine {
+    /// Has this called whenever a worker of the domain gives way from now on, and has only its first worker begin.
+    pub fn watches(domain: &Domain, gives_way: impl Fn() + Send + Sync + 'static) {
+        // SAFETY: the machine of `with_domain`.
+        let machine = unsafe { &*std::ptr::from_ref(domain.kernel()).cast::<Self>() };
+        machine.begin.store(1, Relaxed);
+        assert!(machine.gives_way.set(Box::new(gives_way)).is_ok());
+    }
+
     fn new() -> Self {
         Self {
             threads: Mutex::new(Vec::new()),
             parking: std::array::from_fn(|_| (Mutex::new(false), Condvar::new())),
+            gives_way: OnceLock::new(),
+            begin: AtomicUsize::new(WORKERS),
         }
     }
 }
@@ -36,6 +52,9 @@ impl Machine {
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
 unsafe impl Kernel for Machine {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
+        if number >= self.begin.load(Relaxed) {
+            return Ok(());
+        }
         let thread = thread::spawn(move || crate::worker::serve(domain, number));
         self.threads.lock().unwrap().push(thread);
         Ok(())
@@ -58,6 +77,9 @@ unsafe impl Kernel for Machine {
     }
 
     fn yield_now(&self) {
+        if let Some(gives_way) = self.gives_way.get() {
+            gives_way();
+        }
         thread::yield_now();
     }
 

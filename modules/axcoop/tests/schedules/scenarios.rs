@@ -6,15 +6,16 @@ use core::task::{Poll, Waker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use axcoop_summary::Priority;
+use axcoop_summary::{DomainId, Priority, SUMMARY};
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use shuttle::thread;
 
 use crate::domain::Domain;
 use crate::error::Ended;
+use crate::kernel::Attendant;
 use crate::loan::lend;
-use crate::machine::with_domain;
+use crate::machine::{Machine, with_domain};
 use crate::named;
 use crate::yielding::yield_now;
 
@@ -270,4 +271,56 @@ pub fn nobody_waits_beside_an_idle_worker() {
             assert_eq!(handle.join(), Ok(()));
         }
     });
+}
+
+/// Takes long: others run meanwhile.
+struct Slow;
+
+impl Attendant for Slow {
+    fn attend(&self, _: DomainId) {
+        thread::yield_now();
+    }
+
+    fn until(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// LOOK AGAIN (rule 6 of `worker`): a worker that clears marks which it takes for stale looks again, so one that
+/// was spawned meanwhile is marked whenever it gives way.
+fn marks_stay(workers: usize) {
+    let (urgent, elsewhere) = (Priority::new(1), DomainId::new(1));
+    with_domain(1, |domain| {
+        let is_spawned = Arc::new(AtomicBool::new(false));
+        let has_run = Arc::new(AtomicBool::new(false));
+        let (spawned, ran) = (is_spawned.clone(), has_run.clone());
+        Machine::watches(domain, move || {
+            if spawned.load(SeqCst) && !ran.load(SeqCst) {
+                assert!(SUMMARY.is_marked(domain.id(), urgent), "it is unmarked");
+            }
+        });
+        domain.alloc_cpu(workers).unwrap();
+        // So the worker gives way before it polls.
+        SUMMARY.mark(elsewhere, Priority::FIRST);
+        domain.set_attendant(Some(&Slow));
+        let last = domain.spawn(async {}, Priority::LAST);
+        // It is called after what has arrived is queued, and before the worker gives way.
+        domain.call_attendant();
+        let first = domain.spawn(async move { has_run.store(true, SeqCst) }, urgent);
+        is_spawned.store(true, SeqCst);
+        assert_eq!((first.join(), last.join()), (Ok(()), Ok(())));
+        SUMMARY.clear(elsewhere, Priority::FIRST);
+        // Those that never began.
+        domain.books.with(domain.kernel(), |books| books.serving &= 1);
+    });
+}
+
+/// The worker has the domain for itself.
+pub fn marks_stay_alone() {
+    marks_stay(1);
+}
+
+/// It serves as if there were others, but none of them clears any mark.
+pub fn marks_stay_shared() {
+    marks_stay(2);
 }
