@@ -51,7 +51,9 @@ where
     ///
     /// # Panics
     /// In a coroutine, which would stop all others of its worker; and if it has been polled.
+    #[track_caller]
     pub fn wait(mut self) -> T {
+        axcoop::assert_may_block("wait", "the operation");
         match core::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Made(does) => {
                 let _one = ONE.lock_blocking();

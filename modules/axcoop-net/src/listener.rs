@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-use axcoop::Priority;
+use axcoop::{Priority, within_budget};
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
@@ -148,7 +148,13 @@ impl Future for Accept {
     type Output = AxResult<(TcpStream, SocketAddr)>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
+        within_budget(context, |context| self.accepts(context))
+    }
+}
+
+impl Accept {
+    fn accepts(&mut self, context: &Context<'_>) -> Poll<<Self as Future>::Output> {
+        let this = self;
         if !this.taken {
             if this.listening.taken.swap(true, Acquire) {
                 return Poll::Ready(Err(AxError::ResourceBusy));

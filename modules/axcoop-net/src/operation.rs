@@ -9,9 +9,13 @@ use crate::system::{self, now};
 
 /// The blocking call of every asynchronous one.
 pub trait Wait: Future + Sized {
-    /// Blocks the calling thread until the operation is done. Not for a coroutine: it would stall
-    /// all others that its worker serves.
+    /// Blocks the calling thread until the operation is done.
+    ///
+    /// # Panics
+    /// In a coroutine, which would stop all others of its worker: it awaits the operation.
+    #[track_caller]
     fn wait(self) -> Self::Output {
+        axcoop::assert_may_block("wait", "the operation");
         system::block_on(self)
     }
 }

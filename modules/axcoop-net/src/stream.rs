@@ -6,6 +6,8 @@ use core::net::SocketAddr;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
+use axcoop::within_budget;
+
 use crate::bell;
 use crate::connection::{Connection, Side};
 use crate::operation::{Operation, Terms};
@@ -147,7 +149,14 @@ impl<B: AsMut<[u8]> + Unpin> Future for Read<B> {
     type Output = (AxResult<usize>, B);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut self.0;
+        within_budget(context, |context| self.0.poll_read(context))
+    }
+}
+
+impl<B: AsMut<[u8]> + Unpin> Transfer<B> {
+    /// Reads some bytes.
+    fn poll_read(&mut self, context: &Context<'_>) -> Poll<(AxResult<usize>, B)> {
+        let this = self;
         if let Err(error) = this.take() {
             return this.done(Err(error));
         }
@@ -186,8 +195,10 @@ impl<B: AsRef<[u8]> + Unpin> Future for Write<B> {
     type Output = (AxResult<usize>, B);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let result = ready!(self.0.poll_write(0, context));
-        self.0.done(result)
+        within_budget(context, |context| {
+            let result = ready!(self.0.poll_write(0, context));
+            self.0.done(result)
+        })
     }
 }
 
@@ -229,7 +240,11 @@ impl<B: AsRef<[u8]> + Unpin> Future for WriteAll<B> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         loop {
-            match ready!(this.transfer.poll_write(this.written, context)) {
+            let written = this.written;
+            let polled = within_budget(context, |context| {
+                this.transfer.poll_write(written, context)
+            });
+            match ready!(polled) {
                 Ok(0) => return this.transfer.done(Ok(())),
                 Ok(length) => this.written += length,
                 Err(error) => return this.transfer.done(Err(error)),
@@ -256,7 +271,13 @@ impl Future for Connect {
     type Output = AxResult<TcpStream>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
+        within_budget(context, |context| self.connects(context))
+    }
+}
+
+impl Connect {
+    fn connects(&mut self, context: &Context<'_>) -> Poll<AxResult<TcpStream>> {
+        let this = self;
         if this.connection.is_none() {
             poller::start().map_err(|_| AxError::NoSuchDevice)?;
             this.connection = Some(Connection::new(Socket::connect(this.remote)?));

@@ -42,6 +42,6 @@ pub fn serve_domain() -> Option<DomainId> {
 }
 
 /// Until somebody rings, or so long: a round follows in any case.
-pub async fn rest(rest: Option<Duration>, rung: impl Future<Output = ()>) {
+pub(crate) async fn rest(rest: Option<Duration>, rung: impl Future<Output = ()>) {
     let _ = axtask::future::timeout(rest, rung).await;
 }

@@ -394,10 +394,15 @@ impl Header {
         self.budget.load(Ordering::Relaxed)
     }
 
-    /// One of the budget is spent. What is spent in vain, as another has done it meanwhile, does no harm.
+    /// Takes one from the budget; returns false if nothing is left.
     #[inline]
-    pub(crate) fn spends(&self) {
-        (self.budget).store(self.budget().saturating_sub(1), Ordering::Relaxed);
+    #[must_use]
+    pub(crate) fn spends(&self) -> bool {
+        let left = self.budget().checked_sub(1);
+        if let Some(left) = left {
+            self.budget.store(left, Ordering::Relaxed);
+        }
+        left.is_some()
     }
 
     /// # Safety

@@ -11,7 +11,7 @@
 //! The idea is that of tokio's `coop`. The budget is in the head of a coroutine and not in its worker: there the
 //! waker leads to it without a call of the system.
 
-use core::task::{Context, Poll, Waker, ready};
+use core::task::{Context, Poll, Waker};
 
 use crate::block::Header;
 use crate::domain;
@@ -63,39 +63,63 @@ pub fn within_budget<T>(
 ) -> Poll<T> {
     let header = coroutine(context.waker());
     if header.is_some_and(|header| header.budget() == 0) {
-        return gives_way(context.waker());
+        gives_way(context.waker());
+        return Poll::Pending;
     }
-    let output = ready!(poll(context));
-    if let Some(header) = header {
-        header.spends();
+    let polled = poll(context);
+    if polled.is_ready()
+        && let Some(header) = header
+    {
+        // A future in it may have taken the last one.
+        let _ = header.spends();
     }
-    Poll::Ready(output)
+    polled
 }
 
-/// Whether the coroutine that calls has nothing left of its budget.
-pub(crate) fn is_spent(waker: &Waker) -> bool {
-    coroutine(waker).is_some_and(|header| header.budget() == 0)
+/// Takes one from the budget, for a future that is ready and can be ready later as well; if it is spent, the
+/// future is pending (rule 2).
+#[inline]
+pub(crate) fn spend(waker: &Waker) -> Poll<()> {
+    match waker::of_waker(waker) {
+        Some(header) if header.spends() => Poll::Ready(()),
+        header => spend_slowly(waker, header),
+    }
 }
 
-/// Takes one from the budget, if anything is left.
-pub(crate) fn spends(waker: &Waker) {
-    if let Some(header) = coroutine(waker) {
-        header.spends();
+/// With a waker that is not its own, or with nothing left.
+#[cold]
+#[inline(never)]
+fn spend_slowly(waker: &Waker, header: Option<&Header>) -> Poll<()> {
+    let header = header.or_else(domain::current_header);
+    if header.is_none_or(Header::spends) {
+        return Poll::Ready(());
     }
+    gives_way(waker);
+    Poll::Pending
 }
 
 /// The coroutine whose budget counts: that of the waker, as it is most likely the one that calls.
 #[inline]
 fn coroutine(waker: &Waker) -> Option<&Header> {
-    waker::of_waker(waker).or_else(domain::current_header)
+    match waker::of_waker(waker) {
+        None => caller(),
+        header => header,
+    }
+}
+
+/// The coroutine that calls, with a waker that is not its own.
+#[cold]
+#[inline(never)]
+fn caller<'a>() -> Option<&'a Header> {
+    domain::current_header()
 }
 
 /// Rules 2 and 3.
 #[cold]
-pub(crate) fn gives_way<T>(waker: &Waker) -> Poll<T> {
+#[inline(never)]
+fn gives_way(waker: &Waker) {
     waker::wake_self(waker);
     if let Some(domain) = domain::of_current() {
         domain.looks_at_clock();
     }
-    Poll::Pending
 }

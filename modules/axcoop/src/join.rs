@@ -3,10 +3,10 @@
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::{Pin, pin};
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll, Waker, ready};
 
 use crate::block::APART;
-use crate::budget::within_budget;
+use crate::budget;
 use crate::cid::Cid;
 use crate::domain::assert_may_block;
 use crate::error::Ended;
@@ -115,19 +115,18 @@ impl<T> Future for JoinHandle<T> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         assert!(self.has_output, "a handle is polled after it was ready");
-        within_budget(context, |context| {
-            let how = match self.header.how_it_ended() {
-                None => self.waits(context.waker()),
-                how => how,
-            };
-            let Some(how) = how else {
-                return Poll::Pending;
-            };
-            self.lends(APART);
-            self.has_output = false;
-            // SAFETY: it is a `T`, there, and this handle's.
-            Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
-        })
+        let how = match self.header.how_it_ended() {
+            None => self.waits(context.waker()),
+            how => how,
+        };
+        let Some(how) = how else {
+            return Poll::Pending;
+        };
+        ready!(budget::spend(context.waker()));
+        self.lends(APART);
+        self.has_output = false;
+        // SAFETY: it is a `T`, there, and this handle's.
+        Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
     }
 }
 

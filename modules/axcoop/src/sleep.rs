@@ -3,10 +3,10 @@
 use core::cell::Cell;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 
-use crate::budget::within_budget;
+use crate::budget;
 use crate::domain::{self, Domain};
 use crate::timers::IsFirst;
 use crate::wheel::Node;
@@ -83,7 +83,8 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        within_budget(context, |context| self.comes(context.waker()))
+        ready!(self.comes(context.waker()));
+        budget::spend(context.waker())
     }
 }
 

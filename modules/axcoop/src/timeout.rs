@@ -60,7 +60,7 @@ pin_project! {
         future: F,
         #[pin]
         sleep: Sleep,
-        // The time was over when the budget was spent.
+        // The time was over at the last poll.
         is_late: bool,
     }
 }
@@ -76,11 +76,9 @@ impl<F: Future> Future for Timeout<F> {
         // Whatever is left of the budget: a future that spends all of each would never be late.
         ready!(this.sleep.comes(context.waker()));
         // And yet it gives way, once: a coroutine that awaits one late timeout after another would not.
-        if !*this.is_late && budget::is_spent(context.waker()) {
-            *this.is_late = true;
-            return budget::gives_way(context.waker());
+        if !core::mem::replace(this.is_late, true) {
+            ready!(budget::spend(context.waker()));
         }
-        budget::spends(context.waker());
         Poll::Ready(Err(Elapsed))
     }
 }

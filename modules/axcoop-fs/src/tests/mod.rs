@@ -1,7 +1,12 @@
 //! The rules of the crate, each in a test of its name, on a disk in memory.
 
+#[path = "../../../axcoop/tests/giving_way/mod.rs"]
+mod giving_way;
+
 use std::boxed::Box;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::string::{String, ToString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -14,6 +19,7 @@ use axcoop::{
     Domain, DomainId, Elapsed, Ended, Priority, SUMMARY, cancel, set_priority, sleep, timeout,
 };
 
+use self::giving_way::{assert_each_gives_way, awaited};
 use crate::system::{hold, pool, state, stopped, stopped_unless};
 use crate::{Error, File, remove};
 
@@ -479,4 +485,52 @@ fn rule_5_a_file_is_closed_once_by_whoever_may_block() {
     hold(false);
     until(|| pool().coroutines() == 0);
     assert_eq!(trace(), ["read a", "close a"]);
+}
+
+/// What the pool has done is ready at once.
+#[test]
+fn every_operation_gives_way_within_its_budget() {
+    const EACH: usize = 1_000;
+    let machine = Machine::new();
+    machine.file("a", b"0123456789").close().wait();
+    let mut context = Context::from_waker(Waker::noop());
+    let mut lengths = Vec::new();
+    let mut reads = Vec::new();
+    for _ in 0..EACH {
+        let file = File::open("a".into()).wait().unwrap();
+        let file: &'static mut File = Box::leak(Box::new(file));
+        let mut length = Box::pin(file.length());
+        let _ = length.as_mut().poll(&mut context);
+        lengths.push(length);
+        let mut read = Box::pin(file.read(machine.buffer(&[0])));
+        let _ = read.as_mut().poll(&mut context);
+        reads.push(read);
+    }
+    until(|| pool().coroutines() == 0);
+    let table = std::vec![
+        awaited(&["Operation"], 1, move || {
+            let length = lengths.pop().unwrap();
+            async { assert_eq!(length.await, Ok(10)) }
+        }),
+        awaited(&["Transfer"], 1, move || {
+            let read = reads.pop().unwrap();
+            async { assert_eq!(read.await.0, Ok(1)) }
+        }),
+    ];
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    assert_each_gives_way(machine.program, &sources, table);
+}
+
+#[test]
+fn waiting_in_a_coroutine_panics() {
+    let machine = Machine::new();
+    let why = machine.runs(async {
+        let waits = AssertUnwindSafe(|| remove("a".into()).wait());
+        let why = catch_unwind(waits).unwrap_err();
+        why.downcast_ref::<String>().unwrap().clone()
+    });
+    assert_eq!(
+        why,
+        "a coroutine awaits the operation: `wait` would block its worker"
+    );
 }

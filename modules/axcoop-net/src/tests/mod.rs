@@ -1,7 +1,10 @@
 //! The whole of it over a cable from the card to itself, on the host. The test makes the rounds, so each
 //! stage of an operation can be stopped at.
 
+mod budget;
 mod cancel;
+#[path = "../../../axcoop/tests/giving_way/mod.rs"]
+mod giving_way;
 mod order;
 mod sockets;
 mod strangers;

@@ -1,15 +1,18 @@
 //! That a future gives way, for the tables of all crates that have futures: each names every future that its
 //! crate exports, and a future that is missing in it fails the test.
 
+use std::boxed::Box;
 use std::collections::BTreeSet;
-use std::fs;
 use std::future::{Future, poll_fn};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::pin::Pin;
+use std::string::{String, ToString};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
+use std::vec::Vec;
+use std::{format, fs};
 
 use axcoop::{Domain, Ended, POLL_BUDGET, Priority, cancel, wake};
 

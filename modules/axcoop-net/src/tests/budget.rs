@@ -1,0 +1,102 @@
+//! Operations that are ready at once give way, and a coroutine does not block its worker.
+
+use std::boxed::Box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::string::String;
+use std::thread;
+use std::vec;
+
+use axcoop::host::HOST;
+use axcoop::{Domain, DomainId, Priority, SUMMARY};
+
+use super::giving_way::{assert_each_gives_way, awaited};
+use super::{Begun, Net};
+use crate::{Error, TcpStream, Wait};
+
+/// Runs a test with a domain of one worker.
+fn with_domain(test: impl FnOnce(&'static Domain)) {
+    let domain = Domain::new(DomainId::new(3), &SUMMARY, &HOST);
+    let domain: &'static Domain = Box::leak(Box::new(domain));
+    domain.open().unwrap();
+    domain.alloc_cpu(1).unwrap();
+    test(domain);
+    domain.alloc_cpu(0).unwrap();
+    while domain.close().is_err() {
+        thread::yield_now();
+    }
+}
+
+/// Something that lives as long as the program, as what coroutines share.
+fn leaked<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+/// Takes it back.
+fn freed<T>(value: &'static T) {
+    // SAFETY: of `leaked`, and the coroutines that had it have ended.
+    drop(unsafe { Box::from_raw(core::ptr::from_ref(value).cast_mut()) });
+}
+
+#[test]
+fn every_operation_gives_way_within_its_budget() {
+    let mut net = Net::new();
+    let listener = leaked(net.listen(80));
+    let (one, other) = net.pair(listener, 80);
+    let (one, other) = (leaked(one), leaked(other));
+    // More than all reads of a byte take.
+    net.write_all(other, &[7; 4096]);
+    net.rounds(50);
+    // So any other is refused at once.
+    let mut accepts = Begun::new(listener.accept());
+    assert!(accepts.poll().is_pending());
+    let elsewhere = "[::1]:80".parse().unwrap();
+    with_domain(|domain| {
+        let table = vec![
+            awaited(&["Read"], 1, || async {
+                assert_eq!(one.read([0; 1]).await, (Ok(1), [7]));
+            }),
+            awaited(&["Read"], 1, || async {
+                assert_eq!(one.read([0; 0]).await.0, Ok(0));
+            }),
+            awaited(&["Write"], 1, || async {
+                assert_eq!(one.write([8]).await.0, Ok(1));
+            }),
+            awaited(&["WriteAll"], 2, || async {
+                one.write_all([9]).await.0.unwrap();
+            }),
+            awaited(&["Accept"], 1, || async {
+                assert_eq!(listener.accept().await.err(), Some(Error::ResourceBusy));
+            }),
+            awaited(&["Connect"], 1, move || async move {
+                let connects = TcpStream::connect(elsewhere);
+                assert_eq!(connects.await.err(), Some(Error::Unsupported));
+            }),
+        ];
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        assert_each_gives_way(domain, &sources, table);
+    });
+    accepts.cancel();
+    freed(listener);
+    freed(one);
+    freed(other);
+}
+
+#[test]
+fn waiting_in_a_coroutine_panics() {
+    let mut net = Net::new();
+    let listener = leaked(net.listen(80));
+    with_domain(|domain| {
+        let waits = async {
+            let waits = AssertUnwindSafe(|| drop(listener.accept().wait()));
+            let why = catch_unwind(waits).unwrap_err();
+            why.downcast_ref::<String>().unwrap().clone()
+        };
+        let why = domain.spawn(waits, Priority::DEFAULT).join().unwrap();
+        assert_eq!(
+            why,
+            "a coroutine awaits the operation: `wait` would block its worker"
+        );
+    });
+    freed(listener);
+}
