@@ -39,20 +39,19 @@ pub const POLL_BUDGET: u8 = 64;
 /// # PROGRAM.alloc_cpu(1)?;
 /// let polls = PROGRAM.spawn(
 ///     async {
-///         let (mut polls, mut ready) = (0, 0);
-///         while ready < 100 {
-/// ///             poll_fn(|context| {
+///         let mut polls = 0;
+///         for _ in 0..100 {
+///             poll_fn(|context| {
 ///                 polls += 1;
 ///                 within_budget(context, |_| Poll::Ready(()))
 ///             })
 ///             .await;
-///             ready += 1;
 ///         }
 ///         polls
 ///     },
 ///     Priority::DEFAULT,
 /// );
-/// // It gave way once, after the first 64.
+/// // It gave way once, after 64.
 /// assert_eq!((polls.join()?, POLL_BUDGET), (101, 64));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -9,6 +9,7 @@
 //! | `calls` | the PBG calls in every wrong order: the right errno, no effect |
 //! | `share-0`, `-1`, `-3`, `-9`, `-30` | unplanned tasks get their share of a CPU that follows a plan, beside so many that yield |
 //! | `yielders` | a job gets done beside a task that yields all the time and a `gc` that spins |
+//! | `awaits` | a coroutine whose awaits are all ready at once gives way |
 //! | `handle` | main holds a handle of an ended task: the phase is refused |
 //! | `changed-…` | a program that has changed since it was measured pays little for its old plan |
 //! | `poll-…` | a program that polls: PBG says so where its replay is behind the measured run |

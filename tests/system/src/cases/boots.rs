@@ -50,6 +50,10 @@ pub fn cases(project: &Project) -> Vec<Case> {
             Some(policy),
         ));
     }
+    for policy in ["sched_fifo", "sched_coop"] {
+        let name = format!("qemu: a coroutine whose awaits are ready at once gives way, {policy}");
+        cases.push(runs(name, "awaits", ANY_ARCH, Some(policy)));
+    }
     // FIFO never preempts, RR gives all the same turn: neither looks at what a task has had.
     let goes_by_time = |policy: &&String| {
         policy.starts_with("sched_")

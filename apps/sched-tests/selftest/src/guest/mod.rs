@@ -1,5 +1,6 @@
 //! The cases, and the choice of one.
 
+mod awaits;
 mod calls;
 mod changed;
 mod clock;
@@ -21,7 +22,7 @@ use sched_tests_common::{
 };
 use verdict::{CHOICE, verdict};
 
-const CASES: [(&str, fn()); 24] = [
+const CASES: [(&str, fn()); 25] = [
     ("clock", clock::run),
     ("meter", meter::run),
     ("tasks", tasks::run),
@@ -33,6 +34,7 @@ const CASES: [(&str, fn()); 24] = [
     ("share-30", share::beside::<30>),
     ("handle", handle::run),
     ("yielders", yielders::run),
+    ("awaits", awaits::run),
     ("rewrite", rewrite::run),
     ("changed-loops", changed::loops),
     ("changed-more", changed::more),
