@@ -15,7 +15,8 @@ use crate::waker::{self, Ref};
 
 /// The output of a coroutine, for who awaits it. If it is dropped, the coroutine goes on.
 ///
-/// While a more urgent coroutine awaits it, that one lends its priority. (A combinator that polls
+/// While a more urgent coroutine awaits it, that one lends its priority. A coroutine that awaits it by reference, as in
+/// `timeout(time, &mut handle)`, and leaves it lends on until the handle is dropped, or awaited by another. (A combinator that polls
 /// only what was woken, as `FuturesUnordered`, passes on what its coroutine is lent later only when it
 /// polls the handle.)
 #[must_use = "a coroutine runs by itself; `drop` says that nobody wants its output"]

@@ -2,11 +2,14 @@
 //!
 //! 1. A coroutine has a base priority; its effective one is the most urgent of that and of what is
 //!    lent to it.
-//! 2. A loan lasts as long as the [`Loan`]. The handle of a coroutine has one while a more urgent
-//!    coroutine waits for it.
+//! 2. A loan lasts as long as the [`Loan`]. The handle of a coroutine has one from when a more urgent
+//!    coroutine awaits it until it is ready, polled by a less urgent one, or dropped.
 //! 3. One whose effective priority changes is moved to that level, if it is queued, and polled: so
 //!    what it waits for itself is lent the new one, link by link along a chain, at a poll a link.
-//! 4. Of one priority, 253 loans to a coroutine count at a time; more are not counted.
+//! 4. CYCLE: coroutines that wait for each other in a circle keep the most urgent priority that was ever lent to
+//!    one of them, also when the lender has gone, as each of them lends it to the next. Such a circle is a deadlock,
+//!    which a timeout or a cancel ends. With it every loan of the circle ends, and each has what others lend it.
+//! 5. Of one priority, 253 loans to a coroutine count at a time; more are not counted.
 
 use axcoop_summary::{PRIORITIES, Priority};
 
@@ -40,7 +43,7 @@ impl Loan {
         self.level = changes(&self.to, self.level, priority.index() as u8);
     }
 
-    /// What is lent; none if it is not counted (rule 4).
+    /// What is lent; none if it is not counted (rule 5).
     pub fn priority(&self) -> Option<Priority> {
         (self.level != APART).then(|| Priority::new(self.level.into()))
     }

@@ -13,7 +13,8 @@
 //! 5. A thread is lent nothing, and counts as [`Priority::DEFAULT`](crate::Priority::DEFAULT) when it waits.
 //!
 //! Priority inheritance: Sha, Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990. There is no
-//! protection from a deadlock, of two coroutines that wait for each other's locks.
+//! protection from a deadlock, of two coroutines that wait for each other's locks; as long as it lasts, they keep what
+//! was lent to them (CYCLE in [`loan`](crate::loan)).
 
 use core::cell::UnsafeCell;
 use core::fmt;

@@ -370,6 +370,132 @@ fn mutex_a_coroutine_that_blocks_its_worker_is_told() {
     });
 }
 
+/// Returns when all that was ready has been polled, with one worker.
+fn settles(domain: &'static Domain) {
+    domain.spawn(async {}, Priority::LAST).join().unwrap();
+}
+
+/// CYCLE in `loan`: a lock and a handle.
+#[test]
+fn loan_in_a_cycle_stays_after_the_lender_and_ends_with_the_cycle() {
+    with_domain(1, |domain| {
+        let mutex: &Mutex<()> = leaked(Mutex::new(()));
+        let waiter = leaked(std::sync::Mutex::new(None));
+        let (says, own) = channel::bounded(1);
+        let holds = async move {
+            let _guard = mutex.lock().await;
+            let waits = domain.spawn(async { drop(mutex.lock().await) }, Priority::new(5));
+            *waiter.lock().unwrap() = Some(waits.cid());
+            assert_eq!(waits.await, Err(Ended::Cancelled));
+            says.send(current_priority()).await.unwrap();
+        };
+        let holder = domain.spawn(holds, Priority::new(6));
+        settles(domain);
+        let both = [holder.cid(), waiter.lock().unwrap().unwrap()];
+        let priorities = || both.map(|cid| priority(cid).unwrap());
+        assert_eq!(priorities(), [Priority::new(5); 2]);
+        let lends = timeout(Duration::from_millis(2), holder);
+        let lends = domain.spawn(async { lends.await == Err(Elapsed) }, Priority::FIRST);
+        assert_eq!(lends.join(), Ok(true));
+        settles(domain);
+        assert_eq!(priorities(), [Priority::FIRST; 2], "as long as the cycle");
+        cancel(both[1]).unwrap();
+        assert_eq!(own.recv_blocking(), Ok(Some(Priority::new(6))));
+    });
+}
+
+/// Rule 2 of `loan`, of a handle that is awaited by reference and left.
+#[test]
+fn loan_of_a_handle_that_is_left_stays_until_it_is_dropped() {
+    with_domain(1, |domain| {
+        let event = leaked(Semaphore::new(0));
+        let waits = async { event.acquire().await.forget() };
+        let mut handle = domain.spawn(waits, Priority::new(6));
+        let cid = handle.cid();
+        let leaves = async move {
+            let late = timeout(Duration::from_millis(2), &mut handle).await;
+            (late == Err(Elapsed), handle)
+        };
+        let (is_late, handle) = domain.spawn(leaves, Priority::FIRST).join().unwrap();
+        assert!(is_late);
+        assert_eq!(priority(cid), Ok(Priority::FIRST));
+        drop(handle);
+        assert_eq!(priority(cid), Ok(Priority::new(6)));
+        event.release(1);
+        while domain.coroutines() != 0 {
+            thread::yield_now();
+        }
+    });
+}
+
+/// Locks in random order, handles and timeouts, so some of them are cycles: between two rounds, when nobody waits,
+/// each has its own priority.
+#[test]
+fn no_loan_is_left_when_nobody_waits() {
+    for workers in [1, 2] {
+        with_domain(workers, |domain| {
+            const COROUTINES: usize = 8;
+            let locks: &[Mutex<()>; 3] = leaked(std::array::from_fn(|_| Mutex::new(())));
+            let rounds = leaked(AtomicUsize::new(0));
+            let goes = leaked(Semaphore::new(0));
+            let done = leaked(Semaphore::new(0));
+            let handles: Vec<_> = (0..COROUTINES)
+                .map(|n| {
+                    let runs = async move {
+                        let mut random = 0x5eed + n;
+                        let mut next = |below| {
+                            random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+                            (random >> 33) % below
+                        };
+                        loop {
+                            goes.acquire().await.forget();
+                            if rounds.load(SeqCst) == usize::MAX {
+                                return;
+                            }
+                            let (first, second) = (next(3), next(3));
+                            let time = Duration::from_micros(next(3_000) as u64);
+                            let _ = timeout(time, async {
+                                let _first = locks[first].lock().await;
+                                yields(next(3)).await;
+                                let inner = domain.spawn(
+                                    async move {
+                                        let second = locks[second].lock();
+                                        let _ = timeout(time * 2, second).await;
+                                    },
+                                    Priority::new(next(8)),
+                                );
+                                inner.await.unwrap();
+                            })
+                            .await;
+                            done.release(1);
+                        }
+                    };
+                    domain.spawn(runs, Priority::new(n))
+                })
+                .collect();
+            for _ in 0..60 {
+                goes.release(COROUTINES);
+                for _ in 0..COROUTINES {
+                    done.acquire_blocking().forget();
+                }
+                // What a round has spawned and left may still hold or want a lock.
+                while domain.coroutines() != COROUTINES {
+                    thread::yield_now();
+                }
+                for (n, handle) in handles.iter().enumerate() {
+                    let now = priority(handle.cid()).unwrap();
+                    assert_eq!(now, Priority::new(n), "it keeps what was lent");
+                }
+            }
+            rounds.store(usize::MAX, SeqCst);
+            goes.release(COROUTINES);
+            for handle in handles {
+                handle.join().unwrap();
+            }
+        });
+    }
+}
+
 #[test]
 fn semaphore_rule_1_who_is_first_and_wants_many_is_not_overtaken() {
     with_domain(1, |domain| {
