@@ -19,7 +19,8 @@ done
 echo "clippy: the library and its tests"
 lint --package axsched-ext --features std --all-targets
 echo "clippy: the coroutines"
-lint --package axcoop --package axcoop-summary --package axcoop-net --package axcoop-fs --features axcoop/std --all-targets
+lint --package axcoop --package axcoop-summary --package axcoop-net --package axcoop-fs \
+    --features axcoop/std,axcoop-net/embedded-io --all-targets
 echo "clippy: the tools and the tests"
 lint --package schedlab --package pbg-save --package process-groups --package system-tests --package http-load \
     --package sched-bench --features sched-bench/callgrind --all-targets

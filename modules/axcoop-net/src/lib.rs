@@ -8,7 +8,8 @@
 //! ```
 //!
 //! There is one source for both: the blocking call is [`Wait::wait`] on the future of the
-//! asynchronous one.
+//! asynchronous one. With the feature `embedded-io` a connection has the traits of
+//! [`embedded-io-async`](https://docs.rs/embedded-io-async), on which libraries are built.
 //!
 //! # Who does what
 //!
@@ -86,6 +87,8 @@ pub use backoff::{ACTIVE, Backoff, Rest};
 mod bell;
 #[cfg(any(test, target_os = "none"))]
 mod connection;
+#[cfg(all(feature = "embedded-io", any(test, target_os = "none")))]
+mod embedded;
 #[cfg(any(test, target_os = "none"))]
 mod ephemeral;
 #[cfg(any(test, target_os = "none"))]
@@ -120,6 +123,8 @@ mod wire;
 
 #[cfg(any(test, target_os = "none"))]
 mod network {
+    #[cfg(feature = "embedded-io")]
+    pub use crate::embedded::{IoError, TimedStream};
     pub use crate::listener::{Accept, TcpListener};
     pub use crate::operation::{Operation, Wait};
     pub use crate::poller::{Statistics, start, statistics};

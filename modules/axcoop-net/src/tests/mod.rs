@@ -3,6 +3,8 @@
 
 mod budget;
 mod cancel;
+#[cfg(feature = "embedded-io")]
+mod embedded;
 #[path = "../../../axcoop/tests/giving_way/mod.rs"]
 mod giving_way;
 mod order;

@@ -30,6 +30,8 @@ pub fn cases() -> Vec<Case> {
                 "services",
                 "--package",
                 "http-load",
+                "--features",
+                "axcoop-net/embedded-io",
             ],
         ),
         suite("host: sched-tests-common", &["sched-tests-common"]),
