@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use http_common::Work;
 
 use crate::wire::{Wire, answer};
 
@@ -99,10 +100,11 @@ fn request(
         }
         3 => {
             let thousands = 1 + number % 4;
-            let body = format!("{:016x}\n", work(thousands));
+            let mut work = Work::new(thousands as u32);
+            while work.step() {}
             (
                 with(&format!("GET /work/{thousands}"), b""),
-                gets(200, body.as_bytes()),
+                gets(200, &work.answer().body),
                 "/work",
             )
         }
@@ -120,13 +122,4 @@ fn request(
             "HEAD",
         ),
     }
-}
-
-/// What `/work` computes: so many thousand rounds of a xorshift.
-fn work(thousands: usize) -> u64 {
-    (0..thousands * 1000).fold(0x9e37_79b9_7f4a_7c15, |mut x: u64, _| {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^ x << 17
-    })
 }

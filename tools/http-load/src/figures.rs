@@ -18,6 +18,10 @@ pub struct Figures {
     requests_per_second: f64,
     /// Of those that are not slow.
     latency_us: Latency,
+    /// Cases of the RFCs that were answered as they should be, and the time to the end of their
+    /// connections.
+    cases: usize,
+    to_end_us: Latency,
     used_bytes_before: u64,
     used_bytes_after: u64,
     /// The server's counters at the end.
@@ -40,6 +44,7 @@ impl Figures {
         arguments: &Arguments,
         seconds: f64,
         latencies: Vec<Duration>,
+        ends: Vec<Duration>,
         errors: usize,
         before: &Stats,
         after: &Stats,
@@ -60,6 +65,8 @@ impl Figures {
             seconds: (seconds * 1000.0).round() / 1000.0,
             requests_per_second: (requests as f64 / seconds * 10.0).round() / 10.0,
             latency_us: Latency::of(latencies),
+            cases: ends.len(),
+            to_end_us: Latency::of(ends),
             used_bytes_before: before.used_bytes,
             used_bytes_after: after.used_bytes,
             most_open: after.most,

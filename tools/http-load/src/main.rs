@@ -6,12 +6,14 @@
 //! |---|---|
 //! | `wire.rs` | a connection: requests out, answers in, compared |
 //! | `clients.rs` | the clients: good ones, slow ones |
+//! | `cases.rs` | the cases of the RFCs, which are a table of `http-common` |
 //! | `broken.rs` | those that break off, talk nonsense, or do not listen |
 //! | `figures.rs`, `errors.rs` | the line, and what went wrong |
 //! | `arguments.rs` | what can be said on the command line |
 
 mod arguments;
 mod broken;
+mod cases;
 mod clients;
 mod errors;
 mod figures;
@@ -66,7 +68,9 @@ fn run(arguments: &Arguments) -> Result<bool> {
     wait_until_it_listens(port, Duration::from_secs(arguments.wait))?;
 
     // All clients once, so that what a server keeps for the next time is there.
-    let errors = Mutex::new(Errors::default());
+    let mut errors = Errors::default();
+    let ends = cases::run(to, &mut errors);
+    let errors = Mutex::new(errors);
     load(connections, connections, slow, broken.min(8), to, &errors);
     let before = settled(to)?;
     let begin = Instant::now();
@@ -85,7 +89,15 @@ fn run(arguments: &Arguments) -> Result<bool> {
     for error in &errors.first {
         eprintln!("http-load: {error}");
     }
-    let figures = Figures::new(arguments, seconds, latencies, errors.count, &before, &after);
+    let figures = Figures::new(
+        arguments,
+        seconds,
+        latencies,
+        ends,
+        errors.count,
+        &before,
+        &after,
+    );
     println!("{}", serde_json::to_string(&figures)?);
     Ok(errors.count == 0)
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use http_common::reason;
 use nix::{libc::linger, sys::socket::setsockopt, sys::socket::sockopt};
 use serde::{Deserialize, Serialize};
 
@@ -47,31 +48,18 @@ pub struct Wire {
     limit: Duration,
 }
 
-/// A whole answer, as the server is to write it: of one status, with this body or with the head of
-/// one that has it.
+/// Returns a whole answer, as the server is to write it: of one status, with this body or with the
+/// head of an answer that has it. A 405 is that of a path which is only read.
 pub fn answer(status: u16, body: &[u8], keep_alive: bool, is_head: bool) -> Vec<u8> {
-    let reason = match status {
-        200 => "OK",
-        400 => "Bad Request",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        413 => "Content Too Large",
-        431 => "Request Header Fields Too Large",
-        501 => "Not Implemented",
-        505 => "HTTP Version Not Supported",
-        _ => unreachable!("no client expects {status}"),
-    };
+    let reason = reason(status);
     let words = format!("{status} {reason}\n");
-    let body = if status == 200 {
-        body
-    } else {
-        words.as_bytes()
+    let body = match status {
+        200 => body,
+        _ => words.as_bytes(),
     };
-    let allow = if status == 405 {
-        "Allow: GET, HEAD, POST\r\n"
-    } else {
-        ""
+    let allow = match status {
+        405 => "Allow: GET, HEAD\r\n",
+        _ => "",
     };
     let connection = if keep_alive { "keep-alive" } else { "close" };
     let mut bytes = format!(
@@ -170,6 +158,20 @@ impl Wire {
             Ok(more) => bail!("{more} bytes where an end was expected"),
             Err(error) => Err(error).context("the end of a connection"),
         }
+    }
+
+    /// Waits until something has come, and leaves it there.
+    pub fn wait(&mut self) -> Result<()> {
+        self.stream.peek(&mut [0]).context("an answer")?;
+        Ok(())
+    }
+
+    /// Returns all that comes until the server ends its side; the client does nothing for it.
+    pub fn until_end(&mut self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = self.stream.read_to_end(&mut bytes);
+        read.with_context(|| format!("no end, after `{}`", beginning(&bytes)))?;
+        Ok(bytes)
     }
 
     /// Nothing more is sent.

@@ -1,30 +1,33 @@
-//! What the HTTP servers have in common, whether a thread or a coroutine serves a connection.
+//! What the HTTP servers have in common, with a thread or a coroutine for each connection. They
+//! are built on [`edge_http`], with a layer above it for the cases of RFC 9110 and 9112 that it
+//! has wrong ([ADR 0031](../../../../docs/adr/0031-a-library-and-a-layer-for-http.md)).
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `request.rs` | bytes become requests, or the status with which they are refused |
-//! | `answer.rs` | an answer becomes bytes |
-//! | `site.rs` | which paths there are, what is counted, and the end |
-//! | `connection.rs` | the course of one connection, over any [`Transport`] |
+//! | `site.rs` | paths, answers, counters, and the end |
+//! | `head.rs` | the head of a request is checked; its rules |
+//! | `serve.rs` | the course of one connection, over anything that reads and writes |
+//! | `cases.rs` | the cases of the RFCs, as a table for tests |
+//! | `wire.rs` | the network of `axcoop-net`, and a server's main |
 //!
-//! | `wire.rs` | a connection of `axcoop-net` as such a transport |
-//!
-//! Nothing but the last knows of ArceOS; the others are tested on the host.
+//! Only the last knows of ArceOS; the others are tested on the host.
 
 #![cfg_attr(not(test), no_std)]
 
 extern crate alloc;
+#[cfg(target_os = "none")]
+extern crate axstd as std;
 
-mod answer;
-mod connection;
-mod request;
+mod cases;
+mod head;
+mod serve;
 mod site;
 #[cfg(target_os = "none")]
 mod wire;
 
-pub use answer::Answer;
-pub use connection::{Limits, Transport, Trouble, serve};
-pub use request::{BODY_LIMIT, HEAD_LIMIT, HEADERS_LIMIT, Method, Next, Reader, Request};
-pub use site::{Site, WORK_LIMIT, Work, priority};
+pub use cases::{Case, cases};
+pub use head::{BODY_LIMIT, HEAD_LIMIT, HEADERS_LIMIT, Head, take_head};
+pub use serve::{Limits, Link, Place, serve};
+pub use site::{Answer, Site, WORK_LIMIT, Work, priority, reason};
 #[cfg(target_os = "none")]
-pub use wire::{PORT, Place, Wire};
+pub use wire::{accept, converse, open, run};

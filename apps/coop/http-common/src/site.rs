@@ -1,4 +1,4 @@
-//! Which paths there are, what is counted, and the end.
+//! The site: its paths, its answers, its counters, and its end.
 //!
 //! | path | methods | answer |
 //! |---|---|---|
@@ -11,25 +11,73 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-use crate::{Answer, Method, Request};
+use edge_http::Method;
 
 /// Thousands of rounds that one request may ask for.
 pub const WORK_LIMIT: u32 = 10_000;
+
+/// Returns the phrase that stands behind a status (RFC 9110, 15).
+pub fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
+        505 => "HTTP Version Not Supported",
+        _ => unreachable!("no answer has the status {status}"),
+    }
+}
+
+/// A status and a body of text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The content.
+    pub body: Vec<u8>,
+    /// The methods that the resource has, for a 405 (RFC 9110, 15.5.6).
+    pub allow: Option<&'static str>,
+}
+
+impl Answer {
+    /// Returns a 200 with this body.
+    pub fn ok(body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status: 200,
+            body: body.into(),
+            allow: None,
+        }
+    }
+
+    /// Returns an answer of this status, whose body says it in words.
+    pub fn status(status: u16) -> Self {
+        Self {
+            status,
+            body: format!("{status} {}\n", reason(status)).into_bytes(),
+            allow: None,
+        }
+    }
+}
 
 /// The counters of a server. All are for reading by people: they order nothing.
 pub struct Site {
     used_bytes: fn() -> usize,
     /// Connections that are being served.
     pub open: AtomicU32,
-    /// The most that were, at a time.
+    /// The largest number of connections at a time.
     pub most: AtomicU32,
     /// Connections so far.
     pub accepted: AtomicU32,
-    /// Requests that were answered, whatever with.
+    /// Requests that were answered, refused ones among them.
     pub answered: AtomicU32,
-    /// Of these, requests that were refused for what they are (400 and above).
+    /// Requests that were answered with a status of 400 or above.
     pub refused: AtomicU32,
     /// Connections that ended because the client was too slow.
     pub timeouts: AtomicU32,
@@ -38,14 +86,46 @@ pub struct Site {
     quit: AtomicBool,
 }
 
-/// What a request asks for.
+/// The work that a request asks for.
 pub(crate) enum Task {
     Answer(Answer),
     Compute(Work),
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Resource {
+    Greeting,
+    Priority(u8),
+    Work(u32),
+    Echo,
+    Stats,
+    Quit,
+}
+
+impl Resource {
+    fn at(path: &str) -> Option<Self> {
+        let thousands = || numbered(path, "/work/").filter(|k| (1..=WORK_LIMIT).contains(k));
+        match path {
+            "/" => Some(Self::Greeting),
+            "/echo" => Some(Self::Echo),
+            "/stats" => Some(Self::Stats),
+            "/quit" => Some(Self::Quit),
+            _ => priority(path)
+                .map(Self::Priority)
+                .or_else(|| thousands().map(Self::Work)),
+        }
+    }
+
+    const fn allow(self) -> &'static str {
+        match self {
+            Self::Echo | Self::Quit => "POST",
+            _ => "GET, HEAD",
+        }
+    }
+}
+
 impl Site {
-    /// Nothing has happened yet; `used_bytes` says how much memory is in use.
+    /// Returns a site with counters of zero; `used_bytes` says how much memory is in use.
     pub const fn new(used_bytes: fn() -> usize) -> Self {
         Self {
             used_bytes,
@@ -60,48 +140,54 @@ impl Site {
         }
     }
 
-    /// Whether somebody has asked the server to end.
+    /// Returns true once a client has asked the server to end.
     pub fn has_quit(&self) -> bool {
         self.quit.load(Relaxed)
     }
 
-    /// A connection begins. Who accepts it says so, so that those not yet begun are counted, too.
+    /// Counts a connection. The task that accepts it calls this, so that one that waits for its
+    /// own task is counted, too.
     pub fn connection_begins(&self) {
         self.accepted.fetch_add(1, Relaxed);
         let open = self.open.fetch_add(1, Relaxed) + 1;
         self.most.fetch_max(open, Relaxed);
     }
 
-    /// A connection has ended.
+    /// Counts the end of a connection.
     pub fn connection_ends(&self) {
         self.open.fetch_sub(1, Relaxed);
     }
 
-    pub(crate) fn task(&self, request: &Request) -> Task {
-        let reads = matches!(request.method, Method::Get | Method::Head);
-        let posts = request.method == Method::Post;
-        let (right, answer): (bool, fn(&Self, &Request) -> Answer) = match request.path.as_str() {
-            "/" => (reads, |_, _| Answer::ok("axcoop\n")),
-            "/stats" => (reads, |site, _| Answer::ok(site.stats())),
-            "/echo" => (posts, |_, request| Answer::ok(request.body.clone())),
-            "/quit" => (posts, |site, _| {
-                site.quit.store(true, Relaxed);
-                Answer::ok("bye\n")
-            }),
-            path => {
-                let thousands = numbered(path, "/work/").filter(|k| (1..=WORK_LIMIT).contains(k));
-                return match (priority(path), thousands) {
-                    (None, None) => Task::Answer(Answer::status(404)),
-                    _ if !reads => Task::Answer(Answer::status(405)),
-                    (Some(p), _) => Task::Answer(Answer::ok(format!("priority {p}\n"))),
-                    (_, Some(thousands)) => Task::Compute(Work::new(thousands)),
-                };
+    pub(crate) fn task(&self, method: Method, path: &str, body: Vec<u8>) -> Task {
+        // A target that is no path is the server as a whole: `OPTIONS *`, or CONNECT.
+        let allow = match Resource::at(path) {
+            Some(resource) => {
+                let allow = resource.allow();
+                if allow.split(", ").any(|name| name == format!("{method}")) {
+                    return self.allowed(resource, body);
+                }
+                allow
             }
+            None if path.starts_with('/') => return Task::Answer(Answer::status(404)),
+            None => "GET, HEAD, POST",
         };
-        Task::Answer(if right {
-            answer(self, request)
-        } else {
-            Answer::status(405)
+        Task::Answer(Answer {
+            allow: Some(allow),
+            ..Answer::status(405)
+        })
+    }
+
+    fn allowed(&self, resource: Resource, body: Vec<u8>) -> Task {
+        Task::Answer(match resource {
+            Resource::Greeting => Answer::ok("axcoop\n"),
+            Resource::Priority(priority) => Answer::ok(format!("priority {priority}\n")),
+            Resource::Work(thousands) => return Task::Compute(Work::new(thousands)),
+            Resource::Echo => Answer::ok(body),
+            Resource::Stats => Answer::ok(self.stats()),
+            Resource::Quit => {
+                self.quit.store(true, Relaxed);
+                Answer::ok("bye\n")
+            }
         })
     }
 
@@ -135,14 +221,14 @@ pub fn priority(path: &str) -> Option<u8> {
     u8::try_from(number).ok().filter(|p| *p < 8)
 }
 
-/// A computation in pieces, so that who computes may let others go first in between.
+/// A computation in pieces, between which others may go first.
 pub struct Work {
     thousands: u32,
     x: u64,
 }
 
 impl Work {
-    /// So many thousand rounds.
+    /// Returns a computation of so many thousand rounds, of which none is done.
     pub fn new(thousands: u32) -> Self {
         Self {
             thousands,
@@ -150,7 +236,8 @@ impl Work {
         }
     }
 
-    /// Computes a thousand rounds (Marsaglia's xorshift, 13, 7, 17), and says whether more remain.
+    /// Computes a thousand rounds (Marsaglia's xorshift, 13, 7, 17), and returns true if more
+    /// remain.
     #[must_use]
     pub fn step(&mut self) -> bool {
         for _ in 0..1000 {
@@ -162,7 +249,7 @@ impl Work {
         self.thousands > 0
     }
 
-    /// What has come of it.
+    /// Returns the outcome.
     pub fn answer(&self) -> Answer {
         Answer::ok(format!("{:016x}\n", self.x))
     }
@@ -171,35 +258,29 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
-    fn status(method: Method, path: &str) -> u16 {
-        let site = Site::new(|| 0);
-        let (path, body) = (path.into(), Vec::new());
-        match site.task(&Request {
-            method,
-            path,
-            body,
-            keep_alive: true,
-        }) {
-            Task::Answer(answer) => answer.status,
-            Task::Compute(_) => 200,
-        }
+    fn statuses(path: &str) -> [(u16, Option<&'static str>); 4] {
+        [Method::Get, Method::Head, Method::Post, Method::Delete].map(|method| {
+            match Site::new(|| 0).task(method, path, Vec::new()) {
+                Task::Answer(answer) => (answer.status, answer.allow),
+                Task::Compute(_) => (200, None),
+            }
+        })
     }
 
     #[test]
     fn each_path_has_its_methods() {
-        use Method::{Get, Head, Other, Post};
+        let refused = (405, Some("GET, HEAD"));
         for path in ["/", "/p/0", "/p/7", "/work/1", "/work/10000", "/stats"] {
-            let all = [Get, Head, Post, Other].map(|method| status(method, path));
-            assert_eq!(all, [200, 200, 405, 405], "{path}");
+            let all = [(200, None), (200, None), refused, refused];
+            assert_eq!(statuses(path), all, "{path}");
         }
+        let refused = (405, Some("POST"));
         for path in ["/echo", "/quit"] {
-            let all = [Get, Head, Post, Other].map(|method| status(method, path));
-            assert_eq!(all, [405, 405, 200, 405], "{path}");
+            let all = [refused, refused, (200, None), refused];
+            assert_eq!(statuses(path), all, "{path}");
         }
         for path in [
-            "",
             "/p",
             "/p/",
             "/p/8",
@@ -207,10 +288,10 @@ mod tests {
             "/p/+1",
             "/work/0",
             "/work/10001",
-            "*",
         ] {
-            assert_eq!(status(Get, path), 404, "{path}");
+            assert_eq!(statuses(path), [(404, None); 4], "{path}");
         }
+        assert_eq!(statuses("*"), [(405, Some("GET, HEAD, POST")); 4]);
     }
 
     #[test]

@@ -1,58 +1,87 @@
-//! A connection of `axcoop-net` as a transport. It is the same for coroutines, which await, and for
-//! threads, which block on the whole course of a connection.
+//! The network of `axcoop-net`, and a server's main. It is the same for coroutines, which await, and
+//! for threads, which block on the same futures.
 
-use alloc::vec::Vec;
-use core::future::Future;
+use core::fmt::Display;
+use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 
-use axcoop_net::{Error, Operation, TcpStream};
+use axcoop_net::{Error, Operation, TcpListener, TcpStream, TimedStream};
+use std::os::arceos::modules::axalloc;
+use std::{println, thread};
 
-use crate::{Transport, Trouble};
+use crate::serve::{Limits, Link, Place, serve};
+use crate::site::Site;
 
 /// The port on which the servers listen, which `make serve` forwards.
-pub const PORT: u16 = 5555;
+const PORT: u16 = 5555;
+/// The time that is left to open connections when the server ends.
+const END: Duration = Duration::from_secs(5);
 
-/// Who serves connections: what it can do besides waiting.
-pub trait Place: Send {
-    /// Lets others go first.
-    fn pause(&mut self) -> impl Future<Output = ()> + Send;
-    /// What follows is of this priority, 0 first.
-    fn set_priority(&mut self, priority: u8);
-}
+static SITE: Site = Site::new(|| axalloc::global_allocator().used_bytes());
 
-/// A connection and who serves it.
-pub struct Wire<P>(pub TcpStream, pub P);
+impl Link for TimedStream {
+    fn limit(&mut self, time: Duration) {
+        self.within(time);
+    }
 
-fn trouble(error: Error) -> Trouble {
-    if error == Error::TimedOut {
-        Trouble::Late
-    } else {
-        Trouble::Broken
+    fn shutdown(&mut self) {
+        self.stream().shutdown();
     }
 }
 
-impl<P: Place> Transport for Wire<P> {
-    fn now(&self) -> Duration {
-        axhal::time::monotonic_time()
+/// Runs a server: starts the network, has `accepts` accept connections until a client tells the
+/// server to end, and waits for those that are open.
+pub fn run(name: &str, accepts: impl FnOnce(TcpListener)) {
+    if let Err(error) = axcoop_net::start() {
+        println!("{name}: {error}");
+        return;
     }
+    let listener = TcpListener::bind(PORT).expect("nobody else listens");
+    println!("{name}: listening on port {PORT}");
+    accepts(listener);
+    let tick = Duration::from_millis(10);
+    for _ in 0..END.as_millis() / tick.as_millis() {
+        if open() == 0 {
+            break;
+        }
+        thread::sleep(tick);
+    }
+    println!("{name}: {}", SITE.stats().trim_end());
+    println!("{name}: {:?}", axcoop_net::statistics());
+}
 
-    async fn read(&mut self, into: Vec<u8>, until: Duration) -> (Result<usize, Trouble>, Vec<u8>) {
-        let within = until.saturating_sub(self.now());
-        let (read, buffer) = self.0.read(into).within(within).await;
-        (read.map_err(trouble), buffer)
+/// Accepts connections until a client tells the server to end. `begin` starts a task that
+/// [converses](converse); without memory for one the client is let go.
+pub async fn accept<E: Display>(
+    name: &str,
+    listener: TcpListener,
+    begin: impl Fn(TcpStream) -> Result<(), E>,
+) {
+    while !SITE.has_quit() {
+        // Now and then to see whether it is to end.
+        match listener.accept().within(Duration::from_millis(100)).await {
+            Ok((stream, _)) => {
+                SITE.connection_begins();
+                if let Err(error) = begin(stream) {
+                    println!("{name}: {error}");
+                    SITE.connection_ends();
+                }
+            }
+            Err(Error::TimedOut) => {}
+            Err(error) => println!("{name}: accept: {error}"),
+        }
     }
+}
 
-    async fn write_all(&mut self, bytes: Vec<u8>, until: Duration) -> Result<(), Trouble> {
-        let within = until.saturating_sub(self.now());
-        let (written, _) = self.0.write_all(bytes).within(within).await;
-        written.map_err(trouble)
-    }
+/// Serves a connection to its end.
+pub async fn converse(stream: TcpStream, mut place: impl Place) {
+    let mut link = TimedStream::new(stream);
+    serve(&mut link, &mut place, &SITE, &Limits::PATIENT).await;
+    drop(link);
+    SITE.connection_ends();
+}
 
-    async fn pause(&mut self) {
-        self.1.pause().await;
-    }
-
-    fn set_priority(&mut self, priority: u8) {
-        self.1.set_priority(priority);
-    }
+/// Returns the number of connections that are being served.
+pub fn open() -> u32 {
+    SITE.open.load(Relaxed)
 }

@@ -1,0 +1,52 @@
+//! The cases of RFC 9110 and 9112, one after the other, each on a connection of its own.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Error, Result};
+use http_common::{Case, cases};
+
+use crate::{
+    errors::Errors,
+    wire::{Address, Wire},
+};
+
+/// Between the pieces that a case sends without waiting for an answer.
+const APART: Duration = Duration::from_millis(30);
+
+/// Returns the time from the last byte that a client sent to the end of its connection, of each
+/// case that is answered as it should be.
+pub fn run(to: Address, errors: &mut Errors) -> Vec<Duration> {
+    let mut took = Vec::new();
+    for case in cases() {
+        match play(&case, to) {
+            Ok(time) => took.push(time),
+            Err(error) => {
+                let Case {
+                    rule, name, sends, ..
+                } = &case;
+                errors.add(format!("RFC {rule}, {name}, {sends:?}: {error:#}"));
+            }
+        }
+    }
+    took
+}
+
+fn play(case: &Case, to: Address) -> Result<Duration> {
+    let mut wire = Wire::open_silently(to.port, to.limit)?;
+    let mut begin = Instant::now();
+    for (at, piece) in case.sends.iter().enumerate() {
+        match at {
+            0 => {}
+            _ if case.waits() => wire.wait()?,
+            _ => thread::sleep(APART),
+        }
+        wire.send(piece.as_bytes())?;
+        begin = Instant::now();
+    }
+    let got = wire.until_end()?;
+    case.check(&got).map_err(Error::msg)?;
+    Ok(begin.elapsed())
+}
