@@ -160,10 +160,7 @@ fn each_case_of_the_rfcs_is_answered_as_they_say() {
             checked = Err(format!("the server's end is at {:?}", script.ended));
         }
         if let Err(error) = checked {
-            wrong.push(format!(
-                "{}, {}, {:?}: {error}",
-                case.rule, case.name, case.sends
-            ));
+            wrong.push(format!("{}\n    {error}", case.line));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
