@@ -5,12 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, ensure};
 use http_common::{Case, cases};
 
 use crate::{
     errors::Errors,
-    wire::{Address, Wire},
+    wire::{Address, LINGER, Wire},
 };
 
 /// Between the pieces that a case sends without waiting for an answer.
@@ -42,6 +42,11 @@ fn play(case: &Case, to: Address) -> Result<Duration> {
         begin = Instant::now();
     }
     let got = wire.until_end()?;
+    let took = begin.elapsed();
     case.check(&got).map_err(Error::msg)?;
-    Ok(begin.elapsed())
+    ensure!(
+        took < LINGER,
+        "the end after {took:?}: the server has waited for the client's"
+    );
+    Ok(took)
 }

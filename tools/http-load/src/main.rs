@@ -34,7 +34,7 @@ use crate::{
     clients::Client,
     errors::Errors,
     figures::Figures,
-    wire::{Address, Wire},
+    wire::{Address, LINGER, Wire},
 };
 
 fn main() -> ExitCode {
@@ -141,9 +141,6 @@ fn settled(to: Address) -> Result<wire::Stats> {
     }
     Ok(least)
 }
-
-/// How long a closed connection's socket stays (`axcoop_net::LINGER`).
-const LINGER: Duration = Duration::from_secs(5);
 
 /// All clients at once; returns how long each request took.
 fn load(

@@ -13,6 +13,10 @@ use http_common::reason;
 use nix::{libc::linger, sys::socket::setsockopt, sys::socket::sockopt};
 use serde::{Deserialize, Serialize};
 
+/// The time for which a server waits for a client's end, and a closed connection's socket stays
+/// (`Limits::PATIENT`, `axcoop_net::LINGER`).
+pub const LINGER: Duration = Duration::from_secs(5);
+
 /// Where the server is, how long an answer may take, and how long a client rests.
 #[derive(Clone, Copy)]
 pub struct Address {

@@ -143,7 +143,7 @@ fn parse(mut bytes: Vec<u8>) -> Result<Head, u16> {
     // Not exact: that would read a byte at a time.
     let parsed = ready(request.receive(&mut buffer, bytes.as_slice(), false));
     match parsed {
-        Ok((_, 0)) => {}
+        Ok(_) => {}
         Err(Error::TooManyHeaders) => return Err(431),
         _ => return Err(400),
     }
@@ -315,6 +315,7 @@ mod tests {
             assert!(!has_begun(&bytes), "{bytes:?}");
         }
         assert!(has_begun(b"G"));
+        assert_eq!(take(" / HTTP/1.1\r\n\r\n"), Err(400));
     }
 
     #[test]

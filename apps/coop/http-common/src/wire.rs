@@ -36,7 +36,7 @@ pub fn run(name: &str, accepts: impl FnOnce(TcpListener)) {
         println!("{name}: {error}");
         return;
     }
-    let listener = TcpListener::bind(PORT).expect("nobody else listens");
+    let listener = TcpListener::bind(PORT).expect("nothing else listens");
     println!("{name}: listening on port {PORT}");
     accepts(listener);
     let tick = Duration::from_millis(10);

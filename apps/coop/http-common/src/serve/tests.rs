@@ -257,6 +257,7 @@ fn rule_4_the_end_is_answered_and_then_nothing() {
     let site = Site::new(|| 0);
     let (script, _) = course([sends(0, QUIT), sends(0, GET)], &site);
     assert_eq!(script.statuses(), [200]);
+    assert!(script.answers.ends_with(b"close\r\n\r\nbye\n"));
     assert!(site.has_quit());
     // A request that has come whole, or in part, was begun; one after that is not taken.
     let (script, _) = course([sends(0, b"\r\n"), sends(0, GET)], &site);
