@@ -74,11 +74,19 @@ fn a_deadline_is_that_of_all_that_follows() {
         assert!(took >= Duration::from_millis(50), "{took:?}");
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
-    // It is late for a write only if that has to wait.
+    // A new one, until the other end takes no more.
     one.within(Duration::from_secs(1));
     net.write_all(&other, b"here");
     let mut bytes = [0; 4];
     net.done(async { one.read_exact(&mut bytes).await.unwrap() });
     assert_eq!(&bytes, b"here");
     net.goes_on(one.stream(), &other);
+    let error = net.done(async {
+        loop {
+            if let Err(error) = one.write(&[0; 1000]).await {
+                break error;
+            }
+        }
+    });
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
 }
