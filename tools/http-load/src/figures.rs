@@ -13,10 +13,10 @@ pub struct Figures {
     slow: usize,
     broken: usize,
     errors: usize,
-    /// Of all requests, slow clients' included.
+    /// Of the clients that are not slow, whose pace is the server's: a slow one's is its own, and
+    /// a broken one waits.
     seconds: f64,
     requests_per_second: f64,
-    /// Of those that are not slow.
     latency_us: Latency,
     /// Cases of the RFCs that were answered as they should be, and the time to the end of their
     /// connections.
@@ -42,7 +42,7 @@ struct Latency {
 impl Figures {
     pub fn new(
         arguments: &Arguments,
-        seconds: f64,
+        took: Duration,
         latencies: Vec<Duration>,
         ends: Vec<Duration>,
         errors: usize,
@@ -56,6 +56,9 @@ impl Figures {
             broken,
             ..
         } = *arguments;
+        let seconds = took.as_secs_f64();
+        // Without such a client there is no time, and no request.
+        let per_second = latencies.len() as f64 / seconds.max(f64::MIN_POSITIVE);
         Self {
             connections,
             requests,
@@ -63,7 +66,7 @@ impl Figures {
             broken,
             errors,
             seconds: (seconds * 1000.0).round() / 1000.0,
-            requests_per_second: (requests as f64 / seconds * 10.0).round() / 10.0,
+            requests_per_second: (per_second * 10.0).round() / 10.0,
             latency_us: Latency::of(latencies),
             cases: ends.len(),
             to_end_us: Latency::of(ends),
