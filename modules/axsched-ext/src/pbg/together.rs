@@ -16,8 +16,8 @@
 //!     CPU's next call but the pick that follows, when it has surely been left. If somebody
 //!     would take it, that call is asked for by an interrupt. On riscv64 one that was preempted is
 //!     held until it runs (`STAYS` in [`balance`](crate::balance)).
-//!  4. Turns (rules 7 and 9) are each CPU's own: with a task outside the plan that it may have, each
-//!     gives it one tick in [`PLAN_TICKS`](super::PLAN_TICKS) + 1. A turn is not ended for a planned
+//!  4. Turns (rules 7 and 9) are each CPU's own: each CPU gives the fallback queue one tick in
+//!     [`PLAN_TICKS`](super::PLAN_TICKS) + 1 while that has a task that it may have. A turn is not ended for a planned
 //!     task, and the root goes on until the next tick, as it may be about to spawn.
 //!  5. A tick of time is one that nobody interrupted for. All else is as on one CPU, and who acts is
 //!     who makes the call, whichever queue it is to.
