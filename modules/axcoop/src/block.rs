@@ -45,7 +45,6 @@ use core::task::{Context, Poll, Waker};
 
 use axcoop_summary::Priority;
 
-use crate::budget::POLL_BUDGET;
 use crate::cid::Place;
 use crate::error::Ended;
 use crate::lent::Lent;
@@ -63,6 +62,9 @@ const CANCELLED: u32 = 1 << 28;
 const PANICKED: u32 = 1 << 27;
 /// How often it is referred to.
 const COUNT: u32 = PANICKED - 1;
+
+/// How many futures can be ready in one poll of a coroutine: the next one gives way.
+pub const POLL_BUDGET: u8 = 64;
 
 /// [`Header::level`] of one that is in no level of the ready queues.
 pub(crate) const APART: u8 = u8::MAX;

@@ -17,9 +17,6 @@ use crate::block::Header;
 use crate::domain;
 use crate::waker;
 
-/// How many futures can be ready in one poll of a coroutine: the next one gives way.
-pub const POLL_BUDGET: u8 = 64;
-
 /// Polls a future in the budget of the coroutine that calls: for futures that are made outside of this crate, and
 /// may be ready at once again and again.
 ///

@@ -115,7 +115,8 @@ mod yielding;
 #[cfg(not(loom))]
 pub use axcoop_summary::SUMMARY;
 pub use axcoop_summary::{DOMAINS, DomainId, NoSuchPriority, PRIORITIES, Priority, Summary};
-pub use budget::{POLL_BUDGET, within_budget};
+pub use block::POLL_BUDGET;
+pub use budget::within_budget;
 pub use cid::{Cid, MAX_COROUTINES};
 pub use domain::{Domain, assert_may_block};
 pub use error::{CpuError, DomainError, Ended, SpawnError, Stale};
