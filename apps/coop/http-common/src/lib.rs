@@ -1,6 +1,6 @@
 //! What the HTTP servers have in common, with a thread or a coroutine for each connection. They
 //! are built on [`edge_http`], with a layer above it for the cases of RFC 9110 and 9112 that it
-//! has wrong ([ADR 0031](../../../../docs/adr/0031-a-library-and-a-layer-for-http.md)).
+//! has wrong ([ADR 0032](../../../../docs/adr/0032-a-library-and-a-layer-for-http.md)).
 //!
 //! | file | what is in it |
 //! |---|---|
