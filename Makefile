@@ -325,7 +325,8 @@ Targets
             serve coroutines, by Shuttle; and COPS's order of steps, in which it
             has to find a wake that is lost
   sanitize  the coroutines' tests under the address and the thread sanitizer
-  mutants   break the policies line by line and see whether a test notices;
+  mutants   break the policies, and the domain and the worker of axcoop, line by
+              line and see whether a test notices;
               T=word some of them; MINUTES=60 the limit, then go on later;
               MUTANTS=again tries those again that were caught
   fuzz      throw bytes at the profile's decoder, with libFuzzer; MINUTES=60

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Breaks the policies one line at a time and looks whether a test notices: cargo-mutants.
+# Breaks the policies, and the domain and the worker of axcoop, one line at a time and looks whether a test
+# notices: cargo-mutants.
 # Called by make (`make mutants`). Goes on where the last run stopped: what was caught is
 # not tried again, until MUTANTS=again.
 # In:  $1 (optional) a regular expression: only mutants whose name contains it
@@ -14,7 +15,7 @@ cd "$(dirname "$0")/.."
 unset CARGO_TARGET_DIR # a folder for each copy of the tree
 readonly VERSION=27.1.0 TOOLS=target/tools OUT=target/mutants.out STATE=target/mutants
 readonly LISTED=scripts/mutants-survivors.txt
-readonly SRC=modules/axsched-ext/src
+readonly SRC=modules/axsched-ext/src COROUTINES=modules/axcoop/src
 
 tool=$PWD/$TOOLS/bin/cargo-mutants
 if [[ ! -x $tool || $("$tool" mutants --version) != *" $VERSION" ]]; then
@@ -30,7 +31,9 @@ readarray -t of_all < <(find "$SRC" -name '*.rs' ! -name 'tests*' ! -path '*/tes
     grep -vxE '(base|bench|clock|conformance|lib|model|selected|syscall|balance/interleavings)\.rs|(conformance|model)/.*' | sort | sed "s|^|--file=$SRC/|")
 # Without the profile's form.
 readarray -t of_policies < <(printf '%s\n' "${of_all[@]}" | grep -v '/stored[./]')
-args=(mutants --package axsched-ext --profile mutants --output target --no-shuffle
+# Of axcoop what serves a domain: it has the most states.
+of_all+=("--file=$COROUTINES/"{domain,worker}.rs)
+args=(mutants --package axsched-ext --package axcoop --profile mutants --output target --no-shuffle
     --minimum-test-timeout 15 --colors never)
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi
 if [[ ${MUTANTS:-} == again ]]; then rm -rf "$OUT" "$OUT.old" "$STATE"; fi
