@@ -487,7 +487,10 @@ mod tests {
             insert(&mut queue, id, key, 0);
         }
         assert_eq!(queue.places(), (2, 2));
-        assert!(queue.remove_first(&|_| true, &|| false).is_none());
+        for wanted in 0..4 {
+            let is_wanted = |task: &KeyedTask<usize, ()>| *task.inner() == wanted;
+            assert!(queue.remove_first(&is_wanted, &|| false).is_none());
+        }
         assert_eq!(queue.places(), (2, 2), "nobody agrees");
         let order: Vec<_> = core::iter::from_fn(|| queue.remove_first(&|_| true, &|| true))
             .map(|task| *task.inner())
