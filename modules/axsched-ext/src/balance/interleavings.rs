@@ -108,7 +108,7 @@ fn both<A, B: 'static>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + 'static) -
 }
 
 /// How the task of this number comes.
-fn comes(number: u32) -> Comes {
+fn comes_as(number: u32) -> Comes {
     [Comes::Woken, Comes::New, Comes::HandedOver][number as usize % 3]
 }
 
@@ -117,7 +117,7 @@ fn posted(number: u32) -> Posted {
     let job = Box::new(Job::new(number, u64::MAX));
     Posted {
         task: Box::into_raw(job).cast(),
-        comes: comes(number),
+        comes: comes_as(number),
     }
 }
 
@@ -125,7 +125,7 @@ fn posted(number: u32) -> Posted {
 fn taken(posted: Posted) -> u32 {
     // SAFETY: of `posted`, and whoever was handed it twice has failed below by its number.
     let job = unsafe { &*posted.task.cast::<Job>() };
-    assert_eq!(posted.comes, comes(job.number));
+    assert_eq!(posted.comes, comes_as(job.number));
     job.seen()
 }
 
