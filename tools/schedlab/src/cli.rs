@@ -634,12 +634,13 @@ pub struct StaleArgs {
     /// The folder of the CSV files
     #[arg(value_name = "DIR", default_value = "docs/results")]
     pub folder: PathBuf,
-    /// As for a release: rows of real time must be up to date, too
+    /// As for a release: rows of real time, and tables that no command has stamped, must be up to
+    /// date as well
     #[arg(long)]
-    pub statistics: bool,
+    pub release: bool,
     /// Print cells of tables.csv that are up to date, to be measured again: one in twenty of an
     /// architecture, which SEED decides
-    #[arg(long, value_name = "SEED", conflicts_with = "statistics")]
+    #[arg(long, value_name = "SEED", conflicts_with = "release")]
     pub sample: Option<String>,
 }
 

@@ -6,8 +6,9 @@
 //!    contents, what else decides what is built, and the tools ([`tree::Tree::hash`]).
 //! 3. A row is out of date if its cell has no such line, or if the hash is another one today.
 //!    Nothing is built to find out.
-//! 4. Rows of real time are statistics. They have the same hash; a gate that is not of a release
-//!    says that they are out of date, and passes.
+//! 4. Rows of real time are statistics. They have the same hash, and count for a release only.
+//! 5. A table that was published before there were stamps has none. Its rows count for a release
+//!    only, until a command has measured the table again. Where one row has a stamp, all must.
 //!
 //! | module | its business |
 //! |---|---|

@@ -105,6 +105,35 @@ fn row_made_stale_by_hand_is_named() {
     assert_eq!(stale(&lab).1[0], out_of_date("realtime", "mlfq"));
 }
 
+/// A table that was published before there were stamps is named, and passes until a release.
+#[test]
+fn table_without_any_stamp_counts_for_a_release_only() {
+    let lab = lab();
+    publish(&lab, "realtime");
+    publish(&lab, "yield");
+    let ledger = lab.read("apps/realtime/results/sources.csv");
+    let stamped: Vec<_> = ledger
+        .lines()
+        .filter(|line| !line.contains(",yield,"))
+        .collect();
+    lab.write("apps/realtime/results/sources.csv", &stamped.join("\n"));
+    let named = out_of_date("yield", "rr pbg stock-rr").replace("out of date", "without a stamp");
+    assert_eq!(
+        stale(&lab),
+        (
+            true,
+            vec![
+                named,
+                "stale: 0 of 6 cells out of date; 3 more without a stamp, which count for a release"
+                    .to_owned()
+            ]
+        )
+    );
+    let release = lab.run(&["stale", "results", "--release"]);
+    assert_eq!(release.code, Some(1), "{release:?}");
+    assert!(release.out.contains("stale: 3 of 6 cells out of date"));
+}
+
 #[test]
 fn another_compiler_makes_all_rows_out_of_date() {
     let lab = lab();
@@ -192,8 +221,8 @@ fn rows_of_real_time_count_for_a_release_only() {
     assert!(is_content);
     assert_eq!(
         lines[1],
-        "stale: 0 of 3 cells out of date; 3 more of real time, which are made again for a release"
+        "stale: 0 of 3 cells out of date; 3 more of real time, which count for a release"
     );
-    let release = lab.run(&["stale", "results", "--statistics"]);
+    let release = lab.run(&["stale", "results", "--release"]);
     assert_eq!(release.code, Some(1), "{release:?}");
 }
