@@ -73,14 +73,12 @@ pub(crate) fn requeue<T, S: AsRef<RrState<SLICE>>, const SLICE: usize>(
     why: Return,
 ) {
     let left = &task.state().as_ref().left;
-    let has_rest = left.load(Relaxed) > 0;
-    if why == Return::Preempted && has_rest {
-        return ready.push_front(task); // rule 4
-    }
-    if why != Return::HandedOver || !has_rest {
+    if why == Return::Preempted && left.load(Relaxed) > 0 {
+        ready.push_front(task); // rule 4
+    } else {
         left.store(SLICE, Relaxed); // rules 3 and 5
+        ready.push_back(task);
     }
-    ready.push_back(task);
 }
 
 impl<const SLICE: usize> AsRef<Self> for RrState<SLICE> {
@@ -120,6 +118,9 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
 
     #[inline]
     fn returned(&mut self, task: Arc<RrTask<T, SLICE>>, why: Return) {
+        if why == Return::HandedOver && task.state().left.load(Relaxed) > 0 {
+            return self.ready.push_back(task); // rule 6
+        }
         requeue(&mut self.ready, task, why);
     }
 
