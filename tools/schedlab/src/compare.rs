@@ -170,8 +170,9 @@ fn with_sections(old: &str, new: &str) -> String {
     let title = |section: &String| section.lines().next().unwrap_or_default().to_owned();
     let mut page = sections(old);
     for (i, section) in sections(new).into_iter().enumerate() {
-        // What is above the first heading has none.
         let own = match i {
+            // The legend. The longer one explains the marks of both: it has those of phases as well.
+            0 if section.len() < page[0].len() => continue,
             0 => page.first_mut(),
             _ => page[1..]
                 .iter_mut()
