@@ -486,7 +486,8 @@ impl Domain {
         }
     }
 
-    fn unparks(&'static self, mut sleepers: u32) {
+    /// One of these goes on, or of those that wait by now.
+    pub(crate) fn unparks(&'static self, mut sleepers: u32) {
         while sleepers != 0 {
             let number = sleepers.trailing_zeros();
             let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);

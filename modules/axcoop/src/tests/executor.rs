@@ -289,6 +289,56 @@ fn a_wake_has_one_worker_go_on_at_most() {
     });
 }
 
+/// Rule 5 of `worker`: of those that have waited when it looked some may not wait any more.
+#[test]
+fn one_worker_that_waits_is_unparked_and_the_first_of_them() {
+    with_domain(|domain, machine| {
+        for (looked, sleepers, unparked) in [
+            (0b0110, 0b0110, 0b0010),
+            (0b0110, 0b0100, 0b0100),
+            (0b0010, 0b1100, 0b0100),
+            (0b0110, 0b0001, 0b0001),
+            (0b0110, 0, 0),
+        ] {
+            domain.sleepers.store(sleepers, Relaxed);
+            machine.unparked.store(0, Relaxed);
+            domain.unparks(looked);
+            assert_eq!(machine.unparked.load(Relaxed), unparked);
+            assert_eq!(domain.sleepers.load(Relaxed), sleepers & !unparked);
+        }
+        domain.sleepers.store(0b1101, Relaxed);
+        machine.unparked.store(0, Relaxed);
+        domain.unparks_all();
+        assert_eq!(machine.unparked.load(Relaxed), 0b1101);
+        assert_eq!(domain.sleepers.load(Relaxed), 0);
+    });
+}
+
+#[test]
+fn domain_with_a_coroutine_or_a_worker_or_a_timer_is_in_use() {
+    with_domain(|domain, _| {
+        let in_use = |coroutines, workers| {
+            let in_use = DomainError::InUse {
+                coroutines,
+                workers,
+            };
+            assert_eq!(domain.close(), Err(in_use));
+        };
+        domain.alloc_cpu(1).unwrap();
+        in_use(0, 1);
+        domain.serve(0);
+        let handle = spawn(domain, 4, async {});
+        in_use(1, 0);
+        run(domain);
+        assert_eq!(output(handle), Ok(()));
+        let mut sleeps = Box::pin(sleep(Duration::from_secs(1)));
+        let mut context = core::task::Context::from_waker(Waker::noop());
+        assert!(sleeps.as_mut().poll(&mut context).is_pending());
+        in_use(1, 0);
+        drop(sleeps);
+    });
+}
+
 #[test]
 fn a_name_is_stale_when_it_has_ended() {
     with_domain(|domain, _| {

@@ -7,7 +7,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use axcoop_summary::{DomainId, Summary};
 
@@ -25,6 +25,8 @@ pub struct Machine {
     /// Fewer bytes than these are left; 0 is no bound.
     pub limit: AtomicUsize,
     pub unparks: AtomicUsize,
+    /// Which workers they were of, a bit each.
+    pub unparked: AtomicU32,
     pub yields: AtomicUsize,
     pub masks: AtomicUsize,
     /// How often interrupts have been disabled.
@@ -62,7 +64,8 @@ unsafe impl Kernel for Machine {
         Domain::of(domain).unwrap().alloc_cpu(0).unwrap();
     }
 
-    fn unpark(&self, _: DomainId, _: usize) {
+    fn unpark(&self, _: DomainId, number: usize) {
+        self.unparked.fetch_or(1 << number, Relaxed);
         self.unparks.fetch_add(1, Relaxed);
     }
 
