@@ -171,6 +171,160 @@ fn rule_3_it_gives_way_after_256_polls() {
     });
 }
 
+/// Has worker 0 serve as one beside another, which never begins.
+fn run_shared(domain: &'static Domain) {
+    domain.alloc_cpu(2).unwrap();
+    domain.serve(0);
+    domain.books.with(domain.kernel, |books| books.serving = 0);
+}
+
+/// Rules 2 and 3 of `worker`.
+#[test]
+fn worker_beside_others_gives_way_as_often_as_one_that_is_alone() {
+    for (serves, way) in [
+        (run as fn(&'static Domain), "alone"),
+        (run_shared, "beside others"),
+    ] {
+        with_domain(|domain, machine| {
+            let (other, urgent) = (DomainId::new(1), Priority::new(3));
+            let yields = |polls: usize| {
+                machine.yields.store(0, Relaxed);
+                drop(spawn(domain, 4, says(Trace::default(), 'a', polls - 1)));
+                serves(domain);
+                machine.yields.load(Relaxed)
+            };
+            assert_eq!(yields(250), 0, "{way}");
+            assert_eq!(yields(2_551), 10, "{way}");
+            // Before the first poll, and then after each 16.
+            domain.summary.mark(other, urgent);
+            let beside = yields(155);
+            assert!((10..=11).contains(&beside), "{way}: {beside}");
+            domain.summary.clear(other, urgent);
+        });
+    }
+}
+
+/// Rules 2 and 3 of `worker`: polls in which it asks nobody count.
+#[test]
+fn polls_after_a_yield_in_vain_are_some_of_the_256() {
+    with_domain(|domain, machine| {
+        let (other, urgent) = (DomainId::new(1), Priority::new(3));
+        domain.summary.mark(other, urgent);
+        let clears = async move {
+            domain.summary.clear(other, urgent);
+            for _ in 0..263 {
+                yield_now().await;
+            }
+        };
+        drop(spawn(domain, 4, clears));
+        run(domain);
+        assert_eq!(machine.yields.load(Relaxed), 2);
+    });
+}
+
+/// Rule 6 of `worker`.
+#[test]
+fn mark_is_cleared_when_the_last_one_of_a_level_suspends() {
+    with_domain(|domain, _| {
+        let urgent = spawn(domain, 1, pending_once());
+        let cid = urgent.cid();
+        let looks = spawn(domain, 5, async move {
+            let marked = domain.summary.of(domain.id());
+            wake(cid).unwrap();
+            marked
+        });
+        run(domain);
+        assert_eq!(output(looks), Ok(Some(Priority::new(5))));
+        assert_eq!(output(urgent), Ok(()));
+    });
+}
+
+/// Rule 5 of `worker`, of one that waits no more: no other is taken for it.
+#[test]
+fn worker_that_goes_on_takes_back_that_it_waits_and_nothing_else() {
+    with_domain(|domain, _| {
+        domain.alloc_cpu(2).unwrap();
+        let mut server = Server::new(domain.id(), 1);
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(domain.sleepers.load(Relaxed), 0b10);
+        domain.sleepers.store(0, Relaxed);
+        let waits = spawn(domain, 4, async { domain.sleepers.load(Relaxed) });
+        domain.sleepers.store(0b11, Relaxed);
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(output(waits), Ok(0b01));
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(server.run(), Served::Leaves);
+        domain.books.with(domain.kernel, |books| books.serving = 0);
+    });
+}
+
+/// Rule 5 of `worker`: what is due when it is about to wait is polled, and nobody takes it for one that waits.
+#[test]
+fn worker_does_not_wait_for_a_time_that_has_come_meanwhile() {
+    with_domain(|domain, machine| {
+        let sleeps = spawn(domain, 4, async {
+            let mut sleeps = core::pin::pin!(sleep(Duration::from_millis(5)));
+            poll_fn(|context| {
+                let polled = sleeps.as_mut().poll(context);
+                machine.clock.store(10_000_000, Relaxed);
+                polled
+            })
+            .await;
+            domain.sleepers.load(Relaxed)
+        });
+        domain.alloc_cpu(1).unwrap();
+        let mut server = Server::new(domain.id(), 0);
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(output(sleeps), Ok(0));
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(server.run(), Served::Leaves);
+    });
+}
+
+/// Rule 4 of `worker`.
+#[test]
+fn worker_has_the_turn_for_good_when_the_others_have_left() {
+    with_domain(|domain, _| {
+        domain.alloc_cpu(2).unwrap();
+        let mut first = Server::new(domain.id(), 0);
+        let mut is_alone = || {
+            let looks = async { domain.alone.load(Relaxed) != 0 };
+            let looks = spawn(domain, 4, looks);
+            assert_eq!(first.run(), Served::Waits { until: None });
+            output(looks).unwrap()
+        };
+        assert!(!is_alone());
+        domain.alloc_cpu(1).unwrap();
+        assert!(!is_alone(), "the other has not left yet");
+        let leaves = std::thread::spawn(move || domain.serve(1));
+        leaves.join().unwrap();
+        assert!(is_alone());
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(first.run(), Served::Leaves);
+    });
+}
+
+/// Rule 4 of `worker`, and rule 3 of `turn`.
+#[test]
+fn worker_waits_while_another_has_the_turn_for_good() {
+    with_domain(|domain, _| {
+        domain.alloc_cpu(1).unwrap();
+        let mut first = Server::new(domain.id(), 0);
+        assert_eq!(first.run(), Served::Waits { until: None });
+        domain.alloc_cpu(2).unwrap();
+        let second = std::thread::spawn(move || {
+            let mut second = Server::new(domain.id(), 1);
+            assert_eq!(second.run(), Served::Waits { until: None });
+            domain.alloc_cpu(1).unwrap();
+            assert_eq!(second.run(), Served::Leaves);
+        });
+        second.join().unwrap();
+        assert_eq!(first.run(), Served::Waits { until: None });
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(first.run(), Served::Leaves);
+    });
+}
+
 #[test]
 fn rule_6_a_priority_is_marked_while_its_last_one_runs() {
     with_domain(|domain, _| {
@@ -974,6 +1128,31 @@ impl Attendant for Late {
     fn until(&self) -> Option<u64> {
         Some(0)
     }
+}
+
+#[test]
+fn busy_worker_calls_no_attendant_that_is_not_late() {
+    struct Patient(AtomicUsize);
+    impl Attendant for Patient {
+        fn attend(&self, _: DomainId) {
+            self.0.fetch_add(1, Relaxed);
+        }
+        fn until(&self) -> Option<u64> {
+            Some(u64::MAX)
+        }
+    }
+    static PATIENT: Patient = Patient(AtomicUsize::new(0));
+    with_domain(|domain, _| {
+        domain.set_attendant(Some(&PATIENT));
+        let calls = spawn(domain, 4, async {
+            for _ in 0..600 {
+                yield_now().await;
+            }
+            PATIENT.0.load(Relaxed)
+        });
+        run(domain);
+        assert_eq!(output(calls), Ok(0));
+    });
 }
 
 #[test]
