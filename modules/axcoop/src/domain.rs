@@ -494,7 +494,7 @@ impl Domain {
             if was >> number & 1 != 0 {
                 return self.kernel.unpark(self.id, number as usize);
             }
-            sleepers = was & !(1 << number);
+            sleepers = was;
         }
     }
 
@@ -506,12 +506,6 @@ impl Domain {
             self.kernel.unpark(self.id, number as usize);
             sleepers &= sleepers - 1;
         }
-    }
-
-    /// The worker that calls.
-    #[inline]
-    pub(crate) fn here(&self) -> Option<&'static Polling> {
-        worker_here(self.kernel)
     }
 
     /// A block is spare.

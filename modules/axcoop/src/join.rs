@@ -94,7 +94,7 @@ impl<T> JoinHandle<T> {
         if how.is_none() {
             let level = match who {
                 Some(header) => header.effective() as u8,
-                None => loan::of_who_calls(self.header.domain()),
+                None => loan::of_who_calls(),
             };
             // What is not more urgent than its own is not worth a lock.
             let level = if usize::from(level) < self.header.base() {

@@ -15,7 +15,7 @@ use axcoop_summary::{PRIORITIES, Priority};
 
 use crate::block::{APART, Header};
 use crate::cid::Cid;
-use crate::domain::Domain;
+use crate::domain;
 use crate::error::Stale;
 use crate::named;
 use crate::waker::{self, Ref};
@@ -65,7 +65,7 @@ pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
 }
 
 /// As [`changes`], for who has a lock and wakes nobody before letting it go: says as well whether
-/// [`Domain::moves`] is to be called then.
+/// [`Domain::moves`](crate::Domain) is to be called then.
 #[must_use]
 pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     if from == to {
@@ -90,7 +90,6 @@ pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
 
 /// The level of the coroutine that calls, and polls with somebody's own waker, as a combinator does;
 /// [`APART`] if it is none.
-pub(crate) fn of_who_calls(domain: &Domain) -> u8 {
-    let level = || Some(domain.here()?.current()?.effective() as u8);
-    level().unwrap_or(APART)
+pub(crate) fn of_who_calls() -> u8 {
+    domain::current_header().map_or(APART, |header| header.effective() as u8)
 }

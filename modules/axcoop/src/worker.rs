@@ -30,7 +30,7 @@ use core::task::Waker;
 
 use axcoop_summary::{Bits, DomainId, PRIORITIES};
 
-use crate::block::{Header, Polled};
+use crate::block::{APART, Header, Polled};
 use crate::domain::{self, Domain};
 use crate::error::{DomainError, Ended};
 use crate::inbox::Notes;
@@ -247,7 +247,8 @@ impl Domain {
                     books.trims(self.kernel, &self.directory);
                 }
                 Mode::Leaves
-            } else if books.wanted == 1 && books.serving == 1 << number {
+            } else if books.wanted == 1 && books.serving == 1 {
+                // It is number 0.
                 self.turn.takes_for_good();
                 self.inbox.unnote(Notes::SHARED);
                 Mode::Alone
@@ -457,7 +458,7 @@ impl Domain {
         self.books.with(self.kernel, |books| {
             books.next_moved(self.kernel, |header| {
                 let (from, to) = (usize::from(header.level.get()), header.effective());
-                if from < PRIORITIES && from != to {
+                if header.level.get() != APART && from != to {
                     ready.remove(header);
                     self.queues(ready, header);
                 }

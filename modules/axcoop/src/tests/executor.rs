@@ -12,6 +12,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
+use futures::stream::{FuturesUnordered, StreamExt};
+
 use super::machine::{run, with_domain};
 use crate::table::USED_UP;
 use crate::waker::Ref;
@@ -207,19 +209,21 @@ fn worker_beside_others_gives_way_as_often_as_one_that_is_alone() {
 /// Rules 2 and 3 of `worker`: polls in which it asks nobody count.
 #[test]
 fn polls_after_a_yield_in_vain_are_some_of_the_256() {
-    with_domain(|domain, machine| {
-        let (other, urgent) = (DomainId::new(1), Priority::new(3));
-        domain.summary.mark(other, urgent);
-        let clears = async move {
-            domain.summary.clear(other, urgent);
-            for _ in 0..263 {
-                yield_now().await;
-            }
-        };
-        drop(spawn(domain, 4, clears));
-        run(domain);
-        assert_eq!(machine.yields.load(Relaxed), 2);
-    });
+    for (polls, yields) in [(250, 1), (264, 2)] {
+        with_domain(|domain, machine| {
+            let (other, urgent) = (DomainId::new(1), Priority::new(3));
+            domain.summary.mark(other, urgent);
+            let clears = async move {
+                domain.summary.clear(other, urgent);
+                for _ in 1..polls {
+                    yield_now().await;
+                }
+            };
+            drop(spawn(domain, 4, clears));
+            run(domain);
+            assert_eq!(machine.yields.load(Relaxed), yields, "{polls} polls");
+        });
+    }
 }
 
 /// Rule 6 of `worker`.
@@ -301,6 +305,131 @@ fn worker_has_the_turn_for_good_when_the_others_have_left() {
         assert!(is_alone());
         domain.alloc_cpu(0).unwrap();
         assert_eq!(first.run(), Served::Leaves);
+    });
+}
+
+/// Rule 5 of `worker`, of one that has said that it waits and finds what another has queued.
+#[test]
+fn worker_that_was_told_to_go_on_tells_another_of_what_has_come_since() {
+    for (is_told, comes, unparked) in [(true, true, 0b100), (true, false, 0), (false, true, 0)] {
+        with_domain(|domain, machine| {
+            domain.alloc_cpu(3).unwrap();
+            let mut server = Server::new(domain.id(), 1);
+            let looks = Arc::new(Mutex::new(None));
+            let looked = looks.clone();
+            let others = Box::new(move || {
+                domain.sleepers.store(0, Relaxed);
+                let sees = async {
+                    (
+                        machine.unparked.load(Relaxed),
+                        domain.sleepers.load(Relaxed),
+                    )
+                };
+                *looked.lock().unwrap() = Some(spawn(domain, 4, sees));
+                for header in domain.inbox.take() {
+                    // SAFETY: nobody has the turn.
+                    domain.queues(unsafe { &*domain.ready.get() }, header);
+                }
+                if comes {
+                    drop(spawn(domain, 4, async {}));
+                }
+                let waits = if is_told { 0b100 } else { 0b110 };
+                domain.sleepers.store(waits, Relaxed);
+            });
+            // To ask how it serves, to find nothing, and to look once more.
+            *machine.at_mask.lock().unwrap() = Some((2, others));
+            assert_eq!(server.run(), Served::Waits { until: None });
+            let looks = looks.lock().unwrap().take().unwrap();
+            let case = (is_told, comes);
+            assert_eq!(output(looks), Ok((unparked, 0b100 & !unparked)), "{case:?}");
+            domain.alloc_cpu(0).unwrap();
+            assert_eq!(server.run(), Served::Leaves);
+            domain.books.with(domain.kernel, |books| books.serving = 0);
+        });
+    }
+}
+
+/// Rule 4 of `worker`: the number changes while it looks, before it has said that it waits.
+#[test]
+fn worker_that_finds_the_turn_taken_leaves_when_fewer_are_wanted() {
+    with_domain(|domain, machine| {
+        domain.alloc_cpu(1).unwrap();
+        let mut first = Server::new(domain.id(), 0);
+        assert_eq!(first.run(), Served::Waits { until: None });
+        domain.alloc_cpu(2).unwrap();
+        let second = std::thread::spawn(move || {
+            let mut second = Server::new(domain.id(), 1);
+            let fewer = Box::new(|| domain.alloc_cpu(1).unwrap());
+            *machine.at_mask.lock().unwrap() = Some((1, fewer));
+            second.run()
+        });
+        assert_eq!(second.join().unwrap(), Served::Leaves);
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(first.run(), Served::Leaves);
+    });
+}
+
+#[test]
+fn idle_worker_gives_back_what_is_kept_where_nothing_ticks() {
+    with_domain(|domain, machine| {
+        drop(spawn(domain, 4, async {}));
+        domain.alloc_cpu(1).unwrap();
+        let mut server = Server::new(domain.id(), 0);
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(machine.memory.load(Relaxed), 0);
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(server.run(), Served::Leaves);
+    });
+}
+
+/// Rules 7 and 8 of `state`.
+#[test]
+fn coroutine_that_is_woken_in_its_last_poll_ends_once() {
+    with_domain(|domain, _| {
+        let ends = poll_fn(|context| {
+            context.waker().wake_by_ref();
+            Poll::Ready(7)
+        });
+        let handle = spawn(domain, 4, ends);
+        run(domain);
+        assert_eq!(output(handle), Ok(7));
+    });
+}
+
+/// Rule 4 of `worker`: the one that awaits it belongs to another domain, whose worker polls it.
+#[test]
+fn awaiter_of_another_domain_is_queued_there() {
+    with_domain(|domain, machine| {
+        let other = Domain::new(DomainId::new(1), domain.summary, machine);
+        let other: &'static Domain = Box::leak(Box::new(other));
+        other.open().unwrap();
+        let ends = spawn(domain, 4, async {});
+        let awaits = spawn(other, 4, async { ends.await.unwrap() });
+        run(other);
+        run(domain);
+        assert!(!awaits.is_finished());
+        run(other);
+        assert_eq!(output(awaits), Ok(()));
+        other.close().unwrap();
+    });
+}
+
+/// Rule 2 of `loan`: by a combinator's waker.
+#[test]
+fn handle_in_a_combinator_lends_the_priority_of_its_coroutine() {
+    with_domain(|domain, _| {
+        let looks = spawn(domain, 6, async {
+            pending_once().await;
+            current_priority()
+        });
+        let cid = looks.cid();
+        let awaits = spawn(domain, 1, async move {
+            let mut all: FuturesUnordered<_> = [looks].into_iter().collect();
+            all.next().await.unwrap().unwrap()
+        });
+        drop(spawn(domain, 7, async move { wake(cid) }));
+        run(domain);
+        assert_eq!(output(awaits), Ok(Some(Priority::new(1))));
     });
 }
 

@@ -18,6 +18,9 @@ std::thread_local! {
     static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
 }
 
+/// What somebody else does, once.
+pub type AtMask = Box<dyn FnOnce() + Send>;
+
 /// What happens to be counted.
 #[derive(Default)]
 pub struct Machine {
@@ -33,6 +36,8 @@ pub struct Machine {
     pub locks: AtomicUsize,
     /// The time, in nanoseconds.
     pub clock: AtomicU64,
+    /// What somebody else does when interrupts have been disabled so often.
+    pub at_mask: Mutex<Option<(usize, AtMask)>>,
     /// What somebody else does while a worker waits, or cannot be started: once.
     pub meanwhile: Mutex<Option<fn(&'static Domain)>>,
     /// What others do each time that a worker gives way.
@@ -93,6 +98,20 @@ unsafe impl Kernel for Machine {
     }
 
     fn mask(&self) -> usize {
+        let at_mask = {
+            let mut at_mask = self.at_mask.lock().unwrap();
+            match &mut *at_mask {
+                Some((0, _)) => at_mask.take(),
+                Some((left, _)) => {
+                    *left -= 1;
+                    None
+                }
+                None => None,
+            }
+        };
+        if let Some((_, does)) = at_mask {
+            does();
+        }
         self.locks.fetch_add(1, Relaxed);
         self.masks.fetch_add(1, Relaxed)
     }
