@@ -307,7 +307,7 @@ Targets
               LAB_OUT=docs/results and COST_OUT=docs/results/cost.csv
   stale     the rows of docs/results/*.csv whose sources or tools have changed
               since, and the command that makes each again; builds nothing;
-              LAB=--release: those of real time, and those without a stamp, count
+              LAB=--release: those of real time or without a stamp count
   test      all tests: library, make itself, QEMU; T=word runs some of them,
               JOBS=n so many at a time
   test-list the names of the tests; T=word those that have it in their name
