@@ -349,6 +349,30 @@ fn worker_that_was_told_to_go_on_tells_another_of_what_has_come_since() {
     }
 }
 
+/// Rules 5 and 6 of `worker`: the one that was told of it may wait again, as it was not queued yet.
+#[test]
+fn worker_that_clears_marks_polls_what_it_finds_then_before_it_waits() {
+    with_domain(|domain, machine| {
+        domain.alloc_cpu(2).unwrap();
+        let mut server = Server::new(domain.id(), 1);
+        let comes = Arc::new(Mutex::new(None));
+        let come = comes.clone();
+        let others = Box::new(move || {
+            // Another worker is told, and this one still says that it waits.
+            domain.sleepers.store(0b11, Relaxed);
+            *come.lock().unwrap() = Some(spawn(domain, 4, async {}));
+            assert_eq!(domain.sleepers.load(Relaxed), 0b10);
+        });
+        // To ask how it serves, to find nothing, and to look once more.
+        *machine.at_mask.lock().unwrap() = Some((2, others));
+        assert_eq!(server.run(), Served::Waits { until: None });
+        assert_eq!(output(comes.lock().unwrap().take().unwrap()), Ok(()));
+        domain.alloc_cpu(0).unwrap();
+        assert_eq!(server.run(), Served::Leaves);
+        domain.books.with(domain.kernel, |books| books.serving = 0);
+    });
+}
+
 /// Rule 4 of `worker`: the number changes while it looks, before it has said that it waits.
 #[test]
 fn worker_that_finds_the_turn_taken_leaves_when_fewer_are_wanted() {
