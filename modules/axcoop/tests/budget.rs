@@ -155,7 +155,7 @@ fn every_future_gives_way_within_its_budget() {
                 drop(timeout(Duration::from_secs(60), mutex.lock()).await)
             }),
             awaited(&["YieldNow"], POLL_BUDGET.into(), yield_now),
-            // What others make of them.
+            // Combinators of other crates around them.
             awaited(&["Locking"], 1, || async {
                 select(pin!(mutex.lock()), pending::<()>()).await;
             }),

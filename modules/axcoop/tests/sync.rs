@@ -478,7 +478,7 @@ fn no_loan_is_left_when_nobody_waits() {
                 for _ in 0..COROUTINES {
                     done.acquire_blocking().forget();
                 }
-                // What a round has spawned and left may still hold or want a lock.
+                // A coroutine that a round has spawned and left may still hold or want a lock.
                 while domain.coroutines() != COROUTINES {
                     thread::yield_now();
                 }

@@ -16,7 +16,7 @@ thread_local! {
     static CPU: Cell<usize> = const { Cell::new(0) };
     static CURRENT: Cell<*const ()> = const { Cell::new(ptr::null()) };
     static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    /// What another CPU does the next time that one asks where a task may run.
+    /// A step of another CPU, taken the next time that one asks where a task may run.
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
@@ -203,7 +203,7 @@ impl<M: SharedSource> Cpu<M> {
         cpu
     }
 
-    /// What follows is done by this CPU.
+    /// Makes this CPU the one that acts.
     fn acts(&self) {
         CPU.set(self.number);
         let current = self.runs.as_ref();
@@ -241,7 +241,7 @@ impl<M: SharedSource> Cpu<M> {
         tasks
     }
 
-    /// What the report of a stall has of it.
+    /// Returns the line that the report of a stall has of it.
     fn words(&self) -> String {
         let all = M::shared().to_string();
         let words = all
@@ -382,7 +382,7 @@ fn task_keeps_its_place_if_another_cpu_has_answered_the_request() {
     connect(3);
     let (mut idle, mut slow): (Cpu, Cpu) = (Cpu::idle(0), Cpu::busy(1));
     let mut fast: Cpu = Cpu::busy(2);
-    fast.add(&[0b100]); // whom nobody else may have
+    fast.add(&[0b100]); // no other CPU may have it
     let tasks: Vec<_> = [0b010, 0b111, 0b111].map(task).into();
     idle.layer.add_task(task(0b001));
     idle.pick().expect("it was told");

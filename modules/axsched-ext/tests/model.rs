@@ -1095,7 +1095,7 @@ fn call_pbg(what: u32) {
     }
 }
 
-/// What is done with a scheduler as soon as this, its `gc`, is in the queue.
+/// A step that is taken with a scheduler as soon as its `gc` is in the queue.
 type First = fn(&mut PbgUnderTest, &Arc<PbgTask<ModelTask>>);
 
 /// Makes calls of PBG when `gc`, its first task, is in the queue: as `main` would, first thing.

@@ -23,7 +23,7 @@ fn start_pbg(_: u32) {
     PerThread::control().start_pbg_with(Behind::Keep).unwrap();
 }
 
-/// What an outsider does again and again: it computes for so long, and then yields or sleeps.
+/// A round of an outsider: it computes for so long, and then yields or sleeps.
 #[derive(Clone, Copy, Debug)]
 struct Outsider {
     burst: u64,
@@ -49,7 +49,7 @@ const YIELDS: Outsider = Outsider {
 #[derive(Clone, Debug)]
 struct Load {
     cpus: usize,
-    /// How long each planned task computes, and after how much it yields.
+    /// The time that each planned task computes, and the time after which it yields.
     planned: u64,
     planned_burst: u64,
     /// Main holds the handle of a task that has ended, so that `gc` spins.
@@ -262,7 +262,7 @@ fn load() -> impl Strategy<Value = Load> {
     )
 }
 
-/// Of ten turns in 100 ticks the last may be cut off.
+/// The last of ten turns in 100 ticks may be cut off.
 fn has_its_tenth(load: &Load) -> Result<(), TestCaseError> {
     let share = share_of(load).map_err(TestCaseError::fail)?;
     prop_assert!((0.08..0.12).contains(&share), "{share}");

@@ -25,7 +25,7 @@ struct Bound {
     one_cpu: fn(u64) -> u64,
     several: fn(u64) -> u64,
     own_bursts: u64,
-    /// How many ticks each task of a random load works, at least: some times the bound.
+    /// The ticks that each task of a random load works at least: some times the bound.
     work: u64,
 }
 
@@ -144,7 +144,7 @@ impl<P: Policy> Within for Adapter<P> {
 }
 
 macro_rules! loads_under {
-    // No bound in time: nobody is preempted.
+    // No bound in time: a task is never preempted.
     (fifo $scheduler:ty) => {};
     // It is not within the layer.
     (pbg $scheduler:ty) => {};

@@ -13,7 +13,7 @@ pub struct Figures {
     slow: usize,
     broken: usize,
     errors: usize,
-    /// Of the clients that are not slow, whose pace is the server's: a slow one's is its own, and
+    /// Counts the clients that are not slow, whose pace is the server's: a slow one's is its own, and
     /// a broken one waits.
     seconds: f64,
     requests_per_second: f64,

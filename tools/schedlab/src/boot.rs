@@ -78,7 +78,7 @@ pub struct Booter<'a> {
     pub setting: &'a Setting,
     /// Seconds until a guest counts as hung, if it is not what make has by itself.
     pub timeout: Option<u64>,
-    /// What images were made from, by the names of their cells.
+    /// The sources of the images, by the names of their cells.
     made: Mutex<BTreeMap<String, Made>>,
 }
 
@@ -108,14 +108,14 @@ impl<'a> Booter<'a> {
             console: console.clone(),
         };
         let list = SourceList::of_make(&console).map_err(bad)?;
-        // Read anew for each image: somebody may edit a file between two.
+        // Read anew for each image: a file may be edited between two.
         let tree = Tree::new(self.project).map_err(bad)?;
         let mut made = self.made.lock().expect("no thread panics with it");
         made.insert(cell.to_string(), tree.made(list));
         Ok(())
     }
 
-    /// What the image of a cell that was built was made from; `None` if the project does not tell.
+    /// Returns what the image of a built cell was made from; `None` if the project does not tell.
     pub fn made(&self, cell: &Cell) -> Option<Made> {
         let made = self.made.lock().expect("no thread panics with it");
         made.get(&cell.to_string()).cloned()

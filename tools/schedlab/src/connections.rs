@@ -29,7 +29,7 @@ pub fn connections(tree: &TreeArgs, args: &ConnectionsArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// What the rows of each guest were made from, as `make connections` has listed it beside its console.
+/// Returns the sources of the rows of each guest, as `make connections` has listed it beside its console.
 fn made(tree: &TreeArgs, consoles: &[PathBuf]) -> Result<Vec<(RowKey, Option<Made>)>> {
     let mut all = Vec::new();
     for console in consoles {

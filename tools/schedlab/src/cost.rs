@@ -79,7 +79,7 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     })
 }
 
-/// What the rows of each cell were made from.
+/// The sources of the rows of each cell.
 type MadeRows = Vec<(RowKey, Option<Made>)>;
 
 /// Builds and boots the cells. If one of them failed or somebody pressed Ctrl-C there are no

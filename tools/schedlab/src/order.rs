@@ -62,7 +62,7 @@ pub fn order(args: &OrderArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// What the rows of each cell were made from.
+/// The sources of the rows of each cell.
 fn made(args: &OrderArgs) -> Result<Vec<(RowKey, Option<Made>)>> {
     let mut all = Vec::new();
     for (folder, variant) in [(&args.buckets, ""), (&args.exact, EXACT)] {

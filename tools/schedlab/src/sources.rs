@@ -1,4 +1,4 @@
-//! What the rows of the published tables were made from, and which of them are out of date.
+//! The sources of the rows of the published tables, and which of them are out of date.
 //!
 //! 1. A row belongs to a cell of a matrix, whatever it says of it: [`rows::RowKey`].
 //! 2. The command that measures writes into `sources.csv`, beside its CSV file, what the cell

@@ -30,7 +30,7 @@ fn compare(lab: &Lab, words: &[&str]) -> Ended {
     lab.run(&all)
 }
 
-/// What `stale` says, and whether it is content.
+/// Returns whether `stale` is content, and its lines.
 fn stale(lab: &Lab) -> (bool, Vec<String>) {
     let ended = lab.run(&["stale", "results"]);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
@@ -95,7 +95,7 @@ fn row_made_stale_by_hand_is_named() {
     );
     assert_eq!(found(&rest), (false, named));
     assert!(found(&ledger).0);
-    // A row that nobody has measured.
+    // A row that was never measured.
     let tables = lab.read("apps/realtime/results/tables.csv");
     let row = tables.lines().last().unwrap().replace("stock-rr", "mlfq");
     lab.write(
@@ -142,7 +142,7 @@ fn another_compiler_makes_all_rows_out_of_date() {
     assert_eq!(stale(&lab).1[1], "stale: 3 of 3 cells out of date");
 }
 
-/// Of the rows that a table has none may stay behind as if it were measured.
+/// No row of a table may stay behind as if it were measured again.
 #[test]
 fn part_of_a_table_is_not_published() {
     let lab = lab();

@@ -1,4 +1,4 @@
-//! What the HTTP servers have in common, with a thread or a coroutine for each connection. They
+//! The part that the HTTP servers have in common, with a thread or a coroutine for each connection. They
 //! are built on [`edge_http`], with a layer above it for the cases of RFC 9110 and 9112 that it
 //! has wrong ([ADR 0032](../../../../docs/adr/0032-a-library-and-a-layer-for-http.md)).
 //!

@@ -487,7 +487,7 @@ fn rule_5_a_file_is_closed_once_by_whoever_may_block() {
     assert_eq!(trace(), ["read a", "close a"]);
 }
 
-/// What the pool has done is ready at once.
+/// An operation that the pool has done is ready at once.
 #[test]
 fn every_operation_gives_way_within_its_budget() {
     const EACH: usize = 1_000;

@@ -206,7 +206,7 @@ fn worker_beside_others_gives_way_as_often_as_one_that_is_alone() {
     }
 }
 
-/// Rules 2 and 3 of `worker`: polls in which it asks nobody count.
+/// Rules 2 and 3 of `worker`: polls in which it asks no other one count.
 #[test]
 fn polls_after_a_yield_in_vain_are_some_of_the_256() {
     for (polls, yields) in [(250, 1), (264, 2)] {
@@ -262,7 +262,7 @@ fn worker_that_goes_on_takes_back_that_it_waits_and_nothing_else() {
     });
 }
 
-/// Rule 5 of `worker`: what is due when it is about to wait is polled, and nobody takes it for one that waits.
+/// Rule 5 of `worker`: a timer that is due when it is about to wait is polled, and the worker does not count as waiting.
 #[test]
 fn worker_does_not_wait_for_a_time_that_has_come_meanwhile() {
     with_domain(|domain, machine| {
@@ -327,7 +327,7 @@ fn worker_that_was_told_to_go_on_tells_another_of_what_has_come_since() {
                 };
                 *looked.lock().unwrap() = Some(spawn(domain, 4, sees));
                 for header in domain.inbox.take() {
-                    // SAFETY: nobody has the turn.
+                    // SAFETY: no worker has the turn.
                     domain.queues(unsafe { &*domain.ready.get() }, header);
                 }
                 if comes {

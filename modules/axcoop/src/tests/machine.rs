@@ -18,7 +18,7 @@ std::thread_local! {
     static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
 }
 
-/// What somebody else does, once.
+/// A step of another thread, taken once.
 pub type AtMask = Box<dyn FnOnce() + Send>;
 
 /// What happens to be counted.
@@ -36,7 +36,7 @@ pub struct Machine {
     pub locks: AtomicUsize,
     /// The time, in nanoseconds.
     pub clock: AtomicU64,
-    /// What somebody else does when interrupts have been disabled so often.
+    /// A step of another thread, taken when interrupts have been disabled so often.
     pub at_mask: Mutex<Option<(usize, AtMask)>>,
     /// What somebody else does while a worker waits, or cannot be started: once.
     pub meanwhile: Mutex<Option<fn(&'static Domain)>>,

@@ -68,7 +68,7 @@ pub fn assert_each_gives_way(domain: &'static Domain, sources: &Path, table: Vec
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
-/// How many awaits were ready from a wake of the urgent coroutine to its turn: the fewest and the most.
+/// The fewest and the most awaits that were ready from a wake of the urgent coroutine to its turn.
 fn awaits_between_turns(domain: &'static Domain, mut awaited: Awaited) -> RangeInclusive<usize> {
     const ROUNDS: usize = 5;
     const MOST: usize = 3 * POLL_BUDGET as usize;

@@ -107,7 +107,7 @@ fn both<A, B: 'static>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + 'static) -
     (a(), b.join().expect("a CPU does not panic"))
 }
 
-/// How the task of this number comes.
+/// The way in which the task of this number comes.
 fn comes_as(number: u32) -> Comes {
     [Comes::Woken, Comes::New, Comes::HandedOver][number as usize % 3]
 }

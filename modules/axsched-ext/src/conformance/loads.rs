@@ -11,7 +11,7 @@ use crate::model::{Config, Op, Program};
 /// A timer tick of these loads, in time units. A call takes a thousandth of it.
 pub const TICK: u64 = 10_000;
 
-/// What a task does after each burst.
+/// The step of a task after each burst.
 #[derive(Clone, Copy)]
 enum Then {
     Computes,
@@ -20,7 +20,7 @@ enum Then {
     Sleeps(u64),
 }
 
-/// What a task does again and again: it runs for about `burst` time units.
+/// Returns a program that repeats one round: it runs for about `burst` time units.
 #[derive(Clone, Copy)]
 struct Habit {
     burst: u64,
@@ -75,7 +75,7 @@ pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
     let jitter = if rng.one_in(2) { rng.below(TICK) } else { 0 };
     let kinds = [1, 2, 2, tasks][rng.below(4) as usize];
     let mut habits: Vec<_> = (0..kinds).map(|_| habit(&mut rng)).collect();
-    // Of two kinds there is one of the first beside all others, or as many of both.
+    // With two kinds there is one task of the first beside all others, or as many of both.
     let lone = rng.one_in(2);
     if lone && kinds == 2 && rng.one_in(2) {
         // One of long bursts beside short ones.

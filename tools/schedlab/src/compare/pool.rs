@@ -34,7 +34,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// What the rows of each cell were made from.
+    /// The sources of the rows of each cell.
     pub fn made(&self) -> Vec<(RowKey, Option<Made>)> {
         let made = |(_, cell, origin): &(PathBuf, Cell, Option<Origin>)| {
             let key = RowKey::new(&cell.arch, &cell.app.name, &short(&cell.policy), "");

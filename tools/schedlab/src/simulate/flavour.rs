@@ -190,7 +190,7 @@ fn recorded_as(base: &'static Policy) -> &'static str {
     }
 }
 
-/// How much there is to play in a recording: what the model does in a run of it.
+/// The steps of a recording: those that the model takes in a run of it.
 struct Steps {
     /// Run intervals and wakes of all tasks, and ticks of one CPU until the last task has ended,
     /// if the waits of a task begin after those of its parent.

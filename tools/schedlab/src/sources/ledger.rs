@@ -28,7 +28,7 @@ const COLUMNS: [&str; 7] = [
     "sources",
 ];
 
-/// What is known of the rows in a folder's CSV files.
+/// The stamps of the rows in a folder's CSV files.
 #[derive(Default)]
 pub struct Ledger {
     folder: PathBuf,
@@ -83,7 +83,7 @@ impl Ledger {
         self.folder.join(LISTS).join(format!("{name}.txt"))
     }
 
-    /// What a cell of this file was made from.
+    /// Returns what a cell of this file was made from.
     pub fn made(&self, file: &str, key: &RowKey) -> Option<Made> {
         let (list, hash) = self.entries.get(&(file.to_owned(), key.clone()))?;
         Some(Made {
@@ -130,8 +130,8 @@ impl Ledger {
     }
 }
 
-/// Writes down what the cells of a CSV file were made from, beside the file. Of a file that is not
-/// published nothing is written. Cells of which it is not known, or that are not in the file any
+/// Writes down what the cells of a CSV file were made from, beside the file. Nothing is written for a file
+/// that is not published. Cells of which it is not known, or that are not in the file any
 /// more, are forgotten.
 pub fn stamp(csv: &Path, cells: impl IntoIterator<Item = (RowKey, Option<Made>)>) -> Result<()> {
     let file = file_name(csv).to_owned();

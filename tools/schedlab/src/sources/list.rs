@@ -8,7 +8,7 @@ use crate::digest::digest;
 /// Before a line of `make lab-sources`.
 const SOURCE: &str = "source: ";
 
-/// What was built of which files of this tree.
+/// A package and the files of this tree that it was built from.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct SourceList {
     /// `image` or `program`, and the package.
@@ -50,14 +50,14 @@ impl SourceList {
         format!("{package}-{}", &hash[..8])
     }
 
-    /// Whether it is an image, and the package.
+    /// Returns whether it is an image, and the package.
     pub fn package(&self) -> (bool, &str) {
         let (kind, package) = self.what.split_once(' ').unwrap_or_default();
         (kind == "image", package)
     }
 }
 
-/// What was measured was built from these files when they had this hash.
+/// The stamp of a measurement: it was built from these files when they had this hash.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Made {
     pub list: SourceList,

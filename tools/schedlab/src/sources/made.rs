@@ -1,4 +1,4 @@
-//! What something was made from that this program has not booted.
+//! The sources of a measurement that this program has not booted.
 
 use std::{env, fs, path::Path};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{cli::TreeArgs, output::note, project::Project};
 
-/// What was measured was made from the files that make has listed there before: `None` if there
+/// Returns the stamp of a measurement that was made from the files that make has listed there before: `None` if there
 /// is no list, or if one of them has changed since.
 pub fn made_beside(tree: &TreeArgs, list: &Path) -> Result<Option<Made>> {
     let Ok(text) = fs::read_to_string(list) else {
@@ -29,7 +29,7 @@ pub fn made_beside(tree: &TreeArgs, list: &Path) -> Result<Option<Made>> {
     Ok(Some(tree.made(files)))
 }
 
-/// What figures of the model are made from: a recording of this app under PBG, and the model,
+/// Returns the sources of figures of the model: a recording of this app under PBG, and the model,
 /// which is in this program.
 pub fn made_by_model(tree: &TreeArgs, app: &str, arch: &str) -> Result<Option<Made>> {
     let project = Project::find(tree)?;

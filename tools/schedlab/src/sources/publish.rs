@@ -12,7 +12,7 @@ use super::{
 use crate::store::write;
 
 /// Writes a published CSV file, and beside it what its cells were made from. With `keep` the rows of
-/// other cells stay. What is known of no cell is not written down: its rows are out of date.
+/// other cells stay. A cell without a stamp is not written down: its rows are out of date.
 pub fn write_rows(
     csv: &Path,
     text: &str,
@@ -44,7 +44,7 @@ pub fn write_rows_of_one(csv: &Path, text: &str, made: Option<Made>) -> Result<(
     )
 }
 
-/// What a cell of a published CSV file was made from, as it is written down beside the file.
+/// Returns what a cell of a published CSV file was made from, as it is written down beside the file.
 pub fn known(csv: &Path, key: &RowKey) -> Result<Option<Made>> {
     let ledger = Ledger::read(csv.parent().unwrap_or(Path::new("")))?;
     Ok(ledger.made(file_name(csv), key))

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::distinct::distinct;
 
-/// The cell that a row belongs to, in the words of its file. What a file does not tell apart is
+/// The cell that a row belongs to, in the words of its file. A word that a file does not have is
 /// empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowKey {
@@ -17,7 +17,7 @@ pub struct RowKey {
     pub app: String,
     /// As result lines call it.
     pub scheduler: String,
-    /// What else was built in: the number of waits, the order of the queue.
+    /// A parameter that was built in: the number of waits, the order of the queue.
     pub variant: String,
 }
 
@@ -68,7 +68,7 @@ impl Text {
         })
     }
 
-    /// What a row has in a column; nothing if there is none.
+    /// Returns the word of a row in a column; nothing if there is none.
     fn word<'r>(&self, row: &'r csv::StringRecord, column: &str) -> &'r str {
         let place = self.header.iter().position(|name| name == column);
         place.and_then(|place| row.get(place)).unwrap_or_default()
@@ -83,7 +83,7 @@ pub struct Group {
     pub variants: Vec<String>,
     /// At how many phases of the tick they are published.
     phases: BTreeMap<u16, Vec<String>>,
-    /// Whether they are all that the file has of this app and architecture.
+    /// True if they are all that the file has of this app and architecture.
     pub is_whole: bool,
 }
 
@@ -231,7 +231,7 @@ impl Published {
         }
     }
 
-    /// What is replaced together: of tables and of four CPUs all rows of an app.
+    /// Returns the unit that is replaced as a whole: for tables and four CPUs all rows of an app.
     fn unit(self, text: &Text, row: &csv::StringRecord) -> RowKey {
         let key = self.key(text, row);
         match self {
@@ -264,7 +264,7 @@ pub fn features<'s>(schedulers: impl Iterator<Item = &'s String>) -> String {
 }
 
 /// The rows of a published file, `old`, with those of `new` in the place of what was there of the
-/// same cells, or behind all if nothing was. Of tables no scheduler may be lost.
+/// same cells, or behind all if nothing was. No scheduler of a table may be lost.
 pub fn merged(file: &str, old: &str, new: &str) -> Result<String> {
     let Some(published) = Published::named(file) else {
         return Ok(new.to_owned());

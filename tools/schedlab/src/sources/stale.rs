@@ -92,8 +92,8 @@ pub fn stale(tree: &TreeArgs, args: &StaleArgs) -> Result<Verdict> {
 /// One cell in so many is measured again.
 const ONE_IN: usize = 20;
 
-/// Of one architecture one cell in [`ONE_IN`], rounded up: those whose hash with the seed is least,
-/// so that another seed has others.
+/// Returns one cell in [`ONE_IN`] of one architecture, rounded up: those with the least hash beside the
+/// seed, so that another seed has others.
 fn sample<'k>(seed: &str, cells: &'k BTreeSet<RowKey>) -> Vec<&'k RowKey> {
     let of_seed = |words: &str| digest(format!("{seed} {words}"));
     let arches: BTreeSet<_> = cells.iter().map(|key| &key.arch).collect();

@@ -140,7 +140,7 @@ fn defaults(makefile: &str) -> String {
     lines.join("\n")
 }
 
-/// What each package of a lock file is, and what it depends on.
+/// The packages of a lock file and their dependencies.
 #[derive(Default)]
 struct Lock {
     packages: BTreeMap<String, Vec<Locked>>,
@@ -184,8 +184,8 @@ impl Lock {
         lock
     }
 
-    /// The lines of a package and of all that it needs, sorted. What only its tests need is among
-    /// them, as a lock does not tell. Of a package that it does not know, all lines.
+    /// The lines of a package and of all that it needs, sorted. Packages that only its tests
+    /// need are among them, as a lock does not tell them apart. Returns all lines if it does not know the package.
     fn of(&self, package: &str) -> BTreeSet<&str> {
         let mut lines = BTreeSet::new();
         let all = || self.packages.values().flatten();

@@ -205,7 +205,7 @@ fn cell(arch: &str, policy: &str) -> Cell {
     }
 }
 
-/// What the rows of each cell were made from.
+/// The sources of the rows of each cell.
 pub fn made(folders: &[PathBuf], arch: &str) -> Result<Vec<(RowKey, Option<Made>)>> {
     let mut all = Vec::new();
     for folder in folders {

@@ -2,7 +2,7 @@ use super::*;
 use crate::cases;
 use std::collections::VecDeque;
 
-/// What a client does: bytes after so many seconds, or the end, or silence.
+/// A step of a client: bytes after so many seconds, or the end, or silence.
 enum Does {
     Sends(u64, Vec<u8>),
     Ends,

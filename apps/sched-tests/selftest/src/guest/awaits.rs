@@ -18,7 +18,7 @@ use super::verdict;
 
 const BUSY: Duration = Duration::from_millis(300);
 const LIMIT: Duration = Duration::from_millis(100);
-/// What the locks of a budget take at most, in ns.
+/// The time that the locks of a budget take at most, in ns.
 const SLACK_NANOS: u64 = 1_000_000;
 const MIN_TURNS: u64 = BUSY.as_nanos() as u64 / (2 * GRANULE_NANOS + SLACK_NANOS);
 const MAX_LATE_NANOS: u64 = GRANULE_NANOS + SLACK_NANOS;
@@ -33,8 +33,8 @@ pub fn run() {
     let domain = options.open().expect("a domain is free");
     let urgent = domain.spawn(urgent(), Priority::FIRST);
     let busy = domain.spawn(busy(), Priority::LAST);
-    let (turns, late_nanos) = busy.join().expect("nobody cancels it");
-    urgent.join().expect("nobody cancels it");
+    let (turns, late_nanos) = busy.join().expect("it is not cancelled");
+    urgent.join().expect("it is not cancelled");
 
     println!("the urgent coroutine had {turns} turns in {BUSY:?}, at least {MIN_TURNS}");
     println!("the timeout was {late_nanos} ns late, at most {MAX_LATE_NANOS}\n");

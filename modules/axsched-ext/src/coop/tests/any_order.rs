@@ -284,7 +284,7 @@ impl Pair<'_> {
         self.model.returned(task, why);
     }
 
-    /// Whoever would run first goes away and comes back.
+    /// The task that would run first goes away and comes back.
     fn hands_over(&mut self) {
         let policy = self.scheduler.policy_mut();
         let Some(given) = policy.give(&|_| true, &|| true) else {
