@@ -24,7 +24,7 @@ use crate::{
     project::{Cell, Project},
     record::{Outcome, parse, result_and_profile_lines, result_lines},
     setting::Setting,
-    sources::{Made, SourceList, Tree},
+    sources::{self, Made, SourceList, Tree},
     store::belongs,
 };
 pub use process_groups::Children;
@@ -80,6 +80,8 @@ pub struct Booter<'a> {
     pub timeout: Option<u64>,
     /// The sources of the images, by the names of their cells.
     made: Mutex<BTreeMap<String, Made>>,
+    /// The compiler and each QEMU; empty until the first image was built.
+    tools: Mutex<Vec<String>>,
 }
 
 impl<'a> Booter<'a> {
@@ -95,6 +97,7 @@ impl<'a> Booter<'a> {
             setting,
             timeout,
             made: Mutex::default(),
+            tools: Mutex::default(),
         }
     }
 
@@ -108,8 +111,13 @@ impl<'a> Booter<'a> {
             console: console.clone(),
         };
         let list = SourceList::of_make(&console).map_err(bad)?;
+        let mut tools = self.tools.lock().expect("no thread panics with it");
+        if tools.is_empty() {
+            *tools = sources::tools(self.project).map_err(bad)?;
+        }
         // Read anew for each image: a file may be edited between two.
-        let tree = Tree::new(self.project).map_err(bad)?;
+        let tree = Tree::of(self.project.root.clone(), tools.clone());
+        drop(tools);
         let mut made = self.made.lock().expect("no thread panics with it");
         made.insert(cell.to_string(), tree.made(list));
         Ok(())

@@ -17,7 +17,7 @@ use crate::{
     distinct::distinct,
     grid,
     output::{note, print, print_line},
-    project::{App, Cell, Project, short},
+    project::{App, Cell, Project},
     setting::Setting,
     sources::{RowKey, write_rows},
 };
@@ -138,10 +138,7 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     let csv = (args.csv.clone()).unwrap_or_else(|| project.root.join("target/coop-cost.csv"));
     // One that failed has no rows.
     let good = cells.iter().zip(&has_lines).filter(|(_, has)| **has);
-    let made = good.map(|(cell, _)| {
-        let key = RowKey::new(&cell.arch, &cell.app.name, &short(&cell.policy), "");
-        (key, booter.made(cell))
-    });
+    let made = good.map(|(cell, _)| (RowKey::of(cell), booter.made(cell)));
     write_rows(&csv, &as_csv(&lines)?, args.keep, made)?;
     print_line(format_args!("coop-cost: as CSV in {}", csv.display()))?;
     Ok(match failed || lines.is_empty() {

@@ -19,7 +19,7 @@ use crate::{
     boot::{self, Booter, Failure, Message, Step},
     cli::{CostArgs, TreeArgs},
     output::{note, print, print_line},
-    project::{App, Cell, Lists, Project, short},
+    project::{App, Cell, Lists, Project},
     setting::Setting,
     sources::{Made, RowKey, write_rows},
     store::write,
@@ -133,10 +133,9 @@ fn measure(
     } else if failed {
         Err(Verdict::Bad)
     } else {
-        let made = cells.iter().map(|cell| {
-            let key = RowKey::new(&cell.arch, &cell.app.name, &short(&cell.policy), "");
-            (key, booter.made(cell))
-        });
+        let made = cells
+            .iter()
+            .map(|cell| (RowKey::of(cell), booter.made(cell)));
         Ok((
             Figures::joined(figures.into_iter().flatten().collect()),
             made.collect(),

@@ -33,4 +33,4 @@ pub use made::{made_beside, made_by_model};
 pub use publish::{known, write_rows, write_rows_of_one};
 pub use rows::RowKey;
 pub use stale::stale;
-pub use tree::Tree;
+pub use tree::{Tree, tools};

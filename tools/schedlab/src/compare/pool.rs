@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use super::table::Results;
 use crate::{
     output::count,
-    project::{Cell, short},
+    project::Cell,
     sources::{Made, RowKey},
     store::{Origin, Store},
 };
@@ -37,8 +37,8 @@ impl Found {
     /// The sources of the rows of each cell.
     pub fn made(&self) -> Vec<(RowKey, Option<Made>)> {
         let made = |(_, cell, origin): &(PathBuf, Cell, Option<Origin>)| {
-            let key = RowKey::new(&cell.arch, &cell.app.name, &short(&cell.policy), "");
-            (key, origin.as_ref().and_then(|origin| origin.made.clone()))
+            let made = origin.as_ref().and_then(|origin| origin.made.clone());
+            (RowKey::of(cell), made)
         };
         self.origins.iter().map(made).collect()
     }

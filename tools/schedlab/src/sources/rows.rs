@@ -7,7 +7,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::distinct::distinct;
+use crate::{
+    distinct::distinct,
+    project::{Cell, short},
+};
 
 /// The cell that a row belongs to, in the words of its file. A word that a file does not have is
 /// empty.
@@ -29,6 +32,11 @@ impl RowKey {
             scheduler: scheduler.to_owned(),
             variant: variant.to_owned(),
         }
+    }
+
+    /// Returns the key of the rows of a cell in which nothing else was built.
+    pub fn of(cell: &Cell) -> Self {
+        Self::new(&cell.arch, &cell.app.name, &short(&cell.policy), "")
     }
 }
 

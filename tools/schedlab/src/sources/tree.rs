@@ -47,11 +47,11 @@ pub struct Tree {
 
 impl Tree {
     pub fn new(project: &Project) -> Result<Self> {
-        let tools = project.tools()?.lines().map(str::to_owned).collect();
-        Ok(Self::of(project.root.clone(), tools))
+        Ok(Self::of(project.root.clone(), tools(project)?))
     }
 
-    fn of(root: PathBuf, tools: Vec<String>) -> Self {
+    /// Reads the files of a project whose tools are known.
+    pub fn of(root: PathBuf, tools: Vec<String>) -> Self {
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
         Self {
             lock: Lock::read(&read("Cargo.lock")),
@@ -113,6 +113,11 @@ impl Tree {
         };
         contents.entry(file.to_owned()).or_insert_with(hash).clone()
     }
+}
+
+/// Asks make for the compiler and each QEMU: half a second.
+pub fn tools(project: &Project) -> Result<Vec<String>> {
+    Ok(project.tools()?.lines().map(str::to_owned).collect())
 }
 
 /// The sections of a manifest that reach what is built, without comments.
