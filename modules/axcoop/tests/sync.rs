@@ -1,41 +1,23 @@
 //! What coroutines wait with for each other: mutexes, semaphores, channels. Each test says of which
 //! file the rule is that it is called by.
 
+mod domains;
+
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
 use axcoop::channel::{self, Closed, SendError, TryRecvError, TrySendError};
-use axcoop::host::HOST;
 use axcoop::{
-    Cid, Domain, DomainId, Elapsed, Ended, Mutex, Priority, SUMMARY, Semaphore, cancel, current,
-    current_priority, priority, set_priority, sleep, timeout, yield_now,
+    Cid, Domain, Elapsed, Ended, Mutex, Priority, Semaphore, cancel, current, current_priority,
+    priority, set_priority, sleep, timeout, yield_now,
 };
+use domains::{leaked, with_domain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// Runs a test in a domain of its own, one at a time, which has to be empty afterwards.
-fn with_domain(workers: usize, test: impl FnOnce(&'static Domain)) {
-    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let domain: &'static Domain =
-        Box::leak(Box::new(Domain::new(DomainId::new(2), &SUMMARY, &HOST)));
-    domain.open().unwrap();
-    domain.alloc_cpu(workers).unwrap();
-    test(domain);
-    domain.alloc_cpu(0).unwrap();
-    while domain.close().is_err() {
-        thread::yield_now();
-    }
-}
-
-/// Something that lives as long as the program, as what coroutines share.
-fn leaked<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
 
 async fn yields(n: usize) {
     for _ in 0..n {

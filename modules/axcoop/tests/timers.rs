@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use axcoop::host::HOST;
 use axcoop::{
-    Domain, DomainId, Elapsed, GRANULE_NANOS, Kernel, NoWorker, Priority, SUMMARY, interval, now,
-    sleep, sleep_until, timeout, yield_now,
+    Domain, DomainId, Elapsed, GRANULE_NANOS, Kernel, NoWorker, POLL_BUDGET, Priority, SUMMARY,
+    interval, now, sleep, sleep_until, timeout, yield_now,
 };
 
 /// The host, but for the clock.
@@ -371,5 +371,62 @@ fn rule_5_after_a_tick_who_is_due_is_marked_before_a_worker_has_looked() {
         assert!(!waits.is_finished(), "only its worker polls it");
         IS_BUSY.store(false, SeqCst);
         assert_eq!((waits.join(), busy.join()), (Ok(()), Ok(())));
+    });
+}
+
+/// Locks a free mutex again and again and counts: an await that is always ready.
+async fn locks(count: &'static AtomicUsize, times: usize) {
+    let mutex = axcoop::Mutex::new(());
+    for _ in 0..times {
+        drop(mutex.lock().await);
+        count.fetch_add(1, SeqCst);
+    }
+}
+
+/// Rule 3 of `budget`.
+#[test]
+fn timeout_of_what_is_always_ready_is_seen_within_a_budget() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        const TIME: Duration = Duration::from_millis(100);
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        VIRTUAL.ticks.store(GRANULE_NANOS, SeqCst);
+        domain.alloc_cpu(1).unwrap();
+        let busy = timeout(TIME, locks(&COUNT, 1_000_000));
+        let handle = domain.spawn(busy, Priority::LAST);
+        assert_eq!(handle.join(), Ok(Err(Elapsed)));
+        // One look at the clock for each budget, and the two that are late by the granule, and for giving way.
+        let looks = TIME.as_nanos() as usize / GRANULE_NANOS as usize + 3;
+        let locks = COUNT.load(SeqCst);
+        assert!(locks <= looks * usize::from(POLL_BUDGET), "{locks} locks");
+    });
+}
+
+/// Rule 3 of `budget`, of another coroutine.
+#[test]
+fn sleeper_is_woken_within_a_budget_beside_what_is_always_ready() {
+    let _one = one();
+    with_domain(&VIRTUAL, |domain| {
+        const TIME: Duration = Duration::from_millis(5);
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        VIRTUAL.ticks.store(GRANULE_NANOS, SeqCst);
+        domain.alloc_cpu(1).unwrap();
+        let sleeps = async {
+            let mut most = 0;
+            // So the worker does not know of a timer when it begins its polls.
+            yield_now().await;
+            for _ in 0..10 {
+                let before = COUNT.load(SeqCst);
+                sleep(TIME).await;
+                most = most.max(COUNT.load(SeqCst) - before);
+            }
+            most
+        };
+        let busy = domain.spawn(locks(&COUNT, usize::MAX), Priority::LAST);
+        let most = domain.spawn(sleeps, Priority::FIRST).join().unwrap();
+        busy.cancel();
+        assert!(busy.join().is_err());
+        let looks = TIME.as_nanos() as usize / GRANULE_NANOS as usize + 2;
+        assert!(most <= looks * usize::from(POLL_BUDGET), "{most} locks");
     });
 }

@@ -4,37 +4,18 @@ use std::boxed::Box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::string::String;
-use std::thread;
 use std::vec;
 
-use axcoop::host::HOST;
-use axcoop::{Domain, DomainId, Priority, SUMMARY};
+use axcoop::Priority;
 
+use super::domains::{leaked, with_domain};
 use super::giving_way::{assert_each_gives_way, awaited};
 use super::{Begun, Net};
 use crate::{Error, TcpStream, Wait};
 
-/// Runs a test with a domain of one worker.
-fn with_domain(test: impl FnOnce(&'static Domain)) {
-    let domain = Domain::new(DomainId::new(3), &SUMMARY, &HOST);
-    let domain: &'static Domain = Box::leak(Box::new(domain));
-    domain.open().unwrap();
-    domain.alloc_cpu(1).unwrap();
-    test(domain);
-    domain.alloc_cpu(0).unwrap();
-    while domain.close().is_err() {
-        thread::yield_now();
-    }
-}
-
-/// Something that lives as long as the program, as what coroutines share.
-fn leaked<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
-
-/// Takes it back.
+/// Takes back what was leaked.
 fn freed<T>(value: &'static T) {
-    // SAFETY: of `leaked`, and the coroutines that had it have ended.
+    // SAFETY: it comes from `leaked`, and the coroutines that had it have ended.
     drop(unsafe { Box::from_raw(core::ptr::from_ref(value).cast_mut()) });
 }
 
@@ -51,7 +32,7 @@ fn every_operation_gives_way_within_its_budget() {
     let mut accepts = Begun::new(listener.accept());
     assert!(accepts.poll().is_pending());
     let elsewhere = "[::1]:80".parse().unwrap();
-    with_domain(|domain| {
+    with_domain(1, |domain| {
         let table = vec![
             awaited(&["Read"], 1, || async {
                 assert_eq!(one.read([0; 1]).await, (Ok(1), [7]));
@@ -86,7 +67,7 @@ fn every_operation_gives_way_within_its_budget() {
 fn waiting_in_a_coroutine_panics() {
     let mut net = Net::new();
     let listener = leaked(net.listen(80));
-    with_domain(|domain| {
+    with_domain(1, |domain| {
         let waits = async {
             let waits = AssertUnwindSafe(|| drop(listener.accept().wait()));
             let why = catch_unwind(waits).unwrap_err();

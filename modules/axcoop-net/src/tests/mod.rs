@@ -3,6 +3,8 @@
 
 mod budget;
 mod cancel;
+#[path = "../../../axcoop/tests/domains/mod.rs"]
+mod domains;
 #[cfg(feature = "embedded-io")]
 mod embedded;
 #[path = "../../../axcoop/tests/giving_way/mod.rs"]

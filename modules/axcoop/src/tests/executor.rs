@@ -62,6 +62,12 @@ async fn says(trace: Trace, what: char, times: usize) {
     }
 }
 
+/// Asks for no worker any more, upon which this one leaves.
+fn dismiss(domain: &'static Domain, server: &mut Server) {
+    domain.alloc_cpu(0).unwrap();
+    assert_eq!(server.run(), Served::Leaves);
+}
+
 /// Waits for one wake.
 async fn pending_once() {
     let mut is_first = true;
@@ -256,8 +262,7 @@ fn worker_that_goes_on_takes_back_that_it_waits_and_nothing_else() {
         domain.sleepers.store(0b11, Relaxed);
         assert_eq!(server.run(), Served::Waits { until: None });
         assert_eq!(output(waits), Ok(0b01));
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(server.run(), Served::Leaves);
+        dismiss(domain, &mut server);
         domain.books.with(domain.kernel, |books| books.serving = 0);
     });
 }
@@ -280,8 +285,7 @@ fn worker_does_not_wait_for_a_time_that_has_come_meanwhile() {
         let mut server = Server::new(domain.id(), 0);
         assert_eq!(server.run(), Served::Waits { until: None });
         assert_eq!(output(sleeps), Ok(0));
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(server.run(), Served::Leaves);
+        dismiss(domain, &mut server);
     });
 }
 
@@ -303,8 +307,7 @@ fn worker_has_the_turn_for_good_when_the_others_have_left() {
         let leaves = std::thread::spawn(move || domain.serve(1));
         leaves.join().unwrap();
         assert!(is_alone());
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(first.run(), Served::Leaves);
+        dismiss(domain, &mut first);
     });
 }
 
@@ -342,8 +345,7 @@ fn worker_that_was_told_to_go_on_tells_another_of_what_has_come_since() {
             let looks = looks.lock().unwrap().take().unwrap();
             let case = (is_told, comes);
             assert_eq!(output(looks), Ok((unparked, 0b100 & !unparked)), "{case:?}");
-            domain.alloc_cpu(0).unwrap();
-            assert_eq!(server.run(), Served::Leaves);
+            dismiss(domain, &mut server);
             domain.books.with(domain.kernel, |books| books.serving = 0);
         });
     }
@@ -367,8 +369,7 @@ fn worker_that_clears_marks_polls_what_it_finds_then_before_it_waits() {
         *machine.at_mask.lock().unwrap() = Some((2, others));
         assert_eq!(server.run(), Served::Waits { until: None });
         assert_eq!(output(comes.lock().unwrap().take().unwrap()), Ok(()));
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(server.run(), Served::Leaves);
+        dismiss(domain, &mut server);
         domain.books.with(domain.kernel, |books| books.serving = 0);
     });
 }
@@ -388,8 +389,7 @@ fn worker_that_finds_the_turn_taken_leaves_when_fewer_are_wanted() {
             second.run()
         });
         assert_eq!(second.join().unwrap(), Served::Leaves);
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(first.run(), Served::Leaves);
+        dismiss(domain, &mut first);
     });
 }
 
@@ -401,8 +401,7 @@ fn idle_worker_gives_back_what_is_kept_where_nothing_ticks() {
         let mut server = Server::new(domain.id(), 0);
         assert_eq!(server.run(), Served::Waits { until: None });
         assert_eq!(machine.memory.load(Relaxed), 0);
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(server.run(), Served::Leaves);
+        dismiss(domain, &mut server);
     });
 }
 
@@ -473,8 +472,7 @@ fn worker_waits_while_another_has_the_turn_for_good() {
         });
         second.join().unwrap();
         assert_eq!(first.run(), Served::Waits { until: None });
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(first.run(), Served::Leaves);
+        dismiss(domain, &mut first);
     });
 }
 
@@ -577,8 +575,7 @@ fn worker_that_has_waited_looks_at_the_clock_before_it_polls() {
         assert_eq!(server.run(), Served::Waits { until: None });
         assert_eq!(trace.taken(), "sc");
         assert_eq!(output(sleeps), Ok(()));
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(server.run(), Served::Leaves);
+        dismiss(domain, &mut server);
     });
 }
 
@@ -837,8 +834,7 @@ fn a_server_says_when_it_waits_and_goes_on_where_it_was() {
         assert_eq!(server.run(), Served::Waits { until: None });
         domain.alloc_cpu(2).unwrap();
         assert_eq!(server.run(), Served::Waits { until: None });
-        domain.alloc_cpu(0).unwrap();
-        assert_eq!(server.run(), Served::Leaves);
+        dismiss(domain, &mut server);
         let other = domain.books.with(domain.kernel, |books| {
             // It was asked for, and never began.
             core::mem::take(&mut books.serving)
