@@ -63,7 +63,7 @@ const PANICKED: u32 = 1 << 27;
 /// How often it is referred to.
 const COUNT: u32 = PANICKED - 1;
 
-/// How many futures can be ready in one poll of a coroutine: the next one gives way.
+/// The number of futures that can be ready in one poll of a coroutine: the next one gives way.
 pub const POLL_BUDGET: u8 = 64;
 
 /// [`Header::level`] of one that is in no level of the ready queues.
@@ -85,8 +85,8 @@ pub(crate) struct Header {
     place: Place,
     base: AtomicU8,
     effective: AtomicU8,
-    /// What is left of the budget of its poll ([`budget`](crate::budget)). Of who polls it. An atomic, as safe
-    /// code can poll a future with the waker of another coroutine.
+    /// The rest of the budget of its poll ([`budget`](crate::budget)). Only the worker that polls it
+    /// uses it. An atomic, as safe code can poll a future with the waker of another coroutine.
     budget: AtomicU8,
     /// QUEUE: in which level, or [`APART`].
     pub(crate) level: Cell<u8>,
@@ -390,7 +390,7 @@ impl Header {
         unsafe { self.change(|lent| lent.moves_base(was.into(), priority.index())) }
     }
 
-    /// What is left of the budget of its poll.
+    /// Returns the rest of the budget of its poll.
     #[inline]
     pub(crate) fn budget(&self) -> u8 {
         self.budget.load(Ordering::Relaxed)

@@ -4,7 +4,7 @@
 //!    `axcoop-net` and of `axcoop-fs` takes one from it when it is ready, also when it is ready with an error.
 //! 2. A future that finds the budget spent does nothing but wake the coroutine and return
 //!    [`Poll::Pending`]. So the poll ends, and the worker picks the most urgent coroutine.
-//! 3. CLOCK: the same future has the timers of the domain looked at. So a coroutine whose time has come, or a
+//! 3. CLOCK: the same future makes the domain look at its timers. So a coroutine whose time has come, or a
 //!    [`timeout`](crate::timeout()) around that future, is late by one budget at most beside the granule.
 //! 4. A thread has no budget: the system preempts it.
 //!
@@ -24,7 +24,7 @@ use crate::waker;
 /// from the budget if `poll` is ready.
 ///
 /// **Cost.** A few instructions with the waker of the coroutine; with another one, as a combinator has, a
-/// question to the system who calls.
+/// question to the system which coroutine calls.
 ///
 /// ```
 /// # use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST};

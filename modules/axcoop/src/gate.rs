@@ -134,7 +134,7 @@ impl<'a, S: Side> Wait<'a, S> {
                 this.asks(gate, level, context.waker(), &mut None, &mut has)
             });
             if let Asked::WantsWaker = asked {
-                // What comes back is dropped without the lock as well.
+                // The waker that comes back is dropped without the lock as well.
                 let mut mine = Some((context.waker().clone(), who.map(Ref::of)));
                 asked = change(this.gate, |gate| {
                     this.asks(gate, level, context.waker(), &mut mine, &mut has)

@@ -9,7 +9,7 @@
 //! 4. CYCLE: coroutines that wait for each other in a circle keep the most urgent priority that was ever lent to
 //!    one of them, also when the lender has gone, as each of them lends it to the next. Such a circle is a deadlock,
 //!    which a timeout or a cancel ends. With it every loan of the circle ends, and each has what others lend it.
-//! 5. Of one priority, 253 loans to a coroutine count at a time; more are not counted.
+//! 5. At most 253 loans of one priority to a coroutine count at a time; more are not counted.
 
 use axcoop_summary::{PRIORITIES, Priority};
 
@@ -43,7 +43,7 @@ impl Loan {
         self.level = changes(&self.to, self.level, priority.index() as u8);
     }
 
-    /// What is lent; none if it is not counted (rule 5).
+    /// The priority that is lent; none if it is not counted (rule 5).
     pub fn priority(&self) -> Option<Priority> {
         (self.level != APART).then(|| Priority::new(self.level.into()))
     }

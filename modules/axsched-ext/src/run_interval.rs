@@ -77,7 +77,7 @@ pub(crate) struct Returned {
     pub moved: bool,
     /// The queue that the task was on before.
     pub from: QueueId,
-    /// How long ago it was last dispatched, charged or woken; ages for a task that never was.
+    /// The time since it was last dispatched, charged or woken; ages for a task that never was.
     /// At least the time that it was away, or that it has waited.
     pub age: Counts,
 }
@@ -300,7 +300,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     }
 }
 
-/// Whether a task that returns for this reason had the CPU until now, as it seems.
+/// Returns true if a task that returns for this reason seems to have had the CPU until now.
 #[inline(always)]
 const fn ran(why: Return) -> bool {
     matches!(why, Return::Yielded | Return::Preempted)

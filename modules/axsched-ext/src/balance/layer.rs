@@ -374,7 +374,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
                 let stays = M::PREEMPTED_STAY && task.stays();
                 !is_guest && !stays && may_run(machine, task, cpu)
             };
-            // HUNGRY: nobody is taken out before the debt is this CPU's.
+            // HUNGRY: no task is taken out before the debt is this CPU's.
             let is_refused = Cell::new(false);
             let claims = || {
                 let claimed = shared.claims(cpu);

@@ -79,7 +79,7 @@ pub struct Shared {
     cpus: [Cpu; MAX_CPUS],
 }
 
-/// How a task comes into a queue.
+/// The reason why a task comes into a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comes {
     /// It was blocked or migrated.

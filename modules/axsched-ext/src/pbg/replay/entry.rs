@@ -25,7 +25,7 @@ pub const OVERRUN_HANDOVERS: u8 = 16;
 /// What a tick counts for, where a handover counts for one.
 pub const OVERRUN_TICK_POINTS: u8 = OVERRUN_HANDOVERS / OVERRUN_TICKS;
 
-/// What stands in place of handovers for a task that was demoted for its yields.
+/// The number in place of handovers of a task that was demoted for its yields.
 const SPINS: u8 = OVERRUN_HANDOVERS + 1;
 
 /// Yields that any task may make, however few were planned (rule 8): a lock that is
