@@ -29,51 +29,25 @@
 
 extern crate alloc;
 
-pub mod balance;
-pub mod base;
-#[cfg(test)]
-mod bench;
-pub mod buckets;
-pub mod cfs;
-pub mod classes;
-pub mod clock;
-pub mod coop;
-pub mod eevdf;
-pub mod event;
-#[cfg(test)]
-mod fair;
-pub mod fifo;
-mod link;
-pub mod mlfq;
-pub mod nice;
-pub mod ordered;
-#[cfg(test)]
-mod pace; // the first policy of docs/new-policy.md
-pub mod pbg;
-mod queue;
-pub mod recorded;
-mod room;
-pub mod rr;
-pub mod run_interval;
 pub mod selected;
-pub mod sjf;
-mod steps;
 pub mod syscall;
-pub mod task;
-pub mod units;
-mod virtual_time;
 
+pub use pbg::{self, PbgScheduler, PbgTask, recorded};
+pub use sched_core::{
+    BaseScheduler, base, buckets, classes, clock, event, link, nice, ordered, queue, run_interval,
+    task, units, virtual_time,
+};
 #[cfg(feature = "std")]
-pub mod conformance;
-#[cfg(feature = "std")]
-pub mod model;
+pub use sched_model::{conformance, model};
+pub use sched_policies::{
+    CfsScheduler, CfsTask, CoopScheduler, CoopTask, EevdfScheduler, EevdfTask, FifoScheduler,
+    FifoTask, MlfqScheduler, MlfqTask, RrScheduler, RrTask, SjfScheduler, SjfTask, cfs, coop, eevdf,
+    fifo, mlfq, rr, sjf,
+};
 
-pub use base::BaseScheduler;
-pub use cfs::{CfsScheduler, CfsTask};
-pub use coop::{CoopScheduler, CoopTask};
-pub use eevdf::{EevdfScheduler, EevdfTask};
-pub use fifo::{FifoScheduler, FifoTask};
-pub use mlfq::{MlfqScheduler, MlfqTask};
-pub use pbg::{PbgScheduler, PbgTask};
-pub use rr::{RrScheduler, RrTask};
-pub use sjf::{SjfScheduler, SjfTask};
+/// Several CPUs: a layer around any policy.
+pub mod balance {
+    #[cfg(feature = "std")]
+    pub use pbg::run_together;
+    pub use sched_smp::*;
+}

@@ -9,7 +9,7 @@ use axsched_ext::selected::{Scheduler, Task};
 /// every other policy, which the compiler knows.
 #[inline(always)]
 pub fn coop_of<T, S: 'static>(task: &axsched_ext::task::Task<T, S>) -> Option<&CoopState> {
-    task.coop()
+    axsched_ext::coop::of(task)
 }
 
 /// What `axtask` asks for without a `sched-*` feature, or with `sched-fifo`.

@@ -1,0 +1,519 @@
+//! From bytes, whoever wrote them, to a profile.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::num::NonZeroU8;
+
+use super::encode::{
+    CHECKSUM_BYTES, FIRST_PARENT, MAGIC, MAX_VARINT, MIN_BYTES, TIMING_SHIFT, flag,
+};
+use super::rules::{Broken, require, shared_key};
+use super::{
+    Architecture, Ended, Figure, Figures, Header, Kernel, MAX_BYTES, MAX_PHASES, MAX_TASKS,
+    OLDEST_VERSION, PhaseOrder, Phases, Place, Program, Rule, Spawned, Start, StoredPhase,
+    StoredProfile, StoredTask, Text, Timing, VERSION, Waker, Wakes, Woken,
+};
+use sched_core::room::with_room;
+use sched_core::units::{Counts, TaskKey};
+
+/// Bytes of a task that did nothing: parent, ordinal, flags, runs, figures and
+/// the number of phases.
+const MIN_TASK_BYTES: usize = 4 + Figures::COUNT + 1;
+const CPUS_AT: usize = 10;
+/// Where the total length stands, in every version.
+const LENGTH_AT: usize = 12;
+
+/// Decoding takes at most so much memory for each byte given, whatever is in it.
+pub const MEMORY_PER_BYTE: usize =
+    (size_of::<StoredTask>() + size_of::<(TaskKey, u32)>()).div_ceil(MIN_TASK_BYTES);
+
+// A phase takes less for each of its bytes than a task does.
+const _: () = assert!(size_of::<StoredPhase>() <= 3 * MEMORY_PER_BYTE);
+
+/// Why bytes are no profile that this version can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// It does not begin as one.
+    NotAProfile {
+        /// The first byte that differs.
+        offset: usize,
+    },
+    /// It is one, of a version that this code does not read.
+    OtherVersion {
+        /// The profile's version; [`OLDEST_VERSION`] to [`VERSION`] were expected.
+        found: u16,
+    },
+    /// The end is missing.
+    Truncated {
+        /// Bytes that there should be, as far as that can be told.
+        expected: usize,
+        /// Bytes that there are.
+        found: usize,
+    },
+    /// It has been damaged.
+    Checksum {
+        /// What the profile says, in its last four bytes.
+        expected: u32,
+        /// The checksum of its other bytes.
+        found: u32,
+    },
+    /// It was never right: the checksum is, the contents are not.
+    Inconsistent {
+        /// The byte where that is seen.
+        offset: usize,
+        /// What was expected.
+        rule: Rule,
+        /// The number that breaks it.
+        found: u64,
+    },
+    /// Out of memory.
+    NoMemory,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NotAProfile { offset } => write!(
+                f,
+                "not a profile: expected {:#04x} at byte {offset}, found something else",
+                MAGIC.get(offset).copied().unwrap_or_default()
+            ),
+            Self::OtherVersion { found } => {
+                write!(
+                    f,
+                    "expected a profile of version {OLDEST_VERSION} to {VERSION}, found version {found}"
+                )
+            }
+            Self::Truncated { expected, found } => {
+                write!(f, "truncated: expected {expected} bytes, found {found}")
+            }
+            Self::Checksum { expected, found } => write!(
+                f,
+                "damaged: expected the checksum {expected:08x}, found {found:08x}"
+            ),
+            Self::Inconsistent {
+                offset,
+                rule,
+                found,
+            } => write!(
+                f,
+                "inconsistent at byte {offset}: expected {rule}, found {found}"
+            ),
+            Self::NoMemory => f.write_str("out of memory"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+/// The profile in `bytes`, all of which must be it.
+///
+/// Every profile has one form: what decodes encodes to the same bytes again.
+/// Cost: one pass for the checksum and one to read, n log n for n tasks; at most
+/// [`MEMORY_PER_BYTE`] bytes of memory for each byte given.
+///
+/// # Errors
+/// See [`DecodeError`]; they are looked for in the order in which they stand there.
+pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
+    let (version, body) = envelope(bytes)?;
+    let mut reader = Reader { bytes: body, at: 0 };
+    let header = header(&mut reader, version)?;
+
+    let at = reader.at;
+    let count = reader.number()?;
+    let room = (body.len() - reader.at) / MIN_TASK_BYTES;
+    require(count <= room.min(MAX_TASKS) as u64, Rule::Tasks, count)
+        .map_err(|broken| broken.at(at))?;
+    let count = count as usize;
+    let mut tasks: Vec<StoredTask> = with_room(count).ok_or(DecodeError::NoMemory)?;
+    let mut keys: Vec<(TaskKey, u32)> = with_room(count).ok_or(DecodeError::NoMemory)?;
+    for _ in 0..count {
+        let at = reader.at;
+        let task = task(&mut reader, &tasks, version)?;
+        task.validate(&header, &tasks, count)
+            .map_err(|broken| broken.at(at))?;
+        keys.push((task.key, at as u32));
+        tasks.push(task);
+    }
+    let left = body.len() - reader.at;
+    require(left == 0, Rule::Nothing, left as u64).map_err(|broken| broken.at(reader.at))?;
+    if let Some((key, at)) = shared_key(&mut keys) {
+        return Err(DecodeError::Inconsistent {
+            offset: at as usize,
+            rule: Rule::KeyUnique,
+            found: key.to_bits(),
+        });
+    }
+    Ok(StoredProfile { header, tasks })
+}
+
+impl Broken {
+    const fn at(self, offset: usize) -> DecodeError {
+        DecodeError::Inconsistent {
+            offset,
+            rule: self.rule,
+            found: self.found,
+        }
+    }
+}
+
+/// What is the same in every version: magic, version, length, checksum. Returns the version,
+/// and all but the checksum.
+fn envelope(bytes: &[u8]) -> Result<(u16, &[u8]), DecodeError> {
+    if let Some(offset) = (0..MAGIC.len()).find(|&i| bytes.get(i).is_some_and(|b| *b != MAGIC[i])) {
+        return Err(DecodeError::NotAProfile { offset });
+    }
+    if bytes.is_empty() {
+        return Err(DecodeError::NotAProfile { offset: 0 });
+    }
+    let truncated = |expected| DecodeError::Truncated {
+        expected,
+        found: bytes.len(),
+    };
+    let Some(version) = bytes.get(8..10) else {
+        return Err(truncated(MIN_BYTES));
+    };
+    let version = u16::from_le_bytes([version[0], version[1]]);
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
+        return Err(DecodeError::OtherVersion { found: version });
+    }
+    let Some(total) = bytes.get(LENGTH_AT..LENGTH_AT + 4) else {
+        return Err(truncated(MIN_BYTES));
+    };
+    let total = u32::from_le_bytes([total[0], total[1], total[2], total[3]]) as usize;
+    require(
+        (MIN_BYTES..=MAX_BYTES).contains(&total),
+        Rule::Size,
+        total as u64,
+    )
+    .map_err(|broken| broken.at(LENGTH_AT))?;
+    if bytes.len() < total {
+        return Err(truncated(total));
+    }
+    require(
+        bytes.len() == total,
+        Rule::Nothing,
+        (bytes.len() - total) as u64,
+    )
+    .map_err(|broken| broken.at(total))?;
+    // Cannot fail, as `total` is at least `MIN_BYTES`.
+    let Some((body, sum)) = bytes.split_last_chunk::<CHECKSUM_BYTES>() else {
+        return Err(truncated(MIN_BYTES));
+    };
+    let (expected, found) = (u32::from_le_bytes(*sum), crc32fast::hash(body));
+    if expected != found {
+        return Err(DecodeError::Checksum { expected, found });
+    }
+    Ok((version, body))
+}
+
+/// The bytes, and how far they have been read.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn fail<T>(&self, at: usize, rule: Rule, found: u64) -> Result<T, DecodeError> {
+        Err(Broken { rule, found }.at(at))
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        match self.bytes[self.at..].get(..len) {
+            Some(bytes) => {
+                self.at += len;
+                Ok(bytes)
+            }
+            None => self.fail(self.at, Rule::Complete, (self.bytes.len() - self.at) as u64),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    fn byte(&mut self) -> Result<u8, DecodeError> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    /// LEB128, in its shortest form only.
+    fn number(&mut self) -> Result<u64, DecodeError> {
+        let start = self.at;
+        let mut number = 0;
+        for i in 0..MAX_VARINT {
+            let byte = self.byte()?;
+            let bits = (byte & 0x7f) as u64;
+            // The tenth byte has room for one bit.
+            if i == MAX_VARINT - 1 && byte > 1 {
+                return self.fail(start, Rule::Fits, byte as u64);
+            }
+            number |= bits << (7 * i);
+            if byte & 0x80 == 0 {
+                if byte == 0 && i > 0 {
+                    return self.fail(start, Rule::Shortest, number);
+                }
+                return Ok(number);
+            }
+        }
+        // The tenth byte has returned.
+        self.fail(start, Rule::Fits, number)
+    }
+
+    fn number_32(&mut self) -> Result<u32, DecodeError> {
+        let at = self.at;
+        let number = self.number()?;
+        u32::try_from(number).or_else(|_| self.fail(at, Rule::Fits, number))
+    }
+
+    fn text<const N: usize>(&mut self, len: u8) -> Result<Text<N>, DecodeError> {
+        let at = self.at;
+        let bytes = self.take(len as usize)?;
+        let text = core::str::from_utf8(bytes).map(Text::new);
+        match text {
+            Ok(Ok(text)) => Ok(text),
+            _ => self.fail(at, Rule::Text, len as u64),
+        }
+    }
+}
+
+fn header(reader: &mut Reader, version: u16) -> Result<Header, DecodeError> {
+    reader.take(MAGIC.len() + 2)?; // and the version
+    let cpus = u16::from_le_bytes(reader.array()?);
+    reader.take(4)?; // the length
+    let frequency_hz = u64::from_le_bytes(reader.array()?);
+    let hash = u64::from_le_bytes(reader.array()?);
+    let byte = reader.byte()?;
+    let (architecture, timing) = (byte & ((1 << TIMING_SHIFT) - 1), byte >> TIMING_SHIFT);
+    let Some(&architecture) = Architecture::ALL.get(architecture as usize) else {
+        return reader.fail(reader.at - 1, Rule::Architecture, architecture as u64);
+    };
+    let Some(&timing) = Timing::ALL.get(timing as usize) else {
+        return reader.fail(reader.at - 1, Rule::Timing, timing as u64);
+    };
+    let (name, policy) = (reader.byte()?, reader.byte()?);
+    let program = Program {
+        name: reader.text(name)?,
+        hash,
+    };
+    let policy = reader.text(policy)?;
+    let at = reader.at;
+    let (runs, unrecorded) = (reader.number_32()?, reader.number()?);
+    let header = Header {
+        architecture,
+        timing,
+        frequency_hz,
+        cpus,
+        program,
+        policy,
+        runs,
+        unrecorded,
+        start: match version {
+            OLDEST_VERSION => None,
+            _ => Some(start(reader, runs)?),
+        },
+    };
+    header.validate().map_err(|broken| match broken.rule {
+        Rule::Cpus => broken.at(CPUS_AT),
+        _ => broken.at(at),
+    })?;
+    Ok(header)
+}
+
+fn start(reader: &mut Reader, runs: u32) -> Result<Start, DecodeError> {
+    let mut figures = [Figure::default(); 3];
+    for one in &mut figures {
+        *one = figure(reader, runs)?;
+    }
+    let [tick, phase, age] = figures;
+    let kernel = reader.byte()?;
+    let Some(&kernel) = Kernel::ALL.get(kernel as usize) else {
+        return reader.fail(reader.at - 1, Rule::Kernel, kernel as u64);
+    };
+    Ok(Start {
+        tick,
+        phase,
+        age,
+        kernel,
+    })
+}
+
+/// What its bytes say; whether that holds together is for `validate`.
+fn task(
+    reader: &mut Reader,
+    before: &[StoredTask],
+    version: u16,
+) -> Result<StoredTask, DecodeError> {
+    let start = reader.at;
+    let place = match reader.number()? {
+        0 => Place::Root {
+            ordinal: reader.number_32()?,
+        },
+        1 => Place::Several,
+        number => Place::Child {
+            parent: u32::try_from(number - FIRST_PARENT)
+                .or_else(|_| reader.fail(start, Rule::Fits, number))?,
+            ordinal: reader.number_32()?,
+        },
+    };
+    let at = reader.at;
+    let flags = reader.byte()?;
+    require(flags & !flag::ALL == 0, Rule::Flags, flags as u64).map_err(|broken| broken.at(at))?;
+    let has = |bit| flags & bit != 0;
+    let runs = reader.number_32()?;
+
+    let at = reader.at;
+    let given = place.key(before).map_err(|broken| broken.at(start))?;
+    let stored = if has(flag::KEY) {
+        Some(TaskKey::from_bits(u64::from_le_bytes(reader.array()?)))
+    } else {
+        None
+    };
+    let (Some(key), true) = (stored.or(given), stored != given) else {
+        let found = stored.map_or(0, TaskKey::to_bits);
+        return reader.fail(at, Rule::KeyStored, found);
+    };
+    let label = if has(flag::LABEL) {
+        let len = reader.byte()?;
+        Some(reader.text(len)?)
+    } else {
+        None
+    };
+    let priority = if has(flag::PRIORITY) {
+        let at = reader.at;
+        let priority = NonZeroU8::new(reader.byte()?);
+        require(priority.is_some(), Rule::Priority, 0).map_err(|broken| broken.at(at))?;
+        priority
+    } else {
+        None
+    };
+    let deadline = if has(flag::DEADLINE) {
+        Some(Counts(reader.number()?))
+    } else {
+        None
+    };
+    let mut figures = [Figure::default(); Figures::COUNT];
+    for one in &mut figures {
+        *one = figure(reader, runs)?;
+    }
+    let with_wakers = version > OLDEST_VERSION;
+    let spawned = if with_wakers {
+        Some(spawned(reader, runs)?)
+    } else {
+        None
+    };
+    Ok(StoredTask {
+        key,
+        label,
+        place,
+        runs,
+        priority,
+        deadline,
+        figures: Figures::from_array(figures),
+        phases: phases(reader, has(flag::BY_ENDING), with_wakers)?,
+        spawned,
+    })
+}
+
+fn spawned(reader: &mut Reader, runs: u32) -> Result<Spawned, DecodeError> {
+    let mut figures = [Figure::default(); 4];
+    for one in &mut figures {
+        *one = figure(reader, runs)?;
+    }
+    let [at, parent_run, parent_blocks, parent_woken] = figures;
+    Ok(Spawned {
+        at,
+        parent_run,
+        parent_blocks,
+        parent_woken,
+        after: waker(reader)?,
+    })
+}
+
+fn wakes(reader: &mut Reader) -> Result<Wakes, DecodeError> {
+    let at = reader.at;
+    let count = reader.byte()?;
+    require(count <= 2, Rule::PhaseWakes, count as u64).map_err(|broken| broken.at(at))?;
+    let mut wakes = Wakes::NONE;
+    let mut last = None;
+    for number in 0..count {
+        let at = reader.at;
+        let whom = waker(reader)?;
+        // In order, and who is not known alone.
+        let is_next = match (last, whom) {
+            (None, Waker::Unknown) => count == 1,
+            (None, Waker::Root | Waker::Task(_)) => true,
+            (Some(last), whom) => last < whom.number(),
+            (None, Waker::Timer | Waker::Outside) => false,
+        };
+        require(is_next, Rule::PhaseWakes, whom.number()).map_err(|broken| broken.at(at))?;
+        last = Some(whom.number());
+        let at = reader.at;
+        let woken = Woken {
+            whom,
+            count: reader.number()?,
+            after: Counts(reader.number()?),
+        };
+        require(woken.count > 0, Rule::PhaseWakes, 0).map_err(|broken| broken.at(at))?;
+        wakes = wakes.merged(Wakes::of([woken]));
+        debug_assert_eq!(wakes.iter().count(), usize::from(number) + 1);
+    }
+    Ok(wakes)
+}
+
+fn waker(reader: &mut Reader) -> Result<Waker, DecodeError> {
+    let at = reader.at;
+    let number = reader.number()?;
+    match Waker::of_number(number) {
+        Some(waker) => Ok(waker),
+        None => reader.fail(at, Rule::Waker, number),
+    }
+}
+
+fn figure(reader: &mut Reader, runs: u32) -> Result<Figure, DecodeError> {
+    let total = reader.number()?;
+    if runs <= 1 {
+        return Ok(Figure::once(total));
+    }
+    let least = reader.number()?;
+    let at = reader.at;
+    let spread = reader.number()?;
+    let Some(most) = least.checked_add(spread) else {
+        return reader.fail(at, Rule::Fits, spread);
+    };
+    Ok(Figure { total, least, most })
+}
+
+fn phases(reader: &mut Reader, by_ending: bool, with_wakers: bool) -> Result<Phases, DecodeError> {
+    let at = reader.at;
+    let count = reader.byte()? as usize;
+    require(count <= MAX_PHASES, Rule::PhaseCount, count as u64).map_err(|broken| broken.at(at))?;
+    let mut list = with_room(count).ok_or(DecodeError::NoMemory)?;
+    for _ in 0..count {
+        let at = reader.at;
+        let ended = reader.byte()?;
+        let Some(&ended) = Ended::ALL.get(ended as usize) else {
+            return reader.fail(at, Rule::PhaseEnded, ended as u64);
+        };
+        let (intervals, run) = (reader.number()?, Counts(reader.number()?));
+        let blocked = Counts(match ended {
+            Ended::Block => reader.number()?,
+            _ => 0,
+        });
+        let mut phase = StoredPhase::new(ended, intervals, run, blocked);
+        if with_wakers {
+            if ended == Ended::Block {
+                phase.woken_by = waker(reader)?;
+            }
+            phase.wakes = wakes(reader)?;
+        }
+        list.push(phase);
+    }
+    let order = if by_ending {
+        PhaseOrder::ByEnding
+    } else {
+        PhaseOrder::AsRun
+    };
+    Ok(Phases { order, list })
+}

@@ -1,0 +1,285 @@
+//! From a profile to bytes.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::rules::{Broken, Invalid};
+use super::{
+    Ended, Figure, Figures, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Place, Rule, StoredPhase,
+    StoredProfile, StoredTask, Text,
+};
+use sched_core::room::with_room;
+
+/// What a profile begins with. The first byte is no ASCII, and CR LF, ^Z and LF
+/// are what transfers as text spoil first (as in PNG).
+pub(super) const MAGIC: [u8; 8] = *b"\x89PBG\r\n\x1a\n";
+/// Where the fixed part of the header ends.
+pub(super) const FIXED_BYTES: usize = 35;
+pub(super) const CHECKSUM_BYTES: usize = 4;
+/// Two names of a byte, three numbers, no task.
+pub(super) const MIN_BYTES: usize = FIXED_BYTES + 2 + 3 + CHECKSUM_BYTES;
+/// Bytes of the longest 64-bit and 32-bit numbers.
+pub(super) const MAX_VARINT: usize = 10;
+const MAX_VARINT_32: usize = 5;
+
+/// Two names, runs, unrecorded, the start, and two bytes for at most 4,096 tasks.
+pub(super) const MAX_HEADER_BYTES: usize =
+    FIXED_BYTES + 64 + 16 + MAX_VARINT_32 + MAX_VARINT + (3 * MAX_FIGURE + 1) + 2;
+/// Least and spread add up to a number of 64 bits: not both of them need ten bytes.
+const MAX_FIGURE: usize = 3 * MAX_VARINT - 1;
+/// A task's number and [`Waker`](super::Waker)'s first ones.
+const MAX_WAKER: usize = 2;
+/// Parent, ordinal, flags, runs; key, label, priority, deadline; figures; how it was spawned;
+/// phases.
+pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
+    + (8 + 33 + 1 + MAX_VARINT)
+    + Figures::COUNT * MAX_FIGURE
+    + (4 * MAX_FIGURE + MAX_WAKER)
+    + 1
+    + MAX_PHASES * (1 + 3 * MAX_VARINT + MAX_WAKER + 1 + 2 * (MAX_WAKER + 2 * MAX_VARINT));
+
+/// No profile is larger, in bytes: about 6.4 MiB, which 4,096 tasks with 16
+/// phases each and every number at its largest would need. One of 48 tasks with
+/// 4 phases each has about 3 KiB.
+pub const MAX_BYTES: usize = MAX_HEADER_BYTES + MAX_TASKS * MAX_TASK_BYTES + CHECKSUM_BYTES;
+
+/// The architecture's byte has the timing in its bits from this one on.
+pub(super) const TIMING_SHIFT: u32 = 4;
+
+/// Bits of a task's flags.
+pub(super) mod flag {
+    pub const KEY: u8 = 1 << 0;
+    pub const LABEL: u8 = 1 << 1;
+    pub const PRIORITY: u8 = 1 << 2;
+    pub const DEADLINE: u8 = 1 << 3;
+    pub const BY_ENDING: u8 = 1 << 4;
+    pub const ALL: u8 = KEY | LABEL | PRIORITY | DEADLINE | BY_ENDING;
+}
+
+/// The first of [`Place`]'s numbers that is a task.
+pub(super) const FIRST_PARENT: u64 = 2;
+
+/// Why a profile cannot be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncodeError {
+    /// It breaks a rule.
+    Inconsistent {
+        /// In which task; `None` is the header.
+        task: Option<usize>,
+        /// What was expected.
+        rule: Rule,
+        /// The number that breaks it.
+        found: u64,
+    },
+    /// Out of memory.
+    NoMemory,
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inconsistent { task, rule, found } => {
+                match task {
+                    Some(index) => write!(f, "task {index}: ")?,
+                    None => f.write_str("header: ")?,
+                }
+                write!(f, "expected {rule}, found {found}")
+            }
+            Self::NoMemory => f.write_str("out of memory"),
+        }
+    }
+}
+
+impl core::error::Error for EncodeError {}
+
+impl From<Invalid> for EncodeError {
+    fn from(invalid: Invalid) -> Self {
+        match invalid {
+            Invalid::Broken(task, Broken { rule, found }) => {
+                Self::Inconsistent { task, rule, found }
+            }
+            Invalid::NoMemory => Self::NoMemory,
+        }
+    }
+}
+
+impl StoredProfile {
+    /// Whether every [`Rule`] holds. Cost: n log n for n tasks, and 16 bytes each
+    /// for the call.
+    ///
+    /// # Errors
+    /// The first rule that does not; [`EncodeError::NoMemory`].
+    pub fn validate(&self) -> Result<(), EncodeError> {
+        Ok(self.validity()?)
+    }
+}
+
+/// The bytes of `profile`: at most [`MAX_BYTES`](super::MAX_BYTES), and equal for
+/// equal profiles. Cost: two passes, one to know the size.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn encode(profile: &StoredProfile) -> Result<Vec<u8>, EncodeError> {
+    profile.validate()?;
+    let mut size = Size(CHECKSUM_BYTES);
+    write(profile, 0, &mut size);
+    let mut bytes: Vec<u8> = with_room(size.0).ok_or(EncodeError::NoMemory)?;
+    write(profile, size.0 as u32, &mut bytes);
+    let checksum = crc32fast::hash(&bytes);
+    bytes.put(&checksum.to_le_bytes());
+    Ok(bytes)
+}
+
+/// Where bytes go.
+trait Sink {
+    fn put(&mut self, bytes: &[u8]);
+
+    /// LEB128: seven bits a byte, the lowest first.
+    fn number(&mut self, mut number: u64) {
+        let mut bytes = [0; MAX_VARINT];
+        let mut len = 0;
+        loop {
+            bytes[len] = number as u8 & 0x7f;
+            number >>= 7;
+            len += 1;
+            if number == 0 {
+                break;
+            }
+            bytes[len - 1] |= 0x80;
+        }
+        self.put(&bytes[..len]);
+    }
+}
+
+struct Size(usize);
+
+impl Sink for Size {
+    fn put(&mut self, bytes: &[u8]) {
+        self.0 += bytes.len();
+    }
+}
+
+impl Sink for Vec<u8> {
+    /// What it takes has been reserved.
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// All but the checksum of a valid profile.
+fn write(profile: &StoredProfile, total: u32, out: &mut impl Sink) {
+    header(&profile.header, profile.version(), total, out);
+    out.number(profile.tasks.len() as u64);
+    for (index, one) in profile.tasks.iter().enumerate() {
+        task(one, &profile.tasks[..index], out);
+    }
+}
+
+fn header(header: &Header, version: u16, total: u32, out: &mut impl Sink) {
+    let name = |text: &[u8]| [text.len() as u8];
+    out.put(&MAGIC);
+    out.put(&version.to_le_bytes());
+    out.put(&header.cpus.to_le_bytes());
+    out.put(&total.to_le_bytes());
+    out.put(&header.frequency_hz.to_le_bytes());
+    out.put(&header.program.hash.to_le_bytes());
+    out.put(&[header.architecture as u8 | (header.timing as u8) << TIMING_SHIFT]);
+    out.put(&name(header.program.name.as_bytes()));
+    out.put(&name(header.policy.as_bytes()));
+    out.put(header.program.name.as_bytes());
+    out.put(header.policy.as_bytes());
+    out.number(header.runs as u64);
+    out.number(header.unrecorded);
+    if let Some(start) = &header.start {
+        for one in start.figures() {
+            figure(one, header.runs, out);
+        }
+        out.put(&[start.kernel as u8]);
+    }
+}
+
+fn figure(figure: Figure, runs: u32, out: &mut impl Sink) {
+    out.number(figure.total);
+    // One run has nothing to be spread over.
+    if runs > 1 {
+        out.number(figure.least);
+        out.number(figure.spread());
+    }
+}
+
+fn label<const N: usize>(text: &Text<N>, out: &mut impl Sink) {
+    out.put(&[text.as_bytes().len() as u8]);
+    out.put(text.as_bytes());
+}
+
+fn task(task: &StoredTask, before: &[StoredTask], out: &mut impl Sink) {
+    let given = task.place.key(before).ok().flatten() == Some(task.key);
+    let mut flags = 0;
+    for (set, bit) in [
+        (!given, flag::KEY),
+        (task.label.is_some(), flag::LABEL),
+        (task.priority.is_some(), flag::PRIORITY),
+        (task.deadline.is_some(), flag::DEADLINE),
+        (task.phases.order == PhaseOrder::ByEnding, flag::BY_ENDING),
+    ] {
+        flags |= if set { bit } else { 0 };
+    }
+    match task.place {
+        Place::Root { ordinal } => {
+            out.number(0);
+            out.number(ordinal as u64);
+        }
+        Place::Several => out.number(1),
+        Place::Child { parent, ordinal } => {
+            out.number(FIRST_PARENT + parent as u64);
+            out.number(ordinal as u64);
+        }
+    }
+    out.put(&[flags]);
+    out.number(task.runs as u64);
+    if !given {
+        out.put(&task.key.to_bits().to_le_bytes());
+    }
+    if let Some(text) = &task.label {
+        label(text, out);
+    }
+    if let Some(priority) = task.priority {
+        out.put(&[priority.get()]);
+    }
+    if let Some(deadline) = task.deadline {
+        out.number(deadline.0);
+    }
+    for one in task.figures.to_array() {
+        figure(one, task.runs, out);
+    }
+    if let Some(spawned) = &task.spawned {
+        for one in spawned.figures() {
+            figure(one, task.runs, out);
+        }
+        out.number(spawned.after.number());
+    }
+    out.put(&[task.phases.list.len() as u8]);
+    for one in &task.phases.list {
+        phase(one, task.spawned.is_some(), out);
+    }
+}
+
+fn phase(phase: &StoredPhase, with_wakers: bool, out: &mut impl Sink) {
+    out.put(&[phase.ended as u8]);
+    out.number(phase.intervals);
+    out.number(phase.run.0);
+    if phase.ended == Ended::Block {
+        out.number(phase.blocked.0);
+    }
+    if with_wakers {
+        if phase.ended == Ended::Block {
+            out.number(phase.woken_by.number());
+        }
+        out.put(&[phase.wakes.iter().count() as u8]);
+        for woken in phase.wakes.iter() {
+            out.number(woken.whom.number());
+            out.number(woken.count);
+            out.number(woken.after.0);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! For tests: profiles by hand, and any profile.
+
+use core::num::NonZeroU8;
+use std::vec::Vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use sched_core::units::{Counts, TaskKey};
+
+use super::*;
+
+pub fn header() -> Header {
+    Header {
+        architecture: Architecture::X86_64,
+        timing: Timing::Counted,
+        frequency_hz: 1_000_000_000,
+        cpus: 1,
+        program: Program {
+            name: ProgramName::new("realtime").unwrap(),
+            hash: 0x0123_4567_89ab_cdef,
+        },
+        policy: PolicyName::new("rr").unwrap(),
+        runs: 1,
+        unrecorded: 0,
+        start: None,
+    }
+}
+
+pub fn phase(ended: Ended, intervals: u64, run: u64, blocked: u64) -> StoredPhase {
+    StoredPhase::new(ended, intervals, Counts(run), Counts(blocked))
+}
+
+/// A task of one run with `run` counts and nothing else to tell.
+pub fn task(place: Place, key: TaskKey, run: u64) -> StoredTask {
+    StoredTask {
+        key,
+        label: None,
+        place,
+        runs: 1,
+        priority: None,
+        deadline: None,
+        figures: Figures {
+            run: Figure::once(run),
+            dispatches: Figure::once(1),
+            ..Figures::default()
+        },
+        phases: Phases::default(),
+        spawned: None,
+    }
+}
+
+pub fn child_of_root(ordinal: u32, run: u64) -> StoredTask {
+    let key = TaskKey::ROOT.child(ordinal);
+    task(Place::Root { ordinal }, key, run)
+}
+
+pub fn woken(whom: Waker, count: u64, after: u64) -> Woken {
+    Woken {
+        whom,
+        count,
+        after: Counts(after),
+    }
+}
+
+/// A profile of a run on a kernel that preempts, which says all that version 2 can.
+pub fn newer(mut profile: StoredProfile) -> StoredProfile {
+    let runs = u64::from(profile.header.runs);
+    let same = |value: u64| Figure {
+        total: value * runs,
+        least: value,
+        most: value,
+    };
+    profile.header.start = Some(Start {
+        tick: same(10_000_000),
+        phase: same(1234),
+        age: same(1 << 33),
+        kernel: Kernel::Preemptive,
+    });
+    for (n, task) in (0..).zip(&mut profile.tasks) {
+        let runs = u64::from(task.runs);
+        let same = |value: u64| Figure {
+            total: value * runs,
+            least: value,
+            most: value,
+        };
+        task.spawned = Some(Spawned {
+            at: same(n * 1_000_000),
+            parent_run: same(n * 500),
+            parent_blocks: same(n),
+            parent_woken: same(n * 7),
+            after: if n == 0 { Waker::Unknown } else { Waker::Timer },
+        });
+    }
+    profile
+}
+
+pub fn of(tasks: Vec<StoredTask>) -> StoredProfile {
+    StoredProfile {
+        header: header(),
+        tasks,
+    }
+}
+
+pub fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..4u64,
+        (0..64u32, any::<u64>()).prop_map(|(shift, n)| n >> shift),
+        Just(u64::MAX)
+    ]
+}
+
+pub fn figure(runs: u32) -> impl Strategy<Value = Figure> {
+    let several = vec(number(), runs as usize);
+    several.prop_map(|values| {
+        let figures = values.into_iter().map(Figure::once);
+        figures.reduce(Figure::merged).unwrap()
+    })
+}
+
+/// Any but of tasks from this one on.
+pub fn waker(tasks: u16) -> impl Strategy<Value = Waker> {
+    let named = [Waker::Unknown, Waker::Timer, Waker::Outside, Waker::Root];
+    prop_oneof![
+        proptest::sample::select(named.to_vec()),
+        (0..tasks).prop_map(Waker::Task)
+    ]
+}
+
+/// How `tasks` came to be there, the run began, and whom they woke, in place of what there was.
+pub fn with_wakers(profile: StoredProfile, numbers: &[(u64, Waker, Waker)]) -> StoredProfile {
+    let mut profile = newer(profile);
+    let tasks = profile.tasks.len();
+    let exists = |waker| match waker {
+        Waker::Task(index) => Waker::Task(index % tasks as u16),
+        other => other,
+    };
+    let mut numbers = numbers.iter().cycle();
+    let mut next = || {
+        let &(number, one, other) = numbers.next().unwrap();
+        (number, exists(one), exists(other))
+    };
+    for task in &mut profile.tasks {
+        let (_, after, _) = next();
+        let spawned = task.spawned.as_mut().unwrap();
+        spawned.after = after;
+        for phase in &mut task.phases.list {
+            let (count, by, whom) = next();
+            if phase.ended == Ended::Block {
+                phase.woken_by = by;
+            }
+            let whom = match whom {
+                Waker::Timer => Waker::Unknown,
+                Waker::Outside => continue, // it woke nobody
+                whom => whom,
+            };
+            let several = [
+                woken(whom, count.max(1), count / 3),
+                woken(Waker::Root, 2, 7),
+            ];
+            phase.wakes = Wakes::of(several.into_iter().take(1 + (count % 2) as usize));
+        }
+    }
+    profile
+}
+
+pub fn phases() -> impl Strategy<Value = Phases> {
+    let one = (0..3usize, number(), number(), number());
+    let exit = proptest::option::of((number(), number()));
+    (vec(one, 0..MAX_PHASES), exit, any::<bool>()).prop_map(|(list, exit, coarse)| {
+        let phase_of = |(ended, intervals, run, blocked): (usize, u64, u64, u64)| {
+            let ended = Ended::ALL[ended];
+            let blocked = if ended == Ended::Block { blocked } else { 0 };
+            phase(ended, intervals.max(1), run, blocked)
+        };
+        let mut list: Vec<_> = list.into_iter().map(phase_of).collect();
+        list.extend(exit.map(|(intervals, run)| phase(Ended::Exit, intervals.max(1), run, 0)));
+        let phases = Phases {
+            order: PhaseOrder::AsRun,
+            list,
+        };
+        if coarse && !phases.list.is_empty() {
+            phases.coarsened()
+        } else {
+            phases
+        }
+    })
+}
+
+prop_compose! {
+    /// A task whose place is still open, and whether it has a label.
+    pub fn anyone(most_runs: u32)(runs in 1..=most_runs)(
+        runs in Just(runs),
+        figures in [(); Figures::COUNT].map(|()| figure(runs)),
+        phases in phases(),
+        priority in any::<u8>(),
+        deadline in proptest::option::of(number()),
+    ) -> StoredTask {
+        StoredTask {
+            runs,
+            figures: Figures::from_array(figures),
+            phases,
+            priority: NonZeroU8::new(priority),
+            deadline: deadline.map(Counts),
+            ..child_of_root(0, 0)
+        }
+    }
+}
+
+/// A program that spawns `tasks`, some with labels, in counted time or one that nobody has
+/// said. Runs of it merge: they have keys in common, and labelled tasks at different places.
+pub fn profile() -> impl Strategy<Value = StoredProfile> {
+    let runs = 1..4u32;
+    runs.prop_flat_map(|runs| {
+        let tasks = vec((anyone(runs), any::<prop::sample::Index>(), 0..6u32), 0..12);
+        let timing = prop_oneof![Just(Timing::Unknown), Just(Timing::Counted)];
+        let wakers = proptest::option::weighted(0.8, vec((number(), waker(12), waker(12)), 1..20));
+        (Just(runs), timing, tasks, number(), wakers)
+    })
+    .prop_map(|(runs, timing, tasks, unrecorded, wakers)| {
+        let mut profile = of(Vec::new());
+        profile.header.timing = timing;
+        profile.header.runs = runs;
+        profile.header.unrecorded = unrecorded;
+        for (mut task, parent, label) in tasks {
+            let ordinal = label;
+            let before = profile.tasks.len() as u32;
+            let parent = parent.index(before as usize + 1) as u32;
+            task.place = match before {
+                n if parent == n => Place::Root { ordinal },
+                _ => Place::Child { parent, ordinal },
+            };
+            task.key = match task.place.key(&profile.tasks) {
+                Ok(Some(key)) => key,
+                _ => unreachable!("the parent stands before"),
+            };
+            if label < 3 {
+                let name = ["a", "größe", "a label of thirty-two bytes, yes"][label as usize];
+                task.label = Some(Label::new(name).unwrap());
+                task.key = TaskKey::labelled(name);
+                if label == 1 && task.runs > 1 {
+                    task.place = Place::Several;
+                }
+            }
+            if profile.tasks.iter().all(|other| other.key != task.key) {
+                profile.tasks.push(task);
+            }
+        }
+        match wakers {
+            Some(wakers) => with_wakers(profile, &wakers),
+            None => profile,
+        }
+    })
+}
+

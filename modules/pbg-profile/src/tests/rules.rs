@@ -1,0 +1,300 @@
+//! One form only: what breaks a rule is refused.
+
+use std::format;
+use std::string::ToString;
+
+use super::*;
+use crate::*;
+use sched_core::units::{Counts, TaskKey};
+
+/// Where the contents of `of(vec![…])` begin: runs, unrecorded, count, tasks.
+const RUNS_AT: usize = 35 + 8 + 2;
+const COUNT_AT: usize = RUNS_AT + 2;
+const TASK_AT: usize = COUNT_AT + 1;
+
+/// What is said of `profile` with `change` made and the checksum set right.
+fn rule(profile: &StoredProfile, change: impl FnOnce(&mut Vec<u8>)) -> (usize, Rule) {
+    let mut bytes = opened(profile);
+    change(&mut bytes);
+    match decode(&sealed(bytes)) {
+        Err(DecodeError::Inconsistent { offset, rule, .. }) => (offset, rule),
+        other => panic!("expected a broken rule, found {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_not_in_its_one_form_is_refused() {
+    let one = of(vec![child_of_root(0, 5)]);
+    // parent, ordinal, flags, runs, 7 figures, phases
+    let task = [0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0];
+    assert_eq!(opened(&one)[TASK_AT..], task);
+    let set = |at: usize, to: &'static [u8]| {
+        rule(&one, |bytes| {
+            bytes.splice(at..at + 1, to.iter().copied());
+        })
+    };
+    let in_task = |at, to| set(TASK_AT + at, to);
+
+    // Numbers longer than they need be, or larger than their field.
+    assert_eq!(set(RUNS_AT, &[0x81, 0]), (RUNS_AT, Rule::Shortest));
+    assert_eq!(in_task(4, &[0x85, 0x80, 0]), (TASK_AT + 4, Rule::Shortest));
+    let beyond_64 = &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2];
+    assert_eq!(in_task(4, beyond_64), (TASK_AT + 4, Rule::Fits));
+    let endless = &[0xff; 11];
+    assert_eq!(in_task(4, endless), (TASK_AT + 4, Rule::Fits));
+    let beyond_32 = &[0x80, 0x80, 0x80, 0x80, 0x10];
+    assert_eq!(in_task(1, beyond_32), (TASK_AT + 1, Rule::Fits));
+    assert_eq!(set(RUNS_AT, beyond_32), (RUNS_AT, Rule::Fits));
+
+    // The header.
+    assert_eq!(set(32, &[5]), (32, Rule::Architecture));
+    assert_eq!(set(32, &[0x1f]), (32, Rule::Architecture));
+    assert_eq!(set(32, &[0x31]), (32, Rule::Timing));
+    assert_eq!(set(32, &[0x41]), (32, Rule::Timing));
+    assert_eq!(set(32, &[0xa1]), (32, Rule::Timing));
+    assert_eq!(set(10, &[0]), (10, Rule::Cpus));
+    assert_eq!(set(33, &[0]), (35, Rule::Text));
+    assert_eq!(set(33, &[65]), (35, Rule::Complete));
+    assert_eq!(set(34, &[17]), (43, Rule::Text));
+    assert_eq!(set(35, &[0xff]), (35, Rule::Text));
+    assert_eq!(set(35, b"\n"), (35, Rule::Text));
+    assert_eq!(set(RUNS_AT, &[0]), (RUNS_AT, Rule::Runs));
+    assert_eq!(set(COUNT_AT, &[2]), (COUNT_AT, Rule::Tasks));
+    assert_eq!(set(COUNT_AT, &[0]), (TASK_AT - 1 + 1, Rule::Nothing));
+
+    // Tasks.
+    assert_eq!(in_task(0, &[2]), (TASK_AT, Rule::Parent));
+    assert_eq!(in_task(2, &[0x20]), (TASK_AT + 2, Rule::Flags));
+    assert_eq!(in_task(3, &[0]), (TASK_AT, Rule::TaskRuns));
+    // (More than one run: what was a figure is three numbers.)
+    assert_eq!(
+        in_task(3, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (TASK_AT, Rule::TaskRuns)
+    );
+    let given = TaskKey::ROOT.child(0).to_bits().to_le_bytes();
+    let stored = rule(&one, |bytes| {
+        bytes[TASK_AT + 2] = 1;
+        bytes.splice(TASK_AT + 4..TASK_AT + 4, given);
+    });
+    assert_eq!(stored, (TASK_AT + 4, Rule::KeyStored));
+    let no_key = rule(&one, |bytes| {
+        bytes.splice(TASK_AT..TASK_AT + 2, [1]);
+        bytes.push(0); // or there would be no room for a task
+    });
+    assert_eq!(no_key, (TASK_AT + 3, Rule::KeyStored));
+    let no_label = rule(&one, |bytes| {
+        bytes[TASK_AT + 2] = 2;
+        bytes.insert(TASK_AT + 4, 0);
+    });
+    assert_eq!(no_label, (TASK_AT + 5, Rule::Text));
+    let no_priority = rule(&one, |bytes| {
+        bytes[TASK_AT + 2] = 4;
+        bytes.insert(TASK_AT + 4, 0);
+    });
+    assert_eq!(no_priority, (TASK_AT + 4, Rule::Priority));
+    let twice = rule(
+        &of(vec![child_of_root(0, 5), child_of_root(1, 6)]),
+        |bytes| {
+            bytes[TASK_AT + 13] = 0;
+        },
+    );
+    assert_eq!(twice, (TASK_AT + 12, Rule::KeyUnique));
+    assert_eq!(in_task(11, &[0, 0]), (TASK_AT + 12, Rule::Nothing));
+
+    // Phases.
+    let phases = |list: &'static [u8]| in_task(11, list);
+    assert_eq!(phases(&[17]), (TASK_AT + 11, Rule::PhaseCount));
+    assert_eq!(phases(&[1, 4, 1, 1]), (TASK_AT + 12, Rule::PhaseEnded));
+    assert_eq!(phases(&[1, 0, 0, 1]), (TASK_AT, Rule::PhaseIntervals));
+    assert_eq!(phases(&[2, 3, 1, 1, 0, 1, 1]), (TASK_AT, Rule::PhaseExit));
+    assert_eq!(phases(&[1, 2, 1, 1]), (TASK_AT + 15, Rule::Complete));
+    for list in [&[0][..], &[2, 1, 1, 1, 0, 1, 1], &[2, 0, 1, 1, 0, 1, 1]] {
+        let unordered = rule(&one, |bytes| {
+            bytes[TASK_AT + 2] = 0x10;
+            bytes.splice(TASK_AT + 11.., list.iter().copied());
+        });
+        assert_eq!(unordered, (TASK_AT, Rule::PhaseOrder));
+    }
+}
+
+#[test]
+fn what_version_2_adds_is_in_its_one_form_too() {
+    let mut task = child_of_root(0, 5);
+    task.phases.list = vec![phase(Ended::Block, 1, 5, 7)];
+    let mut one = newer(of(vec![task]));
+    let block = &mut one.tasks[0].phases.list[0];
+    (block.woken_by, block.wakes) = (Waker::Task(0), Wakes::of([woken(Waker::Root, 2, 9)]));
+    one.header.start = Some(Start::default());
+    // After runs and unrecorded: the tick, its phase, the age, the kernel.
+    let start_at = RUNS_AT + 2;
+    assert_eq!(opened(&one)[start_at..start_at + 4], [0, 0, 0, 0]);
+    // Parent, ordinal, flags, runs, 7 figures; when, the parent's run, blocks and wake, after whom;
+    // phases: block, run intervals, run, blocked, by whom, how many others it woke: whom, how often, after how long.
+    let task_at = start_at + 4 + 1;
+    let bytes = [
+        0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 5, 7, 4, 1, 3, 2, 9,
+    ];
+    assert_eq!(opened(&one)[task_at..], bytes);
+    let set = |at: usize, to: &'static [u8]| {
+        rule(&one, |bytes| {
+            bytes.splice(at..at + 1, to.iter().copied());
+        })
+    };
+    assert_eq!(set(start_at + 3, &[3]), (start_at + 3, Rule::Kernel));
+    let in_task = |at, to| (set(task_at + at, to).0 - task_at, set(task_at + at, to).1);
+    // Of a profile of one task there is no task 1, nor any number beyond 16 bits.
+    assert_eq!(in_task(15, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(15, &[0x84, 0x80, 4]), (15, Rule::Waker));
+    assert_eq!(in_task(21, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(23, &[5]), (0, Rule::Waker));
+    assert_eq!(in_task(23, &[0x84, 0x80, 4]), (23, Rule::Waker));
+    // Who is woken is the program's, at least once, and in order; who is not known is alone.
+    assert_eq!(in_task(23, &[1]), (23, Rule::PhaseWakes));
+    assert_eq!(in_task(23, &[2]), (23, Rule::PhaseWakes));
+    assert_eq!(in_task(24, &[0]), (24, Rule::PhaseWakes));
+    assert_eq!(in_task(22, &[3]), (22, Rule::PhaseWakes));
+    assert_eq!(in_task(22, &[0]), (23, Rule::Nothing));
+    assert_eq!(in_task(22, &[2, 0, 1, 1]), (23, Rule::PhaseWakes));
+    assert_eq!(in_task(22, &[2, 4, 1, 1]), (26, Rule::PhaseWakes));
+    // Version 1 has none of all this, and version 2 has it all.
+    assert_eq!(rule(&one, |bytes| bytes[8] = 1).1, Rule::Nothing);
+    assert_eq!(rule(&older(one), |bytes| bytes[8] = 2).1, Rule::Parent);
+}
+
+#[test]
+fn more_tasks_than_are_recorded_are_refused() {
+    let with = |tasks: usize| {
+        let mut bytes = opened(&of(Vec::new()));
+        bytes.pop(); // the count
+        let long = |number: usize| [number as u8 | 0x80, (number >> 7) as u8];
+        bytes.extend(long(tasks));
+        for ordinal in 0..tasks {
+            bytes.push(0);
+            match ordinal {
+                0..128 => bytes.push(ordinal as u8),
+                _ => bytes.extend(long(ordinal)),
+            }
+            bytes.extend([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        decode(&sealed(bytes)).map(|profile| profile.tasks.len())
+    };
+    assert_eq!(with(MAX_TASKS), Ok(MAX_TASKS));
+    let refused = DecodeError::Inconsistent {
+        offset: COUNT_AT,
+        rule: Rule::Tasks,
+        found: MAX_TASKS as u64 + 1,
+    };
+    assert_eq!(with(MAX_TASKS + 1), Err(refused));
+}
+
+#[test]
+fn a_figure_that_no_runs_can_have_given_is_refused() {
+    let mut three = of(vec![child_of_root(0, 5)]);
+    three.header.runs = 3;
+    three.tasks[0].runs = 3;
+    let mut with = |total, least, most| {
+        let figure = Figure { total, least, most };
+        three.tasks[0].figures = Figures::from_array([figure; 7]);
+        encode(&three).is_ok()
+    };
+    assert!(with(30, 10, 10) && with(40, 10, 20) && with(50, 10, 20));
+    assert!(!with(31, 10, 10) && !with(39, 10, 20) && !with(51, 10, 20) && !with(30, 20, 10));
+    assert!(with(u64::MAX, u64::MAX, u64::MAX) && with(u64::MAX, 0, u64::MAX));
+    // And in bytes, where a spread may also leave the range of numbers.
+    let bad = rule(
+        &{
+            with(40, 10, 20);
+            three
+        },
+        |bytes| bytes[TASK_AT + 4] = 39,
+    );
+    assert_eq!(bad, (TASK_AT, Rule::Figure));
+}
+
+#[test]
+fn what_breaks_a_rule_is_not_encoded() {
+    let refused = |change: fn(&mut StoredProfile)| {
+        let mut profile = sample();
+        change(&mut profile);
+        let error = profile.validate().unwrap_err();
+        assert_eq!(encode(&profile), Err(error));
+        error.to_string()
+    };
+    assert_eq!(
+        refused(|p| p.header.cpus = 0),
+        "header: expected at least 1 CPU, found 0"
+    );
+    assert_eq!(
+        refused(|p| p.header.runs = 0),
+        "header: expected at least 1 run, found 0"
+    );
+    assert_eq!(
+        refused(|p| p.tasks = vec![child_of_root(0, 0); MAX_TASKS + 1]),
+        "header: expected at most 4096 tasks, and bytes for each, found 4097"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[2].place = Place::Child {
+            parent: 2,
+            ordinal: 0
+        }),
+        "task 2: expected a parent among the tasks before, found 2"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[2].runs = 4),
+        "task 2: expected a task seen in 1 to all runs, found 4"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[2].runs = 0),
+        "task 2: expected a task seen in 1 to all runs, found 0"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].figures.run.total = 7),
+        "task 0: expected a total between what the least and the most allow, found 7"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].phases.list = vec![phase(Ended::Yield, 1, 1, 0); 17]),
+        "task 0: expected at most 16 phases, found 17"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].phases.list[0].blocked = Counts(9)),
+        "task 0: expected blocked time only after a block, found 9"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[2].spawned = None),
+        "task 2: expected how each task was spawned exactly in version 2, found 0"
+    );
+    assert_eq!(
+        refused(|p| p.header.start = None),
+        "task 0: expected how each task was spawned exactly in version 2, found 1"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].spawned.as_mut().unwrap().after = Waker::Task(4)),
+        "task 0: expected 0 to 3 or a task of the profile as the waker, found 8"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].phases.list[0].woken_by = Waker::Timer),
+        "task 0: expected a waker only after a block, of version 2, found 1"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Timer, 1, 1)])),
+        "task 0: expected up to 2 whom it woke, the root or tasks, in order, of version 2, found 1"
+    );
+    assert_eq!(
+        refused(|p| {
+            *p = older(p.clone());
+            p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Root, 2, 1)]);
+        }),
+        "task 0: expected up to 2 whom it woke, the root or tasks, in order, of version 2, found 1"
+    );
+    assert_eq!(
+        refused(|p| p.header.start.as_mut().unwrap().tick.total = 1),
+        "header: expected a total between what the least and the most allow, found 1"
+    );
+    assert_eq!(
+        refused(|p| p.tasks[3].key = p.tasks[0].key),
+        format!(
+            "task 3: expected a key that no other task has, found {}",
+            TaskKey::ROOT.child(0).to_bits()
+        )
+    );
+}

@@ -1,0 +1,192 @@
+//! Who makes a task ready again.
+
+use sched_core::units::Counts;
+
+/// What ended a task's wait, as far as a scheduler can see it: it sees when a task is woken, and
+/// who has the CPU then.
+///
+/// A task that would have waited, had what it waits for not been there already, does not
+/// appear anywhere: nobody woke it. And a device that interrupts a task is taken for that task,
+/// one that interrupts an idle CPU for the timer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waker {
+    /// Not said, or not the same each time.
+    #[default]
+    Unknown,
+    /// The timer: it slept, or its patience was over.
+    Timer,
+    /// A task that is none of the program's.
+    Outside,
+    /// The root.
+    Root,
+    /// The task of the profile with this index.
+    Task(u16),
+}
+
+/// The first number of a [`Waker`] that is a task.
+const FIRST_TASK: u64 = 4;
+
+impl Waker {
+    /// Its number in a profile.
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Unknown => 0,
+            Self::Timer => 1,
+            Self::Outside => 2,
+            Self::Root => 3,
+            Self::Task(index) => FIRST_TASK + index as u64,
+        }
+    }
+
+    /// The one with this number, if there is one.
+    pub const fn of_number(number: u64) -> Option<Self> {
+        Some(match number {
+            0 => Self::Unknown,
+            1 => Self::Timer,
+            2 => Self::Outside,
+            3 => Self::Root,
+            task if task - FIRST_TASK <= u16::MAX as u64 => Self::Task((task - FIRST_TASK) as u16),
+            _ => return None,
+        })
+    }
+
+    /// What is known if it was this one and that one.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        if self == other { self } else { Self::Unknown }
+    }
+
+    /// The same with another number for each task; a task that has none is not known.
+    #[must_use]
+    pub fn renumbered(self, number: impl Fn(u16) -> Option<u16>) -> Self {
+        match self {
+            Self::Task(index) => number(index).map_or(Self::Unknown, Self::Task),
+            other => other,
+        }
+    }
+}
+
+/// How often somebody has woken another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// Whom: the root or a task of the profile; [`Waker::Unknown`] if they were more than two.
+    pub whom: Waker,
+    /// How often.
+    pub count: u64,
+    /// How long the run intervals in which that was had lasted by then, together, in counts.
+    pub after: Counts,
+}
+
+/// Whom somebody has woken: nobody, one, two, or more, of whom only the sum is known.
+///
+/// Two, as a task in the middle wakes who is before it and who is behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wakes([Woken; 2]);
+
+impl Wakes {
+    /// Nobody was.
+    pub const NONE: Self = {
+        const NOBODY: Woken = Woken {
+            whom: Waker::Unknown,
+            count: 0,
+            after: Counts::ZERO,
+        };
+        Self([NOBODY; 2])
+    };
+
+    /// These were: at most two, each at least once; see [`iter`](Self::iter).
+    pub fn of(woken: impl IntoIterator<Item = Woken>) -> Self {
+        woken.into_iter().fold(Self::NONE, Self::and)
+    }
+
+    /// Those who were woken, in the order of their numbers in a profile.
+    pub fn iter(&self) -> impl Iterator<Item = &Woken> {
+        self.0.iter().filter(|woken| woken.count > 0)
+    }
+
+    /// The first so many of `of` of all, and the others.
+    pub fn split(self, first: u64, of: u64) -> [Self; 2] {
+        let share = |whole: u64| {
+            let part = u128::from(whole) * u128::from(first) / u128::from(of.max(1));
+            part as u64
+        };
+        let earlier = self.0.map(|woken| match share(woken.count) {
+            0 => Woken::default(),
+            count => Woken {
+                count,
+                after: Counts(share(woken.after.0)),
+                ..woken
+            },
+        });
+        let rest = |i: usize| {
+            let (all, part) = (self.0[i], earlier[i]);
+            match all.count - part.count {
+                0 => Woken::default(),
+                count => Woken {
+                    count,
+                    after: all.after - part.after,
+                    ..all
+                },
+            }
+        };
+        [
+            Self(earlier).in_order(),
+            Self([rest(0), rest(1)]).in_order(),
+        ]
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        other.iter().fold(self, |sum, woken| sum.and(*woken))
+    }
+
+    /// And this one.
+    fn and(mut self, other: Woken) -> Self {
+        let add = |sum: &mut Woken| {
+            sum.count = sum.count.saturating_add(other.count);
+            sum.after = sum.after.saturating_add(other.after);
+        };
+        let [one, two] = &mut self.0;
+        let are_named =
+            other.whom != Waker::Unknown && (one.count == 0 || one.whom != Waker::Unknown);
+        match () {
+            () if one.count == 0 => *one = other,
+            () if are_named && one.whom == other.whom => add(one),
+            () if are_named && two.count == 0 => *two = other,
+            () if are_named && two.whom == other.whom => add(two),
+            // More than two, or somebody who is not known: nobody is told from the others.
+            () => {
+                add(one);
+                one.count = one.count.saturating_add(two.count);
+                one.after = one.after.saturating_add(two.after);
+                one.whom = Waker::Unknown;
+                *two = Woken::default();
+            }
+        }
+        self.in_order()
+    }
+
+    /// The same in its one form.
+    fn in_order(mut self) -> Self {
+        let [one, two] = &mut self.0;
+        let is_out_of_order = match (one.count, two.count) {
+            (_, 0) => false,
+            (0, _) => true,
+            _ => one.whom.number() > two.whom.number(),
+        };
+        if is_out_of_order {
+            core::mem::swap(one, two);
+        }
+        self
+    }
+
+    /// The same with another number for each task; those that have none are not known.
+    #[must_use]
+    pub fn renumbered(self, number: impl Fn(u16) -> Option<u16>) -> Self {
+        self.iter().fold(Self::default(), |sum, woken| {
+            let whom = woken.whom.renumbered(&number);
+            sum.and(Woken { whom, ..*woken })
+        })
+    }
+}

@@ -1,0 +1,479 @@
+//! The phases of a record: run intervals that ended alike, run-length compressed as they come, in
+//! room of fixed size.
+//!
+//! A phase takes in another like it; when [`RECORDED_PHASES`] are full, phases that only differ in
+//! who ended their waits become one, and when that is not enough, one phase is left for each
+//! ending. It never fails.
+//!
+//! Most waits are like the last one: what they add is added word by word, in a few dozen
+//! instructions. Only where there is something to sort is a phase unpacked.
+
+use super::cell::Word;
+use pbg_profile::{Ended, PhaseOrder, StoredPhase, Waker, Wakes, Woken};
+use sched_core::units::Counts;
+
+/// The most phases that are recorded of a task. Eight, because a program that does
+/// more different things one after the other is told by averages just as well, and
+/// each costs 72 bytes a task.
+pub const RECORDED_PHASES: usize = 8;
+
+/// One wait of so many is no reason not to say who ended all the others.
+const FEW: u64 = 64;
+
+/// One phase, as a record keeps it.
+pub struct PhaseCell {
+    /// How its run intervals ended, and, above 16 bits, who ended the waits.
+    kinds: Word,
+    intervals: Word,
+    run: Word,
+    blocked: Word,
+    wakes: WakesCell,
+}
+
+/// [`Wakes`], as a record keeps them.
+pub struct WakesCell {
+    /// Whom, in 16 bits each.
+    whom: Word,
+    counts: [Word; 2],
+    after: [Word; 2],
+}
+
+impl WakesCell {
+    pub const fn new() -> Self {
+        Self {
+            whom: Word::new(0),
+            counts: [const { Word::new(0) }; 2],
+            after: [const { Word::new(0) }; 2],
+        }
+    }
+
+    pub fn get(&self) -> Wakes {
+        let woken = |i: usize| Woken {
+            whom: waker(self.whom.get() >> (16 * i)),
+            count: self.counts[i].get(),
+            after: Counts(self.after[i].get()),
+        };
+        Wakes::of([0, 1].map(woken).into_iter().filter(|one| one.count > 0))
+    }
+
+    /// Nobody is woken.
+    #[inline]
+    pub fn clear(&self) {
+        self.whom.set(0);
+        self.words().for_each(|word| word.set(0));
+    }
+
+    /// The same as that one has.
+    #[inline]
+    pub fn copy(&self, other: &Self) {
+        self.whom.set(other.whom.get());
+        for (to, from) in self.words().zip(other.words()) {
+            to.set(from.get());
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.counts[0].get() == 0
+    }
+
+    /// And this one.
+    #[inline]
+    pub fn and(&self, woken: Woken) {
+        let (whom, number) = (self.whom.get(), woken.whom.number());
+        let is_there = |i: &usize| self.counts[*i].get() > 0 && whom >> (16 * i) & 0xffff == number;
+        match (0..2).find(is_there) {
+            Some(i) => {
+                grow(&self.counts[i], woken.count);
+                grow(&self.after[i], woken.after.0);
+            }
+            None if self.is_empty() => {
+                self.whom.set(number);
+                self.counts[0].set(woken.count);
+                self.after[0].set(woken.after.0);
+            }
+            None => self.set(self.get().merged(Wakes::of([woken]))),
+        }
+    }
+
+    /// And those of the other.
+    #[inline]
+    fn add(&self, other: &Self) {
+        let whom = self.whom.get();
+        // The same, and as many.
+        let are_alike =
+            whom == other.whom.get() && (self.counts[1].get() == 0) == (other.counts[1].get() == 0);
+        match () {
+            () if other.is_empty() => {}
+            () if self.is_empty() => self.copy(other),
+            () if are_alike => self
+                .words()
+                .zip(other.words())
+                .for_each(|(a, b)| grow(a, b.get())),
+            () => self.set(self.get().merged(other.get())),
+        }
+    }
+
+    fn words(&self) -> impl Iterator<Item = &Word> {
+        self.counts.iter().chain(&self.after)
+    }
+
+    pub fn set(&self, wakes: Wakes) {
+        let mut all = [Woken::default(); 2];
+        all.iter_mut().zip(wakes.iter()).for_each(|(a, b)| *a = *b);
+        self.whom
+            .set(all[0].whom.number() | all[1].whom.number() << 16);
+        for (i, woken) in all.iter().enumerate() {
+            self.counts[i].set(woken.count);
+            self.after[i].set(woken.after.0);
+        }
+    }
+}
+
+/// Adds, and stays at the most there can be.
+fn grow(word: &Word, by: u64) {
+    word.set(word.get().saturating_add(by));
+}
+
+/// The waker with the number in these lowest 16 bits.
+pub fn waker(bits: u64) -> Waker {
+    Waker::of_number(bits & 0xffff).unwrap_or_default()
+}
+
+impl PhaseCell {
+    pub const fn new() -> Self {
+        Self {
+            kinds: Word::new(0),
+            intervals: Word::new(0),
+            run: Word::new(0),
+            blocked: Word::new(0),
+            wakes: WakesCell::new(),
+        }
+    }
+
+    pub fn get(&self) -> StoredPhase {
+        let kinds = self.kinds.get();
+        let [run, blocked] = [&self.run, &self.blocked].map(|time| Counts(time.get()));
+        StoredPhase {
+            woken_by: waker(kinds >> 16),
+            wakes: self.wakes.get(),
+            ..StoredPhase::new(self.ended(), self.intervals.get(), run, blocked)
+        }
+    }
+
+    pub fn set(&self, phase: &StoredPhase) {
+        let by = phase.woken_by.number();
+        self.kinds.set(phase.ended as u64 | by << 16);
+        self.intervals.set(phase.intervals);
+        self.run.set(phase.run.0);
+        self.blocked.set(phase.blocked.0);
+        self.wakes.set(phase.wakes);
+    }
+
+    /// A burst without yields: one run interval, and the wait after it.
+    #[inline]
+    pub fn set_block(&self, run: Counts, blocked: Counts, wakes: &WakesCell) {
+        self.kinds.set(Ended::Block as u64);
+        self.intervals.set(1);
+        self.run.set(run.0);
+        self.blocked.set(blocked.0);
+        self.wakes.copy(wakes);
+    }
+
+    /// There is no phase here.
+    #[inline]
+    pub fn clear(&self) {
+        self.intervals.set(0);
+    }
+
+    /// Whether there is one.
+    #[inline]
+    pub fn is_some(&self) -> bool {
+        self.intervals.get() > 0
+    }
+
+    /// The waits, if it ended in such, were ended by this one.
+    #[inline]
+    pub fn set_waker(&self, waker: Waker) {
+        if self.ended() == Ended::Block {
+            self.kinds.set(Ended::Block as u64 | waker.number() << 16);
+        }
+    }
+
+    fn ended(&self) -> Ended {
+        Ended::ALL[self.kinds.get() as u16 as usize % Ended::ALL.len()]
+    }
+
+    fn kind(&self) -> Kind {
+        Kind {
+            ended: self.ended(),
+            woken_by: self.kinds.get() >> 16,
+            mean_run: self.run.get() / self.intervals.get().max(1),
+        }
+    }
+
+    fn copy(&self, other: &Self) {
+        self.kinds.set(other.kinds.get());
+        self.intervals.set(other.intervals.get());
+        self.run.set(other.run.get());
+        self.blocked.set(other.blocked.get());
+        self.wakes.copy(&other.wakes);
+    }
+
+    /// Takes in one that belongs to it.
+    #[inline]
+    fn add(&self, other: &Self) {
+        if self.kinds.get() != other.kinds.get() {
+            return self.add_of_others(&other.get());
+        }
+        grow(&self.intervals, other.intervals.get());
+        grow(&self.run, other.run.get());
+        grow(&self.blocked, other.blocked.get());
+        self.wakes.add(&other.wakes);
+    }
+
+    /// The same where others ended the waits.
+    #[cold]
+    fn add_of_others(&self, phase: &StoredPhase) {
+        let before = self.get();
+        let mut sum = before;
+        sum.add(phase);
+        // Where there is no room to tell them apart, a few do not hide who ended the others.
+        if sum.woken_by == Waker::Unknown {
+            let few = |few: &StoredPhase, many: &StoredPhase| few.intervals <= many.intervals / FEW;
+            sum.woken_by = match () {
+                () if few(phase, &before) => before.woken_by,
+                () if few(&before, phase) => phase.woken_by,
+                () => Waker::Unknown,
+            };
+        }
+        self.set(&sum);
+    }
+}
+
+/// What phases are told apart by.
+#[derive(Clone, Copy)]
+struct Kind {
+    ended: Ended,
+    woken_by: u64,
+    mean_run: u64,
+}
+
+impl From<&StoredPhase> for Kind {
+    fn from(phase: &StoredPhase) -> Self {
+        Self {
+            ended: phase.ended,
+            woken_by: phase.woken_by.number(),
+            mean_run: phase.mean_run().0,
+        }
+    }
+}
+
+/// What phases tell apart: the longer a task goes on changing, the less.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum Detail {
+    /// How their run intervals ended, how long they were, and who ended the waits.
+    Wakers = 0,
+    /// How they ended, and how long they were.
+    Lengths = 1,
+    /// How they ended.
+    Endings = 2,
+}
+
+impl Detail {
+    /// Whether the run intervals of both belong into one phase: they ended alike, and the ones
+    /// were on average between half and twice as long as the others. A task that changes its
+    /// ways begins a phase.
+    fn joins(self, one: Kind, other: Kind) -> bool {
+        let (a, b) = (one.mean_run, other.mean_run);
+        let is_as_long = a / 2 <= b && b / 2 <= a;
+        one.ended == other.ended
+            && match self {
+                Self::Wakers => is_as_long && one.woken_by == other.woken_by,
+                Self::Lengths => is_as_long,
+                Self::Endings => true,
+            }
+    }
+}
+
+/// Phases in the order in which they ran, or by ending. One writer at a time.
+pub struct PhaseList {
+    /// How many of `cells` there are.
+    count: Word,
+    /// A [`Detail`].
+    detail: Word,
+    cells: [PhaseCell; RECORDED_PHASES],
+}
+
+impl PhaseList {
+    pub const fn new() -> Self {
+        Self {
+            count: Word::new(0),
+            detail: Word::new(Detail::Wakers as u64),
+            cells: [const { PhaseCell::new() }; RECORDED_PHASES],
+        }
+    }
+
+    /// Forgets all.
+    pub fn clear(&self) {
+        self.count.set(0);
+        self.detail.set(Detail::Wakers as u64);
+    }
+
+    /// In which order they stand.
+    pub fn order(&self) -> PhaseOrder {
+        match self.detail() {
+            Detail::Endings => PhaseOrder::ByEnding,
+            Detail::Wakers | Detail::Lengths => PhaseOrder::AsRun,
+        }
+    }
+
+    /// Whether one that came after the other would be taken in by it.
+    pub fn joins(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
+        self.detail().joins(one.into(), other.into())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = StoredPhase> {
+        self.cells[..self.len()].iter().map(PhaseCell::get)
+    }
+
+    /// Adds what came last. Cost: a comparison, but when the room is full for the first and the
+    /// second time, where all are looked at.
+    pub fn push(&self, phase: &PhaseCell) {
+        loop {
+            if let Some(place) = self.place_of(phase.kind()) {
+                return self.cells[place].add(phase);
+            }
+            if let Some(free) = self.cells.get(self.len()) {
+                free.copy(phase);
+                return self.count.add(1);
+            }
+            // By ending there are fewer than there is room for.
+            self.coarsen();
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.count.get() as usize
+    }
+
+    fn detail(&self) -> Detail {
+        match self.detail.get() {
+            0 => Detail::Wakers,
+            1 => Detail::Lengths,
+            _ => Detail::Endings,
+        }
+    }
+
+    /// Which takes it in, if any does: the last, or, without an order, the one like it.
+    fn place_of(&self, phase: Kind) -> Option<usize> {
+        let detail = self.detail();
+        let joins = |place: &usize| detail.joins(self.cells[*place].kind(), phase);
+        match detail {
+            Detail::Endings => (0..self.len()).find(joins),
+            Detail::Wakers | Detail::Lengths => self.len().checked_sub(1).filter(joins),
+        }
+    }
+
+    /// The same phases, told apart by less.
+    #[cold]
+    fn coarsen(&self) {
+        let coarser = match self.detail() {
+            Detail::Wakers => Detail::Lengths,
+            Detail::Lengths | Detail::Endings => Detail::Endings,
+        };
+        self.detail.set(coarser as u64);
+        self.count.set(0);
+        // A place that is taken was its own or of one before it.
+        self.cells.iter().for_each(|cell| self.push(cell));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One of few, so that they meet.
+    fn woken() -> impl Strategy<Value = Woken> {
+        let whom = prop_oneof![
+            8 => (0..3_u16).prop_map(Waker::Task),
+            1 => Just(Waker::Root),
+            1 => Just(Waker::Unknown),
+        ];
+        let count = prop_oneof![8 => 1..9_u64, 1 => Just(u64::MAX)];
+        (whom, count, 0..u64::MAX).prop_map(|(whom, count, after)| Woken {
+            whom,
+            count,
+            after: Counts(after),
+        })
+    }
+
+    fn wakes() -> impl Strategy<Value = Wakes> {
+        prop::collection::vec(woken(), 0..4).prop_map(Wakes::of)
+    }
+
+    fn cell(wakes: Wakes) -> WakesCell {
+        let cell = WakesCell::new();
+        cell.set(wakes);
+        cell
+    }
+
+    /// One of few lengths, as most are like the last one.
+    fn block() -> impl Strategy<Value = StoredPhase> {
+        let run = prop_oneof![6 => Just(100), 1 => 0..1000_u64];
+        let waker = prop_oneof![6 => Just(Waker::Task(1)), 1 => woken().prop_map(|one| one.whom)];
+        (run, 0..1000_u64, waker, wakes()).prop_map(|(run, blocked, woken_by, wakes)| {
+            let phase = StoredPhase::new(Ended::Block, 1, Counts(run), Counts(blocked));
+            StoredPhase {
+                woken_by,
+                wakes,
+                ..phase
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_added_word_by_word_is_the_sum(all in prop::collection::vec(wakes(), 1..6)) {
+            let sum = cell(Wakes::NONE);
+            let by_one = cell(Wakes::NONE);
+            let mut expected = Wakes::NONE;
+            for wakes in all {
+                expected = expected.merged(wakes);
+                sum.add(&cell(wakes));
+                wakes.iter().for_each(|woken| by_one.and(*woken));
+                prop_assert_eq!(sum.get(), expected);
+                prop_assert_eq!(by_one.get(), expected);
+            }
+            by_one.clear();
+            prop_assert!(by_one.is_empty());
+            prop_assert_eq!(by_one.get(), Wakes::NONE);
+        }
+
+        /// However few phases are left, nothing is lost of what was pushed.
+        #[test]
+        fn phases_add_up_to_what_was_pushed(all in prop::collection::vec(block(), 1..60)) {
+            let list = PhaseList::new();
+            let mut expected = StoredPhase::new(Ended::Block, 0, Counts::ZERO, Counts::ZERO);
+            for phase in &all {
+                let cell = PhaseCell::new();
+                cell.set_block(phase.run, phase.blocked, &self::cell(phase.wakes));
+                cell.set_waker(phase.woken_by);
+                prop_assert_eq!(cell.get(), *phase);
+                list.push(&cell);
+                expected.add(phase);
+            }
+            let mut sum = StoredPhase::new(Ended::Block, 0, Counts::ZERO, Counts::ZERO);
+            list.iter().for_each(|phase| sum.add(&phase));
+            let figures = |phase: &StoredPhase| (phase.intervals, phase.run, phase.blocked);
+            prop_assert_eq!(figures(&sum), figures(&expected));
+            let woken = |phase: &StoredPhase| {
+                phase.wakes.iter().fold(0_u64, |sum, woken| sum.saturating_add(woken.count))
+            };
+            prop_assert_eq!(woken(&sum), woken(&expected));
+        }
+    }
+}

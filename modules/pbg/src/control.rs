@@ -1,0 +1,534 @@
+//! What the calls decide, and how the scheduler learns of it.
+//!
+//! The scheduler is private to `axtask`, so a call leaves a command in a static
+//! and says so in the *mode byte*, which the scheduler looks at in each of
+//! its calls anyway: it tells which of its ways to go. All that allocates is done
+//! by the call.
+//!
+//! MODE: the mode byte is the one place that says what PBG is doing. While a command waits,
+//! it says that, and the command says what PBG is about to do. Both change under the lock
+//! only.
+//!
+//! Neither side ever waits for the lock. A call that finds it taken answers
+//! [`Error::Contended`]; a scheduler call (which may be an interrupt on top of
+//! the call that holds it) looks again the next time. The command is taken when its giver
+//! has run again and let go of the lock, and that is when the giver has the CPU, which makes
+//! it the root.
+//!
+//! GIVER: on several CPUs another one may have the lock at that moment, and what its giver spawned
+//! would be outside for that. So while a command waits, calls of others that take long are
+//! [`Error::Contended`], and the giver's CPU tries [`TRIES`] times.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32};
+use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
+
+use spin::Once;
+use spin::mutex::{SpinMutex, SpinMutexGuard};
+
+use pbg_record::cell::LabelCell;
+use super::counters::Counters;
+use pbg_record::described::{About, described, header};
+use pbg_record::error::Error;
+use super::plan::Plan;
+use pbg_record::record::{Record, RecordRef};
+use pbg_record::recorder::{MAX_CPUS, Recorder};
+use super::replay::{Behind, Prepared};
+use super::status::{Mode, Status};
+use pbg_profile::{
+    self, Architecture, Expected, Label, Mismatch, PolicyName, Start, StoredProfile,
+};
+use sched_core::clock::{Clock, CpuCounter};
+
+/// What runs while PBG measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BasePolicy {
+    /// Round robin, with the slice of the fallback.
+    #[default]
+    RoundRobin,
+    /// First in, first out: ticks preempt nobody. The record then has no
+    /// preemptions in it, and a task that never gives way keeps the CPU.
+    Fifo,
+}
+
+impl BasePolicy {
+    /// The policy's short name, as a profile has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "rr",
+            Self::Fifo => "fifo",
+        }
+    }
+
+    const fn policy_name(self) -> PolicyName {
+        match PolicyName::new(self.name()) {
+            Ok(name) => name,
+            Err(_) => panic!(),
+        }
+    }
+}
+
+/// Why a stored profile is not used. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// The call was not possible now.
+    Call(Error),
+    /// It cannot be read.
+    Decode(pbg_profile::DecodeError),
+    /// It is of no use here.
+    Mismatch(Mismatch),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(error) => error.fmt(f),
+            Self::Decode(error) => error.fmt(f),
+            Self::Mismatch(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+impl From<Error> for LoadError {
+    fn from(error: Error) -> Self {
+        Self::Call(error)
+    }
+}
+
+#[expect(clippy::large_enum_variant, reason = "one, and boxing it could abort")]
+pub(super) enum Command {
+    Stop,
+    Measure(&'static Recorder),
+    Replay(Prepared),
+}
+
+impl Command {
+    const fn mode(&self) -> ModeByte {
+        match self {
+            Self::Stop => ModeByte::IDLE,
+            Self::Measure(_) => ModeByte::MEASURING,
+            Self::Replay(_) => ModeByte::REPLAYING,
+        }
+    }
+}
+
+/// Which way the scheduler's calls go. A number and not an `enum`: a pick compares
+/// the byte that it has loaded, and nothing has to be made of it first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ModeByte(u8);
+
+impl ModeByte {
+    /// The base policy runs.
+    pub const IDLE: Self = Self(0);
+    /// The base policy runs and is recorded.
+    pub const MEASURING: Self = Self(1);
+    /// A plan is followed.
+    pub const REPLAYING: Self = Self(2);
+    /// There is a command to be taken first.
+    pub const COMMAND: Self = Self(3);
+}
+
+/// GIVER: more often than a short call takes instructions.
+const TRIES: u32 = 1_000;
+
+struct Inner {
+    base: BasePolicy,
+    recorder: Option<&'static Recorder>,
+    profile: Option<StoredProfile>,
+    command: Option<Command>,
+}
+
+/// What the calls must know of several CPUs.
+struct Connected {
+    cpus: usize,
+    /// The task that runs on the CPU that calls.
+    current: fn() -> *const (),
+}
+
+/// One PBG: its calls, and what its schedulers learn of them. There is one for the
+/// system, [`CONTROL`](super::CONTROL); tests make their own.
+pub struct Control {
+    /// The mode byte, a [`ModeByte`] (MODE).
+    mode: AtomicU8,
+    /// While measuring, the record of the task that has each CPU. Only the scheduler
+    /// writes it.
+    pub(super) running: [RecordRef; MAX_CPUS],
+    queues: AtomicU32,
+    /// What several CPUs have to be told.
+    connected: Once<Connected>,
+    /// Who gave the command that waits, on several CPUs: a task's address, to be compared only.
+    giver: AtomicPtr<()>,
+    fifo: AtomicBool,
+    /// The label of the next spawn. It has no lock, since `spawned` may interrupt a call.
+    next_label: LabelCell,
+    pub(super) counters: Counters,
+    inner: SpinMutex<Inner>,
+}
+
+impl Control {
+    /// A control that is idle and has no profile.
+    pub const fn new() -> Self {
+        Self {
+            mode: AtomicU8::new(ModeByte::IDLE.0),
+            running: [const { RecordRef::nowhere() }; MAX_CPUS],
+            queues: AtomicU32::new(0),
+            connected: Once::new(),
+            giver: AtomicPtr::new(ptr::null_mut()),
+            fifo: AtomicBool::new(false),
+            next_label: LabelCell::new(),
+            counters: Counters::new(),
+            inner: SpinMutex::new(Inner {
+                base: BasePolicy::RoundRobin,
+                recorder: None,
+                profile: None,
+                command: None,
+            }),
+        }
+    }
+
+    /// Several CPUs follow one plan from now on: there are `cpus`, and `current` is the task that
+    /// runs on the one that calls, where its `Arc` keeps what the scheduler was given. The first
+    /// call counts.
+    pub(super) fn connect(&self, cpus: usize, current: fn() -> *const ()) {
+        self.connected.call_once(|| Connected { cpus, current });
+    }
+
+    /// Lets go of the profile, and of what waits to be taken: nobody will ask any more.
+    #[cfg(feature = "model")]
+    pub(super) fn retire(&self) {
+        let mut inner = self.inner.lock();
+        inner.profile = None;
+        inner.command = None;
+    }
+
+    /// For a call that may take long: not while the command of another task waits (GIVER).
+    fn enter(&self) -> Result<SpinMutexGuard<'_, Inner>, Error> {
+        let inner = self.enter_for_short()?;
+        match inner.command.is_none() || self.is_giver() {
+            true => Ok(inner),
+            false => Err(Error::Contended),
+        }
+    }
+
+    fn enter_for_short(&self) -> Result<SpinMutexGuard<'_, Inner>, Error> {
+        self.inner.try_lock().ok_or(Error::Contended)
+    }
+
+    /// Whether the CPU that calls has the task that gave the command which waits. On one CPU it is
+    /// whoever calls.
+    fn is_giver(&self) -> bool {
+        ptr::eq(self.giver.load(Relaxed), self.current())
+    }
+
+    /// The task that has the CPU that calls, on several CPUs; on one it is null.
+    fn current(&self) -> *const () {
+        let connected = self.connected.get();
+        connected.map_or(ptr::null(), |connected| (connected.current)())
+    }
+
+    /// On several CPUs PBG has to be connected: see [`syscall`](crate::syscall).
+    fn one_queue(&self) -> Result<(), Error> {
+        if self.queues.load(Relaxed) > 1 && self.connected.get().is_none() {
+            Err(Error::NotSupported)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What PBG does, or is about to do (MODE).
+    fn mode_under(&self, inner: &Inner) -> Mode {
+        let waiting = inner.command.as_ref().map(Command::mode);
+        match waiting.unwrap_or_else(|| self.mode()) {
+            ModeByte::MEASURING => Mode::Measuring,
+            ModeByte::REPLAYING => Mode::Replaying,
+            _ => Mode::Idle,
+        }
+    }
+
+    fn give(&self, mut inner: SpinMutexGuard<'_, Inner>, command: Command) {
+        inner.command = Some(command);
+        self.giver.store(self.current().cast_mut(), Relaxed);
+        self.set_mode(ModeByte::COMMAND);
+    }
+
+    /// See [`syscall::measure_start`](crate::syscall::measure_start).
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn measure_start(&self) -> Result<(), Error> {
+        self.measure_start_under(BasePolicy::RoundRobin)
+    }
+
+    /// The same, under a base policy of choice.
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn measure_start_under(&self, base: BasePolicy) -> Result<(), Error> {
+        let mut inner = self.enter()?;
+        match self.mode_under(&inner) {
+            Mode::Idle => {}
+            Mode::Measuring => return Err(Error::AlreadyMeasuring),
+            Mode::Replaying => return Err(Error::Replaying),
+        }
+        self.one_queue()?;
+        let recorder = match inner.recorder {
+            Some(recorder) => recorder,
+            None => Recorder::leak()?,
+        };
+        inner.recorder = Some(recorder);
+        inner.base = base;
+        self.fifo.store(base == BasePolicy::Fifo, Relaxed);
+        self.give(inner, Command::Measure(recorder));
+        Ok(())
+    }
+
+    /// See [`syscall::measure_end`](crate::syscall::measure_end).
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn measure_end(&self) -> Result<usize, Error> {
+        self.measure_end_by::<CpuCounter>()
+    }
+
+    /// The same by another clock, for tests.
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn measure_end_by<C: Clock>(&self) -> Result<usize, Error> {
+        let mut inner = self.enter()?;
+        let (Mode::Measuring, Some(recorder)) = (self.mode_under(&inner), inner.recorder) else {
+            return Err(Error::NotMeasuring);
+        };
+        let (tasks, unrecorded, start) = match inner.command {
+            // Nothing has been scheduled since the measurement began, and the
+            // record is still that of the one before.
+            Some(Command::Measure(_)) => (Vec::new(), 0, Start::default()),
+            _ => {
+                let has_cpu = |record: &Record| {
+                    let mut running = self.running.iter().map(RecordRef::get);
+                    running.any(|of_cpu| ptr::eq(record, of_cpu))
+                };
+                let (tasks, left_out) = recorder.read(C::now(), has_cpu)?;
+                (tasks, left_out + recorder.unrecorded(), recorder.start())
+            }
+        };
+        let len = tasks.len();
+        inner.profile = Some(StoredProfile {
+            header: header(inner.base.policy_name(), unrecorded, start),
+            tasks,
+        });
+        self.fifo.store(false, Relaxed);
+        self.give(inner, Command::Stop);
+        Ok(len)
+    }
+
+    /// Takes a stored profile over, in place of a measurement: `start_pbg` plans it.
+    /// Returns the number of tasks in it.
+    ///
+    /// # Errors
+    /// [`LoadError`]; nothing has changed then.
+    pub fn load(&self, bytes: &[u8], about: &About) -> Result<usize, LoadError> {
+        let profile = pbg_profile::decode(bytes).map_err(LoadError::Decode)?;
+        let expected = Expected {
+            architecture: Architecture::HERE,
+            program_hash: about.program.hash,
+            timing: about.timing,
+        };
+        pbg_profile::check(&profile, &expected).map_err(LoadError::Mismatch)?;
+        let mut inner = self.enter()?;
+        match self.mode_under(&inner) {
+            Mode::Idle => {}
+            Mode::Measuring => return Err(Error::Measuring.into()),
+            Mode::Replaying => return Err(Error::Replaying.into()),
+        }
+        let tasks = profile.tasks.len();
+        inner.profile = Some(profile);
+        Ok(tasks)
+    }
+
+    /// See [`syscall::start_pbg`](crate::syscall::start_pbg).
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn start_pbg(&self) -> Result<usize, Error> {
+        self.start_pbg_with(Behind::GiveUp)
+    }
+
+    /// The same, with a say in what becomes of a plan that is behind (rule 11).
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn start_pbg_with(&self, when_behind: Behind) -> Result<usize, Error> {
+        let inner = self.enter()?;
+        match self.mode_under(&inner) {
+            Mode::Idle => {}
+            Mode::Measuring => return Err(Error::Measuring),
+            Mode::Replaying => return Err(Error::AlreadyReplaying),
+        }
+        self.one_queue()?;
+        let profile = inner.profile.as_ref().ok_or(Error::NoProfile)?;
+        let plan = Plan::of(profile)?;
+        let tasks = plan.tasks().len();
+        // Fewer CPUs than were measured take longer, and no plan is to blame for that.
+        let here = self.connected.get().map_or(1, |connected| connected.cpus);
+        let when_behind = match here < usize::from(profile.header.cpus) {
+            true => Behind::Keep,
+            false => when_behind,
+        };
+        let prepared = Prepared::new(&plan, when_behind)?;
+        self.counters.planned.store(tasks as u32, Relaxed);
+        self.counters.late.store(plan.late().len() as u32, Relaxed);
+        self.give(inner, Command::Replay(prepared));
+        Ok(tasks)
+    }
+
+    /// The plan that `start_pbg` would follow now, if there is a profile: to see who
+    /// cannot be in time ([`Plan::late`]).
+    ///
+    /// # Errors
+    /// [`Error::Contended`], [`Error::NoMemory`].
+    pub fn plan(&self) -> Result<Option<Plan>, Error> {
+        let inner = self.enter()?;
+        inner.profile.as_ref().map(Plan::of).transpose()
+    }
+
+    /// The present profile as data, if there is one: of the last measurement that
+    /// ended, in which case `about` goes into its header, or the one that was loaded.
+    ///
+    /// # Errors
+    /// [`Error::Contended`], [`Error::NoMemory`].
+    pub fn profile(&self, about: &About) -> Result<Option<StoredProfile>, Error> {
+        let inner = self.enter()?;
+        let Some(profile) = &inner.profile else {
+            return Ok(None);
+        };
+        described(profile, about).map(Some)
+    }
+
+    /// See [`syscall::label_next`](crate::syscall::label_next).
+    ///
+    /// # Errors
+    /// See the table in [`syscall`](crate::syscall).
+    pub fn label_next(&self, label: &str) -> Result<(), Error> {
+        let label = Label::new(label).map_err(|_| Error::BadLabel)?;
+        self.next_label.set(Some(&label));
+        Ok(())
+    }
+
+    /// The label for the task that is being spawned, once.
+    pub(super) fn take_label(&self) -> Option<Label> {
+        let label = self.next_label.get()?;
+        self.next_label.set(None);
+        Some(label)
+    }
+
+    /// What PBG is doing, and how the replay has gone so far.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn status(&self) -> Result<Status, Error> {
+        let inner = self.enter_for_short()?;
+        Ok(self.counters.status(self.mode_under(&inner)))
+    }
+
+    #[inline(always)]
+    pub(super) fn mode(&self) -> ModeByte {
+        ModeByte(self.mode.load(Relaxed))
+    }
+
+    fn set_mode(&self, mode: ModeByte) {
+        self.mode.store(mode.0, Release);
+    }
+
+    /// Whether a tick preempts under the base policy.
+    pub(super) fn base_ticks(&self) -> bool {
+        !self.fifo.load(Relaxed)
+    }
+
+    pub(super) fn register_queue(&self) {
+        self.queues.fetch_add(1, Relaxed);
+    }
+
+    /// The command that has been left, if nobody has taken it yet and no call is under
+    /// way. From now on PBG does what it says. On several CPUs only the one takes it that has its
+    /// giver, who is returned; on one CPU that is null.
+    pub(super) fn take_command(&self) -> Option<(Command, *const ())> {
+        let giver = self.giver.load(Relaxed);
+        if !ptr::eq(giver, self.current()) {
+            return None;
+        }
+        let tries = if giver.is_null() { 1 } else { TRIES };
+        let mut inner = (0..tries).find_map(|_| self.inner.try_lock())?;
+        let command = inner.command.take()?;
+        self.set_mode(command.mode());
+        Some((command, giver))
+    }
+
+    /// What an interrupt does on top of a call that is under way.
+    #[cfg(test)]
+    pub(super) fn on_top_of_a_call<R>(&self, interrupt: impl FnOnce() -> R) -> R {
+        let _inner = self.inner.lock();
+        interrupt()
+    }
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_taken_once_and_checked() {
+        let control = Control::new();
+        assert_eq!(control.take_label(), None);
+        for bad in ["", "a\nb", "a label that is far too long for the 32 bytes"] {
+            assert_eq!(control.label_next(bad), Err(Error::BadLabel));
+        }
+        control.label_next("wörker").unwrap();
+        assert_eq!(control.label_next(""), Err(Error::BadLabel)); // changes nothing
+        assert_eq!(control.take_label(), Label::new("wörker").ok());
+        assert_eq!(control.take_label(), None);
+    }
+
+    std::thread_local! {
+        static CURRENT: std::cell::Cell<*const ()> = const { std::cell::Cell::new(ptr::null()) };
+    }
+
+    #[test]
+    fn giver_alone_takes_its_command_and_others_wait_for_that() {
+        let tasks = [0, 1];
+        let [giver, other] = [0, 1].map(|n| (&raw const tasks[n]).cast::<()>());
+        let has_cpu = |task| CURRENT.set(task);
+        let control = Control::new();
+        control.connect(2, || CURRENT.get());
+        has_cpu(giver);
+        control.measure_start().unwrap();
+        has_cpu(other);
+        assert!(control.take_command().is_none());
+        assert_eq!(control.measure_start(), Err(Error::Contended));
+        assert_eq!(control.plan(), Err(Error::Contended));
+        assert_eq!(
+            control.status().map(|status| status.mode),
+            Ok(Mode::Measuring)
+        );
+        has_cpu(giver);
+        assert!(
+            control
+                .on_top_of_a_call(|| control.take_command())
+                .is_none()
+        );
+        let (command, found) = control.take_command().unwrap();
+        assert!(matches!(command, Command::Measure(_)) && ptr::eq(found, giver));
+        has_cpu(other);
+        assert_eq!(control.measure_start(), Err(Error::AlreadyMeasuring));
+    }
+}

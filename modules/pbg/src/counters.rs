@@ -1,0 +1,115 @@
+//! What a replay counts, where a call can read it.
+
+use core::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release,
+};
+
+use super::status::{BEHIND_BEYOND, Cause, Divergence, Mode, Status};
+use sched_core::units::{Counts, TaskKey};
+
+/// The counters of [`Status`]. There is one writer at a time, the scheduler or,
+/// before a replay, the call, so relaxed loads and stores do; a reader sees each
+/// exactly, though not all at one instant.
+pub struct Counters {
+    pub planned: AtomicU32,
+    pub late: AtomicU32,
+    pub matched: AtomicU32,
+    pub unplanned: AtomicU32,
+    pub demoted: AtomicU32,
+    pub turns: AtomicU32,
+    pub dropped: AtomicBool,
+    pub behind: AtomicBool,
+    /// How long the planned tasks that have come were measured to live together, and
+    /// have lived by when each last gave the CPU away, in counts.
+    pub measured: AtomicU64,
+    pub lived: AtomicU64,
+    /// A [`Cause`], or 0; written after the three that follow.
+    cause: AtomicU8,
+    task: AtomicU64,
+    expected: AtomicU64,
+    found: AtomicU64,
+}
+
+impl Counters {
+    pub const fn new() -> Self {
+        Self {
+            planned: AtomicU32::new(0),
+            late: AtomicU32::new(0),
+            matched: AtomicU32::new(0),
+            unplanned: AtomicU32::new(0),
+            demoted: AtomicU32::new(0),
+            turns: AtomicU32::new(0),
+            dropped: AtomicBool::new(false),
+            behind: AtomicBool::new(false),
+            measured: AtomicU64::new(0),
+            lived: AtomicU64::new(0),
+            cause: AtomicU8::new(0),
+            task: AtomicU64::new(0),
+            expected: AtomicU64::new(0),
+            found: AtomicU64::new(0),
+        }
+    }
+
+    /// Keeps the first divergence.
+    #[cold]
+    pub fn diverged(&self, divergence: Divergence) {
+        if self.cause.load(Relaxed) == 0 {
+            self.task.store(divergence.task.to_bits(), Relaxed);
+            self.expected.store(divergence.expected, Relaxed);
+            self.found.store(divergence.found, Relaxed);
+            self.cause.store(divergence.cause as u8, Release);
+        }
+    }
+
+    /// A planned task has been demoted.
+    #[cold]
+    pub fn count_demoted(&self, divergence: Divergence) {
+        increment(&self.demoted);
+        self.diverged(divergence);
+    }
+
+    /// How the replay has gone so far, when PBG is doing `mode`.
+    pub fn status(&self, mode: Mode) -> Status {
+        let [lived, measured] = [&self.lived, &self.measured].map(|sum| sum.load(Relaxed));
+        let permille = (u128::from(lived) * 1000).checked_div(measured.into());
+        let is_slower = u128::from(lived) * u128::from(BEHIND_BEYOND)
+            > u128::from(measured) * u128::from(BEHIND_BEYOND + 1);
+        Status {
+            mode,
+            planned: self.planned.load(Relaxed),
+            matched: self.matched.load(Relaxed),
+            unplanned: self.unplanned.load(Relaxed),
+            demoted: self.demoted.load(Relaxed),
+            dropped: self.dropped.load(Relaxed),
+            behind: self.behind.load(Relaxed) || is_slower,
+            turnaround_permille: permille.unwrap_or(0).try_into().unwrap_or(u32::MAX),
+            turns: self.turns.load(Relaxed),
+            late: self.late.load(Relaxed),
+            first: self.first(),
+        }
+    }
+
+    fn first(&self) -> Option<Divergence> {
+        let cause = self.cause.load(Acquire);
+        let cause = Cause::ALL.into_iter().find(|&known| known as u8 == cause)?;
+        Some(Divergence {
+            cause,
+            task: TaskKey::from_bits(self.task.load(Relaxed)),
+            expected: self.expected.load(Relaxed),
+            found: self.found.load(Relaxed),
+        })
+    }
+}
+
+/// Adds one.
+#[inline]
+pub fn increment(counter: &AtomicU32) {
+    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
+}
+
+/// Adds a time; stops at the largest.
+#[inline]
+pub fn add(sum: &AtomicU64, time: Counts) {
+    sum.store(sum.load(Relaxed).saturating_add(time.0), Relaxed);
+}

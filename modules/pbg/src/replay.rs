@@ -1,0 +1,515 @@
+//! Following a plan: everything that a replay is. It has the ready tasks, by the plan and
+//! beside it, knows who has the CPU and since when, and counts.
+//!
+//! All that the scheduler keeps for itself is how often the running task may still yield and
+//! go on at once: it [grants](Replay::granted) that, and is told what is left of it
+//! ([`Replay::settle`]) before anything else but a removal.
+
+mod entry;
+mod several;
+mod table;
+mod turns;
+mod watch;
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering::Relaxed;
+
+pub use entry::{FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS};
+pub(super) use several::Place;
+pub use table::ENTRY_BYTES;
+pub(super) use table::Prepared;
+pub use turns::PLAN_TICKS;
+pub use watch::Behind;
+
+use super::counters::{Counters, add, increment};
+use super::cpus::{Cpus, first};
+use super::ready_set::{MOST_PASSED, ReadySet};
+use pbg_record::record::OUTSIDE;
+use super::status::{Cause, Divergence};
+use pbg_profile::Label;
+use super::task::{PbgState, PbgTask, Role};
+use sched_core::event::{Return, Tick};
+use sched_core::queue::{Queue, Slot};
+use sched_policies::rr;
+use sched_core::units::{Counts, TaskKey};
+use entry::OVERRUN_TICK_POINTS;
+use table::Table;
+use turns::{Turn, Turns};
+use watch::Watch;
+
+type Handle<T> = Arc<PbgTask<T>>;
+
+/// A plan that is being followed by a scheduler of tasks `T`.
+pub(super) struct Replay<T> {
+    table: Table,
+    /// Who follows the plan and is ready.
+    ready_set: ReadySet<T>,
+    /// Who else is ready: in the fallback queue.
+    fallback: Queue<T, PbgState>,
+    /// The root, if it woke and goes first (rule 9).
+    root: Slot<T, PbgState>,
+    root_children: u32,
+    watch: Watch,
+    dropped: bool,
+    here: OnCpu,
+    counters: &'static Counters,
+}
+
+/// What a replay knows of one CPU: of the one that acts.
+pub(super) struct OnCpu {
+    turns: Turns,
+    /// The role of who has the CPU, or had it last, and since when that was not charged.
+    current: Role,
+    since: Counts,
+    /// Of the yields that the running task may make without being looked at: what was left
+    /// when they were last settled. 0 once anybody has become ready or a tick wants the CPU.
+    granted: i64,
+}
+
+impl OnCpu {
+    /// Since `now` somebody of `role` has the CPU, by no choice of the replay's.
+    pub const fn since(now: Counts, role: Role) -> Self {
+        Self {
+            turns: Turns::NEW,
+            current: role,
+            since: now,
+            granted: 0,
+        }
+    }
+}
+
+impl<T> Replay<T> {
+    /// It begins at `now`, by a call of the root's, which has the CPU; the tasks in
+    /// `fallback` are ready and older than it.
+    pub fn new(
+        prepared: Prepared,
+        fallback: Queue<T, PbgState>,
+        counters: &'static Counters,
+        now: Counts,
+    ) -> Self {
+        Self {
+            table: prepared.table,
+            ready_set: ReadySet::typed(prepared.ready_set),
+            fallback,
+            root: Slot::EMPTY,
+            root_children: 0,
+            watch: prepared.watch,
+            dropped: false,
+            here: OnCpu::since(now, Role::ROOT),
+            counters,
+        }
+    }
+
+    /// How often the running task may yield and go on at once (KEEP in
+    /// [`scheduler`](super::scheduler)).
+    #[inline]
+    pub const fn granted(&self) -> i64 {
+        self.here.granted
+    }
+
+    /// So much is left of what was granted: the rest are yields that were made.
+    #[inline]
+    pub fn settle(&mut self, left: i64) {
+        debug_assert!(
+            (0..=self.here.granted).contains(&left),
+            "{left} yields are left of {}",
+            self.here.granted
+        );
+        let made = (self.here.granted - left) as u64;
+        if made > 0 {
+            self.here.granted = left;
+            self.yielded(made);
+        }
+    }
+
+    /// The running task has spawned `task`. It is ready.
+    pub fn spawned(&mut self, task: Handle<T>, epoch: u32, label: Option<&Label>, now: Counts) {
+        self.here.granted = 0;
+        let role = self.role_of_new(label, now);
+        task.state().set(epoch, role, &OUTSIDE);
+        if self.follows(role) {
+            let rank = role.rank();
+            self.stand(rank, rank, task, false); // equal ones by rank, so by arrival
+        } else {
+            self.fallback.push_back(task);
+        }
+    }
+
+    /// `task`, whose role is `role`, is ready after a block, or has come from another queue.
+    pub fn woken(&mut self, task: Handle<T>, role: Role) {
+        self.here.granted = 0;
+        self.becomes_ready(role);
+        if self.follows(role) {
+            let rank = role.rank();
+            self.table.entries[rank].woken(&self.table.steps);
+            return self.stand_by_remains(rank, task, false);
+        }
+        // (It may have the CPU: then it was forgotten, and has only given way.)
+        let wakes = role == Role::ROOT && self.here.current != Role::ROOT;
+        if wakes && !self.dropped && self.here.turns.take_root_turn() {
+            self.root.put(task); // rule 9
+        } else {
+            rr::requeue(&mut self.fallback, task, Return::Woken);
+        }
+    }
+
+    /// The running task gives the CPU back, by itself or not, and goes on from where it was:
+    /// before those who have as much before them and did not run yet.
+    pub fn gave_way(&mut self, task: Handle<T>, why: Return, now: Counts) {
+        self.charge(now);
+        self.here.granted = 0;
+        if why == Return::Yielded {
+            self.yielded(1);
+        }
+        self.becomes_ready(self.here.current);
+        if self.follows(self.here.current) {
+            self.stand_by_remains(self.here.current.rank(), task, true);
+        } else {
+            rr::requeue(&mut self.fallback, task, why);
+        }
+    }
+
+    /// Takes the task out that has the CPU from `now` on.
+    pub fn pick<M: Cpus>(&mut self, now: Counts) -> Option<Handle<T>> {
+        let next = match M::TOGETHER {
+            true => self.take_next_here::<M>(),
+            false => self.take_next(),
+        };
+        let role = next
+            .as_ref()
+            .map_or(Role::OUTSIDE, |task| task.state().role());
+        self.charge(now);
+        if role != self.here.current {
+            self.handed_over(now);
+        }
+        self.here.current = role;
+        self.here.granted = self.grant();
+        next
+    }
+
+    /// A tick hits the running task, which is `task`.
+    pub fn tick<M: Cpus>(&mut self, task: &PbgTask<T>, now: Counts) -> Tick {
+        if self.is_refuted() || self.is_behind(now) {
+            self.drop_plan(); // from this tick on, round robin runs
+            return task.state().slice.tick();
+        }
+        if self.follows(self.here.current) {
+            let tick = self.tick_planned::<M>(now);
+            if !self.follows(self.here.current) {
+                task.state().slice.expire(); // demoted: to the end of the queue
+            }
+            if tick == Tick::Reschedule {
+                self.here.granted = 0;
+            }
+            return tick;
+        }
+        if self.ready_set.is_empty() {
+            self.here.turns.tick_alone();
+            let tick = task.state().slice.tick();
+            return if self.is_root_here::<M>() {
+                Tick::Reschedule // rule 9
+            } else {
+                tick
+            };
+        }
+        let turn = self.here.turns.tick_outside();
+        if turn == Turn::Begins {
+            increment(&self.counters.turns);
+        }
+        if turn == Turn::Over {
+            task.state().slice.expire();
+        }
+        Tick::reschedule_if(turn == Turn::Over)
+    }
+
+    /// Takes `task` out if it is ready here.
+    pub fn remove(&mut self, task: &Handle<T>) -> Option<Handle<T>> {
+        if self.root.holds(task) {
+            return self.root.take();
+        }
+        // It may be of another scheduler, whose plan has more.
+        let rank = task.state().role().index();
+        let Some(entry) = rank.and_then(|rank| self.table.entries.get_mut(rank)) else {
+            return self.fallback.remove(task);
+        };
+        let is_it = |other: &PbgTask<T>| core::ptr::eq(other, Arc::as_ptr(task));
+        let found = (self.ready_set.remove(entry.stands_at as usize, is_it))
+            .or_else(|| self.fallback.remove(task))?;
+        entry.removed();
+        Some(found)
+    }
+
+    /// Whether `role` runs by the plan, and not from the fallback queue.
+    #[inline]
+    fn follows(&self, role: Role) -> bool {
+        !self.dropped
+            && role
+                .index()
+                .is_some_and(|rank| !self.table.entries[rank].is_demoted())
+    }
+
+    /// Returns true if a task of the fallback queue may use the rest of a turn (rule 7). The others
+    /// spin until the program has done something, and the program gets on better without that.
+    fn has_claim(&self, task: &PbgTask<T>) -> bool {
+        let role = task.state().role();
+        let spins = role
+            .index()
+            .is_some_and(|rank| self.table.entries[rank].spins());
+        !(task.state().is_gc() || role == Role::ROOT || spins)
+    }
+
+    /// The task of `role` is ready, by the plan or not.
+    #[inline]
+    fn becomes_ready(&mut self, role: Role) {
+        if let Some(rank) = role.index() {
+            self.table.entries[rank].becomes_ready();
+        }
+    }
+
+    /// The running task has spawned another: its role (rules 1 and 6).
+    fn role_of_new(&mut self, label: Option<&Label>, now: Counts) -> Role {
+        let parent = match self.here.current.index() {
+            Some(rank) => {
+                let entry = &mut self.table.entries[rank];
+                Some((entry.key, &mut entry.children))
+            }
+            None if self.here.current == Role::ROOT => {
+                Some((TaskKey::ROOT, &mut self.root_children))
+            }
+            None => None,
+        };
+        let by_path = parent.map(|(key, children)| {
+            let ordinal = *children;
+            *children = children.wrapping_add(1);
+            key.child(ordinal)
+        });
+        let key = match (label, by_path) {
+            (Some(label), _) if self.here.current != Role::OUTSIDE => {
+                TaskKey::labelled(label.as_str())
+            }
+            (_, Some(key)) => key,
+            _ => return self.here.current, // nobody's, or unknown as its parent is
+        };
+        if let Some(rank) = self.table.rank_of(key)
+            && let Some(turnaround) = self.table.entries[rank as usize].spawned(now)
+        {
+            increment(&self.counters.matched);
+            add(&self.counters.measured, turnaround);
+            return Role::of(rank);
+        }
+        increment(&self.counters.unplanned);
+        self.counters.diverged(Divergence {
+            cause: Cause::Unknown,
+            task: key,
+            expected: 0,
+            found: 0,
+        });
+        Role::UNKNOWN
+    }
+
+    fn stand_by_remains(&mut self, rank: usize, task: Handle<T>, first: bool) {
+        let remains = self.table.entries[rank].remains(Counts::ZERO);
+        let at = self.table.stands_at(rank, remains);
+        self.stand(rank, at, task, first);
+    }
+
+    /// The task of rank `rank` is ready, and stands at the rank `at`: `first` of those who
+    /// have as much before them, or last.
+    fn stand(&mut self, rank: usize, at: usize, task: Handle<T>, first: bool) {
+        let entries = &mut self.table.entries;
+        entries[rank].stands_at = at as u32;
+        let remains = entries[rank].remains(Counts::ZERO);
+        self.ready_set.insert(at, task, |other| {
+            let theirs = entries[other.state().role().rank()].remains(Counts::ZERO);
+            if first {
+                remains <= theirs
+            } else {
+                remains < theirs
+            }
+        });
+    }
+
+    /// Who runs next: the root by rule 9, the first by the plan, or somebody of the
+    /// fallback queue, if it is its turn or nobody else is ready.
+    #[inline]
+    fn take_next(&mut self) -> Option<Handle<T>> {
+        if self.here.turns.is_fallback_turn()
+            && self.fallback.find(|task| self.has_claim(task)).is_some()
+        {
+            return self.fallback.pop_front(); // rule 7: the rest of the tick
+        }
+        let root = self.root.take();
+        self.here.turns.dispatch(root.is_some());
+        if root.is_some() {
+            return root;
+        }
+        if (!self.here.turns.is_due() || self.fallback.is_empty())
+            && let Some(task) = self.ready_set.pop_first()
+        {
+            return Some(task);
+        }
+        if self.here.turns.serve_fallback() && !self.ready_set.is_empty() {
+            increment(&self.counters.turns);
+        }
+        self.fallback.pop_front()
+    }
+
+    /// The running task has had the CPU until now.
+    #[inline]
+    fn charge(&mut self, now: Counts) {
+        let interval = now - core::mem::replace(&mut self.here.since, now);
+        if let Some(rank) = self.here.current.index() {
+            self.table.entries[rank].charge(interval);
+        } else if self.here.current == Role::UNKNOWN {
+            self.watch.charge_unknown(interval);
+        }
+    }
+
+    /// The CPU goes over from the running task to another. If that demotes it and it is
+    /// ready, it has stood by the plan since it came back, and does so no longer (rule 8).
+    #[inline]
+    fn handed_over(&mut self, now: Counts) {
+        let Some(rank) = self.here.current.index() else {
+            return;
+        };
+        let entry = &mut self.table.entries[rank];
+        add(&self.counters.lived, entry.gave_away(now));
+        let Some(divergence) = entry.look(Counts::ZERO, 1) else {
+            return;
+        };
+        let at = entry.stands_at as usize;
+        self.counters.count_demoted(divergence);
+        let current = self.here.current;
+        if let Some(demoted) = (self.ready_set).remove(at, |task| task.state().role() == current) {
+            rr::requeue(&mut self.fallback, demoted, Return::Yielded);
+        }
+    }
+
+    /// How often the running task, which has just been dispatched, may yield and go on.
+    #[inline]
+    fn grant(&mut self) -> i64 {
+        let Some(rank) = self.here.current.index() else {
+            return 0;
+        };
+        let may_yield = self.table.entries[rank].dispatched();
+        if self.dropped {
+            return 0;
+        }
+        may_yield.min(i64::MAX as u64) as i64
+    }
+
+    /// The running task has yielded so often since that was last looked at (rule 8).
+    #[inline]
+    fn yielded(&mut self, times: u64) {
+        if let Some(rank) = self.here.current.index()
+            && let Some(divergence) = self.table.entries[rank].yielded(times)
+        {
+            self.counters.count_demoted(divergence);
+        }
+    }
+
+    /// A tick hits the running task, which follows the plan.
+    fn tick_planned<M: Cpus>(&mut self, now: Counts) -> Tick {
+        let rank = self.here.current.rank();
+        let interval = now - self.here.since;
+        let mut tick = Tick::reschedule_if(self.is_root_here::<M>()); // rule 9
+
+        let overrun = self.table.entries[rank].look(interval, OVERRUN_TICK_POINTS);
+        if let Some(divergence) = overrun {
+            self.counters.count_demoted(divergence);
+            tick = Tick::Reschedule; // rule 8
+        }
+        if M::TOGETHER {
+            let first = self.first_here::<M>();
+            let first = first.and_then(|task| self.place_of_ready(task));
+            if let (Some(first), Some(running)) = (first, self.place_here(now))
+                && first < running
+            {
+                tick = Tick::Reschedule; // rule 5
+            }
+        } else if let Some(first) = self.ready_set.first_rank() {
+            let entries = &self.table.entries;
+            let remains = entries[rank].remains(interval);
+            let at = self.table.stands_at(rank, remains);
+            let is_less = |other: &PbgTask<T>| {
+                let other = &entries[other.state().role().rank()];
+                other.remains(Counts::ZERO) < remains
+            };
+            if first < at || first == at && self.ready_set.first_at(first).is_some_and(is_less) {
+                tick = Tick::Reschedule; // rule 5
+            }
+        }
+        if self.here.turns.tick_planned(self.is_fallback_here::<M>()) {
+            tick = Tick::Reschedule; // rule 7
+        }
+        tick
+    }
+
+    /// Rule 10: whether the plan is followed and is to be dropped, as it is wrong about
+    /// more than two thirds of its tasks.
+    fn is_refuted(&self) -> bool {
+        let demoted = self.counters.demoted.load(Relaxed) as usize;
+        !self.dropped && 3 * demoted > 2 * self.table.entries.len()
+    }
+
+    /// Rule 11: whether a tick finds the replay behind what was measured, and the plan is to
+    /// be dropped for that.
+    fn is_behind(&mut self, now: Counts) -> bool {
+        if self.dropped {
+            return false;
+        }
+        let (current, interval) = (self.here.current, now - self.here.since);
+        let found = (self.watch).tick(&self.table.entries, current, interval, now);
+        let Some(divergence) = found else {
+            return false;
+        };
+        self.counters.behind.store(true, Relaxed);
+        self.counters.diverged(divergence);
+        if self.watch.when_behind == Behind::Keep {
+            return false;
+        }
+        self.late_first(now);
+        true
+    }
+
+    /// Gives the plan up: the ready tasks go to the fallback queue as they stand, and the
+    /// root before them. Once, and linear.
+    #[cold]
+    fn drop_plan(&mut self) {
+        self.here.granted = 0;
+        self.dropped = true;
+        self.counters.dropped.store(true, Relaxed);
+        if let Some(root) = self.root.take() {
+            self.fallback.push_back(root);
+        }
+        while let Some(task) = self.ready_set.pop_first() {
+            self.fallback.push_back(task);
+        }
+    }
+
+    /// Has the ready tasks that are late at `now` stand before the others, in the order in
+    /// which they came; the others stay by rank. Once, and linear.
+    #[cold]
+    fn late_first(&mut self, now: Counts) {
+        let (mut late, mut others) = (Queue::new(), Queue::new());
+        while let Some(task) = self.ready_set.pop_first() {
+            let entries = &self.table.entries;
+            let entry = &entries[task.state().role().rank()];
+            if entry.lateness(now, None) > 0 {
+                let came_before =
+                    |other: &PbgTask<T>| entry.born() < entries[other.state().role().rank()].born();
+                late.push_before(task, MOST_PASSED, came_before);
+            } else {
+                others.push_back(task);
+            }
+        }
+        let last = self.ready_set.last_rank();
+        for (at, mut group) in [(0, late), (last, others)] {
+            while let Some(task) = group.pop_front() {
+                let rank = task.state().role().rank();
+                self.table.entries[rank].stands_at = at as u32;
+                self.ready_set.push_back(at, task);
+            }
+        }
+    }
+}

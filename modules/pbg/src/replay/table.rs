@@ -1,0 +1,100 @@
+//! A plan prepared to be followed, by the call, in one go: it never grows.
+
+use alloc::boxed::Box;
+use core::ops::Range;
+
+use super::entry::Entry;
+use super::watch::{Behind, Watch};
+use pbg_record::error::{Error, boxed};
+use crate::plan::{Plan, Step};
+use crate::ready_set::{RANK_BYTES, ReadySet};
+use sched_core::units::{Counts, TaskKey};
+
+/// What a planned task takes, in bytes.
+pub const ENTRY_BYTES: usize =
+    size_of::<Entry>() + size_of::<(TaskKey, u32)>() + size_of::<Counts>() + RANK_BYTES;
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(ENTRY_BYTES == 184);
+
+/// The tasks of a plan. It takes [`ENTRY_BYTES`] a task, with their ranks in the ready set,
+/// and 16 bytes a step.
+pub struct Table {
+    /// What is known of each task, by rank.
+    pub entries: Box<[Entry]>,
+    pub steps: Box<[Step]>,
+    /// (key, rank), sorted by key.
+    by_key: Box<[(TaskKey, u32)]>,
+    /// By rank: what a task has before it when it stands there. Sorted within a band.
+    sort_keys: Box<[Counts]>,
+}
+
+/// All that a replay needs. It is not generic, because the call does not know the type
+/// of the tasks. The ready set's 520 bytes and some more are in it and not in a box: that
+/// would be one more load on the way.
+pub struct Prepared {
+    pub table: Table,
+    pub ready_set: ReadySet<()>,
+    pub watch: Watch,
+}
+
+impl Prepared {
+    pub fn new(plan: &Plan, when_behind: Behind) -> Result<Self, Error> {
+        let tasks = plan.tasks();
+        // Where the user has asked for another order than the shortest first, it may
+        // well be slower.
+        let is_asked_for = tasks.last().is_some_and(|last| last.band > 0);
+        let when_behind = if is_asked_for {
+            Behind::Keep
+        } else {
+            when_behind
+        };
+        let measured = tasks.iter().fold(Counts::ZERO, |sum, task| {
+            sum.saturating_add(task.turnaround)
+        });
+        Ok(Self {
+            table: Table::new(plan)?,
+            ready_set: ReadySet::new(tasks.len())?,
+            watch: Watch::new(when_behind, measured),
+        })
+    }
+}
+
+impl Table {
+    fn new(plan: &Plan) -> Result<Self, Error> {
+        let tasks = plan.tasks();
+        let ranked = tasks.iter().enumerate();
+        let mut by_key = boxed(ranked.map(|(rank, task)| (task.key, rank as u32)))?;
+        by_key.sort_unstable_by_key(|&(key, _)| key);
+        let steps = boxed(plan.steps().iter().copied())?;
+        let mut entries = boxed(tasks.iter().map(|task| Entry::new(task, &steps)))?;
+        let mut first = 0;
+        for band in tasks.chunk_by(|a, b| a.band == b.band) {
+            let end = first + band.len();
+            for entry in &mut entries[first..end] {
+                entry.band = first as u32..end as u32;
+            }
+            first = end;
+        }
+        Ok(Self {
+            entries,
+            steps,
+            by_key,
+            sort_keys: boxed(tasks.iter().map(|task| task.sort_key))?,
+        })
+    }
+
+    /// The rank of the task with this key.
+    pub fn rank_of(&self, key: TaskKey) -> Option<u32> {
+        let found = self.by_key.binary_search_by_key(&key, |&(key, _)| key);
+        found.ok().map(|found| self.by_key[found].1)
+    }
+
+    /// Where the task of rank `rank` stands when it has so much before it: at the first
+    /// rank of its band that has at least as much.
+    pub fn stands_at(&self, rank: usize, remains: Counts) -> usize {
+        let Range { start, end } = self.entries[rank].band.clone();
+        let band = &self.sort_keys[start as usize..end as usize];
+        let at = band.partition_point(|&key| key < remains);
+        start as usize + at.min(band.len() - 1)
+    }
+}

@@ -1,0 +1,40 @@
+//! PBG on the machine that the model plays.
+
+use sched_core::clock::VirtualClock;
+use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
+#[cfg(feature = "preempted_stay")]
+use sched_smp::SharedWherePreemptedStay;
+use sched_smp::{SharedPerThread, SharedSource, simulated_machine as machine};
+
+use super::{PbgTask, PerThread, Together};
+
+/// [`model::run`] with PBG on several CPUs, which follow one plan, under the control of this thread
+/// ([`PerThread`]).
+///
+/// # Errors
+/// The first [`Violation`](model::Violation) found.
+pub fn run_together(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
+    match config.preempted_stay {
+        #[cfg(feature = "preempted_stay")]
+        true => together::<SharedWherePreemptedStay>(config, main),
+        _ => together::<SharedPerThread>(config, main),
+    }
+}
+
+fn together<S: SharedSource + 'static>(
+    config: &Config,
+    main: &Program,
+) -> Result<Report, Box<Failure>> {
+    type Pbg<S> = Together<ModelTask, VirtualClock, PerThread, S>;
+    SharedPerThread::renew();
+    // SAFETY: it is new, and of this thread; all schedulers that find it are made below, and none of them
+    // outlives the call. Nobody else has this thread's control while this runs.
+    unsafe { Pbg::<S>::connect(machine(config.cpus)) };
+    let ended = model::run(config, main, |_| Pbg::<S>::new(), PbgTask::new);
+    // SAFETY: the schedulers are gone, and nobody else was told of it.
+    unsafe {
+        Pbg::<S>::retire();
+        SharedPerThread::retire();
+    }
+    ended
+}

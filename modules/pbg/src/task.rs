@@ -1,0 +1,160 @@
+//! What PBG remembers of each task.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use pbg_record::record::{Record, RecordRef};
+use sched_policies::rr::RrState;
+use sched_core::task::{InitialState, Task};
+
+/// Timer ticks in a slice of the base policy and of the fallback queue.
+pub const SLICE_TICKS: usize = 5;
+
+/// A task under [`PbgScheduler`](super::PbgScheduler).
+pub type PbgTask<T> = Task<T, PbgState>;
+
+/// Which of the program's tasks somebody is while a plan is followed: a rank, or one
+/// of three that have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct Role(u32);
+
+impl Role {
+    /// A task that is none of the program's.
+    pub const OUTSIDE: Self = Self(u32::MAX);
+    pub const ROOT: Self = Self(u32::MAX - 1);
+    /// A task of the program that is not in the plan.
+    pub const UNKNOWN: Self = Self(u32::MAX - 2);
+
+    pub const fn of(rank: u32) -> Self {
+        Self(rank)
+    }
+
+    #[inline]
+    pub const fn index(self) -> Option<usize> {
+        if self.0 < Self::UNKNOWN.0 {
+            Some(self.0 as usize)
+        } else {
+            None
+        }
+    }
+
+    /// The rank of one who has one.
+    #[inline]
+    pub const fn rank(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// On several CPUs: which of them may have a task that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct Held(u32);
+
+impl Held {
+    /// Each that its affinity allows.
+    pub const NOT: Self = Self(0);
+
+    const LEFT: u32 = 1;
+    const STAYS: u32 = 2;
+    const AWAITED: u32 = 3;
+
+    const fn new(cpu: usize, how: u32) -> Self {
+        Self(4 * cpu as u32 + how)
+    }
+
+    const fn cpu(self) -> usize {
+        self.0 as usize / 4
+    }
+
+    /// Only this CPU, which has not been left yet, if its affinity allows that.
+    pub const fn left(cpu: usize) -> Self {
+        Self::new(cpu, Self::LEFT)
+    }
+
+    /// This CPU, whatever its affinity has become: it goes on there before it does anything else.
+    pub const fn stays(cpu: usize) -> Self {
+        Self::new(cpu, Self::STAYS)
+    }
+
+    /// As [`Self::NOT`], but this CPU idles and was asked to take it.
+    pub const fn awaited(cpu: usize) -> Self {
+        Self::new(cpu, Self::AWAITED)
+    }
+
+    /// The only CPU that may have it, if there is one, and whether its affinity has no say.
+    pub const fn only(self) -> Option<(usize, bool)> {
+        match self.0 % 4 {
+            Self::LEFT => Some((self.cpu(), false)),
+            Self::STAYS => Some((self.cpu(), true)),
+            _ => None,
+        }
+    }
+
+    /// Whether a CPU other than this one was asked to take it, and idles.
+    pub const fn is_awaited_but_by(self, cpu: usize) -> bool {
+        self.0 % 4 == Self::AWAITED && self.cpu() != cpu
+    }
+}
+
+/// What PBG remembers of a task. Relaxed: see LOCK in [`task`](sched_core::task).
+///
+/// KNOWN: of a task in a queue, `epoch` is its queue's, and the rest is of that
+/// epoch. 0 is a task that was never added: `main`, or a migration helper.
+pub struct PbgState {
+    pub(super) slice: RrState<SLICE_TICKS>,
+    pub(super) epoch: AtomicU32,
+    /// The number in a [`Role`].
+    role: AtomicU32,
+    pub(super) record: RecordRef,
+    /// The number in a [`Held`].
+    held: AtomicU32,
+    /// It is its CPU's `gc`, from its first `add_task` on.
+    is_gc: AtomicBool,
+}
+
+impl PbgState {
+    pub(super) fn set(&self, epoch: u32, role: Role, record: &'static Record) {
+        self.epoch.store(epoch, Relaxed);
+        self.role.store(role.0, Relaxed);
+        self.record.set(record);
+    }
+
+    #[inline]
+    pub(super) fn role(&self) -> Role {
+        Role(self.role.load(Relaxed))
+    }
+
+    pub(super) fn mark_gc(&self) {
+        self.is_gc.store(true, Relaxed);
+    }
+
+    pub(super) fn is_gc(&self) -> bool {
+        self.is_gc.load(Relaxed)
+    }
+
+    pub(super) fn held(&self) -> Held {
+        Held(self.held.load(Relaxed))
+    }
+
+    pub(super) fn hold(&self, held: Held) {
+        self.held.store(held.0, Relaxed);
+    }
+}
+
+impl InitialState for PbgState {
+    const INITIAL: Self = Self {
+        slice: RrState::INITIAL,
+        epoch: AtomicU32::new(0),
+        role: AtomicU32::new(Role::OUTSIDE.0),
+        record: RecordRef::nowhere(),
+        held: AtomicU32::new(0),
+        is_gc: AtomicBool::new(false),
+    };
+}
+
+impl AsRef<RrState<SLICE_TICKS>> for PbgState {
+    #[inline]
+    fn as_ref(&self) -> &RrState<SLICE_TICKS> {
+        &self.slice
+    }
+}

@@ -1,0 +1,320 @@
+//! The calls, and what is common to all modes.
+
+use alloc::sync::Arc;
+
+use super::cpu::*;
+use sched_core::BaseScheduler;
+use sched_core::clock::VirtualClock;
+use crate::control::ModeByte;
+use pbg_record::error::reserved;
+use pbg_profile::ProgramName;
+use crate::*;
+use sched_core::units::TaskKey;
+
+#[test]
+fn a_call_is_heard_at_the_next_pick_whoever_runs() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    let main = cpu.block();
+    assert_eq!(cpu.control.mode(), ModeByte::MEASURING);
+    cpu.wake(&main);
+}
+
+#[test]
+fn from_that_pick_on_it_is_known_who_runs() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    let main = cpu.block();
+    assert_eq!(cpu.name(), "gc");
+    cpu.spawn("a stranger's child");
+    cpu.block();
+    cpu.block();
+    cpu.wake(&main);
+    cpu.pick();
+    assert_eq!(cpu.measure_end(), Ok(0));
+}
+
+/// The spawn finds the lock taken, so the command stays and its giver is still the one who
+/// has the CPU.
+#[test]
+fn a_timers_spawn_on_top_of_a_call_does_not_make_another_the_root() {
+    let mut cpu = Cpu::boot();
+    cpu.spawn("root");
+    let main = cpu.block();
+    cpu.block(); // gc
+    assert_eq!(cpu.name(), "root");
+    cpu.control.measure_start().unwrap();
+    let control = cpu.control;
+    control.on_top_of_a_call(|| cpu.spawn("a timer's"));
+    assert_eq!(control.mode(), ModeByte::COMMAND);
+    cpu.spawn("child 0");
+    let root = cpu.block();
+    cpu.wake(&main);
+    while cpu.name() != "main" {
+        cpu.block();
+    }
+    cpu.spawn("a stranger's child");
+    cpu.wake(&root);
+    while cpu.name() != "root" {
+        cpu.block();
+    }
+    cpu.spawn("child 1");
+    cpu.spawn("child 2");
+    cpu.measure_end().unwrap();
+    let keys: Vec<_> = cpu.profile().tasks.iter().map(|task| task.key).collect();
+    assert_eq!(keys, [0, 1, 2].map(|place| TaskKey::ROOT.child(place)));
+}
+
+#[test]
+fn a_profile_says_what_ran_while_it_was_measured() {
+    for (base, name) in [(BasePolicy::RoundRobin, "rr"), (BasePolicy::Fifo, "fifo")] {
+        assert_eq!(base.name(), name);
+        let cpu = Cpu::boot();
+        cpu.control.measure_start_under(base).unwrap();
+        assert_eq!(cpu.measure_end(), Ok(0));
+        assert_eq!(cpu.profile().header.policy.as_str(), name);
+    }
+}
+
+#[test]
+fn a_plan_can_be_looked_at_before_it_is_followed() {
+    let cpu = measured(&[("long", 300), ("short", 100)]);
+    let plan = cpu.control.plan().unwrap().unwrap();
+    let keys: Vec<_> = plan.tasks().iter().map(|task| task.key).collect();
+    assert_eq!(keys, [TaskKey::ROOT.child(1), TaskKey::ROOT.child(0)]);
+    assert_eq!(Cpu::boot().control.plan(), Ok(None));
+}
+
+#[test]
+fn the_systems_control_is_that_of_the_calls() {
+    assert!(core::ptr::eq(SystemControl::control(), &raw const CONTROL));
+}
+
+#[test]
+fn an_error_says_what_its_cause_says() {
+    let causes: [(LoadError, &str); 2] = [
+        (
+            LoadError::Call(Error::NoMemory),
+            &std::format!("{}", Error::NoMemory),
+        ),
+        (
+            LoadError::from(Error::Contended),
+            &std::format!("{}", Error::Contended),
+        ),
+    ];
+    for (error, cause) in causes {
+        assert!(!cause.is_empty());
+        assert_eq!(std::format!("{error}"), cause);
+    }
+}
+
+#[test]
+fn what_is_reserved_has_room() {
+    assert!(reserved::<u64>(10).unwrap().capacity() >= 10);
+}
+
+#[test]
+fn a_profile_goes_out_and_comes_back_in() {
+    let first = measured(&[("long", 100), ("short", 1)]);
+    let bytes = pbg_profile::encode(&first.profile()).unwrap();
+    let mut cpu = Cpu::boot();
+    assert_eq!(cpu.control.load(&bytes, &cpu.about()), Ok(2));
+    assert_eq!(cpu.profile(), first.profile(), "nothing is lost on the way");
+    assert_eq!(cpu.control.start_pbg(), Ok(2));
+    assert_eq!(
+        cpu.control.load(&bytes, &cpu.about()),
+        Err(LoadError::Call(Error::Replaying))
+    );
+    cpu.spawn("long");
+    cpu.spawn("short");
+    assert_eq!(cpu.status().matched, 2);
+    cpu.yield_now();
+    assert_eq!(cpu.name(), "short");
+}
+
+#[test]
+fn a_profile_that_is_refused_changes_nothing() {
+    let cpu = measured(&[("a", 10)]);
+    let before = cpu.profile();
+    let mut bytes = pbg_profile::encode(&before).unwrap();
+    let about = cpu.about();
+    let refused = |bytes: &[u8], about: &About| cpu.control.load(bytes, about).unwrap_err();
+    let mut other = about;
+    other.program.hash += 1;
+    assert!(matches!(refused(&bytes, &other), LoadError::Mismatch(_)));
+    let (expected, found) = (pbg_profile::Timing::Real, pbg_profile::Timing::Counted);
+    other = About {
+        timing: expected,
+        ..about
+    };
+    let mismatch = pbg_profile::Mismatch::Timing { expected, found };
+    assert_eq!(refused(&bytes, &other), LoadError::Mismatch(mismatch));
+    bytes[20] ^= 1;
+    assert!(matches!(refused(&bytes, &about), LoadError::Decode(_)));
+    assert_eq!(cpu.profile(), before);
+    cpu.control.start_pbg().unwrap();
+}
+
+#[test]
+fn a_profile_of_another_architecture_or_while_measuring_is_refused() {
+    let cpu = measured(&[("a", 10)]);
+    let mut profile = cpu.profile();
+    let good = pbg_profile::encode(&profile).unwrap();
+    profile.header.architecture = pbg_profile::Architecture::Other;
+    let other = pbg_profile::encode(&profile).unwrap();
+    let found = cpu.control.load(&other, &cpu.about());
+    let is_architecture = |error| {
+        let LoadError::Mismatch(mismatch) = error else {
+            return false;
+        };
+        matches!(mismatch, pbg_profile::Mismatch::Architecture { .. })
+    };
+    assert!(found.is_err_and(is_architecture));
+    cpu.control.measure_start().unwrap();
+    let busy = Err(LoadError::Call(Error::Measuring));
+    assert_eq!(cpu.control.load(&good, &cpu.about()), busy);
+}
+
+#[test]
+fn a_loaded_profile_says_where_it_was_measured() {
+    let mut profile = measured(&[("a", 10)]).profile();
+    profile.header.frequency_hz = 62_500_000;
+    profile.header.timing = pbg_profile::Timing::Unknown;
+    profile.header.program.name = ProgramName::new("as it was").unwrap();
+    let cpu = Cpu::boot();
+    let bytes = pbg_profile::encode(&profile).unwrap();
+    cpu.control.load(&bytes, &cpu.about()).unwrap();
+    assert_eq!(cpu.profile(), profile);
+}
+
+#[test]
+fn a_measurement_in_which_nothing_was_scheduled_is_empty() {
+    let mut cpu = measured(&[("a", 10), ("b", 20)]);
+    cpu.control.measure_start().unwrap();
+    assert_eq!(cpu.measure_end(), Ok(0));
+    assert_eq!(cpu.control.start_pbg(), Ok(0));
+    cpu.spawn("a");
+    assert_eq!(cpu.status().unplanned, 1);
+    assert_eq!(cpu.yield_now(), "a");
+}
+
+/// What the old measurement's tasks still do does not get into the new record.
+#[test]
+fn a_new_measurement_starts_from_nothing_even_at_once() {
+    let mut cpu = Cpu::boot();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("old");
+    cpu.measure_end().unwrap();
+    cpu.control.measure_start().unwrap();
+    cpu.spawn("new");
+    let main = cpu.block();
+    for expected in ["gc", "old", "new"] {
+        assert_eq!(cpu.name(), expected);
+        cpu.spawn("child");
+        cpu.run(100);
+        cpu.block();
+    }
+    cpu.wake(&main);
+    while cpu.name() != "main" {
+        cpu.block();
+    }
+    assert_eq!(cpu.measure_end(), Ok(2), "new and its child");
+}
+
+#[test]
+fn calls_in_a_wrong_order_are_refused_and_change_nothing() {
+    let mut cpu = Cpu::boot();
+    let control = cpu.control;
+    assert_eq!(cpu.measure_end(), Err(Error::NotMeasuring));
+    assert_eq!(control.start_pbg(), Err(Error::NoProfile));
+    assert_eq!(control.status().unwrap(), Status::default());
+    control.measure_start().unwrap();
+    assert_eq!(control.measure_start(), Err(Error::AlreadyMeasuring));
+    assert_eq!(control.start_pbg(), Err(Error::Measuring));
+    cpu.spawn("a"); // recorded, whatever was refused
+    assert_eq!(cpu.measure_end(), Ok(1));
+    assert_eq!(cpu.measure_end(), Err(Error::NotMeasuring));
+    assert_eq!(control.start_pbg(), Ok(1));
+    assert_eq!(control.start_pbg(), Err(Error::AlreadyReplaying));
+    assert_eq!(control.measure_start(), Err(Error::Replaying));
+    assert_eq!(cpu.measure_end(), Err(Error::NotMeasuring));
+    cpu.spawn("a");
+    assert_eq!(
+        cpu.status(),
+        Status {
+            mode: Mode::Replaying,
+            planned: 1,
+            matched: 1,
+            ..Status::default()
+        }
+    );
+}
+
+#[test]
+fn several_queues_are_refused() {
+    let mut cpu = Cpu::boot();
+    let mut second: PbgScheduler<_, VirtualClock, PerThread> = PbgScheduler::new();
+    second.add_task(task("gc 1"));
+    assert_eq!(cpu.control.measure_start(), Err(Error::NotSupported));
+    cpu.spawn("a");
+    assert_eq!(cpu.yield_now(), "gc");
+    assert_eq!(*second.pick_next_task().unwrap().inner(), "gc 1");
+}
+
+#[test]
+fn several_queues_follow_no_plan_either() {
+    let cpu = measured(&[("a", 10)]);
+    let mut second: PbgScheduler<_, VirtualClock, PerThread> = PbgScheduler::new();
+    second.add_task(task("gc 1"));
+    assert_eq!(cpu.control.start_pbg(), Err(Error::NotSupported));
+    assert_eq!(cpu.status().mode, Mode::Idle);
+}
+
+#[test]
+fn a_dropped_scheduler_releases_the_tasks_of_both_queues() {
+    let mut cpu = replaying(&[("a", 1), ("b", 2)]);
+    let tasks = ["a", "b", "outside"].map(|name| cpu.spawn(name));
+    assert!(tasks.iter().all(|t| Arc::strong_count(t) == 2));
+    drop(cpu);
+    assert!(tasks.iter().all(|t| Arc::strong_count(t) == 1));
+}
+
+#[test]
+fn remove_finds_a_task_that_stands_elsewhere_than_by_its_rank() {
+    let mut cpu = replaying(&[("long", 100), ("short", 50)]);
+    let long = cpu.spawn("long");
+    cpu.block();
+    cpu.run(80);
+    cpu.block();
+    cpu.wake(&long); // 20 remain
+    assert!(cpu.scheduler.remove_task(&long).is_some());
+}
+
+#[test]
+fn remove_finds_a_task_between_its_yield_and_its_pick() {
+    let mut cpu = replaying(&[("a", 100)]);
+    let a = cpu.spawn("a");
+    cpu.block();
+    let current = cpu.current.take().unwrap();
+    cpu.scheduler.put_prev_task(current, false);
+    assert!(cpu.scheduler.remove_task(&a).is_some());
+    assert_eq!(cpu.pick(), "idle");
+}
+
+#[test]
+fn remove_finds_planned_and_fallback_tasks_and_no_others() {
+    let mut cpu = replaying(&[("a", 1), ("b", 2)]);
+    let [a, b, outside] = ["a", "b", "outside"].map(|name| cpu.spawn(name));
+    assert!(cpu.scheduler.remove_task(&task("stranger")).is_none());
+    for t in [&a, &outside] {
+        assert!(Arc::ptr_eq(&cpu.scheduler.remove_task(t).unwrap(), t));
+        assert!(cpu.scheduler.remove_task(t).is_none());
+    }
+    cpu.block();
+    assert_eq!(cpu.name(), "b");
+    assert!(cpu.scheduler.remove_task(&b).is_none(), "it runs");
+    cpu.block();
+    assert_eq!(cpu.name(), "idle");
+    cpu.wake(&a);
+    assert_eq!(cpu.pick(), "a");
+}

@@ -1,0 +1,387 @@
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::vec::Vec;
+
+use super::*;
+use sched_smp::{SharedPerThread, simulated_machine};
+use sched_core::clock::VirtualClock;
+use crate::{PLAN_TICKS, PerThread};
+
+type Sched = Together<(), VirtualClock, PerThread, SharedPerThread>;
+type Sharing = All<(), VirtualClock, PerThread, SharedPerThread>;
+
+thread_local! {
+    static ALL: Cell<*const Sharing> = const { Cell::new(ptr::null()) };
+    static WAITS: Cell<u32> = const { Cell::new(0) };
+    static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What all CPUs of this machine have together, for one test.
+struct Connected(&'static Sharing);
+
+impl Connected {
+    fn new(machine: Machine) -> Self {
+        PerThread::renew();
+        SharedPerThread::renew();
+        // SAFETY: they are new, and nobody else finds them.
+        unsafe { Sched::connect(machine) };
+        let (_, all) = Sched::all().unwrap();
+        ALL.set(ptr::from_ref(all));
+        Self(all)
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it any more.
+        unsafe { Sched::retire() };
+        PerThread::retire();
+    }
+}
+
+/// Who has the lock goes on when the others have waited three times.
+fn waits() {
+    WAITS.set(WAITS.get() + 1);
+    if WAITS.get() == 3 {
+        // SAFETY: the test's, which has it locked and forgotten.
+        unsafe { (*ALL.get()).common.force_unlock() };
+    }
+}
+
+#[test]
+fn who_has_spun_for_long_lets_the_machine_wait() {
+    let machine = Machine {
+        wait: waits,
+        ..simulated_machine(2)
+    };
+    let connected = Connected::new(machine);
+    let all = connected.0;
+
+    all.act(1, |_| ()); // nobody has it
+    assert_eq!(WAITS.get(), 0);
+    core::mem::forget(all.common.lock());
+    all.act(1, |_| ());
+    assert_eq!(WAITS.get(), 3);
+    assert!(!all.common.is_locked());
+}
+
+/// COUNTED: a task that is held on one CPU is no reason for another to take the lock.
+#[test]
+fn who_is_held_elsewhere_is_not_counted() {
+    let connected = Connected::new(simulated_machine(2));
+    let all = connected.0;
+    let task = Arc::new(PbgTask::new(()));
+    let counts = || (all.free.load(Relaxed), all.own[1].held.load(Relaxed));
+    all.act(1, |common| common.counts(&task, Held::NOT));
+    assert_eq!(counts(), (1, 0));
+    for (held, counted) in [
+        (Held::left(1), (0, 1)),
+        (Held::awaited(0), (1, 0)),
+        (Held::stays(1), (0, 1)),
+        (Held::left(0), (0, 0)),
+    ] {
+        all.act(1, |common| common.hold(&task, held));
+        assert_eq!(counts(), counted, "{held:?}");
+    }
+}
+
+/// Each CPU that is to be interrupted is, once, and without the lock.
+#[test]
+fn all_are_interrupted_once_the_lock_is_free() {
+    let machine = Machine {
+        interrupt: |cpu| {
+            // SAFETY: the test's.
+            assert!(!unsafe { &*ALL.get() }.common.is_locked());
+            SENT.with_borrow_mut(|sent| sent.push(cpu));
+        },
+        ..simulated_machine(64)
+    };
+    let connected = Connected::new(machine);
+    let all = connected.0;
+    all.act(1, |common| [63, 2, 0, 2].map(|cpu| common.interrupt(cpu)));
+    assert_eq!(SENT.take(), [0, 2, 63]);
+    all.act(1, |_| ());
+    assert!(SENT.take().is_empty());
+}
+
+/// PLACED: whoever comes for a task does not pass it over.
+#[test]
+fn who_is_awaited_is_kept_from_the_others() {
+    for (held, kept_from) in [
+        (Held::NOT, [false, false]),
+        (Held::awaited(0), [false, true]),
+        (Held::awaited(1), [true, false]),
+        (Held::left(1), [false, false]),
+        (Held::stays(1), [false, false]),
+    ] {
+        assert_eq!(
+            [0, 1].map(|cpu| held.is_awaited_but_by(cpu)),
+            kept_from,
+            "{held:?}"
+        );
+    }
+}
+
+/// A machine of which the first CPU is seen only.
+fn one_of_two() -> Machine {
+    Machine {
+        this_cpu: || 0,
+        current: ptr::null,
+        interrupt: |_| (),
+        may_run: |_, _| true,
+        ..simulated_machine(2)
+    }
+}
+
+/// Rule 5 is about yields: who is preempted goes back, and has made none.
+#[test]
+fn who_is_preempted_does_not_just_go_on() {
+    let connected = Connected::new(one_of_two());
+    let own = &connected.0.own[0];
+    let mut sched = Sched::new();
+    sched.add_task(Arc::new(PbgTask::new(())));
+    let task = sched.pick_next_task().unwrap();
+    own.budget.store(2, Relaxed);
+    let kept = || !own.kept.load(Relaxed).is_null();
+
+    sched.put_prev_task(task, false);
+    assert!(kept());
+    let task = sched.pick_next_task().unwrap();
+    assert_eq!((kept(), own.budget.load(Relaxed)), (false, 1));
+    sched.put_prev_task(task, true);
+    assert_eq!((kept(), own.budget.load(Relaxed)), (false, 1));
+    assert!(sched.pick_next_task().is_some());
+}
+
+/// What one CPU follows by itself is not what all follow.
+#[test]
+#[should_panic(expected = "connected while one CPU follows a plan by itself")]
+fn nobody_connects_a_cpu_that_follows_a_plan() {
+    PerThread::renew();
+    SharedPerThread::renew();
+    let control = PerThread::control();
+    let mut sched = Sched::new();
+    let task = || Arc::new(PbgTask::new(()));
+    sched.add_task(task());
+    let root = sched.pick_next_task().unwrap();
+    control.measure_start().unwrap();
+    sched.add_task(task());
+    sched.put_prev_task(root, false);
+    let child = sched.pick_next_task().unwrap();
+    let _ = control.measure_end_by::<VirtualClock>().unwrap();
+    let _ = control.start_pbg().unwrap();
+    sched.add_task(task());
+    sched.put_prev_task(child, false);
+
+    // SAFETY: only this scheduler finds them.
+    unsafe { Sched::connect(one_of_two()) };
+    sched.pick_next_task();
+}
+
+thread_local! {
+    static HERE: Cell<(usize, *const ())> = const { Cell::new((0, ptr::null())) };
+}
+
+/// Two CPUs that are connected. `main` runs on the first, whose `gc` was there before and has
+/// blocked; the second idles.
+struct TwoCpus {
+    connected: Connected,
+    scheds: [Sched; 2],
+    current: [Option<Handle<()>>; 2],
+}
+
+impl TwoCpus {
+    fn new() -> Self {
+        let mut scheds = [Sched::new(), Sched::new()];
+        SharedPerThread::renew();
+        scheds[0].add_task(Arc::new(PbgTask::new(())));
+        let connected = Connected::new(Machine {
+            this_cpu: || HERE.get().0,
+            current: || HERE.get().1,
+            interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
+            may_run: |_, _| true,
+            ..simulated_machine(2)
+        });
+        VirtualClock::set(0);
+        let mut cpus = Self {
+            connected,
+            scheds,
+            current: [Some(Arc::new(PbgTask::new(()))), None],
+        };
+        cpus.tick(0);
+        cpus.pick(1);
+        cpus.block(1);
+        assert!(cpus.current[1].is_none());
+        cpus
+    }
+
+    /// This CPU makes the next call, a moment later.
+    fn here(&self, cpu: usize) {
+        let current = self.current[cpu].as_ref();
+        let current = current.map_or(ptr::null(), |task| Arc::as_ptr(task).cast());
+        HERE.set((cpu, current));
+        VirtualClock::advance(1);
+    }
+
+    fn control(&self, cpu: usize) -> &'static Control {
+        self.here(cpu);
+        PerThread::control()
+    }
+
+    fn spawn(&mut self, cpu: usize) -> Handle<()> {
+        let task = Arc::new(PbgTask::new(()));
+        self.here(cpu);
+        self.scheds[cpu].add_task(task.clone());
+        task
+    }
+
+    fn pick(&mut self, cpu: usize) {
+        self.here(cpu);
+        self.current[cpu] = self.scheds[cpu].pick_next_task();
+    }
+
+    fn yield_now(&mut self, cpu: usize) {
+        self.here(cpu);
+        let task = self.current[cpu].clone().unwrap();
+        self.scheds[cpu].put_prev_task(task, false);
+        self.pick(cpu);
+    }
+
+    fn preempt(&mut self, cpu: usize) {
+        self.here(cpu);
+        let task = self.current[cpu].clone().unwrap();
+        self.scheds[cpu].put_prev_task(task, true);
+        self.pick(cpu);
+    }
+
+    /// The running task blocks or exits.
+    fn block(&mut self, cpu: usize) -> Handle<()> {
+        let task = self.current[cpu].clone().unwrap();
+        self.pick(cpu);
+        task
+    }
+
+    fn wake(&mut self, cpu: usize, task: &Handle<()>) {
+        self.here(cpu);
+        self.scheds[cpu].put_prev_task(task.clone(), false);
+    }
+
+    /// A tick, or an interrupt if one was sent.
+    fn tick(&mut self, cpu: usize) -> bool {
+        self.here(cpu);
+        let task = self.current[cpu].clone().unwrap();
+        self.scheds[cpu].task_tick(&task)
+    }
+
+    fn runs(&self, cpu: usize, task: &Handle<()>) -> bool {
+        let current = self.current[cpu].as_ref();
+        current.is_some_and(|current| Arc::ptr_eq(current, task))
+    }
+
+    /// Spawns two tasks that the second CPU runs to their end, one after the other, for so long,
+    /// and follows that plan.
+    fn plan(&mut self, runs: [u64; 2]) {
+        self.control(0).measure_start().unwrap();
+        runs.iter().for_each(|_| drop(self.spawn(0)));
+        self.pick(1);
+        for run in runs {
+            VirtualClock::advance(run);
+            self.block(1);
+        }
+        let measured = self.control(0).measure_end_by::<VirtualClock>();
+        assert_eq!(measured, Ok(2));
+        assert_eq!(self.control(0).start_pbg(), Ok(2));
+        SENT.take();
+    }
+}
+
+/// Rule 5: an interrupt takes what the running task was granted, so that it also gives way if it
+/// yields before it is preempted.
+#[test]
+fn interrupted_task_that_yields_gives_way() {
+    let mut cpus = TwoCpus::new();
+    cpus.plan([10, 1_000]);
+    let [short, long] = [(); 2].map(|()| cpus.spawn(0));
+    cpus.pick(1);
+    assert!(cpus.runs(1, &short));
+    cpus.block(1);
+    assert!(cpus.runs(1, &long));
+    cpus.yield_now(1);
+    let budget = cpus.connected.0.own[1].budget.load(Relaxed);
+    assert!(budget > 0 && cpus.runs(1, &long), "{budget}");
+
+    SENT.take();
+    cpus.wake(0, &short);
+    assert_eq!(SENT.take(), [1]);
+    assert!(cpus.tick(1), "it asks for preemption");
+    cpus.yield_now(1);
+    assert!(cpus.runs(1, &short));
+}
+
+/// PLACED: a CPU whose task comes first is not interrupted for one that comes after it.
+#[test]
+fn cpu_whose_task_comes_first_is_not_interrupted() {
+    let mut cpus = TwoCpus::new();
+    cpus.plan([10, 1_000]);
+    let short = cpus.spawn(0);
+    cpus.pick(1);
+    assert!(cpus.runs(1, &short));
+    SENT.take();
+    cpus.spawn(0);
+    assert!(SENT.take().is_empty());
+}
+
+/// A task that was recorded in the measurement before and is alone on its CPU does not go on
+/// recording, as its record is another task's by then.
+#[test]
+fn task_of_an_earlier_measurement_is_not_recorded_in_the_next() {
+    let mut cpus = TwoCpus::new();
+    cpus.control(0).measure_start().unwrap();
+    let older = cpus.spawn(0);
+    cpus.pick(1);
+    assert!(cpus.runs(1, &older));
+    assert_eq!(cpus.control(0).measure_end_by::<VirtualClock>(), Ok(1));
+    cpus.control(0).measure_start().unwrap();
+    let newer = cpus.spawn(0);
+    cpus.block(0);
+    assert!(cpus.runs(0, &newer));
+    for _ in 0..3 {
+        cpus.yield_now(1);
+        assert!(cpus.runs(1, &older), "it is alone");
+    }
+    VirtualClock::advance(100);
+    assert_eq!(cpus.control(0).measure_end_by::<VirtualClock>(), Ok(1));
+    let plan = cpus.control(0).plan().unwrap().unwrap();
+    assert_eq!(plan.tasks()[0].yields, 0, "it has not yielded");
+}
+
+/// Rule 7: a CPU's `gc` is its queue's first task, wherever that was added. The first task that all
+/// CPUs have together may be any, and has the rest of its turn.
+#[test]
+fn gc_of_any_cpu_leaves_the_rest_of_its_turn_to_the_plan() {
+    let mut cpus = TwoCpus::new();
+    let [outsider, gc] = [0, 1].map(|cpu| cpus.spawn(cpu));
+    for task in [&outsider, &gc] {
+        cpus.pick(1);
+        assert!(cpus.runs(1, task));
+    }
+    cpus.block(1);
+    cpus.plan([10, 1_000]);
+    let planned = cpus.spawn(0);
+    cpus.pick(1);
+    for (task, goes_on) in [(&outsider, true), (&gc, false)] {
+        assert!(cpus.runs(1, &planned));
+        cpus.wake(0, task);
+        for tick in 1..=PLAN_TICKS {
+            assert_eq!(cpus.tick(1), tick == PLAN_TICKS, "{tick}");
+        }
+        cpus.preempt(1);
+        assert!(cpus.runs(1, task));
+        cpus.yield_now(1);
+        assert!(cpus.runs(1, if goes_on { task } else { &planned }));
+        if goes_on {
+            cpus.block(1);
+        }
+    }
+}

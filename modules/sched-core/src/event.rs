@@ -1,0 +1,445 @@
+//! What turns the trait's calls into typed events.
+//!
+//! [`BaseScheduler`] has four verbs for eight things that happen (see its
+//! table). What a `put_prev_task` means, and that a task has blocked or exited
+//! at all, can be told only by remembering who was picked last. [`Adapter`]
+//! remembers; a [`Policy`] is told. These are all the methods that it has:
+//!
+//! | method | means | from |
+//! |---|---|---|
+//! | [`spawned`](Policy::spawned) | a new task is ready | `add_task` |
+//! | [`returned`](Policy::returned) ([`Yielded`](Return::Yielded)) | the running task gave way | put of the running task |
+//! | [`returned`](Policy::returned) ([`Preempted`](Return::Preempted)) | the running task was made to | the same, `preempt` |
+//! | [`returned`](Policy::returned) ([`Woken`](Return::Woken)) | a blocked or migrated task is ready | put of another task |
+//! | [`returned`](Policy::returned) ([`HandedOver`](Return::HandedOver)) | a task that waited in another CPU's queue waits here | [`balance`](crate::balance) |
+//! | [`left`](Policy::left) | the running task blocked, exited or migrated away | pick without a put |
+//! | [`dispatch`](Policy::dispatch) | somebody must run now | pick |
+//! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
+//! | [`remove`](Policy::remove) | a ready task is taken out | `remove_task` |
+//! | [`give`](Policy::give) | a ready task goes to another CPU | [`balance`](crate::balance) |
+//! | `exchange_cpu` | another CPU shares this queue | a model: [`balance`](crate::balance) |
+//! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
+//!
+//! How much of this the adapter finds out is the policy's choice, [`Policy::TRACKS`];
+//! what it does not ask for compiles to nothing.
+//!
+//! Two limits, both from the trait: `main` runs first without being picked, so
+//! its first return counts as `Woken`; and a task that migrates away counts as
+//! `left` at the next pick on the queue that it came from.
+
+use alloc::sync::Arc;
+
+use crate::base::BaseScheduler;
+use crate::task::Task;
+
+/// Why a task is ready again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Return {
+    /// It ran, and gave the CPU away by itself.
+    Yielded,
+    /// It ran, and the CPU was taken from it.
+    Preempted,
+    /// It did not run: it was blocked, or `axtask` moved it to this queue.
+    Woken,
+    /// It did not run: it waited in the queue of another CPU, which has [given](Policy::give) it
+    /// to this one. It has waited since then, and keeps what it has of that: age, due time, level,
+    /// the rest of a slice.
+    HandedOver,
+}
+
+/// What shall happen after a timer tick.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tick {
+    /// The running task goes on.
+    Continue,
+    /// The running task shall be preempted as soon as it may be.
+    Reschedule,
+}
+
+impl Tick {
+    /// [`Reschedule`](Tick::Reschedule) if `yes`.
+    #[inline]
+    pub const fn reschedule_if(yes: bool) -> Self {
+        if yes {
+            Self::Reschedule
+        } else {
+            Self::Continue
+        }
+    }
+}
+
+/// What the adapter finds out for a policy. Each includes the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracks {
+    /// Nothing: [`returned`](Policy::returned) is always told
+    /// [`Return::Woken`] or [`Return::HandedOver`], and [`left`](Policy::left) is not called.
+    Nothing,
+    /// Why a task returns. [`left`](Policy::left) is not called.
+    Returns,
+    /// Also that the running task has [`left`](Policy::left).
+    Departures,
+}
+
+/// A scheduling policy: everything that decides, nothing that guesses.
+///
+/// Calls are serialised by the run queue's lock, with interrupts off. No method
+/// may allocate, log, or keep a handle of a task that is not ready.
+pub trait Policy {
+    /// The wrapped task.
+    type Inner;
+    /// What the policy remembers of each task.
+    type State;
+    /// The name in ArceOS's boot log.
+    const NAME: &'static str;
+    /// What the adapter finds out for this policy.
+    const TRACKS: Tracks;
+    /// The policy with no task in it.
+    const NEW: Self;
+
+    /// A new task is ready.
+    fn spawned(&mut self, task: TaskRef<Self>);
+    /// A known task is ready again. Under [`Tracks::Nothing`] `why` does not say that it ran.
+    fn returned(&mut self, task: TaskRef<Self>, why: Return);
+    /// The running task is gone: it blocked, exited or migrated. The trait hands out
+    /// no handle of it. Told before the [`dispatch`](Policy::dispatch) that it
+    /// causes, and only under [`Tracks::Departures`].
+    #[inline]
+    fn left(&mut self) {}
+    /// Takes out the task to run now.
+    fn dispatch(&mut self) -> Option<TaskRef<Self>>;
+    /// A timer tick hit `running`.
+    #[inline]
+    fn ticked(&mut self, running: &TaskRef<Self>) -> Tick {
+        let _ = running;
+        Tick::Continue
+    }
+    /// Takes a ready task out; `None` if it is not in this queue. May be slow.
+    fn remove(&mut self, task: &TaskRef<Self>) -> Option<TaskRef<Self>>;
+    /// Takes a ready task out that another CPU runs next: of those that `may` lets go, the one that
+    /// would run first here. May be slow. By default none, so that tasks stay where they are.
+    ///
+    /// Calls `claims` when it has found that task, and takes it out only if the answer is true: a
+    /// task that stays has lost nothing. A policy may ask for another one after a refusal.
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        let _ = (may, claims);
+        None
+    }
+    /// For a model of one queue that several CPUs share, with which the
+    /// [layer](crate::balance) is compared: exchanges with `other` what is of the CPU and not of
+    /// the queue, as who runs there; false if that cannot be. What hears of departures keeps who
+    /// runs, and says so itself.
+    #[cfg(feature = "std")]
+    fn exchange_cpu(&mut self, other: &mut Self) -> bool
+    where
+        Self: Sized,
+    {
+        let _ = other;
+        !matches!(Self::TRACKS, Tracks::Departures)
+    }
+    /// Sets a task's priority; false where the policy has none.
+    #[inline]
+    fn set_priority(&mut self, task: &TaskRef<Self>, priority: isize) -> bool {
+        let _ = (task, priority);
+        false
+    }
+}
+
+/// Which of a policy's tasks are meant.
+pub type May<'a, P> = dyn Fn(&Task<<P as Policy>::Inner, <P as Policy>::State>) -> bool + 'a;
+
+/// A policy's handle of a task.
+pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;
+
+/// Who runs on a queue's CPU: the address of the task that was picked last.
+///
+/// An address, never a handle: a handle of a task that exits would keep the
+/// `gc` task spinning. It is compared, never followed, since a task that
+/// migrated may be gone. A new task at the address of a dead one cannot be
+/// mistaken for it, because the pick that follows a death overwrites the
+/// address before the new task can come back. (A task that migrates away leaves
+/// without a pick; until its helper's pick its address stands, and a task that
+/// came here at that address would count as having yielded. That is possible
+/// with several CPUs only, and harmless to the policies that look. PBG on several CPUs asks the
+/// machine who has the CPU.)
+pub struct Running {
+    /// Null while idle and before the first pick, and where it was forgotten.
+    address: *const (),
+}
+
+// SAFETY: the pointer is only compared, never followed.
+unsafe impl Send for Running {}
+
+impl Running {
+    /// Nobody has been picked yet.
+    pub const NOBODY: Self = Self {
+        address: core::ptr::null(),
+    };
+
+    /// Nobody that it can be compared with: idle, or a task that nobody picked.
+    pub const ELSEWHERE: Self = Self {
+        address: core::ptr::dangling(),
+    };
+
+    /// Who was at this address, from [`address`](Self::address).
+    #[inline(always)]
+    pub const fn at(address: *const ()) -> Self {
+        Self { address }
+    }
+
+    /// Whether it was [forgotten](Self::forget) since the last pick.
+    #[inline(always)]
+    pub fn is_forgotten(&self) -> bool {
+        self.address.is_null()
+    }
+
+    /// Whether a task that was picked is known to run.
+    #[inline(always)]
+    pub fn is_somebody(&self) -> bool {
+        !self.is_forgotten() && !core::ptr::eq(self.address, Self::ELSEWHERE.address)
+    }
+
+    /// A pick has chosen this task; `None` is the idle task.
+    #[inline(always)]
+    pub fn picked<T, S>(&mut self, task: Option<&Arc<Task<T, S>>>) {
+        self.address = task.map_or(core::ptr::null(), address);
+    }
+
+    /// The same of a task.
+    #[inline(always)]
+    pub fn picked_somebody<T, S>(&mut self, task: &Arc<Task<T, S>>) {
+        self.address = address(task);
+    }
+
+    /// Whether `task` was picked last.
+    #[inline(always)]
+    pub fn is<T, S>(&self, task: &Arc<Task<T, S>>) -> bool {
+        core::ptr::eq(address(task), self.address)
+    }
+
+    /// Why `task` comes back. Whatever `preempt` says of a task that does not run:
+    /// a waker may ask for rescheduling.
+    #[inline(always)]
+    pub fn why<T, S>(&self, task: &Arc<Task<T, S>>, preempt: bool) -> Return {
+        if !self.is(task) {
+            Return::Woken
+        } else if preempt {
+            Return::Preempted
+        } else {
+            Return::Yielded
+        }
+    }
+
+    /// The address of the task that was picked last; null for nobody.
+    #[inline(always)]
+    pub const fn address(&self) -> *const () {
+        self.address
+    }
+
+    /// From now on nobody is known to run: a task that returns counts as
+    /// [`Woken`](Return::Woken), as if it had come from elsewhere.
+    #[inline(always)]
+    pub const fn forget(&mut self) {
+        *self = Self::NOBODY;
+    }
+}
+
+#[inline(always)]
+fn address<T, S>(task: &Arc<Task<T, S>>) -> *const () {
+    Arc::as_ptr(task).cast()
+}
+
+/// A [`BaseScheduler`] that drives a [`Policy`].
+pub struct Adapter<P: Policy> {
+    policy: P,
+    /// Under [`Tracks::Departures`] it is forgotten from a return to the next pick:
+    /// who is known then has left.
+    running: Running,
+}
+
+impl<P: Policy> Adapter<P> {
+    /// An empty scheduler.
+    pub const fn new() -> Self {
+        Self::with_policy(P::NEW)
+    }
+
+    /// A scheduler around a policy that has been set up by hand.
+    pub const fn with_policy(policy: P) -> Self {
+        Self {
+            policy,
+            running: Running::NOBODY,
+        }
+    }
+
+    /// The name that ArceOS prints at boot.
+    pub const fn scheduler_name() -> &'static str {
+        P::NAME
+    }
+
+    #[cfg(feature = "std")]
+    pub const fn policy_mut(&mut self) -> &mut P {
+        &mut self.policy
+    }
+
+    /// The policy inside, for tests and statistics.
+    pub const fn policy(&self) -> &P {
+        &self.policy
+    }
+}
+
+impl<P: Policy> Default for Adapter<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Policy> BaseScheduler for Adapter<P> {
+    type SchedItem = TaskRef<P>;
+
+    fn init(&mut self) {}
+
+    #[inline]
+    fn add_task(&mut self, task: Self::SchedItem) {
+        self.policy.spawned(task);
+    }
+
+    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
+        // Who runs is not ready, though a policy that hears of departures may keep it.
+        if P::TRACKS == Tracks::Departures && self.running.is(task) {
+            return None;
+        }
+        self.policy.remove(task)
+    }
+
+    #[inline]
+    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
+        if P::TRACKS == Tracks::Departures && !self.running.address().is_null() {
+            self.policy.left();
+        }
+        let next = self.policy.dispatch();
+        if P::TRACKS != Tracks::Nothing {
+            self.running.picked(next.as_ref());
+        }
+        next
+    }
+
+    #[inline]
+    fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
+        let why = match P::TRACKS {
+            Tracks::Nothing => Return::Woken,
+            Tracks::Returns | Tracks::Departures => self.running.why(&prev, preempt),
+        };
+        if P::TRACKS == Tracks::Departures && why != Return::Woken {
+            self.running.forget();
+        }
+        self.policy.returned(prev, why);
+    }
+
+    #[inline]
+    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
+        self.policy.ticked(current) == Tick::Reschedule
+    }
+
+    fn set_priority(&mut self, task: &Self::SchedItem, prio: isize) -> bool {
+        self.policy.set_priority(task, prio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// Writes down what it is told; picks in order of arrival.
+    struct Diary {
+        events: Vec<String>,
+        ready: Vec<Arc<Task<u32, ()>>>,
+    }
+
+    impl Policy for Diary {
+        type Inner = u32;
+        type State = ();
+        const NAME: &'static str = "diary";
+        const TRACKS: Tracks = Tracks::Departures;
+        const NEW: Self = Self {
+            events: Vec::new(),
+            ready: Vec::new(),
+        };
+
+        fn spawned(&mut self, task: TaskRef<Self>) {
+            self.events.push(format!("spawned {}", task.inner()));
+            self.ready.push(task);
+        }
+        fn returned(&mut self, task: TaskRef<Self>, why: Return) {
+            self.events.push(format!("{why:?} {}", task.inner()));
+            self.ready.push(task);
+        }
+        fn left(&mut self) {
+            self.events.push("left".into());
+        }
+        fn dispatch(&mut self) -> Option<TaskRef<Self>> {
+            let next = (!self.ready.is_empty()).then(|| self.ready.remove(0));
+            self.events.push(match &next {
+                Some(task) => format!("dispatch {}", task.inner()),
+                None => "idle".into(),
+            });
+            next
+        }
+        fn ticked(&mut self, running: &TaskRef<Self>) -> Tick {
+            self.events.push(format!("tick {}", running.inner()));
+            Tick::Reschedule
+        }
+        fn remove(&mut self, _: &TaskRef<Self>) -> Option<TaskRef<Self>> {
+            None
+        }
+    }
+
+    #[test]
+    fn the_scheduler_has_the_name_of_its_policy() {
+        assert_eq!(Adapter::<Diary>::scheduler_name(), "diary");
+    }
+
+    #[test]
+    fn the_whole_life_of_a_queue() {
+        let mut s = Adapter::<Diary>::new();
+        let main = Arc::new(Task::new(0));
+        s.add_task(Arc::new(Task::new(1))); // gc
+        s.add_task(Arc::new(Task::new(2)));
+        s.put_prev_task(main.clone(), false); // main yields without ever being picked
+        let gc = s.pick_next_task().unwrap();
+        assert!(s.task_tick(&gc));
+        s.put_prev_task(gc, true); // preempted
+        let two = s.pick_next_task().unwrap();
+        s.put_prev_task(two, false); // yields
+        assert_eq!(*s.pick_next_task().unwrap().inner(), 0);
+        let gc = s.pick_next_task().unwrap(); // main blocks
+        s.put_prev_task(main, true); // woken, with a request to reschedule
+        drop(gc);
+        s.pick_next_task(); // gc exits, 2 runs
+        s.pick_next_task(); // 2 exits, main runs
+        s.pick_next_task(); // main blocks, nobody is left
+        s.pick_next_task(); // the idle task asks again: nobody has left
+        let expected = [
+            "spawned 1",
+            "spawned 2",
+            "Woken 0",
+            "dispatch 1",
+            "tick 1",
+            "Preempted 1",
+            "dispatch 2",
+            "Yielded 2",
+            "dispatch 0",
+            "left",
+            "dispatch 1",
+            "Woken 0",
+            "left",
+            "dispatch 2",
+            "left",
+            "dispatch 0",
+            "left",
+            "idle",
+            "idle",
+        ];
+        assert_eq!(s.policy().events, expected);
+    }
+}

@@ -1,0 +1,36 @@
+//! What a task carries to stand in a [`Queue`](crate::queue::Queue).
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use crate::steps;
+
+/// A task's place in a queue. Relaxed: see LOCK in [`task`](crate::task).
+pub struct Link<N>(AtomicPtr<N>);
+
+impl<N> Link<N> {
+    /// Of a task that is in no queue: no address that a task can have.
+    pub const APART: *mut N = ptr::without_provenance_mut(1);
+
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(Self::APART))
+    }
+
+    /// Whether the task is in no queue.
+    #[inline]
+    pub fn is_apart(&self) -> bool {
+        ptr::eq(self.get(), Self::APART)
+    }
+
+    #[inline]
+    pub fn get(&self) -> *mut N {
+        steps::count(1);
+        self.0.load(Relaxed)
+    }
+
+    #[inline]
+    pub fn set(&self, next: *mut N) {
+        steps::count(1);
+        self.0.store(next, Relaxed);
+    }
+}

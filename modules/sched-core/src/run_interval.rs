@@ -1,0 +1,544 @@
+//! Run intervals: how long a task had the CPU, for policies that act on it.
+//!
+//! A run interval begins when a task is dispatched and ends when it yields, is
+//! preempted, blocks, exits or migrates. (A CPU burst, of which SJF and PBG speak, is
+//! of one or more.) When a task leaves by itself the trait
+//! hands out no handle of it, so the queue keeps one while the task runs, and
+//! lets it go at the pick that shows that the task has left: before `gc` can
+//! wait for it.
+//!
+//! STAMP: a pick follows the put of the task that ran, or the `left` that it causes, at
+//! once; so the counter is read there, and the next interval begins where the last one
+//! ended: no time between two tasks is nobody's, but where a policy
+//! says so (`set_aside_from`). Only the first pick, and one of an
+//! idle CPU, have nothing to follow, and read for themselves. (Between a put and its pick no
+//! other call has the queue's lock.)
+//!
+//! YIELDER: at a pick that handle is there only if its task has just yielded, and then it
+//! is the ready task itself: a put of any other kind, and a leave, take it away. So who
+//! yields is set aside without a store.
+//!
+//! MIGRATION: a task that migrates is put on the other queue, by a helper that
+//! runs on this queue's CPU, before this queue's next pick. The other queue then
+//! ends the run interval and becomes the task's home, and this one, which reads `home`
+//! afterwards on the same CPU, leaves the task alone.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::clock::Clock;
+use crate::event::Return;
+use crate::nice::LONGEST_CHARGE;
+use crate::ordered::Keyed;
+use crate::queue::Slot;
+use crate::task::{InitialState, Task};
+use crate::units::Counts;
+
+/// What a task carries of its run intervals. Relaxed: see LOCK in [`task`](crate::task).
+pub struct Account {
+    /// The queue that the task is or was last on; 0 before the first.
+    home: AtomicU32,
+    /// HERE: whether it is ready or runs there, and has not left.
+    here: AtomicBool,
+    /// While it runs: from when its interval has not been accounted for. While it waits after it
+    /// was away: since when.
+    since: AtomicU64,
+}
+
+impl InitialState for Account {
+    const INITIAL: Self = Self {
+        home: AtomicU32::new(0),
+        here: AtomicBool::new(false),
+        since: AtomicU64::new(0),
+    };
+}
+
+/// A state with an [`Account`] in it.
+pub trait Accounted {
+    /// That account.
+    fn account(&self) -> &Account;
+}
+
+impl<D: Accounted> Accounted for Keyed<D> {
+    #[inline(always)]
+    fn account(&self) -> &Account {
+        self.data().account()
+    }
+}
+
+/// Names a queue, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueId(pub u32);
+
+impl QueueId {
+    pub const NONE: Self = Self(0);
+}
+
+/// What a queue learns of a task that was away.
+pub struct Returned {
+    /// The length of the interval that ended with the return or before; zero if
+    /// none is unaccounted for. No interval counts for more than [`LONGEST_CHARGE`].
+    pub interval: Counts,
+    /// Whether that interval ended with the return: the task ran until now.
+    pub ran: bool,
+    /// Whether the task comes from another queue.
+    pub moved: bool,
+    /// The queue that the task was on before.
+    pub from: QueueId,
+    /// The time since it was last dispatched, charged or woken; ages for a task that never was.
+    /// At least the time that it was away, or that it has waited.
+    pub age: Counts,
+}
+
+/// The queue's side: who runs here.
+pub struct RunIntervals<T, S> {
+    /// None until the queue has had a task.
+    id: QueueId,
+    running: Slot<T, S>,
+    /// STAMP. Zero if the next pick follows nothing.
+    stamp: Counts,
+}
+
+impl<T, S: Accounted> RunIntervals<T, S> {
+    pub const fn new() -> Self {
+        Self {
+            id: QueueId::NONE,
+            running: Slot::EMPTY,
+            stamp: Counts::ZERO,
+        }
+    }
+
+    /// Exchanges who runs, and since when: of another CPU that shares this queue.
+    #[cfg(feature = "std")]
+    pub const fn exchange_cpu(&mut self, other: &mut Self) {
+        core::mem::swap(&mut self.running, &mut other.running);
+        core::mem::swap(&mut self.stamp, &mut other.stamp);
+    }
+
+    /// The name of this queue.
+    #[inline]
+    pub fn id(&mut self) -> QueueId {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        if self.id == QueueId::NONE {
+            self.id = QueueId(LAST.fetch_add(1, Relaxed) + 1);
+            debug_assert_ne!(self.id, QueueId::NONE);
+        }
+        self.id
+    }
+
+    /// The queue that `task` is or was last on.
+    #[inline]
+    pub fn home(task: &Task<T, S>) -> QueueId {
+        QueueId(task.state().account().home.load(Relaxed))
+    }
+
+    /// The task that has the CPU, or has just yielded (YIELDER); not one that has migrated
+    /// meanwhile, as that is another queue's (MIGRATION). `main` has no account before its first
+    /// pick.
+    #[inline]
+    pub fn running(&self) -> Option<&Task<T, S>> {
+        self.running
+            .get()
+            .filter(|task| Self::home(task) == self.id)
+    }
+
+    /// A new task belongs here.
+    pub fn adopt(&mut self, task: &Task<T, S>) {
+        let account = task.state().account();
+        account.home.store(self.id().0, Relaxed);
+        account.here.store(true, Relaxed);
+    }
+
+    /// When the next interval begins (STAMP).
+    #[inline]
+    pub fn now<C: Clock>(&self) -> Counts {
+        if self.stamp == Counts::ZERO {
+            return C::now();
+        }
+        self.stamp
+    }
+
+    /// `task` has the CPU from `now` on.
+    #[inline]
+    pub fn begin(&mut self, task: &Arc<Task<T, S>>, now: Counts) {
+        let account = task.state().account();
+        account.since.store(now.0, Relaxed);
+        debug_assert!(account.here.load(Relaxed), "HERE: it was ready");
+        self.running.put(task.clone());
+    }
+
+    /// Who has been picked has the CPU, or nobody; at a pick that follows no yield.
+    pub fn begin_or_idle<C: Clock>(&mut self, picked: Option<&Arc<Task<T, S>>>) {
+        match picked {
+            Some(task) => self.begin(task, self.now::<C>()),
+            None => self.stamp = Counts::ZERO,
+        }
+    }
+
+    /// Whether a task that comes back, as it seems from the CPU, does so: a task that
+    /// has been elsewhere meanwhile may look like it (see `event::Running`).
+    #[inline]
+    pub fn ran_here(&self, task: &Task<T, S>, why: Return) -> bool {
+        ran(why) && Self::home(task) == self.id
+    }
+
+    /// The running task gives way, having [run here](Self::ran_here): the part of its
+    /// interval that has not been accounted for. [`let_go`](Self::let_go) or
+    /// [`set_aside`](Self::set_aside) follows.
+    #[inline]
+    pub fn gives_way(&mut self, task: &Task<T, S>, now: Counts) -> Counts {
+        self.stamp = now;
+        let account = task.state().account();
+        debug_assert!(account.here.load(Relaxed), "HERE: it runs");
+        interval(account.since.load(Relaxed), now)
+    }
+
+    /// Lets go of the handle of a task that gave way. The last thing in a put: the compiler
+    /// need not save what it holds over a call that never happens.
+    #[inline(always)]
+    pub fn let_go(&mut self) {
+        self.running.take();
+    }
+
+    /// In place of [`let_go`](Self::let_go), for a task that yields: YIELDER.
+    ///
+    /// # Panics
+    /// If the handle is none of this task.
+    #[inline(always)]
+    pub fn set_aside(&self, task: &Arc<Task<T, S>>) {
+        assert!(self.running.holds(task), "YIELDER: who runs is kept");
+    }
+
+    /// The same where tasks are charged between a put and its pick, too: what it had is.
+    #[inline(always)]
+    pub fn set_aside_charged(&self, task: &Arc<Task<T, S>>, now: Counts) {
+        self.set_aside(task);
+        task.state().account().since.store(now.0, Relaxed);
+    }
+
+    /// The same, and the next interval begins only `now`: what passed since the put was read is
+    /// nobody's.
+    pub fn set_aside_from(&mut self, task: &Arc<Task<T, S>>, now: Counts) {
+        self.set_aside(task);
+        self.stamp = now;
+    }
+
+    /// Sets a task aside that has yielded and whose handle has been let go.
+    pub fn set_aside_again(&mut self, task: Arc<Task<T, S>>) {
+        self.running.put(task);
+    }
+
+    /// At a pick: who has been set aside since the last one, and when.
+    #[inline]
+    pub fn take_yielder(&mut self) -> Option<(Arc<Task<T, S>>, Counts)> {
+        self.running.take().map(|task| (task, self.stamp))
+    }
+
+    /// Takes a ready task out, if it has been set aside. [`removed`](Self::removed) follows.
+    pub fn remove_yielder(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
+        self.running.holds(task).then(|| self.running.take())?
+    }
+
+    /// `task` was away and is ready here: ends its interval, if it has one open.
+    pub fn arrived(&mut self, task: &Task<T, S>, why: Return, now: Counts) -> Returned {
+        if ran(why) {
+            self.running.take();
+            self.stamp = now;
+        }
+        let account = task.state().account();
+        let from = Self::home(task);
+        // HERE: it is not ready, so it runs, or did until now.
+        let ran = account.here.load(Relaxed);
+        let since = account.since.load(Relaxed);
+        self.adopt(task);
+        if why != Return::HandedOver {
+            account.since.store(now.0, Relaxed);
+        }
+        Returned {
+            ran,
+            interval: if ran {
+                interval(since, now)
+            } else {
+                Counts::ZERO
+            },
+            moved: from != self.id,
+            from,
+            age: now - Counts(since),
+        }
+    }
+
+    /// The running task has left: its handle and interval, unless it migrated.
+    pub fn left(&mut self, now: Counts) -> Option<(Arc<Task<T, S>>, Counts)> {
+        self.stamp = now;
+        let task = self.running.take()?;
+        let account = task.state().account();
+        if Self::home(&task) != self.id {
+            return None; // MIGRATION
+        }
+        account.here.store(false, Relaxed);
+        let interval = interval(account.since.load(Relaxed), now);
+        Some((task, interval))
+    }
+
+    /// A ready task is taken out.
+    pub fn removed(&mut self, task: &Task<T, S>) {
+        task.state().account().here.store(false, Relaxed);
+    }
+
+    /// The part of the running task's interval that has not been accounted for, which it is
+    /// not now either. Zero if nobody runs, or who ran has migrated.
+    pub fn uncharged(&self, now: Counts) -> Counts {
+        self.running().map_or(Counts::ZERO, |task| {
+            interval(task.state().account().since.load(Relaxed), now)
+        })
+    }
+
+    /// The part of the interval of a task that is not ready that has not been accounted for,
+    /// which it is now. `None` if the task does not run, and for `main` before its first
+    /// pick, whose interval nobody saw begin.
+    #[inline]
+    pub fn take_uncharged(task: &Task<T, S>, now: Counts) -> Option<Counts> {
+        let account = task.state().account();
+        if !account.here.load(Relaxed) {
+            return None;
+        }
+        let since = account.since.load(Relaxed);
+        account.since.store(now.0, Relaxed);
+        Some(interval(since, now))
+    }
+}
+
+/// Returns true if a task that returns for this reason seems to have had the CPU until now.
+#[inline(always)]
+const fn ran(why: Return) -> bool {
+    matches!(why, Return::Yielded | Return::Preempted)
+}
+
+/// From `since` to `now`, as [`Counts`] are subtracted, and [`LONGEST_CHARGE`] at most. One
+/// comparison for both, where it is neither.
+#[inline]
+fn interval(since: u64, now: Counts) -> Counts {
+    let interval = Counts(now.0.wrapping_sub(since));
+    if interval.0 >> LONGEST_CHARGE.0.ilog2() == 0 {
+        return interval;
+    }
+    out_of_range(now - Counts(since))
+}
+
+#[cold]
+fn out_of_range(interval: Counts) -> Counts {
+    interval.min(LONGEST_CHARGE)
+}
+
+/// The length of a timer tick, in counts, learned from the ticks themselves: the
+/// library is told neither the counter's nor the timer's rate.
+///
+/// The shortest distance between two ticks in the last full window, since disabled
+/// interrupts only stretch the distance to a tick. (They can shorten the next one;
+/// that is forgotten a window later.) Idle time is no distance: an idle CPU is not
+/// told of its ticks.
+pub struct TickLength {
+    last: Option<Counts>,
+    shortest: Counts,
+    seen: u8,
+    length: Counts,
+}
+
+impl TickLength {
+    /// Ticks per window.
+    const WINDOW: u8 = 8;
+    const NONE: Counts = Counts(u64::MAX);
+
+    pub const fn new() -> Self {
+        Self {
+            last: None,
+            shortest: Self::NONE,
+            seen: 0,
+            length: Counts::ZERO,
+        }
+    }
+
+    /// Exchanges when the last tick came, which is of a CPU; how long ticks are is of all.
+    #[cfg(feature = "std")]
+    pub const fn exchange_cpu(&mut self, other: &mut Self) {
+        core::mem::swap(&mut self.last, &mut other.last);
+    }
+
+    /// A tick came at `now`.
+    pub fn tick(&mut self, now: Counts) {
+        let Some(last) = self.last.replace(now) else {
+            return;
+        };
+        self.shortest = self.shortest.min(now - last);
+        self.seen += 1;
+        if self.seen == Self::WINDOW || self.length == Counts::ZERO {
+            self.length = self.shortest;
+        }
+        if self.seen == Self::WINDOW {
+            self.shortest = Self::NONE;
+            self.seen = 0;
+        }
+    }
+
+    /// The CPU has nothing to do: the next tick is no measure.
+    #[inline]
+    pub fn idle(&mut self) {
+        self.last = None;
+    }
+
+    /// Half of it, to count ticks by time: what runs from just after one tick to
+    /// the next has run for a little less than a tick.
+    #[inline]
+    pub const fn half(&self) -> Counts {
+        Counts(self.length.0 / 2)
+    }
+
+    /// So many ticks, no more than a charge may be; zero until two have been seen.
+    #[inline]
+    pub fn ticks(&self, ticks: u64) -> Counts {
+        self.length.saturating_mul(ticks).min(LONGEST_CHARGE)
+    }
+
+    /// The length; zero until two ticks have been seen.
+    #[inline]
+    pub const fn length(&self) -> Counts {
+        self.length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::VirtualClock;
+
+    impl Accounted for Account {
+        fn account(&self) -> &Account {
+            self
+        }
+    }
+
+    #[test]
+    fn an_interval_begins_where_the_last_one_ended() {
+        let mut intervals = RunIntervals::new();
+        let [a, b] = ["a", "b"].map(|name| Arc::new(Task::<_, Account>::new(name)));
+        intervals.adopt(&a);
+        intervals.adopt(&b);
+        let mut had = Counts::ZERO;
+        let pick = |intervals: &mut RunIntervals<_, _>, task| {
+            VirtualClock::advance(3); // between a put and its pick
+            intervals.begin(task, intervals.now::<VirtualClock>());
+            VirtualClock::advance(10);
+        };
+        VirtualClock::set(100);
+        pick(&mut intervals, &a);
+        assert!(intervals.ran_here(&a, Return::Yielded));
+        had += intervals.gives_way(&a, VirtualClock::now());
+        intervals.let_go();
+        pick(&mut intervals, &b);
+        had += intervals.left(VirtualClock::now()).unwrap().1;
+        pick(&mut intervals, &a);
+        had += intervals.gives_way(&a, VirtualClock::now());
+        intervals.let_go();
+        assert_eq!(had, VirtualClock::now() - Counts(103), "all but the start");
+        intervals.begin_or_idle::<VirtualClock>(None);
+        VirtualClock::advance(1000);
+        intervals.arrived(&b, Return::Woken, VirtualClock::now());
+        pick(&mut intervals, &b);
+        let (_, interval) = intervals.left(VirtualClock::now()).unwrap();
+        assert_eq!(interval, Counts(10), "idle time is nobody's");
+    }
+
+    #[test]
+    fn a_year_without_a_tick_counts_as_the_longest_charge() {
+        let year_at_4_ghz = 4_000_000_000 * 86_400 * 366;
+        for (since, now, counts) in [
+            (5, 5 + LONGEST_CHARGE.0 - 1, LONGEST_CHARGE.0 - 1),
+            (5, 5 + LONGEST_CHARGE.0, LONGEST_CHARGE.0),
+            (5, 6 + LONGEST_CHARGE.0, LONGEST_CHARGE.0),
+            (5, year_at_4_ghz, LONGEST_CHARGE.0),
+            (u64::MAX, 1, 2),
+            (5, 3, 0), // another CPU's counter is behind
+        ] {
+            assert_eq!(
+                interval(since, Counts(now)),
+                Counts(counts),
+                "{since} {now}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_yields_is_set_aside_until_the_pick_and_nobody_else() {
+        let mut intervals = RunIntervals::new();
+        let task = Arc::new(Task::<_, Account>::new("a"));
+        intervals.adopt(&task);
+        intervals.begin(&task, Counts(100));
+        assert_eq!(intervals.gives_way(&task, Counts(110)), Counts(10));
+        intervals.set_aside(&task);
+        let (yielder, when) = intervals.take_yielder().unwrap();
+        assert!(Arc::ptr_eq(&yielder, &task) && when == Counts(110));
+        intervals.begin(&task, when);
+        intervals.gives_way(&task, Counts(120));
+        intervals.let_go();
+        assert!(intervals.take_yielder().is_none(), "it was preempted");
+        intervals.set_aside_again(task.clone());
+        let removed = intervals.remove_yielder(&task);
+        assert!(removed.is_some() && intervals.take_yielder().is_none());
+        drop((yielder, removed));
+        assert_eq!(Arc::strong_count(&task), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "YIELDER")]
+    fn nobody_is_set_aside_who_does_not_run() {
+        let mut intervals = RunIntervals::new();
+        let [a, b] = ["a", "b"].map(|name| Arc::new(Task::<_, Account>::new(name)));
+        intervals.adopt(&a);
+        intervals.begin(&a, Counts(100));
+        intervals.set_aside(&b);
+    }
+
+    fn learn(ticks: impl IntoIterator<Item = u64>) -> u64 {
+        let mut length = TickLength::new();
+        ticks.into_iter().for_each(|at| length.tick(Counts(at)));
+        length.length().0
+    }
+
+    #[test]
+    fn a_tick_is_learned_from_two_and_idle_gaps_do_not_matter() {
+        assert_eq!(learn([5]), 0);
+        assert_eq!(learn([5, 105]), 100);
+        assert_eq!(
+            learn([0, 5000, 5100, 5200, 9200, 9300, 9400, 9500, 9600, 9700]),
+            100
+        );
+    }
+
+    #[test]
+    fn ticks_before_and_after_idling_are_not_a_ticks_length_apart() {
+        let mut length = TickLength::new();
+        for at in (0..100).map(|i| i * 5000) {
+            length.tick(Counts(at));
+            length.tick(Counts(at + 100));
+            length.idle();
+        }
+        assert_eq!(length.length().0, 100);
+        length.tick(Counts(1_000_000));
+        assert_eq!(length.length().0, 100);
+    }
+
+    #[test]
+    fn within_a_window_the_length_stays_and_is_the_shortest_at_its_end() {
+        // Seven distances of a window, then the eighth.
+        let begin = [0, 100, 200, 280, 380, 480, 580, 680];
+        assert_eq!(learn(begin), 100);
+        assert_eq!(learn(begin.into_iter().chain([780])), 80);
+        assert_eq!(learn(begin.into_iter().chain([740])), 60);
+    }
+
+    #[test]
+    fn a_late_tick_is_forgotten_after_a_window() {
+        let regular = (1..=20).map(|i| i * 100);
+        assert_eq!(learn([0, 90].into_iter().chain(regular)), 100);
+    }
+}

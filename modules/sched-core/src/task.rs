@@ -1,0 +1,109 @@
+//! The task wrapper: what a policy remembers of a task, beside the task itself.
+//!
+//! `axtask` stores every task as `Arc<Task<TaskInner, …>>` and never looks at
+//! the policy's part. The links are inside, so queueing a task allocates nothing.
+//!
+//! **LOCK** (cited by every policy): a policy's per-task state is read and
+//! written only inside scheduler calls, and those are ordered by the run
+//! queue's spin lock, or, when a task changes queues, by the release and
+//! acquire of two such locks. So its atomics are all `Relaxed` and are updated
+//! by load and store, without read-modify-write: they exist because the wrapper
+//! is shared through `Arc`, not because two CPUs race.
+
+use core::ops::Deref;
+#[cfg(any(
+    feature = "preempted_stay",
+    all(feature = "balanced", target_arch = "riscv64")
+))]
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::link::Link;
+
+/// The state of a task that a policy has not seen yet.
+pub trait InitialState {
+    /// That state. A constant, because `axtask` may build tasks in `const` context.
+    const INITIAL: Self;
+}
+
+impl InitialState for () {
+    const INITIAL: Self = ();
+}
+
+/// A task `T` together with a policy's state `S` of it.
+pub struct Task<T, S> {
+    inner: T,
+    pub state: S,
+    pub link: Link<Self>,
+    /// STAYS, of [`balance`](crate::balance).
+    #[cfg(any(
+        feature = "preempted_stay",
+        all(feature = "balanced", target_arch = "riscv64")
+    ))]
+    stays: AtomicBool,
+}
+
+impl<T, S: InitialState> Task<T, S> {
+    /// Wraps a task.
+    pub const fn new(inner: T) -> Self {
+        Self {
+            inner,
+            state: S::INITIAL,
+            link: Link::new(),
+            #[cfg(any(
+                feature = "preempted_stay",
+                all(feature = "balanced", target_arch = "riscv64")
+            ))]
+            stays: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<T, S> Task<T, S> {
+    /// The wrapped task.
+    pub const fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    /// Returns the policy's state of the task.
+    pub const fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// STAYS: whether it must run next where it ran last.
+    #[inline(always)]
+    pub fn stays(&self) -> bool {
+        #[cfg(any(
+            feature = "preempted_stay",
+            all(feature = "balanced", target_arch = "riscv64")
+        ))]
+        return self.stays.load(Relaxed);
+        #[cfg(not(any(
+            feature = "preempted_stay",
+            all(feature = "balanced", target_arch = "riscv64")
+        )))]
+        false
+    }
+
+    /// Sets that, where there are such tasks.
+    #[inline(always)]
+    pub fn set_stays(&self, stays: bool) {
+        #[cfg(any(
+            feature = "preempted_stay",
+            all(feature = "balanced", target_arch = "riscv64")
+        ))]
+        self.stays.store(stays, Relaxed);
+        #[cfg(not(any(
+            feature = "preempted_stay",
+            all(feature = "balanced", target_arch = "riscv64")
+        )))]
+        let _ = stays;
+    }
+}
+
+impl<T, S> Deref for Task<T, S> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}

@@ -1,0 +1,373 @@
+//! One CPU for tests: a scheduler, the task that has the CPU, and a clock moved
+//! by hand. What the tests of the policies play their scenes on.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use sched_core::BaseScheduler;
+use sched_core::clock::VirtualClock;
+use sched_core::event::{Adapter, Policy, Return};
+use sched_core::steps;
+use sched_core::task::{InitialState, Task};
+
+/// A scheduler that a bench can be built on: of tasks that are names.
+pub trait Scheduler:
+    BaseScheduler<SchedItem = Arc<Task<&'static str, <Self as Scheduler>::State>>> + Default
+{
+    /// What it remembers of a task.
+    type State: InitialState;
+}
+
+/// One of a policy that gives tasks to other CPUs.
+pub trait Gives: Scheduler {
+    /// Its policy's [`give`](Policy::give).
+    fn give(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>>;
+
+    /// Its policy's [`returned`](Policy::returned), of a task that another has given.
+    fn hand_over(&mut self, given: Handle<Self>);
+
+    /// Its policy's [`dispatch`](Policy::dispatch).
+    fn dispatch(&mut self) -> Option<Handle<Self>>;
+}
+
+impl<P: Policy<Inner = &'static str, State: InitialState>> Scheduler for Adapter<P> {
+    type State = P::State;
+}
+
+impl<P: Policy<Inner = &'static str, State: InitialState>> Gives for Adapter<P> {
+    fn give(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>> {
+        self.policy_mut().give(&|task| may(task.inner()), &|| true)
+    }
+
+    fn hand_over(&mut self, given: Handle<Self>) {
+        self.policy_mut().returned(given, Return::HandedOver);
+    }
+
+    fn dispatch(&mut self) -> Option<Handle<Self>> {
+        self.policy_mut().dispatch()
+    }
+}
+
+/// A tick of the bench, in counts.
+pub const TICK: u64 = 1000;
+
+/// A delay between two things that happen because of a tick, in counts.
+pub const LATE: u64 = 5;
+
+pub type Handle<S> = Arc<Task<&'static str, <S as Scheduler>::State>>;
+
+pub struct Bench<S: Scheduler> {
+    pub scheduler: S,
+    pub current: Option<Handle<S>>,
+}
+
+impl<S: Scheduler> Bench<S> {
+    /// A queue as `axtask` sets it up, except that `gc` has blocked already:
+    /// `main` runs, and was never picked.
+    pub fn new() -> Self {
+        Self::with(S::default())
+    }
+
+    pub fn with(scheduler: S) -> Self {
+        Self {
+            scheduler,
+            current: Some(task::<S>("main")),
+        }
+    }
+
+    /// The tasks are spawned by main, which then blocks; the first one runs.
+    pub fn running(names: &[&'static str]) -> Self {
+        let mut bench = Self::new();
+        names.iter().for_each(|name| drop(bench.spawn(name)));
+        bench.block();
+        bench
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.current.as_ref().map_or("idle", |task| task.inner())
+    }
+
+    pub fn spawn(&mut self, name: &'static str) -> Handle<S> {
+        let new = task::<S>(name);
+        self.scheduler.add_task(new.clone());
+        new
+    }
+
+    pub fn run(&self, counts: u64) {
+        VirtualClock::advance(counts);
+    }
+
+    pub fn pick(&mut self) -> &'static str {
+        self.current = self.scheduler.pick_next_task();
+        self.name()
+    }
+
+    pub fn yield_now(&mut self) -> &'static str {
+        let current = self.current.take().expect("idle does not yield");
+        self.scheduler.put_prev_task(current, false);
+        self.pick()
+    }
+
+    pub fn preempt(&mut self) -> &'static str {
+        let current = self.current.take().expect("idle is not preempted");
+        self.scheduler.put_prev_task(current, true);
+        self.pick()
+    }
+
+    /// Blocks or exits; the handle is how it can be woken.
+    pub fn block(&mut self) -> Handle<S> {
+        let current = self.current.take().expect("idle does not block");
+        self.pick();
+        current
+    }
+
+    pub fn wake(&mut self, task: &Handle<S>) {
+        self.scheduler.put_prev_task(task.clone(), false);
+    }
+
+    pub fn set_priority(&mut self, priority: isize) -> bool {
+        let current = self.current.clone().expect("idle has no priority");
+        self.scheduler.set_priority(&current, priority)
+    }
+
+    /// A tick's time passes and the tick comes, with the preemption that it causes.
+    pub fn tick(&mut self) -> &'static str {
+        self.run(TICK);
+        self.interrupt()
+    }
+
+    /// Ticks until `name` runs, if it does not.
+    pub fn tick_until(&mut self, name: &str) {
+        self.tick_as_long_as(|running| running != name);
+    }
+
+    /// Ticks until `name` does not run any more, if it does.
+    pub fn tick_while(&mut self, name: &str) {
+        self.tick_as_long_as(|running| running == name);
+    }
+
+    fn tick_as_long_as(&mut self, goes_on: impl Fn(&str) -> bool) {
+        let mut ticks = 0;
+        while goes_on(self.name()) {
+            assert!(ticks < 10_000, "{} still runs", self.name());
+            self.tick();
+            ticks += 1;
+        }
+    }
+
+    /// [`tick`](Self::tick) as on a machine, where a scheduler call comes a while after
+    /// what causes it: [`LATE`] from the tick to the put, and from the put to the pick.
+    pub fn late_tick(&mut self) -> &'static str {
+        self.run(TICK - 2 * LATE);
+        let current = self.current.clone();
+        if !current.is_some_and(|current| self.scheduler.task_tick(&current)) {
+            self.run(2 * LATE);
+            return self.name();
+        }
+        self.run(LATE);
+        let current = self.current.take().expect("it was there a moment ago");
+        self.scheduler.put_prev_task(current, true);
+        self.run(LATE);
+        self.pick()
+    }
+
+    /// How many of the next 1000 ticks each turn takes: those that end by then.
+    pub fn turns(&mut self, tick: impl Fn(&mut Self) -> &'static str) -> Vec<u64> {
+        let mut turns = Vec::new();
+        let (mut last, mut turn) = (self.name(), 0);
+        for _ in 0..1000 {
+            turn += 1;
+            let now = tick(self);
+            if now != last {
+                turns.push(turn);
+                (last, turn) = (now, 0);
+            }
+        }
+        turns
+    }
+
+    /// The longest time, in late ticks of the next `ticks`, between two in which the
+    /// same one of `tasks` runs.
+    pub fn longest_wait(&mut self, tasks: &[Handle<S>], ticks: u64) -> u64 {
+        let mut last = std::vec![0; tasks.len()];
+        let mut longest = 0;
+        for now in 0..ticks {
+            let current = self.current.as_ref().expect("somebody is always ready");
+            let place = tasks.iter().position(|task| Arc::ptr_eq(task, current));
+            let last = &mut last[place.expect("one of the tasks")];
+            longest = longest.max(now - *last);
+            *last = now;
+            self.late_tick();
+        }
+        last.iter()
+            .fold(longest, |longest, &last| longest.max(ticks - last))
+    }
+
+    /// The tick alone. Of an idle CPU a scheduler hears nothing; here that is an error, as a
+    /// test that waits for a task would wait for ever for one that was lost.
+    pub fn interrupt(&mut self) -> &'static str {
+        let current = self.current.clone().expect("somebody runs");
+        if self.scheduler.task_tick(&current) {
+            self.preempt()
+        } else {
+            self.name()
+        }
+    }
+
+    /// Who had how many of the next `ticks` ticks.
+    pub fn shares(&mut self, ticks: usize) -> BTreeMap<&'static str, usize> {
+        let mut had = BTreeMap::new();
+        for _ in 0..ticks {
+            *had.entry(self.name()).or_default() += 1;
+            self.tick();
+        }
+        had
+    }
+}
+
+/// A tick's time passes on several CPUs, and the tick comes to each.
+pub fn all_tick<S: Scheduler>(benches: &mut [Bench<S>]) {
+    VirtualClock::advance(TICK);
+    for bench in benches {
+        bench.interrupt();
+    }
+}
+
+pub fn task<S: Scheduler>(name: &'static str) -> Handle<S> {
+    Arc::new(Task::new(name))
+}
+
+/// A tick that hits `main` lets whoever is ready go before it: `main` is not picked before it
+/// blocks or yields for the first time, so no queue has an account of it.
+pub fn hits_main<S: Scheduler>() {
+    let mut bench = Bench::<S>::new();
+    let main = bench.current.clone().unwrap();
+    assert!(!bench.scheduler.task_tick(&main), "alone");
+    bench.spawn("ready");
+    assert_eq!(bench.tick(), "ready");
+}
+
+/// All nice values are taken, and no others.
+pub fn checks_nice_values<S: Scheduler>() {
+    let mut bench = Bench::<S>::running(&["a"]);
+    for nice in -20..=19 {
+        assert!(bench.set_priority(nice));
+    }
+    for nice in [-21, 20, isize::MIN, isize::MAX] {
+        assert!(!bench.set_priority(nice));
+    }
+}
+
+/// The most steps of a call, over all kinds of calls and so many ticks. Somebody runs, and
+/// the rest is as the caller has arranged it.
+pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
+    let mut most = 0;
+    let mut count = |call: &mut dyn FnMut()| most = most.max(steps::of(call));
+    for round in 0..ticks {
+        bench.run(TICK);
+        let running = bench.current.clone().expect("somebody runs");
+        let mut preempt = false;
+        count(&mut || preempt = bench.scheduler.task_tick(&running));
+        count(&mut || _ = bench.scheduler.set_priority(&running, round as isize % 20));
+        let new = task::<S>("new");
+        count(&mut || bench.scheduler.add_task(new.clone()));
+        // It yields or is preempted, or it blocks and wakes.
+        let comes_back = round % 3 != 0;
+        for wakes in [false, true] {
+            if comes_back != wakes {
+                let put = preempt || round % 3 == 1;
+                count(&mut || bench.scheduler.put_prev_task(running.clone(), put));
+            }
+            if !wakes {
+                count(&mut || bench.current = bench.scheduler.pick_next_task());
+            }
+        }
+    }
+    most
+}
+
+/// What happens, on which queue, and a number that says the rest.
+pub type Step = (u8, usize, usize);
+
+/// Steps for [`whatever_happens`].
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec((0..8u8, 0..3usize, 0..40usize), 0..300)
+}
+
+/// Three queues on which tasks yield, are preempted, sleep, change priority, migrate, come, are
+/// removed and are given to each other; after each step `assert_valid` looks at all of them.
+pub fn whatever_happens<S: Gives>(
+    steps: Vec<Step>,
+    assert_valid: impl Fn(&mut Bench<S>),
+) -> Vec<Bench<S>> {
+    VirtualClock::set(0);
+    let mut queues: Vec<_> = (0..3).map(|_| Bench::running(&["a", "b", "c"])).collect();
+    let mut asleep = Vec::new();
+    for (what, at, which) in steps {
+        VirtualClock::advance(which as u64 * 100);
+        let queue = &mut queues[at];
+        match what {
+            _ if queue.current.is_none() => _ = queue.pick(),
+            0 => _ = queue.yield_now(),
+            1 => _ = queue.interrupt(),
+            2 => asleep.push(queue.block()),
+            3 => _ = queue.set_priority(which as isize - 20),
+            4 => {
+                let migrates = queue.current.take().unwrap();
+                queues[which % 3].wake(&migrates);
+                assert_valid(&mut queues[at]);
+                queues[at].pick();
+            }
+            5 => {
+                let task = queue.spawn("new");
+                if which % 2 == 0 {
+                    queue.scheduler.remove_task(&task);
+                }
+            }
+            7 => {
+                let may = |name: &&str| which % 4 != 0 || *name != "a";
+                if let Some(given) = queue.scheduler.give(&may) {
+                    assert!(may(given.inner()));
+                    assert_valid(queue);
+                    queues[which % 3].scheduler.hand_over(given);
+                }
+            }
+            _ => {}
+        }
+        if what == 6 && !asleep.is_empty() {
+            let task = asleep.swap_remove(which % asleep.len());
+            queues[at].wake(&task);
+        }
+        queues.iter_mut().for_each(&assert_valid);
+    }
+    queues
+}
+
+/// Whatever has happened, who would run now is given away first, and everybody once.
+pub fn gives_who_would_run<S: Gives>(steps: &[Step]) {
+    let played = || {
+        let mut queues = whatever_happens::<S>(steps.to_vec(), |_| {});
+        let mut bench = queues.swap_remove(0);
+        let current = bench.current.take();
+        if let Some(current) = current {
+            bench.scheduler.put_prev_task(current, true);
+        }
+        bench.scheduler
+    };
+    let mut scheduler = played();
+    let would_run = scheduler.dispatch().map(|task| *task.inner());
+    let mut others = Vec::new();
+    let mut scheduler = played();
+    let given = scheduler
+        .give(&|_| true)
+        .inspect(|task| others.push(task.clone()));
+    assert_eq!(given.map(|task| *task.inner()), would_run);
+    while let Some(given) = scheduler.give(&|_| true) {
+        assert!(others.iter().all(|other| !Arc::ptr_eq(other, &given)));
+        others.push(given);
+    }
+    assert!(scheduler.pick_next_task().is_none(), "all are given");
+}

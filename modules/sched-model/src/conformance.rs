@@ -1,0 +1,179 @@
+//! What every [`BaseScheduler`] must do, as a suite to run against any of them.
+//!
+//! The first rules call a scheduler by hand, the way `axtask` would; the others
+//! run programs on the [`model`] of `axtask`, where all its checks
+//! apply: nothing lost, nothing duplicated, nothing picked that is not ready,
+//! every program ends, every dead task is let go, nobody waits longer than the
+//! policy [promises](Promises).
+//!
+//! 1. `empty_pick_is_none`: an empty scheduler picks nothing, however often it
+//!    is asked.
+//! 2. `every_add_is_picked_once`: what went in comes out, once.
+//! 3. `put_and_pick_conserve`: through yields, preemptions, blocks, wakes, ticks,
+//!    removals and changes of priority in any order, a pick returns one of the
+//!    ready tasks, and `None` only if there is none.
+//! 4. `remove_of_absent_is_none`: removing a task that was never added, was
+//!    picked, or was removed returns `None` and changes nothing.
+//! 5. `remove_of_present_returns_it`: and no pick returns it afterwards.
+//! 6. `add_after_remove_works`: a removed task can be added, and removed, again.
+//! 7. `drop_releases_the_queued`: dropping a scheduler drops its tasks.
+//! 8. `the_dead_are_let_go`: once another task was picked, or none, the
+//!    scheduler holds nothing of the one that left.
+//! 9. `a_lone_task_may_be_ticked_for_ever`: it remains pickable.
+//! 10. `queues_are_independent`: a task comes out of the scheduler it went into.
+//! 11. `a_put_needs_no_pick_before`: `main` and migration helpers are put
+//!     without having been picked, and helpers without having been added.
+//! 12. `init_is_harmless`: every other rule goes without it; with it nothing
+//!     changes.
+//! 13. `any_priority_is_answered`: with true or false, but the task stays.
+//! 14. `yielders_take_turns`: a task that yields is not picked again while
+//!     another is ready, but for [`Promises::repick_after_yield`].
+//! 15. `gc_stops_nobody`: it busy-yields while a dead task's handle is held, and
+//!     the others go on.
+//! 16. `sleepers_wake`: also when all sleep, and when one never does.
+//! 17. `the_notified_wake`: a chain of notifications is passed on, both with and
+//!     without a yield of the notifier.
+//! 18. `late_tasks_get_their_turn`: after others have run for long.
+//! 19. `families_end`: a deep and a broad tree of spawns and joins.
+//! 20. `a_block_may_turn_into_a_yield`: if the wake comes before the parking.
+//! 21. `preemption_respects_the_guard`: and is made up for afterwards.
+//! 22. `the_preempted_stay_ready`: long runs side by side, with and without
+//!     preemption.
+//! 23. `migrants_arrive`: also when their helper is preempted.
+//! 24. `a_wake_may_ask_for_rescheduling`: see [`Config::wake_resched`].
+//! 25. `a_job_gets_done_beside_yielders`: 1, 2, 3, 10 and 100 tasks that do nothing but
+//!     yield, and a `gc` that spins over a held handle, delay it by no more than the
+//!     policy [promises](Promises::done_beside).
+//! 26. `nobody_waits_for_longer_than_promised`: hogs, workers, yielders, sleepers and
+//!     late tasks beside each other for hundreds of ticks.
+//! 27. `random_programs`: all of it mixed, on machines of all kinds.
+//!
+//! A scheduler that follows another crate's copy of the trait needs a newtype
+//! that forwards the seven calls.
+//!
+//! ```
+//! # use std::{collections::VecDeque, ops::Deref, sync::Arc};
+//! # use axsched_ext::{BaseScheduler, model::ModelTask};
+//! # struct Task(ModelTask);
+//! # impl Deref for Task { type Target = ModelTask; fn deref(&self) -> &ModelTask { &self.0 } }
+//! # #[derive(Default)] struct Fifo(VecDeque<Arc<Task>>);
+//! # impl BaseScheduler for Fifo {
+//! #     type SchedItem = Arc<Task>;
+//! #     fn init(&mut self) {}
+//! #     fn add_task(&mut self, task: Arc<Task>) { self.0.push_back(task) }
+//! #     fn remove_task(&mut self, task: &Arc<Task>) -> Option<Arc<Task>> {
+//! #         let place = self.0.iter().position(|t| Arc::ptr_eq(t, task))?;
+//! #         self.0.remove(place)
+//! #     }
+//! #     fn pick_next_task(&mut self) -> Option<Arc<Task>> { self.0.pop_front() }
+//! #     fn put_prev_task(&mut self, task: Arc<Task>, _: bool) { self.0.push_back(task) }
+//! #     fn task_tick(&mut self, _: &Arc<Task>) -> bool { false }
+//! #     fn set_priority(&mut self, _: &Arc<Task>, _: isize) -> bool { false }
+//! # }
+//! use axsched_ext::conformance::{Promises, check};
+//!
+//! let promises = Promises {
+//!     random_programs: 20,
+//!     ..Promises::default()
+//! };
+//! check(&promises, |_cpu| Fifo::default(), Task).unwrap();
+//! ```
+
+mod by_hand;
+pub mod loads;
+mod programs;
+mod promises;
+mod rng;
+mod subject;
+
+use std::{ops::Deref, sync::Arc};
+
+pub use promises::{Beside, Broken, Coverage, Load, NotConformant, Promises};
+
+use sched_core::BaseScheduler;
+
+use crate::model::ModelTask;
+use subject::{Holds, Subject};
+
+type Rule<S, W> = (&'static str, fn(&mut Subject<'_, S, W>) -> Holds);
+
+/// Names the rules after their functions, so that the two cannot differ.
+macro_rules! named {
+    ($($module:ident: $($rule:ident),*;)*) => { [$($((stringify!($rule), $module::$rule),)*)*] };
+}
+
+fn rules<S, W>() -> [Rule<S, W>; 27]
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    named![
+        by_hand:
+        empty_pick_is_none,
+        every_add_is_picked_once,
+        put_and_pick_conserve,
+        remove_of_absent_is_none,
+        remove_of_present_returns_it,
+        add_after_remove_works,
+        drop_releases_the_queued,
+        the_dead_are_let_go,
+        a_lone_task_may_be_ticked_for_ever,
+        queues_are_independent,
+        a_put_needs_no_pick_before,
+        init_is_harmless,
+        any_priority_is_answered;
+        programs:
+        yielders_take_turns,
+        gc_stops_nobody,
+        sleepers_wake,
+        the_notified_wake,
+        late_tasks_get_their_turn,
+        families_end,
+        a_block_may_turn_into_a_yield,
+        preemption_respects_the_guard,
+        the_preempted_stay_ready,
+        migrants_arrive,
+        a_wake_may_ask_for_rescheduling,
+        a_job_gets_done_beside_yielders,
+        nobody_waits_for_longer_than_promised,
+        random_programs;
+    ]
+}
+
+/// Holds a scheduler against every rule, in order.
+///
+/// `make` builds the scheduler of a CPU and `wrap` is the policy's `Task::new`,
+/// both as for [`run`](crate::model::run). Each run starts with the call of `wrap` for the
+/// idle task of CPU 0, so state that is shared between schedulers is best reset
+/// in `make(0)`.
+///
+/// # Errors
+///
+/// The first rule that does not hold, and why.
+pub fn check<S, W>(
+    promises: &Promises,
+    mut make: impl FnMut(usize) -> S,
+    mut wrap: impl FnMut(ModelTask) -> W,
+) -> Result<Coverage, Box<NotConformant>>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    let mut subject = Subject {
+        promises,
+        make: &mut make,
+        wrap: &mut wrap,
+        coverage: Coverage::default(),
+    };
+    for (index, (name, holds)) in rules().into_iter().enumerate() {
+        holds(&mut subject).map_err(|broken| {
+            Box::new(NotConformant {
+                rule: index + 1,
+                name,
+                broken,
+            })
+        })?;
+        subject.coverage.rules += 1;
+    }
+    Ok(subject.coverage)
+}

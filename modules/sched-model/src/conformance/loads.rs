@@ -1,0 +1,117 @@
+//! Random loads for CPUs that share their work: see `sched-smp`.
+//!
+//! The random programs of the suite are short, so that many kinds of calls meet. Starvation takes
+//! the contrary: few kinds of tasks, alike for hundreds of ticks, some in step with the ticks and
+//! some just beside them.
+
+use super::rng::Rng;
+use sched_core::clock::VirtualClock;
+use crate::model::{Config, Op, Program};
+
+/// A timer tick of these loads, in time units. A call takes a thousandth of it.
+pub const TICK: u64 = 10_000;
+
+/// The step of a task after each burst.
+#[derive(Clone, Copy)]
+enum Then {
+    Computes,
+    Yields,
+    /// For so many time units.
+    Sleeps(u64),
+}
+
+/// Returns a program that repeats one round: it runs for about `burst` time units.
+#[derive(Clone, Copy)]
+struct Habit {
+    burst: u64,
+    then: Then,
+}
+
+/// Returns the machine on which loads run: so many CPUs that share their work.
+pub fn machine(cpus: usize) -> Config {
+    Config {
+        cpus,
+        tick_period: TICK,
+        call_cost: TICK / 1000,
+        switch_cost: TICK / 500,
+        stealing: cpus > 1,
+        repick_after_yield: true,
+        max_gc_streak: u64::MAX,
+        on_time: VirtualClock::set,
+        ..Config::default()
+    }
+}
+
+/// Returns the program that starts `tasks` and ends.
+pub fn beside_each_other(tasks: impl IntoIterator<Item = Program>) -> Program {
+    let started = tasks.into_iter().enumerate();
+    Program::new(
+        "main",
+        started.flat_map(|(n, task)| [Op::Spawn(task), Op::DropHandle(n)]),
+    )
+}
+
+/// Returns a task that runs for `work` time units in bursts of `burst`, give or take up to `jitter`,
+/// and does `then` after each.
+pub fn in_bursts(work: u64, burst: u64, jitter: u64, then: &Op, seed: u64) -> Program {
+    let mut rng = Rng(seed);
+    let bursts = (work / burst).max(1);
+    let ops = (0..bursts).flat_map(|_| {
+        let length = burst.saturating_sub(jitter) + rng.below(2 * jitter + 1);
+        [Op::Run(length.max(1)), then.clone()]
+    });
+    Program::new("task", ops)
+}
+
+/// Returns a load for so many CPUs: 2 to 16 tasks that compute, yield and sleep, with up to `ticks`
+/// ticks of work each. They are alike, or of two kinds, or each its own; as many for each CPU, or
+/// not; in step, or with bursts that are off by up to a tick. The same `seed` gives the same load.
+pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
+    let mut rng = Rng(seed);
+    let mut tasks = 2 + rng.below(15);
+    if rng.one_in(3) {
+        tasks = tasks.next_multiple_of(cpus as u64); // balanced
+    }
+    let jitter = if rng.one_in(2) { rng.below(TICK) } else { 0 };
+    let kinds = [1, 2, 2, tasks][rng.below(4) as usize];
+    let mut habits: Vec<_> = (0..kinds).map(|_| habit(&mut rng)).collect();
+    // With two kinds there is one task of the first beside all others, or as many of both.
+    let lone = rng.one_in(2);
+    if lone && kinds == 2 && rng.one_in(2) {
+        // One of long bursts beside short ones.
+        let yields = |tenths| Habit {
+            burst: tenths * TICK / 10,
+            then: Then::Yields,
+        };
+        habits = vec![yields(200 + rng.below(400)), yields(10 + rng.below(20))];
+    }
+    let of_kinds = (0..tasks).map(|n| match lone {
+        true => n.min(kinds - 1),
+        false => n % kinds,
+    });
+    let tasks: Vec<_> = of_kinds
+        .map(|kind| {
+            let Habit { burst, then } = habits[kind as usize];
+            let (work, then) = match then {
+                Then::Computes => (ticks * TICK, Op::Run(0)),
+                Then::Yields => (ticks * TICK, Op::Yield),
+                // As long as the others, as far as it can.
+                Then::Sleeps(units) => (ticks * TICK * burst / (burst + units), Op::Sleep(units)),
+            };
+            in_bursts(work, burst, jitter.min(burst - 1), &then, rng.next())
+        })
+        .collect();
+    beside_each_other(tasks)
+}
+
+/// Tenths of a tick count: a burst that ends with each tick meets others than one beside it.
+fn habit(rng: &mut Rng) -> Habit {
+    let tenths = [10, 30, 250, 600][rng.below(4) as usize];
+    let burst = (3 + rng.below(tenths)) * TICK / 10;
+    let then = match rng.below(5) {
+        0 => Then::Computes,
+        1 | 2 => Then::Yields,
+        _ => Then::Sleeps((1 + rng.below(300)) * TICK / 10),
+    };
+    Habit { burst, then }
+}

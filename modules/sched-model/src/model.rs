@@ -1,0 +1,181 @@
+//! A host model of unmodified `axtask`, to drive any [`BaseScheduler`].
+//!
+//! Schedulers are hard to test in place: on hardware an order of events happens
+//! once and never again. Here the run queues, ticks, wake-ups, exits and
+//! migrations of `axtask` 0.3.0-preview.3 are played by one thread under a
+//! virtual clock, so that a run is a pure function of its [`Config`] and
+//! [`Program`]s. The scheduler under test sees the same calls, in the same
+//! order and under the same conditions as in ArceOS.
+//!
+//! # What is played, and how `axtask` does it
+//!
+//! 1. **Boot.** CPU 0 wraps `idle`, `main`, `gc` in this order, then makes its
+//!    scheduler and adds `gc`. `main` is current without ever being picked.
+//!    Every further CPU wraps `idle` and `gc` and starts in `idle`.
+//! 2. **Spawn**: wrap, choose a queue, `add_task`.
+//! 3. **Yield**: `put_prev_task(current, false)`, `pick_next_task`.
+//! 4. **Preemption**: a tick that returned true leaves a request; it is granted
+//!    when preemption is next enabled, with `put_prev_task(current, true)`,
+//!    `pick_next_task`. Without [`Config::preempt`] the request goes nowhere.
+//! 5. **Block**: the future is polled, and only then, after a window in which
+//!    ticks and other CPUs may act, the task parks: `pick_next_task` alone. If
+//!    the wake came inside that window the task *yields* instead.
+//! 6. **Wake**: a queue is chosen, by the mask that the task has then; if it is blocked it
+//!    becomes ready, and goes in with `put_prev_task(task, resched)` once its last CPU has
+//!    switched away from it. Until then the waker spins with interrupts off. Between the choice and
+//!    the look time may pass ([`Config::wake_delays`]): another wake may have come first, and the
+//!    task may have changed its mask and blocked again. A wake of a task
+//!    that is not blocked calls nobody. `axtask` passes `false` for `resched`;
+//!    see [`Config::wake_resched`].
+//! 7. **Exit**: the joiner is woken, the task goes on its CPU's list of exited
+//!    tasks, `gc` is woken, `pick_next_task`.
+//! 8. **gc** releases the exited tasks that nobody else holds. While one is
+//!    left it yields and tries again, else it blocks.
+//! 9. **Migration**: a task changes its mask, and may lose the CPU before it does anything about
+//!    that. Then it turns ready but is not put anywhere; a helper becomes current without having
+//!    been added or picked, puts the task on the target queue (`put_prev_task(task, false)`) and
+//!    exits. The helper can be preempted like anybody.
+//! 10. **Tick**: expired sleepers of this CPU's timer wheel are woken, then
+//!     `task_tick(current)`, but never for `idle`.
+//! 11. **Idle** runs when a pick returns `None`, is never put, and picks again
+//!     after each interrupt. A task that another CPU made ready therefore waits
+//!     for the tick, unless somebody interrupts (rule 14).
+//! 12. **Queue choice**: one counter for the whole machine, taken modulo the
+//!     number of CPUs until it hits one that the task's mask allows. With one
+//!     CPU there is no choice.
+//! 13. **A stale timer** survives when its task was woken otherwise and moved
+//!     to another CPU. It then wakes the task spuriously, wherever it blocks.
+//!
+//! 14. **Interrupts between CPUs**, of which `axtask` has none: a scheduler may ask for one
+//!     ([`interrupt`]), which arrives some time later, or never, or twice
+//!     ([`Config::interrupts`]). Its handler does what a tick does (rule 10), but that no time
+//!     has passed: expired sleepers are woken, then `task_tick(current)`, but never for `idle`,
+//!     which picks again.
+//! 15. **A lock that all CPUs share**, of which `axtask` has none: a scheduler says that it has
+//!     taken one ([`locked`]). It is held for as long as [`Config::lock_held`] says, in the order
+//!     in which CPUs come, and who comes meanwhile waits for its turn, with interrupts off.
+//!
+//! When `main` ends, ArceOS switches the machine off; here the others may finish
+//! first, because what happens to them is what a test is about.
+//!
+//! # What is checked
+//!
+//! Every [`Violation`] names a task, what was expected and what was found; the
+//! [`Failure`] around it adds the time and the last events. The checks run at
+//! every step, not only at the end.
+//!
+//! # Example
+//!
+//! ```
+//! # use std::{collections::VecDeque, ops::Deref, sync::Arc};
+//! # use axsched_ext::{BaseScheduler, model::ModelTask};
+//! # struct Task(ModelTask);
+//! # impl Deref for Task { type Target = ModelTask; fn deref(&self) -> &ModelTask { &self.0 } }
+//! # #[derive(Default)] struct Fifo(VecDeque<Arc<Task>>);
+//! # impl BaseScheduler for Fifo {
+//! #     type SchedItem = Arc<Task>;
+//! #     fn init(&mut self) {}
+//! #     fn add_task(&mut self, task: Arc<Task>) { self.0.push_back(task) }
+//! #     fn remove_task(&mut self, _: &Arc<Task>) -> Option<Arc<Task>> { None }
+//! #     fn pick_next_task(&mut self) -> Option<Arc<Task>> { self.0.pop_front() }
+//! #     fn put_prev_task(&mut self, task: Arc<Task>, _: bool) { self.0.push_back(task) }
+//! #     fn task_tick(&mut self, _: &Arc<Task>) -> bool { false }
+//! #     fn set_priority(&mut self, _: &Arc<Task>, _: isize) -> bool { false }
+//! # }
+//! use axsched_ext::model::{Config, Op, Program, run};
+//!
+//! let child = Program::new("child", [Op::Run(5), Op::Yield, Op::Run(5)]);
+//! let main = Program::new("main", [Op::Spawn(child), Op::Join(0)]);
+//! let report = run(&Config::default(), &main, |_cpu| Fifo::default(), Task).unwrap();
+//! assert_eq!(report.task("child").unwrap().yields, 1);
+//! ```
+
+mod log;
+mod machine;
+mod program;
+mod report;
+mod trace;
+mod violation;
+
+use std::{ops::Deref, sync::Arc};
+
+pub use log::{Left, Log, LogRecord, Logged};
+pub use program::{Config, CpuMask, Label, MaxWait, ModelTask, Op, Program, TaskId};
+pub use report::{Report, TaskReport};
+pub use trace::{Event, State, Trace, What};
+pub use violation::{Failure, Violation};
+
+use sched_core::BaseScheduler;
+use machine::Machine;
+
+/// Runs `main`, and all that it spawns, to the end.
+///
+/// `make` builds the scheduler of a CPU; `wrap` is the policy's `Task::new`.
+/// All tasks are gone when this returns `Ok`, and so are the schedulers.
+///
+/// # Errors
+///
+/// The first [`Violation`] found.
+///
+/// # Panics
+///
+/// If the scheduler does.
+pub fn run<S, W>(
+    config: &Config,
+    main: &Program,
+    make: impl FnMut(usize) -> S,
+    wrap: impl FnMut(ModelTask) -> W,
+) -> Result<Report, Box<Failure>>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    let expected = if !(1..=64).contains(&config.cpus) {
+        Some("cpus within 1..=64")
+    } else if config.tick_period == 0 {
+        Some("tick_period of at least 1")
+    } else if config.call_cost == 0 {
+        Some("call_cost of at least 1")
+    } else {
+        None
+    };
+    if let Some(expected) = expected {
+        return Err(Box::new(Failure {
+            violation: Violation::BadConfig { expected },
+            time: 0,
+            trace: Trace::default(),
+        }));
+    }
+    let mut machine = Machine::boot(config, main, make, wrap);
+    let ended = match machine.run_to_the_end() {
+        Ok(()) => machine.close(),
+        Err(violation) => Err(machine.fail(violation)),
+    };
+    machine::rest();
+    ended
+}
+
+/// The scheduler call that is under way has taken a lock that all CPUs share (rule 15).
+pub fn locked() {
+    machine::locked();
+}
+
+/// Asks for an interrupt of this CPU, in the course of a scheduler call (rule 14).
+pub fn interrupt(cpu: usize) {
+    machine::interrupt(cpu);
+}
+
+/// While this thread runs a machine: whether one of its tasks may run on a CPU now, as its
+/// affinity has it.
+///
+/// # Panics
+/// If there is no such task.
+pub fn may_run(task: &ModelTask, cpu: usize) -> bool {
+    machine::may_run(task.id(), cpu)
+}
+
+/// While this thread runs a machine: the CPU that acts, and the address of what its current task
+/// is wrapped in. That is what `axhal` knows, and what a scheduler call may ask.
+pub fn here() -> Option<(usize, *const ())> {
+    machine::here()
+}

@@ -1,0 +1,570 @@
+//! The machine: CPUs, tasks and time, and who acts next.
+
+mod blocking;
+mod checks;
+mod interrupts;
+mod queues;
+mod steps;
+
+use std::{
+    cell::{Cell, RefCell},
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, VecDeque},
+    ops::Deref,
+    sync::{Arc, Weak},
+};
+
+use super::{
+    Config, CpuMask, Failure, Log, ModelTask, Op, Program, Report, State, TaskId, TaskReport,
+    Trace, Violation,
+};
+use sched_core::BaseScheduler;
+
+/// A waker of one `block_on`: it outlives that `block_on` (rule 13).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Waker {
+    task: TaskId,
+    serial: u64,
+}
+
+/// A key in a timer wheel: deadline, then order of arrival.
+///
+/// `axtask` counts arrivals per wheel, so that keys of two wheels can be equal
+/// and a cancel on the wrong CPU can hit a stranger's timer. With nanosecond
+/// deadlines that is unlikely, with our small numbers it would be common, and
+/// it is no business of a scheduler: here the count is machine-wide.
+type TimerKey = (u64, u64);
+
+/// What a blocked task waits for.
+#[derive(Debug)]
+enum Future {
+    Gc,
+    Sleep {
+        deadline: u64,
+        timer: Option<TimerKey>,
+    },
+    Wait {
+        queue: u32,
+        deadline: Option<u64>,
+        listening: bool,
+        timer: Option<TimerKey>,
+    },
+    Join(TaskId),
+    /// `main` after its end.
+    Never,
+}
+
+const MAIN: TaskId = TaskId::MAIN;
+
+enum Poll {
+    Ready,
+    Pending,
+    /// The future itself called `yield_now()`.
+    Yield,
+}
+
+/// A `block_on` in progress.
+struct BlockOn<W> {
+    future: Future,
+    waker: Waker,
+    /// The waker fired since the task last parked.
+    woke: bool,
+    /// Polled as pending; parks next.
+    polled: bool,
+    /// When it is over, the same step begins again.
+    looks_again: bool,
+    /// `block_on` keeps its task alive.
+    _keeps: Arc<W>,
+}
+
+enum Kind<W> {
+    Idle,
+    Gc,
+    Program(Program),
+    /// Holds the task to put on another queue, until it has done so.
+    Helper(Option<Arc<W>>),
+}
+
+/// All that the model knows of a task.
+struct Record<W> {
+    kind: Kind<W>,
+    arc: Weak<W>,
+    state: State,
+    mask: CpuMask,
+    /// The CPU that runs it, or has not finished leaving it.
+    on_cpu: Option<usize>,
+    /// The queue it went into; from then until it is picked, these three count.
+    queued_on: Option<usize>,
+    /// From when it is preempted until it is picked: where that was.
+    preempted_on: Option<usize>,
+    ready_since: u64,
+    dispatches_before: u64,
+    need_resched: bool,
+    preempt_off: u32,
+    /// The next step of its program, and how much of that step is done.
+    pc: usize,
+    done: u64,
+    /// When it last did [`Op::Mark`].
+    mark: u64,
+    /// How often steps were done again, since the last that were not.
+    again: u64,
+    /// [`Program::longest_burst`]; of gc and the helpers, that of an empty one.
+    longest_burst: u64,
+    block: Option<BlockOn<W>>,
+    handles: Vec<Option<Arc<W>>>,
+    /// How many of others' `handles` hold this task.
+    held: usize,
+    /// As `AtomicWaker`: one joiner.
+    joiner: Option<Waker>,
+    report: TaskReport,
+}
+
+/// A piece of a call, done with interrupts off on behalf of whatever runs.
+enum Act<W> {
+    Wake(Waker),
+    /// The rest of a wake that has chosen a queue.
+    Look {
+        waker: Waker,
+        on: usize,
+    },
+    Put {
+        task: Arc<W>,
+        on: usize,
+    },
+    TaskTick,
+    /// The rest of a pick: whoever was picked may still be on another CPU.
+    Take {
+        next: Arc<W>,
+        why: Why,
+    },
+    /// A guard is released: a pending preemption is granted. Always the last
+    /// but for `ExitResched` and `Take`, since others continue in another task's context.
+    Release,
+    /// The rest of an exit.
+    ExitList,
+    ExitResched,
+}
+
+/// What a CPU is doing up to its clock that an interrupt would cut short.
+#[derive(Clone, Copy)]
+enum Ahead {
+    /// Nothing: interrupts are off until then.
+    Nothing,
+    /// It waits for an interrupt.
+    Idles,
+    /// Its task computes: a part of a step of so many units.
+    Computes(u64),
+}
+
+struct Cpu<S, W> {
+    scheduler: S,
+    /// When it next does something.
+    clock: u64,
+    ahead: Ahead,
+    next_tick: u64,
+    /// When interrupts of other CPUs arrive, or have arrived; ascending.
+    interrupts: VecDeque<u64>,
+    current: Arc<W>,
+    current_since: u64,
+    /// Since when it has idled with always somebody ready who may run here, if that is checked.
+    beside_since: Option<u64>,
+    /// What its last pick gave.
+    picked: Option<TaskId>,
+    /// The task that is being left, while the switch lasts.
+    leaving: Option<TaskId>,
+    acts: VecDeque<Act<W>>,
+    idle: Arc<W>,
+    /// Idle is to pick once more before it waits for interrupts.
+    idle_picks: bool,
+    exited: VecDeque<Arc<W>>,
+    gc: TaskId,
+    gc_waker: Option<Waker>,
+    gc_streak: u64,
+    wheel: BTreeMap<TimerKey, Waker>,
+    /// How many are in the queue.
+    ready: usize,
+    /// Who they are, if that is checked, in order of arrival.
+    queued: Vec<TaskId>,
+    dispatches: u64,
+}
+
+impl<S, W> Cpu<S, W> {
+    /// When it is next interrupted, as far as is known.
+    fn next_interrupt(&self) -> u64 {
+        let other = self.interrupts.front();
+        other.map_or(self.next_tick, |&at| at.min(self.next_tick))
+    }
+}
+
+#[derive(Default)]
+struct WaitQueue {
+    permits: u64,
+    /// As a latch: how often it was counted.
+    counts: u64,
+    /// In order of arrival; true once notified.
+    listeners: VecDeque<(Waker, bool)>,
+}
+
+std::thread_local! {
+    static HERE: Cell<Option<(usize, *const ())>> = const { Cell::new(None) };
+    /// Where each task may run, by its number.
+    static MASKS: RefCell<Vec<CpuMask>> = const { RefCell::new(Vec::new()) };
+    /// The CPUs that are to be interrupted.
+    static ASKED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// How often a lock that all share was taken.
+    static LOCKED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// See [`locked`](crate::model::locked).
+pub(super) fn locked() {
+    LOCKED.set(LOCKED.get() + 1);
+}
+
+/// See [`interrupt`](crate::model::interrupt).
+pub(super) fn interrupt(cpu: usize) {
+    ASKED.with_borrow_mut(|asked| asked.push(cpu));
+}
+
+/// See [`here`](crate::model::here).
+pub(super) fn here() -> Option<(usize, *const ())> {
+    HERE.get()
+}
+
+/// See [`may_run`](crate::model::may_run).
+pub(super) fn may_run(task: TaskId, cpu: usize) -> bool {
+    MASKS.with_borrow(|masks| masks[task.0].has(cpu))
+}
+
+/// Nobody acts any more.
+pub(super) fn rest() {
+    HERE.set(None);
+    ASKED.take();
+    LOCKED.take();
+    MASKS.take();
+}
+
+/// Why a CPU picks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Yield,
+    Other,
+}
+
+type Step<T = ()> = Result<T, Violation>;
+
+pub(super) struct Machine<'a, S, W, F> {
+    config: &'a Config,
+    wrap: F,
+    now: u64,
+    limit: u64,
+    /// When the last who has asked for the lock that all share will have had it (rule 15).
+    lock_free: u64,
+    tasks: Vec<Record<W>>,
+    cpus: Vec<Cpu<S, W>>,
+    wait_queues: BTreeMap<u32, WaitQueue>,
+    /// The counter of queue choices (rule 12).
+    choices: usize,
+    wakers: u64,
+    /// How many wakes have chosen a queue.
+    wakes: u64,
+    timers: u64,
+    /// Programs and helpers that have not ended.
+    alive: usize,
+    switches: u64,
+    program_switches: u64,
+    wake_spins: u64,
+    broken_waits: u64,
+    interrupts: u64,
+    steps: u64,
+    makespan: u64,
+    trace: Trace,
+    log: Log,
+}
+
+impl<'a, S, W, F> Machine<'a, S, W, F>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+    F: FnMut(ModelTask) -> W,
+{
+    /// Rule 1.
+    pub(super) fn boot(
+        config: &'a Config,
+        main: &Program,
+        mut make: impl FnMut(usize) -> S,
+        wrap: F,
+    ) -> Self {
+        rest(); // whatever a run left that panicked
+        (config.on_time)(0);
+        let mut m = Self {
+            config,
+            wrap,
+            now: 0,
+            limit: config.time_limit_for(main),
+            lock_free: 0,
+            tasks: Vec::new(),
+            cpus: Vec::new(),
+            wait_queues: BTreeMap::new(),
+            choices: 0,
+            wakers: 0,
+            wakes: 0,
+            timers: 0,
+            alive: 1,
+            switches: 0,
+            program_switches: 0,
+            wake_spins: 0,
+            broken_waits: 0,
+            interrupts: 0,
+            steps: 0,
+            makespan: 0,
+            trace: Trace::default(),
+            log: Log::default(),
+        };
+        let all = CpuMask::first(config.cpus);
+        for cpu in 0..config.cpus {
+            let idle = m.new_task("idle", Kind::Idle, CpuMask::one(cpu));
+            m.log.idle.push(idle.id());
+            let current = if cpu == 0 {
+                m.new_task("main", Kind::Program(main.clone()), all)
+            } else {
+                idle.clone()
+            };
+            let gc = m.new_task("gc", Kind::Gc, CpuMask::one(cpu));
+            let record = &mut m.tasks[current.id().0];
+            record.state = State::Running;
+            record.on_cpu = Some(cpu);
+            record.report.first_run = Some(0);
+            let period = config.tick_period;
+            m.cpus.push(Cpu {
+                scheduler: make(cpu),
+                clock: 0,
+                ahead: Ahead::Nothing,
+                interrupts: VecDeque::new(),
+                next_tick: period + period * cpu as u64 / config.cpus as u64,
+                current,
+                current_since: 0,
+                beside_since: None,
+                picked: None,
+                leaving: None,
+                acts: VecDeque::new(),
+                idle,
+                idle_picks: cpu != 0,
+                exited: VecDeque::new(),
+                gc: gc.id(),
+                gc_waker: None,
+                gc_streak: 0,
+                wheel: BTreeMap::new(),
+                ready: 0,
+                queued: Vec::new(),
+                dispatches: 0,
+            });
+            m.acts_on(cpu);
+            m.add(cpu, gc, cpu);
+        }
+        m
+    }
+
+    /// Plays until every program has ended and gc has nothing left to do.
+    pub(super) fn run_to_the_end(&mut self) -> Step {
+        // Whose turn it is: who is furthest behind, of several the first.
+        let mut turns: BinaryHeap<_> = (0..self.cpus.len())
+            .map(|c| Reverse((self.cpus[c].clock, c)))
+            .collect();
+        // Who has done something just now: it seldom rests, so nobody else is asked.
+        let mut last = 0;
+        loop {
+            if self.rests(&self.cpus[last]) && self.cpus.iter().all(|cpu| self.rests(cpu)) {
+                let gc_done = self.cpus.iter().all(|cpu| cpu.exited.is_empty());
+                if self.alive == 0 && gc_done {
+                    return Ok(());
+                }
+                if self.cpus.iter().all(|cpu| cpu.wheel.is_empty())
+                    && !(self.config.breaks_deadlocks && self.break_deadlock())
+                {
+                    let blocked = self.labels(|task| {
+                        task.state == State::Blocked && matches!(task.kind, Kind::Program(_))
+                    });
+                    return Err(Violation::Deadlock { blocked });
+                }
+            }
+            let &Reverse((clock, c)) = turns.peek().expect("at least one CPU");
+            if self.cpus[c].clock != clock {
+                turns.pop(); // an interrupt has put it back since
+                continue;
+            }
+            if clock != self.now {
+                self.now = clock;
+                (self.config.on_time)(clock);
+            }
+            if self.now > self.limit {
+                let left = self.tasks.iter().filter(|task| {
+                    let finite = matches!(task.kind, Kind::Program(_) | Kind::Helper(_));
+                    finite && task.arc.strong_count() > 0
+                });
+                return Err(Violation::NotFinished {
+                    limit: self.limit,
+                    left: left.map(|t| (t.report.label.clone(), t.state)).collect(),
+                });
+            }
+            self.cpus[c].ahead = Ahead::Nothing;
+            self.step(c)?;
+            self.steps += 1;
+            self.wait_for_lock(c, LOCKED.take());
+            let sent = ASKED.take();
+            for &to in &sent {
+                self.send_interrupt(to);
+            }
+            self.check_idle()?;
+            let now = self.cpus[c].clock;
+            if now != clock {
+                *turns.peek_mut().expect("it was there") = Reverse((now, c));
+            }
+            turns.extend(sent.iter().map(|&to| Reverse((self.cpus[to].clock, to))));
+            last = c;
+        }
+    }
+
+    /// Rule 15: what this CPU has just done took the lock so many times.
+    fn wait_for_lock(&mut self, c: usize, times: u64) {
+        let held = times * self.config.lock_held;
+        if held == 0 {
+            return;
+        }
+        self.lock_free = self.lock_free.max(self.now) + held;
+        let cpu = &mut self.cpus[c];
+        // Who idles has nothing to lose, but others wait for it.
+        if matches!(cpu.ahead, Ahead::Nothing) {
+            cpu.clock += self.lock_free - self.now;
+        }
+    }
+
+    /// Whether a CPU sits in idle, with nothing to do before its next tick.
+    fn rests(&self, cpu: &Cpu<S, W>) -> bool {
+        cpu.ready == 0
+            && Arc::ptr_eq(&cpu.current, &cpu.idle)
+            && cpu.leaving.is_none()
+            && cpu.acts.is_empty()
+            && cpu.interrupts.is_empty()
+            && !cpu.idle_picks
+    }
+
+    /// Lets CPU `c` do one thing. What it does first is what cannot be
+    /// interrupted; the tick comes next; the current task last.
+    fn step(&mut self, c: usize) -> Step {
+        self.acts_on(c);
+        if let Some(left) = self.cpus[c].leaving.take() {
+            self.tasks[left.0].on_cpu = None;
+            return Ok(());
+        }
+        if let Some(act) = self.cpus[c].acts.pop_front() {
+            return self.act(c, act);
+        }
+        if self.cpus[c].next_tick <= self.now {
+            self.timer_interrupt(c);
+            return Ok(());
+        }
+        if self.interrupted(c) {
+            return Ok(());
+        }
+        let id = self.current(c);
+        if self.tasks[id.0].block.is_some() {
+            return self.block_step(c, id);
+        }
+        let task = &mut self.tasks[id.0];
+        match &mut task.kind {
+            Kind::Idle => self.idle_step(c),
+            Kind::Gc => {
+                self.block_on(c, Future::Gc);
+                Ok(())
+            }
+            Kind::Helper(migrated) => {
+                let migrated = migrated.take();
+                self.helper_step(c, migrated);
+                Ok(())
+            }
+            Kind::Program(program) => {
+                let op = program.ops.get(task.pc).cloned().unwrap_or(Op::Exit);
+                self.program_step(c, id, op)
+            }
+        }
+    }
+
+    /// What follows is done by this CPU.
+    fn acts_on(&self, c: usize) {
+        HERE.set(Some((c, Arc::as_ptr(&self.cpus[c].current).cast())));
+    }
+
+    fn act(&mut self, c: usize, act: Act<W>) -> Step {
+        match act {
+            Act::Wake(waker) => self.wake(c, waker),
+            Act::Look { waker, on } => self.look(c, waker, on),
+            Act::Put { task, on } => self.unblock(c, task, on),
+            Act::TaskTick => self.task_tick(c)?,
+            Act::Take { next, why } => self.take(c, next, why)?,
+            Act::Release => self.release(c)?,
+            Act::ExitList => {
+                let cpu = &mut self.cpus[c];
+                cpu.exited.push_back(cpu.current.clone());
+                if let Some(waker) = cpu.gc_waker.take() {
+                    cpu.acts.push_front(Act::Wake(waker));
+                }
+            }
+            Act::ExitResched => self.resched(c, Why::Other)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn fail(&mut self, violation: Violation) -> Box<Failure> {
+        Box::new(Failure {
+            violation,
+            time: self.now,
+            trace: std::mem::take(&mut self.trace),
+        })
+    }
+
+    /// Drains the queues, drops the schedulers, counts the owners.
+    pub(super) fn close(mut self) -> Result<Report, Box<Failure>> {
+        for cpu in &mut self.cpus {
+            if let Some(task) = cpu.scheduler.pick_next_task() {
+                let task = task.label().clone();
+                let state = self.tasks[task.id.0].state;
+                return Err(self.fail(Violation::LeftOver { task, state }));
+            }
+        }
+        let dispatches = self.cpus.iter().map(|cpu| cpu.dispatches).sum();
+        let mut alive = Vec::new();
+        for cpu in self.cpus.drain(..) {
+            drop(cpu.scheduler);
+            // Idle's are the two of `Cpu`; the other one `current` is idle too.
+            drop(cpu.current);
+            alive.push(cpu.idle);
+        }
+        for record in &mut self.tasks {
+            // gc's, main's: what `block_on` keeps.
+            alive.extend(record.block.take().map(|block| block._keeps));
+        }
+        for task in &alive {
+            if let Err(violation) = self.check_owners(task, 1) {
+                return Err(self.fail(violation));
+            }
+        }
+        drop(alive);
+        let tasks = self
+            .tasks
+            .into_iter()
+            .filter(|task| !matches!(task.kind, Kind::Idle));
+        Ok(Report {
+            tasks: tasks.map(|task| task.report).collect(),
+            switches: self.switches,
+            program_switches: self.program_switches,
+            dispatches,
+            steps: self.steps,
+            makespan: self.makespan,
+            wake_spins: self.wake_spins,
+            broken_waits: self.broken_waits,
+            interrupts: self.interrupts,
+            trace: self.trace,
+            log: self.log,
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! Blocking: futures, timers, and gc's wait.
+
+use std::{ops::Deref, sync::Arc};
+
+use super::{Act, BlockOn, Future, Kind, MAIN, Machine, Poll, Record, Step, TimerKey, Waker, Why};
+use sched_core::BaseScheduler;
+
+use crate::model::{ModelTask, State, TaskId, Violation, What};
+
+impl<S, W, F> Machine<'_, S, W, F>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+    F: FnMut(ModelTask) -> W,
+{
+    /// Starts a `block_on`; polling it is the next step.
+    pub(super) fn block_on(&mut self, c: usize, future: Future) -> &mut BlockOn<W> {
+        let id = self.current(c);
+        self.wakers += 1;
+        self.tasks[id.0].block.insert(BlockOn {
+            future,
+            waker: Waker {
+                task: id,
+                serial: self.wakers,
+            },
+            woke: false,
+            polled: false,
+            looks_again: false,
+            _keeps: self.cpus[c].current.clone(),
+        })
+    }
+
+    pub(super) fn sleep(&mut self, c: usize, deadline: u64) -> &mut BlockOn<W> {
+        let timer = None;
+        self.block_on(c, Future::Sleep { deadline, timer })
+    }
+
+    /// Rule 5: poll, then in a step of its own park, or yield if woken between.
+    pub(super) fn block_step(&mut self, c: usize, id: TaskId) -> Step {
+        let mut block = self.tasks[id.0].block.take().expect("model: no block_on");
+        if !block.polled {
+            let poll = self.poll(c, &mut block)?;
+            block.polled = matches!(poll, Poll::Pending);
+            match poll {
+                Poll::Ready => {
+                    self.spend(c);
+                    let task = &mut self.tasks[id.0];
+                    task.pc += usize::from(!block.looks_again);
+                    self.cpus[c].acts.push_back(Act::Release);
+                    return Ok(());
+                }
+                Poll::Pending => {
+                    self.spend(c);
+                    self.tasks[id.0].block = Some(block);
+                    return Ok(());
+                }
+                Poll::Yield => {
+                    self.tasks[id.0].block = Some(block);
+                    return self.yield_current(c);
+                }
+            }
+        }
+        block.polled = false;
+        let woke = std::mem::take(&mut block.woke);
+        let task = &mut self.tasks[id.0];
+        task.block = Some(block);
+        if woke {
+            return self.yield_current(c);
+        }
+        if self.config.preempt && task.preempt_off > 0 {
+            let task = task.report.label.clone();
+            return Err(Violation::BlockedUnderGuard { task });
+        }
+        task.state = State::Blocked;
+        self.note(c, What::Blocked, id);
+        self.resched(c, Why::Other)
+    }
+
+    pub(super) fn poll(&mut self, c: usize, block: &mut BlockOn<W>) -> Step<Poll> {
+        let waker = block.waker;
+        Ok(match &mut block.future {
+            Future::Never => Poll::Pending,
+            Future::Gc => return self.poll_gc(c, waker),
+            Future::Join(child) => {
+                let child = &mut self.tasks[child.0];
+                if child.state == State::Exited {
+                    Poll::Ready
+                } else {
+                    child.joiner = Some(waker);
+                    Poll::Pending
+                }
+            }
+            Future::Sleep { deadline, timer } => match *timer {
+                // A wake on another CPU looks into the wrong wheel and ends the
+                // sleep, whatever the time: so does axtask.
+                Some(key) if !self.cpus[c].wheel.contains_key(&key) => Poll::Ready,
+                Some(_) => Poll::Pending,
+                None if *deadline <= self.now => Poll::Ready,
+                None => {
+                    *timer = Some(self.arm(c, *deadline, waker));
+                    Poll::Pending
+                }
+            },
+            Future::Wait {
+                queue,
+                deadline,
+                listening,
+                timer,
+            } => {
+                let waiters = self.wait_queues.entry(*queue).or_default();
+                if *listening {
+                    let place = waiters.listeners.iter().position(|(w, _)| *w == waker);
+                    let place = place.expect("model: a listener stays until polled");
+                    let notified = waiters.listeners[place].1;
+                    let timed_out = timer.is_some_and(|key| !self.cpus[c].wheel.contains_key(&key));
+                    if !notified && !timed_out {
+                        return Ok(Poll::Pending);
+                    }
+                    waiters.listeners.remove(place);
+                    *listening = false;
+                    // Cancels on this CPU's wheel only (rule 13).
+                    if let Some(key) = timer.take() {
+                        self.cpus[c].wheel.remove(&key);
+                    }
+                }
+                if waiters.permits > 0 {
+                    waiters.permits -= 1;
+                    return Ok(Poll::Ready);
+                }
+                if deadline.is_some_and(|deadline| deadline <= self.now) {
+                    return Ok(Poll::Ready);
+                }
+                waiters.listeners.push_back((waker, false));
+                *listening = true;
+                *timer = deadline.map(|deadline| self.arm(c, deadline, waker));
+                Poll::Pending
+            }
+        })
+    }
+
+    /// Nothing would ever happen again: opens the wait queue at which a task waits, the first that
+    /// does. False if none does but main.
+    pub(super) fn break_deadlock(&mut self) -> bool {
+        let waits_at = |task: &Record<W>| match &task.block.as_ref()?.future {
+            Future::Wait { queue, .. } if task.state == State::Blocked => Some(*queue),
+            _ => None,
+        };
+        let programs = self.tasks.iter().skip(MAIN.0 + 1);
+        let first = programs
+            .filter(|task| matches!(task.kind, Kind::Program(_)))
+            .find_map(waits_at);
+        let Some(queue) = first else {
+            return false;
+        };
+        self.broken_waits += 1;
+        self.open(0, queue);
+        true
+    }
+
+    pub(super) fn arm(&mut self, c: usize, deadline: u64, waker: Waker) -> TimerKey {
+        self.timers += 1;
+        let key = (deadline, self.timers);
+        self.cpus[c].wheel.insert(key, waker);
+        key
+    }
+
+    /// `poll_gc` (rule 8).
+    pub(super) fn poll_gc(&mut self, c: usize, waker: Waker) -> Step<Poll> {
+        for _ in 0..self.cpus[c].exited.len() {
+            let Some(task) = self.cpus[c].exited.pop_front() else {
+                break;
+            };
+            let id = task.id();
+            match Arc::try_unwrap(task) {
+                Ok(task) => {
+                    drop(task);
+                    self.note(c, What::Freed, id);
+                }
+                Err(task) => {
+                    // The list's own, and the handles that other tasks hold.
+                    self.check_owners(&task, 1 + self.tasks[id.0].held)?;
+                    self.cpus[c].exited.push_back(task);
+                }
+            }
+        }
+        self.cpus[c].gc_waker = Some(waker);
+        Ok(if self.cpus[c].exited.is_empty() {
+            Poll::Pending
+        } else {
+            Poll::Yield
+        })
+    }
+}

@@ -1,0 +1,271 @@
+//! Tasks, the queues that they go into, and how one gives its CPU up.
+
+use std::{ops::Deref, sync::Arc};
+
+use super::{Act, Kind, MAIN, MASKS, Machine, Record, Step, Why};
+use sched_core::BaseScheduler;
+
+use crate::model::{
+        CpuMask, Event, Label, Left, Logged, ModelTask, Program, State, TaskId, TaskReport,
+        Violation, What,
+    };
+
+impl<S, W, F> Machine<'_, S, W, F>
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+    F: FnMut(ModelTask) -> W,
+{
+    /// `TaskInner::new(..).into_arc()`.
+    pub(super) fn new_task(&mut self, name: &str, kind: Kind<W>, mask: CpuMask) -> Arc<W> {
+        let inner = ModelTask::new(self.tasks.len(), name);
+        let label = inner.label.clone();
+        let longest_burst = match &kind {
+            _ if !self.config.is_checked => 0,
+            Kind::Program(program) => program.longest_burst(self.config),
+            Kind::Idle | Kind::Gc | Kind::Helper(_) => {
+                Program::new(name, []).longest_burst(self.config)
+            }
+        };
+        let task = Arc::new((self.wrap)(inner));
+        MASKS.with_borrow_mut(|masks| masks.push(mask));
+        self.tasks.push(Record {
+            kind,
+            arc: Arc::downgrade(&task),
+            state: State::Ready,
+            mask,
+            on_cpu: None,
+            queued_on: None,
+            preempted_on: None,
+            ready_since: self.now,
+            dispatches_before: 0,
+            need_resched: false,
+            preempt_off: 0,
+            pc: 0,
+            done: 0,
+            mark: 0,
+            again: 0,
+            longest_burst,
+            block: None,
+            handles: Vec::new(),
+            held: 0,
+            joiner: None,
+            report: TaskReport {
+                label,
+                submitted: self.now,
+                first_run: None,
+                finished: None,
+                run_time: 0,
+                max_wait: 0,
+                max_wait_dispatches: 0,
+                dispatches: 0,
+                switches: 0,
+                yields: 0,
+                preemptions: 0,
+                priorities_set: 0,
+            },
+        });
+        task
+    }
+
+    pub(super) fn current(&self, c: usize) -> TaskId {
+        self.cpus[c].current.id()
+    }
+
+    pub(super) fn labels(&self, which: impl Fn(&Record<W>) -> bool) -> Vec<Label> {
+        let chosen = self.tasks.iter().filter(|task| which(task));
+        chosen.map(|task| task.report.label.clone()).collect()
+    }
+
+    pub(super) fn note(&mut self, cpu: usize, what: What, id: TaskId) {
+        if self.config.trace_events == 0 {
+            return;
+        }
+        let event = Event {
+            time: self.now,
+            cpu,
+            what,
+            task: self.tasks[id.0].report.label.clone(),
+        };
+        self.trace.push(self.config.trace_events, event);
+    }
+
+    /// A record of the log, of this moment.
+    pub(super) fn log(&mut self, cpu: usize, what: Logged, id: TaskId) {
+        let most = self.config.log_records;
+        if most > 0 {
+            self.log.push(most, self.now, cpu, what, id);
+        }
+    }
+
+    /// The cost of a call.
+    pub(super) fn spend(&mut self, c: usize) {
+        self.cpus[c].clock += self.config.call_cost;
+    }
+
+    /// `select_run_queue` (rule 12).
+    pub(super) fn select(&mut self, mask: CpuMask) -> usize {
+        if self.config.cpus == 1 {
+            return 0;
+        }
+        loop {
+            let index = self.choices % self.config.cpus;
+            self.choices += 1;
+            if mask.has(index) {
+                return index;
+            }
+        }
+    }
+
+    /// Notes that a task goes into a queue; from here on it must come out.
+    pub(super) fn enqueue(&mut self, on: usize, id: TaskId) {
+        let task = &mut self.tasks[id.0];
+        assert_eq!(task.state, State::Ready, "model: put {}", task.report.label);
+        assert_eq!(task.queued_on, None, "model: put {}", task.report.label);
+        task.queued_on = Some(on);
+        task.ready_since = self.now;
+        task.dispatches_before = self.cpus[on].dispatches;
+        self.cpus[on].ready += 1;
+        if self.config.is_checked {
+            self.cpus[on].queued.push(id);
+        }
+    }
+
+    pub(super) fn add(&mut self, c: usize, task: Arc<W>, on: usize) {
+        let id = task.id();
+        self.enqueue(on, id);
+        self.note(c, What::Spawned(on), id);
+        self.log(c, Logged::Spawned(on as u8), id);
+        self.cpus[on].scheduler.add_task(task);
+    }
+
+    pub(super) fn put(&mut self, on: usize, task: Arc<W>, preempt: bool) {
+        self.enqueue(on, task.id());
+        self.cpus[on].scheduler.put_prev_task(task, preempt);
+    }
+
+    /// `yield_current` (rule 3). Idle is made ready but not put (rule 11).
+    pub(super) fn yield_current(&mut self, c: usize) -> Step {
+        let id = self.current(c);
+        self.give_up(c, What::Yielded);
+        self.tasks[id.0].report.yields += 1;
+        self.resched(c, Why::Yield)
+    }
+
+    /// A guard is released: `current_check_preempt_pending` (rule 4).
+    pub(super) fn release(&mut self, c: usize) -> Step {
+        let id = self.current(c);
+        let task = &mut self.tasks[id.0];
+        if !self.config.preempt || !task.need_resched || task.preempt_off > 0 {
+            return Ok(());
+        }
+        task.report.preemptions += 1;
+        self.give_up(c, What::Preempted);
+        self.resched(c, Why::Other)
+    }
+
+    /// `put_task_with_state(current, Running, what == Preempted)`.
+    pub(super) fn give_up(&mut self, c: usize, what: What) {
+        let id = self.current(c);
+        let task = &mut self.tasks[id.0];
+        assert_eq!(task.state, State::Running, "model: {}", task.report.label);
+        task.state = State::Ready;
+        if !matches!(task.kind, Kind::Idle) {
+            self.note(c, what, id);
+            let current = self.cpus[c].current.clone();
+            self.tasks[id.0].preempted_on = (what == What::Preempted).then_some(c);
+            self.put(c, current, what == What::Preempted);
+        }
+    }
+
+    /// `resched`: pick, check what was picked, switch to it.
+    pub(super) fn resched(&mut self, c: usize, why: Why) -> Step {
+        let next = self.cpus[c].scheduler.pick_next_task();
+        self.cpus[c].picked = next.as_ref().map(|task| task.id());
+        if let Some(next) = next {
+            return self.take(c, next, why);
+        }
+        // What went in here may have gone on to another CPU's queue.
+        if self.cpus[c].ready > 0 && !self.config.stealing {
+            let ready = self.ready_on(c);
+            return Err(Violation::IdleWhileReady { cpu: c, ready });
+        }
+        let idle = self.cpus[c].idle.clone();
+        self.take_on(c, idle, why)
+    }
+
+    /// Who was picked gets the CPU, once it is on no other: see [`Config::waits_in_flight`].
+    ///
+    /// [`Config::waits_in_flight`]: crate::model::Config::waits_in_flight
+    pub(super) fn take(&mut self, c: usize, next: Arc<W>, why: Why) -> Step {
+        // Who is waited for has picked before this CPU did, so nobody waits for each other.
+        let busy = self.tasks[next.id().0].on_cpu.filter(|&on| on != c);
+        if let Some(busy) = busy.filter(|_| self.config.waits_in_flight) {
+            self.cpus[c].clock = self.cpus[busy].clock + 1; // as in a wake
+            self.cpus[c].acts.push_front(Act::Take { next, why });
+            return Ok(());
+        }
+        self.check_pick(c, &next, why)?;
+        self.take_on(c, next, why)
+    }
+
+    fn take_on(&mut self, c: usize, next: Arc<W>, why: Why) -> Step {
+        self.spend(c);
+        let cpu = &mut self.cpus[c];
+        cpu.clock += self.config.pick_cost(cpu.ready);
+        let left = match why {
+            Why::Yield => Left::Yielded,
+            Why::Other => Left::Preempted,
+        };
+        self.switch_to(c, next, left)
+    }
+
+    /// `switch_to`, for a pick and for a migration helper. Who is still ready has left so.
+    pub(super) fn switch_to(&mut self, c: usize, next: Arc<W>, ready: Left) -> Step {
+        let now = self.now;
+        let (from, to) = (self.current(c), next.id());
+        let task = &mut self.tasks[to.0];
+        task.need_resched = false;
+        task.state = State::Running;
+        task.report.first_run.get_or_insert(now);
+        // Idle that goes on idling would fill the trace and say nothing.
+        if from != to || !matches!(self.tasks[to.0].kind, Kind::Idle) {
+            self.note(c, What::Dispatched, to);
+        }
+        if from == to {
+            return Ok(());
+        }
+        if self.config.log_records > 0 {
+            let left = match self.tasks[from.0].state {
+                State::Blocked => Left::Blocked,
+                State::Exited => Left::Exited,
+                State::Ready | State::Running => ready,
+            };
+            self.log(c, Logged::Switched(left), to);
+        }
+        self.tasks[to.0].on_cpu = Some(c);
+        let cpu = &mut self.cpus[c];
+        cpu.clock += self.config.switch_cost;
+        cpu.leaving = Some(from);
+        let left = std::mem::replace(&mut cpu.current, next);
+        let since = std::mem::replace(&mut cpu.current_since, now);
+        self.acts_on(c);
+        let task = &mut self.tasks[from.0];
+        task.report.run_time += now - since;
+        self.tasks[to.0].report.switches += 1;
+        self.switches += 1;
+        let is_program =
+            |id: TaskId| id != MAIN && matches!(self.tasks[id.0].kind, Kind::Program(_));
+        self.program_switches += u64::from(is_program(from) || is_program(to));
+        let task = &self.tasks[from.0];
+        // As axtask asserts: whoever is left must have an owner besides the
+        // CPU, be it a queue, its own `block_on` or the list of the exited.
+        match Arc::strong_count(&left) {
+            found @ 0..=1 => Err(Violation::Lost {
+                task: task.report.label.clone(),
+                found,
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! CFS: completely fair scheduling.
+//!
+//!  1. A task's vruntime grows by its time on the CPU, in counts of the hardware
+//!     counter, times 1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)).
+//!  2. The ready task with the smallest vruntime runs, to one [bucket](sched_core::buckets): of
+//!     those whose vruntimes are less than a bucket's width apart, which is at most half a
+//!     tick, the one that came first may. [`ExactCfsScheduler`] has no such width; there
+//!     ties are in order of arrival.
+//!  3. `min_vruntime` is the smallest vruntime in the queue, the running task's
+//!     included, or the start of its bucket. It never decreases, and moves at every tick
+//!     and before tasks come and go.
+//!  4. A new task starts [`GRANULARITY_TICKS`] after `min_vruntime`, as if it had
+//!     just had a turn: a chain of tasks that spawn each other cannot keep those
+//!     waiting that were there before.
+//!  5. A task that wakes is at most [`SLEEPER_CREDIT_TICKS`] behind
+//!     `min_vruntime`, however long it slept.
+//!  6. A task that yields sits out one pick if anybody else is ready, and goes behind the
+//!     one that runs then: its vruntime is raised to the start of that one's bucket. It is
+//!     never lowered: what the task is ahead, it stays.
+//!  7. A task that changes queues keeps its lag: as far as its vruntime is ahead of the
+//!     old queue's virtual time as of now, or behind it, so far is it put from the new one's.
+//!     The virtual time moves by the service over the weight of all who are ready or run;
+//!     it is at most [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and
+//!     [`GRANULARITY_TICKS`] ahead.
+//!  8. `set_priority` takes nice values from −20 to 19. The time until then is
+//!     charged by the old weight, and nothing that was charged is forgotten.
+//!  9. A tick preempts the running task if it is, to the nearest tick of its own
+//!     weight, at least [`GRANULARITY_TICKS`] ahead of the task that a pick would take. A
+//!     waker preempts nobody: the next tick does.
+//! 10. A preempted task keeps its vruntime.
+//! 11. Who comes from another queue starts no earlier than this queue's entry line. It
+//!     moves half as fast as the virtual time, and is at most [`GRANULARITY_TICKS`] +
+//!     [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and [`ENTRY_TICKS`] ahead.
+//! 12. Another CPU is given the task that would run first here of those that may run there
+//!     ([`balance`](sched_smp)); it changes queues by rules 7 and 11.
+//!
+//! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of
+//! one nice value is a tenth of the CPU, more or less. Stock axsched 0.3.1 differs
+//! in rules 1 (ticks), 3 (moves only in add and remove), 5, 7, 8, 9 and 11. Rule 4 is
+//! Linux's `START_DEBIT`. Rule 7 is Linux's with another virtual time: generalised
+//! processor sharing's in place of `min_vruntime`, which stands still for a round and
+//! then jumps. Rule 11 is ours: what a mover owes on a slow queue it works off on a fast
+//! one, and could come back first in line every time; those who stay would starve
+//! (`docs/adr/0015-lag-by-virtual-time.md`).
+//!
+//! **Bounds.** vruntime is 64 bits wide and wraps, on every architecture: it is
+//! compared by difference, and one that is older than [`MEMORY`] not at all. Below, all
+//! weights are equal, and n counts the tasks, sleepers and movers too, that are on the
+//! queue at any time while somebody waits there.
+//!
+//! - One queue: each runs again after at most (n − 1) × (2 × `GRANULARITY_TICKS` +
+//!   `SLEEPER_CREDIT_TICKS` + 1½) = 6½ × (n − 1) ticks; in exact order it is 6. So it is on
+//!   several that are equally loaded, in all scenes of `tests/movers.rs`. While the length of
+//!   a tick changes, half an old tick more.
+//! - Several queues, whatever their loads: a preempted task within 38 × n ticks, one that
+//!   has just come within 52 × n. A preempted one is at most L = `GRANULARITY_TICKS` + 2
+//!   ahead of `min_vruntime`, two widths of a bucket included, a mover L = 6. The entry line
+//!   is there, or as far as it goes, after 2 × (L + 3) × n ticks of service; from then on
+//!   nobody comes before `min_vruntime` + 1, and for each tick that this moves, each of n
+//!   tasks has at most 5. Those before it in its bucket then have 4 each at most. The
+//!   longest wait in the lopsided scenes of `tests/movers.rs` is 8.7 × n.
+//! - Shares, on one queue and on several that are equally loaded, are within a tenth of
+//!   max-min fair where sleepers ask for more than that and never sleep for so long that
+//!   they lose more than their credit; else within a tenth of what lies between that and
+//!   generalised processor sharing. `tests/movers.rs` defines both.
+//! - A yield gains nobody anything, and loses who yields what it was behind (rule 6).
+//!
+//! **Cost.** A put and the pick after it have one counter read, one multiplication, no
+//! division, and as many instructions whatever the number of tasks: those of high
+//! nice values ([`buckets`](sched_core::buckets)), and all until two ticks have been seen, cost
+//! O(log n). A tick, spawn, wake and
+//! leave have a division, under a lock that is held for little more than that; a change of
+//! queues has two more, and a search that is linear in the number of queues. Nothing
+//! allocates on up to 64 queues. Needs `axtask/preempt`. What makes it cheap is in
+//! `docs/adr/0020-order-to-a-bucket.md`.
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+
+use sched_core::buckets::Buckets;
+use sched_core::clock::{Clock, CpuCounter};
+use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::nice::{self, Factor, LONGEST_CHARGE, Share};
+use sched_core::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
+use sched_core::run_interval::{Account, Accounted, RunIntervals, TickLength};
+use sched_core::task::InitialState;
+use sched_core::units::Counts;
+use sched_core::virtual_time::{QueueTime, VirtualTime};
+
+/// A task under [`CfsScheduler`].
+pub type CfsTask<T> = KeyedTask<T, CfsState>;
+/// The completely fair scheduler; `C` is where it reads the time.
+pub type CfsScheduler<T, C = CpuCounter> = Adapter<Cfs<T, C>>;
+/// The same with its ready queue in exact order (rule 2), in O(log n).
+pub type ExactCfsScheduler<T, C = CpuCounter> = Adapter<Cfs<T, C, Ordered<T, CfsState>>>;
+
+/// How far ahead of the first in line the running task must be for a tick to
+/// preempt it, in ticks of its own weight. Two, so that equal tasks change places
+/// every few ticks and not at each.
+pub const GRANULARITY_TICKS: u64 = 2;
+
+/// How far behind `min_vruntime` a task may wake, in ticks. One: it is first in
+/// line, and cannot keep the CPU for longer than a tick on the strength of it.
+pub const SLEEPER_CREDIT_TICKS: u64 = 1;
+
+/// How far ahead of `min_vruntime` movers may be made to start, in ticks (rule 11).
+/// One: with less, those who come would hold `min_vruntime` where it is.
+pub const ENTRY_TICKS: u64 = 1;
+
+/// For how long a task that is away is remembered, in counts: 2.4 hours at 1 GHz.
+/// Whoever comes back later is treated as having nothing and owing nothing: no debt
+/// is that large, and within this time no `min_vruntime` goes half-way round the line,
+/// not even beside a task of nice 19.
+pub const MEMORY: Counts = LONGEST_CHARGE;
+
+/// What CFS remembers of a task; its vruntime is the key. Relaxed: see LOCK in
+/// [`task`](sched_core::task).
+pub struct CfsState {
+    account: Account,
+    share: Share,
+}
+
+impl InitialState for CfsState {
+    const INITIAL: Self = Self {
+        account: Account::INITIAL,
+        share: Share::INITIAL,
+    };
+}
+
+impl Accounted for CfsState {
+    fn account(&self) -> &Account {
+        &self.account
+    }
+}
+
+#[inline]
+fn share<T>(task: &CfsTask<T>) -> &Share {
+    &task.state().data().share
+}
+
+fn weight<T>(task: &CfsTask<T>) -> u64 {
+    share(task).weight()
+}
+
+/// See the [module documentation](self).
+pub struct Cfs<T, C, Q = Buckets<T, CfsState>> {
+    ready: Q,
+    intervals: RunIntervals<T, Keyed<CfsState>>,
+    min_vruntime: Key,
+    /// Rule 7. It is moved at every tick.
+    time: QueueTime,
+    /// The entry line (rule 11).
+    entry: Key,
+    tick: TickLength,
+    clock: PhantomData<fn() -> C>,
+}
+
+impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
+    /// What so many ticks add to the vruntime of a task.
+    #[inline]
+    fn ticks(&self, ticks: u64, factor: Factor) -> u64 {
+        factor.times(self.tick.ticks(ticks))
+    }
+
+    /// So many ticks before `min_vruntime`.
+    fn before_min(&self, ticks: u64) -> Key {
+        let ticks = self.ticks(ticks, Factor::NICE_0);
+        self.min_vruntime.later(ticks.wrapping_neg())
+    }
+
+    /// So many ticks after `min_vruntime`.
+    fn after_min(&self, ticks: u64) -> Key {
+        self.min_vruntime.later(self.ticks(ticks, Factor::NICE_0))
+    }
+
+    /// Charges a running or just returned task (rule 1).
+    #[inline]
+    fn charge(&mut self, task: &CfsTask<T>, run: Counts) {
+        let charge = share(task).factor().times(run);
+        task.set_key(task.key().later(charge));
+        self.time.charged(run);
+    }
+
+    /// Rule 3: before who is here changes, and at every tick. `also` is the vruntime of a
+    /// task that is on its way out.
+    fn move_min(&mut self, also: Option<Key>) {
+        let running = self.intervals.running().map(KeyedTask::key);
+        let all = also
+            .into_iter()
+            .chain(running)
+            .chain(self.ready.first_key());
+        if let Some(min) = all.min() {
+            self.min_vruntime = self.min_vruntime.max(min);
+        }
+    }
+
+    fn time(&mut self) -> &'static VirtualTime {
+        self.time.of(self.intervals.id())
+    }
+
+    /// What has been charged moves the virtual time and the entry line (rules 7 and 11),
+    /// and so does what runs and is not charged yet.
+    fn move_time(&mut self, now: Counts, uncharged: Counts) {
+        let within = self.before_min(SLEEPER_CREDIT_TICKS)..=self.after_min(GRANULARITY_TICKS);
+        let moved = self.time.moves(self.intervals.id(), now, uncharged, within);
+        let entry = self.entry.later(moved.by / 2);
+        let last = self.after_min(ENTRY_TICKS);
+        let first = self.before_min(GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS);
+        self.entry = entry.max(first).min(last);
+    }
+
+    /// Who is ready is about to change: up to now, those share who were. The running
+    /// task is not charged: this may be another CPU than its own, on which it may be
+    /// migrating, and then it stands in another queue (KEY).
+    fn catch_up(&mut self, now: Counts) {
+        let uncharged = self.intervals.uncharged(now);
+        self.move_time(now, uncharged);
+    }
+
+    /// A task that was away is ready here.
+    fn arrived(&mut self, task: Arc<CfsTask<T>>, why: Return, now: Counts) {
+        let came = self.intervals.arrived(&task, why, now);
+        self.move_min(None);
+        let mut floor = self.before_min(SLEEPER_CREDIT_TICKS); // rule 5
+        self.catch_up(now);
+        let time = self.time();
+        let mut key = task.key();
+        if came.moved {
+            let old = VirtualTime::find(came.from);
+            let lag = old.map_or(0, |old| key.after(old.at(now))) as u64;
+            let run = share(&task).factor().times(came.interval);
+            key = time.at(now).later(lag).later(run); // rule 7
+            floor = floor.max(self.entry); // rule 11
+            if came.ran
+                && let Some(old) = old
+            {
+                // MIGRATION: its old queue will not see it leave
+                old.leave_running(weight(&task), came.interval);
+            }
+        }
+        if came.age >= MEMORY {
+            key = self.min_vruntime;
+        }
+        time.join(weight(&task));
+        self.put(task, key.max(floor));
+    }
+
+    /// A ready task has been taken out.
+    fn removed(&mut self, task: &CfsTask<T>) {
+        self.intervals.removed(task);
+        self.move_min(Some(task.key()));
+        self.catch_up(C::now());
+        self.time().leave(weight(task));
+    }
+
+    /// A pick that follows no yield.
+    #[cold]
+    #[inline(never)]
+    fn dispatch_after_no_yield(
+        &mut self,
+        first: Option<Arc<CfsTask<T>>>,
+    ) -> Option<Arc<CfsTask<T>>> {
+        self.intervals.begin_or_idle::<C>(first.as_ref());
+        if first.is_none() {
+            self.tick.idle();
+        }
+        first
+    }
+
+    /// A task comes back that has not just yielded here.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, task: Arc<CfsTask<T>>, why: Return) {
+        let now = C::now();
+        if !self.intervals.ran_here(&task, why) {
+            return self.arrived(task, why, now);
+        }
+        let interval = self.intervals.gives_way(&task, now);
+        self.intervals.let_go();
+        self.charge(&task, interval); // rule 10: and no more
+        let key = task.key();
+        self.put(task, key);
+    }
+
+    /// A task is ready that has not yielded.
+    fn put(&mut self, task: Arc<CfsTask<T>>, key: Key) {
+        self.ready.place(task, key, self.min_vruntime);
+    }
+}
+
+#[cfg(test)]
+impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
+    /// The virtual time has the weights of who is ready or runs here, and of nobody else.
+    fn assert_valid(&mut self) {
+        let running = self.intervals.running().into_iter();
+        let running: u64 = running.map(|task| weight(task)).sum();
+        let ready: u64 = self.ready.tasks().into_iter().map(weight).sum();
+        assert_eq!(self.time().weight(), ready + running);
+        let ahead = self.entry.after(self.after_min(ENTRY_TICKS));
+        assert!(ahead <= 0, "rule 11: {ahead}");
+    }
+}
+
+impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
+    type Inner = T;
+    type State = Keyed<CfsState>;
+    const NAME: &'static str = "CFS";
+    const TRACKS: Tracks = Tracks::Departures;
+    const NEW: Self = Self {
+        ready: Q::NEW,
+        intervals: RunIntervals::new(),
+        min_vruntime: Key(0),
+        time: QueueTime::NEW,
+        entry: Key(0),
+        tick: TickLength::new(),
+        clock: PhantomData,
+    };
+
+    fn spawned(&mut self, task: Arc<CfsTask<T>>) {
+        self.intervals.adopt(&task);
+        self.move_min(None);
+        let start = self.after_min(GRANULARITY_TICKS); // rule 4
+        self.catch_up(C::now());
+        self.time().join(weight(&task));
+        self.put(task, start);
+    }
+
+    #[inline]
+    fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
+        // What a yield does not need is out of line, and its last call: nothing is saved
+        // over it, and `axtask` can inline the rest.
+        if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
+            return self.comes_back(task, why);
+        }
+        let now = C::now();
+        let interval = self.intervals.gives_way(&task, now);
+        self.charge(&task, interval);
+        self.intervals.set_aside_charged(&task, now); // rule 6
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn left(&mut self) {
+        let now = C::now();
+        let Some((task, interval)) = self.intervals.left(now) else {
+            return; // MIGRATION: what it had here stands in the virtual time
+        };
+        self.charge(&task, interval);
+        self.move_min(Some(task.key()));
+        self.move_time(now, Counts::ZERO);
+        self.time().leave(weight(&task));
+    }
+
+    #[inline(always)]
+    fn dispatch(&mut self) -> Option<Arc<CfsTask<T>>> {
+        let first = self.ready.pop();
+        let Some((yielder, now)) = self.intervals.take_yielder() else {
+            return self.dispatch_after_no_yield(first);
+        };
+        let next = match first {
+            Some(first) => {
+                let start = self.ready.floor(first.key());
+                let key = yielder.key().max(start); // rule 6
+                self.ready.insert(yielder, key, start);
+                first
+            }
+            None => yielder,
+        };
+        self.intervals.begin(&next, now);
+        Some(next)
+    }
+
+    fn ticked(&mut self, running: &Arc<CfsTask<T>>) -> Tick {
+        let now = C::now();
+        self.tick.tick(now);
+        self.ready.fit(self.tick.length());
+        let Some(interval) = RunIntervals::take_uncharged(running, now) else {
+            // `main` before its first pick has no account: whoever is ready is next.
+            return Tick::reschedule_if(!self.ready.is_empty());
+        };
+        self.charge(running, interval);
+        let vruntime = running.key();
+        self.move_min(None);
+        self.move_time(now, Counts::ZERO);
+        let factor = share(running).factor();
+        let ticks = self.ticks(GRANULARITY_TICKS, factor);
+        let granularity = ticks - factor.times(self.tick.half().min(LONGEST_CHARGE));
+        let is_ahead = |next| vruntime.after(next) >= granularity.max(1) as i64;
+        Tick::reschedule_if(self.ready.next_key().is_some_and(is_ahead)) // rule 9
+    }
+
+    fn remove(&mut self, task: &Arc<CfsTask<T>>) -> Option<Arc<CfsTask<T>>> {
+        let yielder = self.intervals.remove_yielder(task);
+        let removed = yielder.or_else(|| self.ready.remove(task))?;
+        self.removed(&removed);
+        Some(removed)
+    }
+
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        let given = self.ready.remove_first(may, claims)?; // rule 12
+        self.removed(&given);
+        Some(given)
+    }
+
+    #[cfg(feature = "std")]
+    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
+        self.intervals.exchange_cpu(&mut other.intervals);
+        self.tick.exchange_cpu(&mut other.tick);
+        self.time.exchange_cpu(&mut other.time);
+        true
+    }
+
+    fn set_priority(&mut self, task: &Arc<CfsTask<T>>, nice: isize) -> bool {
+        let Some(index) = nice::index(nice) else {
+            return false;
+        };
+        let now = C::now();
+        let is_ready = task.is_queued();
+        let mut is_here = is_ready;
+        if !is_ready && let Some(interval) = RunIntervals::take_uncharged(task, now) {
+            self.charge(task, interval); // rule 8
+            is_here = true;
+        }
+        self.move_min(None);
+        self.catch_up(now);
+        let old = weight(task);
+        share(task).set(index);
+        if is_here && let Some(time) = VirtualTime::find(RunIntervals::home(task)) {
+            time.reweigh(old, weight(task));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,491 @@
+//! The ready tasks of one queue, and who of them is the most urgent.
+//!
+//! A task stands in one of 24 lists: for each priority those that serve no domain; for each domain
+//! its workers that are between two coroutines, *fresh*; and for each domain those that have a level
+//! of their own whatever the domain has ready, *midway*: they were preempted in a poll, say that
+//! they are in one, or were lent something. Where a worker stands does not depend on what is ready
+//! in its domain, so nobody need move it when that changes.
+//!
+//! OCCUPIED: bit i is set exactly if list i has a task.
+//!
+//! ORDER: each list is sorted by STAMP, the number of a task's arrival in this queue, which it keeps
+//! while it is preempted within its slice; those of midway workers by their claims first. Numbers are
+//! given once.
+//!
+//! CLAIMS: the word has, for each domain that has midway workers, the bit of the most urgent claim
+//! of them, which is the first one's, and no other. It is laid out as the summary, so one or of the two
+//! is what all workers wait for.
+
+use alloc::sync::Arc;
+use core::ptr;
+
+use axcoop_summary::{DOMAINS, PRIORITIES};
+
+use super::level::{Level, columns};
+use super::task::CoopState;
+use sched_core::event::Return;
+use sched_core::queue::Queue;
+use sched_core::steps;
+use sched_core::task::Task;
+
+type CoopTask<T> = Task<T, CoopState>;
+
+/// The number of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct List(usize);
+
+impl List {
+    const FRESH: usize = PRIORITIES;
+    const MIDWAY: usize = Self::FRESH + DOMAINS;
+    const COUNT: usize = Self::MIDWAY + DOMAINS;
+
+    const fn own(level: Level) -> Self {
+        Self(level.index())
+    }
+
+    const fn fresh(domain: usize) -> Self {
+        Self(Self::FRESH + domain)
+    }
+
+    const fn midway(domain: usize) -> Self {
+        Self(Self::MIDWAY + domain)
+    }
+
+    const fn bit(self) -> u32 {
+        1 << self.0
+    }
+
+    const fn is_fresh(self) -> bool {
+        Self::FRESH <= self.0 && self.0 < Self::MIDWAY
+    }
+
+    /// If it is one of midway workers: of which domain.
+    const fn midway_of(self) -> Option<usize> {
+        self.0.checked_sub(Self::MIDWAY)
+    }
+}
+
+/// See the [module documentation](self).
+pub(super) struct Ready<T> {
+    lists: [Queue<T, CoopState>; List::COUNT],
+    /// OCCUPIED.
+    occupied: u32,
+    /// CLAIMS.
+    claims: u64,
+    /// How many have arrived.
+    arrivals: u64,
+}
+
+/// These bits, from the lowest.
+fn each(mut bits: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let first = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        steps::count(1);
+        bits &= bits - 1;
+        Some(first)
+    })
+}
+
+impl<T> Ready<T> {
+    pub(super) const NEW: Self = Self {
+        lists: [const { Queue::new() }; List::COUNT],
+        occupied: 0,
+        claims: 0,
+        arrivals: 0,
+    };
+
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.occupied == 0
+    }
+
+    #[inline]
+    const fn has(&self, list: List) -> bool {
+        self.occupied & list.bit() != 0
+    }
+
+    /// Whether workers wait, and so the summary counts.
+    #[inline]
+    pub(super) const fn has_workers(&self) -> bool {
+        self.occupied >> List::FRESH != 0
+    }
+
+    /// The domains that have workers here.
+    #[inline]
+    const fn domains(&self) -> u8 {
+        (self.occupied >> List::FRESH | self.occupied >> List::MIDWAY) as u8
+    }
+
+    /// The most urgent level of those that serve no domain.
+    #[inline]
+    const fn own_level(&self) -> Level {
+        Level::first_of(self.occupied as u8)
+    }
+
+    /// What workers here wait for, while these coroutines are ready.
+    #[inline]
+    const fn wanted(&self, ready: u64) -> u64 {
+        ready & columns(self.domains()) | self.claims
+    }
+
+    /// The most urgent level of all, while these coroutines are ready.
+    pub(super) fn most_urgent(&self, ready: u64) -> Level {
+        self.own_level().min(Level::first(self.wanted(ready)))
+    }
+
+    // Adding.
+
+    /// A task arrives and stands behind all others of its level: with a new slice, unless it was
+    /// handed over with the rest of one.
+    pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
+        match task.state().served() {
+            None => self.own_arrives(task, why),
+            Some(domain) => self.worker_arrives(task, domain, why),
+        }
+    }
+
+    /// The same of one that yields, at a pick.
+    #[inline(always)]
+    pub(super) fn yields(&mut self, task: Arc<CoopTask<T>>) {
+        match task.state().served() {
+            None => self.own_arrives(task, Return::Yielded),
+            Some(domain) => self.worker_yields(task, domain),
+        }
+    }
+
+    #[inline(never)]
+    fn worker_yields(&mut self, task: Arc<CoopTask<T>>, domain: usize) {
+        self.worker_arrives(task, domain, Return::Yielded);
+    }
+
+    /// STAMP.
+    #[inline(always)]
+    fn stamp(&mut self, state: &CoopState, why: Return) {
+        self.arrivals += 1;
+        state.set_stamp(self.arrivals);
+        if why != Return::HandedOver || state.is_over() {
+            state.renew();
+        }
+    }
+
+    #[inline(always)]
+    fn own_arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
+        let state = task.state();
+        self.stamp(state, why);
+        let list = List::own(state.level());
+        self.occupied |= list.bit();
+        self.lists[list.0].push_back(task);
+    }
+
+    fn worker_arrives(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: Return) {
+        self.stamp(task.state(), why);
+        if matches!(why, Return::Yielded | Return::Woken) {
+            task.state().gave_way();
+        }
+        let claim = task.state().claims();
+        if claim == Level::NOTHING {
+            let list = List::fresh(domain);
+            self.occupied |= list.bit();
+            return self.lists[list.0].push_back(task);
+        }
+        self.add_midway(task, domain, claim);
+    }
+
+    /// A task that was preempted within its slice goes on where it was: before all others of its
+    /// level, unless it has changed its level meanwhile and others have waited longer there.
+    pub(super) fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
+        let state = task.state();
+        let stamp = state.stamp();
+        // Of another queue it may be any number: see `event::Running`.
+        if stamp > self.arrivals {
+            return self.arrives(task, Return::Preempted);
+        }
+        let list = match state.served() {
+            None => List::own(state.level()),
+            Some(domain) => match state.claims() {
+                Level::NOTHING => List::fresh(domain),
+                claim => return self.add_midway(task, domain, claim),
+            },
+        };
+        // ORDER.
+        let first = self.lists[list.0].first();
+        if first.is_some_and(|first| first.state().stamp() < stamp) {
+            return self.arrives(task, Return::Preempted);
+        }
+        self.occupied |= list.bit();
+        self.lists[list.0].push_front(task);
+    }
+
+    /// As long as the domain has workers in this queue that are midway.
+    fn add_midway(&mut self, task: Arc<CoopTask<T>>, domain: usize, claim: Level) {
+        let state = task.state();
+        state.set_claim(claim);
+        let key = (claim, state.stamp());
+        let list = List::midway(domain);
+        self.lists[list.0].push_before(task, usize::MAX, |other| {
+            (other.state().claim(), other.state().stamp()) > key
+        });
+        self.occupied |= list.bit();
+        self.note_claims(domain);
+    }
+
+    /// CLAIMS, of one domain.
+    fn note_claims(&mut self, domain: usize) {
+        self.claims &= !columns(1 << domain);
+        if let Some(first) = self.lists[List::midway(domain).0].first() {
+            self.claims |= first.state().claim().bit(domain);
+        }
+    }
+
+    // Choosing.
+
+    /// Takes the most urgent task, of several the one that has waited longest, while these
+    /// coroutines are ready; `ready` is asked only if workers wait.
+    #[inline]
+    pub(super) fn take_first(&mut self, ready: impl FnOnce() -> u64) -> Option<Arc<CoopTask<T>>> {
+        if self.has_workers() {
+            return self.take_first_with_workers(ready());
+        }
+        if self.is_empty() {
+            return None;
+        }
+        Some(self.take_head(List::own(self.own_level())))
+    }
+
+    #[inline(never)]
+    fn take_first_with_workers(&mut self, ready: u64) -> Option<Arc<CoopTask<T>>> {
+        let level = self.most_urgent(ready);
+        let mut oldest: Option<(u64, List)> = None;
+        self.for_each_list_at(level, ready, |list| {
+            let stamp = self.lists[list.0]
+                .first()
+                .map(|first| first.state().stamp());
+            oldest = stamp
+                .map(|stamp| (stamp, list))
+                .into_iter()
+                .chain(oldest)
+                .min_by_key(|&(stamp, _)| stamp);
+        });
+        let (_, list) = oldest?;
+        let task = self.take_head(list);
+        if list.is_fresh() {
+            task.state().picked_for(level); // rule 2
+        }
+        Some(task)
+    }
+
+    /// Calls `f` with each list whose first task is of this level, which is the most urgent one.
+    #[inline]
+    fn for_each_list_at(&self, level: Level, ready: u64, mut f: impl FnMut(List)) {
+        if level == Level::NOTHING {
+            // Only workers that have nothing to do are left.
+            return each(self.occupied).for_each(|list| f(List(list)));
+        }
+        if self.has(List::own(level)) {
+            f(List::own(level));
+        }
+        let is_ready = level.row(ready);
+        let is_claimed = level.row(self.claims);
+        for domain in each(u32::from(level.row(self.wanted(ready)))) {
+            let (fresh, midway) = (List::fresh(domain), List::midway(domain));
+            if self.has(fresh) && is_ready >> domain & 1 != 0 {
+                f(fresh);
+            }
+            // Rule 2: it stands in the way of what is ready if nobody else can take that.
+            if self.has(midway) && (is_claimed >> domain & 1 != 0 || !self.has(fresh)) {
+                f(midway);
+            }
+        }
+    }
+
+    /// Takes the first of a list that has one.
+    #[inline]
+    fn take_head(&mut self, list: List) -> Arc<CoopTask<T>> {
+        let queue = &mut self.lists[list.0];
+        let task = queue.pop_known();
+        if queue.is_empty() {
+            self.occupied ^= list.bit();
+        }
+        if let Some(domain) = list.midway_of() {
+            self.note_claims(domain);
+        }
+        task
+    }
+
+    /// The level of a task of this list, while these coroutines are ready.
+    fn level_of(&self, list: List, task: &CoopTask<T>, ready: u64) -> Level {
+        let of = |domain: usize| Level::first(ready & columns(1 << domain));
+        match list.0 {
+            own @ 0..List::FRESH => Level::from_bits(own as u8),
+            fresh @ List::FRESH..List::MIDWAY => of(fresh - List::FRESH),
+            midway => {
+                let domain = midway - List::MIDWAY;
+                let claim = task.state().claim();
+                match self.has(List::fresh(domain)) {
+                    true => claim,
+                    false => claim.min(of(domain)),
+                }
+            }
+        }
+    }
+
+    /// Who has waited longest, whatever its level: where it stands, and that level.
+    fn oldest(&self, ready: u64) -> Option<(List, u64, Level)> {
+        let (list, oldest) = each(self.occupied)
+            .map(List)
+            .flat_map(|list| {
+                let all = self.lists[list.0].iter();
+                // ORDER.
+                let looked_at = list.midway_of().map_or(1, |_| usize::MAX);
+                all.take(looked_at).map(move |task| (list, task))
+            })
+            .min_by_key(|(_, task)| task.state().stamp())?;
+        let level = self.level_of(list, oldest, ready);
+        Some((list, oldest.state().stamp(), level))
+    }
+
+    /// The level of who has waited longest.
+    pub(super) fn oldest_level(&self, ready: u64) -> Option<Level> {
+        self.oldest(ready).map(|(_, _, level)| level)
+    }
+
+    /// Takes who has waited longest (rule 7), as if it had been behind all others before; and its
+    /// level.
+    pub(super) fn take_oldest(&mut self, ready: u64) -> Option<(Arc<CoopTask<T>>, Level)> {
+        let (list, stamp, level) = self.oldest(ready)?;
+        let task = self.take_from(list, |task| task.state().stamp() == stamp)?;
+        let state = task.state();
+        if list.is_fresh() {
+            state.picked_for(level);
+        }
+        self.arrivals += 1;
+        state.set_stamp(self.arrivals);
+        Some((task, level))
+    }
+
+    /// Takes the first task that would run of those that are `wanted`, if `agrees` says so once it
+    /// is found. Linear.
+    pub(super) fn take_first_of(
+        &mut self,
+        ready: u64,
+        wanted: impl Fn(&CoopTask<T>) -> bool,
+        agrees: impl FnOnce() -> bool,
+    ) -> Option<Arc<CoopTask<T>>> {
+        let of_each = each(self.occupied).map(List).filter_map(|list| {
+            let task = self.lists[list.0].find(&wanted)?;
+            let stamp = task.state().stamp();
+            Some((self.level_of(list, task, ready), stamp, list))
+        });
+        let first = of_each.min_by_key(|&(level, stamp, _)| (level, stamp));
+        let (_, stamp, list) = first.filter(|_| agrees())?;
+        self.take_from(list, |task| task.state().stamp() == stamp)
+    }
+
+    /// Takes who has waited longest, if it is `wanted`.
+    pub(super) fn take_oldest_if(
+        &mut self,
+        ready: u64,
+        wanted: impl Fn(&CoopTask<T>) -> bool,
+    ) -> Option<Arc<CoopTask<T>>> {
+        let (list, stamp, _) = self.oldest(ready)?;
+        self.take_from(list, |task| task.state().stamp() == stamp && wanted(task))
+    }
+
+    /// Takes this task out, if it is here. Linear.
+    pub(super) fn remove(&mut self, task: &Arc<CoopTask<T>>) -> Option<Arc<CoopTask<T>>> {
+        let is_it = |other: &CoopTask<T>| ptr::eq(other, Arc::as_ptr(task));
+        each(self.occupied).find_map(|list| self.take_from(List(list), is_it))
+    }
+
+    /// Takes the first task of a list that is `wanted`. Linear in those before it.
+    fn take_from(
+        &mut self,
+        list: List,
+        wanted: impl Fn(&CoopTask<T>) -> bool,
+    ) -> Option<Arc<CoopTask<T>>> {
+        let taken = self.lists[list.0].remove_first(wanted)?;
+        if self.lists[list.0].is_empty() {
+            self.occupied &= !list.bit();
+        }
+        if let Some(domain) = list.midway_of() {
+            self.note_claims(domain);
+        }
+        Some(taken)
+    }
+
+    // Moving.
+
+    /// Rule 8. Those that have been lent more than they stand for are moved. Linear.
+    pub(super) fn move_up(&mut self) {
+        for list in each(self.occupied).map(List) {
+            let is_lent_more = |task: &CoopTask<T>| {
+                let stands_at = match list.0 {
+                    own @ 0..List::FRESH => Level::from_bits(own as u8),
+                    List::FRESH..List::MIDWAY => Level::NOTHING,
+                    _ => task.state().claim(),
+                };
+                task.state().lent_level() < stands_at
+            };
+            while let Some(task) = self.take_from(list, is_lent_more) {
+                self.moves_up(task, list);
+            }
+        }
+    }
+
+    /// Of a task that stood in that list. What was lent to it may have been given back meanwhile.
+    fn moves_up(&mut self, task: Arc<CoopTask<T>>, from: List) {
+        let lent = task.state().lent_level();
+        let domain = match from.0 {
+            own @ 0..List::FRESH => {
+                return self.insert(task, List::own(lent.min(Level::from_bits(own as u8))));
+            }
+            fresh @ List::FRESH..List::MIDWAY if lent == Level::NOTHING => {
+                return self.insert(task, List(fresh));
+            }
+            fresh @ List::FRESH..List::MIDWAY => fresh - List::FRESH,
+            midway => midway - List::MIDWAY,
+        };
+        let claim = match from.midway_of() {
+            Some(_) => lent.min(task.state().claim()),
+            None => lent,
+        };
+        self.add_midway(task, domain, claim);
+    }
+
+    /// Puts a task where it belongs by its stamp (ORDER).
+    fn insert(&mut self, task: Arc<CoopTask<T>>, list: List) {
+        let stamp = task.state().stamp();
+        self.occupied |= list.bit();
+        let behind = |other: &CoopTask<T>| other.state().stamp() > stamp;
+        self.lists[list.0].push_before(task, usize::MAX, behind);
+    }
+
+    /// OCCUPIED, CLAIMS and ORDER; how many tasks there are.
+    #[cfg(test)]
+    pub(super) fn assert_valid(&self) -> usize {
+        let mut claims = 0;
+        for (i, list) in self.lists.iter().enumerate() {
+            let tasks = list.tasks();
+            assert_eq!(tasks.is_empty(), !self.has(List(i)), "OCCUPIED, list {i}");
+            match List(i).midway_of() {
+                None => {
+                    let stamps = tasks.iter().map(|task| task.state().stamp());
+                    assert!(stamps.is_sorted_by(|a, b| a < b), "ORDER, list {i}");
+                }
+                Some(domain) => {
+                    let keys = tasks.iter().map(|t| (t.state().claim(), t.state().stamp()));
+                    let is_sorted = keys.clone().is_sorted_by(|a, b| a < b);
+                    assert!(is_sorted, "ORDER, midway of {domain}");
+                    claims |= { keys }.next().map_or(0, |(first, _)| first.bit(domain));
+                }
+            }
+            assert!(
+                tasks
+                    .iter()
+                    .all(|task| task.state().stamp() <= self.arrivals)
+            );
+        }
+        assert_eq!(claims, self.claims, "CLAIMS");
+        self.lists.iter().map(|list| list.tasks().len()).sum()
+    }
+}

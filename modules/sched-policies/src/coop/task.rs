@@ -1,0 +1,358 @@
+//! What the policy knows of a task, and what a layer may tell it.
+//!
+//! A layer is what runs coroutines on tasks, or has locks: it knows of the scheduler no more than
+//! this. It finds a task's part under whatever policy the build has, and there is none under the
+//! others. On ArceOS it asks `axsched::coop_of(axtask::current().as_task_ref())`, which builds under
+//! the registry's schedulers, too, and within every layer.
+//!
+//! ```
+//! use sched_policies::coop::{self, DomainId};
+//! use sched_policies::{CoopTask, RrTask};
+//!
+//! let worker = CoopTask::new("worker");
+//! if let Some(coop) = coop::of(&worker) {
+//!     coop.serve(DomainId::new(3));
+//! }
+//! assert_eq!(coop::of(&worker).unwrap().domain(), Some(DomainId::new(3)));
+//! assert!(coop::of(&RrTask::<_, 5>::new("worker")).is_none());
+//! ```
+
+use core::any::Any;
+use core::fmt;
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::Release};
+
+use axcoop_summary::{DOMAINS, DomainId, PRIORITIES, Priority};
+
+use super::level::{Level, columns};
+use super::source::{CoopSource, SystemCoop};
+use crate::rr::SLICE_TICKS;
+use sched_core::task::{InitialState, Task};
+
+/// What the policy knows of a task.
+pub struct CoopState {
+    // Written by a layer, or by `set_priority`; read in scheduler calls. Relaxed: each is a word of
+    // its own, and whoever writes one late has it read late.
+    /// The domain that it serves; [`DOMAINS`] is none.
+    domain: AtomicU8,
+    /// The level of the coroutine that it polls, as it says, or with [`ASSUMED`], as it was picked.
+    polls: AtomicU8,
+    /// LENT: of each priority eight bits, in which is how often it is lent to the task, and [`OWN`] if
+    /// it is the task's own. So the lowest bit is of the most urgent one, as in the summary; and who looks
+    /// from another CPU while it is set sees the one priority or the other.
+    lent: AtomicU64,
+
+    // Relaxed: see LOCK in `task`.
+    /// Ticks left of its slice.
+    left: AtomicU8,
+    /// While it stands in a list of those who are midway: at which level.
+    claim: AtomicU8,
+    /// STAMP: the number of its arrival in this queue.
+    stamp: AtomicU64,
+}
+
+/// Of a worker that says nothing: it polls what it was picked for, as long as it has the CPU.
+const ASSUMED: u8 = 0x80;
+
+impl InitialState for CoopState {
+    const INITIAL: Self = Self {
+        domain: AtomicU8::new(DOMAINS as u8),
+        polls: AtomicU8::new(Level::NOTHING.to_bits()),
+        lent: AtomicU64::new(OWN << shift_of(Priority::DEFAULT)),
+        left: AtomicU8::new(SLICE_TICKS as u8),
+        claim: AtomicU8::new(Level::NOTHING.to_bits()),
+        stamp: AtomicU64::new(0),
+    };
+}
+
+/// For layers. Each is a load or a store but where it says otherwise; any task may call it, of any
+/// task, in an interrupt, too.
+impl CoopState {
+    /// The task is a worker of that domain from now on. Of a task that is ready this counts when it
+    /// becomes ready again, of one that runs at once.
+    pub fn serve(&self, domain: DomainId) {
+        self.domain.store(domain.index() as u8, Relaxed);
+    }
+
+    /// The task is no worker any more, as at first; counts as [`serve`](Self::serve) does.
+    pub fn serves_none(&self) {
+        self.domain.store(DOMAINS as u8, Relaxed);
+        self.polls(None);
+    }
+
+    /// Which domain the task serves.
+    pub fn domain(&self) -> Option<DomainId> {
+        let domain = usize::from(self.domain.load(Relaxed));
+        (domain < DOMAINS).then(|| DomainId::new(domain))
+    }
+
+    /// The task, a worker that runs, polls a coroutine of this priority from now on, or none. What
+    /// is polled is ready no more and not in the summary, so nobody else says so: a worker that is
+    /// preempted in a poll, or blocks in one, keeps the coroutine's priority if it has said it, and
+    /// until it says otherwise. To be said when it changes, and `None` before the worker parks or
+    /// yields. Of one that says nothing the policy assumes that it polls what it was picked for,
+    /// until it gives the CPU away by itself.
+    #[inline]
+    pub fn polls(&self, priority: Option<Priority>) {
+        let level = priority.map_or(Level::NOTHING, Level::of);
+        self.polls.store(level.to_bits(), Relaxed);
+    }
+
+    /// The priority of the task's own: what `set_priority` has set, 4 at first.
+    pub fn priority(&self) -> Priority {
+        Priority::new(Level::first(self.lent.load(Relaxed) & OWNS).index())
+    }
+
+    /// Lends the task a priority, until what is returned is dropped: it comes as early as whoever
+    /// waits for it would. To be called by who is about to block for something that the task
+    /// holds. Several may lend; the most urgent one counts. A task that was lent something does not
+    /// lend it on by itself: a layer whose lock is waited for by who waits for another follows the
+    /// chain.
+    ///
+    /// Of a task that runs or is blocked it counts the next time that somebody asks. Of one that is
+    /// ready on this CPU it counts when the caller blocks; on another CPU, with its next tick. What
+    /// is given back counts as soon as the task runs.
+    ///
+    /// **Cost.** A compare-and-swap and an atomic addition; and, where the task is ready, a look at each ready task
+    /// of each queue at the next tick, block or preemption there.
+    ///
+    /// # Errors
+    /// [`TooManyLenders`], if 127 have lent it that very priority. Nothing has changed.
+    pub fn lend(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
+        self.lend_by::<SystemCoop>(priority)
+    }
+
+    /// The same, for schedulers that look elsewhere.
+    #[doc(hidden)]
+    pub fn lend_by<S: CoopSource>(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
+        let shift = shift_of(priority);
+        let added = |lent: u64| (lent >> shift & COUNT != COUNT).then(|| lent + (1 << shift));
+        (self.lent.fetch_update(Relaxed, Relaxed, added)).map_err(|_| TooManyLenders)?;
+        // Whoever sees this number sees what has been lent.
+        S::lendings().fetch_add(1, Release);
+        Ok(Lent { to: self, priority })
+    }
+
+    /// The most urgent priority that is lent to the task at present.
+    pub fn lent(&self) -> Option<Priority> {
+        let lent = self.lent_level().index();
+        (lent < PRIORITIES).then(|| Priority::new(lent))
+    }
+}
+
+/// LENT: of the eight bits of a priority, that it is the task's own, and how often it is lent.
+const OWN: u64 = 0x80;
+const COUNT: u64 = OWN - 1;
+const OWNS: u64 = OWN * u64::from_ne_bytes([1; PRIORITIES]);
+
+/// LENT: where the bits of that priority are.
+const fn shift_of(priority: Priority) -> usize {
+    u8::BITS as usize * priority.index()
+}
+
+/// A priority that is lent to a task, as long as this is kept.
+#[must_use = "it is given back when this is dropped"]
+pub struct Lent<'a> {
+    to: &'a CoopState,
+    priority: Priority,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let one = 1 << shift_of(self.priority);
+        self.to.lent.fetch_sub(one, Relaxed);
+    }
+}
+
+/// A task was lent a priority by as many others already as are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyLenders;
+
+impl fmt::Display for TooManyLenders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("127 others have lent this priority to the task: no more are counted")
+    }
+}
+
+impl core::error::Error for TooManyLenders {}
+
+/// Returns what [`coop`](crate::coop) knows of the task; `None` under every other policy, which the
+/// compiler knows.
+#[inline(always)]
+pub fn of<T, S: 'static>(task: &Task<T, S>) -> Option<&CoopState> {
+    (task.state() as &dyn Any).downcast_ref()
+}
+
+/// What the scheduler does with it.
+impl CoopState {
+    /// LENT, without its own.
+    pub(super) fn lent_level(&self) -> Level {
+        Level::first(self.lent.load(Relaxed) & !OWNS)
+    }
+
+    /// Rules 1 and 8, of a task that serves no domain.
+    #[inline]
+    pub(super) fn level(&self) -> Level {
+        Level::first(self.lent.load(Relaxed))
+    }
+
+    pub(super) fn set_priority(&self, priority: Priority) {
+        let own = OWN << shift_of(priority);
+        let exchanged = |lent: u64| Some(lent & !OWNS | own);
+        // It always does.
+        let _ = self.lent.fetch_update(Relaxed, Relaxed, exchanged);
+    }
+
+    /// The domain's number, if there is one.
+    #[inline]
+    pub(super) fn served(&self) -> Option<usize> {
+        let domain = usize::from(self.domain.load(Relaxed));
+        (domain < DOMAINS).then_some(domain)
+    }
+
+    /// Rules 2 and 8, of a worker: the level that it has whatever its domain has ready.
+    pub(super) fn claims(&self) -> Level {
+        let polled = Level::from_bits(self.polls.load(Relaxed) & !ASSUMED);
+        polled.min(self.lent_level())
+    }
+
+    /// Rule 2, of a worker that runs, while these are ready.
+    pub(super) fn runs_at(&self, domain: usize, ready: u64) -> Level {
+        let of_domain = Level::first(ready & columns(1 << domain));
+        self.claims().min(of_domain)
+    }
+
+    /// Rule 2: a worker that does not say what it polls was picked for this.
+    pub(super) fn picked_for(&self, level: Level) {
+        self.polls.store(level.to_bits() | ASSUMED, Relaxed);
+    }
+
+    /// Rule 2: it yields or wakes, and so polls nothing, if it says nothing.
+    pub(super) fn gave_way(&self) {
+        if self.polls.load(Relaxed) & ASSUMED != 0 {
+            self.polls(None);
+        }
+    }
+
+    /// The level that it was put at by [`claims`](Self::claims).
+    #[inline]
+    pub(super) fn claim(&self) -> Level {
+        Level::from_bits(self.claim.load(Relaxed))
+    }
+
+    pub(super) fn set_claim(&self, claim: Level) {
+        self.claim.store(claim.to_bits(), Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn stamp(&self) -> u64 {
+        self.stamp.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn set_stamp(&self, stamp: u64) {
+        self.stamp.store(stamp, Relaxed);
+    }
+
+    /// Begins a slice.
+    #[inline]
+    pub(super) fn renew(&self) {
+        self.left.store(SLICE_TICKS as u8, Relaxed);
+    }
+
+    /// Its turn is over with the first tick (rule 7).
+    pub(super) fn has_one_tick(&self) {
+        self.left.store(0, Relaxed);
+    }
+
+    /// Whether its slice is over.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.left.load(Relaxed) == 0
+    }
+
+    /// Takes a tick; whether it was the last. Stops at 0: while preemption is forbidden, ticks go on
+    /// coming.
+    pub(super) fn tick(&self) -> bool {
+        let left = self.left.load(Relaxed);
+        self.left.store(left.saturating_sub(1), Relaxed);
+        left == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coop::CoopPerThread;
+    use core::sync::atomic::AtomicBool;
+
+    #[test]
+    fn of_several_that_were_lent_the_most_urgent_counts_until_it_is_given_back() {
+        let state = CoopState::INITIAL;
+        assert_eq!((state.lent(), state.level().index()), (None, 4));
+        let lend = |p| state.lend_by::<CoopPerThread>(Priority::new(p)).unwrap();
+        let (five, two, again) = (lend(5), lend(2), lend(2));
+        assert_eq!(state.level().index(), 2);
+        drop(two);
+        assert_eq!(state.lent(), Some(Priority::new(2)), "it was lent twice");
+        drop(again);
+        assert_eq!(state.lent(), Some(Priority::new(5)));
+        assert_eq!(state.level().index(), 4, "its own is more urgent");
+        drop(five);
+        assert_eq!(state.lent(), None);
+    }
+
+    #[test]
+    fn more_than_are_counted_are_refused() {
+        let state = CoopState::INITIAL;
+        let lend = |p| state.lend_by::<CoopPerThread>(Priority::new(p));
+        for p in [0, 7, 4] {
+            let all: Vec<_> = (0..127).map(|_| lend(p).unwrap()).collect();
+            let before = state.lent.load(Relaxed);
+            assert_eq!(lend(p).err(), Some(TooManyLenders));
+            assert_eq!(state.lent.load(Relaxed), before);
+            state.set_priority(Priority::new(p));
+            assert_eq!(lend(p).err(), Some(TooManyLenders));
+            assert_eq!(state.lent(), Some(Priority::new(p)));
+            drop(lend(3).unwrap());
+            drop(all);
+            assert_eq!((state.lent(), state.priority().index()), (None, p));
+            state.set_priority(Priority::DEFAULT);
+        }
+        let why = format!("{TooManyLenders}");
+        assert!(why.starts_with("127 others"), "{why}");
+    }
+
+    #[test]
+    fn who_looks_from_another_cpu_sees_the_old_priority_or_the_new_one() {
+        let state = CoopState::INITIAL;
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 0..200_000 {
+                    state.set_priority(Priority::new([2, 6][n % 2]));
+                }
+                done.store(true, Relaxed);
+            });
+            while !done.load(Relaxed) {
+                assert_eq!(state.lent(), None);
+                assert!([2, 4, 6].contains(&state.priority().index()));
+            }
+        });
+    }
+
+    #[test]
+    fn a_worker_that_says_nothing_is_assumed_to_poll_what_it_was_picked_for() {
+        let state = CoopState::INITIAL;
+        state.serve(DomainId::new(0));
+        state.picked_for(Level::of(Priority::new(3)));
+        assert_eq!(state.claims().index(), 3);
+        state.gave_way();
+        assert_eq!(state.claims(), Level::NOTHING);
+        state.polls(Some(Priority::new(6)));
+        state.gave_way();
+        assert_eq!(state.claims().index(), 6, "it says so");
+        state.serves_none();
+        assert_eq!(state.claims(), Level::NOTHING);
+        assert_eq!(state.domain(), None);
+    }
+}

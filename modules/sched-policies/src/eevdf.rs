@@ -1,0 +1,655 @@
+//! EEVDF: earliest eligible virtual deadline first.
+//!
+//!  1. A queue's virtual time moves by the service over the weight of all who are ready
+//!     or run there, at every tick, join and leave. It never decreases; where all of them
+//!     are ahead of it, it goes on to the one that is next.
+//!  2. A task's vruntime grows by its time on the CPU, in counts of the hardware counter,
+//!     times 1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)). Its lag
+//!     is how far that is behind the virtual time: what the queue owes it, or, negative,
+//!     what it has had too much. It is eligible if its lag is not negative.
+//!  3. A task requests [`SLICE_TICKS`] of the CPU at a time. The virtual deadline of a
+//!     request is the task's vruntime at its beginning, plus the request over its weight.
+//!     When the vruntime is there, to the nearest tick, the next request begins.
+//!  4. The eligible task with the earliest deadline runs. Where nobody is eligible, the
+//!     smallest vruntime runs. Both are to one [bucket](sched_core::buckets): among those whose
+//!     deadlines or vruntimes are less than a bucket's width apart, which is at most half a
+//!     tick, the one that came first may be first. A task may be taken for not eligible until
+//!     one of the same width of vruntime is, and a pick takes notice of [`MOVES`] at most that
+//!     have become eligible; the picks that follow, of the rest. [`ExactEevdfScheduler`] has
+//!     no such width, and ties are in the order in which they became eligible.
+//!  5. A tick preempts the running task if its request is served and somebody is ready.
+//!     Before that neither an earlier deadline nor a waker does (run to parity).
+//!  6. A new task starts without lag.
+//!  7. A task that leaves keeps its lag, for however long and whatever queue it comes back
+//!     to: at most [`SLICE_TICKS`] of what it is owed and [`LAG_TICKS`] of what it owes, in
+//!     ticks of its own weight. It comes back with a new request. Nor does one that runs owe
+//!     more than `LAG_TICKS` after a tick: it had that while nobody was ready who is owed it.
+//!  8. A task that yields while anybody else is ready gives up the rest of its request: its
+//!     vruntime is raised to the deadline, and to the virtual time if it is owed more than
+//!     that. What it gave up counts as service (rule 1). It sits out one pick.
+//!  9. A preempted task keeps its vruntime and what is left of its request.
+//! 10. `set_priority` takes nice values from −20 to 19. The time until then is charged by
+//!     the old weight; the lag and what is left of the request stay what they are in time
+//!     on the CPU.
+//! 11. Another CPU is given the task that would run first here of those that may run there
+//!     ([`balance`](sched_smp)); it keeps its lag by rule 7.
+//!
+//! After Stoica and Abdel-Wahab (1995), and what Linux 6.6 made of it: requests of one
+//! size, and rule 5, its `RUN_TO_PARITY` (there a wake ends the turn of a task that is not
+//! eligible any more; here no wake does). Linux's virtual time is the average of all
+//! vruntimes, which goes back when somebody comes who is owed or leaves who owes. Rule 1
+//! has the slope of generalised processor sharing and the step to the first of WF2Q+
+//! (Bennett and Zhang, 1997), and does not go back: whoever waits is overtaken by those
+//! before its deadline, and the time of these passes. Rule 8 is that of later Linux (2025),
+//! which takes only from a task that is eligible, and never more than the request: there who
+//! yields beside turns that are longer than a request saves up the difference. Two limits in rule 7 in place of Linux's
+//! one: with no more credit than a request, who comes has no deadline before the virtual
+//! time, so no rule like CFS's 11 is needed against movers.
+//!
+//! **Bounds.** Below, all weights are equal, and n counts the tasks, sleepers and movers
+//! too, that are on the queue at any time while somebody waits there. Ticks in which
+//! preemption is forbidden come on top.
+//!
+//! - Each runs again after at most [`WAIT_TICKS`] × n ticks, on one queue and on several,
+//!   whatever their loads. Who waits has its deadline [`LAG_TICKS`] + [`SLICE_TICKS`] after
+//!   the virtual time at most (rule 7), which is there after n times that in ticks. Nobody comes
+//!   before it any more then, and who is before it has as much to come at most. To one
+//!   bucket adds half a tick to each of the two, and half a tick for being eligible late;
+//!   the picks until it is moved, n / `MOVES` of three ticks at most, are less than the
+//!   other half. In exact order it is 12 × n. Who has yielded has its next request behind
+//!   the one that it gave up, and so up to 2 × `SLICE_TICKS` × n more.
+//!   The longest wait in a test, of one that owes most among n − 1 that come back owed
+//!   most, is 7.8 × n.
+//! - vruntime is 64 bits wide and wraps; only those of tasks that are in one queue are
+//!   compared. Of who is away the lag is kept and nothing else, so it may be away for ever.
+//! - A yield gains nobody anything, and neither does a change of queues.
+//!
+//! **Cost.** A put and the pick after it have one counter read, three multiplications, no
+//! division, and as many instructions whatever the number of tasks; each request is moved
+//! from one queue to the other once, and a pick moves [`MOVES`] at most. Tasks of high
+//! nice values ([`buckets`](sched_core::buckets)), and all until two ticks have been seen, cost
+//! O(log n). A tick, spawn, wake and
+//! leave have a division, under a lock that is held for little more than that. Nothing
+//! allocates on up to 64 queues. Needs `axtask/preempt`. What makes it cheap is in
+//! `docs/adr/0020-order-to-a-bucket.md`.
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use sched_core::buckets::Buckets;
+use sched_core::clock::{Clock, CpuCounter};
+use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::nice::{self, FRACTION_BITS, Factor, LONGEST_CHARGE, NORMAL_WEIGHT, Share};
+use sched_core::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
+use sched_core::run_interval::{Account, Accounted, RunIntervals, TickLength};
+use sched_core::task::InitialState;
+use sched_core::units::Counts;
+use sched_core::virtual_time::{QueueTime, VirtualTime};
+
+/// A task under [`EevdfScheduler`].
+pub type EevdfTask<T> = KeyedTask<T, EevdfState>;
+/// The scheduler by virtual deadlines; `C` is where it reads the time.
+pub type EevdfScheduler<T, C = CpuCounter> = Adapter<Eevdf<T, C>>;
+/// The same with its queues in exact order (rule 4), in O(log n).
+pub type ExactEevdfScheduler<T, C = CpuCounter> = Adapter<Eevdf<T, C, Ordered<T, EevdfState>>>;
+
+/// A request, in ticks of the task's own weight. Two, as CFS's granularity: equal tasks
+/// change places every few ticks and not at each.
+pub const SLICE_TICKS: u64 = 2;
+
+/// How much of what it owes a task takes along when it leaves, in ticks of its own
+/// weight. Two requests, as in Linux: it can be one ahead when it gets the CPU, and have
+/// one then.
+pub const LAG_TICKS: u64 = 2 * SLICE_TICKS;
+
+/// How long a task may wait, in ticks for each task of its queue, where all weights are
+/// equal.
+pub const WAIT_TICKS: u64 = 2 * (LAG_TICKS + SLICE_TICKS) + 2;
+
+/// How many tasks a pick moves at most from those who wait to those who are eligible. The
+/// picks that follow move the rest.
+pub const MOVES: usize = 64;
+
+const ELIGIBLE: u8 = 1;
+const MOVED: u8 = 2;
+
+/// What EEVDF remembers of a task. Relaxed: see LOCK in [`task`](sched_core::task).
+pub struct EevdfState {
+    account: Account,
+    share: Share,
+    /// While it is ready or runs.
+    vruntime: AtomicU64,
+    /// While it is ready or runs: when its request ends.
+    deadline: AtomicU64,
+    /// While it is away.
+    lag: AtomicI64,
+}
+
+impl InitialState for EevdfState {
+    const INITIAL: Self = Self {
+        account: Account::INITIAL,
+        share: Share::INITIAL,
+        vruntime: AtomicU64::new(0),
+        deadline: AtomicU64::new(0),
+        lag: AtomicI64::new(0),
+    };
+}
+
+impl EevdfState {
+    #[inline]
+    fn vruntime(&self) -> Key {
+        Key(self.vruntime.load(Relaxed))
+    }
+
+    #[inline]
+    fn deadline(&self) -> Key {
+        Key(self.deadline.load(Relaxed))
+    }
+
+    /// How much of the request is left, as vruntime.
+    #[inline]
+    fn rest(&self) -> u64 {
+        self.deadline().after(self.vruntime()).max(0) as u64
+    }
+
+    #[inline]
+    fn set_vruntime(&self, vruntime: Key) {
+        self.vruntime.store(vruntime.0, Relaxed);
+    }
+
+    #[inline]
+    fn set_deadline(&self, deadline: Key) {
+        self.deadline.store(deadline.0, Relaxed);
+    }
+
+    #[inline]
+    fn weight(&self) -> u64 {
+        self.share.weight()
+    }
+
+    #[inline]
+    fn factor(&self) -> Factor {
+        self.share.factor()
+    }
+}
+
+impl Accounted for EevdfState {
+    fn account(&self) -> &Account {
+        &self.account
+    }
+}
+
+#[inline]
+fn state<T>(task: &EevdfTask<T>) -> &EevdfState {
+    task.state().data()
+}
+
+/// How long a task runs for its vruntime to grow so far.
+#[inline]
+fn service(vruntime: u64, weight: u64) -> Counts {
+    let weighted = u128::from(vruntime) * u128::from(weight);
+    Counts((weighted >> (NORMAL_WEIGHT.trailing_zeros() + FRACTION_BITS)) as u64)
+}
+
+/// See the [module documentation](self).
+pub struct Eevdf<T, C, Q = Buckets<T, EevdfState>> {
+    /// Those who were not eligible when they came, by vruntime.
+    waiting: Q,
+    /// Those who are eligible, by deadline. They stay so: the virtual time does not go
+    /// back.
+    eligible: Q,
+    intervals: RunIntervals<T, Keyed<EevdfState>>,
+    time: QueueTime,
+    /// The virtual time as last moved (rule 1).
+    now: Key,
+    /// LOOK: what a pick has to look at before it takes the first of those who wait.
+    /// `ELIGIBLE` is set exactly if somebody stands in `eligible`. While it is, `MOVED` is
+    /// set unless the first of those who wait is not eligible.
+    look: u8,
+    tick: TickLength,
+    /// A request, in counts (rule 3).
+    slice: Counts,
+    clock: PhantomData<fn() -> C>,
+}
+
+impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
+    /// Charges a running or just returned task (rule 2).
+    #[inline]
+    fn charge(&mut self, state: &EevdfState, run: Counts) {
+        state.set_vruntime(state.vruntime().later(state.factor().times(run)));
+        self.time.charged(run);
+    }
+
+    /// Begins a request at this vruntime (rule 3).
+    #[inline]
+    fn request(&self, state: &EevdfState, vruntime: Key) {
+        state.set_deadline(vruntime.later(state.factor().times(self.slice)));
+    }
+
+    /// Begins the next request if this one is served (rule 3).
+    fn next_request(&self, state: &EevdfState) -> bool {
+        let half_tick = state.factor().times(self.tick.half().min(LONGEST_CHARGE));
+        let vruntime = state.vruntime();
+        let is_served = vruntime.later(half_tick) >= state.deadline();
+        if is_served {
+            self.request(state, vruntime);
+        }
+        is_served
+    }
+
+    /// Forgives what the running task owes beyond [`LAG_TICKS`], as if it had left (rule 7).
+    /// It had the CPU while nobody else was ready who is owed it, and that would add up. The
+    /// virtual time is that of now.
+    fn forgive(&self, state: &EevdfState) {
+        let most = self
+            .now
+            .later(state.factor().times(self.tick.ticks(LAG_TICKS)));
+        if state.vruntime() > most {
+            let rest = state.rest();
+            state.set_vruntime(most);
+            state.set_deadline(most.later(rest));
+        }
+    }
+
+    /// Gives up the rest of a request, and what more it is owed (rule 8); the vruntime then.
+    /// Who yields again and again would save that up without end, as each time somebody else
+    /// has a turn that may be longer than a request.
+    #[inline]
+    fn give_up(&mut self, state: &EevdfState) -> Key {
+        let (vruntime, deadline) = (state.vruntime(), state.deadline().max(self.now));
+        let rest = deadline.after(vruntime);
+        let vruntime = if rest > 0 {
+            self.time.charged(service(rest as u64, state.weight()));
+            state.set_vruntime(deadline);
+            deadline
+        } else {
+            vruntime
+        };
+        self.request(state, vruntime);
+        vruntime
+    }
+
+    /// Rule 1; `also` is the vruntime of a task that is on its way out.
+    fn move_time(&mut self, now: Counts, uncharged: Counts, also: Option<Key>) {
+        let running = self.intervals.running();
+        let running = running.map(|running| state(running).vruntime());
+        let not_waiting = running.into_iter().chain(also);
+        let first = not_waiting.chain(self.waiting.next_key()).min();
+        let first = first.filter(|_| self.eligible.is_empty());
+        let first = first.map_or(self.now, |first| first.max(self.now));
+        let within = first..=first.later(1 << 62);
+        self.look |= MOVED;
+        self.now = self
+            .time
+            .moves(self.intervals.id(), now, uncharged, within)
+            .to;
+    }
+
+    /// Who is ready is about to change: up to now, those share who were. The running
+    /// task is not charged: this may be another CPU than its own, on which it may be
+    /// migrating, and then it stands in another queue (KEY).
+    fn catch_up(&mut self, now: Counts, also: Option<Key>) {
+        let uncharged = self.intervals.uncharged(now);
+        self.move_time(now, uncharged, also);
+    }
+
+    /// A task is ready here from now on, with so much lag.
+    fn join(&mut self, task: Arc<EevdfTask<T>>, lag: i64, now: Counts) {
+        self.catch_up(now, None);
+        let state = state(&task);
+        let vruntime = self.now.later((lag as u64).wrapping_neg());
+        state.set_vruntime(vruntime);
+        self.request(state, vruntime);
+        self.time.of(self.intervals.id()).join(state.weight());
+        self.put(task);
+    }
+
+    /// A task that was ready here or ran is gone: it takes its lag along (rule 7). The
+    /// virtual time is that of now.
+    fn leave(&mut self, state: &EevdfState) {
+        let lag = self.limited(self.now.after(state.vruntime()), state);
+        state.lag.store(lag, Relaxed);
+        self.time.of(self.intervals.id()).leave(state.weight());
+    }
+
+    /// What a task may keep of its lag (rule 7).
+    fn limited(&self, lag: i64, state: &EevdfState) -> i64 {
+        let owes = state.factor().times(self.tick.ticks(LAG_TICKS)) as i64;
+        let owed = state.factor().times(self.slice) as i64;
+        lag.clamp(-owes, owed)
+    }
+
+    /// A task that was away is ready here.
+    fn arrived(&mut self, task: Arc<EevdfTask<T>>, why: Return, now: Counts) {
+        let came = self.intervals.arrived(&task, why, now);
+        let state = state(&task);
+        let mut lag = state.lag.load(Relaxed);
+        if came.moved && came.ran {
+            // MIGRATION: its old queue will not see it leave
+            let run = state.factor().times(came.interval);
+            let vruntime = state.vruntime().later(run);
+            lag = VirtualTime::find(came.from).map_or(0, |old| {
+                let lag = old.at(now).after(vruntime);
+                old.leave_running(state.weight(), came.interval);
+                self.limited(lag, state)
+            });
+        }
+        // In ticks of the queue that it left, which may have been longer.
+        let request = state.factor().times(self.slice) as i64;
+        self.join(task, lag.min(request), now);
+    }
+
+    /// A task is ready. `around`: see [`ByKey::insert`].
+    #[inline]
+    fn enqueue(&mut self, task: Arc<EevdfTask<T>>, vruntime: Key, around: Key) {
+        if vruntime > self.now {
+            self.waiting.insert(task, vruntime, around);
+        } else {
+            self.make_eligible(task);
+        }
+    }
+
+    /// Not inlined, nor is the rest of what a yield seldom needs: it would be dearer.
+    #[inline(never)]
+    fn make_eligible(&mut self, task: Arc<EevdfTask<T>>) {
+        self.look |= ELIGIBLE | MOVED;
+        let deadline = state(&task).deadline();
+        self.eligible.insert(task, deadline, self.now);
+    }
+
+    /// A task is ready that has not yielded.
+    #[inline(never)]
+    fn put(&mut self, task: Arc<EevdfTask<T>>) {
+        let vruntime = state(&task).vruntime();
+        if vruntime > self.now {
+            self.waiting.place(task, vruntime, self.now);
+        } else {
+            self.look |= ELIGIBLE | MOVED;
+            let deadline = state(&task).deadline();
+            self.eligible.place(task, deadline, self.now);
+        }
+    }
+
+    /// Takes the next out (rule 4).
+    #[inline]
+    fn pop(&mut self) -> Option<Arc<EevdfTask<T>>> {
+        if self.look != 0 {
+            return self.pop_eligible();
+        }
+        self.waiting.pop()
+    }
+
+    /// LOOK: somebody is eligible, or may have become so.
+    #[inline(never)]
+    fn pop_eligible(&mut self) -> Option<Arc<EevdfTask<T>>> {
+        if self.look & MOVED != 0 {
+            self.move_eligible();
+        }
+        let first = self.eligible.pop();
+        if self.eligible.is_empty() {
+            self.look &= !ELIGIBLE;
+        }
+        first.or_else(|| self.waiting.pop())
+    }
+
+    /// Moves those of who wait that have become eligible, or the first of them.
+    fn move_eligible(&mut self) {
+        for _ in 0..MOVES {
+            let next = self.waiting.next_key();
+            if next.is_none_or(|next| next > self.now) {
+                self.look &= !MOVED;
+                return;
+            }
+            let task = self.waiting.pop().expect("it was next");
+            self.make_eligible(task);
+        }
+    }
+
+    /// A pick that follows no yield.
+    #[cold]
+    #[inline(never)]
+    fn dispatch_after_no_yield(
+        &mut self,
+        first: Option<Arc<EevdfTask<T>>>,
+    ) -> Option<Arc<EevdfTask<T>>> {
+        self.intervals.begin_or_idle::<C>(first.as_ref());
+        if first.is_none() {
+            self.tick.idle();
+        }
+        first
+    }
+
+    /// A task comes back that has not just yielded here.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
+        let now = C::now();
+        if !self.intervals.ran_here(&task, why) {
+            return self.arrived(task, why, now);
+        }
+        let interval = self.intervals.gives_way(&task, now);
+        self.intervals.let_go();
+        self.charge(state(&task), interval); // rule 9: and no more
+        self.next_request(state(&task));
+        self.put(task);
+    }
+
+    /// The tick's length may be another.
+    fn fit(&mut self) {
+        let tick = self.tick.length();
+        self.slice = self.tick.ticks(SLICE_TICKS);
+        self.waiting.fit(tick);
+        self.eligible.fit(tick);
+    }
+
+    /// Takes a ready task out.
+    fn take(&mut self, task: &Arc<EevdfTask<T>>) -> Option<Arc<EevdfTask<T>>> {
+        if !task.is_queued() {
+            return None;
+        }
+        let eligible = self.eligible.remove(task);
+        if self.eligible.is_empty() {
+            self.look &= !ELIGIBLE;
+        }
+        eligible.or_else(|| self.waiting.remove(task))
+    }
+
+    /// A ready task has been taken out.
+    fn removed(&mut self, task: &EevdfTask<T>) {
+        self.intervals.removed(task);
+        let state = state(task);
+        self.catch_up(C::now(), Some(state.vruntime()));
+        self.leave(state);
+    }
+
+    fn is_anybody_ready(&self) -> bool {
+        !(self.eligible.is_empty() && self.waiting.is_empty())
+    }
+}
+
+#[cfg(test)]
+impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
+    /// The virtual time has the weights of who is ready or runs here, and of nobody else.
+    /// Who is eligible stands in that queue by its deadline.
+    fn assert_valid(&mut self) {
+        let id = self.intervals.id();
+        let running = self.intervals.running().into_iter();
+        let running: u64 = running.map(|task| state(task).weight()).sum();
+        let ready = self
+            .eligible
+            .tasks()
+            .into_iter()
+            .chain(self.waiting.tasks());
+        let ready: u64 = ready.map(|task| state(task).weight()).sum();
+        assert_eq!(self.time.of(id).weight(), ready + running);
+        let is_eligible = self.look & ELIGIBLE != 0;
+        assert_eq!(is_eligible, !self.eligible.is_empty(), "LOOK");
+        let next = self.waiting.next_key();
+        let none_waits = next.is_none_or(|next| next > self.now);
+        assert!(!is_eligible || none_waits || self.look & MOVED != 0, "LOOK");
+        for task in self.eligible.tasks() {
+            let state = state(task);
+            assert_eq!(task.key(), state.deadline());
+            assert!(state.vruntime() <= self.now, "rule 2: not eligible");
+        }
+        for task in self.waiting.tasks() {
+            assert_eq!(task.key(), state(task).vruntime());
+        }
+    }
+}
+
+impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
+    type Inner = T;
+    type State = Keyed<EevdfState>;
+    const NAME: &'static str = "EEVDF";
+    const TRACKS: Tracks = Tracks::Departures;
+    const NEW: Self = Self {
+        waiting: Q::NEW,
+        eligible: Q::NEW,
+        intervals: RunIntervals::new(),
+        time: QueueTime::NEW,
+        now: Key(0),
+        look: 0,
+        tick: TickLength::new(),
+        slice: Counts::ZERO,
+        clock: PhantomData,
+    };
+
+    fn spawned(&mut self, task: Arc<EevdfTask<T>>) {
+        self.intervals.adopt(&task);
+        self.join(task, 0, C::now()); // rule 6
+    }
+
+    #[inline]
+    fn returned(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
+        // As under CFS.
+        if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
+            return self.comes_back(task, why);
+        }
+        let now = C::now();
+        let interval = self.intervals.gives_way(&task, now);
+        self.charge(state(&task), interval);
+        self.intervals.set_aside_charged(&task, now); // rule 8
+    }
+
+    #[inline(never)]
+    fn left(&mut self) {
+        let now = C::now();
+        let Some((task, interval)) = self.intervals.left(now) else {
+            return; // MIGRATION: what it had here stands in the virtual time
+        };
+        let state = state(&task);
+        self.charge(state, interval);
+        self.move_time(now, Counts::ZERO, Some(state.vruntime()));
+        self.leave(state);
+    }
+
+    #[inline(always)]
+    fn dispatch(&mut self) -> Option<Arc<EevdfTask<T>>> {
+        let first = self.pop();
+        let Some((yielder, now)) = self.intervals.take_yielder() else {
+            return self.dispatch_after_no_yield(first);
+        };
+        let next = match first {
+            Some(first) => {
+                let vruntime = self.give_up(state(&yielder)); // rule 8
+                self.enqueue(yielder, vruntime, state(&first).vruntime());
+                first
+            }
+            None => {
+                self.next_request(state(&yielder));
+                yielder
+            }
+        };
+        self.intervals.begin(&next, now);
+        Some(next)
+    }
+
+    fn ticked(&mut self, running: &Arc<EevdfTask<T>>) -> Tick {
+        let now = C::now();
+        self.tick.tick(now);
+        self.fit();
+        let Some(interval) = RunIntervals::take_uncharged(running, now) else {
+            // `main` before its first pick has no account: whoever is ready is next.
+            return Tick::reschedule_if(self.is_anybody_ready());
+        };
+        let state = state(running);
+        self.charge(state, interval);
+        self.move_time(now, Counts::ZERO, None);
+        if self.slice != Counts::ZERO {
+            self.forgive(state);
+        }
+        Tick::reschedule_if(self.next_request(state) && self.is_anybody_ready()) // rule 5
+    }
+
+    fn remove(&mut self, task: &Arc<EevdfTask<T>>) -> Option<Arc<EevdfTask<T>>> {
+        let yielder = self.intervals.remove_yielder(task);
+        let removed = yielder.or_else(|| self.take(task))?;
+        self.removed(&removed);
+        Some(removed)
+    }
+
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        self.move_eligible();
+        let eligible = self.eligible.remove_first(may, claims);
+        if self.eligible.is_empty() {
+            self.look &= !ELIGIBLE;
+        }
+        let given = eligible.or_else(|| self.waiting.remove_first(may, claims))?; // rule 11
+        self.removed(&given);
+        Some(given)
+    }
+
+    #[cfg(feature = "std")]
+    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
+        self.intervals.exchange_cpu(&mut other.intervals);
+        self.tick.exchange_cpu(&mut other.tick);
+        self.time.exchange_cpu(&mut other.time);
+        true
+    }
+
+    /// Linear for a ready task, of which `axtask` does not ask it.
+    fn set_priority(&mut self, task: &Arc<EevdfTask<T>>, nice: isize) -> bool {
+        let Some(index) = nice::index(nice) else {
+            return false;
+        };
+        let now = C::now();
+        let state = state(task);
+        let ready = self.take(task);
+        let is_ready = ready.is_some() || task.is_queued(); // here, or elsewhere
+        let interval = match is_ready {
+            true => None,
+            false => RunIntervals::take_uncharged(task, now),
+        };
+        if let Some(interval) = interval {
+            self.charge(state, interval); // rule 10
+        }
+        self.catch_up(now, ready.as_ref().map(|_| state.vruntime()));
+        let old = state.weight();
+        state.share.set(index);
+        let new = state.weight();
+        let reweighed = |time: i64| (i128::from(time) * i128::from(old) / i128::from(new)) as i64;
+        let is_here = interval.is_some() || ready.is_some();
+        if is_here {
+            let lag = reweighed(self.now.after(state.vruntime()));
+            let rest = reweighed(state.rest() as i64);
+            state.set_vruntime(self.now.later((lag as u64).wrapping_neg()));
+            state.set_deadline(state.vruntime().later(rest as u64));
+        } else {
+            state.lag.store(reweighed(state.lag.load(Relaxed)), Relaxed);
+        }
+        if (is_here || task.is_queued())
+            && let Some(time) = VirtualTime::find(RunIntervals::home(task))
+        {
+            time.reweigh(old, new);
+        }
+        if let Some(ready) = ready {
+            self.put(ready);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,423 @@
+//! MLFQ: a multi-level feedback queue.
+//!
+//!  1. There are [`LEVELS`] levels, 0 the highest. The first ready task of the
+//!     highest level that has one runs.
+//!  2. A new task starts at level 0.
+//!  3. At level i a task has an allotment of 2^i ticks of time on the CPU. When it
+//!     is used up, which a tick sees to the nearest tick, the task moves down a
+//!     level, to the end of that queue; at the lowest level it stays, and goes to
+//!     the end.
+//!  4. The allotment counts over yields and blocks, in time and not in ticks: a
+//!     task that gives way just before every tick moves down all the same.
+//!  5. A task that yields or wakes goes to the end of its level; one that is
+//!     preempted with allotment left goes to the front.
+//!  6. Every `RESET` ticks of a queue all its tasks, ready, running or blocked, are
+//!     back at level 0 with a fresh allotment; so is one that comes from another
+//!     queue after that time, and one that is handed over and has waited since before
+//!     the last reset of its new queue. (An idle CPU has no ticks, and no task waits there.)
+//!  7. A tick preempts the running task if its allotment is used up and somebody
+//!     is ready, or if somebody is ready at a higher level.
+//!  8. A task that yields sits out one pick if anybody else is ready.
+//!  9. Another CPU is given the first task of the highest level that may run there
+//!     ([`balance`](sched_smp)). It takes its level and what it has used along, and goes to
+//!     the end of that level.
+//!
+//! After Corbató (1962), in the form of Arpaci-Dusseau, *Operating Systems: Three
+//! Easy Pieces*; levels and allotments are the PBG report's. Its reset period was
+//! 100,000 ticks (1000 s at 100 Hz), which never came in its tests; the default
+//! here is [`RESET_TICKS`], one second.
+//!
+//! **Bound.** n ready tasks: each runs again within `RESET` + 2 × n ticks, since after
+//! a reset all share level 0, where a turn is one tick, or up to one and a half if it
+//! begins between ticks. On several CPUs, with n tasks on all of them, it is `RESET` + 4 × n ticks.
+//! A task that is handed over is at level 0 within `RESET` ticks all the same: the other queue's
+//! last reset came before it waited, and the next one comes in time, or the task has part in the
+//! last one (rule 6). At level 0 it waits for a round of each of two queues.
+//!
+//! **Cost.** Put and pick are one list operation each, one counter read for both and a
+//! find-first-set. Nothing allocates. STEPS: no call takes more than 3 × [`LEVELS`] steps,
+//! of which each is a look at a task's link or a turn of a loop: a reset appends queue to
+//! queue, and all tasks learn of it by a number. (Only `remove_task` searches, which `axtask`
+//! never calls, and rule 9.) Needs `axtask/preempt`. `set_priority` returns false: levels are earned.
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::ptr;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use sched_core::clock::{Clock, CpuCounter};
+use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::queue::Queue;
+use sched_core::run_interval::{Account, Accounted, RunIntervals, TickLength};
+use sched_core::steps;
+use sched_core::task::{InitialState, Task};
+use sched_core::units::Counts;
+
+/// A task under [`MlfqScheduler`].
+pub type MlfqTask<T> = Task<T, MlfqState>;
+/// The multi-level feedback queue; `C` is where it reads the time, `RESET` the
+/// period of rule 6 in timer ticks, at least 1.
+pub type MlfqScheduler<T, C = CpuCounter, const RESET: u32 = RESET_TICKS> =
+    Adapter<Mlfq<T, C, RESET>>;
+
+/// How many levels there are.
+pub const LEVELS: usize = 8;
+/// The default period of rule 6, in timer ticks: 1 s at 100 Hz.
+pub const RESET_TICKS: u32 = 100;
+
+/// What MLFQ remembers of a task. Relaxed: see LOCK in [`task`](sched_core::task).
+pub struct MlfqState {
+    account: Account,
+    /// STANDING: the task's level, plus the number of the reset that level and use belong
+    /// to, as the queue has it. Of another reset than the queue's last they are void.
+    standing: AtomicU32,
+    /// Time on the CPU at this level.
+    used: AtomicU64,
+}
+
+impl InitialState for MlfqState {
+    const INITIAL: Self = Self {
+        account: Account::INITIAL,
+        standing: AtomicU32::new(0),
+        used: AtomicU64::new(0),
+    };
+}
+
+impl MlfqState {
+    /// The level, if the task has heard of all resets of its queue.
+    #[inline]
+    fn level(&self) -> usize {
+        self.standing.load(Relaxed) as usize % LEVELS
+    }
+}
+
+impl Accounted for MlfqState {
+    fn account(&self) -> &Account {
+        &self.account
+    }
+}
+
+/// The time on the CPU that a task has at each level (rule 3).
+struct Allotments {
+    /// EACH: `tick << i` at level i, up to [`MOST`](Self::MOST).
+    each: [Counts; LEVELS],
+    /// The tick's length, as last heard of; zero if it is not known.
+    tick: Counts,
+}
+
+impl Allotments {
+    /// No use adds up to more than 2^64 with it, so that a charge need not look. Also
+    /// while there is no measure of an allotment: before two ticks have been seen.
+    const MOST: Counts = Counts(1 << 62);
+    const UNKNOWN: Self = Self {
+        each: [Self::MOST; LEVELS],
+        tick: Counts::ZERO,
+    };
+
+    /// Hears of the tick's length.
+    fn learn(&mut self, tick: Counts) {
+        if tick != self.tick && tick != Counts::ZERO {
+            self.tick = tick;
+            for (level, each) in self.each.iter_mut().enumerate() {
+                steps::count(1);
+                *each = tick.saturating_mul(1 << level).min(Self::MOST);
+            }
+        }
+    }
+}
+
+/// See the [module documentation](self).
+pub struct Mlfq<T, C, const RESET: u32> {
+    levels: [Queue<T, MlfqState>; LEVELS],
+    /// OCCUPIED: bit i is set exactly if `levels[i]` has a task.
+    occupied: u32,
+    /// The number of the last reset: [`LEVELS`] times how many there were, modulo 2^32.
+    reset: u32,
+    intervals: RunIntervals<T, MlfqState>,
+    allotments: Allotments,
+    /// The running task's allotment was used up at the last tick, of whatever level
+    /// it is at now (rule 3).
+    expired: bool,
+    ticks_since_reset: u32,
+    tick: TickLength,
+    clock: PhantomData<fn() -> C>,
+}
+
+impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
+    /// The task's level; `None` if there is a reset that it has not heard of.
+    #[inline]
+    fn level(&self, state: &MlfqState) -> Option<usize> {
+        let level = state.standing.load(Relaxed).wrapping_sub(self.reset) as usize;
+        (level < LEVELS).then_some(level)
+    }
+
+    /// Tells the task of a reset that it has not heard of; its level, after that.
+    fn catch_up(&self, state: &MlfqState) -> usize {
+        self.level(state).unwrap_or_else(|| {
+            self.place(state, 0);
+            0
+        })
+    }
+
+    /// The task is new at this level.
+    fn place(&self, state: &MlfqState, level: usize) {
+        let standing = self.reset.wrapping_add(level as u32);
+        state.standing.store(standing, Relaxed);
+        state.used.store(0, Relaxed);
+    }
+
+    /// Adds to a task's use if that leaves more than `slack` of its allotment, and says
+    /// whether it did; not, either, if it has not heard of a reset.
+    #[inline]
+    fn charge_within(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
+        let Some(level) = self.level(state) else {
+            return false;
+        };
+        // Below 2^62, 2^63 and 2^62 (see `Allotments::MOST`).
+        let used = state.used.load(Relaxed) + run.0;
+        let within = used + slack.0 < self.allotments.each[level].0;
+        if within {
+            state.used.store(used, Relaxed);
+        }
+        within
+    }
+
+    /// Adds to a task's use; whether that used its allotment up, or all but `slack`
+    /// of it (rules 3 and 4).
+    fn charge(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
+        let level = self.catch_up(state);
+        let used_up = !self.charge_within(state, run, slack);
+        if used_up {
+            self.place(state, (level + 1).min(LEVELS - 1));
+        }
+        used_up
+    }
+
+    /// A task comes from another queue. That one's resets are none of this one's, so
+    /// the level stands, unless the task missed one meanwhile (rule 6). One that was handed over
+    /// waited all the while, and missed the last reset of this queue if it came since then.
+    fn moved(&self, state: &MlfqState, age: Counts, why: Return) {
+        let ticks = |ticks| self.tick.length().saturating_mul(u64::from(ticks));
+        let period = ticks(RESET);
+        let missed = match why {
+            Return::HandedOver => age >= ticks(self.ticks_since_reset),
+            _ => period > Counts::ZERO && age >= period,
+        };
+        if missed {
+            self.place(state, 0);
+        } else {
+            let standing = self.reset.wrapping_add(state.level() as u32);
+            state.standing.store(standing, Relaxed);
+        }
+    }
+
+    /// Puts a task that has heard of all resets at the end of its level.
+    #[inline]
+    fn push_back(&mut self, task: Arc<MlfqTask<T>>) {
+        let level = task.state().level();
+        let queue = &mut self.levels[level];
+        if queue.is_empty() {
+            self.occupied |= 1 << level;
+        }
+        queue.push_back(task);
+    }
+
+    /// Takes the first task of the highest occupied level.
+    #[inline]
+    fn pop(&mut self) -> Option<Arc<MlfqTask<T>>> {
+        // By OCCUPIED the lowest level is empty, too, if no bit is set.
+        let level = (self.occupied | 1 << (LEVELS - 1)).trailing_zeros() as usize % LEVELS;
+        let queue = &mut self.levels[level];
+        let task = queue.pop_front()?;
+        if queue.is_empty() {
+            self.occupied ^= 1 << level;
+        }
+        Some(task)
+    }
+
+    /// The short way, of a task that yields within its allotment; whether it is that. If
+    /// not, nothing has happened to the task.
+    #[inline]
+    fn only_yields(&mut self, task: &Arc<MlfqTask<T>>, why: Return) -> bool {
+        if why != Return::Yielded || !self.intervals.ran_here(task, why) {
+            return false;
+        }
+        let interval = self.intervals.gives_way(task, C::now());
+        let only = self.charge_within(task.state(), interval, Counts::ZERO);
+        if only {
+            self.intervals.set_aside(task); // rule 8
+        }
+        only
+    }
+
+    /// The long way, of any task.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
+        let now = C::now();
+        let state = task.state();
+        let (interval, why) = if self.intervals.ran_here(&task, why) {
+            let interval = self.intervals.gives_way(&task, now);
+            self.intervals.let_go();
+            (interval, why)
+        } else {
+            let came = self.intervals.arrived(&task, why, now);
+            if came.moved {
+                self.moved(state, came.age, why);
+            }
+            (came.interval, Return::Woken) // whatever it looked like
+        };
+        let used_up = self.charge(state, interval, Counts::ZERO);
+        match why {
+            Return::Yielded => self.intervals.set_aside_again(task),
+            Return::Preempted if !used_up && !self.expired => {
+                let level = state.level();
+                self.occupied |= 1 << level;
+                self.levels[level].push_front(task); // rule 5
+            }
+            _ => self.push_back(task),
+        }
+    }
+
+    #[inline(never)]
+    fn dispatch_after_no_yield(
+        &mut self,
+        first: Option<Arc<MlfqTask<T>>>,
+    ) -> Option<Arc<MlfqTask<T>>> {
+        self.intervals.begin_or_idle::<C>(first.as_ref());
+        if first.is_none() {
+            self.tick.idle();
+        }
+        first
+    }
+
+    fn remove_queued(&mut self, wanted: &May<'_, Self>) -> Option<Arc<MlfqTask<T>>> {
+        let mut levels = self.levels.iter_mut().enumerate();
+        let (level, removed) =
+            levels.find_map(|(level, queue)| Some((level, queue.remove_first(wanted)?)))?;
+        if self.levels[level].is_empty() {
+            self.occupied &= !(1 << level);
+        }
+        Some(removed)
+    }
+
+    /// Rule 6. All tasks learn of it from `reset`.
+    #[cold]
+    #[inline(never)]
+    fn reset(&mut self) {
+        self.ticks_since_reset = 0;
+        self.reset = self.reset.wrapping_add(LEVELS as u32);
+        let (highest, lower) = self.levels.split_at_mut(1);
+        for queue in lower {
+            steps::count(1);
+            highest[0].append(queue);
+        }
+        self.occupied = !highest[0].is_empty() as u32;
+    }
+}
+
+impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
+    type Inner = T;
+    type State = MlfqState;
+    const NAME: &'static str = "MLFQ";
+    const TRACKS: Tracks = Tracks::Departures;
+    const NEW: Self = {
+        assert!(RESET > 0, "the reset period has at least one tick");
+        Self {
+            levels: [const { Queue::new() }; LEVELS],
+            occupied: 0,
+            reset: 0,
+            intervals: RunIntervals::new(),
+            allotments: Allotments::UNKNOWN,
+            expired: false,
+            ticks_since_reset: 0,
+            tick: TickLength::new(),
+            clock: PhantomData,
+        }
+    };
+
+    fn spawned(&mut self, task: Arc<MlfqTask<T>>) {
+        self.intervals.adopt(&task);
+        self.place(task.state(), 0); // rule 2
+        self.push_back(task);
+    }
+
+    #[inline]
+    fn returned(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
+        if !self.only_yields(&task, why) {
+            self.comes_back(task, why);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn left(&mut self) {
+        if let Some((task, interval)) = self.intervals.left(C::now()) {
+            self.charge(task.state(), interval, Counts::ZERO);
+        }
+    }
+
+    #[inline]
+    fn dispatch(&mut self) -> Option<Arc<MlfqTask<T>>> {
+        self.expired = false;
+        let first = self.pop();
+        let Some((yielder, now)) = self.intervals.take_yielder() else {
+            return self.dispatch_after_no_yield(first);
+        };
+        let next = match first {
+            Some(first) => {
+                self.push_back(yielder); // rule 8
+                first
+            }
+            None => yielder,
+        };
+        self.intervals.begin(&next, now);
+        Some(next)
+    }
+
+    fn ticked(&mut self, running: &Arc<MlfqTask<T>>) -> Tick {
+        let now = C::now();
+        self.tick.tick(now);
+        self.allotments.learn(self.tick.length());
+        let interval = RunIntervals::take_uncharged(running, now);
+        let half = self.tick.half();
+        self.expired |=
+            interval.is_none_or(|interval| self.charge(running.state(), interval, half));
+        self.ticks_since_reset += 1;
+        if self.ticks_since_reset >= RESET {
+            self.reset();
+        }
+        // `main` before its first pick has no account, and gives way to anybody.
+        let level = self.catch_up(running.state());
+        let higher = (self.occupied & ((1 << level) - 1)) != 0;
+        Tick::reschedule_if(higher || self.expired && self.occupied != 0) // rule 7
+    }
+
+    fn remove(&mut self, task: &Arc<MlfqTask<T>>) -> Option<Arc<MlfqTask<T>>> {
+        let yielder = self.intervals.remove_yielder(task);
+        let is_task = |other: &MlfqTask<T>| ptr::eq(other, Arc::as_ptr(task));
+        let removed = yielder.or_else(|| self.remove_queued(&is_task))?;
+        self.intervals.removed(&removed);
+        Some(removed)
+    }
+
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        let given = self.remove_queued(&|task| may(task) && claims())?; // rule 9
+        self.catch_up(given.state());
+        self.intervals.removed(&given);
+        Some(given)
+    }
+
+    #[cfg(feature = "std")]
+    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
+        self.intervals.exchange_cpu(&mut other.intervals);
+        self.tick.exchange_cpu(&mut other.tick);
+        core::mem::swap(&mut self.expired, &mut other.expired);
+        // Each CPU counts its own ticks, so rule 6 comes once for each, all at about one time.
+        core::mem::swap(&mut self.ticks_since_reset, &mut other.ticks_since_reset);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,404 @@
+//! MLFQ rule by rule.
+
+use super::*;
+use sched_core::BaseScheduler;
+use sched_model::bench::{self, Gives, Handle, TICK};
+use sched_core::clock::VirtualClock;
+
+/// A reset that does not come by itself within a test, unless the test is about it.
+type P<const RESET: u32 = 100_000> = Mlfq<&'static str, VirtualClock, RESET>;
+type Bench<const RESET: u32 = 100_000> = bench::Bench<Adapter<P<RESET>>>;
+
+fn level<const R: u32>(bench: &Bench<R>, task: &Handle<Adapter<P<R>>>) -> usize {
+    bench.scheduler.policy().catch_up(task.state())
+}
+
+/// Knows how long a tick is.
+fn running<const R: u32>(names: &[&'static str]) -> Bench<R> {
+    let mut bench = Bench::<R>::new();
+    let teacher = bench.spawn("teacher");
+    bench.block();
+    bench.tick();
+    bench.tick();
+    bench.block();
+    drop(teacher);
+    names.iter().for_each(|name| drop(bench.spawn(name)));
+    bench.pick();
+    bench
+}
+
+#[test]
+fn rule_1_the_highest_level_runs_first() {
+    let mut bench = running::<100_000>(&["low", "high"]);
+    let low = bench.current.clone().unwrap();
+    bench.tick();
+    assert_eq!((bench.name(), level(&bench, &low)), ("high", 1));
+    assert_eq!(bench.yield_now(), "low", "rule 8");
+    assert_eq!(bench.tick(), "high");
+}
+
+#[test]
+fn rule_2_a_new_task_starts_at_the_top() {
+    let mut bench = running::<100_000>(&["old"]);
+    bench.shares(50);
+    let new = bench.spawn("new");
+    assert_eq!(level(&bench, &new), 0);
+    assert_eq!(bench.tick(), "new");
+}
+
+#[test]
+fn rule_3_level_i_has_two_to_the_i_ticks() {
+    let mut bench = running::<100_000>(&["a"]);
+    let a = bench.current.clone().unwrap();
+    for expected in 0..LEVELS {
+        for tick in 0..1 << expected {
+            assert_eq!(level(&bench, &a), expected, "tick {tick}");
+            bench.tick();
+        }
+    }
+    assert_eq!(level(&bench, &a), LEVELS - 1, "and there it stays");
+}
+
+#[test]
+fn rule_3_at_the_lowest_level_tasks_take_turns() {
+    let mut bench = running::<100_000>(&["a", "b"]);
+    bench.shares(2 * 255);
+    let had = bench.shares(8 * 128);
+    assert_eq!((had["a"], had["b"]), (512, 512));
+    let turn = (1..).find(|_| bench.tick() != "a").unwrap();
+    assert_eq!(turn, 128);
+}
+
+#[test]
+fn rule_3_whose_allotment_a_tick_ends_goes_to_the_end_however_late_the_put_is() {
+    let mut bench = running::<100_000>(&["a", "b", "c"]);
+    let turns: [_; 9] = core::array::from_fn(|_| {
+        let name = bench.name();
+        let turn = (1..).find(|_| bench.late_tick() != name).unwrap();
+        (name, turn)
+    });
+    let expected = [1, 2, 4].map(|ticks| ["a", "b", "c"].map(|name| (name, ticks)));
+    assert_eq!(turns.as_slice(), expected.as_flattened());
+    for _ in 0..3 * 255 {
+        bench.late_tick();
+    }
+    let mut had = std::collections::BTreeMap::<_, u32>::new();
+    for _ in 0..6 * 128 {
+        *had.entry(bench.name()).or_default() += 1;
+        bench.late_tick();
+    }
+    assert_eq!(had.into_values().collect::<Vec<_>>(), [256; 3]);
+}
+
+#[test]
+fn rule_3_a_tick_is_no_longer_where_the_cpu_is_mostly_idle() {
+    let mut bench = running::<100_000>(&["a", "b"]);
+    let [a, b] = [0, 1].map(|_| bench.block());
+    for _ in 0..20 {
+        bench.run(49 * TICK - TICK / 2); // idle, so no ticks
+        bench.wake(&a);
+        bench.pick();
+        bench.tick();
+        bench.run(TICK / 2);
+        bench.block();
+    }
+    // What a learned of ticks is what b, which is new, has in its first turn.
+    bench.wake(&b);
+    bench.wake(&a);
+    assert_eq!(bench.pick(), "b");
+    bench.tick();
+    assert_eq!(level(&bench, &b), 1);
+}
+
+#[test]
+fn rule_4_yielding_just_before_each_tick_does_not_help() {
+    let mut bench = running::<100_000>(&["gamer"]);
+    let gamer = bench.current.clone().unwrap();
+    for tick in 0..20 {
+        bench.run(TICK - 1);
+        bench.yield_now();
+        bench.run(1);
+        bench.interrupt();
+        let used = (tick + 1) * TICK;
+        let expected = (0..).find(|i| used < TICK * ((2 << i) - 1)).unwrap() as usize;
+        assert!(level(&bench, &gamer).abs_diff(expected) <= 1, "tick {tick}");
+    }
+    assert!(level(&bench, &gamer) >= 4);
+}
+
+#[test]
+fn rule_4_nor_does_blocking() {
+    let mut bench = running::<100_000>(&["gamer"]);
+    let gamer = bench.current.clone().unwrap();
+    for _ in 0..20 {
+        bench.run(TICK - 1);
+        let blocked = bench.block();
+        assert_eq!(bench.name(), "idle");
+        bench.run(1);
+        bench.wake(&blocked);
+        bench.pick();
+    }
+    assert!(level(&bench, &gamer) >= 4);
+}
+
+#[test]
+fn rule_5_the_end_after_a_yield_or_wake_the_front_after_a_preemption() {
+    let mut bench = running::<100_000>(&["a", "b", "c"]);
+    assert_eq!(bench.yield_now(), "b");
+    let b = bench.block();
+    bench.wake(&b);
+    assert_eq!(bench.name(), "c");
+    assert_eq!(bench.yield_now(), "a");
+    bench.run(10);
+    assert_eq!(bench.preempt(), "a", "preempted with allotment left");
+    assert_eq!(bench.yield_now(), "b");
+    assert_eq!(bench.yield_now(), "c");
+}
+
+#[test]
+fn rule_3_an_allotment_is_used_up_to_the_last_count() {
+    for (run, expected) in [(TICK - 1, 0), (TICK, 1)] {
+        let mut bench = running::<100_000>(&["a"]);
+        let a = bench.current.clone().unwrap();
+        bench.run(run);
+        bench.yield_now();
+        assert_eq!(level(&bench, &a), expected, "{run} counts");
+    }
+}
+
+#[test]
+fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
+    let mut bench = running::<600>(&["sleeps", "ready", "runs"]);
+    bench.shares(500);
+    while bench.name() != "sleeps" {
+        bench.tick();
+    }
+    let sleeps = bench.block();
+    let all = [sleeps.clone(), bench.current.clone().unwrap()];
+    assert!(all.iter().all(|task| level(&bench, task) > 3));
+    let before = bench.scheduler.policy().reset;
+    while bench.scheduler.policy().reset == before {
+        bench.tick();
+    }
+    assert!(all.iter().all(|task| level(&bench, task) == 0));
+    bench.wake(&sleeps);
+    let had = bench.shares(3);
+    assert_eq!(had.len(), 3, "all at level 0, a tick each: {had:?}");
+}
+
+#[test]
+fn rule_6_a_reset_comes_when_it_is_said_to_and_gives_a_fresh_allotment() {
+    let mut bench = running::<100>(&["a"]);
+    let a = bench.current.clone().unwrap();
+    while bench.scheduler.policy().reset == 0 {
+        bench.tick();
+    }
+    for _ in 0..5 {
+        let before = bench.scheduler.policy().reset;
+        bench.shares(99);
+        assert_eq!(bench.scheduler.policy().reset, before);
+        assert!(level(&bench, &a) > 3 && a.state().used.load(Relaxed) > 0);
+        bench.tick();
+        assert_eq!(bench.scheduler.policy().reset, before + LEVELS as u32);
+        assert_eq!(level(&bench, &a), 0);
+        assert_eq!(a.state().used.load(Relaxed), 0);
+    }
+}
+
+#[test]
+fn rule_6_a_reset_keeps_the_order_of_waiting() {
+    let mut bench = running::<20>(&["low", "lower"]);
+    while bench.scheduler.policy().reset < 2 {
+        bench.tick();
+    }
+    bench.shares(19);
+    bench.spawn("new");
+    let was = bench.name();
+    while bench.tick() == was {}
+    assert_eq!(bench.name(), "new", "it was at level 0 before the other");
+}
+
+#[test]
+fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
+    let (mut old, mut new) = (running::<100>(&["moves"]), running::<100>(&["local"]));
+    while old.scheduler.policy().reset == 0 {
+        old.tick();
+    }
+    old.shares(40);
+    let moves = old.block();
+    let was = moves.state().level();
+    assert!(was > 3);
+    new.shares(30);
+    new.wake(&moves);
+    assert_eq!(level(&new, &moves), was, "no reset has passed");
+    while new.name() != "moves" {
+        new.tick();
+    }
+    let moves = new.block();
+    new.shares(101);
+    old.spawn("busy");
+    old.pick();
+    old.shares(3);
+    old.wake(&moves);
+    assert_eq!(level(&old, &moves), 0);
+}
+
+/// Waiting counts from the wake on, over all queues in which the task waits.
+#[test]
+fn rule_6_a_task_that_is_handed_over_has_part_in_a_reset_since_it_waits() {
+    let mut queues = [&["sleeps", "a"][..], &["b"], &["c"]].map(running::<100>);
+    let [old, new, other] = &mut queues;
+    let reset_and_then = |bench: &mut Bench<100>, ticks| {
+        while bench.scheduler.policy().ticks_since_reset != ticks {
+            bench.tick();
+        }
+    };
+    let hand_over = |from: &mut Bench<100>, to: &mut Bench<100>| {
+        let given = from.scheduler.give(&|name| *name == "sleeps").unwrap();
+        to.scheduler.hand_over(given.clone());
+        level(to, &given)
+    };
+    old.shares(80);
+    old.tick_until("sleeps");
+    let sleeps = old.block();
+    let was = level(old, &sleeps);
+    assert!(was > 2);
+    reset_and_then(new, 10);
+    reset_and_then(other, 15);
+    old.wake(&sleeps);
+    assert_eq!(hand_over(old, new), was, "that reset came while it slept");
+    old.run(14 * TICK);
+    assert_eq!(hand_over(new, other), was, "and that one, by a tick");
+    old.run(TICK);
+    assert_eq!(hand_over(other, new), 0, "this one came while it waited");
+    assert_eq!(sleeps.state().used.load(Relaxed), 0);
+}
+
+#[test]
+fn rule_6_a_queue_that_has_not_seen_two_ticks_resets_nobody_who_comes() {
+    let (mut old, mut new) = (running::<100>(&["moves"]), Bench::<100>::new());
+    old.shares(5);
+    let moves = old.block();
+    let was = level(&old, &moves);
+    assert!(was > 0);
+    new.wake(&moves);
+    assert_eq!(level(&new, &moves), was);
+}
+
+#[test]
+fn rule_6_a_thousand_tasks_over_a_reset_and_none_lost() {
+    let mut bench = running::<2000>(&[]);
+    let tasks: Vec<_> = (0..1000).map(|_| bench.spawn("one of many")).collect();
+    bench.pick();
+    let before = bench.scheduler.policy().reset;
+    while bench.scheduler.policy().reset < before + 2 * LEVELS as u32 {
+        bench.tick();
+    }
+    let mut left = std::collections::BTreeSet::new();
+    while bench.name() != "idle" {
+        left.insert(Arc::as_ptr(&bench.block()));
+    }
+    assert_eq!(left.len(), 1000);
+    assert!(tasks.iter().all(|task| left.contains(&Arc::as_ptr(task))));
+}
+
+#[test]
+fn rule_7_a_tick_preempts_for_a_higher_level_and_at_the_end_of_an_allotment() {
+    let mut bench = running::<100_000>(&["a"]);
+    bench.shares(20); // level 4, alone: no preemption
+    assert_eq!(bench.name(), "a");
+    bench.spawn("high");
+    assert_eq!(bench.name(), "a");
+    assert_eq!(bench.tick(), "high");
+    assert_eq!(bench.tick(), "high", "its level 1 is above a's");
+    bench.shares(13);
+    assert_eq!(bench.name(), "high", "level 3 is, too");
+    let turn = (1..).find(|_| bench.tick() == "a").unwrap();
+    assert!(turn <= 16);
+}
+
+#[test]
+fn rule_8_a_yielder_sits_out_one_pick() {
+    let mut bench = running::<100_000>(&["works"]);
+    bench.shares(40);
+    bench.spawn("spins");
+    bench.tick();
+    assert_eq!(bench.name(), "spins");
+    bench.run(1);
+    assert_eq!(bench.yield_now(), "works", "though it is five levels lower");
+    assert_eq!(bench.tick(), "spins");
+    bench.block();
+    assert_eq!(bench.yield_now(), "works", "alone, it goes on");
+}
+
+#[test]
+fn bound_each_of_n_runs_again_within_a_reset_and_two_ticks_each() {
+    for n in [2, 5, 50, 300] {
+        let mut bench = running::<100>(&[]);
+        let tasks: Vec<_> = (0..n).map(|_| bench.spawn("a hog")).collect();
+        bench.pick();
+        let waited = bench.longest_wait(&tasks, 5_000);
+        assert!(waited <= 100 + 2 * n, "{n} tasks: {waited} ticks");
+    }
+}
+
+#[test]
+fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_on_all_levels() {
+    let mut bench = running::<1>(&["runs"]);
+    let policy = bench.scheduler.policy_mut();
+    for i in 0..4096 {
+        let task = Arc::new(MlfqTask::new("one of many"));
+        policy.intervals.adopt(&task);
+        policy.place(task.state(), i % LEVELS);
+        policy.push_back(task);
+    }
+    policy.allotments = Allotments::UNKNOWN; // and all of them change at the tick
+    let most = bench::most_steps(&mut bench, 100);
+    assert!((2 * LEVELS..=3 * LEVELS).contains(&most), "{most}");
+}
+
+#[test]
+fn priorities_are_refused() {
+    assert!(!running::<100_000>(&["a"]).set_priority(0));
+}
+
+#[test]
+fn a_level_is_empty_when_its_last_task_is_removed() {
+    let mut bench = running::<100_000>(&["a", "b"]);
+    bench.shares(20);
+    let runs = bench.current.clone().unwrap();
+    let other = ["a", "b"].into_iter().find(|&name| name != bench.name());
+    let ready = bench.scheduler.pick_next_task().unwrap();
+    assert_eq!(Some(*ready.inner()), other);
+    assert!(level(&bench, &ready) > 1);
+    bench.scheduler.put_prev_task(runs.clone(), true);
+    assert!(bench.scheduler.remove_task(&runs).is_some());
+    assert_eq!(bench.scheduler.policy().occupied, 0);
+}
+
+#[test]
+fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
+    bench::hits_main::<Adapter<P>>();
+}
+
+#[test]
+fn rule_9_who_is_given_away_takes_its_level_along_and_has_heard_of_resets() {
+    let (mut old, mut new) = (running::<100>(&["a", "b"]), running::<100>(&["local"]));
+    new.shares(60);
+    let given_level = |old: &mut Bench<100>, new: &mut Bench<100>| {
+        let given = old.scheduler.policy_mut().give(&|_| true, &|| true);
+        let given = given.expect("one of the two is ready");
+        new.wake(&given);
+        let level = level(new, &given);
+        new.scheduler.remove_task(&given);
+        old.wake(&given);
+        level
+    };
+    old.shares(70);
+    assert!(given_level(&mut old, &mut new) > 2);
+    let before = old.scheduler.policy().reset;
+    while old.scheduler.policy().reset == before {
+        old.tick();
+    }
+    assert_eq!(given_level(&mut old, &mut new), 0);
+}

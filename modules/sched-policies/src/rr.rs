@@ -1,0 +1,251 @@
+//! RR: round robin with a time slice.
+//!
+//! 1. Ready tasks run in the order in which they became ready.
+//! 2. A task that starts its turn has `SLICE` timer ticks (5 at 100 Hz: 50 ms).
+//! 3. A tick takes one from the running task; the one that takes the last asks
+//!    for rescheduling, and the task goes to the end of the queue with a new slice.
+//! 4. A task that is preempted with ticks left keeps them and its place at the front.
+//! 5. A task that yields or wakes goes to the end with a new slice. A waker that
+//!    asks for rescheduling does not put it in front (stock axsched 0.3.1 mixes
+//!    the two up: there such a wake-up is handled as a preemption).
+//! 6. Another CPU is given the first task that may run there ([`balance`](sched_smp)): it
+//!    has waited longest. It goes to the end of the queue there, with the rest of its slice.
+//!
+//! The textbook policy (Kleinrock, 1964). Needs `axtask/preempt`, without which
+//! ticks have no effect and this is FIFO. Every operation is one list operation,
+//! none of them allocates. Starvation bound: with n ready tasks each runs again
+//! within (n − 1) × `SLICE` ticks, plus the time in which preemption is disabled. On several CPUs,
+//! with n tasks on all of them, it runs again within 2 × n × `SLICE` ticks: one round of its own
+//! queue, and one of the queue that it is handed over to, where it stays until it has run.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::queue::Queue;
+use sched_core::task::{InitialState, Task};
+
+/// Timer ticks per time slice, as upstream's `axtask` has it: 50 ms at 100 Hz.
+pub const SLICE_TICKS: usize = 5;
+
+/// A task under [`RrScheduler`].
+pub type RrTask<T, const SLICE: usize = SLICE_TICKS> = Task<T, RrState<SLICE>>;
+/// The round-robin scheduler; `SLICE` is in timer ticks, at least 1.
+pub type RrScheduler<T, const SLICE: usize = SLICE_TICKS> = Adapter<Rr<T, SLICE>>;
+
+/// What round robin remembers of a task.
+pub struct RrState<const SLICE: usize> {
+    /// Timer ticks left of its slice. Relaxed: see LOCK in [`task`](sched_core::task).
+    left: AtomicUsize,
+}
+
+impl<const SLICE: usize> RrState<SLICE> {
+    /// Rule 3. Stops at 0: while preemption is disabled, ticks go on coming.
+    #[inline]
+    pub fn tick(&self) -> Tick {
+        let left = self.left.load(Relaxed).saturating_sub(1);
+        self.left.store(left, Relaxed);
+        if left == 0 {
+            Tick::Reschedule
+        } else {
+            Tick::Continue
+        }
+    }
+
+    /// Ends the slice, however much is left of it: the next return goes to the end of the queue.
+    #[inline]
+    pub fn expire(&self) {
+        self.left.store(0, Relaxed);
+    }
+
+    /// Begins a slice anew, as if it had been to the end of the queue (rule 3).
+    #[inline]
+    pub fn renew(&self) {
+        self.left.store(SLICE, Relaxed);
+    }
+}
+
+/// Rules 3, 4 and 5, for any task that carries a slice.
+#[inline]
+pub fn requeue<T, S: AsRef<RrState<SLICE>>, const SLICE: usize>(
+    ready: &mut Queue<T, S>,
+    task: Arc<Task<T, S>>,
+    why: Return,
+) {
+    let left = &task.state().as_ref().left;
+    if why == Return::Preempted && left.load(Relaxed) > 0 {
+        ready.push_front(task); // rule 4
+    } else {
+        left.store(SLICE, Relaxed); // rules 3 and 5
+        ready.push_back(task);
+    }
+}
+
+impl<const SLICE: usize> AsRef<Self> for RrState<SLICE> {
+    #[inline]
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl<const SLICE: usize> InitialState for RrState<SLICE> {
+    const INITIAL: Self = {
+        assert!(SLICE > 0, "a time slice has at least one tick");
+        Self {
+            left: AtomicUsize::new(SLICE),
+        }
+    };
+}
+
+/// See the [module documentation](self).
+pub struct Rr<T, const SLICE: usize> {
+    ready: Queue<T, RrState<SLICE>>,
+}
+
+impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
+    type Inner = T;
+    type State = RrState<SLICE>;
+    const NAME: &'static str = "RR";
+    const TRACKS: Tracks = Tracks::Returns;
+    const NEW: Self = Self {
+        ready: Queue::new(),
+    };
+
+    #[inline]
+    fn spawned(&mut self, task: Arc<RrTask<T, SLICE>>) {
+        self.ready.push_back(task);
+    }
+
+    #[inline]
+    fn returned(&mut self, task: Arc<RrTask<T, SLICE>>, why: Return) {
+        if why == Return::HandedOver && task.state().left.load(Relaxed) > 0 {
+            return self.ready.push_back(task); // rule 6
+        }
+        requeue(&mut self.ready, task, why);
+    }
+
+    #[inline]
+    fn dispatch(&mut self) -> Option<Arc<RrTask<T, SLICE>>> {
+        self.ready.pop_front()
+    }
+
+    #[inline]
+    fn ticked(&mut self, running: &Arc<RrTask<T, SLICE>>) -> Tick {
+        running.state().tick()
+    }
+
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        self.ready.remove_first(|task| may(task) && claims())
+    }
+
+    fn remove(&mut self, task: &Arc<RrTask<T, SLICE>>) -> Option<Arc<RrTask<T, SLICE>>> {
+        self.ready.remove(task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_core::BaseScheduler;
+
+    fn with(n: u32) -> RrScheduler<u32, 3> {
+        let mut s = RrScheduler::new();
+        (0..n).for_each(|i| s.add_task(Arc::new(RrTask::new(i))));
+        s
+    }
+
+    /// Ticks until the scheduler wants the CPU back.
+    fn ticks_of_a_turn(s: &mut RrScheduler<u32, 3>, task: &Arc<RrTask<u32, 3>>) -> usize {
+        1 + (0..100).take_while(|_| !s.task_tick(task)).count()
+    }
+
+    #[test]
+    fn rule_1_order_of_readiness() {
+        let mut s = with(3);
+        let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
+        assert_eq!(order, [0, 1, 2]);
+    }
+
+    #[test]
+    fn rule_6_the_first_that_may_is_given_and_the_others_stay_in_order() {
+        let mut s = with(4);
+        let given = s
+            .policy_mut()
+            .give(&|task| *task.inner() > 1, &|| true)
+            .unwrap();
+        assert_eq!(*given.inner(), 2);
+        assert!(s.policy_mut().give(&|_| false, &|| true).is_none());
+        let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
+        assert_eq!(order, [0, 1, 3]);
+    }
+
+    #[test]
+    fn rule_6_a_task_that_is_handed_over_keeps_the_rest_of_its_slice_and_comes_last() {
+        let (mut old, mut new) = (with(2), with(1));
+        for rest in [2, 1, 3] {
+            let first = old.pick_next_task().unwrap();
+            assert!((rest..3).all(|_| !old.task_tick(&first)));
+            old.put_prev_task(first, true);
+            let given = old.policy_mut().give(&|_| true, &|| true).unwrap();
+            new.policy_mut().returned(given.clone(), Return::HandedOver);
+            let local = new.pick_next_task().unwrap();
+            assert!(!Arc::ptr_eq(&local, &given), "it comes last");
+            let found = new.pick_next_task().unwrap();
+            assert_eq!(ticks_of_a_turn(&mut new, &found), rest);
+            new.put_prev_task(local, false);
+            old.put_prev_task(given, false);
+        }
+    }
+
+    #[test]
+    fn rules_2_and_3_a_turn_has_slice_ticks_and_then_ends() {
+        let mut s = with(2);
+        let first = s.pick_next_task().unwrap();
+        assert_eq!(ticks_of_a_turn(&mut s, &first), 3);
+        s.put_prev_task(first, true);
+        let second = s.pick_next_task().unwrap();
+        assert_eq!(*second.inner(), 1);
+        s.put_prev_task(second, false);
+        let first = s.pick_next_task().unwrap();
+        assert_eq!(
+            ticks_of_a_turn(&mut s, &first),
+            3,
+            "the new slice is a whole one"
+        );
+    }
+
+    #[test]
+    fn rule_3_the_request_stands_while_preemption_is_disabled() {
+        let mut s = with(1);
+        let task = s.pick_next_task().unwrap();
+        assert_eq!(ticks_of_a_turn(&mut s, &task), 3);
+        assert!((0..1000).all(|_| s.task_tick(&task)));
+    }
+
+    #[test]
+    fn rule_4_a_preempted_task_keeps_its_place_and_its_ticks() {
+        let mut s = with(2);
+        let first = s.pick_next_task().unwrap();
+        assert!(!s.task_tick(&first));
+        s.put_prev_task(first, true);
+        let again = s.pick_next_task().unwrap();
+        assert_eq!(*again.inner(), 0);
+        assert_eq!(ticks_of_a_turn(&mut s, &again), 2);
+    }
+
+    #[test]
+    fn rule_5_a_yield_or_a_wake_goes_to_the_end_with_a_new_slice() {
+        for resched in [false, true] {
+            let mut s = with(2);
+            let first = s.pick_next_task().unwrap();
+            assert!(!s.task_tick(&first));
+            let _second = s.pick_next_task().unwrap(); // the first blocks
+            s.add_task(Arc::new(RrTask::new(2)));
+            s.put_prev_task(first, resched); // and wakes
+            assert_eq!(*s.pick_next_task().unwrap().inner(), 2);
+            let first = s.pick_next_task().unwrap();
+            assert_eq!(*first.inner(), 0);
+            assert_eq!(ticks_of_a_turn(&mut s, &first), 3);
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! SJF: shortest job first, where a job is a CPU burst.
+//!
+//!  1. A burst is the time on the CPU between two points at which a task gives
+//!     the CPU away by itself: a yield (unlike in PBG), a block, its exit. Time asleep or
+//!     waiting is no part of it; being preempted does not end it.
+//!  2. The expected burst of a task is the exponential average of its bursts, the
+//!     newest with weight 1/[`AVERAGE_WEIGHT`]; of a new task it is zero, so that a
+//!     task is tried before it is judged.
+//!  3. Each burst has a due time: when it became ready, plus [`PATIENCE`] times what
+//!     is expected of it. Ready tasks stand in [`classes`](sched_core::classes) by how far off
+//!     their due times were when they came there, two an octave. Of the first of each class
+//!     the one with the earliest due time runs; within a class, and of those who are due
+//!     at once, the one that came first. So who runs is due no later than anybody else by
+//!     half of what that one came with. Of tasks that are ready together that is shortest job
+//!     first, where one is longer than the other by half; a task that waits is overtaken
+//!     only by shorter ones, and not for ever. No due time is further off than
+//!     [`LONGEST`] counts, 13.7 minutes at 1 GHz.
+//!  4. A preempted task keeps its due time, but is not due before the time of its
+//!     return. A burst that has outgrown what was expected is due later by `PATIENCE`
+//!     times what it has had since beyond that; time that it ran with nobody ready, as
+//!     of the ticks, costs nothing.
+//!  5. A tick preempts the running task if the first in line is due before the
+//!     running one would be, were it put back now; but not the first tick after a
+//!     dispatch, so that whoever runs gets on by a whole tick at least.
+//!  6. A task that yields sits out one pick if anybody else is ready.
+//!  7. Another CPU is given the task that would run first here of those that may run there
+//!     ([`balance`](sched_smp)), within a class the one that came first. Its burst goes on
+//!     there, and its wait: it keeps its due time, and what is overdue is due at once.
+//!
+//! Rule 2 is textbook (Silberschatz et al.), the weight that of the PBG report's
+//! code. Rule 3 is aging folded into a constant key: all waiting tasks age alike,
+//! so their order never changes while they wait. Rule 4 charges each tick once: were
+//! the due time computed anew from all that a burst has had, at each preemption, two
+//! tasks that yield all the time would delay it by the square of its length.
+//!
+//! **Bound.** Half a class is the width of a class beside the waits in it, or
+//! [`SHORTEST`] counts if that is more. With n ready tasks, one
+//! with an expected burst e, or that has had e of its present burst if that is more, runs
+//! again after at most `PATIENCE` × 3/2 × e + 2 × n ticks, and `SHORTEST` counts: who comes
+//! when it is overdue by half a class is due later than the first of its class, and those
+//! before it lose the CPU at the second tick after that. A burst of x ticks, with e
+//! expected, is done after at most `PATIENCE` × 3/2 × max(e, x) + (x + 1) × (2 × n + 1)
+//! ticks, and x + 1 times `SHORTEST` counts, whatever the
+//! others do: it gets on by a tick at least in each of its turns, and waits past its
+//! due time for half a class and one turn of each other. (What it waits past its due time
+//! does not count again: the class of its next wait is that of what is left, and of what it
+//! has had since.) Those of busy yielders (`gc`) are as short as
+//! their bursts; beside them the first term is what counts, however many they are.
+//!
+//! On several CPUs a task that is handed over keeps its due time, so only what it waits past that
+//! may come twice: with n tasks on all CPUs a task runs again after at most `PATIENCE` × 3/2 × e +
+//! 4 × n ticks, and `SHORTEST` counts. A task that is overdue when it is handed over is due at once
+//! in the other queue. Each task that was there before it has two ticks at most, and it stays until
+//! it has run.
+//!
+//! STEADY: whether a burst is of the class of those before it decides what a yield takes. What
+//! it takes more if it is not is no time of the burst that follows: else a task whose bursts
+//! lie just below the border of two classes would be lifted over it by that, come back, and so
+//! on for ever, and each second of its yields would take the long way.
+//!
+//! Several CPUs: a due time is by the counter of the CPU that makes the task ready, so
+//! counters that disagree add their difference; a task that migrates while it runs
+//! takes it along.
+//!
+//! **Cost.** One counter read for a put and the pick after it, and one list operation for
+//! each. Nothing allocates. STEPS: no call takes more than [`CLASSES`] + 5 steps, of which
+//! each is a look at a task's link or at the first of a class: a pick and a tick look at
+//! those classes that have a task. (Only `remove_task` searches, which `axtask` never calls, and
+//! rule 7.)
+//! Needs `axtask/preempt` for rules 4 and 5. `set_priority` returns false.
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+#[cfg(doc)]
+use sched_core::classes::CLASSES;
+use sched_core::classes::{Class, Classes, Due, LONGEST, SHORTEST};
+use sched_core::clock::{Clock, CpuCounter};
+use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::ordered::Key;
+use sched_core::run_interval::{Account, Accounted, RunIntervals};
+use sched_core::task::{InitialState, Task};
+use sched_core::units::Counts;
+
+/// A task under [`SjfScheduler`].
+pub type SjfTask<T> = Task<T, SjfState>;
+/// The shortest-job-first scheduler; `C` is where it reads the time.
+pub type SjfScheduler<T, C = CpuCounter> = Adapter<Sjf<T, C>>;
+
+/// The newest burst counts as one in so many.
+pub const AVERAGE_WEIGHT: u64 = 16;
+
+/// For how many times its expected burst a task lets shorter ones overtake it. Eight:
+/// a task of 20 ticks beside two that yield all the time takes eight times as long as
+/// alone. In the model of `realtime` sixteen makes the average turnaround 1 % less,
+/// four 2 % more.
+pub const PATIENCE: u64 = 8;
+
+/// What SJF remembers of a task. Relaxed: see LOCK in [`task`](sched_core::task).
+pub struct SjfState {
+    account: Account,
+    /// When its present burst is due; never changed while the task stands in a class.
+    due: AtomicU64,
+    /// Up to [`LONGEST_EXPECTED`].
+    expected: AtomicU64,
+    /// What the present burst has had, over preemptions (rule 1).
+    used: AtomicU64,
+    /// WAIT: the class of a burst of the expected length, of which lengths that is the
+    /// shortest, and up to how much longer ones it is.
+    class: AtomicU32,
+    from: AtomicU64,
+    width: AtomicU64,
+}
+
+impl InitialState for SjfState {
+    const INITIAL: Self = Self {
+        account: Account::INITIAL,
+        due: AtomicU64::new(0),
+        expected: AtomicU64::new(0),
+        used: AtomicU64::new(0),
+        class: AtomicU32::new(Class::FIRST.to_index()),
+        from: AtomicU64::new(0),
+        width: AtomicU64::new(SHORTEST / PATIENCE),
+    };
+}
+
+impl Accounted for SjfState {
+    fn account(&self) -> &Account {
+        &self.account
+    }
+}
+
+impl Due for SjfState {
+    #[inline]
+    fn due(&self) -> Key {
+        Key(self.due.load(Relaxed))
+    }
+}
+
+/// What is expected of a burst that lets others pass for the [`LONGEST`] wait.
+const LONGEST_EXPECTED: u64 = LONGEST / PATIENCE;
+
+/// What is expected after a burst of which so much was expected (rule 2).
+#[inline]
+const fn average(old: u64, burst: Counts) -> u64 {
+    // The old part is rounded up, so that a steady burst is met exactly.
+    old - old / AVERAGE_WEIGHT + burst.0 / AVERAGE_WEIGHT
+}
+
+/// Rule 3: what a burst of that length lets pass before it.
+#[inline]
+fn patience(length: u64) -> u64 {
+    length.saturating_mul(PATIENCE).min(LONGEST)
+}
+
+impl SjfState {
+    #[inline]
+    fn set_due(&self, due: Key) {
+        self.due.store(due.0, Relaxed);
+    }
+
+    /// A burst is ready from `now` on (rule 3); its class.
+    #[inline]
+    fn begin(&self, now: Counts) -> Class {
+        self.set_due(Key(now.0).later(PATIENCE * self.expected.load(Relaxed)));
+        Class::from_index(self.class.load(Relaxed))
+    }
+
+    /// A burst goes on waiting (rule 4); its class. What is overdue is due now.
+    fn go_on(&self, now: Counts) -> Class {
+        let wait = self.due().after(Key(now.0)).clamp(0, LONGEST as i64) as u64;
+        self.set_due(Key(now.0).later(wait));
+        Class::of(wait)
+    }
+
+    fn ran(&self, time: Counts) {
+        let used = self.used.load(Relaxed).saturating_add(time.0);
+        self.used.store(used, Relaxed);
+    }
+
+    /// Charges a task that is within a burst and stands in no class (rule 4).
+    fn charge(&self, time: Counts) {
+        let expected = self.expected.load(Relaxed);
+        let before = self.used.load(Relaxed).max(expected);
+        self.ran(time);
+        let after = self.used.load(Relaxed).max(expected);
+        self.set_due(self.due().later(patience(after - before)));
+    }
+
+    /// The burst is over, after it has had so much more (rule 2).
+    fn learn(&self, time: Counts) {
+        self.ran(time);
+        let burst = Counts(self.used.load(Relaxed));
+        self.used.store(0, Relaxed);
+        let expected = average(self.expected.load(Relaxed), burst).min(LONGEST_EXPECTED);
+        self.expected.store(expected, Relaxed);
+        let class = Class::of(PATIENCE * expected);
+        let (shortest, width) = class.shortest_and_width();
+        self.class.store(class.to_index(), Relaxed);
+        self.from.store(shortest / PATIENCE, Relaxed);
+        self.width.store(width / PATIENCE, Relaxed);
+    }
+
+    /// The same of a burst that has not been charged for yet, if its class stays; whether
+    /// it does.
+    #[inline]
+    fn learn_within(&self, burst: Counts) -> bool {
+        let expected = average(self.expected.load(Relaxed), burst);
+        let above = expected.wrapping_sub(self.from.load(Relaxed));
+        let within = self.used.load(Relaxed) == 0 && above < self.width.load(Relaxed);
+        if within {
+            self.expected.store(expected, Relaxed);
+        }
+        within
+    }
+}
+
+/// See the [module documentation](self).
+pub struct Sjf<T, C> {
+    ready: Classes<T, SjfState>,
+    intervals: RunIntervals<T, SjfState>,
+    /// Whether a tick has hit the running task already (rule 5).
+    ticked: bool,
+    clock: PhantomData<fn() -> C>,
+}
+
+impl<T, C: Clock> Sjf<T, C> {
+    /// The short way, of a task that yields after a burst that is of its class; whether it is
+    /// that. If not, nothing has happened to the task.
+    #[inline]
+    fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: Return) -> bool {
+        if why != Return::Yielded || !self.intervals.ran_here(task, why) {
+            return false;
+        }
+        let burst = self.intervals.gives_way(task, C::now());
+        let only = task.state().learn_within(burst);
+        if only {
+            self.intervals.set_aside(task); // rule 6
+        }
+        only
+    }
+
+    /// The long way, of any task.
+    #[cold]
+    #[inline(never)]
+    fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: Return) {
+        let ran_here = self.intervals.ran_here(&task, why);
+        if ran_here && why == Return::Yielded {
+            // The short way has read the counter.
+            let burst = self.intervals.gives_way(&task, self.intervals.now::<C>());
+            task.state().learn(burst);
+            return self.intervals.set_aside_from(&task, C::now()); // STEADY
+        }
+        let now = C::now();
+        let interval = if ran_here {
+            let interval = self.intervals.gives_way(&task, now);
+            self.intervals.let_go();
+            interval
+        } else {
+            self.intervals.arrived(&task, why, now).interval
+        };
+        let state = task.state();
+        // One that has migrated while it ran goes on with its burst, and one that was handed over
+        // with its wait (rule 7).
+        let has_begun = interval > Counts::ZERO || state.used.load(Relaxed) > 0;
+        let is_within = ran_here || has_begun || why == Return::HandedOver;
+        let class = if is_within {
+            state.charge(interval);
+            state.go_on(now)
+        } else {
+            state.begin(now)
+        };
+        self.ready.push(task, class);
+    }
+
+    /// A pick of which no yield is the reason.
+    #[inline(never)]
+    fn dispatch_after_no_yield(
+        &mut self,
+        first: Option<Arc<SjfTask<T>>>,
+    ) -> Option<Arc<SjfTask<T>>> {
+        self.intervals.begin_or_idle::<C>(first.as_ref());
+        first
+    }
+}
+
+impl<T, C: Clock> Policy for Sjf<T, C> {
+    type Inner = T;
+    type State = SjfState;
+    const NAME: &'static str = "SJF";
+    const TRACKS: Tracks = Tracks::Departures;
+    const NEW: Self = Self {
+        ready: Classes::new(),
+        intervals: RunIntervals::new(),
+        ticked: false,
+        clock: PhantomData,
+    };
+
+    fn spawned(&mut self, task: Arc<SjfTask<T>>) {
+        self.intervals.adopt(&task);
+        let class = task.state().begin(C::now());
+        self.ready.push(task, class);
+    }
+
+    #[inline]
+    fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
+        if !self.only_yields(&task, why) {
+            self.comes_back(task, why);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn left(&mut self) {
+        if let Some((task, interval)) = self.intervals.left(C::now()) {
+            task.state().learn(interval);
+        }
+    }
+
+    #[inline]
+    fn dispatch(&mut self) -> Option<Arc<SjfTask<T>>> {
+        self.ticked = false;
+        let first = self.ready.pop();
+        let Some((yielder, now)) = self.intervals.take_yielder() else {
+            return self.dispatch_after_no_yield(first);
+        };
+        let class = yielder.state().begin(now);
+        let next = match first {
+            Some(first) => {
+                self.ready.push(yielder, class); // rule 6
+                first
+            }
+            None => yielder,
+        };
+        self.intervals.begin(&next, now);
+        Some(next)
+    }
+
+    fn ticked(&mut self, running: &Arc<SjfTask<T>>) -> Tick {
+        let now = C::now();
+        let whole = core::mem::replace(&mut self.ticked, true);
+        let first = self.ready.first_due();
+        let Some(interval) = RunIntervals::take_uncharged(running, now) else {
+            // `main` before its first pick.
+            return Tick::reschedule_if(first.is_some());
+        };
+        let state = running.state();
+        let Some(first) = first else {
+            state.ran(interval);
+            state.set_due(state.due().max(Key(now.0)));
+            return Tick::Continue;
+        };
+        state.charge(interval);
+        Tick::reschedule_if(whole && first < state.due().max(Key(now.0)))
+    }
+
+    fn remove(&mut self, task: &Arc<SjfTask<T>>) -> Option<Arc<SjfTask<T>>> {
+        let yielder = self.intervals.remove_yielder(task);
+        let removed = yielder.or_else(|| self.ready.remove(task))?;
+        self.intervals.removed(&removed);
+        Some(removed)
+    }
+
+    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+        let given = self.ready.remove_first(may, claims)?; // rule 7
+        self.intervals.removed(&given);
+        Some(given)
+    }
+
+    #[cfg(feature = "std")]
+    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
+        self.intervals.exchange_cpu(&mut other.intervals);
+        core::mem::swap(&mut self.ticked, &mut other.ticked);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,729 @@
+//! Every order in which several CPUs can do what they do to [`Shared`] without a lock, and every
+//! value that they can read by its memory orders: explored by [loom], which runs a scenario again
+//! and again until there is no other way left.
+//!
+//! The code is that of every build; with `--cfg loom` its atomics are loom's. The first scenarios
+//! call `Shared` as the layer does, the last ones have the layer itself, whose rules of order (what
+//! comes first: setting a bit or looking) are in its own code.
+//!
+//! ONE ORDER: of `SeqCst` loom knows this much: no such load reads such a store that another has
+//! replaced in the order in which it runs the threads; a word's first value is no store
+//! (tokio-rs/loom#180). So where SEEN counts, the scenario stores the words that SEEN is about once
+//! before. If all accesses are `SeqCst`, as in the scenarios SEEN, that is what the language
+//! promises. Beside weaker accesses it is more: in the other scenarios of `Shared` no word is
+//! stored before, and loom has less than the language promises.
+//!
+//! Not covered: more than three CPUs at once; in the layer's scenarios, which need SEEN, what
+//! ONE ORDER is too strong for; of `not_asked`, which is stored in one place and changed in
+//! another, any lost change (loom orders the two in more ways than there are); a load that takes effect after a later store of its CPU, which loom
+//! does not have; and [`spin::Once`], which is written before all else.
+//!
+//! An interrupt comes at any time, and brings along what its sender did before.
+
+use alloc::sync::Arc;
+use core::cell::Cell;
+use core::ptr;
+use core::sync::atomic::AtomicUsize;
+
+use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+use loom::sync::{Mutex, MutexGuard};
+use loom::thread;
+
+use super::layer::Balanced;
+use super::shared::{Comes, Machine, Posted, SHARED, Shared};
+use sched_core::base::BaseScheduler;
+use sched_policies::fifo::{Fifo, FifoTask};
+
+const CPUS: usize = 3;
+
+loom::lazy_static! {
+    /// The interrupts under way.
+    static ref LINES: [AtomicBool; CPUS] = Default::default();
+    /// The run queues, under their locks.
+    static ref QUEUES: [Mutex<Queue>; CPUS] = Default::default();
+}
+loom::thread_local! {
+    /// The CPU that a thread plays.
+    static THIS_CPU: Cell<usize> = Cell::new(0);
+}
+
+/// A run queue.
+type Queue = Balanced<Fifo<Job>>;
+
+/// What a task is.
+struct Job {
+    number: u32,
+    /// Where it may run, a bit each.
+    may_run: u64,
+    /// Its number, once it has been made: seen by whoever was rightly handed it.
+    memory: AtomicU32,
+    /// To the one that was sent before it.
+    link: AtomicPtr<()>,
+}
+
+/// Runs a scenario in every way that there is, and prints in how many.
+fn explore(name: &str, scenario: fn()) {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let counted = executions.clone();
+    loom::model::Builder::new().check(move || {
+        counted.fetch_add(1, Relaxed);
+        scenario();
+    });
+    let executions = executions.load(Relaxed);
+    println!("interleavings: {name}: {executions} executions");
+}
+
+fn machine() -> Machine {
+    Machine {
+        cpus: CPUS,
+        this_cpu: || THIS_CPU.with(Cell::get),
+        current: ptr::null,
+        interrupt: |cpu| {
+            LINES[cpu].swap(true, AcqRel);
+        },
+        joins: || {},
+        wait: core::hint::spin_loop,
+        may_run: |job, cpu| {
+            // SAFETY: such a task, and alive, as `Machine` promises.
+            let job = unsafe { &*job.cast::<Job>() };
+            job.may_run >> cpu & 1 != 0
+        },
+    }
+}
+
+/// What the CPUs of this execution share. ONE ORDER.
+fn in_one_order() -> &'static Shared {
+    for cpu in 0..CPUS {
+        SHARED.set_waiting(cpu, 0);
+    }
+    SHARED.becomes_hungry(0);
+    SHARED.claims(0);
+    &SHARED
+}
+
+/// Two threads, of which this is one.
+fn both<A, B: 'static>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + 'static) -> (A, B) {
+    let b = thread::spawn(b);
+    (a(), b.join().expect("a CPU does not panic"))
+}
+
+/// The way in which the task of this number comes.
+fn comes_as(number: u32) -> Comes {
+    [Comes::Woken, Comes::New, Comes::HandedOver][number as usize % 3]
+}
+
+/// A handle as the layer posts it.
+fn posted(number: u32) -> Posted {
+    let job = Box::new(Job::new(number, u64::MAX));
+    Posted {
+        task: Box::into_raw(job).cast(),
+        comes: comes_as(number),
+    }
+}
+
+/// The task of a handle, which is its last.
+fn taken(posted: Posted) -> u32 {
+    // SAFETY: of `posted`, and whoever was handed it twice has failed below by its number.
+    let job = unsafe { &*posted.task.cast::<Job>() };
+    assert_eq!(posted.comes, comes_as(job.number));
+    job.seen()
+}
+
+impl Job {
+    fn new(number: u32, may_run: u64) -> Self {
+        let memory = AtomicU32::new(u32::MAX);
+        memory.store(number, Relaxed);
+        Self {
+            number,
+            may_run,
+            memory,
+            link: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Its number, by who has been handed it.
+    fn seen(&self) -> u32 {
+        assert_eq!(self.memory.load(Relaxed), self.number, "half a task");
+        self.number
+    }
+}
+
+#[test]
+fn seen_a_task_comes_while_another_cpu_becomes_hungry() {
+    explore(
+        "SEEN: a task comes while another CPU becomes hungry",
+        || {
+            let shared = in_one_order();
+            let (sees, ()) = both(
+                || {
+                    shared.set_waiting(0, 1);
+                    shared.hungry() == 1 << 1
+                },
+                || {
+                    shared.becomes_hungry(1);
+                    shared.ask_anybody(&machine(), 1);
+                },
+            );
+            assert!(sees || shared.take_askers(0) == 1 << 1, "neither sees");
+        },
+    );
+}
+
+#[test]
+fn seen_tasks_come_to_two_cpus_while_a_third_becomes_hungry() {
+    explore(
+        "SEEN: tasks come to two CPUs, a third becomes hungry",
+        || {
+            let shared = in_one_order();
+            let comes_to = |cpu| {
+                move || {
+                    shared.set_waiting(cpu, 1);
+                    shared.hungry() == 1 << 1
+                }
+            };
+            let other = thread::spawn(comes_to(2));
+            let (sees, ()) = both(comes_to(0), || {
+                shared.becomes_hungry(1);
+                shared.ask_anybody(&machine(), 1);
+            });
+            let both_see = sees & other.join().expect("a CPU does not panic");
+            let asked = shared.take_askers(0) | shared.take_askers(2);
+            assert!(both_see || asked == 1 << 1, "neither sees");
+        },
+    );
+}
+
+/// Who is hungry, again and again, and what it was posted.
+fn eats(shared: &Shared, times: u32) -> Vec<u32> {
+    let mut tasks = Vec::new();
+    for _ in 0..times {
+        if let Some(task) = shared.take_post(2) {
+            tasks.push(taken(task));
+            shared.becomes_hungry(2);
+        }
+    }
+    tasks
+}
+
+/// A giver: the number of the task, if it was owed.
+fn gives(shared: &Shared, number: u32) -> Option<u32> {
+    shared.claims(2).then(|| {
+        shared.post(&machine(), 2, posted(number));
+        number
+    })
+}
+
+#[test]
+fn hungry_two_givers_of_one_task() {
+    explore("HUNGRY: two give to one that is hungry once", || {
+        let shared = &*SHARED;
+        shared.becomes_hungry(2);
+        let (one, other) = both(|| gives(shared, 1), || gives(shared, 2));
+        assert!(one.is_some() != other.is_some(), "{one:?}, {other:?}");
+        assert_eq!(shared.take_post(2).map(taken), one.or(other));
+        assert_eq!(shared.take_post(2), None);
+    });
+}
+
+#[test]
+fn hungry_two_givers_and_who_takes() {
+    explore("HUNGRY: two give, one of them twice, and one takes", || {
+        let shared = &*SHARED;
+        shared.becomes_hungry(2);
+        let giver = thread::spawn(|| [gives(shared, 1), gives(shared, 2)]);
+        let (early, last) = both(|| eats(shared, 2), || gives(shared, 3));
+        let of_first = giver.join().expect("a CPU does not panic");
+        let mut given: Vec<_> = of_first.into_iter().chain([last]).flatten().collect();
+        let mut tasks = early;
+        tasks.extend(eats(shared, 2));
+        given.sort_unstable();
+        tasks.sort_unstable();
+        assert_eq!(tasks, given);
+    });
+}
+
+#[test]
+fn hungry_takes_itself_back() {
+    explore(
+        "HUNGRY: a CPU takes itself back while two others give",
+        || {
+            let shared = &*SHARED;
+            shared.becomes_hungry(2);
+            let giver = thread::spawn(|| gives(shared, 1));
+            let (takes_back, other) = both(|| shared.claims(2), || gives(shared, 2));
+            let one = giver.join().expect("a CPU does not panic");
+            let owed = one.or(other);
+            assert_eq!(
+                [takes_back, one.is_some(), other.is_some()]
+                    .map(u8::from)
+                    .iter()
+                    .sum::<u8>(),
+                1
+            );
+            assert_eq!(shared.take_post(2).map(taken), owed);
+        },
+    );
+}
+
+/// What others have left for CPU 0, in the order in which the layer looks.
+#[derive(Default)]
+struct Found {
+    askers: Vec<u64>,
+    tasks: Vec<u32>,
+}
+
+impl Found {
+    /// At a tick.
+    fn looks(&mut self, shared: &Shared) {
+        shared.was_interrupted(0);
+        self.tasks.extend(shared.take_post(0).map(taken));
+        match shared.take_askers(0) {
+            0 => {}
+            askers => self.askers.push(askers),
+        }
+    }
+
+    /// If an interrupt is under way, it comes.
+    fn is_interrupted(&mut self, shared: &Shared) -> bool {
+        let is = LINES[0].swap(false, AcqRel);
+        if is {
+            self.looks(shared);
+        }
+        is
+    }
+}
+
+/// CPU 0 is interrupted now and then and ticks once if it does at all, while two others leave
+/// something for it; and when all is over, by what is still under way.
+fn level(ticks: bool, other: fn(&Shared) -> Option<u32>) {
+    let shared = &*SHARED;
+    shared.becomes_hungry(2);
+    let asks = thread::spawn(|| shared.ask(&machine(), 0, 1));
+    let (mut found, number) = both(
+        || {
+            let mut found = Found::default();
+            if ticks {
+                found.looks(shared);
+            }
+            found.is_interrupted(shared);
+            found
+        },
+        move || other(shared),
+    );
+    asks.join().expect("a CPU does not panic");
+    while found.is_interrupted(shared) {}
+    let askers: u64 = found.askers.iter().sum();
+    let expected = if number.is_some() {
+        1 << 1
+    } else {
+        1 << 1 | 1 << 2
+    };
+    assert_eq!(askers, expected, "a request is lost, or comes twice");
+    assert_eq!(found.tasks, Vec::from_iter(number), "a post is overlooked");
+    assert!(!shared.was_interrupted(0), "who comes next will send none");
+}
+
+fn asks_too(shared: &Shared) -> Option<u32> {
+    shared.ask(&machine(), 0, 2);
+    None
+}
+
+fn posts(shared: &Shared) -> Option<u32> {
+    shared.post(&machine(), 0, posted(3));
+    Some(3)
+}
+
+#[test]
+fn level_interrupts_with_requests() {
+    explore("an interrupt is a level: two ask", || {
+        level(false, asks_too)
+    });
+}
+
+#[test]
+fn level_interrupts_with_a_request_and_a_post() {
+    explore("an interrupt is a level: one asks, one posts", || {
+        level(false, posts)
+    });
+}
+
+#[test]
+fn level_interrupts_with_a_request_a_post_and_ticks() {
+    explore(
+        "an interrupt is a level: one asks, one posts, and a tick",
+        || level(true, posts),
+    );
+}
+
+#[test]
+fn requests_none_is_lost() {
+    explore(
+        "a request is not lost: two ask, and one takes twice",
+        || {
+            let shared = &*SHARED;
+            let one = thread::spawn(|| shared.ask(&machine(), 0, 1));
+            let (mut askers, ()) = both(
+                || vec![shared.take_askers(0), shared.take_askers(0)],
+                || shared.ask(&machine(), 0, 2),
+            );
+            one.join().expect("a CPU does not panic");
+            askers.push(shared.take_askers(0));
+            assert_eq!(askers.iter().sum::<u64>(), 1 << 1 | 1 << 2);
+        },
+    );
+}
+
+/// CPU 0 is hungry, and whoever is asked has nobody that may run there: the two that were asked.
+fn passes_on(shared: &Shared, cpu: usize) -> bool {
+    let asked = shared.take_askers(cpu) & shared.hungry() != 0;
+    if asked {
+        shared.ask_next(&machine(), 0);
+    }
+    asked
+}
+
+#[test]
+fn requests_are_passed_on() {
+    explore(
+        "a request is passed on, while one passes on that nobody asked",
+        || {
+            let shared = &*SHARED;
+            shared.set_waiting(1, 2);
+            shared.set_waiting(2, 1);
+            let starves = || {
+                shared.becomes_hungry(0);
+                shared.ask_anybody(&machine(), 0);
+            };
+            let (mut asked, two) = both(
+                || {
+                    starves();
+                    [false, passes_on(shared, 1), false]
+                },
+                || {
+                    // Rule 5: at its tick, as it has tasks that wait.
+                    if shared.hungry() == 1 {
+                        shared.ask_next(&machine(), 0);
+                    }
+                    passes_on(shared, 2)
+                },
+            );
+            asked[2] |= two;
+            // By interrupts alone.
+            while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
+                shared.was_interrupted(cpu);
+                asked[cpu] |= passes_on(shared, cpu);
+            }
+            assert_eq!(asked, [false, true, true], "somebody was left out");
+        },
+    );
+}
+
+#[test]
+fn requests_are_passed_on_in_their_round() {
+    explore(
+        "a request is passed on, while who was hungry is so again",
+        || {
+            let shared = &*SHARED;
+            shared.set_waiting(1, 2);
+            shared.set_waiting(2, 1);
+            shared.becomes_hungry(0);
+            shared.ask_anybody(&machine(), 0);
+            let (_, ()) = both(
+                || passes_on(shared, 1),
+                || {
+                    assert!(shared.claims(0));
+                    shared.becomes_hungry(0);
+                    shared.ask_anybody(&machine(), 0);
+                },
+            );
+            let mut asked = [false; CPUS];
+            while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
+                shared.was_interrupted(cpu);
+                asked[cpu] |= passes_on(shared, cpu);
+            }
+            assert!(asked[2], "somebody was left out");
+        },
+    );
+}
+
+/// A handle as the layer sends it, and its link.
+fn sent(number: u32) -> (Posted, &'static AtomicPtr<()>) {
+    let posted = posted(number);
+    // SAFETY: of `posted`, and not freed.
+    let job = unsafe { &*posted.task.cast::<Job>() };
+    (posted, &job.link)
+}
+
+/// Takes in whoever was sent.
+fn takes_sent(shared: &Shared) -> Vec<u32> {
+    let mut tasks = Vec::new();
+    let mut sent = shared.take_sent(2);
+    while let Some(posted) = Posted::of_tagged(sent) {
+        // SAFETY: as above.
+        sent = unsafe { &*posted.task.cast::<Job>() }.link.load(Relaxed);
+        tasks.push(taken(posted));
+    }
+    tasks
+}
+
+#[test]
+fn sent_two_senders_and_who_takes() {
+    explore("SENT: two send, one of them twice, and one takes", || {
+        let sends = |number| {
+            let (posted, link) = sent(number);
+            SHARED.send(&machine(), 2, posted, |before| link.store(before, Relaxed));
+        };
+        let sender = thread::spawn(move || [1, 2].map(sends));
+        let (mut tasks, ()) = both(|| takes_sent(&SHARED), move || sends(3));
+        sender.join().expect("a CPU does not panic");
+        assert!(LINES[2].load(Relaxed), "nobody is interrupted");
+        tasks.extend(takes_sent(&SHARED));
+        tasks.sort_unstable();
+        assert_eq!(tasks, [1, 2, 3]);
+    });
+}
+
+/// A CPU with the layer.
+struct Layer {
+    cpu: usize,
+    runs: Option<Arc<FifoTask<Job>>>,
+}
+
+/// A task comes to this CPU's queue.
+fn comes(cpu: usize, number: u32, may_run: u64) {
+    let task = Arc::new(FifoTask::new(Job::new(number, may_run)));
+    queue(cpu).add_task(task);
+}
+
+fn queue(cpu: usize) -> MutexGuard<'static, Queue> {
+    QUEUES[cpu].lock().expect("no CPU panics")
+}
+
+impl Layer {
+    /// One that has not picked yet, played by this thread.
+    fn new(cpu: usize) -> Self {
+        let layer = Self { cpu, runs: None };
+        layer.here();
+        layer
+    }
+
+    /// One that has found nobody.
+    fn idle(cpu: usize) -> Self {
+        let mut layer = Self::new(cpu);
+        layer.picks();
+        layer
+    }
+
+    /// One that runs a task, which may run nowhere else.
+    fn busy(cpu: usize, number: u32) -> Self {
+        comes(cpu, number, 1 << cpu);
+        Self::idle(cpu)
+    }
+
+    /// This thread plays it from now on.
+    fn here(&self) {
+        THIS_CPU.with(|this| this.set(self.cpu));
+    }
+
+    fn picks(&mut self) {
+        self.runs = queue(self.cpu).pick_next_task();
+    }
+
+    /// What comes of a timer or of an interrupt.
+    fn ticks(&mut self) {
+        match &self.runs {
+            Some(task) => {
+                queue(self.cpu).task_tick(task);
+            }
+            None => self.picks(),
+        }
+    }
+
+    /// If an interrupt is under way, it comes.
+    fn is_interrupted(&mut self) -> bool {
+        let is = LINES[self.cpu].swap(false, AcqRel);
+        if is {
+            self.ticks();
+        }
+        is
+    }
+}
+
+/// All that is under way comes; then every CPU runs a task, and each of so many tasks is in one
+/// place.
+fn none_idles(mut layers: Vec<Layer>, tasks: u32) {
+    let mut next = || {
+        layers.iter_mut().any(|layer| {
+            layer.here();
+            layer.is_interrupted()
+        })
+    };
+    while next() {}
+    let mut numbers = Vec::new();
+    for layer in &mut layers {
+        assert!(layer.runs.is_some(), "CPU {} idles", layer.cpu);
+        layer.here();
+        while let Some(task) = layer.runs.take() {
+            numbers.push(task.inner().seen());
+            layer.picks();
+        }
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, Vec::from_iter(0..tasks));
+}
+
+/// The layers' machine.
+fn connected() {
+    // SAFETY: all layers are those of `QUEUES`, of `Job`s, and each is called by the thread that
+    // plays its CPU.
+    unsafe { in_one_order().connect(machine()) };
+}
+
+#[test]
+fn layer_a_task_comes_while_another_cpu_becomes_hungry() {
+    explore(
+        "layer: a task comes while another CPU becomes hungry",
+        || {
+            connected();
+            let mut busy = Layer::busy(0, 0);
+            let (_, idle) = both(
+                || {
+                    comes(0, 1, u64::MAX);
+                    busy.is_interrupted()
+                },
+                || {
+                    let mut idle = Layer::idle(1);
+                    idle.is_interrupted();
+                    idle
+                },
+            );
+            none_idles(vec![busy, idle], 2);
+        },
+    );
+}
+
+#[test]
+fn layer_tasks_come_to_an_idle_cpu_and_to_a_busy_one() {
+    explore("layer: tasks come to an idle CPU and to a busy one", || {
+        connected();
+        let mut idle = Layer::idle(1);
+        let mut other = Layer::idle(2);
+        let mut busy = Layer::busy(0, 0);
+        let interrupted = thread::spawn(move || {
+            idle.here();
+            idle.is_interrupted();
+            idle
+        });
+        let (_, other) = both(
+            || {
+                comes(0, 1, u64::MAX);
+                busy.is_interrupted()
+            },
+            || {
+                other.here();
+                comes(1, 2, u64::MAX);
+                other.is_interrupted();
+                other
+            },
+        );
+        let idle = interrupted.join().expect("a CPU does not panic");
+        none_idles(vec![busy, idle, other], 3);
+    });
+}
+
+#[test]
+fn layer_two_that_have_tasks_tick_while_a_third_becomes_hungry() {
+    explore(
+        "layer: two that have tasks tick, a third becomes hungry",
+        || {
+            connected();
+            let mut one = Layer::busy(0, 0);
+            comes(0, 1, u64::MAX);
+            let mut other = Layer::busy(1, 2);
+            comes(1, 3, u64::MAX);
+            let other = thread::spawn(move || {
+                other.here();
+                other.ticks();
+                other
+            });
+            let (_, idle) = both(
+                || {
+                    one.here();
+                    one.ticks();
+                },
+                || Layer::idle(2),
+            );
+            let other = other.join().expect("a CPU does not panic");
+            none_idles(vec![one, other, idle], 4);
+        },
+    );
+}
+
+#[test]
+fn layer_a_request_is_passed_on() {
+    explore(
+        "layer: who is asked has nobody for it, and another has",
+        || {
+            connected();
+            let mut one = Layer::busy(0, 0);
+            comes(0, 1, 1 << 0);
+            comes(0, 2, 1 << 0);
+            let other = Layer::busy(1, 3);
+            comes(1, 4, u64::MAX);
+            let ((), idle) = both(
+                || {
+                    one.here();
+                    one.is_interrupted();
+                    one.is_interrupted();
+                },
+                || Layer::idle(2),
+            );
+            none_idles(vec![one, other, idle], 5);
+        },
+    );
+}
+
+#[test]
+fn layer_two_become_hungry_and_one_has_tasks() {
+    explore("layer: one is served while another becomes hungry", || {
+        connected();
+        let mut busy = Layer::busy(0, 0);
+        comes(0, 1, u64::MAX);
+        comes(0, 2, u64::MAX);
+        let idle = Layer::idle(2);
+        let (_, other) = both(
+            || {
+                busy.here();
+                busy.is_interrupted()
+            },
+            || Layer::idle(1),
+        );
+        none_idles(vec![busy, other, idle], 3);
+    });
+}
+
+#[test]
+fn layer_a_task_is_posted_beside_an_interrupt_under_way() {
+    explore(
+        "layer: a task is posted to who looks for another's sake",
+        || {
+            connected();
+            let mut idle = Layer::idle(1);
+            // Of when it had tasks.
+            SHARED.ask(&machine(), 1, 2);
+            let mut busy = Layer::busy(0, 0);
+            let (_, idle) = both(
+                || {
+                    comes(0, 1, u64::MAX);
+                    busy.is_interrupted()
+                },
+                || {
+                    idle.here();
+                    idle.is_interrupted();
+                    idle
+                },
+            );
+            none_idles(vec![busy, idle], 2);
+        },
+    );
+}
