@@ -189,7 +189,8 @@ fmt:
 
 doc:
 	$(Q)RUSTC='$(HOST_RUSTC)' RUSTDOCFLAGS='-D warnings' \
-	    $(HOST_CARGO) doc $(WHERE) --no-deps --package axsched-ext --package sched-tests-results
+	    $(HOST_CARGO) doc $(WHERE) --no-deps --package axsched-ext --package sched-core --package sched-policies --package sched-smp \
+	    --package pbg --package pbg-record --package pbg-profile --package sched-model --package sched-tests-results
 	@echo "doc: target/doc/axsched_ext/index.html target/doc/sched_tests_results/index.html"
 
 audit:

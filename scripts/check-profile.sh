@@ -12,7 +12,7 @@ readonly BUILT=target/tool/pbg-save
 # Cargo would ask the same of these files, and take its time.
 newer=all
 if [[ -x $BUILT ]]; then
-    newer=$(find Cargo.toml Cargo.lock tools/pbg-save modules/axsched-ext/{Cargo.toml,src} -type f -newer "$BUILT" -print -quit)
+    newer=$(find Cargo.toml Cargo.lock tools/pbg-save modules/{pbg-profile,sched-core}/{Cargo.toml,src} -type f -newer "$BUILT" -print -quit)
 fi
 tool=("$BUILT")
 if [[ -n $newer ]]; then

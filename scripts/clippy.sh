@@ -17,7 +17,8 @@ for manifest in apps/*/*/Cargo.toml; do
     packages+=(--package "$(sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' "$manifest")")
 done
 echo "clippy: the library and its tests"
-lint --package axsched-ext --features std --all-targets
+lint --package sched-core --package sched-policies --package sched-smp --package sched-model --package pbg-profile \
+    --package pbg-record --package pbg --package axsched-ext --features axsched-ext/std --all-targets
 echo "clippy: the coroutines"
 lint --package axcoop --package axcoop-summary --package axcoop-net --package axcoop-fs \
     --features axcoop/std,axcoop-net/embedded-io --all-targets

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Explores every order in which CPUs can do what they do to each other's words without a lock:
-# loom, on modules/axsched-ext/src/balance and modules/axcoop. A build of its own, as the atomics are loom's there.
+# loom, on modules/sched-smp and modules/axcoop. A build of its own, as the atomics are loom's there.
 # In:  environment: CARGO RUSTC WHERE (the host's)
 # Out: target/interleavings/  that build, and its log
 #      a line for each scenario, with the executions that there are, then the total;
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 out=target/interleavings
 mkdir -p "$out"
 if ! RUSTFLAGS='--cfg loom' RUSTC="$RUSTC" RUST_BACKTRACE=0 "$CARGO" test $WHERE --quiet \
-    --profile mutants --package axsched-ext --package axcoop --lib --target-dir "$out" \
+    --profile mutants --package sched-smp --package axcoop --lib --target-dir "$out" \
     -- interleavings:: --nocapture --test-threads=1 >"$out/log" 2>&1; then
     tail -n 40 "$out/log" >&2
     echo "interleavings: found something (log: $out/log)" >&2

@@ -38,8 +38,8 @@ GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
 GANTT_OTHERS   = $(filter-out $(POLICIES),$(FEATURE_LIST))
 GANTT_NAME     = $(notdir $(A:%/=%))-$(ARCH)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(addprefix -,$(filter real,$(TIMING)))
 GANTT_OUT     ?= target/gantt/$(GANTT_NAME).svg
-# Where the policies are.
-LIBRARY = modules/axsched-ext/src
+# Where a policy is: a file of the crate of policies, or a crate of its own.
+POLICY_FILES = modules/sched-policies/src/$(1).rs modules/$(1)/src/lib.rs
 # Not spelt out in the recipe, or a dry run would not be dry.
 GANTT_RUN      = $(MAKE) --no-print-directory run TRACE=y
 ifneq ($(filter gantt,$(MAKECMDGOALS)),)
@@ -176,7 +176,7 @@ lab-list:
 	@echo policies $(POLICIES)
 	@echo apps $(LAB_APPS)
 	@echo arches $(ARCHES)
-	@$(foreach policy,$(patsubst sched_%,%,$(filter sched_%,$(POLICIES))),$(foreach file,$(wildcard $(LIBRARY)/$(policy).rs $(LIBRARY)/$(policy)/mod.rs),sed -n '1s|^//! \(.*\)\.$$|title $(policy) \1|p' $(file);))
+	@$(foreach policy,$(patsubst sched_%,%,$(filter sched_%,$(POLICIES))),$(foreach file,$(wildcard $(call POLICY_FILES,$(policy))),sed -n '1s|^//! \(.*\)\.$$|title $(policy) \1|p' $(file);))
 
 lab-variables:
 	@echo $(VARIABLES)

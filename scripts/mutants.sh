@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 unset CARGO_TARGET_DIR # a folder for each copy of the tree
 readonly VERSION=27.1.0 TOOLS=target/tools OUT=target/mutants.out STATE=target/mutants
 readonly LISTED=scripts/mutants-survivors.txt
-readonly SRC=modules/axsched-ext/src COROUTINES=modules/axcoop/src
+readonly KERNEL=(sched-core sched-policies sched-smp pbg-profile pbg-record pbg) COROUTINES=modules/axcoop/src
 
 tool=$PWD/$TOOLS/bin/cargo-mutants
 if [[ ! -x $tool || $("$tool" mutants --version) != *" $VERSION" ]]; then
@@ -26,14 +26,14 @@ if [[ ! -x $tool || $("$tool" mutants --version) != *" $VERSION" ]]; then
 fi
 
 # Whatever decides: all but the tests, what tests stand on, and what has nothing of its own to
-# decide (the trait, the map, the clocks, the calls, which go through the control).
-readarray -t of_all < <(find "$SRC" -name '*.rs' ! -name 'tests*' ! -path '*/tests/*' -printf '%P\n' |
-    grep -vxE '(base|bench|clock|conformance|lib|model|selected|syscall|balance/interleavings)\.rs|(conformance|model)/.*' | sort | sed "s|^|--file=$SRC/|")
+# decide (the trait, the map, the clocks).
+readarray -t of_all < <(find "${KERNEL[@]/#/modules/}" -path '*/src/*' -name '*.rs' ! -name 'tests*' ! -path '*/tests/*' |
+    grep -vE '/src/(base|clock|fair|lib|samples|simulated|interleavings)\.rs$' | sort | sed 's/^/--file=/')
 # Without the profile's form.
-readarray -t of_policies < <(printf '%s\n' "${of_all[@]}" | grep -v '/stored[./]')
+readarray -t of_policies < <(printf '%s\n' "${of_all[@]}" | grep -v pbg-profile/)
 # Of axcoop what serves a domain: it has the most states.
 of_all+=("--file=$COROUTINES/"{domain,worker}.rs)
-args=(mutants --package axsched-ext --package axcoop --profile mutants --output target --no-shuffle
+args=(mutants "${KERNEL[@]/#/--package=}" --package axcoop --profile mutants --output target --no-shuffle
     --minimum-test-timeout 15 --colors never)
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi
 if [[ ${MUTANTS:-} == again ]]; then rm -rf "$OUT" "$OUT.old" "$STATE"; fi
@@ -63,7 +63,7 @@ round() {
 # tests/, which take forty.
 : "${MINUTES:?}"
 stopped=''
-round "${of_policies[@]}" --cargo-arg=--lib -- -- --skip stored::
+round "${of_policies[@]}" --cargo-arg=--lib
 round "${of_all[@]}" --cargo-arg=--lib
 round "${of_all[@]}"
 

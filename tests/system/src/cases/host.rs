@@ -8,6 +8,16 @@ use crate::frame::{Case, Context, case};
 
 pub fn cases() -> Vec<Case> {
     vec![
+        suite("host: sched-core", &["sched-core"]),
+        suite("host: sched-policies", &["sched-policies"]),
+        suite(
+            "host: sched-smp, sched-model",
+            &["sched-smp", "--package", "sched-model"],
+        ),
+        suite(
+            "host: pbg, pbg-record, pbg-profile",
+            &["pbg", "--package", "pbg-record", "--package", "pbg-profile"],
+        ),
         suite("host: axsched-ext", &["axsched-ext"]),
         suite(
             "host: axsched-ext with sched_pbg",
