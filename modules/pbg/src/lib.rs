@@ -104,14 +104,15 @@
 //! | `cell`, `phase_list`, `record`, `recorder` | numbers with one writer; what a task did, and the table of that |
 //! | `described` | what a measurement has to be told before it is a profile |
 //! | `task` | what a task carries with it |
-//! | `cpus` | which CPUs a scheduler is of |
+//! | `eligible` | which ready tasks a CPU may have |
 //! | [`plan`] | the order of tasks that is made of a profile |
 //! | `ready_set` | who is ready by the plan |
 //! | `replay` | following the plan |
 //! | `control`, `source` | the calls, and how the scheduler learns of them |
 //! | `console` | a profile's way out |
-//! | `scheduler` | a task's way from `add_task` to its end |
-//! | `together` | the same on several CPUs |
+//! | `grant` | what a CPU may do without the lock |
+//! | `engine` | all that is decided; the CPU that calls is a parameter |
+//! | `front` | the schedulers of one CPU, and of several under one lock |
 
 #![cfg_attr(not(any(test, feature = "model")), no_std)]
 
@@ -120,11 +121,13 @@ extern crate alloc;
 pub mod console;
 mod control;
 mod counters;
-mod cpus;
+mod eligible;
+mod engine;
+mod front;
+mod grant;
 pub mod plan;
 mod ready_set;
 mod replay;
-mod scheduler;
 #[cfg(feature = "model")]
 mod simulated;
 mod source;
@@ -132,7 +135,6 @@ mod status;
 mod task;
 #[cfg(test)]
 mod tests;
-mod together;
 
 pub use console::StoreError;
 pub use control::{BasePolicy, Control, LoadError};
@@ -142,7 +144,7 @@ pub use replay::{
     Behind, ENTRY_BYTES, FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS,
     OVERRUN_TICKS, PLAN_TICKS,
 };
-pub use scheduler::PbgScheduler;
+pub use front::{PbgScheduler, Together};
 #[cfg(feature = "model")]
 pub use simulated::run_together;
 #[cfg(feature = "model")]
@@ -152,4 +154,3 @@ pub use status::{BEHIND_BEYOND, Cause, Divergence, Mode, Status};
 pub use pbg_profile as stored;
 pub use pbg_profile::MAX_TASKS;
 pub use task::{PbgState, PbgTask, SLICE_TICKS};
-pub use together::Together;

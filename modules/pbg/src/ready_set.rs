@@ -130,15 +130,10 @@ impl<T> ReadySet<T> {
         self.ranks.insert(rank);
     }
 
-    /// The lowest rank at which somebody stands.
+    /// The task that stands first of all.
     #[inline]
-    pub const fn first_rank(&self) -> Option<usize> {
-        self.ranks.first()
-    }
-
-    /// The task that stands first at `rank`.
-    pub fn first_at(&self, rank: usize) -> Option<&PbgTask<T>> {
-        self.queues[rank].first()
+    pub fn first(&self) -> Option<&PbgTask<T>> {
+        self.queues[self.ranks.first()?].first()
     }
 
     /// Takes the task that stands first of all.

@@ -6,7 +6,7 @@
 //! ([`Replay::settle`]) before anything else but a removal.
 
 mod entry;
-mod several;
+mod place;
 mod table;
 mod turns;
 mod watch;
@@ -15,14 +15,14 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering::Relaxed;
 
 pub use entry::{FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS};
-pub(super) use several::Place;
+pub use place::Place;
 pub use table::ENTRY_BYTES;
-pub(super) use table::Prepared;
+pub use table::Prepared;
 pub use turns::PLAN_TICKS;
 pub use watch::Behind;
 
 use super::counters::{Counters, add, increment};
-use super::cpus::{Cpus, first};
+use super::eligible::{Eligible, take_first};
 use super::ready_set::{MOST_PASSED, ReadySet};
 use pbg_record::record::OUTSIDE;
 use super::status::{Cause, Divergence};
@@ -40,7 +40,7 @@ use watch::Watch;
 type Handle<T> = Arc<PbgTask<T>>;
 
 /// A plan that is being followed by a scheduler of tasks `T`.
-pub(super) struct Replay<T> {
+pub struct Replay<T> {
     table: Table,
     /// Who follows the plan and is ready.
     ready_set: ReadySet<T>,
@@ -51,12 +51,11 @@ pub(super) struct Replay<T> {
     root_children: u32,
     watch: Watch,
     dropped: bool,
-    here: OnCpu,
     counters: &'static Counters,
 }
 
 /// What a replay knows of one CPU: of the one that acts.
-pub(super) struct OnCpu {
+pub struct OnCpu {
     turns: Turns,
     /// The role of who has the CPU, or had it last, and since when that was not charged.
     current: Role,
@@ -78,14 +77,20 @@ impl OnCpu {
     }
 }
 
+impl OnCpu {
+    /// How often the running task may yield and go on at once (KEEP in [`grant`](super::grant)).
+    #[inline]
+    pub const fn granted(&self) -> i64 {
+        self.granted
+    }
+}
+
 impl<T> Replay<T> {
-    /// It begins at `now`, by a call of the root's, which has the CPU; the tasks in
-    /// `fallback` are ready and older than it.
+    /// The tasks in `fallback` are ready and older than the replay.
     pub fn new(
         prepared: Prepared,
         fallback: Queue<T, PbgState>,
         counters: &'static Counters,
-        now: Counts,
     ) -> Self {
         Self {
             table: prepared.table,
@@ -95,37 +100,36 @@ impl<T> Replay<T> {
             root_children: 0,
             watch: prepared.watch,
             dropped: false,
-            here: OnCpu::since(now, Role::ROOT),
             counters,
         }
     }
 
-    /// How often the running task may yield and go on at once (KEEP in
-    /// [`scheduler`](super::scheduler)).
-    #[inline]
-    pub const fn granted(&self) -> i64 {
-        self.here.granted
-    }
-
     /// So much is left of what was granted: the rest are yields that were made.
     #[inline]
-    pub fn settle(&mut self, left: i64) {
+    pub fn settle(&mut self, here: &mut OnCpu, left: i64) {
         debug_assert!(
-            (0..=self.here.granted).contains(&left),
+            (0..=here.granted).contains(&left),
             "{left} yields are left of {}",
-            self.here.granted
+            here.granted
         );
-        let made = (self.here.granted - left) as u64;
+        let made = (here.granted - left) as u64;
         if made > 0 {
-            self.here.granted = left;
-            self.yielded(made);
+            here.granted = left;
+            self.yielded(here, made);
         }
     }
 
     /// The running task has spawned `task`. It is ready.
-    pub fn spawned(&mut self, task: Handle<T>, epoch: u32, label: Option<&Label>, now: Counts) {
-        self.here.granted = 0;
-        let role = self.role_of_new(label, now);
+    pub fn spawned(
+        &mut self,
+        here: &mut OnCpu,
+        task: Handle<T>,
+        epoch: u32,
+        label: Option<&Label>,
+        now: Counts,
+    ) {
+        here.granted = 0;
+        let role = self.role_of_new(here, label, now);
         task.state().set(epoch, role, &OUTSIDE);
         if self.follows(role) {
             let rank = role.rank();
@@ -136,8 +140,8 @@ impl<T> Replay<T> {
     }
 
     /// `task`, whose role is `role`, is ready after a block, or has come from another queue.
-    pub fn woken(&mut self, task: Handle<T>, role: Role) {
-        self.here.granted = 0;
+    pub fn woken(&mut self, here: &mut OnCpu, task: Handle<T>, role: Role) {
+        here.granted = 0;
         self.becomes_ready(role);
         if self.follows(role) {
             let rank = role.rank();
@@ -145,8 +149,8 @@ impl<T> Replay<T> {
             return self.stand_by_remains(rank, task, false);
         }
         // (It may have the CPU: then it was forgotten, and has only given way.)
-        let wakes = role == Role::ROOT && self.here.current != Role::ROOT;
-        if wakes && !self.dropped && self.here.turns.take_root_turn() {
+        let wakes = role == Role::ROOT && here.current != Role::ROOT;
+        if wakes && !self.dropped && here.turns.take_root_turn() {
             self.root.put(task); // rule 9
         } else {
             rr::requeue(&mut self.fallback, task, Return::Woken);
@@ -155,64 +159,72 @@ impl<T> Replay<T> {
 
     /// The running task gives the CPU back, by itself or not, and goes on from where it was:
     /// before those who have as much before them and did not run yet.
-    pub fn gave_way(&mut self, task: Handle<T>, why: Return, now: Counts) {
-        self.charge(now);
-        self.here.granted = 0;
+    pub fn gave_way(&mut self, here: &mut OnCpu, task: Handle<T>, why: Return, now: Counts) {
+        self.charge(here, now);
+        here.granted = 0;
         if why == Return::Yielded {
-            self.yielded(1);
+            self.yielded(here, 1);
         }
-        self.becomes_ready(self.here.current);
-        if self.follows(self.here.current) {
-            self.stand_by_remains(self.here.current.rank(), task, true);
+        self.becomes_ready(here.current);
+        if self.follows(here.current) {
+            self.stand_by_remains(here.current.rank(), task, true);
         } else {
             rr::requeue(&mut self.fallback, task, why);
         }
     }
 
     /// Takes the task out that has the CPU from `now` on.
-    pub fn pick<M: Cpus>(&mut self, now: Counts) -> Option<Handle<T>> {
-        let next = match M::TOGETHER {
-            true => self.take_next_here::<M>(),
-            false => self.take_next(),
-        };
+    pub fn pick(
+        &mut self,
+        here: &mut OnCpu,
+        eligible: impl Eligible,
+        now: Counts,
+    ) -> Option<Handle<T>> {
+        let next = self.take_next(here, eligible);
         let role = next
             .as_ref()
             .map_or(Role::OUTSIDE, |task| task.state().role());
-        self.charge(now);
-        if role != self.here.current {
-            self.handed_over(now);
+        self.charge(here, now);
+        if role != here.current {
+            self.handed_over(here, now);
         }
-        self.here.current = role;
-        self.here.granted = self.grant();
+        here.current = role;
+        here.granted = self.grant(here);
         next
     }
 
     /// A tick hits the running task, which is `task`.
-    pub fn tick<M: Cpus>(&mut self, task: &PbgTask<T>, now: Counts) -> Tick {
-        if self.is_refuted() || self.is_behind(now) {
-            self.drop_plan(); // from this tick on, round robin runs
+    pub fn tick(
+        &mut self,
+        here: &mut OnCpu,
+        eligible: impl Eligible,
+        task: &PbgTask<T>,
+        now: Counts,
+    ) -> Tick {
+        if self.is_refuted() || self.is_behind(here, now) {
+            self.drop_plan(here); // from this tick on, round robin runs
             return task.state().slice.tick();
         }
-        if self.follows(self.here.current) {
-            let tick = self.tick_planned::<M>(now);
-            if !self.follows(self.here.current) {
+        if self.follows(here.current) {
+            let tick = self.tick_planned(here, eligible, now);
+            if !self.follows(here.current) {
                 task.state().slice.expire(); // demoted: to the end of the queue
             }
             if tick == Tick::Reschedule {
-                self.here.granted = 0;
+                here.granted = 0;
             }
             return tick;
         }
         if self.ready_set.is_empty() {
-            self.here.turns.tick_alone();
+            here.turns.tick_alone();
             let tick = task.state().slice.tick();
-            return if self.is_root_here::<M>() {
+            return if self.root_if(eligible).is_some() {
                 Tick::Reschedule // rule 9
             } else {
                 tick
             };
         }
-        let turn = self.here.turns.tick_outside();
+        let turn = here.turns.tick_outside();
         if turn == Turn::Begins {
             increment(&self.counters.turns);
         }
@@ -267,13 +279,13 @@ impl<T> Replay<T> {
     }
 
     /// The running task has spawned another: its role (rules 1 and 6).
-    fn role_of_new(&mut self, label: Option<&Label>, now: Counts) -> Role {
-        let parent = match self.here.current.index() {
+    fn role_of_new(&mut self, here: &OnCpu, label: Option<&Label>, now: Counts) -> Role {
+        let parent = match here.current.index() {
             Some(rank) => {
                 let entry = &mut self.table.entries[rank];
                 Some((entry.key, &mut entry.children))
             }
-            None if self.here.current == Role::ROOT => {
+            None if here.current == Role::ROOT => {
                 Some((TaskKey::ROOT, &mut self.root_children))
             }
             None => None,
@@ -284,11 +296,11 @@ impl<T> Replay<T> {
             key.child(ordinal)
         });
         let key = match (label, by_path) {
-            (Some(label), _) if self.here.current != Role::OUTSIDE => {
+            (Some(label), _) if here.current != Role::OUTSIDE => {
                 TaskKey::labelled(label.as_str())
             }
             (_, Some(key)) => key,
-            _ => return self.here.current, // nobody's, or unknown as its parent is
+            _ => return here.current, // nobody's, or unknown as its parent is
         };
         if let Some(rank) = self.table.rank_of(key)
             && let Some(turnaround) = self.table.entries[rank as usize].spawned(now)
@@ -329,38 +341,41 @@ impl<T> Replay<T> {
         });
     }
 
-    /// Who runs next: the root by rule 9, the first by the plan, or somebody of the
-    /// fallback queue, if it is its turn or nobody else is ready.
+    /// Takes the task that runs next: the root by rule 9, the first by the plan, or one of the
+    /// fallback queue, if it is its turn or no other task is ready. Where that queue has no
+    /// eligible task, its turn does not begin.
     #[inline]
-    fn take_next(&mut self) -> Option<Handle<T>> {
-        if self.here.turns.is_fallback_turn()
-            && self.fallback.find(|task| self.has_claim(task)).is_some()
-        {
-            return self.fallback.pop_front(); // rule 7: the rest of the tick
+    fn take_next(&mut self, here: &mut OnCpu, eligible: impl Eligible) -> Option<Handle<T>> {
+        let may_go_on = |task: &PbgTask<T>| eligible.may_have(task) && self.has_claim(task);
+        if here.turns.is_fallback_turn() && self.fallback.find(may_go_on).is_some() {
+            return take_first(&mut self.fallback, eligible); // rule 7: the rest of the tick
         }
-        let root = self.root.take();
-        self.here.turns.dispatch(root.is_some());
+        let root = self.root_if(eligible).is_some().then(|| self.root.take()).flatten();
+        here.turns.dispatch(root.is_some());
         if root.is_some() {
             return root;
         }
-        if (!self.here.turns.is_due() || self.fallback.is_empty())
-            && let Some(task) = self.ready_set.pop_first()
+        if !here.turns.is_due()
+            && let Some(task) = self.take_first_ready(eligible)
         {
             return Some(task);
         }
-        if self.here.turns.serve_fallback() && !self.ready_set.is_empty() {
-            increment(&self.counters.turns);
+        if let Some(task) = take_first(&mut self.fallback, eligible) {
+            if here.turns.serve_fallback() && !self.ready_set.is_empty() {
+                increment(&self.counters.turns);
+            }
+            return Some(task);
         }
-        self.fallback.pop_front()
+        self.take_first_ready(eligible)
     }
 
     /// The running task has had the CPU until now.
     #[inline]
-    fn charge(&mut self, now: Counts) {
-        let interval = now - core::mem::replace(&mut self.here.since, now);
-        if let Some(rank) = self.here.current.index() {
+    fn charge(&mut self, here: &mut OnCpu, now: Counts) {
+        let interval = now - core::mem::replace(&mut here.since, now);
+        if let Some(rank) = here.current.index() {
             self.table.entries[rank].charge(interval);
-        } else if self.here.current == Role::UNKNOWN {
+        } else if here.current == Role::UNKNOWN {
             self.watch.charge_unknown(interval);
         }
     }
@@ -368,8 +383,8 @@ impl<T> Replay<T> {
     /// The CPU goes over from the running task to another. If that demotes it and it is
     /// ready, it has stood by the plan since it came back, and does so no longer (rule 8).
     #[inline]
-    fn handed_over(&mut self, now: Counts) {
-        let Some(rank) = self.here.current.index() else {
+    fn handed_over(&mut self, here: &OnCpu, now: Counts) {
+        let Some(rank) = here.current.index() else {
             return;
         };
         let entry = &mut self.table.entries[rank];
@@ -379,7 +394,7 @@ impl<T> Replay<T> {
         };
         let at = entry.stands_at as usize;
         self.counters.count_demoted(divergence);
-        let current = self.here.current;
+        let current = here.current;
         if let Some(demoted) = (self.ready_set).remove(at, |task| task.state().role() == current) {
             rr::requeue(&mut self.fallback, demoted, Return::Yielded);
         }
@@ -387,8 +402,8 @@ impl<T> Replay<T> {
 
     /// How often the running task, which has just been dispatched, may yield and go on.
     #[inline]
-    fn grant(&mut self) -> i64 {
-        let Some(rank) = self.here.current.index() else {
+    fn grant(&mut self, here: &OnCpu) -> i64 {
+        let Some(rank) = here.current.index() else {
             return 0;
         };
         let may_yield = self.table.entries[rank].dispatched();
@@ -400,8 +415,8 @@ impl<T> Replay<T> {
 
     /// The running task has yielded so often since that was last looked at (rule 8).
     #[inline]
-    fn yielded(&mut self, times: u64) {
-        if let Some(rank) = self.here.current.index()
+    fn yielded(&mut self, here: &OnCpu, times: u64) {
+        if let Some(rank) = here.current.index()
             && let Some(divergence) = self.table.entries[rank].yielded(times)
         {
             self.counters.count_demoted(divergence);
@@ -409,37 +424,24 @@ impl<T> Replay<T> {
     }
 
     /// A tick hits the running task, which follows the plan.
-    fn tick_planned<M: Cpus>(&mut self, now: Counts) -> Tick {
-        let rank = self.here.current.rank();
-        let interval = now - self.here.since;
-        let mut tick = Tick::reschedule_if(self.is_root_here::<M>()); // rule 9
+    fn tick_planned(&mut self, here: &mut OnCpu, eligible: impl Eligible, now: Counts) -> Tick {
+        let rank = here.current.rank();
+        let interval = now - here.since;
+        let mut tick = Tick::reschedule_if(self.root_if(eligible).is_some()); // rule 9
 
         let overrun = self.table.entries[rank].look(interval, OVERRUN_TICK_POINTS);
         if let Some(divergence) = overrun {
             self.counters.count_demoted(divergence);
             tick = Tick::Reschedule; // rule 8
         }
-        if M::TOGETHER {
-            let first = self.first_here::<M>();
-            let first = first.and_then(|task| self.place_of_ready(task));
-            if let (Some(first), Some(running)) = (first, self.place_here(now))
-                && first < running
-            {
-                tick = Tick::Reschedule; // rule 5
-            }
-        } else if let Some(first) = self.ready_set.first_rank() {
-            let entries = &self.table.entries;
-            let remains = entries[rank].remains(interval);
-            let at = self.table.stands_at(rank, remains);
-            let is_less = |other: &PbgTask<T>| {
-                let other = &entries[other.state().role().rank()];
-                other.remains(Counts::ZERO) < remains
-            };
-            if first < at || first == at && self.ready_set.first_at(first).is_some_and(is_less) {
-                tick = Tick::Reschedule; // rule 5
-            }
+        let first = self.first_ready(eligible);
+        let first = first.and_then(|task| self.place_of_ready(task));
+        if let (Some(first), Some(running)) = (first, self.place_of_running(here, now))
+            && first < running
+        {
+            tick = Tick::Reschedule; // rule 5
         }
-        if self.here.turns.tick_planned(self.is_fallback_here::<M>()) {
+        if here.turns.tick_planned(self.has_fallback(eligible)) {
             tick = Tick::Reschedule; // rule 7
         }
         tick
@@ -454,11 +456,11 @@ impl<T> Replay<T> {
 
     /// Rule 11: whether a tick finds the replay behind what was measured, and the plan is to
     /// be dropped for that.
-    fn is_behind(&mut self, now: Counts) -> bool {
+    fn is_behind(&mut self, here: &OnCpu, now: Counts) -> bool {
         if self.dropped {
             return false;
         }
-        let (current, interval) = (self.here.current, now - self.here.since);
+        let (current, interval) = (here.current, now - here.since);
         let found = (self.watch).tick(&self.table.entries, current, interval, now);
         let Some(divergence) = found else {
             return false;
@@ -475,8 +477,8 @@ impl<T> Replay<T> {
     /// Gives the plan up: the ready tasks go to the fallback queue as they stand, and the
     /// root before them. Once, and linear.
     #[cold]
-    fn drop_plan(&mut self) {
-        self.here.granted = 0;
+    fn drop_plan(&mut self, here: &mut OnCpu) {
+        here.granted = 0;
         self.dropped = true;
         self.counters.dropped.store(true, Relaxed);
         if let Some(root) = self.root.take() {

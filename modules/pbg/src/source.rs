@@ -4,22 +4,19 @@
 use alloc::boxed::Box;
 
 use super::control::Control;
-use super::cpus::Cpus;
 
 /// The control behind [`syscall`](crate::syscall).
 pub static CONTROL: Control = Control::new();
 
 /// Where a scheduler finds its control. A type, not a reference: the system's is at
 /// a fixed address, which saves a load in every call.
-pub trait ControlSource: Cpus {
+pub trait ControlSource {
     /// The control that this scheduler looks at.
     fn control() -> &'static Control;
 }
 
 /// The source of the system's schedulers: [`CONTROL`].
 pub struct SystemControl;
-
-impl Cpus for SystemControl {}
 
 impl ControlSource for SystemControl {
     #[inline(always)]
@@ -55,9 +52,6 @@ impl PerThread {
         }
     }
 }
-
-#[cfg(feature = "model")]
-impl Cpus for PerThread {}
 
 #[cfg(feature = "model")]
 impl ControlSource for PerThread {

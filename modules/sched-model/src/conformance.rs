@@ -53,7 +53,8 @@
 //!
 //! ```
 //! # use std::{collections::VecDeque, ops::Deref, sync::Arc};
-//! # use axsched_ext::{BaseScheduler, model::ModelTask};
+//! # use sched_core::BaseScheduler;
+//! # use sched_model::model::ModelTask;
 //! # struct Task(ModelTask);
 //! # impl Deref for Task { type Target = ModelTask; fn deref(&self) -> &ModelTask { &self.0 } }
 //! # #[derive(Default)] struct Fifo(VecDeque<Arc<Task>>);
@@ -70,7 +71,7 @@
 //! #     fn task_tick(&mut self, _: &Arc<Task>) -> bool { false }
 //! #     fn set_priority(&mut self, _: &Arc<Task>, _: isize) -> bool { false }
 //! # }
-//! use axsched_ext::conformance::{Promises, check};
+//! use sched_model::conformance::{Promises, check};
 //!
 //! let promises = Promises {
 //!     random_programs: 20,

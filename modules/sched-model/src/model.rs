@@ -68,7 +68,8 @@
 //!
 //! ```
 //! # use std::{collections::VecDeque, ops::Deref, sync::Arc};
-//! # use axsched_ext::{BaseScheduler, model::ModelTask};
+//! # use sched_core::BaseScheduler;
+//! # use sched_model::model::ModelTask;
 //! # struct Task(ModelTask);
 //! # impl Deref for Task { type Target = ModelTask; fn deref(&self) -> &ModelTask { &self.0 } }
 //! # #[derive(Default)] struct Fifo(VecDeque<Arc<Task>>);
@@ -82,7 +83,7 @@
 //! #     fn task_tick(&mut self, _: &Arc<Task>) -> bool { false }
 //! #     fn set_priority(&mut self, _: &Arc<Task>, _: isize) -> bool { false }
 //! # }
-//! use axsched_ext::model::{Config, Op, Program, run};
+//! use sched_model::model::{Config, Op, Program, run};
 //!
 //! let child = Program::new("child", [Op::Run(5), Op::Yield, Op::Run(5)]);
 //! let main = Program::new("main", [Op::Spawn(child), Op::Join(0)]);

@@ -6,7 +6,8 @@ use std::vec::Vec;
 use super::*;
 use sched_smp::{SharedPerThread, simulated_machine};
 use sched_core::clock::VirtualClock;
-use crate::{PLAN_TICKS, PerThread};
+use crate::task::Held;
+use crate::{Control, PLAN_TICKS, PerThread};
 
 type Sched = Together<(), VirtualClock, PerThread, SharedPerThread>;
 type Sharing = All<(), VirtualClock, PerThread, SharedPerThread>;
@@ -45,7 +46,7 @@ fn waits() {
     WAITS.set(WAITS.get() + 1);
     if WAITS.get() == 3 {
         // SAFETY: the test's, which has it locked and forgotten.
-        unsafe { (*ALL.get()).common.force_unlock() };
+        unsafe { (*ALL.get()).locked.force_unlock() };
     }
 }
 
@@ -58,12 +59,12 @@ fn who_has_spun_for_long_lets_the_machine_wait() {
     let connected = Connected::new(machine);
     let all = connected.0;
 
-    all.act(1, |_| ()); // nobody has it
+    all.act(1, |_, _| ()); // nobody has it
     assert_eq!(WAITS.get(), 0);
-    core::mem::forget(all.common.lock());
-    all.act(1, |_| ());
+    core::mem::forget(all.locked.lock());
+    all.act(1, |_, _| ());
     assert_eq!(WAITS.get(), 3);
-    assert!(!all.common.is_locked());
+    assert!(!all.locked.is_locked());
 }
 
 /// COUNTED: a task that is held on one CPU is no reason for another to take the lock.
@@ -73,7 +74,7 @@ fn who_is_held_elsewhere_is_not_counted() {
     let all = connected.0;
     let task = Arc::new(PbgTask::new(()));
     let counts = || (all.free.load(Relaxed), all.own[1].held.load(Relaxed));
-    all.act(1, |common| common.counts(&task, Held::NOT));
+    all.act(1, |locked, _| locked.placement.counts(&task, Held::NOT));
     assert_eq!(counts(), (1, 0));
     for (held, counted) in [
         (Held::left(1), (0, 1)),
@@ -81,7 +82,7 @@ fn who_is_held_elsewhere_is_not_counted() {
         (Held::stays(1), (0, 1)),
         (Held::left(0), (0, 0)),
     ] {
-        all.act(1, |common| common.hold(&task, held));
+        all.act(1, |locked, _| locked.placement.hold(&task, held));
         assert_eq!(counts(), counted, "{held:?}");
     }
 }
@@ -92,16 +93,16 @@ fn all_are_interrupted_once_the_lock_is_free() {
     let machine = Machine {
         interrupt: |cpu| {
             // SAFETY: the test's.
-            assert!(!unsafe { &*ALL.get() }.common.is_locked());
+            assert!(!unsafe { &*ALL.get() }.locked.is_locked());
             SENT.with_borrow_mut(|sent| sent.push(cpu));
         },
         ..simulated_machine(64)
     };
     let connected = Connected::new(machine);
     let all = connected.0;
-    all.act(1, |common| [63, 2, 0, 2].map(|cpu| common.interrupt(cpu)));
+    all.act(1, |locked, _| [63, 2, 0, 2].map(|cpu| locked.placement.interrupt(cpu)));
     assert_eq!(SENT.take(), [0, 2, 63]);
-    all.act(1, |_| ());
+    all.act(1, |_, _| ());
     assert!(SENT.take().is_empty());
 }
 
@@ -142,15 +143,15 @@ fn who_is_preempted_does_not_just_go_on() {
     let mut sched = Sched::new();
     sched.add_task(Arc::new(PbgTask::new(())));
     let task = sched.pick_next_task().unwrap();
-    own.budget.store(2, Relaxed);
-    let kept = || !own.kept.load(Relaxed).is_null();
+    own.set_budget(2);
+    let kept = || own.is_keeping();
 
     sched.put_prev_task(task, false);
     assert!(kept());
     let task = sched.pick_next_task().unwrap();
-    assert_eq!((kept(), own.budget.load(Relaxed)), (false, 1));
+    assert_eq!((kept(), own.budget()), (false, 1));
     sched.put_prev_task(task, true);
-    assert_eq!((kept(), own.budget.load(Relaxed)), (false, 1));
+    assert!(!kept());
     assert!(sched.pick_next_task().is_some());
 }
 
@@ -308,7 +309,7 @@ fn interrupted_task_that_yields_gives_way() {
     cpus.block(1);
     assert!(cpus.runs(1, &long));
     cpus.yield_now(1);
-    let budget = cpus.connected.0.own[1].budget.load(Relaxed);
+    let budget = cpus.connected.0.own[1].budget();
     assert!(budget > 0 && cpus.runs(1, &long), "{budget}");
 
     SENT.take();

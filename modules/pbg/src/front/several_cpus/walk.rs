@@ -10,6 +10,8 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
+use super::super::placement::may_have;
+use crate::task::Held;
 use sched_smp::{SharedPerThread, SharedWherePreemptedStay, simulated_machine};
 use sched_core::clock::VirtualClock;
 use crate::PerThread;
@@ -79,7 +81,7 @@ impl<S: SharedSource + 'static> Walk<S> {
         };
         // SAFETY: they are new, and nobody else finds them.
         unsafe { Sched::<S>::connect(machine) };
-        IS_LOCKED.set(|| Self::all().common.is_locked());
+        IS_LOCKED.set(|| Self::all().locked.is_locked());
         let mut walk = Self {
             scheds: (0..n).map(|_| Sched::<S>::new()).collect(),
             tasks: Vec::new(),
@@ -122,6 +124,8 @@ impl<S: SharedSource + 'static> Walk<S> {
 
     fn pick(&mut self, c: usize) {
         self.here(c);
+        // Its affinity was looked at when it was put aside.
+        let was_kept = Self::all().own[c].is_keeping();
         let next = self.scheds[c].pick_next_task();
         let before = self.cpus[c].current.take();
         self.cpus[c].picks = false;
@@ -141,7 +145,7 @@ impl<S: SharedSource + 'static> Walk<S> {
             let stays = self.stays[t].take();
             assert!(stays.is_none_or(|stays| stays == c));
             let may_run = next.inner().load(Relaxed) >> c & 1 != 0 || stays == Some(c);
-            assert!(may_run || before == Some(t), "{t} may not run on {c}");
+            assert!(may_run || before == Some(t) || was_kept, "{t} may not run on {c}");
             self.tasks[t].1 = State::Running;
             self.cpus[c].current = Some(t);
         }
@@ -164,7 +168,7 @@ impl<S: SharedSource + 'static> Walk<S> {
         let ready = (self.tasks.iter()).filter(|(_, state)| *state == State::Ready);
         ready.map(|(task, _)| task).filter(|task| {
             let at = Arc::as_ptr(task).cast_mut();
-            !(Self::all().own.iter()).any(|own| own.kept.load(Relaxed) == at)
+            !(Self::all().own.iter()).any(|own| own.keeps_at(at))
         })
     }
 
@@ -176,11 +180,12 @@ impl<S: SharedSource + 'static> Walk<S> {
             self.stays[t] = Some(c);
         }
         let task = self.tasks[t].0.clone();
+        let part = self.scheds[c].part.as_ref();
+        let is_alone = !preempt && part.is_some_and(|part| part.is_alone(&task));
         self.scheds[c].put_prev_task(task, preempt);
         self.cpus[c].picks = true;
         self.arrives();
-        let own = &Self::all().own[c];
-        if !own.kept.load(Relaxed).is_null() && own.budget.load(Relaxed) < 0 {
+        if is_alone {
             let machine = Sched::<S>::all().unwrap().0;
             assert!(
                 !self.ready().any(|task| may_have(machine, task, c)),
@@ -275,10 +280,8 @@ impl<S: SharedSource + 'static> Walk<S> {
                     self.tasks[t].1 = State::Gone;
                 }
                 // Nobody finds one that is kept between its put and its pick.
-                let kept = self
-                    .cpus
-                    .iter()
-                    .any(|cpu| cpu.picks && cpu.current == Some(t));
+                let at = Arc::as_ptr(&task);
+                let kept = Self::all().own.iter().any(|own| own.keeps_at(at));
                 assert!(kept || self.tasks[t].1 != State::Ready, "{t} was not found");
                 self.check();
             }
@@ -311,12 +314,8 @@ impl<S: SharedSource + 'static> Walk<S> {
     /// COUNTED, PLACED and LEFT.
     fn check(&self) {
         let all = Self::all();
-        let common = all.common.lock();
-        let mut ready: Vec<*const PbgTask<Mask>> =
-            common.pbg.queue.iter().map(ptr::from_ref).collect();
-        if let Work::Replay(replay) = &common.pbg.work {
-            ready.extend(replay.ready().map(ptr::from_ref));
-        }
+        let locked = all.locked.lock();
+        let ready: Vec<*const PbgTask<Mask>> = locked.engine.ready().map(ptr::from_ref).collect();
         assert_eq!(ready.len(), self.ready().count(), "no task is lost");
         // SAFETY: in a queue.
         let held: Vec<Held> = ready
@@ -325,11 +324,11 @@ impl<S: SharedSource + 'static> Walk<S> {
             .collect();
         let free = held.iter().filter(|held| held.only().is_none()).count();
         assert_eq!(
-            (common.free, all.free.load(Relaxed)),
+            (locked.placement.free(), all.free.load(Relaxed)),
             (free as u32, free as u32)
         );
         for c in 0..self.cpus.len() {
-            let known = &common.known[c];
+            let known = &locked.placement.known[c];
             let here = held
                 .iter()
                 .filter(|held| held.only().is_some_and(|(cpu, _)| cpu == c));
@@ -343,11 +342,11 @@ impl<S: SharedSource + 'static> Walk<S> {
         for (&task, &held) in ready.iter().zip(&held) {
             let awaited_by = |c: &usize| held == Held::awaited(*c);
             if let Some(c) = (0..self.cpus.len()).find(awaited_by) {
-                let known = &common.known[c];
+                let known = &locked.placement.known[c];
                 assert!(known.asked && known.idles && ptr::eq(known.asked_for, task));
             }
         }
-        assert_eq!(common.to_interrupt, 0);
+        assert_eq!(locked.placement.to_interrupt, 0);
     }
 
     fn settles(&mut self) {

@@ -1,0 +1,125 @@
+//! PBG on one CPU.
+
+use alloc::sync::Arc;
+
+use sched_core::base::BaseScheduler;
+use sched_core::clock::{Clock, CpuCounter};
+use sched_core::event::Tick;
+
+use crate::eligible::Everything;
+use crate::engine::{Cpu, Engine};
+use crate::grant::Grant;
+use crate::source::{ControlSource, SystemControl};
+use crate::task::PbgTask;
+
+/// The PBG scheduler, as the [crate documentation](crate) has it; `C` is where it reads
+/// the time, `M` where it finds its control.
+///
+/// Not a [`Policy`](sched_core::event::Policy): one that keeps the CPU across a yield has to
+/// know of the put and of the pick that follows, and needs no event for either.
+pub struct PbgScheduler<T, C = CpuCounter, M = SystemControl> {
+    grant: Grant<T>,
+    /// This queue has had its first task, which is its CPU's `gc`.
+    has_gc: bool,
+    cpu: Cpu,
+    engine: Engine<T, C, M>,
+}
+
+impl<T, C, M> PbgScheduler<T, C, M> {
+    /// An empty scheduler.
+    pub const fn new() -> Self {
+        Self {
+            grant: Grant::new(),
+            has_gc: false,
+            cpu: Cpu::new(0),
+            engine: Engine::new(),
+        }
+    }
+
+    /// Marks the first task that is added to this queue, which is its CPU's `gc`. Returns true
+    /// if `task` is that.
+    pub(super) fn mark_gc(&mut self, task: &PbgTask<T>) -> bool {
+        let is_gc = !core::mem::replace(&mut self.has_gc, true);
+        if is_gc {
+            task.state().mark_gc();
+        }
+        is_gc
+    }
+
+    /// Takes a ready task out, for another scheduler.
+    ///
+    /// # Panics
+    /// If a plan is followed here, whose tasks would be lost.
+    pub(super) fn pop(&mut self) -> Option<Arc<PbgTask<T>>> {
+        assert!(
+            !self.engine.replays(),
+            "connected while one CPU follows a plan by itself, whose tasks would be lost"
+        );
+        self.engine.pop()
+    }
+
+    /// The name that ArceOS prints at boot.
+    pub const fn scheduler_name() -> &'static str {
+        "PBG"
+    }
+}
+
+impl<T, C, M> Default for PbgScheduler<T, C, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
+    type SchedItem = Arc<PbgTask<T>>;
+
+    fn init(&mut self) {}
+
+    #[inline]
+    fn add_task(&mut self, task: Arc<PbgTask<T>>) {
+        if self.mark_gc(&task) {
+            M::control().register_queue();
+        }
+        self.engine.add(&mut self.cpu, &self.grant, task);
+    }
+
+    #[inline]
+    fn put_prev_task(&mut self, prev: Arc<PbgTask<T>>, preempt: bool) {
+        if !preempt && self.grant.runs(&prev) {
+            let budget = self.grant.budget();
+            if budget > 0 {
+                self.grant.set_budget(budget - 1);
+                return self.grant.keep(prev); // rule 5
+            }
+            if budget < 0 {
+                return self.engine.put_yielded(prev);
+            }
+        }
+        let why = self.grant.why(&prev, preempt);
+        self.engine.put(&mut self.cpu, &self.grant, prev, why);
+    }
+
+    #[inline]
+    fn pick_next_task(&mut self) -> Option<Arc<PbgTask<T>>> {
+        if let Some(task) = self.grant.take_kept() {
+            return Some(task); // it is the one that runs
+        }
+        self.engine.pick(&mut self.cpu, &self.grant, Everything)
+    }
+
+    #[inline]
+    fn task_tick(&mut self, current: &Arc<PbgTask<T>>) -> bool {
+        self.engine.tick(&mut self.cpu, &self.grant, Everything, current) == Tick::Reschedule
+    }
+
+    fn remove_task(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
+        if self.grant.keeps(task) {
+            return self.grant.take_kept();
+        }
+        self.engine.remove(task)
+    }
+
+    fn set_priority(&mut self, _: &Arc<PbgTask<T>>, _: isize) -> bool {
+        false
+    }
+}

@@ -1,0 +1,410 @@
+//! Which CPU a ready task goes to: what is decided under the lock of several CPUs, around the
+//! [engine](crate::engine). The rules are those of [`several_cpus`](super::several_cpus).
+
+use alloc::sync::Arc;
+use core::ptr;
+
+use sched_core::clock::Clock;
+use sched_core::event::{Return, Tick};
+use sched_smp::{MAX_CPUS, Machine, SharedSource};
+
+use crate::eligible::Eligible;
+use crate::engine::{Cpu, Engine};
+use crate::grant::Grant;
+use crate::replay::Place;
+use crate::source::ControlSource;
+use crate::task::{Held, PbgTask};
+
+type Handle<T> = Arc<PbgTask<T>>;
+
+/// The CPU that calls.
+pub struct Here<'a, T, S> {
+    machine: &'a Machine,
+    cpu: usize,
+    grant: &'a Grant<T>,
+    shared: core::marker::PhantomData<S>,
+}
+
+impl<T, S> Clone for Here<'_, T, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, S> Copy for Here<'_, T, S> {}
+
+impl<'a, T, S> Here<'a, T, S> {
+    pub const fn new(machine: &'a Machine, cpu: usize, grant: &'a Grant<T>) -> Self {
+        Self {
+            machine,
+            cpu,
+            grant,
+            shared: core::marker::PhantomData,
+        }
+    }
+
+    const fn eligible(self) -> OnThis<'a> {
+        OnThis {
+            machine: self.machine,
+            cpu: self.cpu,
+        }
+    }
+}
+
+/// What this CPU may have.
+#[derive(Clone, Copy)]
+struct OnThis<'a> {
+    machine: &'a Machine,
+    cpu: usize,
+}
+
+impl Eligible for OnThis<'_> {
+    fn may_have<T>(self, task: &PbgTask<T>) -> bool {
+        may_have(self.machine, task, self.cpu)
+    }
+
+    fn is_awaited_elsewhere<T>(self, task: &PbgTask<T>) -> bool {
+        let held = task.state().held();
+        held != Held::NOT && held.is_awaited_but_by(self.cpu)
+    }
+}
+
+pub fn may_have<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
+    match task.state().held().only() {
+        Some((only, true)) => only == cpu,
+        Some((only, false)) => only == cpu && may_run(machine, task, cpu),
+        None => may_run(machine, task, cpu),
+    }
+}
+
+fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
+    let inner = ptr::from_ref(task.inner()).cast();
+    // SAFETY: the promise of `connect`, and a reference.
+    unsafe { (machine.may_run)(inner, cpu) }
+}
+
+/// What is known of where a CPU's tasks are.
+pub(super) struct Known<T> {
+    /// It takes part.
+    joined: bool,
+    /// Its last pick found nobody.
+    pub(super) idles: bool,
+    /// It was interrupted for somebody, and has not answered yet.
+    pub(super) asked: bool,
+    /// PLACED: for whom, as long as that one is ready; null is nobody. In a queue, and so alive.
+    pub(super) asked_for: *const PbgTask<T>,
+    /// Its next pick follows a return.
+    returned: bool,
+    /// LEFT: who is held here for that; null is nobody. In a queue, and so alive.
+    pub(super) left: *const PbgTask<T>,
+    /// COUNTED.
+    pub(super) held: u32,
+}
+
+/// Where the ready tasks may go, and which CPUs are asked for them.
+pub struct Placement<T> {
+    /// COUNTED.
+    free: u32,
+    /// The CPUs that are to be interrupted as soon as the lock is free, a bit for each.
+    pub(super) to_interrupt: u64,
+    pub(super) known: [Known<T>; MAX_CPUS],
+}
+
+impl<T> Placement<T> {
+    const fn new() -> Self {
+        Self {
+            free: 0,
+            to_interrupt: 0,
+            known: [const {
+                Known {
+                    joined: false,
+                    idles: false,
+                    asked: false,
+                    asked_for: ptr::null(),
+                    returned: false,
+                    left: ptr::null(),
+                    held: 0,
+                }
+            }; MAX_CPUS],
+        }
+    }
+
+    /// COUNTED, of tasks that are held on no CPU.
+    pub const fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// COUNTED, of this CPU.
+    pub const fn held(&self, cpu: usize) -> u32 {
+        self.known[cpu].held
+    }
+
+    /// Has this CPU interrupted, once the lock is free.
+    pub const fn interrupt(&mut self, cpu: usize) {
+        self.to_interrupt |= 1 << cpu;
+    }
+
+    /// The CPUs that are to be interrupted now.
+    pub const fn take_to_interrupt(&mut self) -> u64 {
+        core::mem::replace(&mut self.to_interrupt, 0)
+    }
+
+    /// COUNTED: this task is about to be in a queue, so held.
+    pub fn counts(&mut self, task: &PbgTask<T>, held: Held) {
+        task.state().hold(held);
+        *self.count(held) += 1;
+    }
+
+    /// COUNTED: this task, which is in a queue, is held otherwise from now on.
+    pub fn hold(&mut self, task: &PbgTask<T>, held: Held) {
+        *self.count(task.state().held()) -= 1;
+        self.counts(task, held);
+    }
+
+    const fn count(&mut self, held: Held) -> &mut u32 {
+        match held.only() {
+            Some((cpu, _)) => &mut self.known[cpu].held,
+            None => &mut self.free,
+        }
+    }
+
+    /// This task is in no queue any more.
+    fn is_not_ready(&mut self, machine: &Machine, task: &PbgTask<T>) {
+        *self.count(task.state().held()) -= 1;
+        task.state().hold(Held::NOT);
+        for known in &mut self.known[..machine.cpus] {
+            for of in [&mut known.left, &mut known.asked_for] {
+                if ptr::eq(*of, task) {
+                    *of = ptr::null();
+                }
+            }
+        }
+    }
+}
+
+/// What is touched under the lock.
+pub struct Locked<T, C, M> {
+    pub engine: Engine<T, C, M>,
+    cpus: [Cpu; MAX_CPUS],
+    pub placement: Placement<T>,
+}
+
+// SAFETY: as for the engine; LEFT: `left` is of a task in one of its queues.
+unsafe impl<T: Send + Sync, C, M> Send for Locked<T, C, M> {}
+
+impl<T, C, M> Locked<T, C, M> {
+    pub const fn new() -> Self {
+        let mut cpus = [const { Cpu::new(0) }; MAX_CPUS];
+        let mut number = 0;
+        while number < MAX_CPUS {
+            cpus[number].number = number;
+            number += 1;
+        }
+        Self {
+            engine: Engine::new(),
+            cpus,
+            placement: Placement::new(),
+        }
+    }
+}
+
+impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
+    /// This CPU makes a call.
+    pub fn catch_up<S>(&mut self, here: Here<'_, T, S>) {
+        self.engine.catch_up(&mut self.cpus[here.cpu], here.grant);
+    }
+
+    /// This CPU takes part from now on.
+    pub fn joins<S>(&mut self, here: Here<'_, T, S>) {
+        self.placement.known[here.cpu].joined = true;
+    }
+
+    pub fn add<S: SharedSource>(&mut self, here: Here<'_, T, S>, task: Handle<T>) {
+        let at = Arc::as_ptr(&task);
+        self.placement.counts(&task, Held::NOT);
+        self.engine.add(&mut self.cpus[here.cpu], here.grant, task);
+        self.place(here, at);
+    }
+
+    pub fn put<S: SharedSource>(&mut self, here: Here<'_, T, S>, prev: Handle<T>, preempt: bool) {
+        let at = Arc::as_ptr(&prev);
+        let Here { cpu, grant, .. } = here;
+        if !ptr::eq((here.machine.current)(), at.cast()) {
+            if grant.runs(&prev) {
+                grant.forget(); // it migrates, and a helper has the CPU
+            }
+            self.placement.counts(&prev, Held::NOT);
+            self.engine.put(&mut self.cpus[cpu], grant, prev, Return::Woken);
+            return self.place(here, at);
+        }
+        self.leave(here);
+        let stays = S::PREEMPTED_STAY && preempt;
+        let held = match stays {
+            true => Held::stays(cpu),
+            false => Held::left(cpu),
+        };
+        self.placement.counts(&prev, held);
+        let why = grant.why(&prev, preempt);
+        self.engine.put(&mut self.cpus[cpu], grant, prev, why);
+        let known = &mut self.placement.known[cpu];
+        known.returned = true;
+        if !stays {
+            known.left = at;
+        }
+    }
+
+    /// The put and the pick of a switch in one.
+    pub fn switch<S: SharedSource>(
+        &mut self,
+        here: Here<'_, T, S>,
+        prev: Handle<T>,
+        preempt: bool,
+    ) -> Option<Handle<T>> {
+        self.put(here, prev, preempt);
+        let next = self.pick(here);
+        // LEFT: if there is none, the pick that follows looks again, and the CPU has not been left by then.
+        self.placement.known[here.cpu].returned = next.is_none();
+        next
+    }
+
+    pub fn pick<S: SharedSource>(&mut self, here: Here<'_, T, S>) -> Option<Handle<T>> {
+        let Here { machine, cpu, .. } = here;
+        if !core::mem::replace(&mut self.placement.known[cpu].returned, false) {
+            self.leave(here);
+        }
+        let next = (self.engine).pick(&mut self.cpus[cpu], here.grant, here.eligible());
+        if let Some(task) = &next {
+            self.placement.is_not_ready(machine, task);
+        }
+        let known = &mut self.placement.known[cpu];
+        let was_idle = core::mem::replace(&mut known.idles, next.is_none());
+        if was_idle {
+            S::shared().was_interrupted(cpu); // an idle CPU is told of no tick
+        }
+        if was_idle != next.is_none() {
+            S::shared().set_idles(cpu, !was_idle);
+        }
+        // SAFETY: LEFT.
+        if let Some(left) = unsafe { known.left.as_ref() }
+            && self.wanted_by(machine, left, Some(cpu)).is_some()
+        {
+            self.placement.interrupt(cpu);
+        }
+        self.ask_for_left(here);
+        self.has_answered(here);
+        next
+    }
+
+    pub fn tick<S: SharedSource>(&mut self, here: Here<'_, T, S>, current: &Handle<T>) -> bool {
+        self.leave(here);
+        let cpu = &mut self.cpus[here.cpu];
+        let tick = match S::shared().was_interrupted(here.cpu) {
+            true => self.engine.interrupted(cpu, here.grant, here.eligible()),
+            false => self.engine.tick(cpu, here.grant, here.eligible(), current),
+        };
+        let reschedules = tick == Tick::Reschedule;
+        if !reschedules {
+            self.has_answered(here); // or it does with its pick
+        }
+        reschedules
+    }
+
+    pub fn remove(&mut self, machine: &Machine, task: &Handle<T>) -> Option<Handle<T>> {
+        let removed = self.engine.remove(task)?;
+        self.placement.is_not_ready(machine, &removed);
+        Some(removed)
+    }
+
+    /// PLACED: this CPU has looked, or picked.
+    fn has_answered<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
+        let known = &mut self.placement.known[here.cpu];
+        known.asked = false;
+        let asked_for = core::mem::replace(&mut known.asked_for, ptr::null());
+        // SAFETY: in a queue of the engine, or it would be null.
+        if let Some(task) = unsafe { asked_for.as_ref() } {
+            self.placement.hold(task, Held::NOT);
+            self.place(here, asked_for);
+        }
+    }
+
+    /// LEFT: this CPU, which calls, has switched since a task was put back.
+    fn leave<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
+        let left = core::mem::replace(&mut self.placement.known[here.cpu].left, ptr::null());
+        // SAFETY: LEFT.
+        if let Some(task) = unsafe { left.as_ref() } {
+            self.placement.hold(task, Held::NOT);
+            self.place(here, left);
+        }
+    }
+
+    /// LEFT: this CPU has picked, and would have taken one that is held elsewhere.
+    fn ask_for_left<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
+        let Here { machine, cpu, .. } = here;
+        for other in (0..machine.cpus).filter(|&other| other != cpu) {
+            // SAFETY: LEFT.
+            if let Some(left) = unsafe { self.placement.known[other].left.as_ref() }
+                && may_run(machine, left, cpu)
+                && self.takes(cpu, left)
+            {
+                self.placement.interrupt(other);
+            }
+        }
+    }
+
+    /// Whether this CPU would take that task from a queue.
+    fn takes(&self, cpu: usize, task: &PbgTask<T>) -> bool {
+        let comes_before = || self.engine.after(&self.cpus[cpu], task, C::now()).is_some();
+        self.placement.known[cpu].idles || comes_before()
+    }
+
+    /// PLACED: has a CPU look that would take this task, which is ready.
+    fn place<S: SharedSource>(&mut self, here: Here<'_, T, S>, task: *const PbgTask<T>) {
+        // SAFETY: it is in a queue of the engine.
+        let task = unsafe { &*task };
+        let Some(cpu) = self.wanted_by(here.machine, task, None) else {
+            return;
+        };
+        let known = &mut self.placement.known[cpu];
+        known.asked = true;
+        known.asked_for = task;
+        let idles = known.idles;
+        if idles {
+            self.placement.hold(task, Held::awaited(cpu));
+        }
+        // A CPU that idles and makes the call itself, in an interrupt, picks when that is over.
+        if !(idles && cpu == here.cpu) {
+            self.placement.interrupt(cpu);
+        }
+    }
+
+    /// The CPU that would take this task, which is ready, and is to be asked; `held` is where it is
+    /// held now, and not to be asked.
+    fn wanted_by(
+        &self,
+        machine: &Machine,
+        task: &PbgTask<T>,
+        held: Option<usize>,
+    ) -> Option<usize> {
+        let may_have = |cpu: usize| match held {
+            Some(held) => cpu != held && may_run(machine, task, cpu),
+            None => may_have(machine, task, cpu),
+        };
+        let asked = (0..machine.cpus).filter(|&cpu| {
+            let known = &self.placement.known[cpu];
+            known.joined && !known.asked && may_have(cpu)
+        });
+        let now = C::now();
+        let mut last: Option<(Place, usize)> = None;
+        for cpu in asked {
+            if self.placement.known[cpu].idles {
+                return Some(cpu);
+            }
+            if let Some(running) = self.engine.after(&self.cpus[cpu], task, now)
+                && last.is_none_or(|(latest, _)| latest < running)
+            {
+                last = Some((running, cpu));
+            }
+        }
+        last.map(|(_, cpu)| cpu)
+    }
+}
