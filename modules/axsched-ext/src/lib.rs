@@ -41,8 +41,8 @@ pub use sched_core::{
 pub use sched_model::{conformance, model};
 pub use sched_policies::{
     CfsScheduler, CfsTask, CoopScheduler, CoopTask, EevdfScheduler, EevdfTask, FifoScheduler,
-    FifoTask, MlfqScheduler, MlfqTask, RrScheduler, RrTask, SjfScheduler, SjfTask, cfs, coop, eevdf,
-    fifo, mlfq, rr, sjf,
+    FifoTask, MlfqScheduler, MlfqTask, RrScheduler, RrTask, SjfScheduler, SjfTask, cfs, coop,
+    eevdf, fifo, mlfq, rr, sjf,
 };
 
 /// Several CPUs: a layer around any policy.

@@ -251,4 +251,3 @@ pub fn profile() -> impl Strategy<Value = StoredProfile> {
         }
     })
 }
-

@@ -35,7 +35,6 @@ impl About {
     }
 }
 
-
 /// What a measurement under `policy` knows by itself: the frequency is unknown until somebody
 /// asks for the profile and says it.
 pub fn header(policy: PolicyName, unrecorded: u64, start: Start) -> Header {

@@ -434,8 +434,8 @@ impl Recorder {
 mod tests {
     use super::super::phase_list::RECORDED_PHASES;
     use super::super::record::Burst;
-    use pbg_profile::{Ended, Figure, PhaseOrder, Spawned, StoredPhase, Wakes, Woken};
     use super::*;
+    use pbg_profile::{Ended, Figure, PhaseOrder, Spawned, StoredPhase, Wakes, Woken};
 
     /// Plays `(kind, counts)`: `r` runs and yields, `p` runs and is preempted, `b`
     /// runs and blocks for 100, `.` runs for its exit; a wait of 10 before each.

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::control::Control;
+use pbg_profile::{EncodeError, StoredProfile, encode, write_frame};
 use pbg_record::described::About;
 use pbg_record::error::Error;
-use pbg_profile::{EncodeError, StoredProfile, encode, write_frame};
 
 /// Why there are no bytes of a profile. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +87,8 @@ mod tests {
     use std::vec;
 
     use super::*;
-    use pbg_profile::{Program, FRAME_BYTES_PER_LINE, decode, read_frame};
     use crate::tests::cpu::{Cpu, measured};
+    use pbg_profile::{FRAME_BYTES_PER_LINE, Program, decode, read_frame};
 
     #[test]
     fn what_is_printed_is_the_profile() {

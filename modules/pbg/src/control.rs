@@ -28,18 +28,18 @@ use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
 use spin::Once;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
-use pbg_record::cell::LabelCell;
 use super::counters::Counters;
-use pbg_record::described::{About, described, header};
-use pbg_record::error::Error;
 use super::plan::Plan;
-use pbg_record::record::{Record, RecordRef};
-use pbg_record::recorder::{MAX_CPUS, Recorder};
 use super::replay::{Behind, Prepared};
 use super::status::{Mode, Status};
 use pbg_profile::{
     self, Architecture, Expected, Label, Mismatch, PolicyName, Start, StoredProfile,
 };
+use pbg_record::cell::LabelCell;
+use pbg_record::described::{About, described, header};
+use pbg_record::error::Error;
+use pbg_record::record::{Record, RecordRef};
+use pbg_record::recorder::{MAX_CPUS, Recorder};
 use sched_core::clock::{Clock, CpuCounter};
 
 /// What runs while PBG measures.

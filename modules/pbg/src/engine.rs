@@ -15,10 +15,10 @@ use sched_core::queue::Queue;
 use sched_core::units::Counts;
 use sched_policies::rr;
 
+use super::caller::{Caller, take_first};
 use super::control::{Command, ModeByte};
-use super::eligible::{Eligible, take_first};
 use super::grant::{Grant, NO_PLAN};
-use super::replay::{Place, Replay, OnCpu};
+use super::replay::{OnCpu, Place, Replay};
 use super::source::ControlSource;
 use super::task::{PbgState, PbgTask, Role};
 
@@ -26,8 +26,6 @@ type Handle<T> = Arc<PbgTask<T>>;
 
 /// What the engine keeps of one CPU.
 pub struct Cpu {
-    /// Its number, from 0.
-    pub number: usize,
     /// The commands that had been taken when it made its last call.
     epoch: u32,
     /// What a replay keeps of it.
@@ -36,9 +34,8 @@ pub struct Cpu {
 
 impl Cpu {
     /// A CPU that has made no call.
-    pub const fn new(number: usize) -> Self {
+    pub const fn new() -> Self {
         Self {
-            number,
             epoch: 1,
             here: OnCpu::since(Counts::ZERO, Role::OUTSIDE),
         }
@@ -85,8 +82,8 @@ unsafe impl<T: Send + Sync, C, M> Send for Engine<T, C, M> {}
 
 /// The record of the task that runs on this CPU.
 #[inline(always)]
-fn running<M: ControlSource>(cpu: &Cpu) -> &'static RecordRef {
-    &M::control().running[cpu.number]
+fn running<M: ControlSource>(by: impl Caller) -> &'static RecordRef {
+    &M::control().running[by.number()]
 }
 
 impl<T, C, M> Engine<T, C, M> {
@@ -116,9 +113,8 @@ impl<T, C, M> Engine<T, C, M> {
         self.queue.pop_front()
     }
 
-    /// A yield under the base policy. Not inlined, so that `axtask` can inline what
-    /// leads here: that is cheaper than to have this inlined where that is not.
-    #[inline(never)]
+    /// A yield under the base policy.
+    #[inline(always)]
     pub fn put_yielded(&mut self, task: Handle<T>) {
         rr::requeue(&mut self.queue, task, Return::Yielded);
     }
@@ -130,13 +126,15 @@ impl<T, C, M> Engine<T, C, M> {
             Work::Replay(replay) => Some(replay),
             _ => None,
         };
-        self.queue.iter().chain(replay.into_iter().flat_map(Replay::ready))
+        self.queue
+            .iter()
+            .chain(replay.into_iter().flat_map(Replay::ready))
     }
 }
 
 impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
     /// This CPU makes a call, and others may have made some since its last.
-    pub fn catch_up(&mut self, cpu: &mut Cpu, grant: &Grant<T>) {
+    pub fn catch_up<const S: bool>(&mut self, cpu: &mut Cpu, grant: &Grant<T, S>) {
         let is_old = core::mem::replace(&mut cpu.epoch, self.epoch) != self.epoch;
         if is_old {
             // A command was taken since: the task that runs is older than that, and returns as one
@@ -157,10 +155,16 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
 
     /// The task that runs has spawned `task`.
     #[inline]
-    pub fn add(&mut self, cpu: &mut Cpu, grant: &Grant<T>, task: Handle<T>) {
+    pub fn add<const S: bool>(
+        &mut self,
+        cpu: &mut Cpu,
+        grant: &Grant<T, S>,
+        by: impl Caller,
+        task: Handle<T>,
+    ) {
         let control = M::control();
         if control.mode() == ModeByte::COMMAND {
-            self.take_command(cpu, grant);
+            self.take_command(cpu, grant, by);
         }
         let label = control.take_label();
         if let Work::Replay(_) = self.work {
@@ -171,20 +175,28 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             });
         }
         let record = match self.work {
-            Work::Measure(recorder) if control.mode() == ModeByte::MEASURING => {
-                recorder.spawned(cpu.number, running::<M>(cpu).get(), label.as_ref(), C::now())
-            }
+            Work::Measure(recorder) if control.mode() == ModeByte::MEASURING => recorder.spawned(
+                by.number(),
+                running::<M>(by).get(),
+                label.as_ref(),
+                C::now(),
+            ),
             _ => &OUTSIDE,
         };
-        task.state().set(self.epoch, Role::OUTSIDE, record);
+        task.policy_state().set(self.epoch, Role::OUTSIDE, record);
         self.queue.push_back(task);
     }
 
     /// A task comes back, and does not go on at once by its [grant](Grant).
-    ///
-    /// Not inlined, so that `axtask` can inline the ways that lead here.
-    #[inline(never)]
-    pub fn put(&mut self, cpu: &mut Cpu, grant: &Grant<T>, task: Handle<T>, why: Return) {
+    #[inline(always)]
+    pub fn put<const S: bool>(
+        &mut self,
+        cpu: &mut Cpu,
+        grant: &Grant<T, S>,
+        by: impl Caller,
+        task: Handle<T>,
+        why: Return,
+    ) {
         if let Work::Replay(_) = self.work {
             return self.put_replayed(cpu, grant, task, why);
         }
@@ -193,56 +205,69 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         {
             if why == Return::Woken {
                 self.known(&task);
-                let waker = running::<M>(cpu).get();
-                recorder.woken(cpu.number, task.state().record.get(), waker, C::now());
+                let waker = running::<M>(by).get();
+                recorder.woken(
+                    by.number(),
+                    task.policy_state().record.get(),
+                    waker,
+                    C::now(),
+                );
             } else if why == Return::Preempted {
-                recorder.preempted(cpu.number, task.state().record.get());
+                recorder.preempted(by.number(), task.policy_state().record.get());
             }
         }
         rr::requeue(&mut self.queue, task, why);
     }
 
     #[inline(never)]
-    fn put_replayed(&mut self, cpu: &mut Cpu, grant: &Grant<T>, task: Handle<T>, why: Return) {
+    fn put_replayed<const S: bool>(
+        &mut self,
+        cpu: &mut Cpu,
+        grant: &Grant<T, S>,
+        task: Handle<T>,
+        why: Return,
+    ) {
         if why == Return::Woken {
             let role = self.known(&task);
             self.replay(cpu, grant, |replay, here| replay.woken(here, task, role));
         } else {
             let now = C::now();
-            self.replay(cpu, grant, |replay, here| replay.gave_way(here, task, why, now));
+            self.replay(cpu, grant, |replay, here| {
+                replay.gave_way(here, task, why, now)
+            });
         }
     }
 
     /// Takes the task out that this CPU runs next.
-    #[inline]
-    pub fn pick(
+    #[inline(always)]
+    pub fn pick<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
-        grant: &Grant<T>,
-        eligible: impl Eligible,
+        grant: &Grant<T, S>,
+        by: impl Caller,
     ) -> Option<Handle<T>> {
         let mode = M::control().mode();
         let next = if mode == ModeByte::IDLE {
-            take_first(&mut self.queue, eligible)
+            take_first(&mut self.queue, by)
         } else if mode == ModeByte::MEASURING {
-            self.pick_measured(cpu, eligible)
+            self.pick_measured(by)
         } else {
-            self.pick_otherwise(cpu, grant, eligible)
+            self.pick_otherwise(cpu, grant, by)
         };
         grant.picked(next.as_ref());
         next
     }
 
     #[inline(always)]
-    fn pick_measured(&mut self, cpu: &Cpu, eligible: impl Eligible) -> Option<Handle<T>> {
-        let running = running::<M>(cpu);
+    fn pick_measured(&mut self, by: impl Caller) -> Option<Handle<T>> {
+        let running = running::<M>(by);
         let now = C::now();
         running.get().ends(now);
-        let Some(next) = take_first(&mut self.queue, eligible) else {
+        let Some(next) = take_first(&mut self.queue, by) else {
             running.set(&IDLE);
             return None;
         };
-        let record = next.state().record.get();
+        let record = next.policy_state().record.get();
         record.begins(now);
         running.set(record);
         Some(next)
@@ -251,67 +276,69 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
     /// A pick while a command waits or a plan is followed. Not inlined, and all in one, so
     /// that the other picks are short.
     #[inline(never)]
-    fn pick_otherwise(
+    fn pick_otherwise<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
-        grant: &Grant<T>,
-        eligible: impl Eligible,
+        grant: &Grant<T, S>,
+        by: impl Caller,
     ) -> Option<Handle<T>> {
         if M::control().mode() == ModeByte::COMMAND {
-            self.take_command(cpu, grant);
+            self.take_command(cpu, grant, by);
         }
         if let Work::Replay(_) = self.work {
             let mut next = None;
-            self.replay(cpu, grant, |replay, here| next = replay.pick(here, eligible, C::now()));
+            self.replay(cpu, grant, |replay, here| {
+                next = replay.pick(here, by, C::now())
+            });
             next
         } else if M::control().mode() == ModeByte::MEASURING {
-            self.pick_measured(cpu, eligible)
+            self.pick_measured(by)
         } else {
             // The command has to wait, or the plan is another queue's.
-            take_first(&mut self.queue, eligible)
+            take_first(&mut self.queue, by)
         }
     }
 
     /// A tick hits the task that this CPU runs.
-    pub fn tick(
+    pub fn tick<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
-        grant: &Grant<T>,
-        eligible: impl Eligible,
+        grant: &Grant<T, S>,
+        by: impl Caller,
         task: &PbgTask<T>,
     ) -> Tick {
         if let Work::Replay(_) = self.work {
             let mut tick = Tick::Continue;
             let now = C::now();
             self.replay(cpu, grant, |replay, here| {
-                tick = replay.tick(here, eligible, task, now);
+                tick = replay.tick(here, by, task, now);
             });
             return tick;
         }
-        let tick = match task.state().slice.tick() {
+        let tick = match task.policy_state().slice.tick() {
             tick if M::control().base_ticks() => tick,
             _ => Tick::Continue,
         };
         if let Work::Measure(recorder) = self.work
             && M::control().mode() == ModeByte::MEASURING
         {
-            recorder.tick(cpu.number, tick == Tick::Reschedule, C::now());
+            recorder.tick(by.number(), tick == Tick::Reschedule, C::now());
         }
         tick
     }
 
     /// Another CPU has interrupted this one, as a task has become ready that comes before the one
     /// that it runs.
-    pub fn interrupted(
+    pub fn interrupted<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
-        grant: &Grant<T>,
-        eligible: impl Eligible,
+        grant: &Grant<T, S>,
+        by: impl Caller,
     ) -> Tick {
         let mut tick = Tick::Continue;
         let now = C::now();
         self.replay(cpu, grant, |replay, here| {
-            tick = replay.interrupted(here, eligible, now);
+            tick = replay.interrupted(here, by, now);
         });
         tick
     }
@@ -340,7 +367,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
     /// Only an add and a pick look: until one of them comes, nothing happens
     /// that depends on it.
     #[cold]
-    fn take_command(&mut self, cpu: &mut Cpu, grant: &Grant<T>) {
+    fn take_command<const S: bool>(&mut self, cpu: &mut Cpu, grant: &Grant<T, S>, by: impl Caller) {
         let control = M::control();
         // A call holds the lock at this moment: the mode stays as it is, to look
         // again. Or another queue has the command.
@@ -365,7 +392,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             // Here and not in the call: until now this queue may have written
             // into the record of the measurement before.
             recorder.clear();
-            running::<M>(cpu).set(recorder.root());
+            running::<M>(by).set(recorder.root());
             self.work = Work::Measure(recorder);
         }
         self.queue.iter().for_each(|task| {
@@ -389,7 +416,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             Root::Nobody => false,
             // On one CPU no other task that was never added comes back (migration
             // helpers do, on several).
-            Root::Main => task.state().epoch.load(Relaxed) == 0,
+            Root::Main => task.policy_state().epoch.load(Relaxed) == 0,
             Root::At(address) => core::ptr::eq((&raw const *task).cast(), address),
         };
         if is_root { Role::ROOT } else { Role::OUTSIDE }
@@ -404,19 +431,19 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             _ => &OUTSIDE,
         };
         // `main` is known by its 0, as long as it has not been picked.
-        let epoch = match task.state().epoch.load(Relaxed) {
+        let epoch = match task.policy_state().epoch.load(Relaxed) {
             0 => 0,
             _ => self.epoch,
         };
-        task.state().set(epoch, role, record);
+        task.policy_state().set(epoch, role, record);
         role
     }
 
     /// The role of a task that comes back or is woken, noted in it or found now.
     #[inline]
     fn known(&self, task: &PbgTask<T>) -> Role {
-        if task.state().epoch.load(Relaxed) == self.epoch {
-            task.state().role()
+        if task.policy_state().epoch.load(Relaxed) == self.epoch {
+            task.policy_state().role()
         } else {
             self.recognise(task)
         }
@@ -429,10 +456,10 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
     /// The yield of a kept task is one of those that are settled. So the task gives way as if
     /// the CPU was taken from it: as one that yielded it would be counted again.
     #[inline]
-    fn replay(
+    fn replay<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
-        grant: &Grant<T>,
+        grant: &Grant<T, S>,
         verb: impl FnOnce(&mut Replay<T>, &mut OnCpu),
     ) {
         let Work::Replay(replay) = &mut self.work else {

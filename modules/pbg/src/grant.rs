@@ -1,6 +1,7 @@
 //! What one CPU may do without the lock: go on after a yield.
 
 use alloc::sync::Arc;
+use core::cell::UnsafeCell;
 use core::ptr;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 
@@ -13,34 +14,64 @@ pub const NO_PLAN: i64 = -1;
 
 /// Which task a CPU runs, and how often that may yield and go on at once.
 ///
-/// OWN: only its CPU writes it. The atomics are for several CPUs, where another may read it, and
-/// cost no more than plain words.
-pub struct Grant<T> {
+/// OWN: only its CPU writes it. If it is `SHARED`, other CPUs may read it, and every access is a
+/// relaxed atomic one, which the compiler does not fold into a comparison: that would be three
+/// instructions more in each yield of a kernel with one CPU.
+pub struct Grant<T, const SHARED: bool = false> {
     /// The address of the task that was picked last, as [`Running`] has it.
-    running: AtomicPtr<()>,
+    running: UnsafeCell<*mut ()>,
     /// KEEP: how often the running task may yield and go on at once. Above 0 only if the task
     /// follows the plan, and nothing has become ready and no tick has asked for the CPU since it
     /// was dispatched: then nobody can be before it. Below 0 exactly if no plan is followed: then
     /// a yield is the base policy's. So one load and one comparison tell a yield which of its
     /// three ways to go.
-    budget: AtomicI64,
+    budget: UnsafeCell<i64>,
     /// The task that the next pick gives, as the put before it has found; or null.
-    kept: AtomicPtr<PbgTask<T>>,
+    kept: UnsafeCell<*mut PbgTask<T>>,
 }
 
-impl<T> Grant<T> {
+// SAFETY: it owns the handle in `kept`. The rest is a number, and an address to be compared.
+unsafe impl<T: Send + Sync, const SHARED: bool> Send for Grant<T, SHARED> {}
+// SAFETY: every access is atomic.
+unsafe impl<T: Send + Sync> Sync for Grant<T, true> {}
+
+/// Reads a pointer.
+#[inline(always)]
+fn load<P, const SHARED: bool>(cell: &UnsafeCell<*mut P>) -> *mut P {
+    // SAFETY: it is in bounds and aligned; unshared it is accessed by one CPU only.
+    unsafe {
+        match SHARED {
+            true => AtomicPtr::from_ptr(cell.get()).load(Relaxed),
+            false => *cell.get(),
+        }
+    }
+}
+
+/// Writes a pointer.
+#[inline(always)]
+fn store<P, const SHARED: bool>(cell: &UnsafeCell<*mut P>, to: *mut P) {
+    // SAFETY: as in `load`.
+    unsafe {
+        match SHARED {
+            true => AtomicPtr::from_ptr(cell.get()).store(to, Relaxed),
+            false => *cell.get() = to,
+        }
+    }
+}
+
+impl<T, const SHARED: bool> Grant<T, SHARED> {
     pub const fn new() -> Self {
         Self {
-            running: AtomicPtr::new(ptr::null_mut()),
-            budget: AtomicI64::new(NO_PLAN),
-            kept: AtomicPtr::new(ptr::null_mut()),
+            running: UnsafeCell::new(ptr::null_mut()),
+            budget: UnsafeCell::new(NO_PLAN),
+            kept: UnsafeCell::new(ptr::null_mut()),
         }
     }
 
     /// Which task runs.
     #[inline(always)]
     pub fn running(&self) -> Running {
-        Running::at(self.running.load(Relaxed))
+        Running::at(load::<_, SHARED>(&self.running))
     }
 
     /// Returns true if this task runs.
@@ -57,7 +88,7 @@ impl<T> Grant<T> {
 
     /// The running task is no longer known.
     pub fn forget(&self) {
-        self.running.store(ptr::null_mut(), Relaxed);
+        store::<_, SHARED>(&self.running, ptr::null_mut());
     }
 
     /// This task runs from now on, or none.
@@ -65,57 +96,70 @@ impl<T> Grant<T> {
     pub fn picked(&self, task: Option<&Arc<PbgTask<T>>>) {
         let mut running = Running::NOBODY;
         running.picked(task);
-        self.running.store(running.address().cast_mut(), Relaxed);
+        store::<_, SHARED>(&self.running, running.address().cast_mut());
     }
 
     /// How many yields are left; see KEEP.
     #[inline(always)]
     pub fn budget(&self) -> i64 {
-        self.budget.load(Relaxed)
+        // SAFETY: as in `load`.
+        unsafe {
+            match SHARED {
+                true => AtomicI64::from_ptr(self.budget.get()).load(Relaxed),
+                false => *self.budget.get(),
+            }
+        }
     }
 
+    /// Sets it.
     #[inline(always)]
     pub fn set_budget(&self, budget: i64) {
-        self.budget.store(budget, Relaxed);
+        // SAFETY: as in `load`.
+        unsafe {
+            match SHARED {
+                true => AtomicI64::from_ptr(self.budget.get()).store(budget, Relaxed),
+                false => *self.budget.get() = budget,
+            }
+        }
     }
 
     /// The next pick gives this task.
     #[inline(always)]
     pub fn keep(&self, task: Arc<PbgTask<T>>) {
-        self.kept.store(Arc::into_raw(task).cast_mut(), Relaxed);
+        store::<_, SHARED>(&self.kept, Arc::into_raw(task).cast_mut());
     }
 
     /// Takes the task that the next pick would give, if that is known.
     #[inline(always)]
     pub fn take_kept(&self) -> Option<Arc<PbgTask<T>>> {
-        let kept = self.kept.load(Relaxed);
+        let kept = load::<_, SHARED>(&self.kept);
         if kept.is_null() {
             return None;
         }
-        self.kept.store(ptr::null_mut(), Relaxed);
+        store::<_, SHARED>(&self.kept, ptr::null_mut());
         // SAFETY: it is from `keep`, which gave a handle up for it.
         Some(unsafe { Arc::from_raw(kept.cast_const()) })
     }
 
     /// Returns true if the next pick gives this task.
     pub fn keeps(&self, task: &Arc<PbgTask<T>>) -> bool {
-        ptr::eq(self.kept.load(Relaxed), Arc::as_ptr(task))
+        ptr::eq(load::<_, SHARED>(&self.kept), Arc::as_ptr(task))
     }
 
     /// Returns true if the next pick gives the task at this address.
     #[cfg(test)]
     pub fn keeps_at(&self, address: *const PbgTask<T>) -> bool {
-        ptr::eq(self.kept.load(Relaxed), address)
+        ptr::eq(load::<_, SHARED>(&self.kept), address)
     }
 
     /// Returns true if the next pick gives a task that is known.
     #[cfg(test)]
     pub fn is_keeping(&self) -> bool {
-        !self.kept.load(Relaxed).is_null()
+        !load::<_, SHARED>(&self.kept).is_null()
     }
 }
 
-impl<T> Drop for Grant<T> {
+impl<T, const SHARED: bool> Drop for Grant<T, SHARED> {
     fn drop(&mut self) {
         drop(self.take_kept());
     }

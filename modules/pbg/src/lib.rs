@@ -104,7 +104,7 @@
 //! | `cell`, `phase_list`, `record`, `recorder` | numbers with one writer; what a task did, and the table of that |
 //! | `described` | what a measurement has to be told before it is a profile |
 //! | `task` | what a task carries with it |
-//! | `eligible` | which ready tasks a CPU may have |
+//! | `caller` | the CPU that makes a call, and which ready tasks it may have |
 //! | [`plan`] | the order of tasks that is made of a profile |
 //! | `ready_set` | who is ready by the plan |
 //! | `replay` | following the plan |
@@ -118,10 +118,10 @@
 
 extern crate alloc;
 
+mod caller;
 pub mod console;
 mod control;
 mod counters;
-mod eligible;
 mod engine;
 mod front;
 mod grant;
@@ -138,19 +138,19 @@ mod tests;
 
 pub use console::StoreError;
 pub use control::{BasePolicy, Control, LoadError};
+pub use front::{PbgScheduler, Together};
+pub use pbg_profile as stored;
+pub use pbg_profile::MAX_TASKS;
 pub use pbg_record::{About, CLOSE, Error, RECORD_BYTES, RECORDED_PHASES, STORED_BYTES, recorded};
 pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};
 pub use replay::{
     Behind, ENTRY_BYTES, FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS,
     OVERRUN_TICKS, PLAN_TICKS,
 };
-pub use front::{PbgScheduler, Together};
 #[cfg(feature = "model")]
 pub use simulated::run_together;
 #[cfg(feature = "model")]
 pub use source::PerThread;
 pub use source::{CONTROL, ControlSource, SystemControl};
 pub use status::{BEHIND_BEYOND, Cause, Divergence, Mode, Status};
-pub use pbg_profile as stored;
-pub use pbg_profile::MAX_TASKS;
 pub use task::{PbgState, PbgTask, SLICE_TICKS};

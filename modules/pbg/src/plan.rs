@@ -98,12 +98,12 @@ pub use order::EQUAL_WITHIN;
 pub use steps::Step;
 pub use weight::{BLOCKS_IN_FULL, Weight};
 
-use pbg_record::error::{Error, reserved};
-use pbg_profile::{StoredProfile, StoredTask};
-use sched_core::units::{Counts, TaskKey};
 use order::{
     Candidate, NO_DUE, NO_PRIORITY, deadline, equal_by_arrival, give_up_late, longest_last, most,
 };
+use pbg_profile::{StoredProfile, StoredTask};
+use pbg_record::error::{Error, reserved};
+use sched_core::units::{Counts, TaskKey};
 use steps::{push_steps, weight_of};
 
 /// One task of a plan.

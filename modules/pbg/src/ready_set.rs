@@ -3,9 +3,9 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-use pbg_record::error::{Error, boxed};
-use pbg_profile::MAX_TASKS;
 use super::task::{PbgState, PbgTask};
+use pbg_profile::MAX_TASKS;
+use pbg_record::error::{Error, boxed};
 use sched_core::queue::Queue;
 
 /// At one rank stand the tasks that have more before them than the rank before. They

@@ -21,18 +21,18 @@ pub use table::Prepared;
 pub use turns::PLAN_TICKS;
 pub use watch::Behind;
 
+use super::caller::{Caller, take_first};
 use super::counters::{Counters, add, increment};
-use super::eligible::{Eligible, take_first};
 use super::ready_set::{MOST_PASSED, ReadySet};
-use pbg_record::record::OUTSIDE;
 use super::status::{Cause, Divergence};
-use pbg_profile::Label;
 use super::task::{PbgState, PbgTask, Role};
+use entry::OVERRUN_TICK_POINTS;
+use pbg_profile::Label;
+use pbg_record::record::OUTSIDE;
 use sched_core::event::{Return, Tick};
 use sched_core::queue::{Queue, Slot};
-use sched_policies::rr;
 use sched_core::units::{Counts, TaskKey};
-use entry::OVERRUN_TICK_POINTS;
+use sched_policies::rr;
 use table::Table;
 use turns::{Turn, Turns};
 use watch::Watch;
@@ -130,7 +130,7 @@ impl<T> Replay<T> {
     ) {
         here.granted = 0;
         let role = self.role_of_new(here, label, now);
-        task.state().set(epoch, role, &OUTSIDE);
+        task.policy_state().set(epoch, role, &OUTSIDE);
         if self.follows(role) {
             let rank = role.rank();
             self.stand(rank, rank, task, false); // equal ones by rank, so by arrival
@@ -174,16 +174,11 @@ impl<T> Replay<T> {
     }
 
     /// Takes the task out that has the CPU from `now` on.
-    pub fn pick(
-        &mut self,
-        here: &mut OnCpu,
-        eligible: impl Eligible,
-        now: Counts,
-    ) -> Option<Handle<T>> {
-        let next = self.take_next(here, eligible);
+    pub fn pick(&mut self, here: &mut OnCpu, by: impl Caller, now: Counts) -> Option<Handle<T>> {
+        let next = self.take_next(here, by);
         let role = next
             .as_ref()
-            .map_or(Role::OUTSIDE, |task| task.state().role());
+            .map_or(Role::OUTSIDE, |task| task.policy_state().role());
         self.charge(here, now);
         if role != here.current {
             self.handed_over(here, now);
@@ -197,18 +192,18 @@ impl<T> Replay<T> {
     pub fn tick(
         &mut self,
         here: &mut OnCpu,
-        eligible: impl Eligible,
+        by: impl Caller,
         task: &PbgTask<T>,
         now: Counts,
     ) -> Tick {
         if self.is_refuted() || self.is_behind(here, now) {
             self.drop_plan(here); // from this tick on, round robin runs
-            return task.state().slice.tick();
+            return task.policy_state().slice.tick();
         }
         if self.follows(here.current) {
-            let tick = self.tick_planned(here, eligible, now);
+            let tick = self.tick_planned(here, by, now);
             if !self.follows(here.current) {
-                task.state().slice.expire(); // demoted: to the end of the queue
+                task.policy_state().slice.expire(); // demoted: to the end of the queue
             }
             if tick == Tick::Reschedule {
                 here.granted = 0;
@@ -217,8 +212,8 @@ impl<T> Replay<T> {
         }
         if self.ready_set.is_empty() {
             here.turns.tick_alone();
-            let tick = task.state().slice.tick();
-            return if self.root_if(eligible).is_some() {
+            let tick = task.policy_state().slice.tick();
+            return if self.root_if(by).is_some() {
                 Tick::Reschedule // rule 9
             } else {
                 tick
@@ -229,7 +224,7 @@ impl<T> Replay<T> {
             increment(&self.counters.turns);
         }
         if turn == Turn::Over {
-            task.state().slice.expire();
+            task.policy_state().slice.expire();
         }
         Tick::reschedule_if(turn == Turn::Over)
     }
@@ -240,7 +235,7 @@ impl<T> Replay<T> {
             return self.root.take();
         }
         // It may be of another scheduler, whose plan has more.
-        let rank = task.state().role().index();
+        let rank = task.policy_state().role().index();
         let Some(entry) = rank.and_then(|rank| self.table.entries.get_mut(rank)) else {
             return self.fallback.remove(task);
         };
@@ -263,11 +258,11 @@ impl<T> Replay<T> {
     /// Returns true if a task of the fallback queue may use the rest of a turn (rule 7). The others
     /// spin until the program has done something, and the program gets on better without that.
     fn has_claim(&self, task: &PbgTask<T>) -> bool {
-        let role = task.state().role();
+        let role = task.policy_state().role();
         let spins = role
             .index()
             .is_some_and(|rank| self.table.entries[rank].spins());
-        !(task.state().is_gc() || role == Role::ROOT || spins)
+        !(task.policy_state().is_gc() || role == Role::ROOT || spins)
     }
 
     /// The task of `role` is ready, by the plan or not.
@@ -285,9 +280,7 @@ impl<T> Replay<T> {
                 let entry = &mut self.table.entries[rank];
                 Some((entry.key, &mut entry.children))
             }
-            None if here.current == Role::ROOT => {
-                Some((TaskKey::ROOT, &mut self.root_children))
-            }
+            None if here.current == Role::ROOT => Some((TaskKey::ROOT, &mut self.root_children)),
             None => None,
         };
         let by_path = parent.map(|(key, children)| {
@@ -296,9 +289,7 @@ impl<T> Replay<T> {
             key.child(ordinal)
         });
         let key = match (label, by_path) {
-            (Some(label), _) if here.current != Role::OUTSIDE => {
-                TaskKey::labelled(label.as_str())
-            }
+            (Some(label), _) if here.current != Role::OUTSIDE => TaskKey::labelled(label.as_str()),
             (_, Some(key)) => key,
             _ => return here.current, // nobody's, or unknown as its parent is
         };
@@ -332,7 +323,7 @@ impl<T> Replay<T> {
         entries[rank].stands_at = at as u32;
         let remains = entries[rank].remains(Counts::ZERO);
         self.ready_set.insert(at, task, |other| {
-            let theirs = entries[other.state().role().rank()].remains(Counts::ZERO);
+            let theirs = entries[other.policy_state().role().rank()].remains(Counts::ZERO);
             if first {
                 remains <= theirs
             } else {
@@ -345,28 +336,32 @@ impl<T> Replay<T> {
     /// fallback queue, if it is its turn or no other task is ready. Where that queue has no
     /// eligible task, its turn does not begin.
     #[inline]
-    fn take_next(&mut self, here: &mut OnCpu, eligible: impl Eligible) -> Option<Handle<T>> {
-        let may_go_on = |task: &PbgTask<T>| eligible.may_have(task) && self.has_claim(task);
+    fn take_next(&mut self, here: &mut OnCpu, by: impl Caller) -> Option<Handle<T>> {
+        let may_go_on = |task: &PbgTask<T>| by.may_have(task) && self.has_claim(task);
         if here.turns.is_fallback_turn() && self.fallback.find(may_go_on).is_some() {
-            return take_first(&mut self.fallback, eligible); // rule 7: the rest of the tick
+            return take_first(&mut self.fallback, by); // rule 7: the rest of the tick
         }
-        let root = self.root_if(eligible).is_some().then(|| self.root.take()).flatten();
+        let root = self
+            .root_if(by)
+            .is_some()
+            .then(|| self.root.take())
+            .flatten();
         here.turns.dispatch(root.is_some());
         if root.is_some() {
             return root;
         }
         if !here.turns.is_due()
-            && let Some(task) = self.take_first_ready(eligible)
+            && let Some(task) = self.take_first_ready(by)
         {
             return Some(task);
         }
-        if let Some(task) = take_first(&mut self.fallback, eligible) {
+        if let Some(task) = take_first(&mut self.fallback, by) {
             if here.turns.serve_fallback() && !self.ready_set.is_empty() {
                 increment(&self.counters.turns);
             }
             return Some(task);
         }
-        self.take_first_ready(eligible)
+        self.take_first_ready(by)
     }
 
     /// The running task has had the CPU until now.
@@ -395,7 +390,9 @@ impl<T> Replay<T> {
         let at = entry.stands_at as usize;
         self.counters.count_demoted(divergence);
         let current = here.current;
-        if let Some(demoted) = (self.ready_set).remove(at, |task| task.state().role() == current) {
+        if let Some(demoted) =
+            (self.ready_set).remove(at, |task| task.policy_state().role() == current)
+        {
             rr::requeue(&mut self.fallback, demoted, Return::Yielded);
         }
     }
@@ -424,24 +421,24 @@ impl<T> Replay<T> {
     }
 
     /// A tick hits the running task, which follows the plan.
-    fn tick_planned(&mut self, here: &mut OnCpu, eligible: impl Eligible, now: Counts) -> Tick {
+    fn tick_planned(&mut self, here: &mut OnCpu, by: impl Caller, now: Counts) -> Tick {
         let rank = here.current.rank();
         let interval = now - here.since;
-        let mut tick = Tick::reschedule_if(self.root_if(eligible).is_some()); // rule 9
+        let mut tick = Tick::reschedule_if(self.root_if(by).is_some()); // rule 9
 
         let overrun = self.table.entries[rank].look(interval, OVERRUN_TICK_POINTS);
         if let Some(divergence) = overrun {
             self.counters.count_demoted(divergence);
             tick = Tick::Reschedule; // rule 8
         }
-        let first = self.first_ready(eligible);
+        let first = self.first_ready(by);
         let first = first.and_then(|task| self.place_of_ready(task));
         if let (Some(first), Some(running)) = (first, self.place_of_running(here, now))
             && first < running
         {
             tick = Tick::Reschedule; // rule 5
         }
-        if here.turns.tick_planned(self.has_fallback(eligible)) {
+        if here.turns.tick_planned(self.has_fallback(by)) {
             tick = Tick::Reschedule; // rule 7
         }
         tick
@@ -496,10 +493,11 @@ impl<T> Replay<T> {
         let (mut late, mut others) = (Queue::new(), Queue::new());
         while let Some(task) = self.ready_set.pop_first() {
             let entries = &self.table.entries;
-            let entry = &entries[task.state().role().rank()];
+            let entry = &entries[task.policy_state().role().rank()];
             if entry.lateness(now, None) > 0 {
-                let came_before =
-                    |other: &PbgTask<T>| entry.born() < entries[other.state().role().rank()].born();
+                let came_before = |other: &PbgTask<T>| {
+                    entry.born() < entries[other.policy_state().role().rank()].born()
+                };
                 late.push_before(task, MOST_PASSED, came_before);
             } else {
                 others.push_back(task);
@@ -508,7 +506,7 @@ impl<T> Replay<T> {
         let last = self.ready_set.last_rank();
         for (at, mut group) in [(0, late), (last, others)] {
             while let Some(task) = group.pop_front() {
-                let rank = task.state().role().rank();
+                let rank = task.policy_state().role().rank();
                 self.table.entries[rank].stands_at = at as u32;
                 self.ready_set.push_back(at, task);
             }

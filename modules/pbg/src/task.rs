@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use pbg_record::record::{Record, RecordRef};
-use sched_policies::rr::RrState;
 use sched_core::task::{InitialState, Task};
+use sched_policies::rr::RrState;
 
 /// Timer ticks in a slice of the base policy and of the fallback queue.
 pub const SLICE_TICKS: usize = 5;

@@ -121,7 +121,7 @@ impl<T, S: Due> Classes<T, S> {
             steps::count(1);
             let index = rest.trailing_zeros() as usize % CLASSES;
             rest &= rest - 1;
-            let due = self.queues[index].first()?.state().due();
+            let due = self.queues[index].first()?.policy_state().due();
             // Of two that are due at the same time the one with the longer wait came first.
             if found.is_none_or(|(_, earliest)| due <= earliest) {
                 found = Some((index, due));
@@ -161,7 +161,7 @@ impl<T, S: Due> Classes<T, S> {
         agrees: impl FnOnce() -> bool,
     ) -> Option<Arc<Task<T, S>>> {
         let first = |(index, queue): (usize, &Queue<T, S>)| {
-            Some((index, queue.find(&wanted)?.state().due()))
+            Some((index, queue.find(&wanted)?.policy_state().due()))
         };
         // As in `first`, of two that are due at the same time the later.
         let firsts = self.queues.iter().enumerate().filter_map(first);
@@ -186,7 +186,7 @@ impl<T, S: Due> Classes<T, S> {
             let (_, width) = Class(index as u32).shortest_and_width();
             let mut latest: Option<Key> = None;
             queue.iter().for_each(|task| {
-                let due = task.state().due();
+                let due = task.policy_state().due();
                 let behind = latest.map_or(0, |latest| latest.after(due));
                 assert!(behind < width as i64, "CLASS: {behind} in class {index}");
                 latest = Some(latest.map_or(due, |latest| latest.max(due)));

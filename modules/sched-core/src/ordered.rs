@@ -177,10 +177,7 @@ pub struct Ordered<T, D> {
 
 impl<T, D> Ordered<T, D> {
     /// The first task that is `wanted`. Linear in those before it.
-    pub fn find(
-        &self,
-        wanted: impl Fn(&KeyedTask<T, D>) -> bool,
-    ) -> Option<&KeyedTask<T, D>> {
+    pub fn find(&self, wanted: impl Fn(&KeyedTask<T, D>) -> bool) -> Option<&KeyedTask<T, D>> {
         self.tree.iter().find(|task| wanted(task))
     }
 }

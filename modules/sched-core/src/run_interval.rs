@@ -129,7 +129,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// The queue that `task` is or was last on.
     #[inline]
     pub fn home(task: &Task<T, S>) -> QueueId {
-        QueueId(task.state().account().home.load(Relaxed))
+        QueueId(task.policy_state().account().home.load(Relaxed))
     }
 
     /// The task that has the CPU, or has just yielded (YIELDER); not one that has migrated
@@ -144,7 +144,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
 
     /// A new task belongs here.
     pub fn adopt(&mut self, task: &Task<T, S>) {
-        let account = task.state().account();
+        let account = task.policy_state().account();
         account.home.store(self.id().0, Relaxed);
         account.here.store(true, Relaxed);
     }
@@ -161,7 +161,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// `task` has the CPU from `now` on.
     #[inline]
     pub fn begin(&mut self, task: &Arc<Task<T, S>>, now: Counts) {
-        let account = task.state().account();
+        let account = task.policy_state().account();
         account.since.store(now.0, Relaxed);
         debug_assert!(account.here.load(Relaxed), "HERE: it was ready");
         self.running.put(task.clone());
@@ -188,7 +188,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     #[inline]
     pub fn gives_way(&mut self, task: &Task<T, S>, now: Counts) -> Counts {
         self.stamp = now;
-        let account = task.state().account();
+        let account = task.policy_state().account();
         debug_assert!(account.here.load(Relaxed), "HERE: it runs");
         interval(account.since.load(Relaxed), now)
     }
@@ -213,7 +213,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     #[inline(always)]
     pub fn set_aside_charged(&self, task: &Arc<Task<T, S>>, now: Counts) {
         self.set_aside(task);
-        task.state().account().since.store(now.0, Relaxed);
+        task.policy_state().account().since.store(now.0, Relaxed);
     }
 
     /// The same, and the next interval begins only `now`: what passed since the put was read is
@@ -245,7 +245,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
             self.running.take();
             self.stamp = now;
         }
-        let account = task.state().account();
+        let account = task.policy_state().account();
         let from = Self::home(task);
         // HERE: it is not ready, so it runs, or did until now.
         let ran = account.here.load(Relaxed);
@@ -271,7 +271,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     pub fn left(&mut self, now: Counts) -> Option<(Arc<Task<T, S>>, Counts)> {
         self.stamp = now;
         let task = self.running.take()?;
-        let account = task.state().account();
+        let account = task.policy_state().account();
         if Self::home(&task) != self.id {
             return None; // MIGRATION
         }
@@ -282,14 +282,14 @@ impl<T, S: Accounted> RunIntervals<T, S> {
 
     /// A ready task is taken out.
     pub fn removed(&mut self, task: &Task<T, S>) {
-        task.state().account().here.store(false, Relaxed);
+        task.policy_state().account().here.store(false, Relaxed);
     }
 
     /// The part of the running task's interval that has not been accounted for, which it is
     /// not now either. Zero if nobody runs, or who ran has migrated.
     pub fn uncharged(&self, now: Counts) -> Counts {
         self.running().map_or(Counts::ZERO, |task| {
-            interval(task.state().account().since.load(Relaxed), now)
+            interval(task.policy_state().account().since.load(Relaxed), now)
         })
     }
 
@@ -298,7 +298,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// pick, whose interval nobody saw begin.
     #[inline]
     pub fn take_uncharged(task: &Task<T, S>, now: Counts) -> Option<Counts> {
-        let account = task.state().account();
+        let account = task.policy_state().account();
         if !account.here.load(Relaxed) {
             return None;
         }

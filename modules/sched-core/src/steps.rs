@@ -7,10 +7,10 @@
 /// How deep a red-black tree of 4,096 tasks is at most: 2 log2 (n + 1).
 pub const DEPTH: usize = 24;
 
-#[cfg(not(feature = "steps"))]
-pub use nowhere::count;
 #[cfg(feature = "steps")]
 pub use counted::{count, of};
+#[cfg(not(feature = "steps"))]
+pub use nowhere::count;
 
 #[cfg(not(feature = "steps"))]
 mod nowhere {

@@ -32,8 +32,8 @@ impl InitialState for () {
 /// A task `T` together with a policy's state `S` of it.
 pub struct Task<T, S> {
     inner: T,
-    pub state: S,
-    pub link: Link<Self>,
+    pub(crate) state: S,
+    pub(crate) link: Link<Self>,
     /// STAYS, of [`balance`](crate::balance).
     #[cfg(any(
         feature = "preempted_stay",
@@ -64,9 +64,16 @@ impl<T, S> Task<T, S> {
         &self.inner
     }
 
-    /// Returns the policy's state of the task.
-    pub const fn state(&self) -> &S {
+    /// Returns the policy's state of the task. The name is not `state`, which would hide the method
+    /// that `axtask` has for its own.
+    pub const fn policy_state(&self) -> &S {
         &self.state
+    }
+
+    /// Returns the link, for a layer that queues a task which is in no [`Queue`](crate::queue::Queue).
+    #[inline(always)]
+    pub const fn link(&self) -> &Link<Self> {
+        &self.link
     }
 
     /// STAYS: whether it must run next where it ran last.

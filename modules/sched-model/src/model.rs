@@ -106,8 +106,8 @@ pub use report::{Report, TaskReport};
 pub use trace::{Event, State, Trace, What};
 pub use violation::{Failure, Violation};
 
-use sched_core::BaseScheduler;
 use machine::Machine;
+use sched_core::BaseScheduler;
 
 /// Runs `main`, and all that it spawns, to the end.
 ///

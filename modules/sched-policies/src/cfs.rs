@@ -135,7 +135,7 @@ impl Accounted for CfsState {
 
 #[inline]
 fn share<T>(task: &CfsTask<T>) -> &Share {
-    &task.state().data().share
+    &task.policy_state().data().share
 }
 
 fn weight<T>(task: &CfsTask<T>) -> u64 {

@@ -147,7 +147,7 @@ impl<T, S: CoopSource> Coop<T, S> {
 
     /// Rule 5, of who was preempted.
     fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
-        match task.state().is_over() {
+        match task.policy_state().is_over() {
             true => self.ready.arrives(task, Return::Preempted),
             false => self.ready.goes_on(task),
         }
@@ -162,7 +162,7 @@ impl<T, S: CoopSource> Coop<T, S> {
         let Some((next, level)) = self.ready.take_oldest(summary) else {
             let aside = self.aside.take()?;
             if !was_preempted {
-                aside.state().renew();
+                aside.policy_state().renew();
             }
             return Some(aside);
         };
@@ -175,7 +175,7 @@ impl<T, S: CoopSource> Coop<T, S> {
             }
         }
         if self.ready.most_urgent(summary) < level {
-            next.state().has_one_tick();
+            next.policy_state().has_one_tick();
         }
         Some(next)
     }
@@ -198,7 +198,7 @@ impl<T, S: CoopSource> Coop<T, S> {
 
     /// Rules 1, 2 and 8, of who runs.
     fn runs_at(running: &CoopTask<T>, summary: u64) -> Level {
-        let state = running.state();
+        let state = running.policy_state();
         match state.served() {
             None => state.level(),
             Some(domain) => state.runs_at(domain, summary),
@@ -246,7 +246,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
             return self.dispatch_after_no_yield();
         };
         let Some(next) = self.ready.take_first(Self::summary) else {
-            yielder.state().renew();
+            yielder.policy_state().renew();
             return Some(yielder);
         };
         self.ready.yields(yielder);
@@ -255,7 +255,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
 
     fn ticked(&mut self, running: &Arc<CoopTask<T>>) -> Tick {
         let is_first = !core::mem::replace(&mut self.has_ticked, true);
-        let takes_last = running.state().tick();
+        let takes_last = running.policy_state().tick();
         if self.ready.is_empty() {
             return Tick::Continue;
         }
@@ -264,7 +264,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         let summary = Self::summary();
         let level = Self::runs_at(running, summary);
         let most_urgent = self.ready.most_urgent(summary);
-        let is_over = running.state().is_over();
+        let is_over = running.policy_state().is_over();
         // Rule 4.
         if most_urgent < level {
             return Tick::reschedule_if(!(is_first && takes_last));
@@ -307,7 +307,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         let number = usize::try_from(priority).ok();
         let priority = number.and_then(|number| Priority::try_from(number).ok());
         priority.is_some_and(|priority| {
-            task.state().set_priority(priority);
+            task.policy_state().set_priority(priority);
             true
         })
     }

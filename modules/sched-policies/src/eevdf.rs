@@ -182,7 +182,7 @@ impl Accounted for EevdfState {
 
 #[inline]
 fn state<T>(task: &EevdfTask<T>) -> &EevdfState {
-    task.state().data()
+    task.policy_state().data()
 }
 
 /// How long a task runs for its vruntime to grow so far.

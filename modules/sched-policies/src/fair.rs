@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 
 use sched_core::BaseScheduler;
-use sched_model::bench::{self, Bench};
 use sched_core::clock::VirtualClock;
 use sched_core::event::{Adapter, Policy, TaskRef};
 use sched_core::nice::{FRACTION_BITS, NORMAL_WEIGHT, WEIGHTS};
 use sched_core::steps;
 use sched_core::task::{InitialState, Task};
+use sched_model::bench::{self, Bench};
 
 /// A tick of these scenes, in counts: a bucket is 0.375 of it wide, which is the most where the
 /// length of the ticks stays what it is.

@@ -214,7 +214,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     /// Puts a task that has heard of all resets at the end of its level.
     #[inline]
     fn push_back(&mut self, task: Arc<MlfqTask<T>>) {
-        let level = task.state().level();
+        let level = task.policy_state().level();
         let queue = &mut self.levels[level];
         if queue.is_empty() {
             self.occupied |= 1 << level;
@@ -243,7 +243,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
             return false;
         }
         let interval = self.intervals.gives_way(task, C::now());
-        let only = self.charge_within(task.state(), interval, Counts::ZERO);
+        let only = self.charge_within(task.policy_state(), interval, Counts::ZERO);
         if only {
             self.intervals.set_aside(task); // rule 8
         }
@@ -255,7 +255,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
         let now = C::now();
-        let state = task.state();
+        let state = task.policy_state();
         let (interval, why) = if self.intervals.ran_here(&task, why) {
             let interval = self.intervals.gives_way(&task, now);
             self.intervals.let_go();
@@ -338,7 +338,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
 
     fn spawned(&mut self, task: Arc<MlfqTask<T>>) {
         self.intervals.adopt(&task);
-        self.place(task.state(), 0); // rule 2
+        self.place(task.policy_state(), 0); // rule 2
         self.push_back(task);
     }
 
@@ -353,7 +353,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     #[inline(never)]
     fn left(&mut self) {
         if let Some((task, interval)) = self.intervals.left(C::now()) {
-            self.charge(task.state(), interval, Counts::ZERO);
+            self.charge(task.policy_state(), interval, Counts::ZERO);
         }
     }
 
@@ -382,13 +382,13 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         let interval = RunIntervals::take_uncharged(running, now);
         let half = self.tick.half();
         self.expired |=
-            interval.is_none_or(|interval| self.charge(running.state(), interval, half));
+            interval.is_none_or(|interval| self.charge(running.policy_state(), interval, half));
         self.ticks_since_reset += 1;
         if self.ticks_since_reset >= RESET {
             self.reset();
         }
         // `main` before its first pick has no account, and gives way to anybody.
-        let level = self.catch_up(running.state());
+        let level = self.catch_up(running.policy_state());
         let higher = (self.occupied & ((1 << level) - 1)) != 0;
         Tick::reschedule_if(higher || self.expired && self.occupied != 0) // rule 7
     }
@@ -403,7 +403,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
 
     fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
         let given = self.remove_queued(&|task| may(task) && claims())?; // rule 9
-        self.catch_up(given.state());
+        self.catch_up(given.policy_state());
         self.intervals.removed(&given);
         Some(given)
     }

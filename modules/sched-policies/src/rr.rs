@@ -72,7 +72,7 @@ pub fn requeue<T, S: AsRef<RrState<SLICE>>, const SLICE: usize>(
     task: Arc<Task<T, S>>,
     why: Return,
 ) {
-    let left = &task.state().as_ref().left;
+    let left = &task.policy_state().as_ref().left;
     if why == Return::Preempted && left.load(Relaxed) > 0 {
         ready.push_front(task); // rule 4
     } else {
@@ -118,7 +118,7 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
 
     #[inline]
     fn returned(&mut self, task: Arc<RrTask<T, SLICE>>, why: Return) {
-        if why == Return::HandedOver && task.state().left.load(Relaxed) > 0 {
+        if why == Return::HandedOver && task.policy_state().left.load(Relaxed) > 0 {
             return self.ready.push_back(task); // rule 6
         }
         requeue(&mut self.ready, task, why);
@@ -131,7 +131,7 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
 
     #[inline]
     fn ticked(&mut self, running: &Arc<RrTask<T, SLICE>>) -> Tick {
-        running.state().tick()
+        running.policy_state().tick()
     }
 
     fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {

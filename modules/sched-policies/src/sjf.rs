@@ -234,7 +234,7 @@ impl<T, C: Clock> Sjf<T, C> {
             return false;
         }
         let burst = self.intervals.gives_way(task, C::now());
-        let only = task.state().learn_within(burst);
+        let only = task.policy_state().learn_within(burst);
         if only {
             self.intervals.set_aside(task); // rule 6
         }
@@ -249,7 +249,7 @@ impl<T, C: Clock> Sjf<T, C> {
         if ran_here && why == Return::Yielded {
             // The short way has read the counter.
             let burst = self.intervals.gives_way(&task, self.intervals.now::<C>());
-            task.state().learn(burst);
+            task.policy_state().learn(burst);
             return self.intervals.set_aside_from(&task, C::now()); // STEADY
         }
         let now = C::now();
@@ -260,7 +260,7 @@ impl<T, C: Clock> Sjf<T, C> {
         } else {
             self.intervals.arrived(&task, why, now).interval
         };
-        let state = task.state();
+        let state = task.policy_state();
         // One that has migrated while it ran goes on with its burst, and one that was handed over
         // with its wait (rule 7).
         let has_begun = interval > Counts::ZERO || state.used.load(Relaxed) > 0;
@@ -299,7 +299,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
 
     fn spawned(&mut self, task: Arc<SjfTask<T>>) {
         self.intervals.adopt(&task);
-        let class = task.state().begin(C::now());
+        let class = task.policy_state().begin(C::now());
         self.ready.push(task, class);
     }
 
@@ -314,7 +314,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     #[inline(never)]
     fn left(&mut self) {
         if let Some((task, interval)) = self.intervals.left(C::now()) {
-            task.state().learn(interval);
+            task.policy_state().learn(interval);
         }
     }
 
@@ -325,7 +325,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         let Some((yielder, now)) = self.intervals.take_yielder() else {
             return self.dispatch_after_no_yield(first);
         };
-        let class = yielder.state().begin(now);
+        let class = yielder.policy_state().begin(now);
         let next = match first {
             Some(first) => {
                 self.ready.push(yielder, class); // rule 6
@@ -345,7 +345,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
             // `main` before its first pick.
             return Tick::reschedule_if(first.is_some());
         };
-        let state = running.state();
+        let state = running.policy_state();
         let Some(first) = first else {
             state.ran(interval);
             state.set_due(state.due().max(Key(now.0)));

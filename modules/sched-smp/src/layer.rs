@@ -161,7 +161,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
                 let posted = posted::<P>(task, comes);
                 // SAFETY: its handle is in `posted`.
                 let task = unsafe { &*posted.task.cast::<Task<P::Inner, P::State>>() };
-                shared.send(machine, cpu, posted, |before| task.link.set(before.cast()));
+                shared.send(machine, cpu, posted, |before| {
+                    task.link().set(before.cast())
+                });
             }
             (Goes::HereToRun, _) => self.take_in(task, comes),
             _ => self.comes_in(task, comes),
@@ -323,8 +325,8 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         while let Some(Posted { task, comes }) = Posted::of_tagged(sent) {
             // SAFETY: taken once.
             let task = unsafe { handle::<P>(task) };
-            sent = task.link.get().cast();
-            task.link.set(Link::APART);
+            sent = task.link().get().cast();
+            task.link().set(Link::APART);
             // It has something to run, and is owed nothing but what is on the way.
             if self.is_owed && M::shared().claims(cpu) {
                 self.is_owed = false;

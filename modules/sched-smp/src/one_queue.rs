@@ -22,8 +22,8 @@ use std::vec::Vec;
 
 use sched_core::base::BaseScheduler;
 use sched_core::event::{Policy, Return, Running, TaskRef, Tick, Tracks};
-use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
 use sched_core::task::{InitialState, Task};
+use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
 
 /// Whether a policy can be asked by several CPUs.
 pub fn shares_one_queue<P: Policy>() -> bool {

@@ -246,13 +246,7 @@ impl Shared {
 
     /// Rule 7: sends a task to a CPU, whatever is on the way to it, and interrupts it. `links` is told
     /// what the task's link has to lead to, once or more often.
-    pub fn send(
-        &self,
-        machine: &Machine,
-        cpu: usize,
-        posted: Posted,
-        links: impl Fn(*mut ()),
-    ) {
+    pub fn send(&self, machine: &Machine, cpu: usize, posted: Posted, links: impl Fn(*mut ())) {
         let sent = &self.cpus[cpu].sent;
         let mut before = sent.load(Relaxed);
         loop {

@@ -5,8 +5,8 @@ use super::layer::Balanced;
 use super::shared::SharedWherePreemptedStay;
 use super::shared::{Machine, SharedPerThread, SharedSource};
 use sched_core::event::Policy;
-use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
 use sched_core::task::{InitialState, Task};
+use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
 
 /// [`model::run`] with a policy within the layer, whose tasks may go from queue to queue
 /// ([`Config::stealing`]).

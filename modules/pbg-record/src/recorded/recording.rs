@@ -9,13 +9,13 @@ use spin::Once;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::task::{RecordedTask, Slot, Subject};
-use sched_core::clock::{Clock, CpuCounter};
 use crate::cell::LabelCell;
 use crate::described::{described, header};
 use crate::record::{IDLE, OUTSIDE, Record, RecordRef};
 use crate::recorder::{MAX_CPUS, Recorder};
-use pbg_profile::{Label, PolicyName, StoredProfile};
 use crate::{About, Error};
+use pbg_profile::{Label, PolicyName, StoredProfile};
+use sched_core::clock::{Clock, CpuCounter};
 use sched_core::units::Counts;
 
 /// Who runs where a call comes from.

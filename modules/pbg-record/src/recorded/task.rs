@@ -5,9 +5,9 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::record::{OUTSIDE, Record, RecordRef};
 use sched_core::base::BaseScheduler;
 use sched_policies::coop::CoopState;
-use crate::record::{OUTSIDE, Record, RecordRef};
 
 /// A policy that can be recorded.
 pub trait Subject {

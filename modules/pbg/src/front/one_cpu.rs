@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 
 use sched_core::base::BaseScheduler;
 use sched_core::clock::{Clock, CpuCounter};
-use sched_core::event::Tick;
+use sched_core::event::{Return, Tick};
 
-use crate::eligible::Everything;
+use crate::caller::Alone;
 use crate::engine::{Cpu, Engine};
 use crate::grant::Grant;
 use crate::source::{ControlSource, SystemControl};
@@ -17,6 +17,8 @@ use crate::task::PbgTask;
 ///
 /// Not a [`Policy`](sched_core::event::Policy): one that keeps the CPU across a yield has to
 /// know of the put and of the pick that follows, and needs no event for either.
+// The grant is first: its address is the scheduler's, and a pick need not make it.
+#[repr(C)]
 pub struct PbgScheduler<T, C = CpuCounter, M = SystemControl> {
     grant: Grant<T>,
     /// This queue has had its first task, which is its CPU's `gc`.
@@ -31,7 +33,7 @@ impl<T, C, M> PbgScheduler<T, C, M> {
         Self {
             grant: Grant::new(),
             has_gc: false,
-            cpu: Cpu::new(0),
+            cpu: Cpu::new(),
             engine: Engine::new(),
         }
     }
@@ -41,7 +43,7 @@ impl<T, C, M> PbgScheduler<T, C, M> {
     pub(super) fn mark_gc(&mut self, task: &PbgTask<T>) -> bool {
         let is_gc = !core::mem::replace(&mut self.has_gc, true);
         if is_gc {
-            task.state().mark_gc();
+            task.policy_state().mark_gc();
         }
         is_gc
     }
@@ -64,6 +66,21 @@ impl<T, C, M> PbgScheduler<T, C, M> {
     }
 }
 
+// Not inlined, so that `axtask` can inline what leads there; and with the scheduler and the task
+// where the caller has them, so that they need not be moved.
+impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
+    #[inline(never)]
+    fn put_yielded(&mut self, prev: Arc<PbgTask<T>>) {
+        self.engine.put_yielded(prev);
+    }
+
+    #[inline(never)]
+    fn put_otherwise(&mut self, prev: Arc<PbgTask<T>>, why: Return) {
+        self.engine
+            .put(&mut self.cpu, &self.grant, Alone, prev, why);
+    }
+}
+
 impl<T, C, M> Default for PbgScheduler<T, C, M> {
     fn default() -> Self {
         Self::new()
@@ -80,7 +97,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
         if self.mark_gc(&task) {
             M::control().register_queue();
         }
-        self.engine.add(&mut self.cpu, &self.grant, task);
+        self.engine.add(&mut self.cpu, &self.grant, Alone, task);
     }
 
     #[inline]
@@ -92,11 +109,11 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
                 return self.grant.keep(prev); // rule 5
             }
             if budget < 0 {
-                return self.engine.put_yielded(prev);
+                return self.put_yielded(prev);
             }
         }
         let why = self.grant.why(&prev, preempt);
-        self.engine.put(&mut self.cpu, &self.grant, prev, why);
+        self.put_otherwise(prev, why);
     }
 
     #[inline]
@@ -104,12 +121,12 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
         if let Some(task) = self.grant.take_kept() {
             return Some(task); // it is the one that runs
         }
-        self.engine.pick(&mut self.cpu, &self.grant, Everything)
+        self.engine.pick(&mut self.cpu, &self.grant, Alone)
     }
 
     #[inline]
     fn task_tick(&mut self, current: &Arc<PbgTask<T>>) -> bool {
-        self.engine.tick(&mut self.cpu, &self.grant, Everything, current) == Tick::Reschedule
+        self.engine.tick(&mut self.cpu, &self.grant, Alone, current) == Tick::Reschedule
     }
 
     fn remove_task(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {

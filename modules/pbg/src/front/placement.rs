@@ -8,7 +8,7 @@ use sched_core::clock::Clock;
 use sched_core::event::{Return, Tick};
 use sched_smp::{MAX_CPUS, Machine, SharedSource};
 
-use crate::eligible::Eligible;
+use crate::caller::Caller;
 use crate::engine::{Cpu, Engine};
 use crate::grant::Grant;
 use crate::replay::Place;
@@ -21,7 +21,7 @@ type Handle<T> = Arc<PbgTask<T>>;
 pub struct Here<'a, T, S> {
     machine: &'a Machine,
     cpu: usize,
-    grant: &'a Grant<T>,
+    grant: &'a Grant<T, true>,
     shared: core::marker::PhantomData<S>,
 }
 
@@ -34,7 +34,7 @@ impl<T, S> Clone for Here<'_, T, S> {
 impl<T, S> Copy for Here<'_, T, S> {}
 
 impl<'a, T, S> Here<'a, T, S> {
-    pub const fn new(machine: &'a Machine, cpu: usize, grant: &'a Grant<T>) -> Self {
+    pub const fn new(machine: &'a Machine, cpu: usize, grant: &'a Grant<T, true>) -> Self {
         Self {
             machine,
             cpu,
@@ -43,7 +43,7 @@ impl<'a, T, S> Here<'a, T, S> {
         }
     }
 
-    const fn eligible(self) -> OnThis<'a> {
+    const fn caller(self) -> OnThis<'a> {
         OnThis {
             machine: self.machine,
             cpu: self.cpu,
@@ -51,26 +51,30 @@ impl<'a, T, S> Here<'a, T, S> {
     }
 }
 
-/// What this CPU may have.
+/// The CPU that calls, whatever it shares.
 #[derive(Clone, Copy)]
 struct OnThis<'a> {
     machine: &'a Machine,
     cpu: usize,
 }
 
-impl Eligible for OnThis<'_> {
+impl Caller for OnThis<'_> {
+    fn number(self) -> usize {
+        self.cpu
+    }
+
     fn may_have<T>(self, task: &PbgTask<T>) -> bool {
         may_have(self.machine, task, self.cpu)
     }
 
     fn is_awaited_elsewhere<T>(self, task: &PbgTask<T>) -> bool {
-        let held = task.state().held();
+        let held = task.policy_state().held();
         held != Held::NOT && held.is_awaited_but_by(self.cpu)
     }
 }
 
 pub fn may_have<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
-    match task.state().held().only() {
+    match task.policy_state().held().only() {
         Some((only, true)) => only == cpu,
         Some((only, false)) => only == cpu && may_run(machine, task, cpu),
         None => may_run(machine, task, cpu),
@@ -151,13 +155,13 @@ impl<T> Placement<T> {
 
     /// COUNTED: this task is about to be in a queue, so held.
     pub fn counts(&mut self, task: &PbgTask<T>, held: Held) {
-        task.state().hold(held);
+        task.policy_state().hold(held);
         *self.count(held) += 1;
     }
 
     /// COUNTED: this task, which is in a queue, is held otherwise from now on.
     pub fn hold(&mut self, task: &PbgTask<T>, held: Held) {
-        *self.count(task.state().held()) -= 1;
+        *self.count(task.policy_state().held()) -= 1;
         self.counts(task, held);
     }
 
@@ -170,8 +174,8 @@ impl<T> Placement<T> {
 
     /// This task is in no queue any more.
     fn is_not_ready(&mut self, machine: &Machine, task: &PbgTask<T>) {
-        *self.count(task.state().held()) -= 1;
-        task.state().hold(Held::NOT);
+        *self.count(task.policy_state().held()) -= 1;
+        task.policy_state().hold(Held::NOT);
         for known in &mut self.known[..machine.cpus] {
             for of in [&mut known.left, &mut known.asked_for] {
                 if ptr::eq(*of, task) {
@@ -194,15 +198,9 @@ unsafe impl<T: Send + Sync, C, M> Send for Locked<T, C, M> {}
 
 impl<T, C, M> Locked<T, C, M> {
     pub const fn new() -> Self {
-        let mut cpus = [const { Cpu::new(0) }; MAX_CPUS];
-        let mut number = 0;
-        while number < MAX_CPUS {
-            cpus[number].number = number;
-            number += 1;
-        }
         Self {
             engine: Engine::new(),
-            cpus,
+            cpus: [const { Cpu::new() }; MAX_CPUS],
             placement: Placement::new(),
         }
     }
@@ -222,7 +220,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     pub fn add<S: SharedSource>(&mut self, here: Here<'_, T, S>, task: Handle<T>) {
         let at = Arc::as_ptr(&task);
         self.placement.counts(&task, Held::NOT);
-        self.engine.add(&mut self.cpus[here.cpu], here.grant, task);
+        (self.engine).add(&mut self.cpus[here.cpu], here.grant, here.caller(), task);
         self.place(here, at);
     }
 
@@ -234,7 +232,13 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
                 grant.forget(); // it migrates, and a helper has the CPU
             }
             self.placement.counts(&prev, Held::NOT);
-            self.engine.put(&mut self.cpus[cpu], grant, prev, Return::Woken);
+            (self.engine).put(
+                &mut self.cpus[cpu],
+                grant,
+                here.caller(),
+                prev,
+                Return::Woken,
+            );
             return self.place(here, at);
         }
         self.leave(here);
@@ -245,7 +249,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         };
         self.placement.counts(&prev, held);
         let why = grant.why(&prev, preempt);
-        self.engine.put(&mut self.cpus[cpu], grant, prev, why);
+        (self.engine).put(&mut self.cpus[cpu], grant, here.caller(), prev, why);
         let known = &mut self.placement.known[cpu];
         known.returned = true;
         if !stays {
@@ -272,7 +276,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         if !core::mem::replace(&mut self.placement.known[cpu].returned, false) {
             self.leave(here);
         }
-        let next = (self.engine).pick(&mut self.cpus[cpu], here.grant, here.eligible());
+        let next = (self.engine).pick(&mut self.cpus[cpu], here.grant, here.caller());
         if let Some(task) = &next {
             self.placement.is_not_ready(machine, task);
         }
@@ -299,8 +303,8 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         self.leave(here);
         let cpu = &mut self.cpus[here.cpu];
         let tick = match S::shared().was_interrupted(here.cpu) {
-            true => self.engine.interrupted(cpu, here.grant, here.eligible()),
-            false => self.engine.tick(cpu, here.grant, here.eligible(), current),
+            true => self.engine.interrupted(cpu, here.grant, here.caller()),
+            false => self.engine.tick(cpu, here.grant, here.caller(), current),
         };
         let reschedules = tick == Tick::Reschedule;
         if !reschedules {

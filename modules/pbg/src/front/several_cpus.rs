@@ -60,7 +60,7 @@ const MAX_SPINS: u32 = 16_384;
 struct Own<T> {
     /// Whoever puts a task back into the CPU's queue reads it: but only the running task is kept, and that
     /// one its own CPU puts back.
-    grant: Grant<T>,
+    grant: Grant<T, true>,
     /// COUNTED: how many tasks are ready, have no CPU, and are held on this one. Written under the lock.
     held: AtomicU32,
 }
@@ -70,9 +70,9 @@ struct Own<T> {
 static OF_NOBODY: Own<()> = Own::new();
 
 impl<T> Deref for Own<T> {
-    type Target = Grant<T>;
+    type Target = Grant<T, true>;
     #[inline(always)]
-    fn deref(&self) -> &Grant<T> {
+    fn deref(&self) -> &Grant<T, true> {
         &self.grant
     }
 }
@@ -158,7 +158,11 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     }
 
     /// Has this CPU do something that concerns others.
-    fn act<R>(&self, cpu: usize, does: impl FnOnce(&mut Locked<T, C, M>, Here<'_, T, S>) -> R) -> R {
+    fn act<R>(
+        &self,
+        cpu: usize,
+        does: impl FnOnce(&mut Locked<T, C, M>, Here<'_, T, S>) -> R,
+    ) -> R {
         let mut locked = self.lock();
         S::locked();
         let own = &self.own[cpu];
@@ -230,13 +234,13 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
             && own.held.load(Relaxed) == 0
             && all.free.load(Relaxed) == 0
             && own.runs(prev)
-            && prev.state().epoch.load(Relaxed) == all.epoch.load(Relaxed)
+            && prev.policy_state().epoch.load(Relaxed) == all.epoch.load(Relaxed)
             && M::control().mode() != ModeByte::COMMAND;
         if is_alone {
-            prev.state().slice.renew();
+            prev.policy_state().slice.renew();
             if M::control().mode() == ModeByte::MEASURING {
                 let now = C::now();
-                let record = prev.state().record.get();
+                let record = prev.policy_state().record.get();
                 record.ends(now);
                 record.begins(now);
             }
@@ -252,7 +256,8 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         }
         let cpu = (self.machine.this_cpu)();
         // The running task of this CPU gives way: its pick follows at once (rule 6).
-        let switches = cpu == self.cpu && ptr::eq((self.machine.current)(), Arc::as_ptr(&prev).cast());
+        let switches =
+            cpu == self.cpu && ptr::eq((self.machine.current)(), Arc::as_ptr(&prev).cast());
         let next = (self.all).act(cpu, |locked, here| match switches {
             true => locked.switch(here, prev, preempt),
             false => {
@@ -474,7 +479,9 @@ where
             return Some(task);
         }
         let (machine, all) = Self::all()?;
-        all.act((machine.this_cpu)(), |locked, _| locked.remove(machine, task))
+        all.act((machine.this_cpu)(), |locked, _| {
+            locked.remove(machine, task)
+        })
     }
 
     fn set_priority(&mut self, _: &Handle<T>, _: isize) -> bool {

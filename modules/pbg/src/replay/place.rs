@@ -2,9 +2,9 @@
 //! order of the plan.
 
 use super::{Handle, OnCpu, Replay};
-use sched_core::event::Tick;
-use crate::eligible::Eligible;
+use crate::caller::Caller;
 use crate::task::{PbgTask, Role};
+use sched_core::event::Tick;
 use sched_core::units::Counts;
 
 /// Where somebody stands in the plan's order: at which rank, and with how much before it.
@@ -32,7 +32,7 @@ impl<T> Replay<T> {
 
     /// The place of a ready task in the plan's order, if it follows that, and if it goes first.
     pub fn place_of_ready(&self, task: &PbgTask<T>) -> Option<Place> {
-        let role = task.state().role();
+        let role = task.policy_state().role();
         if role == Role::ROOT {
             let goes_first = self
                 .root
@@ -62,16 +62,11 @@ impl<T> Replay<T> {
 
     /// Another CPU has interrupted this one, as a task has become ready that comes before the one
     /// that it runs.
-    pub fn interrupted(
-        &mut self,
-        here: &mut OnCpu,
-        eligible: impl Eligible,
-        now: Counts,
-    ) -> Tick {
+    pub fn interrupted(&mut self, here: &mut OnCpu, by: impl Caller, now: Counts) -> Tick {
         let Some(running) = self.place_of_running(here, now) else {
             return Tick::Continue;
         };
-        let first = self.root_if(eligible).or_else(|| self.first_ready(eligible));
+        let first = self.root_if(by).or_else(|| self.first_ready(by));
         let Some(ready) = first.and_then(|task| self.place_of_ready(task)) else {
             return Tick::Continue;
         };
@@ -90,32 +85,32 @@ impl<T> Replay<T> {
 
     /// The root, if it goes first (rule 9) and is eligible.
     #[inline]
-    pub(super) fn root_if(&self, eligible: impl Eligible) -> Option<&PbgTask<T>> {
-        self.root.get().filter(|root| eligible.may_have(*root))
+    pub(super) fn root_if(&self, by: impl Caller) -> Option<&PbgTask<T>> {
+        self.root.get().filter(|root| by.may_have(*root))
     }
 
     /// The first eligible task by the plan.
     #[inline]
-    pub(super) fn first_ready<E: Eligible>(&self, eligible: E) -> Option<&PbgTask<T>> {
-        if E::ALL {
+    pub(super) fn first_ready<E: Caller>(&self, by: E) -> Option<&PbgTask<T>> {
+        if E::ALONE {
             return self.ready_set.first();
         }
         let ready = self.ready_set.iter().map(|(_, task)| task);
-        { ready }.find(|task| eligible.may_have(*task))
+        { ready }.find(|task| by.may_have(*task))
     }
 
     /// Takes it.
     #[inline]
-    pub(super) fn take_first_ready<E: Eligible>(&mut self, eligible: E) -> Option<Handle<T>> {
-        if E::ALL {
+    pub(super) fn take_first_ready<E: Caller>(&mut self, by: E) -> Option<Handle<T>> {
+        if E::ALONE {
             return self.ready_set.pop_first();
         }
-        self.ready_set.remove_first(|task| eligible.may_have(task))
+        self.ready_set.remove_first(|task| by.may_have(task))
     }
 
     /// Returns true if the fallback queue has an eligible task.
     #[inline]
-    pub(super) fn has_fallback(&self, eligible: impl Eligible) -> bool {
-        self.fallback.find(|task| eligible.may_have(task)).is_some()
+    pub(super) fn has_fallback(&self, by: impl Caller) -> bool {
+        self.fallback.find(|task| by.may_have(task)).is_some()
     }
 }

@@ -5,9 +5,9 @@ use core::ops::Range;
 
 use super::entry::Entry;
 use super::watch::{Behind, Watch};
-use pbg_record::error::{Error, boxed};
 use crate::plan::{Plan, Step};
 use crate::ready_set::{RANK_BYTES, ReadySet};
+use pbg_record::error::{Error, boxed};
 use sched_core::units::{Counts, TaskKey};
 
 /// What a planned task takes, in bytes.

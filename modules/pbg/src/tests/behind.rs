@@ -1,8 +1,8 @@
 //! A plan that is slower: rule 11.
 
 use super::cpu::*;
-use sched_core::BaseScheduler;
 use crate::*;
+use sched_core::BaseScheduler;
 use sched_core::units::TaskKey;
 
 /// Measured: a gate of 10 ticks, so many who wait for it, and two shorter than the gate.

@@ -3,12 +3,12 @@
 use alloc::sync::Arc;
 
 use super::cpu::*;
+use crate::control::ModeByte;
+use crate::*;
+use pbg_profile::ProgramName;
+use pbg_record::error::reserved;
 use sched_core::BaseScheduler;
 use sched_core::clock::VirtualClock;
-use crate::control::ModeByte;
-use pbg_record::error::reserved;
-use pbg_profile::ProgramName;
-use crate::*;
 use sched_core::units::TaskKey;
 
 #[test]

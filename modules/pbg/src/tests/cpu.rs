@@ -3,11 +3,11 @@
 use alloc::collections::BTreeMap;
 use core::ops::{Deref, DerefMut};
 
+use crate::*;
+use pbg_profile::{Program, ProgramName, StoredProfile, StoredTask};
+use sched_core::clock::VirtualClock;
 pub use sched_model::bench::TICK;
 use sched_model::bench::{self, Bench};
-use sched_core::clock::VirtualClock;
-use pbg_profile::{Program, ProgramName, StoredProfile, StoredTask};
-use crate::*;
 
 type Scheduler = PbgScheduler<&'static str, VirtualClock, PerThread>;
 

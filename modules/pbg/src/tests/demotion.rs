@@ -1,8 +1,8 @@
 //! Who overruns it: rule 8.
 
 use super::cpu::*;
-use sched_core::BaseScheduler;
 use crate::*;
+use sched_core::BaseScheduler;
 use sched_core::units::TaskKey;
 
 #[test]

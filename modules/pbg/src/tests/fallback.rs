@@ -3,8 +3,8 @@
 use alloc::sync::Arc;
 
 use super::cpu::*;
-use sched_core::BaseScheduler;
 use crate::*;
+use sched_core::BaseScheduler;
 
 #[test]
 fn rule_6_unknown_tasks_and_second_comers_run_from_the_fallback_queue() {

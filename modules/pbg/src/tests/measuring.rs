@@ -1,8 +1,8 @@
 //! Measuring: rules 2 to 4.
 
 use super::cpu::*;
-use pbg_profile::StoredTask;
 use crate::*;
+use pbg_profile::StoredTask;
 
 #[test]
 fn rule_2_round_robin_runs_unless_a_plan_is_followed() {

@@ -3,8 +3,8 @@
 use alloc::sync::Arc;
 
 use super::cpu::*;
-use sched_core::BaseScheduler;
 use crate::*;
+use sched_core::BaseScheduler;
 use sched_core::units::Counts;
 
 #[test]

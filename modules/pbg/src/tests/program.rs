@@ -1,8 +1,8 @@
 //! Who is who: rule 1.
 
 use super::cpu::*;
-use sched_core::BaseScheduler;
 use crate::task::Role;
+use sched_core::BaseScheduler;
 use sched_core::units::TaskKey;
 
 #[test]

@@ -3,8 +3,8 @@
 use alloc::sync::Arc;
 
 use super::cpu::*;
-use sched_core::BaseScheduler;
 use crate::*;
+use sched_core::BaseScheduler;
 
 #[test]
 fn rule_9_the_root_goes_first_when_it_wakes() {

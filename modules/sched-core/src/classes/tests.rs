@@ -23,7 +23,7 @@ type Entry = Arc<Task<usize, State>>;
 
 fn task(id: usize, due: Key) -> Entry {
     let task = Arc::new(Task::<_, State>::new(id));
-    task.state().0.store(due.0, Relaxed);
+    task.policy_state().0.store(due.0, Relaxed);
     task
 }
 

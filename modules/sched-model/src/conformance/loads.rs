@@ -5,8 +5,8 @@
 //! some just beside them.
 
 use super::rng::Rng;
-use sched_core::clock::VirtualClock;
 use crate::model::{Config, Op, Program};
+use sched_core::clock::VirtualClock;
 
 /// A timer tick of these loads, in time units. A call takes a thousandth of it.
 pub const TICK: u64 = 10_000;

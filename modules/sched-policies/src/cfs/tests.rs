@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::fair::{self, Fair};
 use sched_core::BaseScheduler;
-use sched_model::bench::{self, TICK};
 use sched_core::clock::VirtualClock;
 use sched_core::event::TaskRef;
-use crate::fair::{self, Fair};
 use sched_core::nice::{FRACTION_BITS, WEIGHTS};
+use sched_model::bench::{self, TICK};
 
 type Policy = Cfs<&'static str, VirtualClock>;
 type Bench = bench::Bench<Adapter<Policy>>;

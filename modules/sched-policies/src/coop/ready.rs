@@ -138,7 +138,7 @@ impl<T> Ready<T> {
     /// A task arrives and stands behind all others of its level: with a new slice, unless it was
     /// handed over with the rest of one.
     pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
-        match task.state().served() {
+        match task.policy_state().served() {
             None => self.own_arrives(task, why),
             Some(domain) => self.worker_arrives(task, domain, why),
         }
@@ -147,7 +147,7 @@ impl<T> Ready<T> {
     /// The same of one that yields, at a pick.
     #[inline(always)]
     pub(super) fn yields(&mut self, task: Arc<CoopTask<T>>) {
-        match task.state().served() {
+        match task.policy_state().served() {
             None => self.own_arrives(task, Return::Yielded),
             Some(domain) => self.worker_yields(task, domain),
         }
@@ -170,7 +170,7 @@ impl<T> Ready<T> {
 
     #[inline(always)]
     fn own_arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
-        let state = task.state();
+        let state = task.policy_state();
         self.stamp(state, why);
         let list = List::own(state.level());
         self.occupied |= list.bit();
@@ -178,11 +178,11 @@ impl<T> Ready<T> {
     }
 
     fn worker_arrives(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: Return) {
-        self.stamp(task.state(), why);
+        self.stamp(task.policy_state(), why);
         if matches!(why, Return::Yielded | Return::Woken) {
-            task.state().gave_way();
+            task.policy_state().gave_way();
         }
-        let claim = task.state().claims();
+        let claim = task.policy_state().claims();
         if claim == Level::NOTHING {
             let list = List::fresh(domain);
             self.occupied |= list.bit();
@@ -194,7 +194,7 @@ impl<T> Ready<T> {
     /// A task that was preempted within its slice goes on where it was: before all others of its
     /// level, unless it has changed its level meanwhile and others have waited longer there.
     pub(super) fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
-        let state = task.state();
+        let state = task.policy_state();
         let stamp = state.stamp();
         // Of another queue it may be any number: see `event::Running`.
         if stamp > self.arrivals {
@@ -209,7 +209,7 @@ impl<T> Ready<T> {
         };
         // ORDER.
         let first = self.lists[list.0].first();
-        if first.is_some_and(|first| first.state().stamp() < stamp) {
+        if first.is_some_and(|first| first.policy_state().stamp() < stamp) {
             return self.arrives(task, Return::Preempted);
         }
         self.occupied |= list.bit();
@@ -218,12 +218,12 @@ impl<T> Ready<T> {
 
     /// As long as the domain has workers in this queue that are midway.
     fn add_midway(&mut self, task: Arc<CoopTask<T>>, domain: usize, claim: Level) {
-        let state = task.state();
+        let state = task.policy_state();
         state.set_claim(claim);
         let key = (claim, state.stamp());
         let list = List::midway(domain);
         self.lists[list.0].push_before(task, usize::MAX, |other| {
-            (other.state().claim(), other.state().stamp()) > key
+            (other.policy_state().claim(), other.policy_state().stamp()) > key
         });
         self.occupied |= list.bit();
         self.note_claims(domain);
@@ -233,7 +233,7 @@ impl<T> Ready<T> {
     fn note_claims(&mut self, domain: usize) {
         self.claims &= !columns(1 << domain);
         if let Some(first) = self.lists[List::midway(domain).0].first() {
-            self.claims |= first.state().claim().bit(domain);
+            self.claims |= first.policy_state().claim().bit(domain);
         }
     }
 
@@ -259,7 +259,7 @@ impl<T> Ready<T> {
         self.for_each_list_at(level, ready, |list| {
             let stamp = self.lists[list.0]
                 .first()
-                .map(|first| first.state().stamp());
+                .map(|first| first.policy_state().stamp());
             oldest = stamp
                 .map(|stamp| (stamp, list))
                 .into_iter()
@@ -269,7 +269,7 @@ impl<T> Ready<T> {
         let (_, list) = oldest?;
         let task = self.take_head(list);
         if list.is_fresh() {
-            task.state().picked_for(level); // rule 2
+            task.policy_state().picked_for(level); // rule 2
         }
         Some(task)
     }
@@ -320,7 +320,7 @@ impl<T> Ready<T> {
             fresh @ List::FRESH..List::MIDWAY => of(fresh - List::FRESH),
             midway => {
                 let domain = midway - List::MIDWAY;
-                let claim = task.state().claim();
+                let claim = task.policy_state().claim();
                 match self.has(List::fresh(domain)) {
                     true => claim,
                     false => claim.min(of(domain)),
@@ -339,9 +339,9 @@ impl<T> Ready<T> {
                 let looked_at = list.midway_of().map_or(1, |_| usize::MAX);
                 all.take(looked_at).map(move |task| (list, task))
             })
-            .min_by_key(|(_, task)| task.state().stamp())?;
+            .min_by_key(|(_, task)| task.policy_state().stamp())?;
         let level = self.level_of(list, oldest, ready);
-        Some((list, oldest.state().stamp(), level))
+        Some((list, oldest.policy_state().stamp(), level))
     }
 
     /// The level of who has waited longest.
@@ -353,8 +353,8 @@ impl<T> Ready<T> {
     /// level.
     pub(super) fn take_oldest(&mut self, ready: u64) -> Option<(Arc<CoopTask<T>>, Level)> {
         let (list, stamp, level) = self.oldest(ready)?;
-        let task = self.take_from(list, |task| task.state().stamp() == stamp)?;
-        let state = task.state();
+        let task = self.take_from(list, |task| task.policy_state().stamp() == stamp)?;
+        let state = task.policy_state();
         if list.is_fresh() {
             state.picked_for(level);
         }
@@ -373,12 +373,12 @@ impl<T> Ready<T> {
     ) -> Option<Arc<CoopTask<T>>> {
         let of_each = each(self.occupied).map(List).filter_map(|list| {
             let task = self.lists[list.0].find(&wanted)?;
-            let stamp = task.state().stamp();
+            let stamp = task.policy_state().stamp();
             Some((self.level_of(list, task, ready), stamp, list))
         });
         let first = of_each.min_by_key(|&(level, stamp, _)| (level, stamp));
         let (_, stamp, list) = first.filter(|_| agrees())?;
-        self.take_from(list, |task| task.state().stamp() == stamp)
+        self.take_from(list, |task| task.policy_state().stamp() == stamp)
     }
 
     /// Takes who has waited longest, if it is `wanted`.
@@ -388,7 +388,9 @@ impl<T> Ready<T> {
         wanted: impl Fn(&CoopTask<T>) -> bool,
     ) -> Option<Arc<CoopTask<T>>> {
         let (list, stamp, _) = self.oldest(ready)?;
-        self.take_from(list, |task| task.state().stamp() == stamp && wanted(task))
+        self.take_from(list, |task| {
+            task.policy_state().stamp() == stamp && wanted(task)
+        })
     }
 
     /// Takes this task out, if it is here. Linear.
@@ -422,9 +424,9 @@ impl<T> Ready<T> {
                 let stands_at = match list.0 {
                     own @ 0..List::FRESH => Level::from_bits(own as u8),
                     List::FRESH..List::MIDWAY => Level::NOTHING,
-                    _ => task.state().claim(),
+                    _ => task.policy_state().claim(),
                 };
-                task.state().lent_level() < stands_at
+                task.policy_state().lent_level() < stands_at
             };
             while let Some(task) = self.take_from(list, is_lent_more) {
                 self.moves_up(task, list);
@@ -434,7 +436,7 @@ impl<T> Ready<T> {
 
     /// Of a task that stood in that list. What was lent to it may have been given back meanwhile.
     fn moves_up(&mut self, task: Arc<CoopTask<T>>, from: List) {
-        let lent = task.state().lent_level();
+        let lent = task.policy_state().lent_level();
         let domain = match from.0 {
             own @ 0..List::FRESH => {
                 return self.insert(task, List::own(lent.min(Level::from_bits(own as u8))));
@@ -446,7 +448,7 @@ impl<T> Ready<T> {
             midway => midway - List::MIDWAY,
         };
         let claim = match from.midway_of() {
-            Some(_) => lent.min(task.state().claim()),
+            Some(_) => lent.min(task.policy_state().claim()),
             None => lent,
         };
         self.add_midway(task, domain, claim);
@@ -454,9 +456,9 @@ impl<T> Ready<T> {
 
     /// Puts a task where it belongs by its stamp (ORDER).
     fn insert(&mut self, task: Arc<CoopTask<T>>, list: List) {
-        let stamp = task.state().stamp();
+        let stamp = task.policy_state().stamp();
         self.occupied |= list.bit();
-        let behind = |other: &CoopTask<T>| other.state().stamp() > stamp;
+        let behind = |other: &CoopTask<T>| other.policy_state().stamp() > stamp;
         self.lists[list.0].push_before(task, usize::MAX, behind);
     }
 
@@ -469,11 +471,13 @@ impl<T> Ready<T> {
             assert_eq!(tasks.is_empty(), !self.has(List(i)), "OCCUPIED, list {i}");
             match List(i).midway_of() {
                 None => {
-                    let stamps = tasks.iter().map(|task| task.state().stamp());
+                    let stamps = tasks.iter().map(|task| task.policy_state().stamp());
                     assert!(stamps.is_sorted_by(|a, b| a < b), "ORDER, list {i}");
                 }
                 Some(domain) => {
-                    let keys = tasks.iter().map(|t| (t.state().claim(), t.state().stamp()));
+                    let keys = tasks
+                        .iter()
+                        .map(|t| (t.policy_state().claim(), t.policy_state().stamp()));
                     let is_sorted = keys.clone().is_sorted_by(|a, b| a < b);
                     assert!(is_sorted, "ORDER, midway of {domain}");
                     claims |= { keys }.next().map_or(0, |(first, _)| first.bit(domain));
@@ -482,7 +486,7 @@ impl<T> Ready<T> {
             assert!(
                 tasks
                     .iter()
-                    .all(|task| task.state().stamp() <= self.arrivals)
+                    .all(|task| task.policy_state().stamp() <= self.arrivals)
             );
         }
         assert_eq!(claims, self.claims, "CLAIMS");

@@ -179,7 +179,7 @@ impl core::error::Error for TooManyLenders {}
 /// compiler knows.
 #[inline(always)]
 pub fn of<T, S: 'static>(task: &Task<T, S>) -> Option<&CoopState> {
-    (task.state() as &dyn Any).downcast_ref()
+    (task.policy_state() as &dyn Any).downcast_ref()
 }
 
 /// What the scheduler does with it.

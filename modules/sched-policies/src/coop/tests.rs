@@ -7,7 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use sched_core::BaseScheduler;
-use sched_model::bench::{self, Gives, Handle, gives_who_would_run, most_steps, steps, whatever_happens};
+use sched_model::bench::{
+    self, Gives, Handle, gives_who_would_run, most_steps, steps, whatever_happens,
+};
 
 type S = CoopScheduler<&'static str, CoopPerThread>;
 type Bench = bench::Bench<S>;
@@ -401,7 +403,7 @@ fn rule_7_shares_that_nobody_took_in_time_are_gone() {
 fn rule_5_the_number_of_an_arrival_elsewhere_counts_for_nothing() {
     let mut ready = Ready::NEW;
     let task = new("elsewhere");
-    task.state().set_stamp(9);
+    task.policy_state().set_stamp(9);
     ready.goes_on(task);
     assert_eq!(ready.assert_valid(), 1);
 }

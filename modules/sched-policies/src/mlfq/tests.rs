@@ -2,15 +2,15 @@
 
 use super::*;
 use sched_core::BaseScheduler;
-use sched_model::bench::{self, Gives, Handle, TICK};
 use sched_core::clock::VirtualClock;
+use sched_model::bench::{self, Gives, Handle, TICK};
 
 /// A reset that does not come by itself within a test, unless the test is about it.
 type P<const RESET: u32 = 100_000> = Mlfq<&'static str, VirtualClock, RESET>;
 type Bench<const RESET: u32 = 100_000> = bench::Bench<Adapter<P<RESET>>>;
 
 fn level<const R: u32>(bench: &Bench<R>, task: &Handle<Adapter<P<R>>>) -> usize {
-    bench.scheduler.policy().catch_up(task.state())
+    bench.scheduler.policy().catch_up(task.policy_state())
 }
 
 /// Knows how long a tick is.
@@ -197,11 +197,11 @@ fn rule_6_a_reset_comes_when_it_is_said_to_and_gives_a_fresh_allotment() {
         let before = bench.scheduler.policy().reset;
         bench.shares(99);
         assert_eq!(bench.scheduler.policy().reset, before);
-        assert!(level(&bench, &a) > 3 && a.state().used.load(Relaxed) > 0);
+        assert!(level(&bench, &a) > 3 && a.policy_state().used.load(Relaxed) > 0);
         bench.tick();
         assert_eq!(bench.scheduler.policy().reset, before + LEVELS as u32);
         assert_eq!(level(&bench, &a), 0);
-        assert_eq!(a.state().used.load(Relaxed), 0);
+        assert_eq!(a.policy_state().used.load(Relaxed), 0);
     }
 }
 
@@ -226,7 +226,7 @@ fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
     }
     old.shares(40);
     let moves = old.block();
-    let was = moves.state().level();
+    let was = moves.policy_state().level();
     assert!(was > 3);
     new.shares(30);
     new.wake(&moves);
@@ -271,7 +271,7 @@ fn rule_6_a_task_that_is_handed_over_has_part_in_a_reset_since_it_waits() {
     assert_eq!(hand_over(new, other), was, "and that one, by a tick");
     old.run(TICK);
     assert_eq!(hand_over(other, new), 0, "this one came while it waited");
-    assert_eq!(sleeps.state().used.load(Relaxed), 0);
+    assert_eq!(sleeps.policy_state().used.load(Relaxed), 0);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_on_all_levels() {
     for i in 0..4096 {
         let task = Arc::new(MlfqTask::new("one of many"));
         policy.intervals.adopt(&task);
-        policy.place(task.state(), i % LEVELS);
+        policy.place(task.policy_state(), i % LEVELS);
         policy.push_back(task);
     }
     policy.allotments = Allotments::UNKNOWN; // and all of them change at the tick

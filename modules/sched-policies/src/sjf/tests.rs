@@ -1,18 +1,18 @@
 //! SJF rule by rule.
 
 use super::*;
+use proptest::prelude::*;
 use sched_core::BaseScheduler;
-use sched_model::bench::{self, Gives, TICK};
 use sched_core::classes::{CLASSES, SHORTEST};
 use sched_core::clock::VirtualClock;
-use proptest::prelude::*;
+use sched_model::bench::{self, Gives, TICK};
 
 type P = Sjf<&'static str, VirtualClock>;
 type Bench = bench::Bench<Adapter<P>>;
 type Handle = bench::Handle<Adapter<P>>;
 
 fn expected(task: &Handle) -> u64 {
-    task.state().expected.load(Relaxed)
+    task.policy_state().expected.load(Relaxed)
 }
 
 /// Makes the running task's expectation known: a hundred bursts of that length.
@@ -85,7 +85,7 @@ fn steady_bursts_beside_a_border_of_classes_stay_in_one() {
         let mut sjf = SjfScheduler::<(), Reading>::new();
         sjf.add_task(Arc::new(Task::new(())));
         let task = sjf.pick_next_task().unwrap();
-        let class = || task.state().class.load(Relaxed);
+        let class = || task.policy_state().class.load(Relaxed);
         let mut changes = Vec::new();
         for turn in 0..400 {
             let before = class();
@@ -168,12 +168,12 @@ fn rule_4_a_preempted_task_keeps_its_due_time() {
     let (mut bench, [long, short]) = taught([("long", 10 * TICK), ("short", TICK / 2)]);
     bench.wake(&long);
     bench.pick();
-    let due = long.state().due();
+    let due = long.policy_state().due();
     bench.tick();
     bench.wake(&short);
     assert_eq!(bench.tick(), "short");
     assert_eq!(
-        long.state().due(),
+        long.policy_state().due(),
         due,
         "2 of the 10 ticks that are expected"
     );
@@ -187,7 +187,7 @@ fn rule_4_a_preempted_task_keeps_its_due_time() {
     bench.run(1000 * TICK);
     bench.pick();
     bench.preempt();
-    assert_eq!(long.state().due(), Key(VirtualClock::now().0));
+    assert_eq!(long.policy_state().due(), Key(VirtualClock::now().0));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
     bench.wake(&spins);
     for turn in 1..100 {
         assert_eq!(bench.name(), "long");
-        let due = long.state().due();
+        let due = long.policy_state().due();
         bench.run(2 * TICK);
         bench.preempt();
         let over = if turn == 1 {
@@ -207,7 +207,7 @@ fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
             2 * TICK
         };
         let later = due.later(PATIENCE * over).max(Key(VirtualClock::now().0));
-        assert_eq!(long.state().due(), later, "turn {turn}");
+        assert_eq!(long.policy_state().due(), later, "turn {turn}");
         while bench.name() != "long" {
             bench.run(16);
             bench.yield_now();
@@ -221,7 +221,7 @@ fn rule_4_time_alone_costs_nothing() {
     let alone = bench.current.clone().unwrap();
     bench.shares(1000);
     let began = VirtualClock::now().0;
-    assert_eq!(alone.state().due(), Key(began));
+    assert_eq!(alone.policy_state().due(), Key(began));
     let spins = ["spins", "spins too"].map(|name| bench.spawn(name));
     bench.tick();
     while bench.name() != "alone" {
@@ -248,7 +248,7 @@ fn rule_1_a_burst_goes_on_when_its_task_migrates() {
         }
         old.run(300);
         let moves = old.current.take().unwrap();
-        let data = moves.state();
+        let data = moves.policy_state();
         new.wake(&moves); // by a helper on the old CPU, and before its pick
         old.pick();
         assert_eq!(data.used.load(Relaxed), ticks * TICK + 300);
@@ -262,9 +262,9 @@ fn rule_1_a_burst_goes_on_when_its_task_migrates() {
     old.run(TICK);
     let moves = old.current.take().unwrap();
     old.scheduler.task_tick(&moves);
-    let due = moves.state().due();
+    let due = moves.policy_state().due();
     new.wake(&moves);
-    assert_eq!(moves.state().due(), due, "its due time stands");
+    assert_eq!(moves.policy_state().due(), due, "its due time stands");
 }
 
 #[test]
@@ -272,10 +272,10 @@ fn rule_4_a_task_that_migrates_takes_its_due_time_along() {
     let (mut old, mut new) = (Bench::running(&["moves", "stays"]), Bench::running(&[]));
     old.shares(1);
     let moves = old.current.take().unwrap();
-    let due = moves.state().due();
+    let due = moves.policy_state().due();
     old.run(TICK);
     new.wake(&moves); // by the helper, on the old CPU
-    assert_eq!(moves.state().due(), due.later(PATIENCE * TICK));
+    assert_eq!(moves.policy_state().due(), due.later(PATIENCE * TICK));
     assert_eq!(expected(&moves), 0, "the burst goes on");
 }
 
@@ -284,19 +284,27 @@ fn rule_7_a_task_that_is_handed_over_keeps_its_due_time() {
     let (mut old, [long, _]) = taught([("long", 100 * TICK), ("other", 10)]);
     let mut new = Bench::running(&["local"]);
     old.wake(&long);
-    let due = long.state().due();
+    let due = long.policy_state().due();
     for tick in 1..=3 {
         old.run(100 * TICK);
         new.run(tick);
         let given = old.scheduler.give(&|_| true).unwrap();
         new.scheduler.hand_over(given);
-        assert_eq!(long.state().due(), due, "as long as it is not overdue");
+        assert_eq!(
+            long.policy_state().due(),
+            due,
+            "as long as it is not overdue"
+        );
         core::mem::swap(&mut old, &mut new);
     }
     old.run(1000 * TICK);
     let given = old.scheduler.give(&|_| true).unwrap();
     new.scheduler.hand_over(given);
-    assert_eq!(long.state().due(), Key(VirtualClock::now().0), "at once");
+    assert_eq!(
+        long.policy_state().due(),
+        Key(VirtualClock::now().0),
+        "at once"
+    );
 }
 
 #[test]
@@ -370,7 +378,7 @@ fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time()
     for step in 0..50_000 {
         let name = bench.name();
         *dispatched.entry(name).or_default() += 1;
-        let due = bench.current.as_ref().unwrap().state().due();
+        let due = bench.current.as_ref().unwrap().policy_state().due();
         let late = Key(VirtualClock::now().0).after(due);
         assert!(
             late <= 2 * 4 * TICK as i64,
@@ -468,7 +476,7 @@ fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_in_all_classes() {
         let task = Arc::new(SjfTask::new("one of many"));
         policy.intervals.adopt(&task);
         let (wait, _) = Class::from_index(i % CLASSES as u32).shortest_and_width();
-        task.state().set_due(Key(now.0).later(wait));
+        task.policy_state().set_due(Key(now.0).later(wait));
         policy.ready.push(task, Class::of(wait));
     }
     let most = bench::most_steps(&mut bench, 100);
@@ -493,7 +501,7 @@ fn rule_3_who_runs_is_due_no_later_than_anybody_else_by_half_of_what_that_one_ca
         let task = &tasks[step * 7 % 6];
         if bench.name() != *task.inner() && !came.contains_key(task.inner()) {
             bench.wake(task);
-            let due = task.state().due();
+            let due = task.policy_state().due();
             let wait = due.after(Key(VirtualClock::now().0));
             came.insert(*task.inner(), (due, wait));
         }
@@ -525,7 +533,7 @@ fn rule_3_who_runs_is_due_no_later_than_anybody_else_by_half_of_what_that_one_ca
 fn rule_3_no_due_time_is_further_off_than_the_longest_wait() {
     let mut bench = Bench::running(&["a"]);
     let a = bench.current.clone().unwrap();
-    let off = || a.state().due().after(Key(VirtualClock::now().0)) as u64;
+    let off = || a.policy_state().due().after(Key(VirtualClock::now().0)) as u64;
     for _ in 0..40 {
         bench.run(LONGEST);
         bench.yield_now();
@@ -572,7 +580,7 @@ fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
     bench.yield_now();
     assert_eq!(bench.name(), "job", "alone");
     let due = VirtualClock::now().0 + PATIENCE * expected(&job);
-    assert_eq!(job.state().due(), Key(due));
+    assert_eq!(job.policy_state().due(), Key(due));
 }
 
 #[test]

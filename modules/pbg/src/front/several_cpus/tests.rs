@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::vec::Vec;
 
 use super::*;
-use sched_smp::{SharedPerThread, simulated_machine};
-use sched_core::clock::VirtualClock;
 use crate::task::Held;
 use crate::{Control, PLAN_TICKS, PerThread};
+use sched_core::clock::VirtualClock;
+use sched_smp::{SharedPerThread, simulated_machine};
 
 type Sched = Together<(), VirtualClock, PerThread, SharedPerThread>;
 type Sharing = All<(), VirtualClock, PerThread, SharedPerThread>;
@@ -100,7 +100,9 @@ fn all_are_interrupted_once_the_lock_is_free() {
     };
     let connected = Connected::new(machine);
     let all = connected.0;
-    all.act(1, |locked, _| [63, 2, 0, 2].map(|cpu| locked.placement.interrupt(cpu)));
+    all.act(1, |locked, _| {
+        [63, 2, 0, 2].map(|cpu| locked.placement.interrupt(cpu))
+    });
     assert_eq!(SENT.take(), [0, 2, 63]);
     all.act(1, |_, _| ());
     assert!(SENT.take().is_empty());

@@ -9,12 +9,12 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::*;
 use super::super::placement::may_have;
-use crate::task::Held;
-use sched_smp::{SharedPerThread, SharedWherePreemptedStay, simulated_machine};
-use sched_core::clock::VirtualClock;
+use super::*;
 use crate::PerThread;
+use crate::task::Held;
+use sched_core::clock::VirtualClock;
+use sched_smp::{SharedPerThread, SharedWherePreemptedStay, simulated_machine};
 
 /// Where it may run, a bit each.
 type Mask = AtomicU64;
@@ -145,7 +145,10 @@ impl<S: SharedSource + 'static> Walk<S> {
             let stays = self.stays[t].take();
             assert!(stays.is_none_or(|stays| stays == c));
             let may_run = next.inner().load(Relaxed) >> c & 1 != 0 || stays == Some(c);
-            assert!(may_run || before == Some(t) || was_kept, "{t} may not run on {c}");
+            assert!(
+                may_run || before == Some(t) || was_kept,
+                "{t} may not run on {c}"
+            );
             self.tasks[t].1 = State::Running;
             self.cpus[c].current = Some(t);
         }
@@ -320,7 +323,7 @@ impl<S: SharedSource + 'static> Walk<S> {
         // SAFETY: in a queue.
         let held: Vec<Held> = ready
             .iter()
-            .map(|&task| unsafe { &*task }.state().held())
+            .map(|&task| unsafe { &*task }.policy_state().held())
             .collect();
         let free = held.iter().filter(|held| held.only().is_none()).count();
         assert_eq!(
@@ -380,7 +383,7 @@ impl<S: SharedSource + 'static> Walk<S> {
                 assert!(
                     cpu.current.is_some() || !beside,
                     "{c} idles beside {t}: {:?}",
-                    task.state().held()
+                    task.policy_state().held()
                 );
             }
         }

@@ -6,9 +6,9 @@ use super::{Act, Kind, MAIN, MASKS, Machine, Record, Step, Why};
 use sched_core::BaseScheduler;
 
 use crate::model::{
-        CpuMask, Event, Label, Left, Logged, ModelTask, Program, State, TaskId, TaskReport,
-        Violation, What,
-    };
+    CpuMask, Event, Label, Left, Logged, ModelTask, Program, State, TaskId, TaskReport, Violation,
+    What,
+};
 
 impl<S, W, F> Machine<'_, S, W, F>
 where

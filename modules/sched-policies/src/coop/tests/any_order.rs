@@ -307,7 +307,7 @@ impl Pair<'_> {
         let ready = self.scheduler.policy().ready.assert_valid();
         assert_eq!(ready, self.model.ready.len());
         for &task in &self.model.ready {
-            let stamp = self.tasks[task].state().stamp();
+            let stamp = self.tasks[task].policy_state().stamp();
             assert_eq!(stamp, self.model.tasks[task].stamp, "of task {task}");
         }
     }
