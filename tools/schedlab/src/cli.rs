@@ -27,20 +27,12 @@ pub enum Command {
     Cost(CostArgs),
     /// Measure what coroutines cost beside threads, under every policy
     CoopCost(CoopCostArgs),
-    /// Print and draw what `make bench` counted, by the number of tasks
-    Bench(BenchArgs),
-    /// Print and draw what `make experiment-waits` ran, by the number of waits
-    Waits(WaitsArgs),
-    /// Print what `make experiment-order` ran, with either order of the ready tasks
-    Order(OrderArgs),
     /// Print what `make connections` ran: coroutines beside threads
     Connections(ConnectionsArgs),
     /// Play a recording under every policy, on any number of CPUs, in virtual time
     Simulate(SimulateArgs),
     /// Say which policy to take for a recorded program, and why
     Advise(AdviseArgs),
-    /// Play a recording with every task's time changed at random: how far does its plan hold?
-    Robustness(RobustnessArgs),
     /// Boot tasks that do all that tasks do at random, under every policy, and watch them
     Soak(SoakArgs),
     /// Draw when each task of a traced run had its CPU
@@ -180,11 +172,8 @@ pub struct CostArgs {
     /// Keep the rows that the CSV file has of other cells
     #[arg(long)]
     pub keep: bool,
-    /// Also print how these figures differ from those of another run's CSV file
-    #[arg(long, value_name = "FILE")]
-    pub against: Option<PathBuf>,
     /// Judge the figures by these committed ones, beside the stock policies; no tables
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "against"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "csv")]
     pub gate: Option<PathBuf>,
     /// Write the measured figures into that file
     #[arg(long, requires = "gate")]
@@ -443,21 +432,6 @@ pub struct AdviseArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct RobustnessArgs {
-    #[command(flatten)]
-    pub source: RecordingArgs,
-    /// By how much a task's time may differ, in %: up to 1000
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,10,25,50,75,100,150,200,250,300", value_parser = clap::value_parser!(u32).range(0..=1000))]
-    pub spread: Vec<u32>,
-    /// Runs at each spread, 1 to 100000
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub seeds: u64,
-    /// Also write a CSV file and a chart there
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
 pub struct CompareArgs {
     /// A folder of results [default: target/lab, and -scaleN, -smpN, -real after it]
     #[arg(value_name = "A")]
@@ -481,7 +455,8 @@ pub struct CompareArgs {
     /// Also write tables.md, tables.csv and the figures there
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
-    /// Keep what the files there have of other apps and architectures
+    /// Keep what tables.csv there has of other apps and architectures, renew the figures that are
+    /// there, and write no tables.md
     #[arg(long)]
     pub keep: bool,
     /// Also write the figures of whole runs into this CSV file, and keep what it has of others
@@ -565,33 +540,6 @@ pub struct ModelTraceArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct BenchArgs {
-    /// What the harness printed: a JSON object for each scene that Callgrind ran
-    #[arg(value_name = "COUNTS.jsonl")]
-    pub counts: PathBuf,
-    /// What `sched-memory` printed
-    #[arg(value_name = "MEMORY.csv")]
-    pub memory: PathBuf,
-    /// Where bench.csv and bench.svg go; bench.md and bench.png go where COUNTS is
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-}
-
-#[derive(Args, Debug)]
-pub struct WaitsArgs {
-    /// Folders of results of the app batch, made with SCHED_WAITS=n, whose names end in
-    /// -waitsN
-    #[arg(value_name = "DIR-waitsN", required = true)]
-    pub folders: Vec<PathBuf>,
-    /// The architecture
-    #[arg(long, default_value = "x86_64")]
-    pub arch: String,
-    /// Where waits.csv, waits.svg and waits.png go
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-}
-
-#[derive(Args, Debug)]
 pub struct ConnectionsArgs {
     /// What guests of the app connections printed
     #[arg(value_name = "CONSOLE", required = true)]
@@ -602,21 +550,6 @@ pub struct ConnectionsArgs {
     /// Keep the rows that the CSV file has of other cells
     #[arg(long)]
     pub keep: bool,
-}
-
-#[derive(Args, Debug)]
-pub struct OrderArgs {
-    /// The folder of the results with buckets, and their cost.csv
-    pub buckets: PathBuf,
-    /// The folder of those with the tree, made with SCHED_ORDER=exact, whose name ends in
-    /// -order-exact
-    pub exact: PathBuf,
-    /// The architecture
-    #[arg(long, default_value = "x86_64")]
-    pub arch: String,
-    /// Where order.csv goes
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
 }
 
 #[derive(Args, Debug)]

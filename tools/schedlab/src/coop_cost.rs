@@ -4,8 +4,6 @@
 //! for `schedlab docs`. The guest judges its figures itself; one that misses a limit makes this fail,
 //! after its figures have been printed.
 
-use std::path::Path;
-
 use anyhow::Result;
 use comfy_table::CellAlignment;
 use sched_tests_results::{CoopLine, Kind, ResultLine};
@@ -77,8 +75,7 @@ fn decimals(unit: &str) -> usize {
 
 pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
-    let folder = args.csv.as_deref().and_then(Path::parent);
-    let setting = Setting::new(&args.setting).for_folder(folder.unwrap_or(Path::new("")));
+    let setting = Setting::new(&args.setting);
     setting.check()?;
     let mut lists = project.lists()?;
     // The matrix has no row for it: it prints no turnaround.
