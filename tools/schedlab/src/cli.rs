@@ -53,7 +53,7 @@ pub enum Command {
     ModelTrace(ModelTraceArgs),
     /// Play a recording and print how long each task waited, and for whom
     ModelSched(ModelArgs),
-    /// Write the figures of Markdown pages from the CSV files that they name
+    /// Write the tables of Markdown pages from the CSV files that they name
     Docs(DocsArgs),
     /// Say which rows of the published tables are out of date, and what makes them again
     Stale(StaleArgs),
@@ -621,7 +621,7 @@ pub struct OrderArgs {
 
 #[derive(Args, Debug)]
 pub struct DocsArgs {
-    /// Pages with marked tables and figures
+    /// Pages with marked tables
     #[arg(value_name = "PAGE.md", required = true)]
     pub pages: Vec<PathBuf>,
     /// Write nothing; a line that is not as its CSV file has it is an error

@@ -14,7 +14,7 @@
 //! - `schedlab advise` says in one screen which policy to take, and why
 //! - `schedlab robustness` plays it with every task's time changed at random
 //! - `schedlab soak` boots tasks at random under every policy, and watches that none waits for ever
-//! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
+//! - `schedlab docs` writes the tables of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab trace` writes each switch of a run as a file for Perfetto
 //! - `schedlab sched` prints who waited how long, and for whom
@@ -47,7 +47,7 @@
 //! | [`advise`] | which policy for a recorded program |
 //! | [`robustness`] | how wrong a recording may be |
 //! | [`soak`] | tasks at random, for long or often |
-//! | [`docs`] | the figures of Markdown pages |
+//! | [`docs`] | the tables of Markdown pages |
 //! | [`sources`] | what rows were made from, and which are out of date |
 //! | [`digest`] | SHA-256 |
 //! | [`gantt`] | the chart of a traced run |
