@@ -36,7 +36,12 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{Verdict, cli::DocsArgs, output::{count, print_line}, store::write};
+use crate::{
+    Verdict,
+    cli::DocsArgs,
+    output::{count, print_line},
+    store::write,
+};
 use data::Files;
 pub use data::{Data, Filter};
 

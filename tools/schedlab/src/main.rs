@@ -16,9 +16,9 @@
 //! - `schedlab soak` boots tasks at random under every policy, and watches that none waits for ever
 //! - `schedlab docs` writes the tables of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
-//! - `schedlab trace` writes each switch of a run as a file for Perfetto
-//! - `schedlab sched` prints who waited how long, and for whom
-//! - `schedlab model-trace` and `model-sched` do so for a recording that is played
+//! - `schedlab trace` writes each switch of a run, or of a recording that is played, as a file
+//!   for Perfetto
+//! - `schedlab sched` prints how long each task of such a run waited, and for which other
 //! - `schedlab stale` says which rows of the published tables are out of date
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
@@ -123,8 +123,6 @@ fn main() -> ExitCode {
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Trace(options) => trace::trace(&cli.tree, options),
         Command::Sched(options) => trace::sched(options),
-        Command::ModelTrace(options) => trace::model_trace(&cli.tree, options),
-        Command::ModelSched(options) => trace::model_sched(options),
         Command::Stale(options) => sources::stale(&cli.tree, options),
         Command::Profile(command) => profile::profile(command),
     };
