@@ -15,7 +15,7 @@
 #                TRACE_OUT, if there is one policy
 #      sched     the same consoles, and what schedlab sched says of them; with CPUS= both
 #                are of simulate.mk: MODELLED (Makefile)
-#      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that
+#      docs-tables, docs-check  the tables of DOCS_PAGES, from the CSV files that
 #                they name: written, or compared
 #      stale     the rows of docs/results/*.csv that are out of date, and what makes them again
 #      lab-list  the policies, apps and architectures, and of each policy of ours the
@@ -31,7 +31,7 @@ LAB_OUT ?= target/lab-report
 kept = $(if $(filter docs/results/%,$(1)),--keep)
 
 # Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
-DOCS_PAGES = $(shell grep -lE '<!-- (given|table|figure) ' README.md docs/*.md docs/coop/*.md)
+DOCS_PAGES = $(shell grep -lE '<!-- (given|table) ' README.md docs/*.md docs/coop/*.md)
 
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)

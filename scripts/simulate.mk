@@ -102,7 +102,7 @@ SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NA
 
 .PHONY: simulate advise
 $(MODELLED): $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
-	$(Q)$(SCHEDLAB) model-$@ $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
+	$(Q)$(SCHEDLAB) $@ $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    --cpus $(CPUS) --policy $(SIM_TRACED) $(call given,BALANCE,--balance) $(call given,TICK_PHASE,--tick-phase) \
 	    $(if $(call with-rows,$(A)),--metered) $(SIM_OF_$@)) $(LAB)
 

@@ -342,6 +342,25 @@ fn who_yields_more_than_it_may_is_demoted() {
     }
 }
 
+/// CPUs wait for the lock that another one holds for its call.
+#[test]
+fn calls_wait_for_the_lock_that_all_cpus_share() {
+    let work: Vec<_> = (0..20).flat_map(|_| [Op::Run(5), Op::Yield]).collect();
+    let spawns = (0..8).map(|_| Op::Spawn(Program::new("task", work.clone())));
+    let joins = (0..8).flat_map(|n| [Op::Join(n), Op::DropHandle(n)]);
+    let main = Program::new("main", spawns.chain(joins));
+    let [none, some, more] = [0, 1, 4].map(|lock_held| {
+        let config = Config {
+            lock_held,
+            // No tick comes: only calls take the lock.
+            tick_period: 10_000,
+            ..on_several(Config::default(), 4)
+        };
+        played(&config, &main, connected(4)).unwrap().makespan
+    });
+    assert!(none < some && some < more, "{none} {some} {more}");
+}
+
 /// What the model finds, of several thousand programs, on a machine that is not what it says.
 fn found_with(faulty: fn(usize) -> Machine) -> Violation {
     let mut runner = TestRunner::deterministic();

@@ -42,7 +42,7 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         );
     }
     let project = Project::find(tree)?;
-    let lists = project.lists()?.select(&args.select)?;
+    let lists = project.lists()?.select(&args.select, &args.app)?;
     let folder = || {
         project
             .root
@@ -111,7 +111,7 @@ fn matrix_command(args: &CompareArgs) -> String {
     let mut words = vec!["make matrix".to_owned()];
     let select = &args.select;
     for (name, list) in [
-        ("A", &select.app),
+        ("A", &args.app),
         ("ARCH", &select.arch),
         ("FEATURES", &select.policy),
     ] {

@@ -31,13 +31,13 @@ const LAST_LINES: usize = 20;
 
 pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
-    let setting = Setting::new(&args.setting);
+    let setting = Setting::new(&args.boot.setting);
     setting.check()?;
     let tick_phases = setting.tick_phases(args.phases)?;
     let mut lists = project.lists()?;
     // The matrix has no row for it: it prints no turnaround.
     lists.apps = vec![App::in_folder(&args.app)?];
-    let mut wanted = lists.select(&args.select())?;
+    let mut wanted = lists.select(&args.boot.select, &[])?;
     let Some(path) = &args.gate else {
         let (figures, made) = match measure(&project, &setting, args, &wanted, &tick_phases)? {
             Ok(measured) => measured,
@@ -86,13 +86,13 @@ fn measure(
     tick_phases: &[TickPhase],
 ) -> Result<Result<(Figures, MadeRows), Verdict>> {
     let children = boot::children()?;
-    let booter = Booter::new(project, &children, setting, args.timeout);
+    let booter = Booter::new(project, &children, setting, args.boot.timeout);
     let cells: Vec<Cell> = wanted.cells().collect();
     let mut figures: Vec<Option<Figures>> = cells.iter().map(|_| None).collect();
     let mut failed = false;
     booter.all(
         cells.clone(),
-        args.jobs.map(Into::into),
+        args.boot.jobs.map(Into::into),
         1,
         |cell: &Cell, _| boots(&booter, cell, tick_phases),
         |message| {

@@ -10,11 +10,11 @@
 //! - `schedlab simulate` plays a recording under every policy on any number of CPUs
 //! - `schedlab advise` says in one screen which policy to take, and why
 //! - `schedlab soak` boots tasks at random under every policy, and watches that none waits for ever
-//! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
+//! - `schedlab docs` writes the tables of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
-//! - `schedlab trace` writes each switch of a run as a file for Perfetto
-//! - `schedlab sched` prints who waited how long, and for whom
-//! - `schedlab model-trace` and `model-sched` do so for a recording that is played
+//! - `schedlab trace` writes each switch of a run, or of a recording that is played, as a file
+//!   for Perfetto
+//! - `schedlab sched` prints how long each task of such a run waited, and for which other
 //! - `schedlab stale` says which rows of the published tables are out of date
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
@@ -39,7 +39,7 @@
 //! | [`simulate`] | a recording under every policy, in virtual time |
 //! | [`advise`] | which policy for a recorded program |
 //! | [`soak`] | tasks at random, for long or often |
-//! | [`docs`] | the figures of Markdown pages |
+//! | [`docs`] | the tables of Markdown pages |
 //! | [`sources`] | what rows were made from, and which are out of date |
 //! | [`digest`] | SHA-256 |
 //! | [`gantt`] | the chart of a traced run |
@@ -107,8 +107,6 @@ fn main() -> ExitCode {
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Trace(options) => trace::trace(&cli.tree, options),
         Command::Sched(options) => trace::sched(options),
-        Command::ModelTrace(options) => trace::model_trace(&cli.tree, options),
-        Command::ModelSched(options) => trace::model_sched(options),
         Command::Stale(options) => sources::stale(&cli.tree, options),
         Command::Profile(command) => profile::profile(command),
     };
