@@ -9,7 +9,6 @@
 # scripts/qemu.mk       how an image boots
 # scripts/lab.mk        many images, and their results side by side
 # scripts/experiments.mk  measurements with a table of their own
-# scripts/ab.mk         two commits or policies side by side
 # scripts/simulate.mk   a recording under every policy
 # scripts/record.mk     a recording under any policy
 # scripts/soak.mk       random programs for long
@@ -78,12 +77,16 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 
 include scripts/lab.mk
 include scripts/experiments.mk
-include scripts/ab.mk
 include scripts/simulate.mk
 include scripts/record.mk
 include scripts/soak.mk
 include scripts/serve.mk
 include scripts/connections.mk
+
+# kernel.mk and the app batch read these from the environment. No published figure is of an image
+# with one of them.
+undefine SCHED_ORDER
+undefine SCHED_WAITS
 
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
@@ -256,9 +259,6 @@ Targets
   simulate  A under every policy, or those of FEATURES=, on CPUS= of 1 to 64, in
               virtual time: from one recording, which it makes if there is none,
               or PROFILE=file; LAB=--help tells more
-  robustness
-            the same recording a thousand times, with every task's time changed
-              at random: how far does PBG's plan hold? LAB='--out DIR' draws it
   cost      instructions per yield of every policy, by the number of tasks;
               ARCH= and FEATURES= may be lists, as for matrix; PHASES=8: the
               mean over so many phases of the timer tick
@@ -268,24 +268,9 @@ Targets
   cost-gate fails if a yield costs more than docs/results/cost-gate.csv says,
               under the policies and architectures of FEATURES= and ARCH=;
               UPDATE=y writes what was measured; GATE=file is another file
-  ab        one app at two commits, or under two policies: both tables and
-              the difference. BASE=commit FEATURES=policy: there and in this
-              tree, or at HEAD=commit; FEATURES=a,b: a there (or here), b here;
-              A=cost the cost of a yield, another app its figures
-  bench     what each call of a scheduler costs on the host, by the number of
-              tasks: instructions and cache misses, counted by Callgrind; and
-              what a task takes. FEATURES=a,b some of them, TASKS=4,256 so
-              many tasks; BENCH_OUT=folder gets CSV, tables and a chart
-  experiment-cost, experiment-turnaround
-            the two experiments of the PBG report, tables and figures
-  experiment-waits
-            what becomes of batch if its jobs wait 1 to 64 times: SJF, PBG and
-              the bound, as CSV and a chart in WAITS_OUT=folder; WAITS=1,2,4
-              some of them; PBG may change by 3 % a wait at most
-  experiment-order
-            CFS and EEVDF with buckets and, SCHED_ORDER=exact, with the tree:
-              turnaround and fairness at eight phases of the tick, and what a
-              yield costs; as CSV in ORDER_OUT=folder
+  bench     what each call of a scheduler costs on the host, with 4 to 4,096
+              tasks: instructions and cache misses of 4,096 calls, counted by
+              Callgrind; and what a task takes. FEATURES=a,b some of them
   profile   show the profile that PBG_PROFILE= names, or that run saved with the
               same variables; LAB='edit FILE ...' changes it, LAB='merge DIR
               -o FILE' makes one of many runs; LAB=--help tells the rest
@@ -390,8 +375,6 @@ Variables           default      allowed
   SEED=n            (random)     of make soak: what the first boot's tasks do
   SELFTEST=case                  the case of the app selftest, as in its main.rs
   SCHED_YIELDS=n    100000       yields of each task of the app yield
-  SCHED_ORDER=exact (buckets)    the tree under CFS and EEVDF: exact order
-  SCHED_WAITS=n     4            how often jobs of the app batch wait: 0 to 64
   V=n               0            1: show commands; 2: cargo's, too
 
 Features of ArceOS, named as there

@@ -15,7 +15,7 @@
 #                TRACE_OUT, if there is one policy
 #      sched     the same consoles, and what schedlab sched says of them; with CPUS= both
 #                are of simulate.mk: MODELLED (Makefile)
-#      docs-tables, docs-check  the figures of DOCS_PAGES, from the CSV files that
+#      docs-tables, docs-check  the tables of DOCS_PAGES, from the CSV files that
 #                they name: written, or compared
 #      stale     the rows of docs/results/*.csv that are out of date, and what makes them again
 #      lab-list  the policies, apps and architectures, and of each policy of ours the
@@ -31,7 +31,7 @@ LAB_OUT ?= target/lab-report
 kept = $(if $(filter docs/results/%,$(1)),--keep)
 
 # Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
-DOCS_PAGES = $(shell grep -lE '<!-- (given|table|figure) ' README.md docs/*.md docs/coop/*.md)
+DOCS_PAGES = $(shell grep -lE '<!-- (given|table) ' README.md docs/*.md docs/coop/*.md)
 
 # Under which policies gantt runs the app, with the other features of FEATURES=.
 GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
@@ -68,7 +68,7 @@ ifneq ($(TRACE_OUT),)
   endif
 endif
 
-ifneq ($(filter matrix compare simulate advise robustness profile gantt trace sched docs-tables docs-check stale lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare simulate advise profile gantt trace sched docs-tables docs-check stale lab-tools,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 
@@ -92,11 +92,7 @@ $(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LA
 $(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))
 $(call refuse,coop-cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT COOP_OUT,$(ANYWHERE))
 $(call refuse,cost-gate,$(NO_CELL) PROFILE_OUT A SCALE SMP TIMING,ARCH FEATURES TIMEOUT GATE UPDATE,$(ANYWHERE))
-$(call refuse,bench,$(NO_CELL) PROFILE_OUT A ARCH SMP SCALE TIMING TIMEOUT,FEATURES TASKS BENCH_OUT,$(ANYWHERE))
-$(call refuse,experiment-cost,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
-$(call refuse,experiment-turnaround,$(NO_CELL) A SMP SCALE TIMING,ARCH FEATURES TIMEOUT,$(ANYWHERE))
-$(call refuse,experiment-order,$(NO_CELL) A FEATURES SMP TIMING LAB,ARCH SCALE TIMEOUT ORDER_OUT,$(ANYWHERE))
-$(call refuse,experiment-waits,$(NO_CELL) A FEATURES SMP TIMING,ARCH SCALE TIMEOUT WAITS WAITS_OUT LAB,$(ANYWHERE))
+$(call refuse,bench,$(NO_CELL) PROFILE_OUT A ARCH SMP SCALE TIMING TIMEOUT,FEATURES,$(ANYWHERE))
 ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
   $(foreach goal,$(filter-out $(MODELLED),gantt trace sched),$(call refuse,$(goal),PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
 endif
@@ -113,7 +109,7 @@ ifneq ($(filter-out $(MODELLED),$(filter matrix compare gantt trace sched,$(MAKE
     $(error A=$(A): $(firstword $(LAB_PLAIN)) does without sched-tests-common, so it prints no figures to compare; allowed are: $(notdir $(LAB_APPS)))
   endif
 endif
-ifneq ($(filter matrix compare cost coop-cost cost-gate experiment-cost experiment-turnaround experiment-waits experiment-order,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare cost coop-cost cost-gate,$(MAKECMDGOALS)),)
   $(call list-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
   $(call list-of,ARCH,$(ARCHES))
   $(call list-of,FEATURES,$(POLICIES))

@@ -14,7 +14,6 @@
 #               TRACE_OUT, of the run that starts at TICK_PHASE
 #      sched    the same runs as a table
 #      advise      one screen: which policy, and why
-#      robustness  what becomes of PBG's plan if every task's time is changed at random
 
 CPUS    ?= 1
 PROFILE ?=
@@ -22,23 +21,20 @@ CHECK   ?= n
 
 sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file$(if $(filter trace sched,$(SIM_OTHERS)),$(comma) or CPUS=n as well))$(if $(filter CHECK,$(1)),make help lists what is allowed)
 # Whoever gives one of these to another target means something else by it.
-SIM_OTHERS := $(filter-out simulate advise robustness $(MODELLED) help target/%,$(MAKECMDGOALS))
-SIM_GOALS := $(filter simulate advise robustness,$(MAKECMDGOALS)) $(MODELLED)
+SIM_OTHERS := $(filter-out simulate advise $(MODELLED) help target/%,$(MAKECMDGOALS))
+SIM_GOALS := $(filter simulate advise,$(MAKECMDGOALS)) $(MODELLED)
 ifneq ($(SIM_OTHERS),)
   $(foreach v,CPUS PROFILE CHECK,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
 endif
 
 ifneq ($(strip $(SIM_GOALS)),)
   $(call refuse,simulate,$(filter-out BALANCE,$(NO_CELL)) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS BALANCE PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
-  $(call refuse,robustness,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,advise,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,advise,CHECK,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,command) # it has a default
-  $(call refuse,advise,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
-  $(call refuse,robustness,CPUS CHECK,A ARCH SCALE PROFILE TIMEOUT LAB,command) # they have defaults
-  $(call refuse,simulate,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
-  $(call refuse,robustness,SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,advise,SCHED_YIELDS SELFTEST,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,simulate,SCHED_YIELDS SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   ifneq ($(MODELLED),)
-    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE BALANCE,$(NO_CELL)) SMP TIMING SCHED_YIELDS SCHED_WAITS SCHED_ORDER SELFTEST,$(ANYWHERE))$(call set-of,PROFILE_OUT CHECK,command)
+    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE BALANCE,$(NO_CELL)) SMP TIMING SCHED_YIELDS SELFTEST,$(ANYWHERE))$(call set-of,PROFILE_OUT CHECK,command)
     ifneq ($(SIM_NOT),)
       $(error $(SIM_NOT): not of make $(firstword $(MODELLED)) CPUS=$(CPUS), which boots nothing; allowed are A ARCH SCALE FEATURES BALANCE PROFILE TICK_PHASE$(if $(filter trace,$(MODELLED)), TRACE_OUT) TIMEOUT LAB)
     endif
@@ -104,9 +100,9 @@ SIM_OF_trace = --out $(call quoted,$(or $(TRACE_OUT),target/trace))
 # The consoles of the boots that recorded; each has a replay, too.
 SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NAME)-coop.pbg.log)
 
-.PHONY: simulate advise robustness
+.PHONY: simulate advise
 $(MODELLED): $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
-	$(Q)$(SCHEDLAB) model-$@ $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
+	$(Q)$(SCHEDLAB) $@ $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    --cpus $(CPUS) --policy $(SIM_TRACED) $(call given,BALANCE,--balance) $(call given,TICK_PHASE,--tick-phase) \
 	    $(if $(call with-rows,$(A)),--metered) $(SIM_OF_$@)) $(LAB)
 
@@ -120,10 +116,6 @@ simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 advise: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 	$(Q)$(SCHEDLAB) advise $(SIM_FILES) $(SIM_CONSOLES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    $(call given,CPUS,--cpus) $(if $(call with-rows,$(A)),--metered)) $(LAB)
-
-robustness: $(if $(PROFILE),,$(SIM_NAME).pbg)
-	$(Q)$(SCHEDLAB) robustness $(if $(PROFILE),$(call quoted,$(PROFILE)),$(SIM_NAME).pbg) --app $(notdir $(A)) \
-	    $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) $(if $(call with-rows,$(A)),--metered)) $(LAB)
 
 # Nothing else that this make was given; to a program without the helpers SCALE means nothing.
 SIM_RUN = A=$(A) ARCH=$(ARCH) $(if $(call with-rows,$(A)),SCALE=$(SCALE)) TIMEOUT=$(TIMEOUT)

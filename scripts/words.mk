@@ -49,12 +49,10 @@ endif
 VARIABLES := A KIND ARCH FEATURES SMP BALANCE LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
     TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T JOBS MINUTES BOOTS SEED MUTANTS LAB LAB_OUT \
     GANTT_OUT TRACE_OUT \
-    COST_OUT COOP_OUT PHASES GATE UPDATE BASE HEAD WAITS WAITS_OUT TASKS BENCH_OUT ORDER_OUT SELFTEST \
-    SCHED_YIELDS SCHED_WAITS SCHED_ORDER CPUS PROFILE CHECK PORT CONN_OUT
-GOALS := help setup new build run justrun serve http-test record matrix compare simulate advise robustness \
-    profile gantt trace sched cost coop-cost cost-gate ab connections \
-    bench experiment-cost experiment-turnaround experiment-waits experiment-order docs-tables \
-    docs-check stale test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush \
+    COST_OUT COOP_OUT PHASES GATE UPDATE SELFTEST SCHED_YIELDS CPUS PROFILE CHECK PORT CONN_OUT
+GOALS := help setup new build run justrun serve http-test record matrix compare simulate advise \
+    profile gantt trace sched cost coop-cost cost-gate connections bench docs-tables docs-check \
+    stale test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush \
     lab-list lab-sources lab-tools lab-variables
 
 # What make itself knows, and sets by its own options.

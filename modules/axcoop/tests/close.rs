@@ -1,12 +1,12 @@
 //! Closing a domain beside others that close and open one of its number, at the worst moments.
 
+mod on_host;
+
 use std::cell::Cell;
-use std::future::Future;
-use std::pin::Pin;
 use std::thread;
 
-use axcoop::host::HOST;
-use axcoop::{Domain, DomainError, DomainId, Kernel, NoWorker, Priority, SUMMARY};
+use axcoop::{Domain, DomainError, DomainId, Priority, SUMMARY};
+use on_host::OnHost;
 
 thread_local! {
     /// Runs once, where this thread is about to disable interrupts.
@@ -14,57 +14,14 @@ thread_local! {
 }
 
 /// The host, where a thread may be preempted just before it has interrupts off.
-struct Preemptible;
-
-// SAFETY: the host does all of it.
-unsafe impl Kernel for Preemptible {
-    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
-        HOST.start(domain, number)
-    }
-
-    fn park(&self, domain: DomainId, number: usize, until: Option<u64>) {
-        HOST.park(domain, number, until);
-    }
-
-    fn unpark(&self, domain: DomainId, number: usize) {
-        HOST.unpark(domain, number);
-    }
-
-    fn yield_now(&self) {
-        HOST.yield_now();
-    }
-
-    fn now(&self) -> u64 {
-        HOST.now()
-    }
-
-    fn set_here(&self, here: *const ()) {
-        HOST.set_here(here);
-    }
-
-    fn here(&self) -> *const () {
-        HOST.here()
-    }
-
-    fn me(&self) -> usize {
-        HOST.me()
-    }
-
-    fn mask(&self) -> usize {
+static SYSTEM: OnHost = OnHost {
+    mask: || {
         if let Some(other) = PREEMPTED_BY.take() {
             thread::spawn(other).join().unwrap();
         }
-        0
-    }
-
-    fn unmask(&self, _: usize) {}
-
-    fn block_on(&self, future: Pin<&mut dyn Future<Output = ()>>) {
-        HOST.block_on(future);
-    }
-}
-
-static SYSTEM: Preemptible = Preemptible;
+    },
+    ..OnHost::PLAIN
+};
 const ID: DomainId = DomainId::new(0);
 
 #[test]

@@ -1,29 +1,16 @@
 //! The executor on threads of the host, as a program uses it.
 
-use std::sync::Mutex;
+mod domains;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use axcoop::host::HOST;
-use axcoop::{
-    Domain, DomainId, Ended, Priority, RunError, SUMMARY, cancel, current, wake, yield_now,
-};
+use axcoop::{Domain, Ended, Priority, RunError, SUMMARY, cancel, current, wake, yield_now};
 
-/// The numbers of domains are for one test at a time.
-static ONE: Mutex<()> = Mutex::new(());
-
-/// Runs a test in a domain of its own, which has to be empty afterwards.
+/// Runs a test in a domain of its own, which nothing says is ready afterwards.
 fn with_domain(workers: usize, test: impl FnOnce(&'static Domain)) {
-    let _one = ONE.lock().unwrap_or_else(|broken| broken.into_inner());
-    let domain: &'static Domain =
-        Box::leak(Box::new(Domain::new(DomainId::new(3), &SUMMARY, &HOST)));
-    domain.open().unwrap();
-    domain.alloc_cpu(workers).unwrap();
-    test(domain);
-    domain.alloc_cpu(0).unwrap();
-    while domain.close().is_err() {
-        std::thread::yield_now();
-    }
-    assert_eq!(SUMMARY.of(DomainId::new(3)), None);
+    let _one = domains::with_domain_on(&HOST, workers, test);
+    assert_eq!(SUMMARY.of(domains::ID), None);
 }
 
 #[test]

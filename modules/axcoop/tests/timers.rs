@@ -1,101 +1,56 @@
 //! Timers as a program has them, in virtual time: it stands still while a worker has something to do, and
 //! jumps to where the worker wants to wait until.
 
-use std::future::Future;
-use std::pin::Pin;
+mod domains;
+mod on_host;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axcoop::host::HOST;
 use axcoop::{
-    Domain, DomainId, Elapsed, GRANULE_NANOS, Kernel, NoWorker, POLL_BUDGET, Priority, SUMMARY,
-    interval, now, sleep, sleep_until, timeout, yield_now,
+    Domain, Elapsed, GRANULE_NANOS, Kernel, POLL_BUDGET, Priority, SUMMARY, interval, now, sleep,
+    sleep_until, timeout, yield_now,
 };
+use domains::{with_domain, with_domain_on};
+use on_host::OnHost;
+
+static NOW: AtomicU64 = AtomicU64::new(12_345_678_901);
+static PARKS: AtomicUsize = AtomicUsize::new(0);
+/// Which workers need not wait, a bit each.
+static MAY_GO: AtomicUsize = AtomicUsize::new(0);
+/// Each call of the clock takes so long.
+static TICKS: AtomicU64 = AtomicU64::new(0);
 
 /// The host, but for the clock.
-struct Virtual {
-    now: AtomicU64,
-    parks: AtomicUsize,
-    /// Which workers need not wait, a bit each.
-    may_go: AtomicUsize,
-    /// Each call of the clock takes so long.
-    ticks: AtomicU64,
-}
-
-static VIRTUAL: Virtual = Virtual {
-    now: AtomicU64::new(12_345_678_901),
-    parks: AtomicUsize::new(0),
-    may_go: AtomicUsize::new(0),
-    ticks: AtomicU64::new(0),
-};
-
-// SAFETY: it is the host's, but for a `park` that may be early, and a clock that goes forward.
-unsafe impl Kernel for Virtual {
-    fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
-        HOST.start(domain, number)
-    }
-    fn park(&self, domain: DomainId, number: usize, until: Option<u64>) {
-        self.parks.fetch_add(1, SeqCst);
+static VIRTUAL: OnHost = OnHost {
+    park: |domain, number, until| {
+        PARKS.fetch_add(1, SeqCst);
         match until {
             // Something has come meanwhile: no time goes by.
-            _ if self.may_go.fetch_and(!(1 << number), SeqCst) >> number & 1 != 0 => {}
+            _ if MAY_GO.fetch_and(!(1 << number), SeqCst) >> number & 1 != 0 => {}
             None => HOST.park(domain, number, None),
-            Some(until) => drop(self.now.fetch_max(until, SeqCst)),
+            Some(until) => drop(NOW.fetch_max(until, SeqCst)),
         }
-    }
-    fn unpark(&self, domain: DomainId, number: usize) {
-        self.may_go.fetch_or(1 << number, SeqCst);
-        HOST.unpark(domain, number);
-    }
-    fn yield_now(&self) {
-        HOST.yield_now();
-    }
-    fn now(&self) -> u64 {
-        let ticks = self.ticks.load(SeqCst);
-        self.now.fetch_add(ticks, SeqCst)
-    }
-    fn set_here(&self, here: *const ()) {
-        HOST.set_here(here);
-    }
-    fn here(&self) -> *const () {
-        HOST.here()
-    }
-    fn me(&self) -> usize {
-        HOST.me()
-    }
-    fn mask(&self) -> usize {
-        0
-    }
-    fn unmask(&self, _: usize) {}
-    fn block_on(&self, future: Pin<&mut dyn Future<Output = ()>>) {
-        HOST.block_on(future);
-    }
-}
+    },
+    unpark: |number| _ = MAY_GO.fetch_or(1 << number, SeqCst),
+    now: || NOW.fetch_add(TICKS.load(SeqCst), SeqCst),
+    ..OnHost::PLAIN
+};
 
-/// One test at a time has the clock.
-fn one() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs a test in a domain of its own, which has to be empty afterwards.
-fn with_domain(kernel: &'static dyn Kernel, test: impl FnOnce(&'static Domain)) {
-    VIRTUAL.ticks.store(0, SeqCst);
-    let domain: &'static Domain =
-        Box::leak(Box::new(Domain::new(DomainId::new(1), &SUMMARY, kernel)));
-    domain.open().unwrap();
-    test(domain);
-    domain.alloc_cpu(0).unwrap();
-    while domain.close().is_err() {
-        std::thread::yield_now();
-    }
+/// Runs a test in virtual time.
+fn in_virtual_time(workers: usize, test: impl FnOnce(&'static Domain)) {
+    drop(with_domain_on(&VIRTUAL, 0, |domain| {
+        TICKS.store(0, SeqCst);
+        domain.alloc_cpu(workers).unwrap();
+        test(domain);
+    }));
 }
 
 #[test]
 fn rule_1_nobody_is_woken_early_nor_more_than_a_granule_late() {
-    let _one = one();
-    with_domain(&VIRTUAL, |domain| {
+    in_virtual_time(0, |domain| {
         let durations = [
             0,
             1,
@@ -130,11 +85,9 @@ fn rule_1_nobody_is_woken_early_nor_more_than_a_granule_late() {
 /// Also of a worker that is alone, which queues at once whom it wakes itself.
 #[test]
 fn rule_2_a_time_that_comes_just_before_a_worker_waits_is_not_missed() {
-    let _one = one();
-    with_domain(&VIRTUAL, |domain| {
-        domain.alloc_cpu(1).unwrap();
+    in_virtual_time(1, |domain| {
         for tenths in 1..=30 {
-            VIRTUAL.ticks.store(GRANULE_NANOS / 10 * tenths, SeqCst);
+            TICKS.store(GRANULE_NANOS / 10 * tenths, SeqCst);
             let sleeps = domain.spawn(
                 async {
                     for granules in 0..40_u32 {
@@ -152,16 +105,15 @@ fn rule_2_a_time_that_comes_just_before_a_worker_waits_is_not_missed() {
                 "the clock takes {tenths} tenths of a granule"
             );
         }
-        VIRTUAL.ticks.store(0, SeqCst);
+        TICKS.store(0, SeqCst);
     });
 }
 
 /// Between two times it waits once for each level that a time is looked at in, and that is all.
 #[test]
 fn rule_3_a_worker_waits_until_the_next_time() {
-    let _one = one();
-    with_domain(&VIRTUAL, |domain| {
-        VIRTUAL.parks.store(0, SeqCst);
+    in_virtual_time(0, |domain| {
+        PARKS.store(0, SeqCst);
         let handle = domain.spawn(
             async {
                 for _ in 0..100 {
@@ -173,7 +125,7 @@ fn rule_3_a_worker_waits_until_the_next_time() {
         domain.alloc_cpu(1).unwrap();
         handle.join().unwrap();
         // At most 6 steps for each hour; one before it was spawned, one after it ended.
-        let parks = VIRTUAL.parks.load(SeqCst);
+        let parks = PARKS.load(SeqCst);
         assert!((100..=602).contains(&parks), "{parks}");
     });
 }
@@ -182,8 +134,7 @@ fn rule_3_a_worker_waits_until_the_next_time() {
 /// later waits for less.
 #[test]
 fn rule_3_an_earlier_time_has_the_worker_look_again() {
-    let _one = one();
-    with_domain(&HOST, |domain| {
+    with_domain(0, |domain| {
         for workers in [1, 2] {
             domain.alloc_cpu(workers).unwrap();
             let long = domain.spawn(sleep(Duration::from_secs(3600)), Priority::DEFAULT);
@@ -207,9 +158,8 @@ fn rule_3_an_earlier_time_has_the_worker_look_again() {
 /// Time goes on while coroutines compute and yield: those who sleep are not forgotten.
 #[test]
 fn rule_2_a_worker_that_is_never_idle_looks_at_the_clock() {
-    let _one = one();
     for workers in [1, 2] {
-        with_domain(&VIRTUAL, |domain| {
+        in_virtual_time(0, |domain| {
             let is_over = Arc::new(AtomicBool::new(false));
             let polls = Arc::new(AtomicUsize::new(0));
             let busy: Vec<_> = (0..workers)
@@ -229,9 +179,9 @@ fn rule_2_a_worker_that_is_never_idle_looks_at_the_clock() {
             let sleeper = domain.spawn(
                 async move {
                     // From here on each look at the clock takes a granule.
-                    VIRTUAL.ticks.store(GRANULE_NANOS, SeqCst);
+                    TICKS.store(GRANULE_NANOS, SeqCst);
                     sleep(Duration::from_nanos(3 * GRANULE_NANOS)).await;
-                    VIRTUAL.ticks.store(0, SeqCst);
+                    TICKS.store(0, SeqCst);
                     is_over.store(true, SeqCst);
                     polls.load(SeqCst)
                 },
@@ -252,9 +202,7 @@ fn rule_2_a_worker_that_is_never_idle_looks_at_the_clock() {
 
 #[test]
 fn a_sleep_that_is_dropped_leaves_nothing_behind() {
-    let _one = one();
-    with_domain(&VIRTUAL, |domain| {
-        domain.alloc_cpu(1).unwrap();
+    in_virtual_time(1, |domain| {
         let handle = domain.spawn(
             async {
                 let began = now();
@@ -272,8 +220,7 @@ fn a_sleep_that_is_dropped_leaves_nothing_behind() {
         assert_eq!(handle.join(), Ok(()));
     });
     // Not in virtual time, which would jump there.
-    with_domain(&HOST, |domain| {
-        domain.alloc_cpu(1).unwrap();
+    with_domain(1, |domain| {
         let cancelled = domain.spawn(sleep(Duration::MAX), Priority::DEFAULT);
         cancelled.cancel();
         assert!(cancelled.join().is_err());
@@ -282,9 +229,7 @@ fn a_sleep_that_is_dropped_leaves_nothing_behind() {
 
 #[test]
 fn a_sleep_may_move_to_another_coroutine_and_stays_ready() {
-    let _one = one();
-    with_domain(&HOST, |domain| {
-        domain.alloc_cpu(2).unwrap();
+    with_domain(2, |domain| {
         let mut slept = Box::pin(sleep(Duration::from_millis(3)));
         // Polled once, by one that ends.
         let handle = domain.spawn(
@@ -311,9 +256,7 @@ fn a_sleep_may_move_to_another_coroutine_and_stays_ready() {
 
 #[test]
 fn an_interval_says_how_often_it_has_come() {
-    let _one = one();
-    with_domain(&VIRTUAL, |domain| {
-        domain.alloc_cpu(1).unwrap();
+    in_virtual_time(1, |domain| {
         let handle = domain.spawn(
             async {
                 let began = now();
@@ -343,8 +286,7 @@ fn an_interval_says_how_often_it_has_come() {
 /// Whose worker is at something else, or waits for a CPU.
 #[test]
 fn rule_5_after_a_tick_who_is_due_is_marked_before_a_worker_has_looked() {
-    let _one = one();
-    with_domain(&VIRTUAL, |domain| {
+    in_virtual_time(0, |domain| {
         static IS_BUSY: AtomicBool = AtomicBool::new(false);
         IS_BUSY.store(false, SeqCst);
         let urgent = Priority::new(2);
@@ -364,7 +306,7 @@ fn rule_5_after_a_tick_who_is_due_is_marked_before_a_worker_has_looked() {
         }
         domain.clock_ticked();
         assert_eq!(SUMMARY.of(domain.id()), Some(Priority::LAST));
-        VIRTUAL.now.fetch_add(2_000_000 + GRANULE_NANOS, SeqCst);
+        NOW.fetch_add(2_000_000 + GRANULE_NANOS, SeqCst);
         assert_eq!(SUMMARY.of(domain.id()), Some(Priority::LAST));
         domain.clock_ticked();
         assert_eq!(SUMMARY.of(domain.id()), Some(urgent));
@@ -386,12 +328,10 @@ async fn locks(count: &'static AtomicUsize, times: usize) {
 /// Rule 3 of `budget`.
 #[test]
 fn timeout_of_what_is_always_ready_is_seen_within_a_budget() {
-    let _one = one();
-    with_domain(&VIRTUAL, |domain| {
+    in_virtual_time(1, |domain| {
         const TIME: Duration = Duration::from_millis(100);
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        VIRTUAL.ticks.store(GRANULE_NANOS, SeqCst);
-        domain.alloc_cpu(1).unwrap();
+        TICKS.store(GRANULE_NANOS, SeqCst);
         let busy = timeout(TIME, locks(&COUNT, 1_000_000));
         let handle = domain.spawn(busy, Priority::LAST);
         assert_eq!(handle.join(), Ok(Err(Elapsed)));
@@ -405,12 +345,10 @@ fn timeout_of_what_is_always_ready_is_seen_within_a_budget() {
 /// Rule 3 of `budget`, of another coroutine.
 #[test]
 fn sleeper_is_woken_within_a_budget_beside_what_is_always_ready() {
-    let _one = one();
-    with_domain(&VIRTUAL, |domain| {
+    in_virtual_time(1, |domain| {
         const TIME: Duration = Duration::from_millis(5);
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        VIRTUAL.ticks.store(GRANULE_NANOS, SeqCst);
-        domain.alloc_cpu(1).unwrap();
+        TICKS.store(GRANULE_NANOS, SeqCst);
         let sleeps = async {
             let mut most = 0;
             // So the worker does not know of a timer when it begins its polls.

@@ -6,11 +6,10 @@
 mod common;
 
 use axsched_ext::balance::{
-    Balanced, Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay, run_balanced,
-    simulated_machine as connected,
+    Balanced, Machine, SharedPerThread, SharedSource, run_balanced, simulated_machine as connected,
 };
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::event::{Adapter, Policy};
+use axsched_ext::event::Policy;
 use axsched_ext::fifo::Fifo;
 use axsched_ext::model::{
     Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
@@ -18,22 +17,15 @@ use axsched_ext::model::{
 use axsched_ext::rr::{Rr, SLICE_TICKS};
 use axsched_ext::task::{InitialState, Task};
 use axsched_ext::*;
+use common::several::{
+    Within, each_fault_is_found, found_with, from_its_first_pick, interrupts_after, named,
+    on_several, passes_with,
+};
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 type FifoPolicy = Fifo<ModelTask>;
 type RrPolicy = Rr<ModelTask, SLICE_TICKS>;
-
-/// The policy of a scheduler of one CPU.
-trait Within {
-    type Policy;
-}
-
-impl<P: Policy> Within for Adapter<P> {
-    type Policy = P;
-}
 
 type T = ModelTask;
 type C = VirtualClock;
@@ -51,11 +43,6 @@ macro_rules! under_each {
             $(under!(passes(config, main) $module $scheduler);)*
             Ok(())
         }
-
-        fn stays_under_each(config: &Config, main: &Program) -> Result<(), TestCaseError> {
-            $(under!(stays_under(config, main) $module $scheduler);)*
-            Ok(())
-        }
     };
 }
 for_each_policy!(under_each);
@@ -65,43 +52,17 @@ where
     P: Policy<Inner = ModelTask>,
     P::State: InitialState,
 {
-    balanced_by::<P, SharedPerThread>(config, main, on)
-}
-
-/// The same, with what they share found by `M`.
-fn balanced_by<P, M: SharedSource>(
-    config: &Config,
-    main: &Program,
-    on: Machine,
-) -> Result<Report, Box<Failure>>
-where
-    P: Policy<Inner = ModelTask>,
-    P::State: InitialState,
-{
     // SAFETY: only these schedulers share it, one for each CPU, and all are of one type.
     unsafe { SharedPerThread::renew().connect(on) };
-    let made = |_| Balanced::<P, M>::new();
+    let made = |_| Balanced::<P, SharedPerThread>::new();
     run(config, main, made, Task::<ModelTask, P::State>::new)
 }
 
 /// As long as it may take, in a machine whose interrupts arrive after so long, until a CPU that
 /// idles has a task that waits elsewhere: an interrupt for each CPU that is asked, and one for the
-/// answer, each after the longest time for which interrupts are off.
+/// answer.
 fn one_interrupt_each(config: &Config, delay: u64) -> u64 {
-    let off = 4 * (config.call_cost + config.switch_cost);
-    (config.cpus as u64 + 1) * (delay + off)
-}
-
-fn on_several(config: Config, cpus: usize) -> Config {
-    Config {
-        cpus,
-        stealing: true,
-        // Whom the model takes to be in this queue may be on the way to another.
-        repick_after_yield: true,
-        max_gc_streak: u64::MAX,
-        on_time: VirtualClock::set,
-        ..config
-    }
+    interrupts_after(config, config.cpus as u64 + 1, delay)
 }
 
 fn passes<P>(config: &Config, main: &Program) -> Result<(), TestCaseError>
@@ -109,9 +70,7 @@ where
     P: Policy<Inner = ModelTask>,
     P::State: InitialState,
 {
-    run_balanced::<P>(config, main)
-        .map(|_| ())
-        .map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
+    passes_with(run_balanced::<P>(config, main), config, main)
 }
 
 proptest! {
@@ -178,12 +137,6 @@ proptest! {
     }
 }
 
-/// Main takes part from its first pick on: nobody knows of a CPU's queue before.
-fn from_its_first_pick(main: &Program) -> Program {
-    let ops = [Op::Yield].into_iter().chain(main.ops.iter().cloned());
-    Program::new("main", ops)
-}
-
 /// Ticks so far apart that who waits for one has waited for longer than the bound.
 const RARE_TICKS: u64 = 2_000;
 
@@ -218,10 +171,7 @@ proptest! {
             ..config
         };
         let main = from_its_first_pick(&main);
-        match stay {
-            true => stays_under_each(&config, &main)?,
-            false => passes_under_each(&config, &main)?,
-        }
+        passes_under_each(&config, &main)?;
     }
 }
 
@@ -240,78 +190,32 @@ proptest! {
             max_idle_beside: Some(config.tick_period + one_interrupt_each(&config, 1)),
             ..config
         };
-        stays_under_each(&config, &main)?;
+        passes_under_each(&config, &main)?;
     }
 }
 
-fn stays_under<P>(config: &Config, main: &Program) -> Result<(), TestCaseError>
-where
-    P: Policy<Inner = ModelTask>,
-    P::State: InitialState,
-{
-    balanced_by::<P, SharedWherePreemptedStay>(config, main, connected(config.cpus))
-        .map(|_| ())
-        .map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
-}
-
-/// What the model finds, of several thousand programs, on a machine that is not what it says.
-fn found_with(faulty: fn(usize) -> Machine) -> Violation {
-    found_where(false, faulty)
-}
-
-/// The same, where those who were preempted may have to stay.
-fn found_where(preempted_stay: bool, faulty: fn(usize) -> Machine) -> Violation {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (machine(), 2..=8usize, program());
-    for _ in 0..5_000 {
-        let (config, cpus, main) = strategy.new_tree(&mut runner).unwrap().current();
-        let config = on_several(config, cpus);
+#[test]
+fn a_machine_that_is_not_what_it_says_is_found() {
+    each_fault_is_found(|config, main, on| {
+        let max_idle_beside = Some(one_interrupt_each(&config, 1));
         let config = Config {
-            max_idle_beside: Some(one_interrupt_each(&config, 1)),
-            preempted_stay,
+            max_idle_beside,
             ..config
         };
-        if let Err(failure) = balanced::<RrPolicy>(&config, &main, faulty(cpus)) {
-            return failure.violation;
-        }
-    }
-    panic!("nothing was found");
-}
-
-#[test]
-fn a_kick_that_is_dropped_is_found() {
-    let found = found_with(|cpus| Machine {
-        interrupt: |_| {},
-        ..connected(cpus)
+        balanced::<RrPolicy>(&config, main, on)
     });
-    assert!(matches!(found, Violation::IdleBeside { .. }), "{found}");
-}
-
-#[test]
-fn an_affinity_that_is_ignored_is_found() {
-    let found = found_with(|cpus| Machine {
-        may_run: |_, _| true,
-        ..connected(cpus)
-    });
-    assert!(matches!(found, Violation::WrongCpu { .. }), "{found}");
-}
-
-#[test]
-fn a_task_in_flight_that_is_posted_is_found() {
-    let found = found_with(|cpus| Machine {
-        current: core::ptr::null,
-        ..connected(cpus)
-    });
-    let is_it = matches!(
-        found,
-        Violation::StillOnCpu { .. } | Violation::NotReady { .. }
-    );
-    assert!(is_it, "{found}");
 }
 
 #[test]
 fn a_preempted_task_that_is_given_away_is_found_where_it_has_to_stay() {
-    let found = found_where(true, connected);
+    let found = found_with(connected, |config, main, on| {
+        let config = Config {
+            max_idle_beside: Some(one_interrupt_each(&config, 1)),
+            preempted_stay: true,
+            ..config
+        };
+        balanced::<RrPolicy>(&config, main, on)
+    });
     let is_it = matches!(found, Violation::PreemptedElsewhere { .. });
     assert!(is_it, "{found}");
 }
@@ -324,11 +228,8 @@ fn behind_a_main_that_never_yields(tasks: u64, each: u64) -> Program {
 }
 
 fn last_end(report: &Report) -> u64 {
-    let tasks = report
-        .tasks
-        .iter()
-        .filter(|task| &*task.label.name == "task");
-    tasks.map(|task| task.finished.unwrap()).max().unwrap()
+    let ends = named(report, "task").map(|task| task.finished.unwrap());
+    ends.max().unwrap()
 }
 
 #[test]
@@ -343,8 +244,14 @@ fn tasks_behind_a_main_that_never_yields_are_run_by_the_others() {
     );
     let fifo = balanced::<FifoPolicy>(&config, &main, connected(4)).unwrap();
     let rr = balanced::<RrPolicy>(&config, &main, connected(4)).unwrap();
+    // One queue that all CPUs share does as much, in the model.
+    let in_flight = Config {
+        waits_in_flight: true,
+        ..config.clone()
+    };
+    let one_queue = run_one_queue::<FifoPolicy>(&in_flight, &main).unwrap();
     // Three CPUs for 16 tasks: six rounds, and a few calls.
-    for report in [&fifo, &rr] {
+    for report in [&fifo, &rr, &one_queue] {
         let end = last_end(report);
         assert!((18_000..18_500).contains(&end), "{end}");
         assert!(report.interrupts <= 40, "{}", report.interrupts);
@@ -504,12 +411,8 @@ fn a_task_that_may_run_on_one_cpu_stays_there() {
         ..config
     };
     let report = balanced::<RrPolicy>(&config, &main, connected(4)).unwrap();
-    let tasks = report
-        .tasks
-        .iter()
-        .filter(|task| &*task.label.name == "task");
     // One CPU for all of it.
-    assert!(tasks.map(|task| task.finished.unwrap()).max() > Some(4 * 100));
+    assert!(last_end(&report) > 4 * 100);
 }
 
 /// Rule 7. The first wake has chosen a queue of all three, the limit wakes the task meanwhile, and when
@@ -591,5 +494,5 @@ fn who_may_run_elsewhere_only_later_goes_on_there_when_it_gives_way() {
         preempted_stay: true,
         ..config
     };
-    stays_under_each(&config, &main).unwrap();
+    passes_under_each(&config, &main).unwrap();
 }

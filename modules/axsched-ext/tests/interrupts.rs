@@ -1,50 +1,25 @@
 //! Interrupts between CPUs in the model of `axtask`, which a scheduler asks for: they cut short
 //! what a CPU is doing, arrive late, twice or never, and change nothing else.
 
+mod common;
+
 use std::sync::Arc;
 
 use axsched_ext::model::{
     Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, interrupt, run,
 };
-use axsched_ext::{BaseScheduler, FifoScheduler, FifoTask};
+use axsched_ext::{FifoScheduler, FifoTask};
+use common::on_add::OnAdd;
 
-/// First in, first out; interrupts the CPU `TO` whenever a task is added to its own queue.
-struct Interrupting<const TO: usize> {
-    fifo: FifoScheduler<ModelTask>,
-    cpu: usize,
-}
-
-impl<const TO: usize> BaseScheduler for Interrupting<TO> {
-    type SchedItem = Arc<FifoTask<ModelTask>>;
-
-    fn init(&mut self) {}
-    fn add_task(&mut self, task: Self::SchedItem) {
-        if self.cpu == TO && &*task.label().name != "gc" {
-            interrupt(TO);
-        }
-        self.fifo.add_task(task);
-    }
-    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
-        self.fifo.remove_task(task)
-    }
-    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        self.fifo.pick_next_task()
-    }
-    fn put_prev_task(&mut self, task: Self::SchedItem, preempt: bool) {
-        self.fifo.put_prev_task(task, preempt);
-    }
-    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
-        self.fifo.task_tick(current)
-    }
-    fn set_priority(&mut self, task: &Self::SchedItem, priority: isize) -> bool {
-        self.fifo.set_priority(task, priority)
-    }
-}
-
+/// Plays it first in, first out; interrupts the CPU `TO` whenever a task is added to its own queue.
 fn interrupting<const TO: usize>(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
-    let made = |cpu| Interrupting::<TO> {
-        fifo: FifoScheduler::new(),
-        cpu,
+    let made = |cpu| OnAdd {
+        scheduler: FifoScheduler::new(),
+        on_add: move |_: &mut _, task: &Arc<FifoTask<ModelTask>>| {
+            if cpu == TO && &*task.label().name != "gc" {
+                interrupt(TO);
+            }
+        },
     };
     run(config, main, made, FifoTask::new)
 }

@@ -17,11 +17,11 @@ use axsched_ext::model::{
     Config, CpuMask, Failure, MaxWait, ModelTask, Op, Program, Report, State, TaskId, Violation,
     run,
 };
-use axsched_ext::pbg::{
-    Behind, ControlSource, Mode, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status,
-};
+use axsched_ext::pbg::{ControlSource, Mode, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status};
 use axsched_ext::sjf::{self, SjfScheduler};
 use axsched_ext::{BaseScheduler, CfsTask, FifoScheduler, FifoTask, RrScheduler, RrTask, SjfTask};
+use common::on_add::OnAdd;
+use common::several::{MEASURE_END, MEASURE_START, START_PBG, START_PBG_AND_KEEP, call_pbg, named};
 use common::{
     Stock, a_slice_each, bounded, each_other_once, machine, passes, planned_beside, program,
     proptest_config, rr_beside, sjf_beside,
@@ -1078,65 +1078,19 @@ fn pbg_machine(cpu: usize) -> PbgUnderTest {
     PbgUnderTest::new()
 }
 
-// The calls of a program under PBG.
-const MEASURE_START: u32 = 0;
-const MEASURE_END: u32 = 1;
-const START_PBG: u32 = 2;
-const START_PBG_AND_KEEP: u32 = 3;
-
-fn call_pbg(what: u32) {
-    let control = PerThread::control();
-    match what {
-        MEASURE_START => control.measure_start().unwrap(),
-        MEASURE_END => drop(control.measure_end_by::<VirtualClock>().unwrap()),
-        START_PBG => drop(control.start_pbg().unwrap()),
-        START_PBG_AND_KEEP => drop(control.start_pbg_with(Behind::Keep).unwrap()),
-        _ => unreachable!("no such call"),
-    }
-}
-
-/// A step that is taken with a scheduler as soon as its `gc` is in the queue.
-type First = fn(&mut PbgUnderTest, &Arc<PbgTask<ModelTask>>);
-
-/// Makes calls of PBG when `gc`, its first task, is in the queue: as `main` would, first thing.
-struct Called {
-    scheduler: PbgUnderTest,
-    first: Option<First>,
-}
-
-impl BaseScheduler for Called {
-    type SchedItem = Arc<PbgTask<ModelTask>>;
-
-    fn init(&mut self) {
-        self.scheduler.init();
-    }
-    fn add_task(&mut self, task: Self::SchedItem) {
-        self.scheduler.add_task(task.clone());
-        if let Some(first) = self.first.take() {
-            first(&mut self.scheduler, &task);
-        }
-    }
-    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
-        self.scheduler.remove_task(task)
-    }
-    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        self.scheduler.pick_next_task()
-    }
-    fn put_prev_task(&mut self, task: Self::SchedItem, preempt: bool) {
-        self.scheduler.put_prev_task(task, preempt);
-    }
-    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
-        self.scheduler.task_tick(current)
-    }
-    fn set_priority(&mut self, task: &Self::SchedItem, priority: isize) -> bool {
-        self.scheduler.set_priority(task, priority)
-    }
-}
-
-fn planned(cpu: usize) -> Called {
-    Called {
+/// Takes a step of PBG when `gc`, its first task, is in the queue: as `main` would, first thing.
+fn with_first(
+    cpu: usize,
+    first: fn(&mut PbgUnderTest, &Arc<PbgTask<ModelTask>>),
+) -> impl BaseScheduler<SchedItem = Arc<PbgTask<ModelTask>>> {
+    let mut first = Some(first);
+    OnAdd {
         scheduler: pbg_machine(cpu),
-        first: Some(plan_by_hand),
+        on_add: move |scheduler: &mut _, task: &_| {
+            if let Some(first) = first.take() {
+                first(scheduler, task);
+            }
+        },
     }
 }
 
@@ -1164,13 +1118,6 @@ fn plan_by_hand(scheduler: &mut PbgUnderTest, gc: &Arc<PbgTask<ModelTask>>) {
     call_pbg(START_PBG);
 }
 
-fn measuring(cpu: usize) -> Called {
-    Called {
-        scheduler: pbg_machine(cpu),
-        first: Some(|_, _| call_pbg(MEASURE_START)),
-    }
-}
-
 #[test]
 fn pbg_conforms_while_idle() {
     let promises = Promises {
@@ -1194,7 +1141,12 @@ fn pbg_conforms_while_measuring() {
         random_programs: 60,
         ..Promises::default()
     };
-    let coverage = check(&promises, measuring, PbgTask::new).unwrap();
+    let coverage = check(
+        &promises,
+        |cpu| with_first(cpu, |_, _| call_pbg(MEASURE_START)),
+        PbgTask::new,
+    )
+    .unwrap();
     assert_thorough(&coverage, 500, 1);
 }
 
@@ -1208,7 +1160,7 @@ fn pbg_conforms_while_following_a_plan() {
         random_programs: 60,
         ..Promises::default()
     };
-    let coverage = check(&promises, planned, PbgTask::new).unwrap();
+    let coverage = check(&promises, |cpu| with_first(cpu, plan_by_hand), PbgTask::new).unwrap();
     assert_thorough(&coverage, 500, 1);
 }
 
@@ -1356,9 +1308,7 @@ fn planned_and_unplanned(first: &[Vec<Op>], then: &[Vec<Op>]) -> [Vec<u64>; 2] {
         ..Config::default()
     });
     let turnarounds = |report: Report| {
-        let tasks = report.tasks.iter().rev();
-        let named = tasks.filter(|task| &*task.label.name == "task");
-        let turnarounds = named.map(|task| task.turnaround().unwrap());
+        let turnarounds = named(&report, "task").map(|task| task.turnaround().unwrap());
         turnarounds.take(then.len()).collect()
     };
     let unplanned = turnarounds(run_pbg(&config, &all_at_once(then, 0)).unwrap());
@@ -1554,9 +1504,7 @@ fn batch(waiting: Waiting, waits: u64, handles: usize) -> Program {
 
 /// The average turnaround of the last 32 tasks, in microseconds.
 fn average(report: &Report) -> u64 {
-    let tasks = report.tasks.iter().rev();
-    let turnarounds = tasks.filter(|task| &*task.label.name == "task");
-    let turnarounds = turnarounds.map(|task| task.turnaround().unwrap());
+    let turnarounds = named(report, "task").map(|task| task.turnaround().unwrap());
     turnarounds.take(BATCH.len()).sum::<u64>() / BATCH.len() as u64
 }
 

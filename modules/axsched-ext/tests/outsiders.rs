@@ -6,14 +6,15 @@ mod common;
 #[path = "common/profiles.rs"]
 mod profiles;
 
-use axsched_ext::balance::{SharedPerThread, simulated_machine};
+use axsched_ext::balance::run_together;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::model::{Config, ModelTask, Op, Program, Report, run};
 use axsched_ext::pbg::stored::{Architecture, Figure, Figures, StoredProfile, StoredTask, encode};
 use axsched_ext::pbg::{
-    About, Behind, ControlSource, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status, Together,
+    About, Behind, ControlSource, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status,
 };
 use common::proptest_config;
+use common::several::{named, on_several};
 use proptest::prelude::*;
 
 const TICK: u64 = 300;
@@ -63,17 +64,13 @@ const SWITCH: u64 = 1;
 impl Load {
     fn config(&self) -> Config {
         Config {
-            cpus: self.cpus,
             tick_period: TICK,
             call_cost: CALL,
             switch_cost: SWITCH,
             preempt: true,
             stealing: self.cpus > 1,
-            repick_after_yield: true,
-            max_gc_streak: u64::MAX,
-            on_time: VirtualClock::set,
             on_call: start_pbg,
-            ..Config::default()
+            ..on_several(Config::default(), self.cpus)
         }
     }
 
@@ -139,13 +136,7 @@ impl Load {
                 let made = |_| PbgScheduler::<ModelTask, VirtualClock, PerThread>::new();
                 run(&config, &main, made, PbgTask::new)
             }
-            cpus => {
-                type All = Together<ModelTask, VirtualClock, PerThread, SharedPerThread>;
-                SharedPerThread::renew();
-                // SAFETY: they are new, and of this thread; only these schedulers find them, one for each CPU.
-                unsafe { All::connect(simulated_machine(cpus)) };
-                run(&config, &main, |_| All::new(), PbgTask::new)
-            }
+            _ => run_together(&config, &main),
         };
         let status = PerThread::control().status().unwrap();
         PerThread::retire();
@@ -176,10 +167,8 @@ struct Replayed {
 impl Replayed {
     /// Returns the share of the time that the tasks outside the plan have together.
     fn share(&self) -> f64 {
-        let planned = self.report.tasks.iter();
-        let planned = planned.filter(|task| &*task.label.name == "planned");
         let (mut ran, mut took) = (0, 0);
-        for task in planned {
+        for task in named(&self.report, "planned") {
             ran += task.run_time;
             took += task.finished.unwrap() - task.first_run.unwrap();
         }

@@ -7,18 +7,16 @@ mod common;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use axsched_ext::balance::{
-    Balanced, SharedPerThread, SharedWherePreemptedStay, run_balanced, run_together,
-    simulated_machine,
-};
+use axsched_ext::balance::run_together;
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::event::{Adapter, Policy};
 use axsched_ext::model::{
-    Config, CpuMask, Failure, Log, Logged, ModelTask, Op, Program, Report, TaskId, run,
+    Config, CpuMask, Failure, Log, Logged, ModelTask, Op, Program, Report, TaskId,
 };
-use axsched_ext::pbg::{ControlSource, PbgTask, PerThread, Together};
-use axsched_ext::task::{InitialState, Task};
+use axsched_ext::pbg::PerThread;
 use axsched_ext::*;
+use common::several::{
+    MEASURE_END, MEASURE_START, START_PBG, from_its_first_pick, interrupts_after, on_several,
+};
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -97,8 +95,7 @@ impl Interrupts {
     /// For how long a CPU may idle beside a ready task at most, if that takes so many interrupts, and
     /// so many ticks where the machine does what it should.
     fn max_idle_beside(self, config: &Config, (interrupts, ticks): (u64, u64)) -> u64 {
-        let off = 4 * (config.call_cost + config.switch_cost);
-        let each = |delay| interrupts * (delay + off);
+        let each = |delay| interrupts_after(config, interrupts, delay);
         match self {
             Self::OnTime | Self::Stay => ticks * config.tick_period + each(1),
             // Nobody looks before its wake is over, one after another.
@@ -156,7 +153,7 @@ fn soaks(
     policy: &str,
     idles_for: fn(usize) -> (u64, u64),
     main: fn(&[Program; 3], u64) -> Program,
-    play: fn(Interrupts, &Config, &Program) -> Result<Report, Box<Failure>>,
+    play: fn(&Config, &Program) -> Result<Report, Box<Failure>>,
 ) {
     let mut violations = 0;
     for cpus in [2, 4, 8] {
@@ -170,17 +167,10 @@ fn soaks(
             let (config, programs, random) = strategy.new_tree(&mut runner).unwrap().current();
             let interrupts = INTERRUPTS[(played.programs % INTERRUPTS.len() as u64) as usize];
             let config = Config {
-                cpus,
-                stealing: true,
-                // Whom the model takes to be in this queue may be on the way to another.
-                repick_after_yield: true,
-                max_gc_streak: u64::MAX,
-                on_time: VirtualClock::set,
-                on_call: call_pbg,
                 interrupts: interrupts.when(),
                 wake_delays: interrupts.wakes(),
                 log_records: usize::MAX,
-                ..config
+                ..on_several(config, cpus)
             };
             let config = Config {
                 preempted_stay: matches!(interrupts, Interrupts::Stay),
@@ -189,7 +179,7 @@ fn soaks(
             };
             let main = main(&programs, random);
             played.programs += 1;
-            match play(interrupts, &config, &main) {
+            match play(&config, &main) {
                 Ok(report) => played.add(&report),
                 Err(failure) => {
                     eprintln!("{policy}: {failure}\n{config:?}\n{main:?}");
@@ -220,62 +210,19 @@ fn soaks(
     assert_eq!(violations, 0, "{policy}");
 }
 
-/// The policy of a scheduler of one CPU.
-trait Within {
-    type Policy;
-}
-
-impl<P: Policy> Within for Adapter<P> {
-    type Policy = P;
-}
-
 /// An interrupt for each CPU that is asked, and one for the answer.
 fn one_each(cpus: usize) -> (u64, u64) {
     (cpus as u64 + 1, 0)
 }
 
-/// The first program. Nobody knows of a CPU's queue before its first pick, so main yields, as it does
-/// where it connects the CPUs.
-fn from_its_first_pick([program, ..]: &[Program; 3], _: u64) -> Program {
-    let ops = [Op::Yield].into_iter().chain(program.ops.iter().cloned());
-    Program::new("main", ops)
-}
-
-fn in_the_layer<P>(
-    interrupts: Interrupts,
-    config: &Config,
-    main: &Program,
-) -> Result<Report, Box<Failure>>
-where
-    P: Policy<Inner = ModelTask>,
-    P::State: InitialState,
-{
-    if !matches!(interrupts, Interrupts::Stay) {
-        return run_balanced::<P>(config, main);
-    }
-    // SAFETY: only these schedulers share it, one for each CPU, and all are of one type.
-    unsafe { SharedPerThread::renew().connect(simulated_machine(config.cpus)) };
-    let made = |_| Balanced::<P, SharedWherePreemptedStay>::new();
-    run(config, main, made, Task::<ModelTask, P::State>::new)
+/// The first program.
+fn first([program, ..]: &[Program; 3], _: u64) -> Program {
+    from_its_first_pick(program)
 }
 
 /// An interrupt for who becomes ready, and one for who was left.
 fn two(_cpus: usize) -> (u64, u64) {
     (2, 0)
-}
-
-const MEASURE_START: u32 = 0;
-const MEASURE_END: u32 = 1;
-const START_PBG: u32 = 2;
-
-fn call_pbg(what: u32) {
-    let control = PerThread::control();
-    match what {
-        MEASURE_START => control.measure_start().unwrap(),
-        MEASURE_END => drop(control.measure_end_by::<VirtualClock>().unwrap()),
-        START_PBG => drop(control.start_pbg().unwrap()),
-        _ => unreachable!("no such call"),
-    }
 }
 
 /// The first program; or the second is measured beside the first, and it or the third is followed,
@@ -303,26 +250,14 @@ fn measured_and_followed([beside, first, other]: &[Program; 3], random: u64) -> 
     Program::new("main", ops)
 }
 
-fn together(
-    interrupts: Interrupts,
-    config: &Config,
-    main: &Program,
-) -> Result<Report, Box<Failure>> {
-    type Pbg = Together<ModelTask, VirtualClock, PerThread, SharedWherePreemptedStay>;
+fn together(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
     PerThread::renew();
-    let report = if matches!(interrupts, Interrupts::Stay) {
-        // Who has to stay may wait beside an idle CPU.
-        let config = Config {
-            max_idle_beside: None,
-            ..config.clone()
-        };
-        SharedPerThread::renew();
-        // SAFETY: they are new, and of this thread; only these schedulers find them, one for each CPU.
-        unsafe { Pbg::connect(simulated_machine(config.cpus)) };
-        run(&config, main, |_| Pbg::new(), PbgTask::new)
-    } else {
-        run_together(config, main)
+    let config = Config {
+        // A task that has to stay may wait beside an idle CPU.
+        max_idle_beside: config.max_idle_beside.filter(|_| !config.preempted_stay),
+        ..config.clone()
     };
+    let report = run_together(&config, main);
     PerThread::retire();
     report
 }
@@ -337,16 +272,13 @@ macro_rules! soak {
         )
     };
     ($module:ident $scheduler:ty) => {{
+        use crate::common::several::Within;
         #[allow(unused_imports, reason = "not every policy reads the time")]
-        use crate::{C, T, Within};
+        use crate::{C, T};
+        use axsched_ext::balance::run_balanced;
         use axsched_ext::*;
-        let play = crate::in_the_layer::<<$scheduler as Within>::Policy>;
-        crate::soaks(
-            stringify!($module),
-            crate::one_each,
-            crate::from_its_first_pick,
-            play,
-        )
+        let play = run_balanced::<<$scheduler as Within>::Policy>;
+        crate::soaks(stringify!($module), crate::one_each, crate::first, play)
     }};
 }
 

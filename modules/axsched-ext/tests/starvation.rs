@@ -7,13 +7,14 @@ use axsched_ext::balance::run_balanced;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::conformance::Load;
 use axsched_ext::conformance::loads::{self, TICK};
-use axsched_ext::event::{Adapter, Policy};
+use axsched_ext::event::Policy;
 use axsched_ext::mlfq::Mlfq;
 use axsched_ext::model::{Config, MaxWait, ModelTask, Op, Program};
 use axsched_ext::sjf::Sjf;
 use axsched_ext::task::InitialState;
 use axsched_ext::*;
 use common::late_ticks;
+use common::several::Within;
 
 type T = ModelTask;
 type C = VirtualClock;
@@ -132,15 +133,6 @@ where
             "{name}: {seeds} loads on {cpus} CPUs; at most {part:.2} of the bound, with {seed}"
         );
     }
-}
-
-/// The policy of a scheduler of one CPU.
-trait Within {
-    type Policy;
-}
-
-impl<P: Policy> Within for Adapter<P> {
-    type Policy = P;
 }
 
 macro_rules! loads_under {

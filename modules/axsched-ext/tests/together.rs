@@ -4,47 +4,46 @@
 
 mod common;
 
-use axsched_ext::balance::simulated_machine as connected;
-use axsched_ext::balance::{Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay};
+use axsched_ext::balance::{
+    Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay,
+    simulated_machine as connected,
+};
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::model::{
     Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
 };
 use axsched_ext::pbg::{ControlSource, FREE_YIELDS, PbgTask, PerThread, Status, Together};
+use common::several::{
+    MEASURE_END, MEASURE_START, START_PBG, each_fault_is_found, interrupts_after, named,
+    on_several, passes_with,
+};
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-const MEASURE_START: u32 = 0;
-const MEASURE_END: u32 = 1;
-const START_PBG: u32 = 2;
-
-fn call_pbg(what: u32) {
-    let control = PerThread::control();
-    match what {
-        MEASURE_START => control.measure_start().unwrap(),
-        MEASURE_END => drop(control.measure_end_by::<VirtualClock>().unwrap()),
-        START_PBG => drop(control.start_pbg().unwrap()),
-        _ => unreachable!("no such call"),
-    }
+fn played(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
+    played_to_status(config, main, connected(config.cpus)).0
 }
 
-fn played(config: &Config, main: &Program, on: Machine) -> Result<Report, Box<Failure>> {
-    played_by::<SharedPerThread>(config, main, on)
+fn passes(config: &Config, main: &Program) -> Result<(), TestCaseError> {
+    passes_with(played(config, main), config, main)
+}
+
+/// The report, and what PBG says of itself at the end.
+fn played_to_status(
+    config: &Config,
+    main: &Program,
+    on: Machine,
+) -> (Result<Report, Box<Failure>>, Status) {
+    match config.preempted_stay {
+        true => played_by::<SharedWherePreemptedStay>(config, main, on),
+        false => played_by::<SharedPerThread>(config, main, on),
+    }
 }
 
 /// The same, with what they share found by `S`.
 fn played_by<S: SharedSource + 'static>(
-    config: &Config,
-    main: &Program,
-    on: Machine,
-) -> Result<Report, Box<Failure>> {
-    played_to_status::<S>(config, main, on).0
-}
-
-/// The same, and what PBG says of itself at the end.
-fn played_to_status<S: SharedSource + 'static>(
     config: &Config,
     main: &Program,
     on: Machine,
@@ -60,32 +59,9 @@ fn played_to_status<S: SharedSource + 'static>(
     (report, status)
 }
 
-fn passes(
-    result: Result<Report, Box<Failure>>,
-    config: &Config,
-    main: &Program,
-) -> Result<Report, TestCaseError> {
-    result.map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
-}
-
-fn on_several(config: Config, cpus: usize) -> Config {
-    Config {
-        cpus,
-        stealing: true,
-        // Whom the model takes to be in this queue may be gone.
-        repick_after_yield: true,
-        max_gc_streak: u64::MAX,
-        on_time: VirtualClock::set,
-        on_call: call_pbg,
-        ..config
-    }
-}
-
-/// An interrupt for who becomes ready, and one for who was left, each after the longest time for which
-/// interrupts are off.
+/// An interrupt for who becomes ready, and one for who was left.
 fn two_interrupts(config: &Config, delay: u64) -> u64 {
-    let off = 4 * (config.call_cost + config.switch_cost);
-    2 * (delay + off)
+    interrupts_after(config, 2, delay)
 }
 
 /// The program is measured, and then followed.
@@ -116,7 +92,7 @@ proptest! {
             max_idle_beside: Some(two_interrupts(&config, 11)),
             ..config
         };
-        passes(played(&config, &main, connected(cpus)), &config, &main)?;
+        passes(&config, &main)?;
     }
 
     #[test]
@@ -131,7 +107,7 @@ proptest! {
                 max_idle_beside: Some(2 * tick),
                 ..config.clone()
             };
-            passes(played(&config, &main, connected(cpus)), &config, &main)?;
+            passes(&config, &main)?;
         }
     }
 
@@ -144,8 +120,7 @@ proptest! {
             preempted_stay: true,
             ..config
         };
-        let played = played_by::<SharedWherePreemptedStay>(&config, &main, connected(cpus));
-        passes(played, &config, &main)?;
+        passes(&config, &main)?;
     }
 
     #[test]
@@ -159,7 +134,7 @@ proptest! {
             max_idle_beside: Some(two_interrupts(&config, 1)),
             ..config
         };
-        passes(played(&config, &main, connected(cpus)), &config, &main)?;
+        passes(&config, &main)?;
     }
 }
 
@@ -213,11 +188,7 @@ proptest! {
             preempted_stay: stay,
             ..config
         };
-        let played = match stay {
-            true => played_by::<SharedWherePreemptedStay>(&config, &main, connected(cpus)),
-            false => played(&config, &main, connected(cpus)),
-        };
-        passes(played, &config, &main)?;
+        passes(&config, &main)?;
     }
 }
 
@@ -252,12 +223,12 @@ fn who_yields_all_the_time_is_not_chased() {
             max_idle_beside: Some(two_interrupts(&config, 40)),
             ..config
         };
-        let report = played(&config, &main, connected(cpus)).unwrap();
+        let report = played(&config, &main).unwrap();
         // A unit of work and one for the call of each yield. One of them has gc beside it both times, which
         // is pinned and yields as long as it cannot drop who has exited.
         let alone = 2 * 2_000;
-        let named = (report.tasks.iter()).filter(|task| &*task.label.name == "yields");
-        let soon = named.filter(|task| task.turnaround().unwrap() < alone + alone / 20);
+        let soon =
+            named(&report, "yields").filter(|task| task.turnaround().unwrap() < alone + alone / 20);
         assert!(soon.count() >= 2 * (cpus - 1), "{cpus} CPUs");
     }
 }
@@ -318,7 +289,7 @@ fn who_starts_the_replay_is_the_root() {
         Op::Join(0),
     ];
     let main = Program::new("main", ops);
-    let (report, status) = played_to_status::<SharedPerThread>(&config, &main, connected(2));
+    let (report, status) = played_to_status(&config, &main, connected(2));
     report.unwrap();
     let found = (status.planned, status.matched, status.unplanned);
     assert_eq!(found, (2, 2, 0));
@@ -336,59 +307,21 @@ fn who_yields_more_than_it_may_is_demoted() {
     let yielder = |yields| Program::new("yielder", (0..yields).map(|_| Op::Yield));
     for (yields, demoted) in [(FREE_YIELDS, 0), (FREE_YIELDS + 1, 1)] {
         let main = measured_and_followed(&yielder(0), &yielder(yields));
-        let (report, status) = played_to_status::<SharedPerThread>(&config, &main, connected(2));
+        let (report, status) = played_to_status(&config, &main, connected(2));
         report.unwrap();
         assert_eq!((status.matched, status.demoted), (1, demoted), "{yields}");
     }
 }
 
-/// What the model finds, of several thousand programs, on a machine that is not what it says.
-fn found_with(faulty: fn(usize) -> Machine) -> Violation {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (machine(), 2..=8usize, program());
-    for _ in 0..5_000 {
-        let (config, cpus, main) = strategy.new_tree(&mut runner).unwrap().current();
-        let config = on_several(config, cpus);
+#[test]
+fn a_machine_that_is_not_what_it_says_is_found() {
+    each_fault_is_found(|config, main, on| {
         let config = Config {
             max_idle_beside: Some(two_interrupts(&config, 1)),
             ..config
         };
-        if let Err(failure) = played(&config, &main, faulty(cpus)) {
-            return failure.violation;
-        }
-    }
-    panic!("nothing was found");
-}
-
-#[test]
-fn a_kick_that_is_dropped_is_found() {
-    let found = found_with(|cpus| Machine {
-        interrupt: |_| {},
-        ..connected(cpus)
+        played_to_status(&config, main, on).0
     });
-    assert!(matches!(found, Violation::IdleBeside { .. }), "{found}");
-}
-
-#[test]
-fn an_affinity_that_is_ignored_is_found() {
-    let found = found_with(|cpus| Machine {
-        may_run: |_, _| true,
-        ..connected(cpus)
-    });
-    assert!(matches!(found, Violation::WrongCpu { .. }), "{found}");
-}
-
-#[test]
-fn a_task_that_is_not_held_while_it_is_left_is_found() {
-    let found = found_with(|cpus| Machine {
-        current: core::ptr::null,
-        ..connected(cpus)
-    });
-    let is_it = matches!(
-        found,
-        Violation::StillOnCpu { .. } | Violation::NotReady { .. }
-    );
-    assert!(is_it, "{found}");
 }
 
 /// Main spawns tasks of these lengths, which yield after each unit of `burst`, and waits for all.
@@ -422,12 +355,8 @@ fn shortest_first(lengths: &[u64], cpus: usize) -> f64 {
 
 /// The average turnaround of the last `tasks` tasks.
 fn average(report: &Report, tasks: usize) -> f64 {
-    let named = report
-        .tasks
-        .iter()
-        .rev()
-        .filter(|task| &*task.label.name == "task");
-    let turnarounds = named.take(tasks).map(|task| task.turnaround().unwrap());
+    let named = named(report, "task").take(tasks);
+    let turnarounds = named.map(|task| task.turnaround().unwrap());
     turnarounds.sum::<u64>() as f64 / tasks as f64
 }
 
@@ -451,7 +380,7 @@ fn the_plan_is_shortest_first() {
         ops.extend(all_at_once(&lengths, 5_000, 0));
         ops.extend([Op::Call(MEASURE_END), Op::Call(START_PBG)]);
         ops.extend(all_at_once(&lengths, 5_000, lengths.len()));
-        let report = played(&config, &Program::new("main", ops), connected(cpus)).unwrap();
+        let report = played(&config, &Program::new("main", ops)).unwrap();
         let ratio = average(&report, lengths.len()) / shortest_first(&lengths, cpus);
         // 1.0003, and no less than 1.
         assert!((1.0..1.001).contains(&ratio), "{cpus} CPUs: {ratio}");

@@ -1,20 +1,24 @@
-//! A reader of files for Perfetto that shares nothing with their writer: it walks the wire format
-//! of protobuf, by the field numbers of Perfetto's public definitions (`trace_packet.proto`,
-//! `ftrace_event.proto`, `sched.proto`, `process_tree.proto`, `track_event.proto`), and replays
-//! what it finds as Linux means it.
+//! Reads files for Perfetto and replays what they say as Linux means it: which thread has which CPU,
+//! and how long each is ready and blocked. The messages are those of schedlab.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use anyhow::{Context, Result, bail, ensure};
+use prost::Message;
+
+use proto::{FtraceEvent, ProcessTree, TYPE_COUNTER};
+
+#[path = "../../../tools/schedlab/src/trace/proto.rs"]
+mod proto;
 
 /// A file's switches, wakings and counters, in the order of the file, and its names.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// Of each pid of a thread: its name, and the name of its process.
-    pub threads: BTreeMap<u64, (String, String)>,
+    pub threads: BTreeMap<i32, (String, String)>,
     pub events: Vec<Event>,
     /// When, and how many tasks were ready from then on.
-    pub counts: Vec<(u64, u64)>,
+    pub counts: Vec<(u64, i64)>,
     pub has_lost: bool,
 }
 
@@ -22,15 +26,15 @@ pub struct Trace {
 pub enum Event {
     Switch {
         at: u64,
-        cpu: u64,
-        prev: u64,
-        state: u64,
-        next: u64,
+        cpu: u32,
+        prev: i32,
+        state: i64,
+        next: i32,
     },
     Waking {
         at: u64,
-        cpu: u64,
-        pid: u64,
+        cpu: u32,
+        pid: i32,
     },
 }
 
@@ -41,7 +45,7 @@ impl Event {
         }
     }
 
-    const fn cpu(&self) -> u64 {
+    const fn cpu(&self) -> u32 {
         match *self {
             Self::Switch { cpu, .. } | Self::Waking { cpu, .. } => cpu,
         }
@@ -49,7 +53,7 @@ impl Event {
 
     /// Whether it can be next, if the threads are in these states. Of a thread without one,
     /// only its time on a CPU is known.
-    fn fits(&self, states: &BTreeMap<u64, (State, u64)>) -> bool {
+    fn fits(&self, states: &BTreeMap<i32, (State, u64)>) -> bool {
         let state = |pid| states.get(&pid).map(|(state, _)| *state);
         match *self {
             Self::Waking { pid, .. } => matches!(state(pid), None | Some(State::Blocked)),
@@ -70,12 +74,12 @@ pub struct Life {
 }
 
 /// What the thread with this pid is when its CPU has nothing to do.
-const IDLE: u64 = 0;
+const IDLE: i32 = 0;
 
 /// Linux's states of a thread that leaves its CPU.
-const READY: u64 = 0;
-const SLEEPS: u64 = 1;
-const DEAD: u64 = 16;
+const READY: i64 = 0;
+const SLEEPS: i64 = 1;
+const DEAD: i64 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -88,44 +92,36 @@ enum State {
 impl Trace {
     pub fn of(bytes: &[u8]) -> Result<Self> {
         let mut trace = Self::default();
-        for (field, packet) in fields(bytes)? {
-            ensure!(field == 1, "expected packets, found field {field}");
-            trace.add(packet.message()?)?;
+        for packet in proto::Trace::decode(bytes)?.packet {
+            if let Some(bundle) = &packet.ftrace_events {
+                trace.has_lost |= bundle.lost_events();
+                for event in &bundle.event {
+                    trace.events.push(event_of(bundle.cpu(), event)?);
+                }
+            }
+            if let Some(tree) = &packet.process_tree {
+                trace.name(tree)?;
+            }
+            if let Some(event) = &packet.track_event {
+                ensure!(event.r#type() == TYPE_COUNTER, "expected a counter");
+                trace
+                    .counts
+                    .push((packet.timestamp(), event.counter_value()));
+            }
         }
         Ok(trace)
     }
 
-    fn add(&mut self, packet: &[u8]) -> Result<()> {
-        if let Some(bundle) = one(packet, 1)? {
-            let bundle = bundle.message()?;
-            let cpu = number(bundle, 1)?;
-            self.has_lost |= number(bundle, 3)? != 0;
-            for event in all(bundle, 2)? {
-                self.events.push(event_of(cpu, event.message()?)?);
-            }
-        }
-        if let Some(tree) = one(packet, 2)? {
-            self.name(tree.message()?)?;
-        }
-        if let Some(event) = one(packet, 11)? {
-            let event = event.message()?;
-            ensure!(number(event, 9)? == 4, "expected a counter");
-            self.counts.push((number(packet, 8)?, number(event, 30)?));
-        }
-        Ok(())
-    }
-
-    fn name(&mut self, tree: &[u8]) -> Result<()> {
-        let mut processes = BTreeMap::new();
-        for process in all(tree, 1)? {
-            let process = process.message()?;
-            processes.insert(number(process, 1)?, text(process, 3)?);
-        }
-        for thread in all(tree, 2)? {
-            let thread = thread.message()?;
-            let process = processes.get(&number(thread, 3)?).context("no process")?;
-            let names = (text(thread, 2)?, process.clone());
-            let before = self.threads.insert(number(thread, 1)?, names);
+    fn name(&mut self, tree: &ProcessTree) -> Result<()> {
+        for thread in &tree.threads {
+            let mut processes = tree.processes.iter();
+            let process = processes.find(|process| process.pid() == thread.tgid());
+            let process = process.and_then(|process| process.cmdline.first());
+            let names = (
+                thread.name().to_owned(),
+                process.context("no process")?.clone(),
+            );
+            let before = self.threads.insert(thread.tid(), names);
             ensure!(before.is_none(), "two threads with one pid: {before:?}");
         }
         Ok(())
@@ -133,7 +129,7 @@ impl Trace {
 
     /// The events of each CPU.
     fn by_cpu(&self) -> Result<Vec<VecDeque<Event>>> {
-        let mut queues: BTreeMap<u64, VecDeque<Event>> = BTreeMap::new();
+        let mut queues: BTreeMap<u32, VecDeque<Event>> = BTreeMap::new();
         for event in &self.events {
             let queue = queues.entry(event.cpu()).or_default();
             let last = queue.back().map_or(0, Event::at);
@@ -149,10 +145,10 @@ impl Trace {
     /// # Errors
     /// Two threads are on a CPU at once, or nobody; a thread runs that is blocked or has ended;
     /// one is woken that runs or has not been blocked; a counter is not the number of the ready.
-    pub fn lives(&self) -> Result<BTreeMap<u64, Life>> {
-        let mut lives: BTreeMap<u64, Life> = BTreeMap::new();
-        let mut states: BTreeMap<u64, (State, u64)> = BTreeMap::new();
-        let mut cpus: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    pub fn lives(&self) -> Result<BTreeMap<i32, Life>> {
+        let mut lives: BTreeMap<i32, Life> = BTreeMap::new();
+        let mut states: BTreeMap<i32, (State, u64)> = BTreeMap::new();
+        let mut cpus: BTreeMap<u32, (i32, u64)> = BTreeMap::new();
         let mut counts = self.counts.iter().peekable();
         let mut ready_now = 0;
         let mut queues = self.by_cpu()?;
@@ -202,7 +198,7 @@ impl Trace {
             }
             // Of one moment, only what it ends with counts.
             if heads(&queues).all(|next| next.at() > at) {
-                let ready = states.values().filter(|(s, _)| *s == State::Ready).count() as u64;
+                let ready = states.values().filter(|(s, _)| *s == State::Ready).count() as i64;
                 if let Some((_, count)) = counts.next_if(|(when, _)| *when == at) {
                     ensure!(
                         *count == ready,
@@ -233,7 +229,7 @@ fn heads(queues: &[VecDeque<Event>]) -> impl Iterator<Item = &Event> {
 
 /// The next event of all CPUs. What two CPUs do at the same moment may be in any order that can
 /// be, such as that one wakes a thread that gets the other.
-fn next(queues: &mut [VecDeque<Event>], states: &BTreeMap<u64, (State, u64)>) -> Option<Event> {
+fn next(queues: &mut [VecDeque<Event>], states: &BTreeMap<i32, (State, u64)>) -> Option<Event> {
     let at = heads(queues).map(Event::at).min()?;
     let of_moment = |queue: &&mut VecDeque<Event>| queue.front().is_some_and(|e| e.at() == at);
     let fits = |queue: &VecDeque<Event>| queue.front().is_some_and(|event| event.fits(states));
@@ -243,108 +239,29 @@ fn next(queues: &mut [VecDeque<Event>], states: &BTreeMap<u64, (State, u64)>) ->
     of_moment[chosen].pop_front()
 }
 
-fn life(lives: &mut BTreeMap<u64, Life>, pid: u64) -> Result<&mut Life> {
+fn life(lives: &mut BTreeMap<i32, Life>, pid: i32) -> Result<&mut Life> {
     lives
         .get_mut(&pid)
         .with_context(|| format!("pid {pid} was never woken"))
 }
 
-fn event_of(cpu: u64, event: &[u8]) -> Result<Event> {
-    let at = number(event, 1)?;
-    Ok(match (one(event, 4)?, one(event, 20)?) {
-        (Some(switch), None) => {
-            let switch = switch.message()?;
-            Event::Switch {
-                at,
-                cpu,
-                prev: number(switch, 2)?,
-                state: number(switch, 4)?,
-                next: number(switch, 6)?,
-            }
-        }
+fn event_of(cpu: u32, event: &FtraceEvent) -> Result<Event> {
+    let at = event.timestamp();
+    Ok(match (&event.sched_switch, &event.sched_waking) {
+        (Some(switch), None) => Event::Switch {
+            at,
+            cpu,
+            prev: switch.prev_pid(),
+            state: switch.prev_state(),
+            next: switch.next_pid(),
+        },
         (None, Some(waking)) => Event::Waking {
             at,
             cpu,
-            pid: number(waking.message()?, 2)?,
+            pid: waking.pid(),
         },
         _ => bail!("neither sched_switch nor sched_waking"),
     })
-}
-
-// --- The wire format -------------------------------------------------------------
-
-#[derive(Clone, Copy, Debug)]
-enum Value<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-}
-
-impl<'a> Value<'a> {
-    fn message(self) -> Result<&'a [u8]> {
-        match self {
-            Self::Bytes(bytes) => Ok(bytes),
-            Self::Number(number) => bail!("expected a message, found {number}"),
-        }
-    }
-}
-
-fn fields(mut bytes: &[u8]) -> Result<Vec<(u64, Value<'_>)>> {
-    let mut fields = Vec::new();
-    while !bytes.is_empty() {
-        let key = varint(&mut bytes)?;
-        let value = match key & 7 {
-            0 => Value::Number(varint(&mut bytes)?),
-            2 => {
-                let length = varint(&mut bytes)? as usize;
-                let (value, rest) = bytes
-                    .split_at_checked(length)
-                    .context("a message was cut")?;
-                bytes = rest;
-                Value::Bytes(value)
-            }
-            other => bail!("expected wire type 0 or 2, found {other}"),
-        };
-        fields.push((key >> 3, value));
-    }
-    Ok(fields)
-}
-
-fn varint(bytes: &mut &[u8]) -> Result<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first().context("a number was cut")?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if *byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    bail!("a number of more than 64 bits")
-}
-
-fn all(message: &[u8], field: u64) -> Result<Vec<Value<'_>>> {
-    let of_field = fields(message)?.into_iter().filter(|(f, _)| *f == field);
-    Ok(of_field.map(|(_, value)| value).collect())
-}
-
-fn one(message: &[u8], field: u64) -> Result<Option<Value<'_>>> {
-    let all = all(message, field)?;
-    ensure!(all.len() < 2, "field {field} twice");
-    Ok(all.first().copied())
-}
-
-/// 0 if it is not there.
-fn number(message: &[u8], field: u64) -> Result<u64> {
-    match one(message, field)? {
-        None => Ok(0),
-        Some(Value::Number(number)) => Ok(number),
-        Some(Value::Bytes(_)) => bail!("expected a number in field {field}"),
-    }
-}
-
-fn text(message: &[u8], field: u64) -> Result<String> {
-    let value = one(message, field)?.with_context(|| format!("no field {field}"))?;
-    Ok(String::from_utf8(value.message()?.to_vec())?)
 }
 
 #[cfg(test)]
@@ -454,13 +371,42 @@ mod tests {
         assert!(fails(|t| t.counts.push((50, 0))).contains("without an event"));
     }
 
+    /// One packet of each kind with every field, encoded by the field numbers of the public
+    /// definitions: a message whose number is wrong is not written again as it was read.
     #[test]
-    fn a_file_that_was_cut_is_refused() {
-        // A packet with a counter: at 300, 2 are ready.
-        let file = [10, 10, 64, 172, 2, 90, 5, 72, 4, 240, 1, 2];
-        assert_eq!(Trace::of(&file).unwrap().counts, [(300, 2)]);
-        for end in 1..file.len() {
-            assert!(Trace::of(&file[..end]).is_err(), "{end}");
+    fn messages_have_the_numbers_of_the_definitions() {
+        let bundle = [
+            10, 53, 10, 49, 8, 2, 18, 18, 8, 9, 16, 7, 162, 1, 11, 10, 1, 98, 16, 8, 24, 120, 32,
+            1, 40, 3, 18, 23, 8, 172, 2, 16, 7, 34, 16, 10, 1, 97, 16, 7, 24, 120, 32, 1, 42, 1,
+            98, 48, 8, 56, 120, 24, 1, 80, 1,
+        ];
+        let tree = [
+            10, 20, 18, 16, 10, 5, 8, 5, 26, 1, 112, 18, 7, 8, 7, 18, 1, 97, 24, 5, 80, 1,
+        ];
+        let descriptor = [
+            10, 15, 80, 1, 226, 3, 10, 8, 6, 18, 1, 114, 66, 3, 50, 1, 116,
+        ];
+        let counter = [10, 14, 64, 172, 2, 80, 1, 90, 7, 72, 4, 88, 6, 240, 1, 2];
+        let file: Vec<u8> = [&bundle[..], &tree, &descriptor, &counter].concat();
+        assert_eq!(
+            proto::Trace::decode(&file[..]).unwrap().encode_to_vec(),
+            file
+        );
+        let trace = Trace::of(&file).unwrap();
+        assert_eq!(trace.threads[&7], ("a".to_owned(), "p".to_owned()));
+        let (cpu, pid) = (2, 8);
+        let switch = Event::Switch {
+            at: 300,
+            cpu,
+            prev: 7,
+            state: SLEEPS,
+            next: 8,
+        };
+        assert_eq!(trace.events, [Event::Waking { at: 9, cpu, pid }, switch]);
+        assert_eq!(trace.counts, [(300, 2)]);
+        assert!(trace.has_lost);
+        for end in 1..counter.len() {
+            assert!(Trace::of(&counter[..end]).is_err(), "{end}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What can be said on the command line.
+//! The options on the command line.
 
 use clap::Parser;
 
 /// Drives an HTTP server of apps/coop on 127.0.0.1.
-#[derive(Parser)]
+#[derive(Clone, Copy, Parser)]
 pub struct Arguments {
     /// Its port.
     #[arg(long, default_value_t = 5555)]
@@ -23,15 +23,6 @@ pub struct Arguments {
     /// Milliseconds that a client waits between an answer and its next request.
     #[arg(long, default_value_t = 0)]
     pub pause: u64,
-    /// How many seconds to wait for the server to listen.
-    #[arg(long, default_value_t = 60)]
-    pub wait: u64,
-    /// How many seconds an answer may take.
-    #[arg(long, default_value_t = 60)]
-    pub limit: u64,
-    /// Bytes by which the server's memory may have grown at the end.
-    #[arg(long, default_value_t = 16 * 1024)]
-    pub slack: i64,
     /// Tells the server to end, at last.
     #[arg(long)]
     pub quit: bool,

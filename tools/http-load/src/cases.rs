@@ -8,29 +8,26 @@ use std::{
 use anyhow::{Error, Result, ensure};
 use http_common::{Case, cases};
 
-use crate::{
-    errors::Errors,
-    wire::{Address, LINGER, Wire},
-};
+use crate::wire::{LINGER, Wire};
 
 /// Between the pieces that a case sends without waiting for an answer.
 const APART: Duration = Duration::from_millis(30);
 
 /// Returns the time from the last byte that a client sent to the end of its connection, of each
 /// case that is answered as it should be.
-pub fn run(to: Address, errors: &mut Errors) -> Vec<Duration> {
+pub fn run(port: u16, errors: &mut Vec<String>) -> Vec<Duration> {
     let mut took = Vec::new();
     for case in cases() {
-        match play(&case, to) {
+        match play(&case, port) {
             Ok(time) => took.push(time),
-            Err(error) => errors.add(format!("{}: {error:#}", case.line)),
+            Err(error) => errors.push(format!("{}: {error:#}", case.line)),
         }
     }
     took
 }
 
-fn play(case: &Case, to: Address) -> Result<Duration> {
-    let mut wire = Wire::open_silently(to.port, to.limit)?;
+fn play(case: &Case, port: u16) -> Result<Duration> {
+    let mut wire = Wire::open_silently(port)?;
     let mut begin = Instant::now();
     for (at, piece) in case.sends.iter().enumerate() {
         match at {

@@ -14,56 +14,46 @@ use crate::wire::{Wire, answer};
 /// Between the bytes of a slow client.
 const APART: Duration = Duration::from_millis(1);
 
-pub struct Client {
+/// Runs the client of this number: so many requests, each of which is another one, and a pause before each. Returns
+/// the time of each, from before it is sent until the last byte of its answer is there. A slow client has none, as it
+/// would measure itself.
+pub fn run(
     number: usize,
     is_slow: bool,
-    /// From before a request is sent until the last byte of its answer is there.
-    pub latencies: Vec<Duration>,
-}
-
-impl Client {
-    pub fn new(number: usize, is_slow: bool) -> Self {
-        Self {
-            number,
-            is_slow,
-            latencies: Vec::new(),
+    mut wire: Wire,
+    requests: usize,
+    pause: Duration,
+) -> Result<Vec<Duration>> {
+    let mut latencies = Vec::new();
+    let mut at = 0;
+    while at < requests {
+        // Every fifth with the next one right behind it.
+        let pair = at % 5 == 4 && at + 1 < requests && !is_slow;
+        let count = 1 + usize::from(pair);
+        // What a slow client sends in a byte at a time has to be done within the server's limit.
+        let body = if is_slow { 50 } else { 5000 };
+        let (mut bytes, mut expected, what) = request(number, at, body, at + 1 == requests);
+        if pair {
+            let (more, then, _) = request(number, at + 1, body, at + 2 == requests);
+            bytes.extend(more);
+            expected.extend(then);
         }
-    }
-
-    /// So many requests, each of which is another one, and a pause before each.
-    pub fn run(&mut self, mut wire: Wire, requests: usize, pause: Duration) -> Result<()> {
-        let mut at = 0;
-        while at < requests {
-            let is_last = at + 1 == requests;
-            // Every fifth with the next one right behind it.
-            let pair = at % 5 == 4 && !is_last && !self.is_slow;
-            // What a slow client sends in a byte at a time has to be done within the server's limit.
-            let body = if self.is_slow { 50 } else { 5000 };
-            let (mut bytes, mut expected, what) = request(self.number, at, body, is_last);
-            if pair {
-                let is_last = at + 2 == requests;
-                let (more, then, _) = request(self.number, at + 1, body, is_last);
-                bytes.extend(more);
-                expected.extend(then);
-            }
-            thread::sleep(pause);
-            let begin = Instant::now();
-            if self.is_slow {
-                wire.send_slowly(&bytes, APART)
-            } else {
-                wire.send(&bytes)
-            }
-            .and_then(|()| wire.expect(&expected))
-            .with_context(|| format!("request {at}, {what}"))?;
-            let count = 1 + usize::from(pair);
-            // A slow client measures itself.
-            if !self.is_slow {
-                self.latencies.extend((0..count).map(|_| begin.elapsed()));
-            }
-            at += count;
+        thread::sleep(pause);
+        let begin = Instant::now();
+        if is_slow {
+            wire.send_slowly(&bytes, APART)
+        } else {
+            wire.send(&bytes)
         }
-        wire.expect_end().context("after the last request")
+        .and_then(|()| wire.expect(&expected))
+        .with_context(|| format!("request {at}, {what}"))?;
+        if !is_slow {
+            latencies.extend((0..count).map(|_| begin.elapsed()));
+        }
+        at += count;
     }
+    wire.expect_end().context("after the last request")?;
+    Ok(latencies)
 }
 
 /// What client and request of these numbers ask for, and get. The last one of a connection says

@@ -8,14 +8,13 @@
 //! | `clients.rs` | the clients: good ones, slow ones |
 //! | `cases.rs` | the cases of the RFCs, which are a table of `http-common` |
 //! | `broken.rs` | those that break off, talk nonsense, or do not listen |
-//! | `figures.rs`, `errors.rs` | the line, and what went wrong |
-//! | `arguments.rs` | what can be said on the command line |
+//! | `figures.rs` | the line |
+//! | `arguments.rs` | the options on the command line |
 
 mod arguments;
 mod broken;
 mod cases;
 mod clients;
-mod errors;
 mod figures;
 mod wire;
 
@@ -26,16 +25,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use clap::Parser;
 
 use crate::{
     arguments::Arguments,
-    clients::Client,
-    errors::Errors,
-    figures::Figures,
-    wire::{Address, LINGER, Wire},
+    figures::{Figures, Latency, rounded},
+    wire::{LINGER, Wire},
 };
+
+/// The time that a server has until it listens.
+const WAIT: Duration = Duration::from_secs(60);
+/// Bytes by which the server's memory may have grown at the end.
+const SLACK: u64 = 16 * 1024;
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
@@ -62,51 +64,64 @@ fn run(arguments: &Arguments) -> Result<bool> {
         slow <= connections,
         "--slow {slow}: allowed is up to --connections {connections}"
     );
-    let limit = Duration::from_secs(arguments.limit);
-    let pause = Duration::from_millis(arguments.pause);
-    let to = Address { port, limit, pause };
-    wait_until_it_listens(port, Duration::from_secs(arguments.wait))?;
+    wait_until_it_listens(port)?;
 
-    // All clients once, so that what a server keeps for the next time is there.
-    let mut errors = Errors::default();
-    let ends = cases::run(to, &mut errors);
+    let mut errors = Vec::new();
+    let ends = cases::run(port, &mut errors);
     let errors = Mutex::new(errors);
-    load(connections, connections, slow, broken.min(8), to, &errors);
-    let before = settled(to)?;
-    let (latencies, took) = load(connections, requests, slow, broken, to, &errors);
-    let after = settled(to)?;
+    // All clients once, so that what a server keeps for the next time is there.
+    let once = Arguments {
+        requests: connections,
+        broken: broken.min(8),
+        ..*arguments
+    };
+    load(&once, &errors);
+    let before = settled(port)?;
+    let (latencies, took) = load(arguments, &errors);
+    let after = settled(port)?;
     if arguments.quit {
-        to.open()?.quit().context("/quit")?;
+        Wire::open(port)?.quit().context("/quit")?;
     }
 
     let mut errors = errors.into_inner().expect("no client panics with it");
-    let grown = after.used_bytes as i64 - before.used_bytes as i64;
-    if grown > arguments.slack {
-        errors.add(format!("the server's memory has grown by {grown} bytes"));
+    let grown = after.used_bytes.saturating_sub(before.used_bytes);
+    if grown > SLACK {
+        errors.push(format!("the server's memory has grown by {grown} bytes"));
     }
-    for error in &errors.first {
+    for error in errors.iter().take(10) {
         eprintln!("http-load: {error}");
     }
-    let figures = Figures::new(
-        arguments,
-        took,
-        latencies,
-        ends,
-        errors.count,
-        &before,
-        &after,
-    );
+    let seconds = took.as_secs_f64();
+    // If all clients are slow there is no time, and no request.
+    let per_second = latencies.len() as f64 / seconds.max(f64::MIN_POSITIVE);
+    let figures = Figures {
+        connections,
+        requests,
+        slow,
+        broken,
+        errors: errors.len(),
+        seconds: rounded(seconds, 3),
+        requests_per_second: rounded(per_second, 1),
+        latency_us: Latency::of(&latencies),
+        cases: ends.len(),
+        to_end_us: Latency::of(&ends),
+        used_bytes_before: before.used_bytes,
+        used_bytes_after: after.used_bytes,
+        most_open: after.most,
+        refused: after.refused,
+        timeouts: after.timeouts,
+        broken_seen: after.broken,
+    };
     println!("{}", serde_json::to_string(&figures)?);
-    Ok(errors.count == 0)
+    Ok(errors.is_empty())
 }
 
 /// QEMU takes connections for its guest before that has booted, and drops them.
-fn wait_until_it_listens(port: u16, wait: Duration) -> Result<()> {
-    let end = Instant::now() + wait;
+fn wait_until_it_listens(port: u16) -> Result<()> {
+    let end = Instant::now() + WAIT;
     loop {
-        let answers = Wire::open(port, Duration::from_secs(2)).map(drop);
-        match answers {
-            Ok(()) => return Ok(()),
+        match Wire::open_within(port, Duration::from_secs(2)) {
+            Ok(_) => return Ok(()),
             Err(error) if Instant::now() > end => {
                 return Err(error.context(format!("nobody answers on 127.0.0.1:{port}")));
             }
@@ -118,8 +133,8 @@ fn wait_until_it_listens(port: u16, wait: Duration) -> Result<()> {
 /// The statistics once all connections but this one have ended, with the least memory of some
 /// seconds: sockets stay for [`LINGER`] at most, and what a server allocates for a moment, on
 /// whichever CPU, is seen in one look and not in the next.
-fn settled(to: Address) -> Result<wire::Stats> {
-    let mut wire = to.open()?;
+fn settled(port: u16) -> Result<wire::Stats> {
+    let mut wire = Wire::open(port)?;
     let end = Instant::now() + Duration::from_secs(60);
     let mut least = wire.stats()?;
     while least.open != 1 {
@@ -142,51 +157,51 @@ fn settled(to: Address) -> Result<wire::Stats> {
 
 /// Runs all clients at once. Returns the time of each request of those that are not slow, and the
 /// time of them all, from when the last connection is open.
-fn load(
-    connections: usize,
-    requests: usize,
-    slow: usize,
-    broken: usize,
-    to: Address,
-    errors: &Mutex<Errors>,
-) -> (Vec<Duration>, Duration) {
+fn load(arguments: &Arguments, errors: &Mutex<Vec<String>>) -> (Vec<Duration>, Duration) {
+    let Arguments {
+        port,
+        connections,
+        requests,
+        slow,
+        broken,
+        pause,
+        ..
+    } = *arguments;
+    let pause = Duration::from_millis(pause);
     let all_are_there = Barrier::new(connections);
     let measured = Mutex::new((Vec::with_capacity(requests), Duration::ZERO));
-    let said = |whose: String, error: anyhow::Error| {
-        errors
-            .lock()
-            .expect("no client panics with it")
-            .add(format!("{whose}: {error:#}"));
+    let failed = |client: String, error: Error| {
+        let mut errors = errors.lock().expect("no client panics with it");
+        errors.push(format!("{client}: {error:#}"));
     };
     thread::scope(|scope| {
         for number in 0..connections {
             let share = requests / connections + usize::from(number < requests % connections);
-            let (all_are_there, measured, said) = (&all_are_there, &measured, &said);
+            let (all_are_there, measured, failed) = (&all_are_there, &measured, &failed);
             scope.spawn(move || {
-                let opened = to.open();
+                let opened = Wire::open(port);
                 all_are_there.wait();
                 let begin = Instant::now();
-                let mut client = Client::new(number, number < slow);
-                if let Err(error) = opened.and_then(|wire| client.run(wire, share, to.pause)) {
-                    said(format!("client {number}"), error);
-                }
+                let is_slow = number < slow;
+                let run = |wire| clients::run(number, is_slow, wire, share, pause);
+                let latencies = opened.and_then(run).unwrap_or_else(|error| {
+                    failed(format!("client {number}"), error);
+                    Vec::new()
+                });
                 let took = begin.elapsed();
                 let mut measured = measured.lock().expect("no client panics with it");
-                measured.0.extend(client.latencies);
-                if number >= slow {
+                measured.0.extend(latencies);
+                if !is_slow {
                     measured.1 = measured.1.max(took);
                 }
             });
         }
         for lane in 0..8.min(broken) {
-            let said = &said;
+            let failed = &failed;
             scope.spawn(move || {
                 for number in (lane..broken).step_by(8) {
-                    if let Err(error) = broken::run(number, to) {
-                        said(
-                            format!("broken client {number} ({})", broken::name(number)),
-                            error,
-                        );
+                    if let Err(error) = broken::run(number, port) {
+                        failed(format!("broken client {number}"), error);
                     }
                 }
             });

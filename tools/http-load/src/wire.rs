@@ -1,44 +1,31 @@
 //! A connection: requests out, answers in, compared byte for byte.
 
 use std::{
-    io::{ErrorKind, Read, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::{Ipv4Addr, Shutdown, TcpStream},
     sync::Mutex,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use http_common::reason;
 use nix::{libc::linger, sys::socket::setsockopt, sys::socket::sockopt};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// The time for which a server waits for a client's end, and a closed connection's socket stays
 /// (`Limits::PATIENT`, `axcoop_net::LINGER`).
 pub const LINGER: Duration = Duration::from_secs(5);
 
-/// Where the server is, how long an answer may take, and how long a client rests.
-#[derive(Clone, Copy)]
-pub struct Address {
-    pub port: u16,
-    pub limit: Duration,
-    pub pause: Duration,
-}
+/// The time that an answer may take.
+const LIMIT: Duration = Duration::from_secs(60);
 
-impl Address {
-    pub fn open(self) -> Result<Wire> {
-        Wire::open(self.port, self.limit)
-    }
-}
-
-/// What a server says of itself (`/stats`).
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// A server's counters (`/stats`).
+#[derive(Debug, Deserialize)]
 pub struct Stats {
     pub used_bytes: u64,
     pub open: u64,
     pub most: u64,
-    pub accepted: u64,
-    pub answered: u64,
     pub refused: u64,
     pub timeouts: u64,
     pub broken: u64,
@@ -46,11 +33,7 @@ pub struct Stats {
 
 static OPENING: Mutex<()> = Mutex::new(());
 
-pub struct Wire {
-    stream: TcpStream,
-    /// How long an answer may take.
-    limit: Duration,
-}
+pub struct Wire(TcpStream);
 
 /// Returns a whole answer, as the server is to write it: of one status, with this body or with the
 /// head of an answer that has it. A 405 is that of a path which is only read.
@@ -89,7 +72,12 @@ impl Wire {
     /// A connection that has reached the server, which is shown by a first answer. One at a time:
     /// QEMU has the host keep a single connection that it has not taken yet (`listen(s, 1)` in
     /// libslirp), and of two that come at once one may be dropped, or reset later.
-    pub fn open(port: u16, limit: Duration) -> Result<Self> {
+    pub fn open(port: u16) -> Result<Self> {
+        Self::open_within(port, LIMIT)
+    }
+
+    /// The same, if the server's answers take no longer than that.
+    pub fn open_within(port: u16, limit: Duration) -> Result<Self> {
         let _alone = OPENING.lock().expect("nobody panics with it");
         let mut wire = Self::connect(port, limit)?;
         wire.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
@@ -99,9 +87,9 @@ impl Wire {
     }
 
     /// One that says nothing first, and of which QEMU has had a moment to take it.
-    pub fn open_silently(port: u16, limit: Duration) -> Result<Self> {
+    pub fn open_silently(port: u16) -> Result<Self> {
         let _alone = OPENING.lock().expect("nobody panics with it");
-        let wire = Self::connect(port, limit)?;
+        let wire = Self::connect(port, LIMIT)?;
         thread::sleep(Duration::from_millis(5));
         Ok(wire)
     }
@@ -111,11 +99,11 @@ impl Wire {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(limit))?;
         stream.set_write_timeout(Some(limit))?;
-        Ok(Self { stream, limit })
+        Ok(Self(stream))
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stream.write_all(bytes).context("send")
+        self.0.write_all(bytes).context("send")
     }
 
     /// A byte at a time, so long apart.
@@ -129,20 +117,15 @@ impl Wire {
 
     /// Takes exactly these bytes.
     pub fn expect(&mut self, expected: &[u8]) -> Result<()> {
-        let mut got = vec![0; expected.len()];
-        let mut length = 0;
-        while length < expected.len() {
-            match self.stream.read(&mut got[length..]) {
-                Ok(0) => break,
-                Ok(read) => length += read,
-                Err(error) => {
-                    let so_far = beginning(&got[..length]);
-                    return Err(error).with_context(|| format!("an answer, after `{so_far}`"));
-                }
-            }
-            // What differs already need not be waited for.
-            if got[..length] != expected[..length] {
-                break;
+        let (mut got, mut length) = (vec![0; expected.len()], 0);
+        // A difference need not be waited for.
+        while length < expected.len() && got[..length] == expected[..length] {
+            let read = self.0.read(&mut got[length..]);
+            match read
+                .with_context(|| format!("an answer, after `{}`", beginning(&got[..length])))?
+            {
+                0 => break,
+                read => length += read,
             }
         }
         ensure!(
@@ -156,7 +139,7 @@ impl Wire {
 
     /// The server closes, and says nothing more. Whoever has not been read may be reset.
     pub fn expect_end(&mut self) -> Result<()> {
-        match self.stream.read(&mut [0; 64]) {
+        match self.0.read(&mut [0; 64]) {
             Ok(0) => Ok(()),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(()),
             Ok(more) => bail!("{more} bytes where an end was expected"),
@@ -166,21 +149,21 @@ impl Wire {
 
     /// Waits until something has come, and leaves it there.
     pub fn wait(&mut self) -> Result<()> {
-        self.stream.peek(&mut [0]).context("an answer")?;
+        self.0.peek(&mut [0]).context("an answer")?;
         Ok(())
     }
 
     /// Returns all that comes until the server ends its side; the client does nothing for it.
     pub fn until_end(&mut self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let read = self.stream.read_to_end(&mut bytes);
+        let read = self.0.read_to_end(&mut bytes);
         read.with_context(|| format!("no end, after `{}`", beginning(&bytes)))?;
         Ok(bytes)
     }
 
     /// Nothing more is sent.
     pub fn end(&mut self) -> Result<()> {
-        Ok(self.stream.shutdown(Shutdown::Write)?)
+        Ok(self.0.shutdown(Shutdown::Write)?)
     }
 
     /// Breaks the connection: the server hears of a reset, and not of an end.
@@ -189,56 +172,37 @@ impl Wire {
             l_onoff: 1,
             l_linger: 0,
         };
-        Ok(setsockopt(&self.stream, sockopt::Linger, &at_once)?)
+        Ok(setsockopt(&self.0, sockopt::Linger, &at_once)?)
     }
 
-    /// Sends without reading, until the other side takes nothing more; how many bytes it took.
-    pub fn stuff(&mut self, bytes: &[u8], at_most: usize) -> Result<usize> {
-        self.stream.set_nonblocking(true)?;
-        let (mut sent, mut last) = (0, Instant::now());
-        while sent < at_most && last.elapsed() < Duration::from_millis(300) {
-            match self.stream.write(bytes) {
-                Ok(taken) => (sent, last) = (sent + taken, Instant::now()),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    thread::sleep(Duration::from_millis(10));
-                }
+    /// Sends without reading, until the other side has taken nothing for a while.
+    pub fn stuff(&mut self, bytes: &[u8], at_most: usize) -> Result<()> {
+        self.0.set_write_timeout(Some(Duration::from_millis(300)))?;
+        let mut sent = 0;
+        while sent < at_most {
+            match self.0.write(bytes) {
+                Ok(taken) => sent += taken,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error).context("stuff"),
             }
         }
-        self.stream.set_nonblocking(false)?;
-        Ok(sent)
-    }
-
-    pub fn get(&mut self, path: &str) -> Result<Vec<u8>> {
-        self.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes())?;
-        self.body()
-    }
-
-    /// The body of an answer of which it is not known what it says.
-    fn body(&mut self) -> Result<Vec<u8>> {
-        let (mut bytes, mut byte) = (Vec::new(), [0]);
-        while !bytes.ends_with(b"\r\n\r\n") {
-            let read = self.stream.read(&mut byte).context("an answer")?;
-            ensure!(
-                read == 1,
-                "an end within an answer, after {limit:?} at most",
-                limit = self.limit
-            );
-            bytes.push(byte[0]);
-        }
-        let head = String::from_utf8(bytes)?;
-        ensure!(head.starts_with("HTTP/1.1 200 OK\r\n"), "found `{head}`");
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("Content-Length: "));
-        let mut body = vec![0; length.context("no length")?.parse()?];
-        self.stream.read_exact(&mut body).context("a body")?;
-        Ok(body)
+        Ok(())
     }
 
     pub fn stats(&mut self) -> Result<Stats> {
-        let body = self.get("/stats").context("/stats")?;
-        Ok(serde_json::from_slice(&body)?)
+        self.send(b"GET /stats HTTP/1.1\r\nHost: a\r\n\r\n")?;
+        // Head and body are lines, and nothing is behind them.
+        let mut lines = BufReader::new(&self.0).lines();
+        let mut next = || {
+            lines
+                .next()
+                .context("an end within /stats")?
+                .context("/stats")
+        };
+        let status = next()?;
+        ensure!(status == "HTTP/1.1 200 OK", "/stats: found `{status}`");
+        while !next()?.is_empty() {}
+        Ok(serde_json::from_str(&next()?)?)
     }
 
     pub fn quit(&mut self) -> Result<()> {

@@ -1,6 +1,5 @@
-//! Every scene under Callgrind, a process for each: of all schedulers, operations and numbers of
-//! tasks, or of those that the environment names in `BENCH_SCHEDULERS` and `BENCH_TASKS`, lists
-//! with blanks or commas.
+//! Every scene under Callgrind, a process for each: of all schedulers, or of those that the
+//! environment names in `BENCH_SCHEDULERS`, a list with blanks.
 #![allow(missing_docs, reason = "of what the macros make")]
 
 use std::env;
@@ -19,26 +18,12 @@ const TIMES: u64 = 4_096;
 /// The caches that are simulated, whatever the host has: bytes, ways, bytes of a line.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
 
-/// The words of a variable, if it is there.
-fn words(variable: &str) -> Option<Vec<String>> {
-    let words = env::var(variable).ok()?;
-    Some(words.split([',', ' ']).map(str::to_owned).collect())
-}
-
 fn wanted_schedulers() -> Vec<Entry> {
-    let Some(names) = words("BENCH_SCHEDULERS") else {
+    let Ok(names) = env::var("BENCH_SCHEDULERS") else {
         return schedulers::all();
     };
-    let named = |name: &String| schedulers::named(name).unwrap_or_else(|error| panic!("{error}"));
-    names.iter().map(named).collect()
-}
-
-fn wanted_tasks() -> Vec<usize> {
-    let Some(numbers) = words("BENCH_TASKS") else {
-        return TASKS.into();
-    };
-    let number = |word: &String| word.parse().expect("BENCH_TASKS: numbers");
-    numbers.iter().map(number).collect()
+    let named = |name| schedulers::named(name).unwrap_or_else(|error| panic!("{error}"));
+    names.split(' ').map(named).collect()
 }
 
 fn scenes(group: &mut BinaryBenchmarkGroup) {
@@ -46,7 +31,7 @@ fn scenes(group: &mut BinaryBenchmarkGroup) {
         // Names are identifiers here. Who reads the results goes by the command.
         let mut of_scheduler = BinaryBenchmark::new(entry.name.replace('-', "_"));
         for operation in entry.operations() {
-            for tasks in wanted_tasks() {
+            for tasks in TASKS {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_sched-bench"));
                 command.args([entry.name, operation.name()]);
                 command.args([tasks.to_string(), TIMES.to_string()]);

@@ -23,4 +23,4 @@ pub mod schedulers;
 pub mod stock;
 
 /// How many tasks there are, the running one among them.
-pub const TASKS: [usize; 8] = [1, 4, 16, 64, 256, 1_024, 4_096, 10_000];
+pub const TASKS: [usize; 3] = [4, 256, 4_096];

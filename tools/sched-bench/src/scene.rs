@@ -38,7 +38,7 @@ impl Operation {
         Self::Renice,
     ];
 
-    /// As in the figures' file and on the command line.
+    /// As on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Add => "add",

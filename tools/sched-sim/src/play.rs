@@ -44,8 +44,6 @@ pub struct Machine {
     pub sharing: Sharing,
     /// A task that was preempted has to go on where it was, as on riscv64.
     pub preempted_stay: bool,
-    /// For how long the lock is held that PBG's CPUs share, each time that they take it, in nanoseconds.
-    pub lock_ns: u64,
 }
 
 /// How long an interrupt of another CPU takes to arrive, in nanoseconds. On QEMU it was seen to take
@@ -183,15 +181,8 @@ fn play_logged(
         on_call,
         repick_after_yield: true,
         stealing: true,
-        interrupts: match machine.sharing {
-            // Who idles is told at once.
-            Sharing::OneQueue => |_| [Some(1), None],
-            Sharing::None | Sharing::Balanced => |_| [Some(INTERRUPT_NS), None],
-        },
-        waits_in_flight: machine.sharing == Sharing::OneQueue,
-        // One queue is what there might be.
+        interrupts: |_| [Some(INTERRUPT_NS), None],
         preempted_stay: machine.preempted_stay && machine.sharing == Sharing::Balanced,
-        lock_held: machine.lock_ns,
         time_limit: Some(u64::MAX / 4),
         trace_events: 0,
         breaks_deadlocks: true,

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use axsched_ext::{
     BaseScheduler,
-    balance::{run_balanced, run_one_queue, run_together, shares_one_queue},
+    balance::{run_balanced, run_together},
     clock::VirtualClock,
     event::{Adapter, Policy as Inside},
     for_each_policy,
@@ -20,8 +20,6 @@ pub struct Policy {
     run: Run,
     /// Within the layer for several CPUs, if there is one for it.
     balanced: Option<Run>,
-    /// With one queue that all CPUs share, if that can be.
-    one_queue: Option<Run>,
     is_preemptive: bool,
     follows_plan: bool,
 }
@@ -34,8 +32,6 @@ pub enum Sharing {
     /// What [`axsched_ext::balance`] does; nothing under policies without it.
     #[default]
     Balanced,
-    /// One queue, which `axtask` cannot have: what the layer is measured by.
-    OneQueue,
 }
 
 type Run = fn(&Config, &Program) -> Result<Report, Box<Failure>>;
@@ -57,8 +53,6 @@ macro_rules! shared {
     ($policy:expr, $module:ident $scheduler:ty) => {
         Policy {
             balanced: Some(run_balanced::<<$scheduler as Within>::Policy>),
-            one_queue: shares_one_queue::<<$scheduler as Within>::Policy>()
-                .then_some(run_one_queue::<<$scheduler as Within>::Policy>),
             ..$policy
         }
     };
@@ -135,7 +129,6 @@ impl Policy {
             name,
             run,
             balanced: None,
-            one_queue: None,
             is_preemptive: true,
             follows_plan: false,
         }
@@ -183,7 +176,6 @@ impl Policy {
         match sharing {
             Sharing::None => None,
             Sharing::Balanced => self.balanced,
-            Sharing::OneQueue => self.one_queue,
         }
     }
 

@@ -51,9 +51,6 @@ impl<'a> Programs<'a> {
         for (i, job) in jobs.iter().enumerate().filter(|(i, _)| !is_placed[*i]) {
             children[job.parent.unwrap_or(jobs.len())].push(i);
         }
-        // Stable: whoever is not dealt out anew stays behind those who are.
-        let turn = |i: &usize| workload.dealt.iter().position(|dealt| dealt == i);
-        children[jobs.len()].sort_by_cached_key(|i| turn(i).unwrap_or(usize::MAX));
         Self {
             workload,
             waits: Waits::new(workload, ALL_DONE + 1),

@@ -53,10 +53,7 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
     };
     spawns.by_main(&mut jobs);
     spawns.by_tasks(&mut jobs);
-    let mut workload = Workload {
-        jobs,
-        dealt: Vec::new(),
-    };
+    let mut workload = Workload { jobs };
     match_wakes(&mut workload);
     workload
 }
@@ -658,7 +655,6 @@ mod tests {
         let waits = vec![work(400, 1.0, Then::Wait(1))];
         let mut workload = Workload {
             jobs: vec![job(waits), job(wakes.to_vec())],
-            dealt: Vec::new(),
         };
         match_wakes(&mut workload);
         [0, 1].map(|i| workload.jobs[1].steps[i].wakes[0].count)

@@ -58,7 +58,6 @@ mod tests {
         };
         Workload {
             jobs: vec![job; tasks],
-            dealt: Vec::new(),
         }
     }
 

@@ -219,7 +219,6 @@ mod tests {
         let sink = Work::new(waits, 1.0, Then::Wait(1));
         Workload {
             jobs: vec![job(source), job(filter), job(sink)],
-            dealt: Vec::new(),
         }
     }
 

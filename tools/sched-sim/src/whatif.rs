@@ -14,10 +14,6 @@
 //! 7. A task that goes on does what it did again and again until it has computed for so long. Its
 //!    last run interval, which its end cut short, is no part of that, nor what it spawns.
 //! 8. Tasks that come at a time of their own come so many times as late after the first.
-//! 9. Tasks may be dealt out badly to so many CPUs: of those that main spawns at the start, before
-//!    it waits for anything, the longest come in each turn in which one CPU is dealt a task, the
-//!    longest first; the others come in the order in which they were. Copies that are made later
-//!    come after all of them.
 //!
 //! The recording stays as it is, and so does the plan that PBG makes of it: a copy is a task that
 //! the plan does not know.
@@ -64,12 +60,6 @@ pub enum Change {
         /// From 0 to [`MOST_TIMES`].
         times: f64,
     },
-    /// The longest of the tasks that main spawns at the start are all dealt to one of so many
-    /// CPUs.
-    Dealt {
-        /// 2 to 64.
-        cpus: usize,
-    },
 }
 
 /// Why a change cannot be made.
@@ -102,16 +92,6 @@ pub enum WhatIfError {
         "--arrivals: expected a recording that has tasks come late, found one in which all are there at the start, or of version 1, which does not say"
     )]
     NoArrivals,
-    /// There are no two of them for one CPU.
-    #[error(
-        "--dealt {cpus}: expected more tasks than CPUs that main spawns at the start, found {found}"
-    )]
-    TooFew {
-        /// How many CPUs.
-        cpus: usize,
-        /// How many tasks.
-        found: usize,
-    },
 }
 
 /// The first of them.
@@ -135,7 +115,6 @@ pub fn changed(workload: &Workload, changes: &[Change]) -> Result<Workload, What
             Change::Run { task, amount } => run(&mut changed, task.as_deref(), *amount)?,
             Change::Add { task, copies } => add(&mut changed, task.as_deref(), *copies)?,
             Change::Arrivals { times } => arrivals(&mut changed, *times)?,
-            Change::Dealt { cpus } => deal(&mut changed, *cpus)?,
         }
     }
     Ok(changed)
@@ -218,30 +197,6 @@ fn arrivals(workload: &mut Workload, times: f64) -> Result<(), WhatIfError> {
         true => Ok(()),
         false => Err(WhatIfError::NoArrivals),
     }
-}
-
-/// Rule 9.
-fn deal(workload: &mut Workload, cpus: usize) -> Result<(), WhatIfError> {
-    let jobs = &workload.jobs;
-    let mains = (0..jobs.len()).filter(|&i| jobs[i].parent.is_none());
-    let at_start = |&i: &usize| matches!(jobs[i].arrival, Arrival::After(_));
-    let first: Vec<usize> = mains.take_while(at_start).collect();
-    let found = first.len();
-    if found <= cpus {
-        return Err(WhatIfError::TooFew { cpus, found });
-    }
-    let mut by_length = first.clone();
-    by_length.sort_by(|&a, &b| jobs[b].run_ns().total_cmp(&jobs[a].run_ns()));
-    by_length.truncate(found.div_ceil(cpus));
-    let mut others = first.iter().filter(|i| !by_length.contains(i));
-    let mut longest = by_length.iter();
-    let turns = (0..found).map(|turn| match turn % cpus {
-        0 => longest.next(),
-        _ => others.next(),
-    });
-    let dealt: Option<Vec<usize>> = turns.map(Option::<&usize>::copied).collect();
-    workload.dealt = dealt.expect("as many turns as tasks");
-    Ok(())
 }
 
 /// Has a copy spawn and wait for the copies of its family, where `copy_of` says who that is, and
@@ -410,10 +365,6 @@ impl fmt::Display for Change {
                 None => write!(f, "{copies} more of main's tasks, in turn"),
             },
             Self::Arrivals { times } => write!(f, "times of arrival × {times}"),
-            Self::Dealt { cpus } => write!(
-                f,
-                "the longest of main's tasks all dealt to one of {cpus} CPUs"
-            ),
         }
     }
 }
@@ -449,7 +400,6 @@ mod tests {
             ]
         };
         Workload {
-            dealt: Vec::new(),
             jobs: vec![
                 job("a", None, steps()),
                 job("b", Some(0), steps()),
@@ -549,7 +499,6 @@ mod tests {
         let steps = vec![work(5, 3.0, Then::Yield), work(1, 0.5, Then::Exit)];
         let endless = || job("e", None, steps.clone());
         let once = Workload {
-            dealt: Vec::new(),
             jobs: vec![endless(), job("o", None, vec![work(1, 7.0, Then::Exit)])],
         };
         let found = going_on(&once, |job| job.name == "e", 60.0 * MS);
@@ -572,33 +521,6 @@ mod tests {
         let twice = changed(&late, &[Change::Arrivals { times: 2.0 }]).unwrap();
         assert_eq!(twice.jobs[0].arrival, Arrival::After(0.0));
         assert_eq!(twice.jobs[3].arrival, Arrival::At(40.0 * MS));
-    }
-
-    #[test]
-    fn rule_9_the_longest_of_those_at_the_start_are_dealt_to_one_cpu() {
-        let of = |(name, ms): (&str, f64)| job(name, None, vec![work(1, ms, Then::Exit)]);
-        let lengths = [("a", 1.0), ("b", 9.0), ("c", 2.0), ("d", 8.0), ("e", 3.0)];
-        let mut jobs: Vec<Job> = lengths.map(of).to_vec();
-        jobs.push(job("child", Some(1), vec![work(1, 99.0, Then::Exit)]));
-        let mut late = of(("late", 99.0));
-        late.arrival = Arrival::At(20.0 * MS);
-        jobs.push(late);
-        let all = Workload {
-            jobs,
-            dealt: Vec::new(),
-        };
-        let found = changed(&all, &[Change::Dealt { cpus: 2 }]).unwrap();
-        assert_eq!(
-            found.jobs, all.jobs,
-            "each keeps its place in the recording"
-        );
-        // b d e to one, a and c to the other.
-        assert_eq!(found.dealt, [1, 0, 3, 2, 4]);
-        let few = changed(&all, &[Change::Dealt { cpus: 5 }]).unwrap_err();
-        assert_eq!(
-            few.to_string(),
-            "--dealt 5: expected more tasks than CPUs that main spawns at the start, found 5"
-        );
     }
 
     #[test]

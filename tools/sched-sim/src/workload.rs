@@ -10,9 +10,6 @@ pub struct Workload {
     /// Tasks, parents before their children; those of one parent in the order in which it
     /// spawns them.
     pub jobs: Vec<Job>,
-    /// In which order main spawns those of its tasks that come first, if not in that of `jobs`;
-    /// it spawns the rest after them.
-    pub dealt: Vec<usize>,
 }
 
 /// What a task does.

@@ -88,7 +88,6 @@ fn machine(cpus: usize) -> Machine {
         clock: Clock::of_frequency(1_000_000_000),
         sharing: Sharing::None,
         preempted_stay: false,
-        lock_ns: 0,
     }
 }
 
@@ -155,24 +154,6 @@ fn who_is_preempted_stays_where_it_has_to() {
     }
 }
 
-/// PBG's CPUs wait for each other's calls, and nobody else's do.
-#[test]
-fn who_shares_a_lock_waits_for_it() {
-    let profile = shorter_and_shorter();
-    let average = |policy: &str, lock_ns| {
-        let machine = Machine {
-            lock_ns,
-            ..sharing_machine()
-        };
-        played_on(&machine, &profile, Policy::named(policy).unwrap()).average_ns()
-    };
-    // Of some hundred calls each CPU makes a part, and waits for those of three others at most.
-    let [none, some, more] = [0, 1_000, 100_000].map(|ns| average("pbg", ns));
-    assert!(none < some && some < none + 1e6, "{none} {some}");
-    assert!(none + 1e6 < more && more < none + 100e6, "{none} {more}");
-    assert_eq!(average("rr", 0), average("rr", 100_000));
-}
-
 #[test]
 fn every_policy_does_all_the_work_and_none_beats_the_bound() {
     let profile = shorter_and_shorter();
@@ -222,7 +203,6 @@ fn none_beats_the_bound_of_tasks_that_come_late_and_sleep() {
     };
     let workload = Workload {
         jobs: (0..14).map(job).collect(),
-        dealt: Vec::new(),
     };
     for (cpus, sharing) in [
         (2, Sharing::Balanced),

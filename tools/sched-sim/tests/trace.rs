@@ -76,7 +76,6 @@ fn set(profile: &StoredProfile, cpus: usize) -> (Workload, YieldCost, Machine) {
         clock: Clock::of_frequency(1_000_000_000),
         sharing: Sharing::None,
         preempted_stay: false,
-        lock_ns: 0,
     };
     let workload = recorded(profile, machine.clock, TICK_NS);
     (workload, YieldCost::new([(1, 100.0), (4, 140.0)]), machine)

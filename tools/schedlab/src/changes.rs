@@ -28,10 +28,6 @@ struct Words {
     /// Tasks that come late come so many times as late: x2
     #[arg(long, value_name = "xN", value_parser = times)]
     arrivals: Vec<f64>,
-    /// The longest of main's tasks come in such turns that all are dealt to one of N CPUs; N is 2
-    /// to 64
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
-    dealt: Vec<u8>,
 }
 
 /// One of them, and what it is.
@@ -40,7 +36,6 @@ enum Word {
     Run(Amount),
     Add(u16),
     Arrivals(f64),
-    Dealt(u8),
 }
 
 impl Args for Changes {
@@ -62,7 +57,6 @@ impl FromArgMatches for Changes {
         all.extend(places("run").zip(words.run.into_iter().map(Word::Run)));
         all.extend(places("add").zip(words.add.into_iter().map(Word::Add)));
         all.extend(places("arrivals").zip(words.arrivals.into_iter().map(Word::Arrivals)));
-        all.extend(places("dealt").zip(words.dealt.into_iter().map(Word::Dealt)));
         all.sort_by_key(|(place, _)| *place);
         let (mut changes, mut task) = (Vec::new(), None);
         let mut of_no_use: Option<String> = None;
@@ -83,7 +77,6 @@ impl FromArgMatches for Changes {
                     let (task, copies) = (task.clone(), usize::from(copies));
                     changes.push(Change::Add { task, copies });
                 }
-                Word::Dealt(cpus) => changes.push(Change::Dealt { cpus: cpus.into() }),
                 Word::Arrivals(times) => changes.push(Change::Arrivals { times }),
             }
         }

@@ -27,33 +27,21 @@ pub enum Command {
     Cost(CostArgs),
     /// Measure what coroutines cost beside threads, under every policy
     CoopCost(CoopCostArgs),
-    /// Print and draw what `make bench` counted, by the number of tasks
-    Bench(BenchArgs),
-    /// Print and draw what `make experiment-waits` ran, by the number of waits
-    Waits(WaitsArgs),
-    /// Print what `make experiment-order` ran, with either order of the ready tasks
-    Order(OrderArgs),
     /// Print what `make connections` ran: coroutines beside threads
     Connections(ConnectionsArgs),
     /// Play a recording under every policy, on any number of CPUs, in virtual time
     Simulate(SimulateArgs),
     /// Say which policy to take for a recorded program, and why
     Advise(AdviseArgs),
-    /// Play a recording with every task's time changed at random: how far does its plan hold?
-    Robustness(RobustnessArgs),
     /// Boot tasks that do all that tasks do at random, under every policy, and watch them
     Soak(SoakArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
-    /// Write each switch of a run as a file for Perfetto
+    /// Write each switch of a run, or of a recording that is played, as a file for Perfetto
     Trace(TraceArgs),
-    /// Print how long each task of a run waited, and for whom
-    Sched(SchedArgs),
-    /// Play a recording and write each switch of it as a file for Perfetto
-    ModelTrace(ModelTraceArgs),
-    /// Play a recording and print how long each task waited, and for whom
-    ModelSched(ModelArgs),
-    /// Write the figures of Markdown pages from the CSV files that they name
+    /// Print how long each task of a run, or of a recording that is played, waited, and for whom
+    Sched(SwitchesArgs),
+    /// Write the tables of Markdown pages from the CSV files that they name
     Docs(DocsArgs),
     /// Say which rows of the published tables are out of date, and what makes them again
     Stale(StaleArgs),
@@ -87,9 +75,6 @@ pub struct SelectArgs {
     /// Policies, as sched_rr, rr or stock-rr [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub policy: Vec<String>,
-    /// Apps, by name or folder [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub app: Vec<String>,
     /// Architectures [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub arch: Vec<String>,
@@ -119,8 +104,9 @@ pub enum Timing {
     Real,
 }
 
+/// Which cells are booted, and how.
 #[derive(Args, Debug)]
-pub struct MatrixArgs {
+pub struct BootArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
@@ -128,6 +114,18 @@ pub struct MatrixArgs {
     /// Guests at the same time [default: one per core; one if time is real]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+    /// Seconds until a guest counts as hung [default: what make says]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub struct MatrixArgs {
+    #[command(flatten)]
+    pub boot: BootArgs,
+    /// Apps, by name or folder [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub app: Vec<String>,
     /// Run each cell N times: counted time must give the same lines each time, of real time every
     /// boot is kept, and the cells of an app take turns
     #[arg(long, value_name = "N", default_value = "1")]
@@ -135,9 +133,6 @@ pub struct MatrixArgs {
     /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
-    /// Seconds until a guest counts as hung [default: what make says]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: Option<u64>,
     /// Only shard K of N, for N machines with another K each; as 2/8
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     pub shard: Option<String>,
@@ -154,73 +149,32 @@ pub struct MatrixArgs {
 
 #[derive(Args, Debug)]
 pub struct CostArgs {
-    /// Policies, as sched_rr, rr or stock-rr [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub policy: Vec<String>,
-    /// Architectures [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub arch: Vec<String>,
+    #[command(flatten)]
+    pub boot: BootArgs,
     /// The app that measures
     #[arg(long, value_name = "FOLDER", default_value = "apps/sched-tests/cost")]
     pub app: String,
-    #[command(flatten)]
-    pub setting: SettingArgs,
-    /// Guests at the same time [default: one per core; one if time is real]
-    #[arg(long, short, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
     /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
-    /// Seconds until a guest counts as hung [default: what make says]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: Option<u64>,
     /// Where the figures go as CSV [default: target/cost/cost.csv]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Keep the rows that the CSV file has of other cells
     #[arg(long)]
     pub keep: bool,
-    /// Also print how these figures differ from those of another run's CSV file
-    #[arg(long, value_name = "FILE")]
-    pub against: Option<PathBuf>,
     /// Judge the figures by these committed ones, beside the stock policies; no tables
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "against"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "csv")]
     pub gate: Option<PathBuf>,
     /// Write the measured figures into that file
     #[arg(long, requires = "gate")]
     pub update: bool,
 }
 
-impl CostArgs {
-    /// The choice of cells.
-    pub fn select(&self) -> SelectArgs {
-        SelectArgs {
-            policy: self.policy.clone(),
-            app: Vec::new(),
-            arch: self.arch.clone(),
-        }
-    }
-}
-
 #[derive(Args, Debug)]
 pub struct CoopCostArgs {
-    /// Policies, as sched_rr, rr or stock-rr [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub policy: Vec<String>,
-    /// Architectures [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub arch: Vec<String>,
-    /// The app that measures
-    #[arg(long, value_name = "FOLDER", default_value = "apps/coop/coop-cost")]
-    pub app: String,
     #[command(flatten)]
-    pub setting: SettingArgs,
-    /// Guests at the same time [default: one per core; one if time is real]
-    #[arg(long, short, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
-    /// Seconds until a guest counts as hung [default: what make says]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: Option<u64>,
+    pub boot: BootArgs,
     /// Where the figures go as CSV [default: target/coop-cost.csv]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -229,28 +183,10 @@ pub struct CoopCostArgs {
     pub keep: bool,
 }
 
-impl CoopCostArgs {
-    /// The choice of cells.
-    pub fn select(&self) -> SelectArgs {
-        SelectArgs {
-            policy: self.policy.clone(),
-            app: Vec::new(),
-            arch: self.arch.clone(),
-        }
-    }
-}
-
 #[derive(Args, Debug)]
 pub struct SoakArgs {
-    /// Policies, as sched_rr or rr [default: all of ours]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub policy: Vec<String>,
-    /// Architectures [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub arch: Vec<String>,
-    /// The app whose tasks they are
-    #[arg(long, value_name = "FOLDER", default_value = "apps/sched-tests/soak")]
-    pub app: String,
+    #[command(flatten)]
+    pub select: SelectArgs,
     #[command(flatten)]
     pub setting: SettingArgs,
     /// How long each boot is, in the guest's minutes [default: 3 seconds]
@@ -308,7 +244,8 @@ impl Planted {
 /// What is played, and at which costs.
 #[derive(Args, Debug)]
 pub struct RecordingArgs {
-    /// The recording: a profile that PBG measured in a kernel that preempts
+    /// The recording: a profile that PBG measured in a kernel that preempts; for trace and sched
+    /// also the console log of `make run TRACE=events`
     #[arg(value_name = "FILE")]
     pub recording: PathBuf,
     /// The program that it must be of [default: whatever it is of]
@@ -375,16 +312,6 @@ pub struct SimulateArgs {
     /// Play each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
-    /// On several CPUs a row of each of these policies with one queue that all CPUs share, too, and
-    /// how the others compare
-    #[arg(long, conflicts_with_all = ["out", "seeds"])]
-    pub one_queue: bool,
-    /// As if a task that was preempted could go on on any CPU; on riscv64 it cannot
-    #[arg(long)]
-    pub all_move: bool,
-    /// On several CPUs PBG's take one lock: as if each had it for so many nanoseconds; up to 1000000
-    #[arg(long, value_name = "NS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
-    pub lock: u64,
     #[command(flatten)]
     pub changes: Changes,
     /// Play each cell N times, every task's time and the start changed at random; 1 to 100000
@@ -394,7 +321,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "P%", requires = "seeds", value_parser = spread)]
     pub spread: Option<u32>,
     /// Also print what QEMU measured, of this folder of results of one CPU
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["task", "run", "add", "arrivals", "dealt", "seeds", "one_queue"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["task", "run", "add", "arrivals", "seeds"])]
     pub check: Option<PathBuf>,
     /// Also write how far both are from each other into this CSV file, in place of what it has of
     /// this program and architecture
@@ -443,21 +370,6 @@ pub struct AdviseArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct RobustnessArgs {
-    #[command(flatten)]
-    pub source: RecordingArgs,
-    /// By how much a task's time may differ, in %: up to 1000
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,10,25,50,75,100,150,200,250,300", value_parser = clap::value_parser!(u32).range(0..=1000))]
-    pub spread: Vec<u32>,
-    /// Runs at each spread, 1 to 100000
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub seeds: u64,
-    /// Also write a CSV file and a chart there
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
 pub struct CompareArgs {
     /// A folder of results [default: target/lab, and -scaleN, -smpN, -real after it]
     #[arg(value_name = "A")]
@@ -473,6 +385,9 @@ pub struct CompareArgs {
     pub mixed: bool,
     #[command(flatten)]
     pub select: SelectArgs,
+    /// Apps, by name or folder [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub app: Vec<String>,
     #[command(flatten)]
     pub setting: SettingArgs,
     /// How tables are printed
@@ -481,7 +396,8 @@ pub struct CompareArgs {
     /// Also write tables.md, tables.csv and the figures there
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
-    /// Keep what the files there have of other apps and architectures
+    /// Keep what tables.csv there has of other apps and architectures, renew the figures that are
+    /// there, and write no tables.md
     #[arg(long)]
     pub keep: bool,
     /// Also write the figures of whole runs into this CSV file, and keep what it has of others
@@ -519,29 +435,10 @@ pub struct GanttArgs {
     pub long: bool,
 }
 
+/// A run, each switch of which is told: FILE is the console log of `make run TRACE=events`, or a
+/// recording that is played, which the other options are about.
 #[derive(Args, Debug)]
-pub struct TraceArgs {
-    /// The console log of `make run TRACE=events`
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Where the trace goes
-    #[arg(long, short, value_name = "FILE.perfetto-trace")]
-    pub out: PathBuf,
-    /// Also draw it, as gantt does: as SVG there, as PNG beside it
-    #[arg(long, value_name = "CHART.svg")]
-    pub picture: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-pub struct SchedArgs {
-    /// The console log of `make run TRACE=events`
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-}
-
-/// What is played, each switch of which is told.
-#[derive(Args, Debug)]
-pub struct ModelArgs {
+pub struct SwitchesArgs {
     #[command(flatten)]
     pub played: PlayedArgs,
     /// At which phase of the timer tick the tasks come, in thousandths: 0 to 999
@@ -553,42 +450,15 @@ pub struct ModelArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct ModelTraceArgs {
+pub struct TraceArgs {
     #[command(flatten)]
-    pub model: ModelArgs,
+    pub switches: SwitchesArgs,
     /// The folder that the files go to; or, of one run, a file that ends in .perfetto-trace
     #[arg(long, short, value_name = "DIR", overrides_with = "out")]
     pub out: PathBuf,
     /// Also draw them, as gantt does: as SVG there, as PNG beside it
     #[arg(long, value_name = "CHART.svg")]
     pub picture: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-pub struct BenchArgs {
-    /// What the harness printed: a JSON object for each scene that Callgrind ran
-    #[arg(value_name = "COUNTS.jsonl")]
-    pub counts: PathBuf,
-    /// What `sched-memory` printed
-    #[arg(value_name = "MEMORY.csv")]
-    pub memory: PathBuf,
-    /// Where bench.csv and bench.svg go; bench.md and bench.png go where COUNTS is
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-}
-
-#[derive(Args, Debug)]
-pub struct WaitsArgs {
-    /// Folders of results of the app batch, made with SCHED_WAITS=n, whose names end in
-    /// -waitsN
-    #[arg(value_name = "DIR-waitsN", required = true)]
-    pub folders: Vec<PathBuf>,
-    /// The architecture
-    #[arg(long, default_value = "x86_64")]
-    pub arch: String,
-    /// Where waits.csv, waits.svg and waits.png go
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -605,23 +475,8 @@ pub struct ConnectionsArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct OrderArgs {
-    /// The folder of the results with buckets, and their cost.csv
-    pub buckets: PathBuf,
-    /// The folder of those with the tree, made with SCHED_ORDER=exact, whose name ends in
-    /// -order-exact
-    pub exact: PathBuf,
-    /// The architecture
-    #[arg(long, default_value = "x86_64")]
-    pub arch: String,
-    /// Where order.csv goes
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-}
-
-#[derive(Args, Debug)]
 pub struct DocsArgs {
-    /// Pages with marked tables and figures
+    /// Pages with marked tables
     #[arg(value_name = "PAGE.md", required = true)]
     pub pages: Vec<PathBuf>,
     /// Write nothing; a line that is not as its CSV file has it is an error
@@ -664,16 +519,9 @@ pub struct ShowArgs {
     /// A profile or a console log
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// How it is printed
-    #[arg(long, value_enum, default_value_t = ProfileFormat::Text)]
-    pub format: ProfileFormat,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProfileFormat {
-    Text,
-    Csv,
-    Json,
+    /// Print all of it as JSON, times in counts
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -711,9 +559,6 @@ pub struct MergeArgs {
     /// Leave out what does not belong, and say what; without this it is an error
     #[arg(long)]
     pub leave_out: bool,
-    /// Also write there, as CSV, how far the run time of each task differs
-    #[arg(long, value_name = "FILE.csv")]
-    pub spread: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -13,7 +13,7 @@ mod present;
 mod render;
 pub mod table;
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
@@ -42,7 +42,7 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         );
     }
     let project = Project::find(tree)?;
-    let lists = project.lists()?.select(&args.select)?;
+    let lists = project.lists()?.select(&args.select, &args.app)?;
     let folder = || {
         project
             .root
@@ -111,7 +111,7 @@ fn matrix_command(args: &CompareArgs) -> String {
     let mut words = vec!["make matrix".to_owned()];
     let select = &args.select;
     for (name, list) in [
-        ("A", &select.app),
+        ("A", &args.app),
         ("ARCH", &select.arch),
         ("FEATURES", &select.policy),
     ] {
@@ -123,8 +123,9 @@ fn matrix_command(args: &CompareArgs) -> String {
     words.join(" ")
 }
 
-/// `tables.md`, `tables.csv` and every figure as SVG and PNG. With `keep` the files keep what they
-/// have of other apps and architectures.
+/// Writes `tables.md`, `tables.csv` and every figure as SVG and PNG. With `keep` `tables.csv` keeps
+/// what it has of other apps and architectures, figures that are not there are not added, and no
+/// `tables.md` is written: it would be a page of a part.
 pub fn write_report(
     folder: &Path,
     tables: &[Table],
@@ -140,54 +141,38 @@ pub fn write_report(
         made,
     )?;
     let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
+    let mut drawn = 0;
     for figure in &figures {
         let picture = draw::picture(figure);
-        write(&folder.join(format!("{}.png", figure.name)), picture.png()?)?;
-        write(&folder.join(format!("{}.svg", figure.name)), picture.svg()?)?;
+        let [png, svg] = ["png", "svg"].map(|end| folder.join(format!("{}.{end}", figure.name)));
+        if !keep || png.exists() {
+            write(&png, picture.png()?)?;
+        }
+        if !keep || svg.exists() {
+            write(&svg, picture.svg()?)?;
+            drawn += 1;
+        }
+    }
+    if keep {
+        note(format_args!(
+            "written: tables.csv and {} that {} had",
+            count(drawn, "figure"),
+            folder.display()
+        ));
+        return Ok(());
     }
     let of_table = |table: &Table| Some(figure::figures(table));
     let mut markdown = render::markdown(tables, of_table);
     for line in mixed {
         markdown += &format!("\n{line}\n");
     }
-    let page = folder.join("tables.md");
-    if keep && let Ok(old) = fs::read_to_string(&page) {
-        markdown = with_sections(&old, &markdown);
-    }
-    write(&page, markdown)?;
+    write(&folder.join("tables.md"), markdown)?;
     note(format_args!(
         "written: tables.md, tables.csv and {} (SVG and PNG) in {}",
         count(figures.len(), "figure"),
         folder.display()
     ));
     Ok(())
-}
-
-/// A page with the sections of another in place of its own, or behind all that it has.
-fn with_sections(old: &str, new: &str) -> String {
-    const HEADING: &str = "\n## ";
-    let sections = |text: &str| -> Vec<String> { text.split(HEADING).map(str::to_owned).collect() };
-    let title = |section: &String| section.lines().next().unwrap_or_default().to_owned();
-    let mut page = sections(old);
-    for (i, section) in sections(new).into_iter().enumerate() {
-        let own = match i {
-            // The legend. The longer one explains the marks of both: it has those of phases as well.
-            0 if section.len() < page[0].len() => continue,
-            0 => page.first_mut(),
-            _ => page[1..]
-                .iter_mut()
-                .find(|old| title(old) == title(&section)),
-        };
-        match own {
-            Some(own) => *own = section,
-            None => page.push(section),
-        }
-    }
-    page.iter_mut().for_each(|section| {
-        section.truncate(section.trim_end().len());
-        section.push('\n');
-    });
-    page.join(HEADING)
 }
 
 /// Says how much is missing, and where if that is not too much to say.
@@ -213,19 +198,4 @@ fn last_line(missing: &[Cell], present: usize) -> String {
         if missing.len() == 1 { "has" } else { "have" },
         names.join(" ")
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sections_take_the_place_of_their_own_and_others_stay() {
-        let old = "old\n\n## a on x\n\n1\n\n## b on x\n\n2\n";
-        let new = "new\n\n## b on x\n\n3\n\n## c on x\n\n4\n";
-        assert_eq!(
-            with_sections(old, new),
-            "new\n\n## a on x\n\n1\n\n## b on x\n\n3\n\n## c on x\n\n4\n"
-        );
-    }
 }

@@ -37,7 +37,7 @@ fn made(tree: &TreeArgs, consoles: &[PathBuf]) -> Result<Vec<(RowKey, Option<Mad
         let lines = read::consoles(std::slice::from_ref(console))?;
         let keys = lines.iter().map(|line| {
             let context = &line.context;
-            RowKey::new(&context.arch, &context.app, &context.sched, "")
+            RowKey::new(&context.arch, &context.app, &context.sched)
         });
         all.extend(distinct(keys).into_iter().map(|key| (key, made.clone())));
     }

@@ -4,8 +4,6 @@
 //! for `schedlab docs`. The guest judges its figures itself; one that misses a limit makes this fail,
 //! after its figures have been printed.
 
-use std::path::Path;
-
 use anyhow::Result;
 use comfy_table::CellAlignment;
 use sched_tests_results::{CoopLine, Kind, ResultLine};
@@ -75,23 +73,25 @@ fn decimals(unit: &str) -> usize {
     }
 }
 
+/// The app that measures.
+const APP: &str = "apps/coop/coop-cost";
+
 pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
-    let folder = args.csv.as_deref().and_then(Path::parent);
-    let setting = Setting::new(&args.setting).for_folder(folder.unwrap_or(Path::new("")));
+    let setting = Setting::new(&args.boot.setting);
     setting.check()?;
     let mut lists = project.lists()?;
     // The matrix has no row for it: it prints no turnaround.
-    lists.apps = vec![App::in_folder(&args.app)?];
-    let wanted = lists.select(&args.select())?;
+    lists.apps = vec![App::in_folder(APP)?];
+    let wanted = lists.select(&args.boot.select, &[])?;
     let children = boot::children()?;
-    let booter = Booter::new(&project, &children, &setting, args.timeout);
+    let booter = Booter::new(&project, &children, &setting, args.boot.timeout);
     let cells: Vec<Cell> = wanted.cells().collect();
     let mut found: Vec<Vec<CoopLine>> = cells.iter().map(|_| Vec::new()).collect();
     let mut failed = false;
     booter.all(
         cells.clone(),
-        args.jobs.map(Into::into),
+        args.boot.jobs.map(Into::into),
         1,
         |cell: &Cell, _| booter.boot(cell, None),
         |message| {

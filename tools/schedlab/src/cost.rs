@@ -1,10 +1,9 @@
 //! `schedlab cost`: what a yield costs under every policy, by the number of tasks; and
-//! whether that is what it was, `--gate`, or was elsewhere, `--against`.
+//! whether that is what it was, `--gate`.
 //!
 //! cells ([`crate::boot`]) -> [`figures`] -> text, Markdown and CSV ([`render`]), and
-//! judged against committed ones ([`gate`]) or held against another run's ([`against`]).
+//! judged against committed ones ([`gate`]).
 
-mod against;
 mod figures;
 mod gate;
 mod render;
@@ -32,24 +31,19 @@ const LAST_LINES: usize = 20;
 
 pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
-    let folder = args.csv.as_deref().and_then(Path::parent);
-    let setting = Setting::new(&args.setting).for_folder(folder.unwrap_or(Path::new("")));
+    let setting = Setting::new(&args.boot.setting);
     setting.check()?;
     let tick_phases = setting.tick_phases(args.phases)?;
-    let against = args.against.as_deref().map(against::read).transpose()?;
     let mut lists = project.lists()?;
     // The matrix has no row for it: it prints no turnaround.
     lists.apps = vec![App::in_folder(&args.app)?];
-    let mut wanted = lists.select(&args.select())?;
+    let mut wanted = lists.select(&args.boot.select, &[])?;
     let Some(path) = &args.gate else {
         let (figures, made) = match measure(&project, &setting, args, &wanted, &tick_phases)? {
             Ok(measured) => measured,
             Err(verdict) => return Ok(verdict),
         };
         show(args, &figures, made, &project.root.join("target/cost"))?;
-        if let Some(before) = against {
-            print(against::text(&before, &figures))?;
-        }
         return Ok(Verdict::Good);
     };
     let mut committed = Committed::read(path, args.update)?;
@@ -92,13 +86,13 @@ fn measure(
     tick_phases: &[TickPhase],
 ) -> Result<Result<(Figures, MadeRows), Verdict>> {
     let children = boot::children()?;
-    let booter = Booter::new(project, &children, setting, args.timeout);
+    let booter = Booter::new(project, &children, setting, args.boot.timeout);
     let cells: Vec<Cell> = wanted.cells().collect();
     let mut figures: Vec<Option<Figures>> = cells.iter().map(|_| None).collect();
     let mut failed = false;
     booter.all(
         cells.clone(),
-        args.jobs.map(Into::into),
+        args.boot.jobs.map(Into::into),
         1,
         |cell: &Cell, _| boots(&booter, cell, tick_phases),
         |message| {

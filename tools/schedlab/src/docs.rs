@@ -1,7 +1,7 @@
-//! `schedlab docs`: the figures of Markdown pages are those of the CSV files that
+//! `schedlab docs`: the tables of Markdown pages are those of the CSV files that
 //! the pages name. It writes them, or says where a page says something else.
 //!
-//! A page marks its figures with HTML comments, which a reader does not see; their
+//! A page marks its tables with HTML comments, which a reader does not see; their
 //! words are JSON. A key that is no word of the mark is a column of the CSV file, and
 //! its value what must stand there.
 //!
@@ -12,15 +12,12 @@
 //! |---|--:|
 //! | rr | 1,683.9 |
 //! <!-- end -->
-//! RR takes <!-- figure average x86_64 rr .1 -->1,683.9<!-- end --> ms.
 //! ```
 //!
-//! 1. `given` holds for all marks below it, until the next.
-//!    A figure in a sentence has a short form: words that each stand in one column of
-//!    the file, and `.1` for one decimal; `stock-cfs / cfs` is a ratio. Of a file of boots in
-//!    real time, which has a column `median`, that is what is shown, and a table has the
-//!    least and the most behind it: `310.6 (285.7 to 322.2)`.
-//! 2. Between `table` or `figure` and `end` stands what the CSV file says, and nothing
+//! 1. `given` holds for all marks below it, until the next. A file of boots in real time has
+//!    a column `median`: a table shows that, with the least and the most behind it:
+//!    `310.6 (285.7 to 322.2)`.
+//! 2. Between `table` and `end` stands what the CSV file says, and nothing
 //!    else ([`mark`] has their words).
 //! 3. A table that is not marked has no figures with a point or a comma in it, unless
 //!    `<!-- by hand: … -->` above it says where they are from.
@@ -39,7 +36,12 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{Verdict, cli::DocsArgs, output::print_line, store::write};
+use crate::{
+    Verdict,
+    cli::DocsArgs,
+    output::{count, print_line},
+    store::write,
+};
 use data::Files;
 pub use data::{Data, Filter};
 
@@ -53,7 +55,7 @@ pub fn docs(args: &DocsArgs) -> Result<Verdict> {
             .map_err(|e| e.context(path.display().to_string()))?;
         // A page that has lost its marks would be right for ever.
         if page.marks == 0 {
-            bail!("{}: expected marked figures, found none", path.display());
+            bail!("{}: expected marked tables, found none", path.display());
         }
         marks += page.marks;
         if args.check {
@@ -74,7 +76,8 @@ pub fn docs(args: &DocsArgs) -> Result<Verdict> {
     }
     if wrong == 0 {
         print_line(format_args!(
-            "{marks} marked tables and figures, all as the CSV files have them"
+            "{}, all as the CSV files have them",
+            count(marks, "marked table")
         ))?;
         return Ok(Verdict::Good);
     }

@@ -161,50 +161,13 @@ impl<'a> Canvas<'a> {
     }
 
     /// The lines of an axis from `HEADER` down, what they stand for, and its name.
-    pub fn axis(&self, axis: &Axis, name: &str, sides: (i32, i32), bottom: i32) -> Drawn {
-        self.axis_below(axis, name, sides, (HEADER, bottom))
-    }
-
-    /// The lines of an axis from `top` to `bottom`, what they stand for, and its name.
-    pub fn axis_below(
-        &self,
-        axis: &Axis,
-        name: &str,
-        (left, right): (i32, i32),
-        (top, bottom): (i32, i32),
-    ) -> Drawn {
+    pub fn axis(&self, axis: &Axis, name: &str, (left, right): (i32, i32), bottom: i32) -> Drawn {
         for (x, label) in axis.labels((left, right)) {
-            self.line((x, top), (x, bottom + 4), GRID)?;
+            self.line((x, HEADER), (x, bottom + 4), GRID)?;
             self.label(&label, (x, bottom + 14), HPos::Center)?;
         }
         let middle = ((left + right) / 2, bottom + 36);
         self.text(name, middle, (TEXT, FontStyle::Normal), INK, HPos::Center)
-    }
-
-    /// The names of lines right of a plot, each where its line ends, and apart from one another.
-    pub fn names_beside(&self, named: Vec<(i32, &str)>, right: i32, ends: (i32, i32)) -> Drawn {
-        for (y, name) in apart(named, ends) {
-            let beside = (right + 10, y);
-            self.text(name, beside, (TEXT, FontStyle::Bold), INK, HPos::Left)?;
-        }
-        Ok(())
-    }
-
-    /// The lines of an axis that goes up, from `left` to `right`, and what they stand for;
-    /// its name above them, from the left margin on.
-    pub fn axis_beside(
-        &self,
-        axis: &Axis,
-        name: &str,
-        (left, right): (i32, i32),
-        (top, bottom): (i32, i32),
-    ) -> Drawn {
-        for (y, label) in axis.labels((bottom, top)) {
-            self.line((left - 4, y), (right, y), GRID)?;
-            self.label(&label, (left - 8, y), HPos::Right)?;
-        }
-        let above = (MARGIN, top - 16);
-        self.text(name, above, (TEXT, FontStyle::Normal), INK, HPos::Left)
     }
 
     /// What a line of an axis stands for.
@@ -351,26 +314,6 @@ fn width_in(text: &str, (size, style): (i32, FontStyle)) -> i32 {
         .into_font()
         .style(style);
     font.box_size(text).expect("the font is registered").0 as i32
-}
-
-/// Between the middles of two names.
-const LINE_HEIGHT: i32 = 18;
-
-/// The names of lines from above to below, none on another: who is too close to the one above
-/// goes down, and all go up again that would be below the bottom. There must be room for them.
-pub fn apart<T>(mut names: Vec<(i32, T)>, (top, bottom): (i32, i32)) -> Vec<(i32, T)> {
-    names.sort_by_key(|(y, _)| *y);
-    let mut least = top;
-    for (y, _) in &mut names {
-        *y = (*y).max(least);
-        least = *y + LINE_HEIGHT;
-    }
-    let mut most = bottom;
-    for (y, _) in names.iter_mut().rev() {
-        *y = (*y).min(most);
-        most = *y - LINE_HEIGHT;
-    }
-    names
 }
 
 /// An axis from 0, as bars need it, in steps of 1, 2 or 5 times a power of ten.
@@ -618,20 +561,6 @@ pub mod tests {
             );
             assert!(top <= y0 && y1 <= bottom, "{y0} {y1} in {top} {bottom}");
         }
-    }
-
-    #[test]
-    fn names_are_apart_and_between_the_ends() {
-        let places = |ys: &[i32]| {
-            let names = ys.iter().map(|y| (*y, ())).collect();
-            let placed = apart(names, (100, 200));
-            placed.into_iter().map(|(y, ())| y).collect::<Vec<_>>()
-        };
-        assert_eq!(places(&[190, 120, 150]), [120, 150, 190]);
-        assert_eq!(places(&[120, 121, 150]), [120, 138, 156]);
-        assert_eq!(places(&[199, 198, 120]), [120, 182, 200]);
-        assert_eq!(places(&[100; 6]), [100, 118, 136, 154, 172, 190]);
-        assert_eq!(places(&[200; 6]), [110, 128, 146, 164, 182, 200]);
     }
 
     #[test]

@@ -6,19 +6,15 @@
 //!   of results against each other
 //! - `schedlab cost` counts what a yield costs, and is the gate that says whether that grew
 //! - `schedlab coop-cost` shows what coroutines cost beside threads
-//! - `schedlab bench` shows what each call of a scheduler costs on the host
-//! - `schedlab waits` shows what becomes of `batch` the more often its jobs wait
-//! - `schedlab order` shows what an exact order of the ready tasks is worth, and costs
 //! - `schedlab connections` shows how coroutines and threads serve connections
 //! - `schedlab simulate` plays a recording under every policy on any number of CPUs
 //! - `schedlab advise` says in one screen which policy to take, and why
-//! - `schedlab robustness` plays it with every task's time changed at random
 //! - `schedlab soak` boots tasks at random under every policy, and watches that none waits for ever
-//! - `schedlab docs` writes the figures of Markdown pages from CSV files, or checks them
+//! - `schedlab docs` writes the tables of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
-//! - `schedlab trace` writes each switch of a run as a file for Perfetto
-//! - `schedlab sched` prints who waited how long, and for whom
-//! - `schedlab model-trace` and `model-sched` do so for a recording that is played
+//! - `schedlab trace` writes each switch of a run, or of a recording that is played, as a file
+//!   for Perfetto
+//! - `schedlab sched` prints how long each task of such a run waited, and for which other
 //! - `schedlab stale` says which rows of the published tables are out of date
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
@@ -38,16 +34,12 @@
 //! | [`matrix`] | running what has to be run |
 //! | [`cost`] | what a yield costs, and the gate |
 //! | [`coop_cost`] | what coroutines cost beside threads |
-//! | [`bench`] | what each call costs on the host, and what a task takes |
 //! | [`compare`] | tables, figures, differences |
-//! | [`waits`] | a program that waits ever more often |
-//! | [`order`] | two orders of the ready tasks side by side |
 //! | [`connections`] | connections served by coroutines and by threads |
 //! | [`simulate`] | a recording under every policy, in virtual time |
 //! | [`advise`] | which policy for a recorded program |
-//! | [`robustness`] | how wrong a recording may be |
 //! | [`soak`] | tasks at random, for long or often |
-//! | [`docs`] | the figures of Markdown pages |
+//! | [`docs`] | the tables of Markdown pages |
 //! | [`sources`] | what rows were made from, and which are out of date |
 //! | [`digest`] | SHA-256 |
 //! | [`gantt`] | the chart of a traced run |
@@ -65,7 +57,6 @@
 mod account;
 mod advise;
 mod bar;
-mod bench;
 mod boot;
 mod changes;
 mod cli;
@@ -80,13 +71,11 @@ mod draw;
 mod gantt;
 mod grid;
 mod matrix;
-mod order;
 mod output;
 mod profile;
 mod project;
 mod quantiles;
 mod record;
-mod robustness;
 mod setting;
 mod simulate;
 mod soak;
@@ -95,7 +84,6 @@ mod spread;
 mod store;
 mod trace;
 mod verdict;
-mod waits;
 
 use std::process::ExitCode;
 
@@ -111,20 +99,14 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::compare(&cli.tree, options),
         Command::Cost(options) => cost::cost(&cli.tree, options),
         Command::CoopCost(options) => coop_cost::coop_cost(&cli.tree, options),
-        Command::Bench(options) => bench::bench(&cli.tree, options),
-        Command::Waits(options) => waits::waits(options),
-        Command::Order(options) => order::order(options),
         Command::Connections(options) => connections::connections(&cli.tree, options),
         Command::Simulate(options) => simulate::simulate(&cli.tree, options),
         Command::Advise(options) => advise::advise(options),
-        Command::Robustness(options) => robustness::robustness(&cli.tree, options),
         Command::Soak(options) => soak::soak(&cli.tree, options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Trace(options) => trace::trace(&cli.tree, options),
         Command::Sched(options) => trace::sched(options),
-        Command::ModelTrace(options) => trace::model_trace(&cli.tree, options),
-        Command::ModelSched(options) => trace::model_sched(options),
         Command::Stale(options) => sources::stale(&cli.tree, options),
         Command::Profile(command) => profile::profile(command),
     };

@@ -36,7 +36,7 @@ impl boot::Job for Job {
 pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     let shard: Option<Shard> = args.shard.as_deref().map(str::parse).transpose()?;
     let project = Project::find(tree)?;
-    let setting = Setting::new(&args.setting);
+    let setting = Setting::new(&args.boot.setting);
     setting.check()?;
     let tick_phases = setting.tick_phases(args.phases)?;
     let results = args
@@ -45,7 +45,10 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         .unwrap_or_else(|| project.root.join("target").join(setting.folder()));
     let setting = setting.for_folder(&results);
     let lists = project.lists()?;
-    let mut cells: Vec<Cell> = lists.select(&args.select)?.cells().collect();
+    let mut cells: Vec<Cell> = lists
+        .select(&args.boot.select, &args.app)?
+        .cells()
+        .collect();
     let part = shard.map(|shard| {
         let whole = cells.len();
         cells.retain(|cell| shard.has(cell));
@@ -100,14 +103,14 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         store.create()?;
     }
     let children = boot::children()?;
-    let booter = Booter::new(&project, &children, &setting, args.timeout);
+    let booter = Booter::new(&project, &children, &setting, args.boot.timeout);
     let mut progress = Progress::new(jobs.len(), kept);
     let repeat = args.repeat.get();
     // In counted time the boots of a cell must agree, in real time each counts.
     let rounds = if setting.is_exact() { 1 } else { repeat };
     booter.all(
         jobs,
-        args.jobs.map(Into::into),
+        args.boot.jobs.map(Into::into),
         rounds,
         |job: &Job, before| match setting.is_exact() {
             true => run::counted(&booter, &job.cell, &job.origin.tick_phases, repeat),

@@ -10,30 +10,10 @@ use crate::{
     record::REAL,
 };
 
-/// What is built into an app whose image is not the usual one.
-pub struct BuiltIn {
-    pub variable: &'static str,
-    /// How the name of the folder of its results ends, before the value.
-    pub folder: &'static str,
-}
-
-/// How often the app `yield` yields: for `make experiment-cost`.
-const YIELDS: BuiltIn = BuiltIn {
-    variable: "SCHED_YIELDS",
-    folder: "-yields",
-};
-
-/// How often the jobs of the app `batch` wait: for `make experiment-waits`.
-pub const WAITS: BuiltIn = BuiltIn {
-    variable: "SCHED_WAITS",
-    folder: "-waits",
-};
-
-/// In which order ready tasks are kept where a policy has two: for `make experiment-order`.
-pub const ORDER: BuiltIn = BuiltIn {
-    variable: "SCHED_ORDER",
-    folder: "-order-",
-};
+/// The variable that says how often the app `yield` yields. It is built into the image.
+const YIELDS: &str = "SCHED_YIELDS";
+/// How the name of the folder of those results ends, before the value.
+const YIELDS_FOLDER: &str = "-yields";
 
 /// Scale, CPUs and clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +21,9 @@ pub struct Setting {
     scale: u64,
     smp: u32,
     timing: Timing,
-    /// A variable of the environment and its value; only a folder of results that is
-    /// named after it has it.
-    built_in: Option<(&'static str, String)>,
+    /// The value of [`YIELDS`] in the environment; only a folder of results that is named
+    /// after it has it.
+    yields: Option<String>,
 }
 
 impl Setting {
@@ -52,22 +32,18 @@ impl Setting {
             scale: args.scale,
             smp: args.smp,
             timing: args.timing.unwrap_or(usual(args.smp)),
-            built_in: None,
+            yields: None,
         }
     }
 
     /// The setting of results that go there.
     pub fn for_folder(self, results: &Path) -> Self {
-        self.with_built_in(|name| env::var(name).ok(), results)
+        self.with_yields(env::var(YIELDS).ok(), results)
     }
 
-    fn with_built_in(mut self, of: impl Fn(&str) -> Option<String>, results: &Path) -> Self {
+    fn with_yields(mut self, value: Option<String>, results: &Path) -> Self {
         let folder = results.file_name().unwrap_or_default().to_string_lossy();
-        self.built_in = [YIELDS, WAITS, ORDER].into_iter().find_map(|built_in| {
-            let value = of(built_in.variable)?;
-            let end = format!("{}{value}", built_in.folder);
-            folder.ends_with(&end).then_some((built_in.variable, value))
-        });
+        self.yields = value.filter(|value| folder.ends_with(&format!("{YIELDS_FOLDER}{value}")));
         self
     }
 
@@ -149,8 +125,8 @@ impl Setting {
             format!("SCALE={}", self.scale),
             format!("TIMING={}", self.timing()),
         ];
-        let built_in = self.built_in.iter();
-        variables.extend(built_in.map(|(name, value)| format!("{name}={value}")));
+        let yields = self.yields.iter();
+        variables.extend(yields.map(|value| format!("{YIELDS}={value}")));
         variables
     }
 
@@ -160,7 +136,7 @@ impl Setting {
             scale: 1,
             smp: 1,
             timing: usual(self.smp),
-            built_in: None,
+            yields: None,
         };
         let mut variables = self.variables();
         variables.retain(|variable| !usual.variables().contains(variable));
@@ -220,29 +196,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_in_is_what_the_folder_says() {
+    fn number_of_yields_is_built_in_where_the_folder_says_so() {
         let of = |folder: &str| {
-            let environment = |name: &str| match name {
-                "SCHED_YIELDS" => Some("400000".to_owned()),
-                "SCHED_WAITS" => Some("16".to_owned()),
-                "SCHED_ORDER" => Some("exact".to_owned()),
-                _ => None,
-            };
-            let setting = setting(1, 1, None).with_built_in(environment, Path::new(folder));
+            let yields = Some("400000".to_owned());
+            let setting = setting(1, 1, None).with_yields(yields, Path::new(folder));
             setting.variables().pop()
         };
         for (folder, last) in [
             ("target/lab-yields400000", "SCHED_YIELDS=400000"),
-            ("target/lab-waits16", "SCHED_WAITS=16"),
-            ("target/lab-scale10-waits16", "SCHED_WAITS=16"),
-            ("target/lab-order-exact", "SCHED_ORDER=exact"),
-            ("target/lab-order-buckets", "TIMING=icount"),
+            ("target/lab-scale10-yields400000", "SCHED_YIELDS=400000"),
             ("target/lab", "TIMING=icount"),
             ("target/lab-yields4000000", "TIMING=icount"),
             ("target/lab-yields100000", "TIMING=icount"),
-            ("target/lab-yields16", "TIMING=icount"),
-            ("target/lab-waits6", "TIMING=icount"),
-            ("target/lab-waits16/x86_64", "TIMING=icount"),
+            ("target/lab-yields400000/x86_64", "TIMING=icount"),
             ("..", "TIMING=icount"),
         ] {
             assert_eq!(of(folder).as_deref(), Some(last), "{folder}");

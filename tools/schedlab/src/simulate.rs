@@ -21,7 +21,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use sched_sim::{
-    policies::{Policy, Sharing, policies as all_policies},
+    policies::{Policy, policies as all_policies},
     whatif::Change,
 };
 use sched_tests_results::{ResultLine, TickPhase};
@@ -54,25 +54,13 @@ pub fn simulate(tree: &TreeArgs, args: &SimulateArgs) -> Result<Verdict> {
     let costs = Costs::read(&source.costs, &source.results)?;
     let changes = &args.changes.0;
     let flavours = Flavours::read(source, of.cooperative.as_deref(), &costs)?.changed(changes)?;
-    let flavours = flavours.on(|machine| {
-        machine.preempted_stay &= !args.all_move;
-        machine.lock_ns = args.lock;
-    });
     let (cpus, sharing) = (of.cpus(), of.sharing());
     let cells = cpus
         .iter()
         .flat_map(|&cpus| policies.iter().map(move |&policy| (cpus, policy)));
-    let plays = cells.flat_map(|(cpus, policy)| {
-        let one_queue = args.one_queue && cpus > 1 && policy.shares(Sharing::OneQueue);
-        let sharing = [Some(sharing), one_queue.then_some(Sharing::OneQueue)];
+    let plays = cells.map(|(cpus, policy)| {
         let of = flavours.of(policy);
-        let costs = &costs;
-        let shared = move |sharing| Play::new(policy, cpus, source.scale, of, costs, sharing);
-        sharing
-            .into_iter()
-            .flatten()
-            .map(shared)
-            .collect::<Vec<_>>()
+        Play::new(policy, cpus, source.scale, of, &costs, sharing)
     });
     let played = Played {
         plays: plays.collect::<Result<_>>()?,

@@ -17,7 +17,7 @@ use anyhow::Result;
 use crate::{
     Verdict,
     boot::{self, Children, Failure},
-    cli::{Planted, SelectArgs, SoakArgs, TreeArgs},
+    cli::{Planted, SoakArgs, TreeArgs},
     output::{note, print, print_line},
     project::{App, Cell, Project},
     setting::Setting,
@@ -48,18 +48,17 @@ struct Soak<'a> {
     seed: u64,
 }
 
+/// The app whose tasks they are.
+const APP: &str = "apps/sched-tests/soak";
+
 pub fn soak(tree: &TreeArgs, args: &SoakArgs) -> Result<Verdict> {
     let project = Project::find(tree)?;
     let setting = Setting::new(&args.setting);
     setting.check()?;
     let mut lists = project.lists()?;
     lists.policies.retain(|policy| policy.starts_with("sched_"));
-    lists.apps = vec![App::in_folder(&args.app)?];
-    let wanted = lists.select(&SelectArgs {
-        policy: args.policy.clone(),
-        app: Vec::new(),
-        arch: args.arch.clone(),
-    })?;
+    lists.apps = vec![App::in_folder(APP)?];
+    let wanted = lists.select(&args.select, &[])?;
     let cells: Vec<Cell> = wanted.cells().collect();
     let children = boot::children()?;
     let soak = Soak {

@@ -30,7 +30,7 @@ mod tree;
 
 pub use list::{Made, SourceList};
 pub use made::{made_beside, made_by_model};
-pub use publish::{known, write_rows, write_rows_of_one};
+pub use publish::write_rows;
 pub use rows::RowKey;
 pub use stale::stale;
 pub use tree::{Tree, tools};

@@ -154,32 +154,6 @@ impl Store {
         Ok(Some(boots))
     }
 
-    /// The figures of a cell that must be here, made with this variable, as `NAME=value`, or
-    /// without it, and what they were made from: nothing in the result lines tells of it.
-    pub fn read_made(
-        &self,
-        cell: &Cell,
-        variable: &str,
-        is_with: bool,
-    ) -> Result<(Vec<Outcome>, Origin)> {
-        let place = || format!("{}: {cell}", self.root.display());
-        let outcomes = self
-            .read(cell)?
-            .with_context(|| format!("{}: expected results, found none", place()))?;
-        let origin = self.origin(cell).with_context(|| {
-            format!("{}: expected what it was made from, found nothing", place())
-        })?;
-        if is_with != origin.command.split(' ').any(|word| word == variable) {
-            let with = if is_with { "with" } else { "without" };
-            bail!(
-                "{}: expected results made {with} {variable}, found some of `{}`",
-                place(),
-                origin.command
-            );
-        }
-        Ok((outcomes, origin))
-    }
-
     /// Keeps a cell, the lines of each of its boots. What it was made from is written last: a cell that was
     /// interrupted half-way is not taken for a finished one.
     pub fn write(&self, cell: &Cell, boots: &[Vec<String>], origin: &Origin) -> Result<()> {

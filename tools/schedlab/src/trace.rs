@@ -1,9 +1,8 @@
 //! `schedlab trace` and `schedlab sched`: each switch of a run, for Perfetto and as a table.
 //!
-//! console -> [`guest`] -> [`timeline`] -> [`perfetto`] with the messages of [`proto`], or
-//! [`sched`], or [`picture`]. `schedlab model-trace` and `model-sched`: recording -> [`model`]
-//! -> [`timeline`], and so on. Who has switches from elsewhere makes a
-//! [`Timeline`](timeline::Timeline) of them.
+//! A console by way of [`guest`], or a recording that is played by way of [`model`], becomes
+//! [`timeline`]s: these become a file in [`perfetto`] with the messages of [`proto`], a table in
+//! [`sched`], or a chart in [`picture`]. Another source of switches is one more [`Input`].
 
 mod guest;
 mod model;
@@ -23,7 +22,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     Verdict,
-    cli::{ModelArgs, ModelTraceArgs, SchedArgs, TraceArgs, TreeArgs},
+    cli::{SwitchesArgs, TraceArgs, TreeArgs},
     gantt::{is_svg, write_chart},
     output::{note, print, print_line},
     record::Phase,
@@ -35,28 +34,113 @@ use timeline::Timeline;
 /// The end of the name of a file that Perfetto takes for one of its own.
 const ENDING: &str = "perfetto-trace";
 
-pub fn trace(tree: &TreeArgs, args: &TraceArgs) -> Result<Verdict> {
-    if !is_trace(&args.out) {
-        bail!(
-            "--out {}: expected a name that ends in .{ENDING}",
-            args.out.display()
-        );
+/// The first byte of a profile, which no console begins with.
+const PROFILE: u8 = 0x89;
+
+/// Runs whose switches are known, each of one phase or more.
+enum Input {
+    /// The boot of a guest: a name for its file, and its phases.
+    Console(String, Vec<(Phase, Timeline)>),
+    /// A recording, which is played run by run.
+    Recording(Box<Plays>),
+}
+
+impl Input {
+    fn read(args: &SwitchesArgs) -> Result<Self> {
+        let file = &args.played.source.recording;
+        let name = || file.display().to_string();
+        let bytes = fs::read(file).with_context(name)?;
+        if bytes.first() == Some(&PROFILE) {
+            return Ok(Self::Recording(Box::new(Plays::new(args)?)));
+        }
+        if !args.played.policy.is_empty() || args.played.cpus() != [1] {
+            bail!(
+                "{}: expected a recording with --policy or --cpus, found a console",
+                name()
+            );
+        }
+        let phases = guest::timelines(&String::from_utf8_lossy(&bytes)).with_context(name)?;
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        Ok(Self::Console(stem.into_owned(), phases))
     }
+
+    /// For each run the name of its file, without the ending.
+    fn names(&self) -> Vec<String> {
+        match self {
+            Self::Console(name, _) => vec![name.clone()],
+            Self::Recording(plays) => {
+                let runs = plays.runs.iter();
+                runs.map(|&run| plays.file_name(run)).collect()
+            }
+        }
+    }
+
+    /// Returns the phases of a run.
+    fn phases(&mut self, run: usize) -> Result<Vec<(Phase, Timeline)>> {
+        match self {
+            Self::Console(_, phases) => Ok(std::mem::take(phases)),
+            Self::Recording(plays) => Ok(vec![plays.play(plays.runs[run])?]),
+        }
+    }
+
+    fn has_one_number_of_cpus(&self) -> bool {
+        match self {
+            Self::Console(..) => true,
+            Self::Recording(plays) => plays.runs.iter().all(|run| run.cpus == plays.runs[0].cpus),
+        }
+    }
+}
+
+pub fn trace(tree: &TreeArgs, args: &TraceArgs) -> Result<Verdict> {
     if let Some(chart) = &args.picture {
         is_svg(chart).context("--picture")?;
     }
-    let phases = read(&args.file)?;
+    let mut input = Input::read(&args.switches)?;
+    let files = files(&input.names(), &args.out)?;
+    if let Some(chart) = &args.picture
+        && !input.has_one_number_of_cpus()
+    {
+        bail!(
+            "--picture {}: several numbers of CPUs; expected one, as a picture has one",
+            chart.display()
+        );
+    }
+    let mut traced = Vec::new();
+    for (run, file) in files.iter().enumerate() {
+        let phases = input.phases(run)?;
+        if args.picture.is_some() {
+            traced.extend(phases.iter().map(picture::traced));
+        }
+        let lines: String = phases.iter().map(|(phase, _)| phase.lines()).collect();
+        let timelines: Vec<_> = phases.into_iter().map(|(_, timeline)| timeline).collect();
+        save(&timelines, file)?;
+        if let Input::Recording(_) = input {
+            // Beside it, as a guest's console is.
+            write(&file.with_extension("log"), lines)?;
+        }
+    }
     if let Some(chart) = &args.picture {
-        let traced: Vec<_> = phases.iter().map(picture::traced).collect();
         write_chart(tree, &traced, chart)?;
     }
-    let timelines: Vec<_> = phases.into_iter().map(|(_, timeline)| timeline).collect();
-    save(&timelines, &args.out)?;
     Ok(Verdict::Good)
 }
 
-fn is_trace(file: &Path) -> bool {
-    file.extension() == Some(OsStr::new(ENDING))
+/// Returns where the runs with these names go: into a folder, or one into a file.
+fn files(names: &[String], out: &Path) -> Result<Vec<PathBuf>> {
+    if out.extension() != Some(OsStr::new(ENDING)) {
+        let files = names
+            .iter()
+            .map(|name| out.join(format!("{name}.{ENDING}")));
+        return Ok(files.collect());
+    }
+    if names.len() > 1 {
+        bail!(
+            "--out {}: one file for {} runs; expected a folder, or one policy on one number of CPUs",
+            out.display(),
+            names.len()
+        );
+    }
+    Ok(vec![out.to_owned()])
 }
 
 fn save(timelines: &[Timeline], file: &Path) -> Result<()> {
@@ -74,67 +158,12 @@ fn save(timelines: &[Timeline], file: &Path) -> Result<()> {
     ))
 }
 
-pub fn model_trace(tree: &TreeArgs, args: &ModelTraceArgs) -> Result<Verdict> {
-    let plays = Plays::new(&args.model)?;
-    let runs = &plays.runs;
-    let file = |run| -> PathBuf {
-        match is_trace(&args.out) {
-            true => args.out.clone(),
-            false => args.out.join(format!("{}.{ENDING}", plays.file_name(run))),
-        }
-    };
-    if is_trace(&args.out) && runs.len() > 1 {
-        bail!(
-            "--out {}: one file for {} runs; expected a folder, or one policy on one number of CPUs",
-            args.out.display(),
-            runs.len()
-        );
-    }
-    if let Some(chart) = &args.picture {
-        is_svg(chart).context("--picture")?;
-        if runs.iter().any(|run| run.cpus != runs[0].cpus) {
-            bail!(
-                "--picture {}: several numbers of CPUs; expected one, as a picture has one",
-                chart.display()
-            );
+pub fn sched(args: &SwitchesArgs) -> Result<Verdict> {
+    let mut input = Input::read(args)?;
+    for run in 0..input.names().len() {
+        for (_, timeline) in input.phases(run)? {
+            print(format_args!("{}\n", sched::Report::new(&timeline).text()))?;
         }
     }
-    let mut traced = Vec::new();
-    for &run in runs {
-        let played = plays.play(run)?;
-        if args.picture.is_some() {
-            traced.push(picture::traced(&played));
-        }
-        let (phase, timeline) = played;
-        let file = file(run);
-        save(&[timeline], &file)?;
-        // Beside it, as a guest's console is.
-        write(&file.with_extension("log"), phase.lines())?;
-    }
-    if let Some(chart) = &args.picture {
-        write_chart(tree, &traced, chart)?;
-    }
     Ok(Verdict::Good)
-}
-
-pub fn model_sched(args: &ModelArgs) -> Result<Verdict> {
-    let plays = Plays::new(args)?;
-    for &run in &plays.runs {
-        let (_, timeline) = plays.play(run)?;
-        print(format_args!("{}\n", sched::Report::new(&timeline).text()))?;
-    }
-    Ok(Verdict::Good)
-}
-
-pub fn sched(args: &SchedArgs) -> Result<Verdict> {
-    for (_, timeline) in read(&args.file)? {
-        print(format_args!("{}\n", sched::Report::new(&timeline).text()))?;
-    }
-    Ok(Verdict::Good)
-}
-
-fn read(file: &Path) -> Result<Vec<(Phase, Timeline)>> {
-    let name = || file.display().to_string();
-    let console = fs::read(file).with_context(name)?;
-    guest::timelines(&String::from_utf8_lossy(&console)).with_context(name)
 }

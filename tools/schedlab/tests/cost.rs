@@ -180,26 +180,3 @@ fn of_another_compiler_the_ratio_counts() {
     assert_eq!(gate(&lab, &["--update"]).code, Some(0));
     assert!(!lab.read(GATE).contains(",a compiler\n"));
 }
-
-#[test]
-fn another_run_can_be_held_against_this_one() {
-    let lab = lab();
-    let before = lab.path("before.csv");
-    let before = before.to_str().expect("text");
-    let cost = |policy: &str, more: &[&str]| {
-        let end = lab.run(&[&["cost", "--arch=x86_64", "--policy", policy], more].concat());
-        assert_eq!(end.code, Some(0), "{end:?}");
-        end.out
-    };
-    cost("sched_pbg", &["--csv", before]);
-    let out = cost("stock_rr", &["--against", before]);
-    let line = " pbg replay -> stock-rr       4    139.0   200.0   +61.0   +43.88\n";
-    assert!(out.contains(line), "{out}");
-    let missing = lab.run(&["cost", "--against=nowhere.csv"]);
-    assert_eq!(
-        (missing.code, lab.calls("build")),
-        (Some(2), 2),
-        "{missing:?}"
-    );
-    assert_eq!(missing.err.lines().count(), 1, "{missing:?}");
-}

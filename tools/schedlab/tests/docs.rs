@@ -18,8 +18,6 @@ const PAGE: &str = "\
 <!-- table {\"title\": \"ms\", \"rows\": \"scheduler\", \"columns\": \"arch\",
     \"decimals\": 1, \"compare\": \"rows\"} -->
 <!-- end -->
-
-RR takes <!-- figure rr / cfs -->2<!-- end --> times as long as CFS.
 ";
 
 fn lab(page: &str) -> Lab {
@@ -50,18 +48,13 @@ fn tables_are_written_and_then_agree_with_their_file() {
 | cfs | 820.0 ±1.22 % <sup>a</sup> |
 | sjf | 825.0 ±1.21 % <sup>a</sup> |
 <!-- end -->
-
-RR takes <!-- figure rr / cfs -->2.06<!-- end --> times as long as CFS.
 ";
     let page = lab.read("docs/page.md");
     assert!(page.ends_with(expected), "{page}");
     let check = docs(&lab, &["--check"]);
     assert_eq!(
         (check.code, check.out.as_str()),
-        (
-            Some(0),
-            "2 marked tables and figures, all as the CSV files have them\n"
-        )
+        (Some(0), "1 marked table, all as the CSV files have them\n")
     );
     assert_eq!(docs(&lab, &[]).out, check.out, "nothing is left to write");
 }
@@ -73,7 +66,7 @@ fn a_figure_that_is_not_the_files_is_named_with_its_line() {
     let page = lab.read("docs/page.md");
     lab.write(
         "docs/page.md",
-        &page.replace("820.0", "819.0").replace("2.06", "2.05"),
+        &page.replace("820.0", "819.0").replace("825.0", "824.0"),
     );
     let end = docs(&lab, &["--check"]);
     let path = lab.path("docs/page.md");
@@ -84,7 +77,7 @@ fn a_figure_that_is_not_the_files_is_named_with_its_line() {
             Some(1),
             format!(
                 "{path}:9: expected `| cfs | 820.0 ±1.22 % <sup>a</sup> |`, found `| cfs | 819.0 ±1.22 % <sup>a</sup> |`\n\
-                 {path}:13: expected `2.06`, found `2.05`\n\
+                 {path}:10: expected `| sjf | 825.0 ±1.21 % <sup>a</sup> |`, found `| sjf | 824.0 ±1.21 % <sup>a</sup> |`\n\
                  2 lines are not as the CSV files have them\n"
             )
         )
@@ -100,11 +93,11 @@ fn a_page_without_marks_or_with_a_wrong_one_gets_one_line() {
     for (page, expected) in [
         (
             "# Nothing\n",
-            "docs/page.md: expected marked figures, found none\n",
+            "docs/page.md: expected marked tables, found none\n",
         ),
         (
-            "a <!-- figure x86_64 -->1<!-- end -->\n",
-            "docs/page.md: line 1: figure: expected other words: missing field `csv`\n",
+            "<!-- table {\"title\": \"\"} -->\n<!-- end -->\n",
+            "docs/page.md: line 1: table: expected other words: missing field `csv`\n",
         ),
         (
             &PAGE.replace("t.csv", "none.csv"),
@@ -122,7 +115,7 @@ fn a_page_without_marks_or_with_a_wrong_one_gets_one_line() {
 #[test]
 fn an_unmarked_figure_fails_whether_pages_are_checked_or_written() {
     let lab = lab(&format!("{PAGE}\n| ms | 1.5 |\n"));
-    for (more, line) in [(&[][..], 10), (&["--check"], 15)] {
+    for (more, line) in [(&[][..], 8), (&["--check"], 13)] {
         let end = docs(&lab, more);
         assert_eq!(end.code, Some(1), "{end:?}");
         let found = format!(

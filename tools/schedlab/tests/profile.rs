@@ -109,12 +109,7 @@ fn show_is_a_table_whatever_the_profile_came_in() {
     assert_eq!(rows("0 ")[0][4], "##########::::::::::");
     assert_eq!(profile(&lab, &["show", "console.log"]).out, end.out);
 
-    let csv = profile(&lab, &["show", "a.pbg", "--format", "csv"]).out;
-    assert!(
-        csv.contains("\nshort1,") && csv.contains(",19001000,"),
-        "{csv}"
-    );
-    let json = profile(&lab, &["show", "a.pbg", "--format=json"]).out;
+    let json = profile(&lab, &["show", "a.pbg", "--json"]).out;
     assert!(json.contains(r#""task": "short1""#), "{json}");
 }
 
@@ -311,7 +306,7 @@ fn a_reader_that_has_gone_is_no_error() {
     let file = lab.path("a.pbg");
     let file = file.to_str().expect("text");
     for words in [
-        &["profile", "show", file, "--format", "json"][..],
+        &["profile", "show", file, "--json"][..],
         &["profile", "show", file],
         &["profile", "verify", file],
         &["profile", "diff", file, file],

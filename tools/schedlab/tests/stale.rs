@@ -158,6 +158,21 @@ fn part_of_a_table_is_not_published() {
     assert_eq!(lab.read("apps/realtime/results/tables.csv"), before);
 }
 
+/// What no page shows is not added to the published files.
+#[test]
+fn published_figures_are_renewed_and_none_is_added() {
+    let lab = lab();
+    let [shown, other] = ["average-turnaround", "turnaround-realtime"]
+        .map(|name| format!("apps/realtime/results/{name}-x86_64.svg"));
+    lab.write(&shown, "an old one");
+    publish(&lab, "realtime");
+    assert!(lab.read(&shown).contains("<svg"));
+    let page = "apps/realtime/results/tables.md".to_owned();
+    for absent in [&other, &shown.replace("svg", "png"), &page] {
+        assert!(!lab.exists(absent), "{absent}");
+    }
+}
+
 #[test]
 fn cost_of_some_policies_is_published_beside_that_of_others() {
     let lab = lab();

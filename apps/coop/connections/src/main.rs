@@ -1,8 +1,7 @@
 //! Connections that are served by coroutines and by threads.
 //!
 //! It is the experiment of the two reports that coroutines in this kit come from (COPS and SharedScheduler):
-//! a server of three components a connection, of which each side, what performs a read and what asks for it,
-//! is made of coroutines or of threads.
+//! a server of three components a connection, which are coroutines or threads.
 //!
 //! # The server
 //!
@@ -10,18 +9,14 @@
 //! **sender** writes the answer. The source of the three is the same, whatever they are made of: a thread blocks
 //! by `axtask`'s `block_on` once for its life, so no wait of a thread costs more than `axtask` has it cost.
 //!
-//! | combination | a component is | a read that has to wait is |
+//! | combination | a component is | a read that has to wait |
 //! |---|---|---|
-//! | `kcuc` | a coroutine | a coroutine of the same executor |
-//! | `kcuc-2` | a coroutine | a coroutine of another executor; each operation is one, also one that need not wait |
-//! | `kcut` | a thread with a stack of 16 KiB | a coroutine |
-//! | `ktut` | a thread | the thread itself, which tries and yields until the data is there |
-//! | `ktuc` | a coroutine | one thread that tries for all, as `epoll` would |
-//! | `uc` | a coroutine | nobody: the component waits at the socket itself |
-//! | `ut` | a thread | nobody: likewise |
+//! | `kcuc` | a coroutine | is another coroutine of the same executor |
+//! | `uc` | a coroutine | waits at the socket |
+//! | `ut` | a thread with a stack of 16 KiB | waits at the socket |
 //!
-//! The first five are the reports': `kcuc-2` to the letter, `kcuc` as a unikernel would have it, where kernel
-//! and program are in one address space. The last two have no service at all.
+//! `kcuc` is the reports', as a unikernel has it: kernel and program are in one address space. The other two have
+//! no service. The reports' other combinations are in `docs/adr/0033-three-combinations.md`.
 //!
 //! # The client
 //!
@@ -35,7 +30,7 @@
 //! | `full` | the next one with each answer, for 1 s: what the CPU can do |
 //! | `priorities-enough` | 64 connections of 8 priorities, one in 100 ms, each multiplied so often that this takes 0.75 of the CPU |
 //! | `priorities-short` | the same in 50 ms, which would take 1.5 of it |
-//! | `priorities-alone` | of those the urgent ones, for whom it is enough: priorities 0 to 4 |
+//! | `priorities-alone` | of those the urgent ones, for which it is enough: priorities 0 to 4 |
 //!
 //! A CPU of 1,000 million instructions a second is hardly busy in `paced`, so all combinations answer all requests
 //! there, and differ in latency; what they can do is what `full` says. Among the many multiplications of a request
@@ -54,7 +49,7 @@
 //! connections says so and after how many of them that was; each thread is preceded by a question to the allocator.
 //!
 //! `pass` is whether every answer was right, every request was answered or counted as lost, the CPU time added
-//! up to the window, and all memory was given back. Who is faster is not judged. `SCALE=n` makes the requests of a
+//! up to the window, and all memory was given back. Speed is not judged. `SCALE=n` makes the requests of a
 //! connection and the second n times fewer and shorter, but for 2 requests and 0.1 s.
 //!
 //! ```sh

@@ -320,22 +320,10 @@ mod tests {
 
     #[test]
     fn rule_6_an_authority_is_a_host_and_a_port() {
-        for right in [
-            "",
-            "a",
-            "a:",
-            "a:80",
-            "a.b-c_d~",
-            "%41",
-            "127.0.0.1:5555",
-            "[::1]",
-            "[::1]:80",
-        ] {
+        for right in "|a|a:|a:80|a.b-c_d~|%41|127.0.0.1:5555|[::1]|[::1]:80".split('|') {
             assert!(is_authority(right), "{right}");
         }
-        for wrong in [
-            "a b", "a/b", "a@b", "a:b", "a:1:2", "%4", "%4g", "[::1", "[a]", "[::1]80", "a\\", "ä",
-        ] {
+        for wrong in r"a b|a/b|a@b|a:b|a:1:2|%4|%4g|[::1|[a]|[::1]80|a\|ä".split('|') {
             assert!(!is_authority(wrong), "{wrong}");
         }
     }
@@ -362,24 +350,9 @@ mod tests {
     /// The library panics at a length that is no number, and at nothing else that is known.
     #[test]
     fn no_head_makes_the_library_panic() {
-        let pieces: [&[u8]; 16] = [
-            b"GET ",
-            b"/",
-            b" HTTP/1.1",
-            b"\r\n",
-            b"Host: a\r\n",
-            b"Content-Length: ",
-            b"x",
-            b"9",
-            b"\n",
-            b"\0",
-            b"\xff",
-            b": ",
-            b"Connection: close\r\n",
-            b" ",
-            b"http://a",
-            b"HTTP/1.2",
-        ];
+        let pieces = b"GET |/| HTTP/1.1|\r\n|Host: a\r\n|Content-Length: |x|9|\n|\0|\xff|: |\
+                       Connection: close\r\n| |http://a|HTTP/1.2";
+        let pieces: Vec<_> = pieces.split(|&byte| byte == b'|').collect();
         let mut x = 0x9e37_79b9_7f4a_7c15_u64;
         for _ in 0..20_000 {
             let mut bytes = b"GET / HTTP/1.1\r\n".to_vec();

@@ -298,12 +298,6 @@ mod tests {
     fn work_ends_and_has_an_outcome() {
         let mut work = Work::new(2);
         assert_eq!((work.step(), work.step()), (true, false));
-        let mut x = 0x9e37_79b9_7f4a_7c15_u64;
-        for _ in 0..2000 {
-            x ^= x << 13;
-            x ^= x >> 7;
-            x ^= x << 17;
-        }
-        assert_eq!(work.answer(), Answer::ok(format!("{x:016x}\n")));
+        assert_eq!(work.answer(), Answer::ok("c8025c367c3730d8\n"));
     }
 }

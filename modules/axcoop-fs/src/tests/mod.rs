@@ -1,5 +1,7 @@
 //! The rules of the crate, each in a test of its name, on a disk in memory.
 
+#[path = "../../../axcoop/tests/domains/mod.rs"]
+mod domains;
 #[path = "../../../axcoop/tests/giving_way/mod.rs"]
 mod giving_way;
 
@@ -11,7 +13,7 @@ use std::string::{String, ToString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::vec::Vec;
 
 use axcoop::host::HOST;
@@ -19,6 +21,7 @@ use axcoop::{
     Domain, DomainId, Elapsed, Ended, Priority, SUMMARY, cancel, set_priority, sleep, timeout,
 };
 
+use self::domains::{Buffer, Buffers, leaked, wait_until as until};
 use self::giving_way::{assert_each_gives_way, awaited};
 use crate::system::{hold, pool, state, stopped, stopped_unless};
 use crate::{Error, File, remove};
@@ -26,8 +29,7 @@ use crate::{Error, File, remove};
 /// The disk, and a program of one worker, of one test at a time.
 struct Machine {
     program: &'static Domain,
-    /// Counts buffers: one more than there are.
-    buffers: Arc<()>,
+    buffers: Buffers,
     _one: MutexGuard<'static, ()>,
 }
 
@@ -40,26 +42,18 @@ impl Machine {
         state.files.clear();
         state.trace.clear();
         drop(state);
-        let program = Domain::new(DomainId::new(4), &SUMMARY, &HOST);
-        let program: &'static Domain = Box::leak(Box::new(program));
+        let program = leaked(Domain::new(DomainId::new(4), &SUMMARY, &HOST));
         program.open().unwrap();
         program.alloc_cpu(1).unwrap();
         Self {
             program,
-            buffers: Arc::new(()),
+            buffers: Buffers::default(),
             _one: one,
         }
     }
 
     fn buffer(&self, bytes: &[u8]) -> Buffer {
-        Buffer {
-            bytes: bytes.to_vec(),
-            _counted: self.buffers.clone(),
-        }
-    }
-
-    fn buffers(&self) -> usize {
-        Arc::strong_count(&self.buffers) - 1
+        self.buffers.with(bytes)
     }
 
     /// What a coroutine of the program makes of this.
@@ -91,7 +85,7 @@ impl Drop for Machine {
     fn drop(&mut self) {
         if !thread::panicking() {
             until(|| pool().coroutines() == 0);
-            until(|| self.buffers() == 0);
+            until(|| self.buffers.count() == 0);
         }
         self.program.alloc_cpu(0).unwrap();
         if !thread::panicking() {
@@ -100,33 +94,8 @@ impl Drop for Machine {
     }
 }
 
-fn until(mut it_is_so: impl FnMut() -> bool) {
-    let late = Instant::now() + Duration::from_secs(30);
-    while !it_is_so() {
-        assert!(Instant::now() < late, "it is never so");
-        thread::yield_now();
-    }
-}
-
 fn trace() -> Vec<String> {
     std::mem::take(&mut state().trace)
-}
-
-struct Buffer {
-    bytes: Vec<u8>,
-    _counted: Arc<()>,
-}
-
-impl AsRef<[u8]> for Buffer {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl AsMut<[u8]> for Buffer {
-    fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
-    }
 }
 
 /// The same by a coroutine and by a thread.
@@ -414,7 +383,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
     hold(false);
     until(|| pool().coroutines() == 0);
     // The pool drops it, a moment after its coroutine has ended.
-    until(|| machine.buffers() == is_busy);
+    until(|| machine.buffers.count() == is_busy);
     drop(begun.map(|begun| begun.join().unwrap()));
     let wanted = if writes { "write a" } else { "read a" };
     let was_done = trace().iter().any(|what| what == wanted);

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::vec;
 use std::vec::Vec;
 
 use axcoop::host::HOST;
 use axcoop::{Domain, DomainId, Ended, JoinHandle, Priority, SUMMARY, cancel, timeout};
 
+use super::domains::{leaked, wait_until};
 use super::{Begun, Net, here};
 use crate::{Error, Operation, Result, SEND_BUFFER, TcpStream};
 
@@ -141,14 +142,6 @@ where
     output
 }
 
-pub fn wait_until(mut it_is_so: impl FnMut() -> bool) {
-    let late = Instant::now() + Duration::from_secs(30);
-    while !it_is_so() {
-        assert!(Instant::now() < late, "it is never so");
-        thread::yield_now();
-    }
-}
-
 struct Polled<F> {
     future: Pin<Box<F>>,
     polls: Arc<AtomicUsize>,
@@ -169,8 +162,7 @@ pub struct Coroutines(&'static Domain);
 
 impl Coroutines {
     pub fn new() -> Self {
-        let domain = Domain::new(DomainId::new(3), &SUMMARY, &HOST);
-        let domain: &'static Domain = Box::leak(Box::new(domain));
+        let domain = leaked(Domain::new(DomainId::new(3), &SUMMARY, &HOST));
         domain.open().unwrap();
         domain.alloc_cpu(1).unwrap();
         Self(domain)

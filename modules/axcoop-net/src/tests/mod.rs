@@ -27,6 +27,8 @@ use std::vec::Vec;
 
 use axcoop::DomainId;
 
+use self::domains::{Buffer, Buffers};
+
 use crate::poller::{Pause, Poller};
 use crate::stream::TcpStream;
 use crate::{LINGER, TcpListener, connection, ports, stack, system, urgency, wire};
@@ -37,8 +39,7 @@ pub const DOMAIN: DomainId = DomainId::new(6);
 /// The network, of one test at a time, which leaves nothing behind.
 pub struct Net {
     poller: Poller,
-    /// Counts buffers: one more than there are.
-    buffers: Arc<()>,
+    buffers: Buffers,
     _one: MutexGuard<'static, ()>,
 }
 
@@ -57,7 +58,7 @@ impl Net {
         crate::start().unwrap();
         Self {
             poller: Poller::new(),
-            buffers: Arc::new(()),
+            buffers: Buffers::default(),
             _one: one,
         }
     }
@@ -114,10 +115,7 @@ impl Net {
     }
 
     pub fn buffer(&self, bytes: &[u8]) -> Buffer {
-        Buffer {
-            bytes: bytes.to_vec(),
-            _counted: self.buffers.clone(),
-        }
+        self.buffers.with(bytes)
     }
 
     /// Empty, of this length.
@@ -126,7 +124,7 @@ impl Net {
     }
 
     pub fn buffers(&self) -> usize {
-        Arc::strong_count(&self.buffers) - 1
+        self.buffers.count()
     }
 
     pub fn write_all(&mut self, stream: &TcpStream, bytes: &[u8]) {
@@ -175,24 +173,6 @@ impl Drop for Net {
 pub fn here(port: u16) -> SocketAddr {
     let address = wire::OWN_ADDRESS.unwrap().parse().unwrap();
     SocketAddr::new(address, port)
-}
-
-/// A buffer that is counted.
-pub struct Buffer {
-    pub bytes: Vec<u8>,
-    _counted: Arc<()>,
-}
-
-impl AsRef<[u8]> for Buffer {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl AsMut<[u8]> for Buffer {
-    fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
-    }
 }
 
 /// Knows whether it was woken, and calls this then.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use axcoop::{Priority, SUMMARY, lend, set_priority};
 
-use super::cancel::{Coroutines, wait_until};
+use super::cancel::Coroutines;
+use super::domains::wait_until;
 use super::{Begun, DOMAIN, Net, here};
 use crate::poller::{self, Pause, Sleeper};
 use crate::{Operation, TcpStream, bell};

@@ -54,6 +54,16 @@ fn output<T>(handle: JoinHandle<T>) -> Result<T, Ended> {
     }
 }
 
+/// The output of a coroutine of this priority, once all have been polled that are ready.
+fn ran<F>(domain: &'static Domain, priority: usize, future: F) -> Result<F::Output, Ended>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let handle = spawn(domain, priority, future);
+    run(domain);
+    output(handle)
+}
+
 /// One that says this at each of so many polls.
 async fn says(trace: Trace, what: char, times: usize) {
     for _ in 0..times {
@@ -238,13 +248,12 @@ fn mark_is_cleared_when_the_last_one_of_a_level_suspends() {
     with_domain(|domain, _| {
         let urgent = spawn(domain, 1, pending_once());
         let cid = urgent.cid();
-        let looks = spawn(domain, 5, async move {
+        let ended = ran(domain, 5, async move {
             let marked = domain.summary.of(domain.id());
             wake(cid).unwrap();
             marked
         });
-        run(domain);
-        assert_eq!(output(looks), Ok(Some(Priority::new(5))));
+        assert_eq!(ended, Ok(Some(Priority::new(5))));
         assert_eq!(output(urgent), Ok(()));
     });
 }
@@ -413,9 +422,8 @@ fn coroutine_that_is_woken_in_its_last_poll_ends_once() {
             context.waker().wake_by_ref();
             Poll::Ready(7)
         });
-        let handle = spawn(domain, 4, ends);
-        run(domain);
-        assert_eq!(output(handle), Ok(7));
+        let ended = ran(domain, 4, ends);
+        assert_eq!(ended, Ok(7));
     });
 }
 
@@ -496,14 +504,13 @@ fn rule_6_a_priority_is_marked_while_its_last_one_runs() {
 fn a_mark_of_nobody_is_cleared() {
     with_domain(|domain, _| {
         domain.summary.mark(domain.id(), Priority::FIRST);
-        let handle = spawn(domain, 5, async move {
+        let ended = ran(domain, 5, async move {
             for _ in 0..300 {
                 yield_now().await;
             }
             domain.summary.of(domain.id())
         });
-        run(domain);
-        assert_eq!(output(handle), Ok(Some(Priority::new(5))));
+        assert_eq!(ended, Ok(Some(Priority::new(5))));
     });
 }
 
@@ -715,15 +722,14 @@ fn the_last_waker_frees_memory_and_nothing_else() {
     with_domain(|domain, machine| {
         let waker = Arc::new(Mutex::new(None));
         let of = waker.clone();
-        let handle = spawn(domain, 1, async move {
+        let ended = ran(domain, 1, async move {
             poll_fn(|context| {
                 *of.lock().unwrap() = Some(context.waker().clone());
                 Poll::Ready(())
             })
             .await
         });
-        run(domain);
-        assert_eq!(output(handle), Ok(()));
+        assert_eq!(ended, Ok(()));
         let waker = waker.lock().unwrap().take().unwrap();
         assert!(matches!(
             domain.close(),
@@ -847,7 +853,7 @@ fn a_server_says_when_it_waits_and_goes_on_where_it_was() {
 #[test]
 fn a_spawn_after_an_end_asks_for_no_memory() {
     with_domain(|domain, machine| {
-        let handle = spawn(domain, 1, async move {
+        let ended = ran(domain, 1, async move {
             spawn(domain, 0, async {}).await.unwrap();
             let before = machine.memory.load(Relaxed);
             for _ in 0..100 {
@@ -855,8 +861,7 @@ fn a_spawn_after_an_end_asks_for_no_memory() {
                 assert_eq!(machine.memory.load(Relaxed), before);
             }
         });
-        run(domain);
-        assert_eq!(output(handle), Ok(()));
+        assert_eq!(ended, Ok(()));
     });
 }
 
@@ -864,7 +869,7 @@ fn a_spawn_after_an_end_asks_for_no_memory() {
 #[test]
 fn a_name_is_stale_when_its_block_is_anothers() {
     with_domain(|domain, machine| {
-        let handle = spawn(domain, 1, async move {
+        let ended = ran(domain, 1, async move {
             spawn(domain, 1, async {}).await.unwrap();
             let locks = machine.locks.load(Relaxed);
             let old = spawn(domain, 1, async {});
@@ -885,8 +890,7 @@ fn a_name_is_stale_when_its_block_is_anothers() {
             assert_eq!(wake(cid), Err(Stale(cid)));
             assert_eq!(domain.coroutines(), 1);
         });
-        run(domain);
-        assert_eq!(output(handle), Ok(()));
+        assert_eq!(ended, Ok(()));
     });
 }
 
@@ -894,7 +898,7 @@ fn a_name_is_stale_when_its_block_is_anothers() {
 #[test]
 fn names_a_block_that_is_anothers_is_not_meant() {
     with_domain(|domain, machine| {
-        let handle = spawn(domain, 2, async move {
+        let ended = ran(domain, 2, async move {
             // Two of one size, of which one waits.
             let one = |waits| async move {
                 if waits {
@@ -925,15 +929,14 @@ fn names_a_block_that_is_anothers_is_not_meant() {
             second.cancel();
             assert_eq!(second.await, Err(Ended::Cancelled));
         });
-        run(domain);
-        assert_eq!(output(handle), Ok(()));
+        assert_eq!(ended, Ok(()));
     });
 }
 
 #[test]
 fn a_spare_block_goes_when_the_generations_of_its_slot_are_used_up() {
     with_domain(|domain, _| {
-        let handle = spawn(domain, 1, async move {
+        let ended = ran(domain, 1, async move {
             let last = spawn(domain, 1, async {});
             let place = last.cid().place;
             last.await.unwrap();
@@ -943,8 +946,7 @@ fn a_spare_block_goes_when_the_generations_of_its_slot_are_used_up() {
             assert_ne!(next.cid().place, place);
             next.await.unwrap();
         });
-        run(domain);
-        assert_eq!(output(handle), Ok(()));
+        assert_eq!(ended, Ok(()));
     });
 }
 
@@ -1126,15 +1128,14 @@ fn who_waits_lends_its_priority_along_a_chain() {
         });
         let of = trace.clone();
         let other = trace.clone();
-        let first = spawn(domain, 0, async move {
+        let ended = ran(domain, 0, async move {
             of.says('a');
             drop(spawn(domain, 3, says(other, 'x', 2)));
             let was = middle.await;
             of.says('A');
             was
         });
-        run(domain);
-        assert_eq!(output(first), Ok(Ok(Ok(0))));
+        assert_eq!(ended, Ok(Ok(Ok(0))));
         assert_eq!(trace.taken(), "abccBAxx");
     });
 }
@@ -1145,7 +1146,7 @@ fn a_loan_is_given_back_when_nobody_waits_any_more() {
         let low = spawn(domain, 6, pending::<()>());
         let cid = low.cid();
         let mut low = Some(low);
-        let high = spawn(domain, 1, async move {
+        let ended = ran(domain, 1, async move {
             let mut low = low.take().unwrap();
             // Polled once, and not waited for any longer.
             poll_fn(|context| {
@@ -1157,8 +1158,7 @@ fn a_loan_is_given_back_when_nobody_waits_any_more() {
             drop(low);
             (lent, priority(cid).unwrap().index())
         });
-        run(domain);
-        assert_eq!(output(high), Ok((1, 6)));
+        assert_eq!(ended, Ok((1, 6)));
         cancel(cid).unwrap();
         run(domain);
     });
@@ -1184,29 +1184,49 @@ fn a_queued_one_moves_when_its_priority_changes() {
     });
 }
 
-#[test]
-fn the_attendant_is_called_when_it_is_wanted_and_after_each_wait() {
-    struct Calls(AtomicUsize);
-    impl Attendant for Calls {
-        fn attend(&self, _: DomainId) {
-            self.0.fetch_add(1, Relaxed);
-        }
-        fn until(&self) -> Option<u64> {
-            None
+/// Counts its calls, and is late from this time on.
+struct Counting {
+    until: Option<u64>,
+    calls: AtomicUsize,
+    by_coroutines: AtomicUsize,
+}
+
+impl Counting {
+    const fn until(until: Option<u64>) -> Self {
+        Self {
+            until,
+            calls: AtomicUsize::new(0),
+            by_coroutines: AtomicUsize::new(0),
         }
     }
-    static CALLS: Calls = Calls(AtomicUsize::new(0));
+}
+
+impl Attendant for Counting {
+    fn attend(&self, _: DomainId) {
+        self.calls.fetch_add(1, Relaxed);
+        if current().is_some() {
+            self.by_coroutines.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn until(&self) -> Option<u64> {
+        self.until
+    }
+}
+
+#[test]
+fn the_attendant_is_called_when_it_is_wanted_and_after_each_wait() {
+    static CALLS: Counting = Counting::until(None);
     with_domain(|domain, _| {
         domain.set_attendant(Some(&CALLS));
-        let handle = spawn(domain, 4, async move {
+        let ended = ran(domain, 4, async move {
             domain.call_attendant();
-            let before = CALLS.0.load(Relaxed);
+            let before = CALLS.calls.load(Relaxed);
             yield_now().await;
-            CALLS.0.load(Relaxed) - before
+            CALLS.calls.load(Relaxed) - before
         });
-        run(domain);
-        assert_eq!(output(handle), Ok(1));
-        assert_eq!(CALLS.0.load(Relaxed), 2);
+        assert_eq!(ended, Ok(1));
+        assert_eq!(CALLS.calls.load(Relaxed), 2);
         domain.set_attendant(None);
     });
 }
@@ -1215,7 +1235,7 @@ fn the_attendant_is_called_when_it_is_wanted_and_after_each_wait() {
 fn combinators_of_other_crates_run_unchanged() {
     use futures::future::{Either, join_all, select};
     with_domain(|domain, _| {
-        let handle = spawn(domain, 4, async move {
+        let ended = ran(domain, 4, async move {
             let all = (0..50).map(|n| spawn(domain, n % 8, async move { n }));
             let sum: usize = join_all(all).await.into_iter().map(Result::unwrap).sum();
             let never = spawn(domain, 1, pending::<()>());
@@ -1230,8 +1250,7 @@ fn combinators_of_other_crates_run_unchanged() {
             };
             (sum, first)
         });
-        run(domain);
-        assert_eq!(output(handle), Ok((1225, Ok("soon"))));
+        assert_eq!(ended, Ok((1225, Ok("soon"))));
     });
 }
 
@@ -1251,62 +1270,24 @@ fn a_name_is_stale_when_its_domain_was_closed() {
     });
 }
 
-/// What calls it, and what it is asked: it is always late.
-struct Late {
-    calls: AtomicUsize,
-    by_coroutines: AtomicUsize,
-}
-
-impl Late {
-    const fn new() -> Self {
-        Self {
-            calls: AtomicUsize::new(0),
-            by_coroutines: AtomicUsize::new(0),
-        }
-    }
-}
-
-impl Attendant for Late {
-    fn attend(&self, _: DomainId) {
-        self.calls.fetch_add(1, Relaxed);
-        if current().is_some() {
-            self.by_coroutines.fetch_add(1, Relaxed);
-        }
-    }
-
-    fn until(&self) -> Option<u64> {
-        Some(0)
-    }
-}
-
 #[test]
 fn busy_worker_calls_no_attendant_that_is_not_late() {
-    struct Patient(AtomicUsize);
-    impl Attendant for Patient {
-        fn attend(&self, _: DomainId) {
-            self.0.fetch_add(1, Relaxed);
-        }
-        fn until(&self) -> Option<u64> {
-            Some(u64::MAX)
-        }
-    }
-    static PATIENT: Patient = Patient(AtomicUsize::new(0));
+    static PATIENT: Counting = Counting::until(Some(u64::MAX));
     with_domain(|domain, _| {
         domain.set_attendant(Some(&PATIENT));
-        let calls = spawn(domain, 4, async {
+        let ended = ran(domain, 4, async {
             for _ in 0..600 {
                 yield_now().await;
             }
-            PATIENT.0.load(Relaxed)
+            PATIENT.calls.load(Relaxed)
         });
-        run(domain);
-        assert_eq!(output(calls), Ok(0));
+        assert_eq!(ended, Ok(0));
     });
 }
 
 #[test]
 fn the_attendant_is_asked_also_while_something_is_more_urgent_elsewhere() {
-    static LATE: Late = Late::new();
+    static LATE: Counting = Counting::until(Some(0));
     with_domain(|domain, _| {
         let other = DomainId::new(6);
         domain.summary.mark(other, Priority::FIRST);
@@ -1327,15 +1308,14 @@ fn the_attendant_is_asked_also_while_something_is_more_urgent_elsewhere() {
 
 #[test]
 fn the_attendant_is_called_by_no_coroutine() {
-    static LATE: Late = Late::new();
+    static LATE: Counting = Counting::until(Some(0));
     with_domain(|domain, _| {
         domain.set_attendant(Some(&LATE));
-        let handle = spawn(domain, 4, async move {
+        let ended = ran(domain, 4, async move {
             domain.call_attendant();
             yield_now().await;
         });
-        run(domain);
-        assert_eq!(output(handle), Ok(()));
+        assert_eq!(ended, Ok(()));
         assert_eq!(LATE.by_coroutines.load(Relaxed), 0);
         domain.set_attendant(None);
     });
@@ -1343,7 +1323,7 @@ fn the_attendant_is_called_by_no_coroutine() {
 
 #[test]
 fn an_attendant_that_is_taken_back_while_a_worker_waits_is_not_called() {
-    static LATE: Late = Late::new();
+    static LATE: Counting = Counting::until(Some(0));
     with_domain(|domain, machine| {
         domain.set_attendant(Some(&LATE));
         *machine.meanwhile.lock().unwrap() = Some(|domain| domain.set_attendant(None));
@@ -1369,7 +1349,7 @@ fn what_is_shared_with_interrupts_disables_them_without_a_domain_as_well() {
 /// A worker that waits has not asked it until when.
 #[test]
 fn a_new_attendant_has_a_worker_go_on() {
-    static LATE: Late = Late::new();
+    static LATE: Counting = Counting::until(Some(0));
     with_domain(|domain, machine| {
         domain.sleepers.store(1, Relaxed);
         domain.set_attendant(Some(&LATE));
@@ -1381,7 +1361,7 @@ fn a_new_attendant_has_a_worker_go_on() {
 
 #[test]
 fn a_domain_that_is_closed_forgets_its_attendant() {
-    static LATE: Late = Late::new();
+    static LATE: Counting = Counting::until(Some(0));
     with_domain(|domain, _| {
         domain.set_attendant(Some(&LATE));
         domain.close().unwrap();

@@ -1,27 +1,85 @@
-//! A domain for each test, and values that its coroutines share, for the tests of all crates that have futures.
+//! A domain for each test, and what its coroutines share and hand over, for the tests of all crates that have
+//! futures.
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::boxed::Box;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
+use std::vec::Vec;
 
 use axcoop::host::HOST;
-use axcoop::{Domain, DomainId, SUMMARY};
+use axcoop::{Domain, DomainId, Kernel, SUMMARY};
+
+/// The number of these domains.
+pub const ID: DomainId = DomainId::new(3);
 
 /// Runs a test in a domain of its own on the host, one at a time, which has to be empty afterwards.
 pub fn with_domain(workers: usize, test: impl FnOnce(&'static Domain)) {
+    drop(with_domain_on(&HOST, workers, test));
+}
+
+/// The same on another kernel. No other test begins before what this returns is dropped.
+pub fn with_domain_on(
+    kernel: &'static dyn Kernel,
+    workers: usize,
+    test: impl FnOnce(&'static Domain),
+) -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let domain = leaked(Domain::new(DomainId::new(3), &SUMMARY, &HOST));
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let domain = leaked(Domain::new(ID, &SUMMARY, kernel));
     domain.open().unwrap();
     domain.alloc_cpu(workers).unwrap();
     test(domain);
     domain.alloc_cpu(0).unwrap();
-    while domain.close().is_err() {
-        thread::yield_now();
-    }
+    wait_until(|| domain.close().is_ok());
+    one
 }
 
 /// Leaks a value, so that it lives as long as the program.
 pub fn leaked<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
+}
+
+pub fn wait_until(mut it_is_so: impl FnMut() -> bool) {
+    let late = Instant::now() + Duration::from_secs(30);
+    while !it_is_so() {
+        assert!(Instant::now() < late, "it is never so");
+        thread::yield_now();
+    }
+}
+
+/// A buffer that is counted.
+pub struct Buffer {
+    pub bytes: Vec<u8>,
+    _counted: Arc<()>,
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl AsMut<[u8]> for Buffer {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+/// Makes buffers, and counts them: there is one reference more than there are buffers.
+#[derive(Default)]
+pub struct Buffers(Arc<()>);
+
+impl Buffers {
+    pub fn with(&self, bytes: &[u8]) -> Buffer {
+        Buffer {
+            bytes: bytes.to_vec(),
+            _counted: self.0.clone(),
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
+    }
 }

@@ -11,6 +11,8 @@ use axsched_ext::recorded::{
     Here, Recorded, RecordedTask, RecordingPerThread, RecordingSource, Subject,
 };
 
+use super::on_add::OnAdd;
+
 pub type Layer<S> = Recorded<S, VirtualClock, RecordingPerThread>;
 
 /// What the machine knows of who acts. Where the suite calls by hand, there is none.
@@ -29,39 +31,22 @@ pub fn machines_here<S: Subject<Inner = ModelTask> + 'static>() -> Here {
 }
 
 /// The layer, which begins to measure anew when each machine's first `gc` is in its queue.
-pub struct Measuring<S: Subject>(Layer<S>, bool);
-
-impl<S: Subject<Inner = ModelTask>> BaseScheduler for Measuring<S> {
-    type SchedItem = Arc<RecordedTask<S>>;
-
-    fn init(&mut self) {
-        self.0.init();
-    }
-    fn add_task(&mut self, task: Self::SchedItem) {
-        self.0.add_task(task);
-        if std::mem::take(&mut self.1) {
-            // The same recording again: a table takes 2.5 MiB.
-            let recording = RecordingPerThread::recording();
-            match recording.measure_end_by::<VirtualClock>() {
-                Ok(_) | Err(Error::NotMeasuring) => recording.measure_start().unwrap(),
-                Err(error) => panic!("{error}"),
+fn measuring<S: Subject<Inner = ModelTask>>(
+    cpu: usize,
+) -> impl BaseScheduler<SchedItem = Arc<RecordedTask<S>>> {
+    let mut begins = cpu == 0;
+    OnAdd {
+        scheduler: Layer::<S>::new(),
+        on_add: move |_: &mut _, _: &_| {
+            if std::mem::take(&mut begins) {
+                // The same recording again: a table takes 2.5 MiB.
+                let recording = RecordingPerThread::recording();
+                match recording.measure_end_by::<VirtualClock>() {
+                    Ok(_) | Err(Error::NotMeasuring) => recording.measure_start().unwrap(),
+                    Err(error) => panic!("{error}"),
+                }
             }
-        }
-    }
-    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
-        self.0.remove_task(task)
-    }
-    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        self.0.pick_next_task()
-    }
-    fn put_prev_task(&mut self, task: Self::SchedItem, preempt: bool) {
-        self.0.put_prev_task(task, preempt);
-    }
-    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
-        self.0.task_tick(current)
-    }
-    fn set_priority(&mut self, task: &Self::SchedItem, priority: isize) -> bool {
-        self.0.set_priority(task, priority)
+        },
     }
 }
 
@@ -76,8 +61,7 @@ pub fn conforms_recorded<S: Subject<Inner = ModelTask> + 'static>(promises: &Pro
     let idle = check(&promises, |_| Layer::<S>::new(), RecordedTask::<S>::new).unwrap();
     // SAFETY: see there.
     unsafe { recording.connect(machines_here::<S>) };
-    let made = |cpu| Measuring::<S>(Layer::new(), cpu == 0);
-    let measuring = check(&promises, made, RecordedTask::<S>::new).unwrap();
+    let measuring = check(&promises, measuring::<S>, RecordedTask::<S>::new).unwrap();
     // It has decided the same.
     assert_eq!(idle, measuring);
     assert!(idle.rules == 27 && idle.wake_spins > 0, "{idle:?}");

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub mod layer;
+pub mod on_add;
+pub mod several;
 
 use axsched_ext::conformance::{Beside, Load};
 use axsched_ext::model::{Config, CpuMask, Failure, MaxWait, Op, Program, Report};

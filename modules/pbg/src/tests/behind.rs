@@ -104,7 +104,7 @@ fn rule_11_the_plan_stays_if_the_user_has_asked_for_its_order() {
 /// A planned task waits for an unknown one, which the measured run did not have.
 #[test]
 fn rule_11_what_unknown_tasks_take_is_not_counted() {
-    let (mut cpu, _main) = replaying_beside("a", 10, "unknown");
+    let (mut cpu, _main) = following(&[("a", 10)], &["unknown"]);
     let a = cpu.block();
     for _ in 0..100 {
         assert_eq!(cpu.name(), "unknown");
@@ -171,9 +171,7 @@ fn rule_11_a_task_that_was_removed_does_not_get_later() {
 /// In one burst, which has not been charged yet.
 #[test]
 fn rule_11_what_is_beyond_a_record_is_not_counted() {
-    let mut cpu = replaying(&[("over", 10 * TICK)]);
-    cpu.spawn("over");
-    cpu.block();
+    let (mut cpu, _) = following(&[("over", 10 * TICK)], &[]);
     for _ in 0..19 {
         assert_eq!(cpu.tick(), "over");
     }

@@ -126,12 +126,14 @@ pub fn replaying(runs: &[(&'static str, u64)]) -> Cpu {
     cpu
 }
 
-/// A plan of one task is followed, which has the CPU; one that it does not know is
-/// ready, and `main`, the root, has blocked.
-pub fn replaying_beside(name: &'static str, run: u64, unknown: &'static str) -> (Cpu, Handle) {
-    let mut cpu = replaying(&[(name, run)]);
-    cpu.spawn(name);
-    cpu.spawn(unknown);
+/// A plan of these tasks is followed; all are ready with the first one running, `unknown` ones that the plan does
+/// not know stand behind them, and `main`, the root, has blocked.
+pub fn following(plan: &[(&'static str, u64)], unknown: &[&'static str]) -> (Cpu, Handle) {
+    let mut cpu = replaying(plan);
+    let planned = plan.iter().map(|(name, _)| *name);
+    for name in planned.chain(unknown.iter().copied()) {
+        cpu.spawn(name);
+    }
     let main = cpu.block();
     (cpu, main)
 }

@@ -7,11 +7,10 @@ use sched_core::units::TaskKey;
 
 #[test]
 fn rule_8_a_task_far_beyond_its_plan_is_demoted_and_the_rest_stands() {
-    let mut cpu = replaying(&[("runaway", 5_000), ("next", 60_000), ("last", 70_000)]);
-    cpu.spawn("runaway");
-    cpu.spawn("next");
-    cpu.spawn("last");
-    cpu.block();
+    let (mut cpu, _) = following(
+        &[("runaway", 5_000), ("next", 60_000), ("last", 70_000)],
+        &[],
+    );
     // Beyond twice 5,000 at the 11th tick of 1,000; demoted at the second that says so.
     let turn = (1..).find(|_| cpu.tick() != "runaway").unwrap();
     assert_eq!(turn, 12);
@@ -28,9 +27,7 @@ fn rule_8_a_task_far_beyond_its_plan_is_demoted_and_the_rest_stands() {
 
 #[test]
 fn rule_8_running_as_planned_is_never_demoted() {
-    let mut cpu = replaying(&[("steady", 10_000)]);
-    cpu.spawn("steady");
-    cpu.block();
+    let (mut cpu, _) = following(&[("steady", 10_000)], &[]);
     for _ in 0..20 {
         // Up to twice the plan, in bursts cut by yields and ticks.
         cpu.tick();
@@ -64,10 +61,7 @@ fn rule_8_time_before_a_block_counts_too() {
 
 #[test]
 fn rule_8_a_task_that_no_tick_ever_meets_is_demoted_too() {
-    let mut cpu = replaying(&[("evades", 10), ("waits", 1_000_000_000)]);
-    cpu.spawn("evades");
-    cpu.spawn("waits");
-    cpu.block();
+    let (mut cpu, _) = following(&[("evades", 10), ("waits", 1_000_000_000)], &[]);
     for handover in 1..=OVERRUN_HANDOVERS {
         assert_eq!(
             (cpu.name(), cpu.status().demoted),
@@ -85,11 +79,7 @@ fn rule_8_a_task_that_no_tick_ever_meets_is_demoted_too() {
 
 #[test]
 fn rule_8_a_demoted_task_goes_to_the_end_of_the_queue() {
-    let mut cpu = replaying(&[("runaway", 10), ("planned", 1_000_000_000)]);
-    cpu.spawn("runaway");
-    cpu.spawn("planned");
-    cpu.spawn("patient");
-    cpu.block();
+    let (mut cpu, _) = following(&[("runaway", 10), ("planned", 1_000_000_000)], &["patient"]);
     while cpu.name() != "patient" {
         cpu.tick();
         assert!(
@@ -116,10 +106,7 @@ fn rule_8_a_task_demoted_at_its_first_tick_goes_there_too() {
 
 #[test]
 fn rule_8_a_task_that_yields_far_more_than_recorded_is_demoted() {
-    let mut cpu = replaying(&[("yielder", 1_000_000), ("next", 2_000_000)]);
-    cpu.spawn("yielder");
-    cpu.spawn("next");
-    cpu.block();
+    let (mut cpu, _) = following(&[("yielder", 1_000_000), ("next", 2_000_000)], &[]);
     for _ in 0..FREE_YIELDS {
         assert_eq!(cpu.yield_now(), "yielder");
     }
@@ -158,10 +145,7 @@ fn rule_8_recorded_yields_may_be_twice_as_many() {
 /// What was granted and not used is not counted when the task loses the CPU.
 #[test]
 fn rule_8_yields_before_a_preemption_are_counted_once() {
-    let mut cpu = replaying(&[("yielder", 1_000_000)]);
-    cpu.spawn("yielder");
-    cpu.spawn("unknown");
-    cpu.block();
+    let (mut cpu, _) = following(&[("yielder", 1_000_000)], &["unknown"]);
     for _ in 0..FREE_YIELDS / 3 {
         for _ in 0..3 {
             assert_eq!(cpu.yield_now(), "yielder");
@@ -178,9 +162,7 @@ fn rule_8_yields_before_a_preemption_are_counted_once() {
 /// Yields are counted whether or not they keep the CPU, and across blocks.
 #[test]
 fn rule_8_yields_before_a_block_count_too() {
-    let mut cpu = replaying(&[("yielder", 1_000_000)]);
-    cpu.spawn("yielder");
-    cpu.block();
+    let (mut cpu, _) = following(&[("yielder", 1_000_000)], &[]);
     for round in 0.. {
         for _ in 0..FREE_YIELDS / 4 {
             cpu.yield_now();
@@ -198,7 +180,7 @@ fn rule_8_yields_before_a_block_count_too() {
 /// It runs off the plan for so long that the last handover, to the root, is too many.
 #[test]
 fn rule_8_a_task_demoted_while_it_is_ready_leaves_its_place() {
-    let (mut cpu, main) = replaying_beside("evades", 10, "outsider");
+    let (mut cpu, main) = following(&[("evades", 10)], &["outsider"]);
     cpu.run(30);
     for _ in 1..OVERRUN_HANDOVERS {
         let evades = cpu.block();
@@ -222,10 +204,7 @@ fn rule_8_a_task_demoted_while_it_is_ready_leaves_its_place() {
 
 #[test]
 fn rule_8_yields_before_a_block_are_not_granted_again() {
-    let mut cpu = replaying(&[("yielder", 1_000_000), ("next", 2_000_000)]);
-    cpu.spawn("yielder");
-    cpu.spawn("next");
-    cpu.block();
+    let (mut cpu, _) = following(&[("yielder", 1_000_000), ("next", 2_000_000)], &[]);
     (1..FREE_YIELDS).for_each(|_| assert_eq!(cpu.yield_now(), "yielder"));
     let asleep = cpu.block();
     cpu.wake(&asleep);
@@ -236,10 +215,7 @@ fn rule_8_yields_before_a_block_are_not_granted_again() {
 
 #[test]
 fn rule_8_yields_before_somebody_wakes_count_too() {
-    let mut cpu = replaying(&[("yielder", 1_000_000), ("sleeper", 2_000_000)]);
-    cpu.spawn("yielder");
-    cpu.spawn("sleeper");
-    cpu.block();
+    let (mut cpu, _) = following(&[("yielder", 1_000_000), ("sleeper", 2_000_000)], &[]);
     let yielder = cpu.block();
     let sleeper = cpu.block();
     cpu.wake(&yielder);
@@ -256,10 +232,7 @@ fn rule_8_yields_before_somebody_wakes_count_too() {
 
 #[test]
 fn rule_8_the_first_who_went_its_own_way_is_told() {
-    let mut cpu = replaying(&[("a", 10)]);
-    cpu.spawn("a");
-    cpu.spawn("unknown");
-    cpu.block();
+    let (mut cpu, _) = following(&[("a", 10)], &["unknown"]);
     for _ in 0..=FREE_YIELDS {
         cpu.yield_now();
     }
@@ -272,9 +245,7 @@ fn rule_8_the_first_who_went_its_own_way_is_told() {
 /// On several CPUs another may put somebody between a yield that keeps the CPU and its pick.
 #[test]
 fn rule_8_a_yield_counts_once_whoever_is_put_before_its_pick() {
-    let mut cpu = replaying(&[("yields", 1_000_000)]);
-    cpu.spawn("yields");
-    let main = cpu.block();
+    let (mut cpu, main) = following(&[("yields", 1_000_000)], &[]);
     for made in 1..=FREE_YIELDS {
         let yields = cpu.current.take().unwrap();
         cpu.scheduler.put_prev_task(yields, false);

@@ -50,7 +50,7 @@ fn rule_10_two_thirds_are_not_most() {
 
 #[test]
 fn rule_10_an_unknown_task_that_runs_while_the_others_sleep_drops_nothing() {
-    let (mut cpu, main) = replaying_beside("planned", 1 << 40, "unknown");
+    let (mut cpu, main) = following(&[("planned", 1 << 40)], &["unknown"]);
     for _ in 1..PLAN_TICKS {
         let planned = cpu.block();
         (0..100).for_each(|_| assert_eq!(cpu.interrupt(), "unknown"));
@@ -66,10 +66,7 @@ fn rule_10_an_unknown_task_that_runs_while_the_others_sleep_drops_nothing() {
 
 #[test]
 fn rule_10_a_program_that_keeps_to_the_plan_never_loses_it() {
-    let mut cpu = replaying(&[("a", 1_000_000_000)]);
-    cpu.spawn("a");
-    cpu.spawn("unknown");
-    cpu.block();
+    let (mut cpu, _) = following(&[("a", 1_000_000_000)], &["unknown"]);
     let had = cpu.shares(1000);
     assert_eq!(had["unknown"], 100, "a tenth is no drift");
     assert!(!cpu.status().dropped);
@@ -170,7 +167,7 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
 
 #[test]
 fn rule_10_a_root_that_waits_to_go_first_is_not_lost_either() {
-    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "unknown");
+    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["unknown"]);
     demote(&mut cpu);
     assert_eq!(cpu.name(), "unknown");
     cpu.wake(&main);

@@ -58,10 +58,7 @@ fn rule_6_a_label_that_is_taken_is_unknown() {
 
 #[test]
 fn rule_6_nobody_counts_the_children_of_unknown_tasks() {
-    let mut cpu = replaying(&[("a", 10)]);
-    cpu.spawn("a");
-    cpu.spawn("unknown");
-    cpu.block();
+    let (mut cpu, _) = following(&[("a", 10)], &["unknown"]);
     cpu.block(); // a
     assert_eq!(cpu.name(), "unknown");
     cpu.spawn("child");
@@ -89,11 +86,7 @@ fn rule_6_a_plan_that_never_matches_is_round_robin() {
 
 #[test]
 fn rule_7_tasks_outside_the_plan_have_a_tenth_and_no_more() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("late 1");
-    cpu.spawn("late 2");
-    cpu.block();
+    let (mut cpu, _) = following(&[("planned", 1_000_000)], &["late 1", "late 2"]);
     assert_eq!(cpu.name(), "planned");
     let had = cpu.shares(1000);
     assert_eq!(had["planned"], 900);
@@ -144,10 +137,7 @@ fn rule_7_a_turn_is_the_queues_until_the_tick() {
 
 #[test]
 fn rule_7_a_task_that_is_alone_outside_the_plan_has_the_rest_of_its_tick() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    cpu.block();
+    let (mut cpu, _) = following(&[("planned", 1_000_000)], &["outsider"]);
     while cpu.interrupt() != "outsider" {}
     (0..5).for_each(|_| assert_eq!(cpu.yield_now(), "outsider"));
     assert_eq!(cpu.interrupt(), "planned");
@@ -178,10 +168,7 @@ fn rule_7_gc_and_the_root_leave_the_rest_of_a_turn_to_the_plan() {
 
 #[test]
 fn rule_7_a_task_that_was_demoted_for_its_yields_leaves_the_rest_to_the_plan() {
-    let mut cpu = replaying(&[("demoted", 10), ("planned", 1_000_000)]);
-    cpu.spawn("demoted");
-    cpu.spawn("planned");
-    cpu.block();
+    let (mut cpu, _) = following(&[("demoted", 10), ("planned", 1_000_000)], &[]);
     demote(&mut cpu);
     while cpu.interrupt() != "demoted" {}
     assert_eq!(cpu.yield_now(), "planned");
@@ -189,10 +176,7 @@ fn rule_7_a_task_that_was_demoted_for_its_yields_leaves_the_rest_to_the_plan() {
 
 #[test]
 fn rule_7_a_task_that_was_demoted_for_its_time_has_the_rest_of_its_tick() {
-    let mut cpu = replaying(&[("demoted", 10), ("planned", 1_000_000)]);
-    cpu.spawn("demoted");
-    cpu.spawn("planned");
-    cpu.block();
+    let (mut cpu, _) = following(&[("demoted", 10), ("planned", 1_000_000)], &[]);
     cpu.tick_until("planned");
     assert_eq!(cpu.status().demoted, 1);
     while cpu.interrupt() != "demoted" {}
@@ -202,10 +186,7 @@ fn rule_7_a_task_that_was_demoted_for_its_time_has_the_rest_of_its_tick() {
 /// One that another has turned down is over, and one that nobody waits for is none.
 #[test]
 fn rule_7_a_turn_that_was_given_back_is_over() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    cpu.block();
+    let (mut cpu, _) = following(&[("planned", 1_000_000)], &["outsider"]);
     while cpu.interrupt() != "outsider" {}
     let outsider = cpu.block();
     assert_eq!(cpu.name(), "planned");
@@ -237,10 +218,7 @@ fn rule_7_a_turn_ends_with_its_tick_also_while_no_planned_task_is_ready() {
 /// Ticks that preempt nobody: the task gives way as soon as it yields.
 #[test]
 fn rule_7_a_turn_that_is_due_begins_at_a_yield() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    cpu.block();
+    let (mut cpu, _) = following(&[("planned", 1_000_000)], &["outsider"]);
     let planned = cpu.current.clone().unwrap();
     for _ in 1..PLAN_TICKS {
         assert!(!cpu.scheduler.task_tick(&planned));
@@ -268,10 +246,7 @@ fn rule_7_a_turn_of_one_who_is_gone_is_nobodys() {
 
 #[test]
 fn rule_7_where_no_planned_task_is_ready_a_turn_is_not_counted() {
-    let mut cpu = replaying(&[("planned", 1_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    cpu.block();
+    let (mut cpu, _) = following(&[("planned", 1_000_000)], &["outsider"]);
     let planned = cpu.current.clone().unwrap();
     for _ in 0..PLAN_TICKS {
         cpu.scheduler.task_tick(&planned);
@@ -282,9 +257,7 @@ fn rule_7_where_no_planned_task_is_ready_a_turn_is_not_counted() {
 
 #[test]
 fn rule_7_an_empty_fallback_queue_saves_no_turns_up() {
-    let mut cpu = replaying(&[("planned", 1_000_000_000)]);
-    cpu.spawn("planned");
-    cpu.block();
+    let (mut cpu, _) = following(&[("planned", 1_000_000_000)], &[]);
     assert_eq!(cpu.shares(500)["planned"], 500);
     cpu.spawn("late");
     let first = (1..).find(|_| cpu.interrupt() == "late").unwrap();
@@ -331,10 +304,7 @@ fn rule_7_a_planned_task_that_blocks_before_every_tick_takes_no_more() {
 /// Eight ticks, then a block: the outsider's moment is not its turn.
 #[test]
 fn rule_7_a_moment_without_planned_tasks_is_no_turn() {
-    let mut cpu = replaying(&[("planned", 1_000_000_000)]);
-    cpu.spawn("planned");
-    cpu.spawn("outsider");
-    cpu.block();
+    let (mut cpu, _) = following(&[("planned", 1_000_000_000)], &["outsider"]);
     let (mut had, mut ticks) = (0, 0);
     while ticks < 1000 {
         for _ in 0..PLAN_TICKS - 1 {

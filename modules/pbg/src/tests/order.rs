@@ -108,10 +108,7 @@ fn rule_5_at_one_place_too_the_one_with_the_least_before_it_has_the_cpu() {
 
 #[test]
 fn rule_5_of_equals_who_ran_goes_on_and_who_wakes_goes_last() {
-    let mut cpu = replaying(&[("a", 100), ("b", 100)]);
-    cpu.spawn("a");
-    cpu.spawn("b");
-    cpu.block();
+    let (mut cpu, _) = following(&[("a", 100), ("b", 100)], &[]);
     assert_eq!(cpu.name(), "a");
     let a = cpu.block();
     assert_eq!(cpu.name(), "b");
@@ -158,10 +155,7 @@ fn rule_5_a_shorter_child_takes_over_at_the_next_yield() {
 /// Somebody becomes ready between a yield and its pick.
 #[test]
 fn rule_5_who_has_yielded_and_waits_for_its_pick_may_still_lose_the_cpu() {
-    let mut cpu = replaying(&[("long", 100), ("short", 1)]);
-    cpu.spawn("long");
-    cpu.spawn("short");
-    cpu.block();
+    let (mut cpu, _) = following(&[("long", 100), ("short", 1)], &[]);
     let short = cpu.block();
     let long = cpu.current.take().unwrap();
     cpu.scheduler.put_prev_task(long, false);
@@ -268,10 +262,7 @@ fn rule_5_a_job_is_ordered_by_all_that_remains_of_it_however_soon_it_waits() {
 fn rule_5_beyond_its_record_a_task_gives_way_to_more_and_more() {
     // A quarter is noise; and rule 8 is far.
     for (next, at) in [(10_500, 13), (12_000, 13), (17_000, 18)] {
-        let mut cpu = replaying(&[("over", 10_000), ("next", next)]);
-        cpu.spawn("over");
-        cpu.spawn("next");
-        cpu.block();
+        let (mut cpu, _) = following(&[("over", 10_000), ("next", next)], &[]);
         assert_eq!(cpu.name(), "over");
         let turn = (1..).find(|_| cpu.tick() != "over").unwrap();
         assert_eq!((turn, cpu.status().demoted), (at, 0), "{next}");

@@ -8,7 +8,7 @@ use sched_core::BaseScheduler;
 
 #[test]
 fn rule_9_the_root_goes_first_when_it_wakes() {
-    let (mut cpu, main) = replaying_beside("a", 1_000_000, "unknown");
+    let (mut cpu, main) = following(&[("a", 1_000_000)], &["unknown"]);
     cpu.wake(&main);
     assert_eq!(cpu.name(), "a");
     assert_eq!(
@@ -35,7 +35,7 @@ fn rule_9_the_root_goes_first_when_it_wakes() {
 
 #[test]
 fn rule_9_the_root_goes_first_also_while_only_others_run() {
-    let (mut cpu, main) = replaying_beside("a", 1_000_000, "unknown");
+    let (mut cpu, main) = following(&[("a", 1_000_000)], &["unknown"]);
     cpu.block(); // a
     assert_eq!(cpu.name(), "unknown");
     // A waker may ask for rescheduling, too.
@@ -47,7 +47,7 @@ fn rule_9_the_root_goes_first_also_while_only_others_run() {
 
 #[test]
 fn rule_9_a_turn_that_somebody_gave_up_is_not_the_roots() {
-    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
+    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["outsider"]);
     (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.interrupt(), "planned"));
     cpu.wake(&main);
     assert_eq!(cpu.interrupt(), "main");
@@ -61,7 +61,7 @@ fn rule_9_a_turn_that_somebody_gave_up_is_not_the_roots() {
 
 #[test]
 fn rule_9_the_root_waits_for_the_end_of_a_turn_though_its_task_yields() {
-    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
+    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["outsider"]);
     while cpu.interrupt() != "outsider" {}
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "outsider");
@@ -70,7 +70,7 @@ fn rule_9_the_root_waits_for_the_end_of_a_turn_though_its_task_yields() {
 
 #[test]
 fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
-    let (mut cpu, main) = replaying_beside("a", 1_000_000, "unknown");
+    let (mut cpu, main) = following(&[("a", 1_000_000)], &["unknown"]);
     cpu.wake(&main);
     let removed = cpu.scheduler.remove_task(&main).expect("it is ready");
     assert!(Arc::ptr_eq(&main, &removed));
@@ -79,7 +79,7 @@ fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
 
 #[test]
 fn rule_9_the_root_goes_first_once_between_two_ticks_that_hit_planned_tasks() {
-    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
+    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["outsider"]);
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main");
     let main = cpu.block();
@@ -97,7 +97,7 @@ fn rule_9_the_root_goes_first_once_between_two_ticks_that_hit_planned_tasks() {
 
 #[test]
 fn rule_9_the_turn_that_comes_while_the_root_goes_first_is_for_the_others() {
-    let (mut cpu, main) = replaying_beside("planned", 1_000_000, "outsider");
+    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["outsider"]);
     (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.interrupt(), "planned"));
     cpu.wake(&main);
     assert_eq!(cpu.yield_now(), "main");
@@ -107,7 +107,7 @@ fn rule_9_the_turn_that_comes_while_the_root_goes_first_is_for_the_others() {
 /// It sleeps and wakes all the time; the others have their share.
 #[test]
 fn rule_9_a_root_that_wakes_all_the_time_takes_nobodys_turn() {
-    let (mut cpu, main) = replaying_beside("planned", 1_000_000_000, "outsider");
+    let (mut cpu, main) = following(&[("planned", 1_000_000_000)], &["outsider"]);
     let mut asleep = Some(main);
     let mut had = std::collections::BTreeMap::new();
     for _ in 0..1000 {

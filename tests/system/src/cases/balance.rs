@@ -156,7 +156,7 @@ fn seldom_idle(context: &Context) -> Result<()> {
         let trace = Trace::of(&fs::read(&file)?)?;
         let lives = trace.lives()?;
         for task in &results.tasks {
-            let its = |(_, (name, _)): &(&u64, &(String, String))| *name == task.task;
+            let its = |(_, (name, _)): &(&i32, &(String, String))| *name == task.task;
             let (pid, _) = trace.threads.iter().find(its).context("no such thread")?;
             let life = lives.get(pid).context("it did nothing")?;
             // The file's times are rounded down, of each stay at both ends.

@@ -40,7 +40,7 @@ fn coroutines_serve(context: &Context) -> Result<()> {
         };
     for connections in CONNECTIONS {
         let [coroutines, threads] =
-            ["kcuc", "ktut"].map(|side| of("full", side, connections, "answers/s"));
+            ["kcuc", "ut"].map(|side| of("full", side, connections, "answers/s"));
         let coroutines = coroutines?.context("coroutines have memory")?;
         match threads? {
             Some(threads) => ensure!(

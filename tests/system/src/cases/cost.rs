@@ -1,11 +1,10 @@
-//! What a yield costs, and on the host each call.
+//! What a yield costs.
 
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::helpers::{ANY_ARCH, folder, results};
-use super::host::HOST_CARGO;
 use crate::{
     frame::{Case, Context, case},
     project::Project,
@@ -33,8 +32,6 @@ pub fn cases(project: &Project) -> Vec<Case> {
             "qemu: make cost-gate fails if a yield costs an instruction more".into(),
             gate_is_red,
         ),
-        here("qemu: make ab, two policies".into(), side_by_side),
-        case("host: make bench, FIFO, ours and stock, twice", calls).holds(HOST_CARGO),
     ]);
     cases
 }
@@ -104,75 +101,6 @@ fn gate_is_red(context: &Context) -> Result<()> {
             .any(|line| line.starts_with("cost-gate: ") && line.contains(" 1 more, 0 less")),
         "expected one row more and none less"
     );
-    Ok(())
-}
-
-/// Callgrind finds the calls to count, and counts the same of them again; a queue of the
-/// registry's takes more instructions than ours.
-fn calls(context: &Context) -> Result<()> {
-    let bench = |folder: &str| -> Result<String> {
-        let out = context.file(folder)?;
-        context
-            .make(["bench", "FEATURES=sched_fifo,stock_fifo", "TASKS=16"])
-            .args([format!("BENCH_OUT={out}")])
-            .text()?;
-        Ok(fs::read_to_string(format!("{out}/bench.csv"))?)
-    };
-    let (csv, again) = (bench("first")?, bench("second")?);
-    ensure!(csv == again, "expected the same again, found\n{again}");
-    let first = csv.lines().next();
-    ensure!(
-        first == Some("arch,scheduler,operation,tasks,figure,value"),
-        "found {first:?}"
-    );
-    let figure = |words: &str| -> Result<f64> {
-        let mut values = csv.lines().filter_map(|line| line.split_once(words));
-        let (_, value) = values.next().with_context(|| format!("no {words}"))?;
-        Ok(value.parse()?)
-    };
-    for operation in ["add", "yield", "put", "pick"] {
-        let cost = |of: &str| figure(&format!(",{of},{operation},16,instructions,"));
-        let (ours, stock) = (cost("fifo")?, cost("stock-fifo")?);
-        ensure!(
-            1.0 < ours && ours < stock,
-            "{operation}: {ours} and {stock}"
-        );
-    }
-    figure(",fifo,yield,16,l1d_misses,")?;
-    figure(",stock-fifo,memory,,task_bytes,")?;
-    Ok(())
-}
-
-/// Two policies of this tree side by side; of a commit it is a clone that is built.
-fn side_by_side(context: &Context) -> Result<()> {
-    let said = context
-        .make(["ab", "A=cost", "FEATURES=sched_fifo,sched_rr", "SCALE=100"])
-        .args([format!("ARCH={ANY_ARCH}")])
-        .text()?;
-    let mut rows = 0;
-    for line in said.lines().filter(|line| line.starts_with(" fifo -> rr ")) {
-        let row: Vec<_> = line.split_whitespace().collect();
-        let (fifo, rr): (f64, f64) = (row[4].parse()?, row[5].parse()?);
-        ensure!(0.0 < fifo && fifo < rr, "{line}");
-        rows += 1;
-    }
-    ensure!(rows == 6, "{rows} rows of the difference");
-    let head = context.program("git").args(["rev-parse", "HEAD"]).text()?;
-    let head = head.trim();
-    let said = context
-        .program("scripts/ab.sh")
-        .args([head, "apps/sched-tests/cost"])
-        .text()?;
-    let clone = said.lines().last().context("no folder")?; // it may say before that it clones
-    ensure!(
-        clone == format!("target/ab/{head}"),
-        "the clone is at {clone}"
-    );
-    let there = context
-        .program("git")
-        .args(["-C", clone, "rev-parse", "HEAD"])
-        .text()?;
-    ensure!(there.trim() == head, "the clone has {there}");
     Ok(())
 }
 

@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-const VARIABLES: [&str; 34] = [
+const VARIABLES: [&str; 32] = [
     "A",
     "KIND",
     "ARCH",
@@ -73,12 +73,10 @@ const VARIABLES: [&str; 34] = [
     "SEED",
     "SELFTEST",
     "SCHED_YIELDS",
-    "SCHED_WAITS",
-    "SCHED_ORDER",
     "PORT",
 ];
 
-const GOALS: [&str; 42] = [
+const GOALS: [&str; 36] = [
     "setup",
     "build",
     "run",
@@ -90,7 +88,6 @@ const GOALS: [&str; 42] = [
     "compare",
     "simulate",
     "advise",
-    "robustness",
     "profile",
     "gantt",
     "trace",
@@ -98,13 +95,8 @@ const GOALS: [&str; 42] = [
     "cost",
     "coop-cost",
     "cost-gate",
-    "ab",
     "connections",
     "bench",
-    "experiment-cost",
-    "experiment-turnaround",
-    "experiment-waits",
-    "experiment-order",
     "docs-tables",
     "docs-check",
     "stale",

@@ -94,7 +94,7 @@ const OF_RUN: [(&str, &str, &[&str]); 34] = [
 ];
 
 /// The case's whole name, the goal, a part of the answer, the variables.
-const OF_OTHERS: [(&str, &str, &str, &[&str]); 13] = [
+const OF_OTHERS: [(&str, &str, &str, &[&str]); 8] = [
     (
         "make: matrix refuses what would change its cells",
         "matrix",
@@ -130,36 +130,6 @@ const OF_OTHERS: [(&str, &str, &str, &[&str]); 13] = [
         "bench",
         "sched_mlfq sched_pbg stock_fifo",
         &["FEATURES=sched_pbg_coop"],
-    ),
-    (
-        "make: bench refuses TASKS=4,0",
-        "bench",
-        "from 1 to 99999",
-        &["TASKS=4,0"],
-    ),
-    (
-        "make: experiment-waits refuses another policy",
-        "experiment-waits",
-        "not of make experiment-waits",
-        &["FEATURES=sched_rr"],
-    ),
-    (
-        "make: experiment-waits refuses more waits than can be built",
-        "experiment-waits",
-        "WAITS=64,65",
-        &["WAITS=64,65"],
-    ),
-    (
-        "make: experiment-waits refuses a curve of one point",
-        "experiment-waits",
-        "two numbers",
-        &["WAITS=4"],
-    ),
-    (
-        "make: experiment-waits refuses two architectures",
-        "experiment-waits",
-        "ARCH=x86_64",
-        &["ARCH=x86_64,riscv64"],
     ),
     (
         "make: gantt refuses a file that is no .svg",

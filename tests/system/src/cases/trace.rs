@@ -29,8 +29,7 @@ pub fn cases(project: &Project) -> Vec<Case> {
     cases
 }
 
-/// The files for Perfetto, by a reader that knows nothing of their writer, beside the result
-/// lines: each thread's times to the nanosecond, from its submission to its end without a gap,
+/// The files for Perfetto, replayed beside the result lines: each thread's times to the nanosecond, from its submission to its end without a gap,
 /// and never two on the CPU.
 fn switches(context: &Context) -> Result<()> {
     context

@@ -20,7 +20,7 @@ pub fn present(store: &Store, args: &CompareArgs) -> Result<Vec<Cell>> {
     for [arch, app, policy] in store.contents()? {
         let policy_wanted = wanted(&select.policy, &policy)
             || wanted(&select.policy, &crate::project::short(&policy));
-        if wanted(&select.arch, &arch) && wanted(&select.app, &app) && policy_wanted {
+        if wanted(&select.arch, &arch) && wanted(&args.app, &app) && policy_wanted {
             let cell = Cell {
                 arch,
                 app: App {

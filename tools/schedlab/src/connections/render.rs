@@ -8,8 +8,8 @@ use sched_tests_results::ConnLine;
 
 use crate::{distinct::distinct, grid};
 
-/// Whose throughput and latency are held against each other: coroutines, threads.
-const SIDES: [&str; 2] = ["kcuc", "ktut"];
+/// The combinations that are compared: coroutines, threads.
+const SIDES: [&str; 2] = ["kcuc", "ut"];
 
 /// For each guest and load, by the number of connections: both sides, and the one over the other.
 pub fn text(lines: &[ConnLine]) -> String {
@@ -22,11 +22,11 @@ pub fn text(lines: &[ConnLine]) -> String {
         table.set_header([
             "connections",
             "kcuc, answers/s",
-            "ktut",
-            "kcuc/ktut",
+            "ut",
+            "kcuc/ut",
             "kcuc, mean us",
-            "ktut",
-            "ktut/kcuc",
+            "ut",
+            "ut/kcuc",
         ]);
         let mut rows = 0;
         for connections in distinct(here().map(|line| line.connections)) {
@@ -77,23 +77,17 @@ fn rate(line: &ConnLine) -> Option<f64> {
     (!line.out_of_memory).then(|| line.answered as f64 * 1e9 / line.window_ns as f64)
 }
 
+/// Returns nothing if there was no answer.
 fn mean_us(line: &ConnLine) -> Option<f64> {
-    us(line, line.mean_ns)
+    (line.answered + line.late > 0).then_some(line.mean_ns as f64 / 1_000.0)
 }
 
-/// Nothing where nothing was answered.
-fn us(line: &ConnLine, ns: u64) -> Option<f64> {
-    (line.answered + line.late > 0).then_some(ns as f64 / 1_000.0)
-}
-
-/// One line for each figure; without a value where there was no memory for it, or no answer.
+/// Returns the figures that the page shows, one a line. A figure has no value if there was no memory for it, or no
+/// answer.
 pub fn csv(lines: &[ConnLine]) -> Result<String> {
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_record([
         "arch",
-        "smp",
-        "timing",
-        "scale",
         "scheduler",
         "phase",
         "combination",
@@ -106,9 +100,6 @@ pub fn csv(lines: &[ConnLine]) -> Result<String> {
         let context = &line.context;
         let cell = [
             context.arch.clone(),
-            context.smp.to_string(),
-            line.timing.clone(),
-            line.scale.to_string(),
             context.sched.clone(),
             context.phase.clone(),
             line.combination.clone(),
@@ -123,43 +114,28 @@ pub fn csv(lines: &[ConnLine]) -> Result<String> {
     Ok(String::from_utf8(out.into_inner()?)?)
 }
 
-/// The figures of a line, as they are written.
+/// Returns the figures of a line, as they are written.
 fn figures(line: &ConnLine) -> Vec<(&'static str, Option<String>)> {
     let served = (!line.out_of_memory).then_some(());
     let whole = |value: u64| served.map(|()| value.to_string());
     let one = |value: Option<f64>| value.map(|value| format!("{value:.1}"));
+    let mut figures = vec![("mean us", one(mean_us(line)))];
+    if line.priority.is_some() {
+        figures.push(("answered", whole(line.answered)));
+        return figures;
+    }
     let connections = line.connections.max(1) as u64;
-    let mut figures = vec![
+    figures.extend([
         ("started", Some(line.started.to_string())),
         ("answers/s", one(rate(line))),
-        ("sent", whole(line.sent)),
-        ("answered", whole(line.answered)),
-        ("late", whole(line.late)),
         ("lost", whole(line.lost)),
-        ("unanswered", whole(line.unanswered)),
-        ("mean us", one(us(line, line.mean_ns))),
-        ("50 % us", one(us(line, line.median_ns))),
-        ("99 % us", one(us(line, line.p99_ns))),
-        ("worst us", one(us(line, line.worst_ns))),
-    ];
-    if line.priority.is_none() {
-        figures.push(("bytes/connection", whole(line.peak_bytes / connections)));
-        figures.push(("rounds", Some(line.rounds.to_string())));
-    }
-    if let (Some(idle), Some(components), Some(client), Some(rest)) = (
-        line.idle_ns,
-        line.components_ns,
-        line.client_ns,
-        line.rest_ns,
-    ) {
-        let percent = |ns: u64| Some(format!("{:.2}", ns as f64 * 100.0 / line.window_ns as f64));
-        let shares = [
-            ("components %", components),
-            ("client %", client),
-            ("rest %", rest),
-            ("idle %", idle),
-        ];
-        figures.extend(shares.map(|(name, ns)| (name, served.and(percent(ns)))));
+        ("bytes/connection", whole(line.peak_bytes / connections)),
+    ]);
+    if let (Some(idle), Some(components), Some(rest)) =
+        (line.idle_ns, line.components_ns, line.rest_ns)
+    {
+        let percent = idle as f64 * 100.0 / line.window_ns as f64;
+        figures.push(("idle %", served.map(|()| format!("{percent:.2}"))));
         let busy = (components + rest).checked_div(line.answered);
         figures.push(("ns/answer", served.and(busy.map(|ns| ns.to_string()))));
     }
@@ -202,7 +178,7 @@ mod tests {
             started: 800,
             out_of_memory: true,
             peak_bytes: 0,
-            ..line("ktut", 0, 0)
+            ..line("ut", 0, 0)
         }
     }
 
@@ -214,7 +190,7 @@ mod tests {
         };
         let lines = [
             line("kcuc", 60_000, 16_500),
-            line("ktut", 50_000, 19_800),
+            line("ut", 50_000, 19_800),
             more,
             out_of_memory(),
         ];
@@ -246,14 +222,21 @@ mod tests {
 
     #[test]
     fn csv_has_a_line_for_each_figure_and_no_value_where_there_was_no_memory() {
-        let csv = csv(&[line("kcuc", 60_000, 16_500), out_of_memory()]).unwrap();
+        let urgent = ConnLine {
+            priority: Some(0),
+            ..line("kcuc", 10, 1_174_200)
+        };
+        let csv = csv(&[line("kcuc", 60_000, 16_500), out_of_memory(), urgent]).unwrap();
         let has = |wanted: &str| assert!(csv.lines().any(|line| line == wanted), "{wanted}: {csv}");
-        let cell = "x86_64,1,icount,1,fifo,full";
+        let cell = "x86_64,fifo,full";
         has(&format!("{cell},kcuc,64,all,answers/s,60000.0"));
         has(&format!("{cell},kcuc,64,all,mean us,16.5"));
         has(&format!("{cell},kcuc,64,all,bytes/connection,1000"));
-        has(&format!("{cell},ktut,1024,all,started,800"));
-        has(&format!("{cell},ktut,1024,all,answers/s,"));
-        has(&format!("{cell},ktut,1024,all,bytes/connection,"));
+        has(&format!("{cell},ut,1024,all,started,800"));
+        has(&format!("{cell},ut,1024,all,answers/s,"));
+        has(&format!("{cell},ut,1024,all,bytes/connection,"));
+        has(&format!("{cell},kcuc,64,0,mean us,1174.2"));
+        has(&format!("{cell},kcuc,64,0,answered,10"));
+        assert_eq!(csv.matches(",64,0,").count(), 2, "{csv}");
     }
 }

@@ -75,22 +75,6 @@ impl Data {
         Ok(self.lines.iter().filter(all).map(Vec::as_slice).collect())
     }
 
-    /// The filter of words that each stand in one column only.
-    pub fn filter(&self, words: &[String]) -> Result<Filter> {
-        let column_of = |word: &String| {
-            let has = |column: &usize| self.lines.iter().any(|line| line[*column] == *word);
-            let columns: Vec<usize> = (0..self.columns.len()).filter(has).collect();
-            let [column] = columns[..] else {
-                bail!(
-                    "expected `{word}` in one column, found it in {}",
-                    columns.len()
-                );
-            };
-            Ok((self.columns[column].clone(), word.clone()))
-        };
-        words.iter().map(column_of).collect()
-    }
-
     /// What stands in a column of the lines that fit, each word once, in their order.
     pub fn words(&self, column: &str, filter: &Filter) -> Result<Vec<String>> {
         let column = self.column(column)?;

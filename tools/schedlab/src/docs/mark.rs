@@ -1,10 +1,9 @@
-//! The words of a mark, and the text that they stand for.
+//! The words of a mark, and the table that they stand for.
 
-use std::{collections::BTreeMap, path::Path};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::data::{Data, Figure, Files, Filter};
 use crate::spread::{Spread, letters, reach};
@@ -18,13 +17,9 @@ const MISSING: &str = "-";
 enum Show {
     /// The mean over the tick phases.
     Mean,
-    /// The median over boots in real time.
-    Median,
-    /// Either, as the file has it, and behind it how far it goes if there are several:
+    /// The mean over the tick phases or the median over boots, as the file has it, and behind it how far it goes if there are several:
     /// `±0.41 %` of tick phases, `(285.7 to 322.2)` of boots.
     Range,
-    /// What the first boot gave, as `make run` prints it.
-    Value,
 }
 
 /// Which cells of a table compete: those in a column with each other, or in a row.
@@ -75,70 +70,6 @@ pub struct Table {
     filter: Filter,
 }
 
-/// `<!-- figure {…} -->`: the mean, or the median where the file has it, unless `show` says
-/// otherwise.
-#[derive(Debug, Deserialize)]
-pub struct Inline {
-    csv: String,
-    decimals: Option<usize>,
-    show: Option<Show>,
-    /// What stands in the file's columns, whichever they are.
-    #[serde(default)]
-    words: Vec<String>,
-    /// The figure is its ratio to the one with these words instead.
-    #[serde(default)]
-    over: Vec<String>,
-    #[serde(flatten)]
-    filter: Filter,
-}
-
-/// The short form of a figure's words: `x86_64 stock-cfs / cfs .2` is the ratio of
-/// stock-cfs to cfs on x86_64 with two decimals.
-pub fn short(words: &str) -> Map<String, Value> {
-    let mut found = Map::new();
-    let mut key = "words";
-    let mut lists: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-    for word in words.split_whitespace() {
-        let decimals = word.strip_prefix('.').map(str::parse::<usize>);
-        match (word, decimals) {
-            ("/", _) => key = "over",
-            ("mean" | "median" | "range", _) => drop(found.insert("show".into(), word.into())),
-            (_, Some(Ok(decimals))) => drop(found.insert("decimals".into(), decimals.into())),
-            _ => lists.entry(key).or_default().push(word.into()),
-        }
-    }
-    found.extend(
-        lists
-            .into_iter()
-            .map(|(key, list)| (key.to_owned(), list.into())),
-    );
-    found
-}
-
-impl Inline {
-    /// What stands between the marks.
-    pub fn text(&self, folder: &Path, files: &mut Files) -> Result<String> {
-        let data = files.get(&folder.join(&self.csv))?;
-        let filter = joined(&self.filter, &data.filter(&self.words)?);
-        let Some(figure) = data.figure(&filter)? else {
-            return Ok(MISSING.to_owned());
-        };
-        let show = self.show.unwrap_or(match figure.spread.quartiles {
-            Some(_) => Show::Median,
-            None => Show::Mean,
-        });
-        if self.over.is_empty() {
-            return number(&figure, self.decimals, show);
-        }
-        let of = |figure: &Figure| one(&figure.spread, show);
-        let below = data
-            .figure(&joined(&filter, &data.filter(&self.over)?))?
-            .context("expected a figure to divide by, found an empty value")?;
-        let ratio = of(&figure)? / of(&below)?;
-        Ok(grouped(ratio, self.decimals.unwrap_or(2)))
-    }
-}
-
 impl Table {
     /// The lines of the table.
     pub fn lines(&self, folder: &Path, files: &mut Files) -> Result<Vec<String>> {
@@ -169,25 +100,21 @@ impl Table {
             format!("|---|{}", "--:|".repeat(columns.len())),
         ];
         for (i, row) in rows.iter().enumerate() {
-            let cell = |(j, column): (usize, &Line)| -> Result<String> {
+            let cell = |(j, column): (usize, &Line)| {
                 let Some(figure) = cells[i][j] else {
-                    return Ok(MISSING.to_owned());
+                    return MISSING.to_owned();
                 };
                 let decimals = row.decimals.or(column.decimals).or(self.decimals);
                 let show = row.show.or(column.show).or(self.show);
                 let show = show.unwrap_or(Show::Range);
-                let text = number(&figure, decimals, show)?;
+                let text = number(&figure, decimals, show);
                 let text = mark(text, bold(row) || bold(column));
-                Ok(match letters[i][j].as_str() {
+                match letters[i][j].as_str() {
                     "" => text,
                     letters => format!("{text} <sup>{letters}</sup>"),
-                })
+                }
             };
-            let of_row: Vec<_> = columns
-                .iter()
-                .enumerate()
-                .map(cell)
-                .collect::<Result<_>>()?;
+            let of_row: Vec<_> = columns.iter().enumerate().map(cell).collect();
             lines.push(format!(
                 "| {} | {} |",
                 mark(row.title.clone(), bold(row)),
@@ -250,27 +177,16 @@ fn joined(a: &Filter, b: &Filter) -> Filter {
     joined
 }
 
-/// Which of the values that a spread is over stands for it.
-fn one(spread: &Spread, show: Show) -> Result<f64> {
-    Ok(match (show, spread.quartiles) {
-        (Show::Value, _) => spread.first,
-        (Show::Mean, _) => spread.mean,
-        (Show::Range, _) => spread.middle(),
-        (Show::Median, Some(quartiles)) => quartiles.median,
-        (Show::Median, None) => bail!("expected a file with a column `median`, found none"),
-    })
-}
-
-fn number(figure: &Figure, decimals: Option<usize>, show: Show) -> Result<String> {
+fn number(figure: &Figure, decimals: Option<usize>, show: Show) -> String {
     let number = |value| grouped(value, decimals.unwrap_or(figure.decimals));
-    let text = number(one(&figure.spread, show)?);
-    Ok(match show {
+    let spread = &figure.spread;
+    match show {
+        Show::Mean => number(spread.mean),
         Show::Range => {
-            let text = format!("{text} {}", reach(&figure.spread, number));
+            let text = format!("{} {}", number(spread.middle()), reach(spread, number));
             text.trim_end().to_owned()
         }
-        _ => text,
-    })
+    }
 }
 
 /// `1,683.9`. What ends in a 5 that is dropped goes up, as people round the file's text.

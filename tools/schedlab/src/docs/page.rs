@@ -3,13 +3,9 @@
 use std::{fmt, path::Path};
 
 use anyhow::{Context, Result, anyhow, bail};
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{
-    data::Files,
-    mark::{Inline, Table, short},
-};
+use super::{data::Files, mark::Table};
 
 const OPEN: &str = "<!--";
 const CLOSE: &str = "-->";
@@ -48,7 +44,7 @@ impl fmt::Display for Difference {
 pub struct Page {
     /// The page as it should be.
     pub text: String,
-    /// How many tables and figures are marked.
+    /// How many tables are marked.
     pub marks: usize,
     pub differences: Vec<Difference>,
 }
@@ -69,7 +65,7 @@ impl Page {
             marks: 0,
             differences: Vec::new(),
         };
-        // What people wrote, line by line: marked figures are blanked.
+        // The lines that people wrote: marked tables are blanked.
         let mut by_people = String::new();
         let mut given = Map::new();
         let mut place = 0;
@@ -91,31 +87,15 @@ impl Page {
                     by_people += &blank(&text[place..until]);
                     place = until;
                 }
-                "table" | "figure" => {
+                "table" => {
                     let mut all = given.clone();
-                    all.extend(match comment.rest.trim_start().starts_with('{') {
-                        false if comment.word == "figure" => short(comment.rest),
-                        _ => words(comment.rest).with_context(at_line)?,
-                    });
+                    all.extend(words(comment.rest).with_context(at_line)?);
                     let found = until_end(text, place).with_context(at_line)?;
-                    let expected = if comment.word == "table" {
-                        let table: Table = spec(all).with_context(at_line)?;
-                        let lines = table.lines(folder, files).with_context(at_line)?;
-                        format!("\n{}\n", lines.join("\n"))
-                    } else {
-                        // Markdown would take the rest of the line for the comment's.
-                        if before
-                            .rsplit('\n')
-                            .next()
-                            .is_some_and(|s| s.trim().is_empty())
-                        {
-                            bail!(
-                                "line {line}: figure: expected some text before it in its line, found none"
-                            );
-                        }
-                        let inline: Inline = spec(all).with_context(at_line)?;
-                        inline.text(folder, files).with_context(at_line)?
-                    };
+                    let table: Table = serde_json::from_value(Value::Object(all))
+                        .map_err(|e| anyhow!("expected other words: {e}"))
+                        .with_context(at_line)?;
+                    let lines = table.lines(folder, files).with_context(at_line)?;
+                    let expected = format!("\n{}\n", lines.join("\n"));
                     let first = line_of(text, place);
                     page.differences
                         .extend(differences(first, &expected, found));
@@ -175,10 +155,6 @@ fn until_end(text: &str, place: usize) -> Result<&str> {
 fn words(json: &str) -> Result<Map<String, Value>> {
     serde_json::from_str(json)
         .map_err(|e| anyhow!("expected the words of a mark as JSON, found {e}"))
-}
-
-fn spec<T: DeserializeOwned>(words: Map<String, Value>) -> Result<T> {
-    serde_json::from_value(Value::Object(words)).map_err(|e| anyhow!("expected other words: {e}"))
 }
 
 fn line_of(text: &str, place: usize) -> usize {
@@ -292,13 +268,13 @@ x86_64,rr,switches,550056,550056,550056,550056,8
         );
         assert_eq!(
             table(
-                r#"{"title": "", "rows": [{"title": "`sched_rr`", "scheduler": "rr"}], "arch": "x86_64", "show": "value",
+                r#"{"title": "", "rows": [{"title": "`sched_rr`", "scheduler": "rr"}], "arch": "x86_64", "show": "mean",
                 "columns": [{"title": "average", "decimals": 3}, {"title": "switches", "figure": "switches"}]}"#
             ),
             "\
 |  | average | switches |
 |---|--:|--:|
-| `sched_rr` | 1,683.866 | 550,056 |
+| `sched_rr` | 1,684.000 | 550,056 |
 "
         );
     }
@@ -317,38 +293,15 @@ rr,average,700.00,700.00,700.00,700.00,700.00,700.00,700.00,1
         let given = "<!-- given {\"csv\": \"b.csv\", \"figure\": \"average\"} -->\n";
         let made = |text: &str| Page::read(text, folder.path(), &mut Files::default());
         let table = r#"{"title": "ms", "rows": "scheduler", "decimals": 1, "compare": "rows",
-            "columns": [{"title": "median"}, {"title": "mean", "show": "mean"},
-            {"title": "first", "show": "value"}, {"title": "alone", "show": "median"}]}"#;
+            "columns": [{"title": "median"}, {"title": "mean", "show": "mean"}]}"#;
         let page = made(&format!("{given}<!-- table {table} -->\n<!-- end -->\n"));
         let rows = "\
-| pbg | 310.6 (285.7 to 1,322.2) <sup>a</sup> | 306.2 <sup>a</sup> | 310.6 <sup>a</sup> | 310.6 <sup>a</sup> |
-| sjf | 489.8 (459.3 to 492.3) <sup>a</sup> | 480.5 <sup>a</sup> | 489.8 <sup>a</sup> | 489.8 <sup>a</sup> |
-| rr | 700.0 | 700.0 | 700.0 | 700.0 |
+| pbg | 310.6 (285.7 to 1,322.2) <sup>a</sup> | 306.2 <sup>a</sup> |
+| sjf | 489.8 (459.3 to 492.3) <sup>a</sup> | 480.5 <sup>a</sup> |
+| rr | 700.0 | 700.0 |
 ";
         let page = page.unwrap().text;
         assert!(page.contains(rows), "{page}");
-        let figure = |words: &str| {
-            let text = format!("{given}It is <!-- figure {words} -->?<!-- end -->.\n");
-            made(&text).unwrap().text
-        };
-        for (words, expected) in [
-            ("pbg .1", "-->310.6<!--"),
-            ("pbg .1 median", "-->310.6<!--"),
-            ("pbg .1 mean", "-->306.2<!--"),
-            ("pbg .0 range", "-->311 (286 to 1,322)<!--"),
-            ("sjf / pbg", "-->1.58<!--"),
-            ("sjf / pbg mean .3", "-->1.569<!--"),
-        ] {
-            let found = figure(words);
-            assert!(found.contains(expected), "{words}: {found}");
-        }
-        // A file of tick phases has none.
-        let text = format!("{GIVEN}It is <!-- figure x86_64 rr median -->?<!-- end -->.\n");
-        let refused = format!("{:#}", made(&text).err().unwrap());
-        assert!(
-            refused.ends_with("expected a file with a column `median`, found none"),
-            "{refused}"
-        );
     }
 
     #[test]
@@ -374,36 +327,6 @@ rr,average,700.00,700.00,700.00,700.00,700.00,700.00,700.00,1
             shown(&shorter).len(),
             2,
             "a row is gone, and all that is below has moved"
-        );
-    }
-
-    #[test]
-    fn a_figure_in_a_sentence_is_the_mean_or_a_ratio() {
-        let figure = |words: &str| {
-            let text = format!("{GIVEN}It is <!-- figure {words} -->?<!-- end -->.\n");
-            let page = read(&text).unwrap().text;
-            page.rsplit("-->")
-                .nth(1)
-                .unwrap()
-                .trim_end_matches("<!-- end ")
-                .to_owned()
-        };
-        let rr = r#""arch": "x86_64", "scheduler": "rr""#;
-        assert_eq!(figure(&format!("{{{rr}}}")), "1,684.000");
-        assert_eq!(
-            figure(&format!("{{{rr}, \"decimals\": 0, \"show\": \"range\"}}")),
-            "1,684 ±0.06 %"
-        );
-        assert_eq!(figure("x86_64 rr"), "1,684.000");
-        assert_eq!(figure("x86_64 rr .0 range"), "1,684 ±0.06 %");
-        assert_eq!(figure("x86_64 rr / cfs"), "2.05");
-        assert_eq!(figure("x86_64 rr / cfs .4"), "2.0537");
-        assert_eq!(figure("rr x86_64 switches"), "550,056");
-        assert_eq!(
-            shown(&format!(
-                "{GIVEN}\nRR: <!-- figure {{{rr}}} -->7<!-- end --> ms\n"
-            )),
-            ["3: expected `1,684.000`, found `7`"]
         );
     }
 
@@ -435,41 +358,32 @@ In prose 1.5 may stand.
 
     #[test]
     fn a_mark_that_is_wrong_itself_is_refused_with_its_line() {
-        let rr = r#""arch": "x86_64", "scheduler": "rr""#;
+        let table = |words: &str| format!("{GIVEN}<!-- table {{{words}}} -->\n<!-- end -->");
+        let rows = r#""title": "", "rows": "scheduler", "columns": "arch""#;
         for (text, expected) in [
             (
-                "\n<!-- table {nonsense} -->\n<!-- end -->".to_owned(),
+                table("nonsense"),
                 "line 2: table: expected the words of a mark as JSON, found key must be a string",
             ),
             (
-                "a <!-- figure {\"csv\": \"none.csv\"} -->1<!-- end -->".into(),
+                table(&format!("{rows}, \"csv\": \"none.csv\"")),
                 "none.csv: No such file",
             ),
             (
-                format!("{GIVEN}a <!-- figure {{{rr}}} -->1 <!-- figure {{{rr}}} -->2<!-- end -->"),
-                "line 2: figure: expected `<!-- end -->` before the next comment, found none",
+                table(rows).replace("<!-- end -->", "<!-- table {} --><!-- end -->"),
+                "line 2: table: expected `<!-- end -->` before the next comment, found none",
             ),
             (
-                format!("{GIVEN}a <!-- figure {{\"scheduler\": \"rr\"}} -->1<!-- end -->"),
-                "expected one line with figure average, scheduler rr, found 2",
+                table(r#""title": "", "rows": [{"title": "rr"}], "columns": "arch""#),
+                "expected one line with arch x86_64, figure average, found 3",
             ),
             (
-                format!("{GIVEN}a <!-- figure {{\"colour\": \"red\"}} -->1<!-- end -->"),
+                table(&format!("{rows}, \"colour\": \"red\"")),
                 "expected some of arch scheduler figure value min mean max phases, found `colour`",
             ),
             (
-                format!("{GIVEN}<!-- figure {{{rr}}} -->1<!-- end -->"),
-                "line 2: figure: expected some text before it in its line, found none",
-            ),
-            (
-                format!(
-                    "{GIVEN}<!-- table {{\"rows\": \"arch\", \"columns\": \"scheduler\"}} --><!-- end -->"
-                ),
+                table(r#""rows": "scheduler", "columns": "arch""#),
                 "line 2: table: expected other words: missing field `title`",
-            ),
-            (
-                format!("{GIVEN}a <!-- figure x86_64 lottery -->1<!-- end -->"),
-                "line 2: figure: expected `lottery` in one column, found it in 0",
             ),
             ("a <!-- table".into(), "line 1: expected `-->`, found none"),
         ] {

@@ -15,7 +15,6 @@ use crate::{
     Verdict,
     cli::MergeArgs,
     output::{count, note, print, print_line},
-    store::write,
 };
 
 /// How many of the files that do not belong are named in an error.
@@ -32,10 +31,6 @@ pub fn merge(args: &MergeArgs) -> Result<Verdict> {
     }
     let merged = fleet.merger.finish()?;
     let bytes = save(&args.out, &merged)?;
-    if let Some(path) = &args.spread {
-        write(path, fleet.variation.csv(&merged)?)?;
-    }
-
     let (place, title) = (args.out.display(), title(&merged));
     print_line(format_args!("{place}: {title}; {bytes} bytes"))?;
     if merged.header.runs > 1 {

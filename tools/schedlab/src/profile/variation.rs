@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use anyhow::Result;
 use axsched_ext::{pbg::stored::StoredProfile, units::TaskKey};
 use comfy_table::CellAlignment;
 
@@ -115,35 +114,6 @@ impl Variation {
             _ => "No task was seen in two runs, so nothing is known of how far they differ.\n"
                 .to_owned(),
         }
-    }
-
-    /// The same for programs. What is not known is empty.
-    pub fn csv(&self, merged: &StoredProfile) -> Result<String> {
-        let names = Names::of(merged);
-        let mut out = csv::Writer::from_writer(Vec::new());
-        out.write_record([
-            "task",
-            "key",
-            "runs",
-            "run_counts_mean",
-            "run_counts_least",
-            "run_counts_most",
-            "run_cv_percent",
-        ])?;
-        for (index, task) in merged.tasks.iter().enumerate() {
-            let run = task.figures.run;
-            let percent = self.percent(task.key);
-            out.write_record([
-                names.name(index),
-                task.key.to_string(),
-                task.runs.to_string(),
-                format!("{:.3}", mean(run, task.runs)),
-                run.least.to_string(),
-                run.most.to_string(),
-                percent.map_or_else(String::new, |percent| format!("{percent:.4}")),
-            ])?;
-        }
-        Ok(String::from_utf8(out.into_inner()?)?)
     }
 }
 

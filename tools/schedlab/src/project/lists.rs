@@ -89,7 +89,7 @@ impl Lists {
     }
 
     /// The part of it that was asked for, in the same order.
-    pub fn select(&self, wanted: &SelectArgs) -> Result<Self> {
+    pub fn select(&self, wanted: &SelectArgs, apps: &[String]) -> Result<Self> {
         let policy = |policy: &String, word: &str| policy == word || short(policy) == short(word);
         let app =
             |app: &App, word: &str| app.name == word || app.folder == word.trim_end_matches('/');
@@ -102,9 +102,7 @@ impl Lists {
                 policy,
                 String::clone,
             )?,
-            apps: choose("--app", &self.apps, &wanted.app, app, |app| {
-                app.name.clone()
-            })?,
+            apps: choose("--app", &self.apps, apps, app, |app| app.name.clone())?,
             arches: choose("--arch", &self.arches, &wanted.arch, arch, String::clone)?,
             titles: self.titles.clone(),
         })
@@ -153,11 +151,10 @@ mod tests {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
         let args = SelectArgs {
             policy: words(policy),
-            app: words(app),
             arch: words(arch),
         };
         let cells = Lists::parse(TEXT)?
-            .select(&args)?
+            .select(&args, &words(app))?
             .cells()
             .map(|cell| cell.to_string())
             .collect();

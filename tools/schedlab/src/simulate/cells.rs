@@ -171,9 +171,6 @@ impl<'a> Play<'a> {
     /// As a table calls it: the policy, and whether it is PBG without a plan.
     pub fn name(&self) -> String {
         let name = self.policy.name();
-        if self.shared() == Sharing::OneQueue {
-            return format!("{name}, one queue");
-        }
         match self.policy.follows_plan() && !self.policy.follows_plan_on(self.cpus, self.sharing) {
             true => format!("{name} (no plan)"),
             false => name.to_owned(),
@@ -258,4 +255,97 @@ fn jain(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let squares: f64 = values.clone().map(|value| value * value).sum();
     let n = values.count() as f64;
     (sum * sum / (n * squares) * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cmp::Reverse, thread};
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::{
+        cli::{Cli, Command},
+        simulate::Flavours,
+    };
+
+    /// On 2, 4 and 8 CPUs, average and makespan of `batch-at-once` in ms with one queue that all
+    /// CPUs share: `schedlab simulate --one-queue`, 26 November 2026 (ADR 0026).
+    const ONE_QUEUE: [(&str, [[f64; 2]; 3]); 4] = [
+        ("fifo", [[939.2, 2203.5], [465.8, 1194.7], [243.4, 776.9]]),
+        ("rr", [[959.3, 2244.7], [476.5, 1210.9], [248.3, 785.2]]),
+        ("cfs", [[859.8, 2240.1], [433.0, 1175.7], [233.8, 776.2]]),
+        ("eevdf", [[960.6, 2236.5], [481.3, 1225.6], [251.8, 775.5]]),
+    ];
+
+    /// The longest tasks come in each turn in which one CPU is dealt a task.
+    fn deal_badly(workload: &mut Workload, cpus: usize) {
+        let jobs = &mut workload.jobs;
+        jobs.sort_by_key(|job| Reverse(job.run_ns() as u64));
+        let others = jobs.split_off(jobs.len().div_ceil(cpus));
+        let mut longest = std::mem::take(jobs).into_iter();
+        for others in others.chunks(cpus - 1) {
+            jobs.extend(longest.next());
+            jobs.extend_from_slice(others);
+        }
+        jobs.extend(longest);
+    }
+
+    /// CPUs that share the work come close to one queue, however tasks were dealt out to them.
+    #[test]
+    fn cpus_that_share_are_close_to_one_queue() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let file = |path: &str| format!("{root}/{path}");
+        let recording = |name: &str| file(&format!("tools/schedlab/tests/recordings/{name}.pbg"));
+        let words = [
+            "schedlab".to_owned(),
+            "simulate".to_owned(),
+            recording("batch-at-once"),
+            "--cooperative".to_owned(),
+            recording("batch-at-once-coop"),
+            "--metered".to_owned(),
+            "--costs".to_owned(),
+            file("docs/results/cost.csv"),
+            "--results".to_owned(),
+            file("docs/results/tables.csv"),
+        ];
+        let Command::Simulate(args) = Cli::parse_from(words).command else {
+            panic!("it simulates");
+        };
+        let played = &args.played;
+        let costs = Costs::read(&played.source.costs, &played.source.results).unwrap();
+        let close = |cpus: usize, is_dealt: bool| {
+            let source = &played.source;
+            let mut flavours =
+                Flavours::read(source, played.cooperative.as_deref(), &costs).unwrap();
+            if is_dealt {
+                deal_badly(&mut flavours.preemptive.workload, cpus);
+                deal_badly(&mut flavours.cooperative.as_mut().unwrap().workload, cpus);
+            }
+            for (name, one_queue) in ONE_QUEUE {
+                let policy = Policy::named(name).unwrap();
+                let flavour = flavours.of(policy);
+                let play = Play::new(policy, cpus, 1, flavour, &costs, Sharing::Balanced).unwrap();
+                let mut sums = [0.0; 2];
+                for tick_phase in TickPhase::evenly(8) {
+                    let outcome = play.at(tick_phase).unwrap();
+                    let run = outcome.last();
+                    sums[0] += run.avg_turnaround_ns as f64 / 8e6;
+                    sums[1] += run.makespan_ns as f64 / 8e6;
+                }
+                let one_queue = one_queue[cpus.ilog2() as usize - 1];
+                for (found, one_queue) in sums.into_iter().zip(one_queue) {
+                    let words = format!("{name}, {cpus} CPUs, dealt badly: {is_dealt}");
+                    assert!(found <= 1.05 * one_queue, "{words}: {found} {one_queue}");
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for cpus in [2, 4, 8] {
+                for is_dealt in [false, true] {
+                    scope.spawn(move || close(cpus, is_dealt));
+                }
+            }
+        });
+    }
 }

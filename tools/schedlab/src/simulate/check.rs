@@ -111,7 +111,7 @@ pub fn write_errors(
             Some((_, made)) => Option::clone(made),
             None => made(&app.name, arch)?,
         };
-        cells.push((RowKey::new(arch, &app.name, &short(policy), ""), made));
+        cells.push((RowKey::new(arch, &app.name, &short(policy)), made));
     }
     write_rows(file, &text, false, cells)
 }

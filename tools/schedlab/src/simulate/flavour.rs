@@ -57,7 +57,6 @@ impl Flavour {
             clock,
             sharing: Sharing::default(),
             preempted_stay: profile.header.architecture == Architecture::Riscv64,
-            lock_ns: 0,
         };
         let workload = recorded(&profile, clock, TICK_NS);
         let base = ran(&profile, preempts).context("expected a recording under a known policy")?;
@@ -114,14 +113,6 @@ impl Flavours {
             preemptive: Flavour::of(profile, true, args.metered, costs)?,
             cooperative,
         })
-    }
-
-    /// On machines that this has changed.
-    pub fn on(mut self, change: impl Fn(&mut Machine)) -> Self {
-        let cooperative = self.cooperative.iter_mut();
-        let all = [&mut self.preemptive].into_iter().chain(cooperative);
-        all.for_each(|flavour| change(&mut flavour.machine));
-        self
     }
 
     /// The same program in a changed world.

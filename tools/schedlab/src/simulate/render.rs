@@ -138,38 +138,7 @@ pub fn table(
         let column = table.column_mut(i).expect("a column for each title");
         column.set_cell_alignment(CellAlignment::Right);
     }
-    out += &grid::text(&table, "");
-    out + &over_one_queue(cells)
-}
-
-/// How each policy compares with itself where all CPUs share one queue; nothing if that was not
-/// played.
-fn over_one_queue(cells: &[&(&Play, Results)]) -> String {
-    let mut table = grid::plain();
-    table.set_header(["over one queue", "average", "makespan"]);
-    let mean = |results: &Results, figure| over(&results.outcomes, figure).mean;
-    for pair in cells.windows(2) {
-        let [(play, own), (other, one_queue)] = pair else {
-            continue;
-        };
-        if other.shared() != Sharing::OneQueue {
-            continue;
-        }
-        let ratio = |figure| format!("{:.3}", mean(own, figure) / mean(one_queue, figure));
-        table.add_row([
-            play.name(),
-            ratio(|boot| boot.last().avg_turnaround_ns as f64),
-            ratio(|boot| boot.last().makespan_ns as f64),
-        ]);
-    }
-    if table.is_empty() {
-        return String::new();
-    }
-    for i in 1..3 {
-        let column = table.column_mut(i).expect("a column for each title");
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("\n{}", grid::text(&table, ""))
+    out + &grid::text(&table, "")
 }
 
 /// What the figures are over phases of the tick.

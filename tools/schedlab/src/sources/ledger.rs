@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::{
     list::{Made, SourceList},
@@ -18,15 +18,7 @@ use crate::store::write;
 
 /// The folder of the lists.
 const LISTS: &str = "sources";
-const COLUMNS: [&str; 7] = [
-    "file",
-    "arch",
-    "app",
-    "scheduler",
-    "variant",
-    "list",
-    "sources",
-];
+const COLUMNS: [&str; 6] = ["file", "arch", "app", "scheduler", "list", "sources"];
 
 /// The stamps of the rows in a folder's CSV files.
 #[derive(Default)]
@@ -55,26 +47,26 @@ impl Ledger {
             ..Self::default()
         };
         let mut reader = csv::Reader::from_reader(text.as_bytes());
-        if !text.is_empty() && reader.headers()? != &csv::StringRecord::from(COLUMNS.to_vec()) {
-            bail!("expected the columns {}", COLUMNS.join(","));
-        }
-        for record in reader.records() {
-            let record = record?;
-            let word = |i: usize| record[i].to_owned();
-            let key = RowKey {
-                arch: word(1),
-                app: word(2),
-                scheduler: word(3),
-                variant: word(4),
+        for line in reader.deserialize() {
+            let line: BTreeMap<String, String> = line?;
+            let word = |column: &str| {
+                let word = line.get(column).cloned();
+                word.with_context(|| format!("expected the columns {}", COLUMNS.join(",")))
             };
-            let list = word(5);
+            let key = RowKey {
+                arch: word("arch")?,
+                app: word("app")?,
+                scheduler: word("scheduler")?,
+            };
+            let list = word("list")?;
             if !ledger.lists.contains_key(&list) {
                 let path = ledger.list_file(&list);
                 let text = fs::read_to_string(&path);
                 let text = text.with_context(|| path.display().to_string())?;
                 ledger.lists.insert(list.clone(), SourceList::read(&text)?);
             }
-            ledger.entries.insert((word(0), key), (list, word(6)));
+            let entry = (list, word("sources")?);
+            ledger.entries.insert((word("file")?, key), entry);
         }
         Ok(ledger)
     }
@@ -113,9 +105,8 @@ impl Ledger {
                 arch,
                 app,
                 scheduler,
-                variant,
             } = key;
-            out.write_record([file, arch, app, scheduler, variant, list, hash])?;
+            out.write_record([file, arch, app, scheduler, list, hash])?;
         }
         let named: BTreeSet<_> = self.entries.values().map(|(list, _)| list).collect();
         for (name, list) in &self.lists {

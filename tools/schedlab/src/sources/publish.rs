@@ -5,9 +5,9 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 
 use super::{
-    ledger::{Ledger, stamp},
+    ledger::stamp,
     list::Made,
-    rows::{Published, RowKey, file_name, merged},
+    rows::{RowKey, file_name, merged},
 };
 use crate::store::write;
 
@@ -28,24 +28,4 @@ pub fn write_rows(
     };
     write(csv, text)?;
     stamp(csv, cells)
-}
-
-/// The same for a file whose cells were all made from the same.
-pub fn write_rows_of_one(csv: &Path, text: &str, made: Option<Made>) -> Result<()> {
-    let keys = match Published::named(file_name(csv)) {
-        Some(published) => published.keys(text)?,
-        None => Vec::new(),
-    };
-    write_rows(
-        csv,
-        text,
-        false,
-        keys.into_iter().map(|key| (key, made.clone())),
-    )
-}
-
-/// Returns what a cell of a published CSV file was made from, as it is written down beside the file.
-pub fn known(csv: &Path, key: &RowKey) -> Result<Option<Made>> {
-    let ledger = Ledger::read(csv.parent().unwrap_or(Path::new("")))?;
-    Ok(ledger.made(file_name(csv), key))
 }

@@ -20,23 +20,20 @@ pub struct RowKey {
     pub app: String,
     /// As result lines call it.
     pub scheduler: String,
-    /// A parameter that was built in: the number of waits, the order of the queue.
-    pub variant: String,
 }
 
 impl RowKey {
-    pub fn new(arch: &str, app: &str, scheduler: &str, variant: &str) -> Self {
+    pub fn new(arch: &str, app: &str, scheduler: &str) -> Self {
         Self {
             arch: arch.to_owned(),
             app: app.to_owned(),
             scheduler: scheduler.to_owned(),
-            variant: variant.to_owned(),
         }
     }
 
-    /// Returns the key of the rows of a cell in which nothing else was built.
+    /// Returns the key of the rows of a cell.
     pub fn of(cell: &Cell) -> Self {
-        Self::new(&cell.arch, &cell.app.name, &short(&cell.policy), "")
+        Self::new(&cell.arch, &cell.app.name, &short(&cell.policy))
     }
 }
 
@@ -49,11 +46,7 @@ pub enum Published {
     Cost,
     CoopCost,
     Connections,
-    Waits,
-    Order,
     Simulate,
-    Robustness,
-    Bench,
 }
 
 /// The name of the file that says what rows were made from.
@@ -88,7 +81,6 @@ impl Text {
 pub struct Group {
     /// In the order of the file.
     pub schedulers: Vec<String>,
-    pub variants: Vec<String>,
     /// At how many phases of the tick they are published.
     phases: BTreeMap<u16, Vec<String>>,
     /// True if they are all that the file has of this app and architecture.
@@ -104,11 +96,7 @@ impl Published {
             "cost.csv" => Self::Cost,
             "coop-cost.csv" => Self::CoopCost,
             "connections.csv" => Self::Connections,
-            "waits.csv" => Self::Waits,
-            "order.csv" => Self::Order,
             "simulate.csv" => Self::Simulate,
-            "bench.csv" => Self::Bench,
-            _ if file.starts_with("robustness-") && file.ends_with(".csv") => Self::Robustness,
             _ => return None,
         })
     }
@@ -131,21 +119,14 @@ impl Published {
         let word = |column| text.word(row, column);
         let (arch, app, scheduler) = (word("arch"), word("app"), word("scheduler"));
         match self {
-            Self::Tables | Self::FourCpus | Self::Simulate => RowKey::new(arch, app, scheduler, ""),
+            Self::Tables | Self::FourCpus | Self::Simulate => RowKey::new(arch, app, scheduler),
             // `pbg idle`, `pbg measure` and `pbg replay` are of one image.
             Self::Cost => {
                 let scheduler = scheduler.split(' ').next().unwrap_or_default();
-                RowKey::new(arch, "cost", scheduler, "")
+                RowKey::new(arch, "cost", scheduler)
             }
-            Self::CoopCost => RowKey::new(arch, "coop-cost", scheduler, ""),
-            Self::Connections => RowKey::new(arch, "connections", scheduler, ""),
-            Self::Waits => RowKey::new(arch, "batch", scheduler, word("waits")),
-            Self::Order => match scheduler.strip_suffix("-exact") {
-                Some(scheduler) => RowKey::new(arch, app, scheduler, "exact"),
-                None => RowKey::new(arch, app, scheduler, ""),
-            },
-            Self::Robustness => RowKey::new(arch, app, "", ""),
-            Self::Bench => RowKey::new("", "sched-bench", scheduler, ""),
+            Self::CoopCost => RowKey::new(arch, "coop-cost", scheduler),
+            Self::Connections => RowKey::new(arch, "connections", scheduler),
         }
     }
 
@@ -161,7 +142,7 @@ impl Published {
         let mut groups: Vec<(RowKey, Group)> = Vec::new();
         for row in &text.rows {
             let key = self.key(&text, row);
-            let of = RowKey::new(&key.arch, &key.app, "", "");
+            let of = RowKey::new(&key.arch, &key.app, "");
             let place = groups.iter().position(|(other, _)| *other == of);
             let place = place.unwrap_or_else(|| {
                 let group = Group {
@@ -178,10 +159,7 @@ impl Published {
                 key.scheduler.clone(),
             );
             match stale.contains(&key) {
-                true => {
-                    add(&mut group.schedulers, key.scheduler);
-                    add(&mut group.variants, key.variant);
-                }
+                true => add(&mut group.schedulers, key.scheduler),
                 false => group.is_whole = false,
             }
         }
@@ -229,13 +207,9 @@ impl Published {
             Self::Connections => {
                 format!("make connections ARCH={arch} FEATURES={features} SCALE=10 CONN_OUT={csv}")
             }
-            Self::Waits => format!("make experiment-waits WAITS_OUT={folder}"),
-            Self::Order => format!("make experiment-order ORDER_OUT={folder}"),
             Self::Simulate => {
                 format!("make simulate A={app} ARCH={arch} CHECK=y LAB='--errors {csv}'")
             }
-            Self::Robustness => format!("make robustness A={app} ARCH={arch} LAB='--out {folder}'"),
-            Self::Bench => format!("make bench BENCH_OUT={folder}"),
         }
     }
 
@@ -243,7 +217,7 @@ impl Published {
     fn unit(self, text: &Text, row: &csv::StringRecord) -> RowKey {
         let key = self.key(text, row);
         match self {
-            Self::Tables | Self::FourCpus => RowKey::new(&key.arch, &key.app, "", ""),
+            Self::Tables | Self::FourCpus => RowKey::new(&key.arch, &key.app, ""),
             _ => key,
         }
     }
@@ -335,8 +309,7 @@ riscv64,yield,stock-rr,average,6,1
 ";
 
     fn stale(keys: &[(&str, &str, &str)]) -> BTreeSet<RowKey> {
-        let key =
-            |(arch, app, scheduler): &(&str, &str, &str)| RowKey::new(arch, app, scheduler, "");
+        let key = |(arch, app, scheduler): &(&str, &str, &str)| RowKey::new(arch, app, scheduler);
         keys.iter().map(key).collect()
     }
 

@@ -118,7 +118,6 @@ fn line(
     for (before, words) in [
         (" on ", of.arch.clone()),
         (" under ", group.schedulers.join(" ")),
-        (" with ", group.variants.join(" ")),
     ] {
         if !words.trim().is_empty() {
             rows += &format!("{before}{words}");
@@ -140,12 +139,7 @@ mod tests {
     fn sample_is_one_in_twenty_of_an_architecture_and_each_cell_is_in_one() {
         let cell = |i: usize| {
             let arch = ["aarch64", "riscv64", "x86_64"][i % 3];
-            RowKey::new(
-                arch,
-                &format!("app{}", i % 11),
-                &format!("sched{}", i / 11),
-                "",
-            )
+            RowKey::new(arch, &format!("app{}", i % 11), &format!("sched{}", i / 11))
         };
         let cells: BTreeSet<_> = (0..396).map(cell).collect();
         let of_arch = |arch: &str| cells.iter().filter(|key| key.arch == arch).count();

@@ -11,7 +11,7 @@ use sched_tests_results::TickPhase;
 
 use super::timeline::{Left, Stay, Teller, Thread, ThreadKind, Timeline, Wake};
 use crate::{
-    cli::ModelArgs,
+    cli::SwitchesArgs,
     output::count,
     record::Phase,
     simulate::{Costs, Flavour, Play, chosen, of_one_program, recording},
@@ -38,7 +38,7 @@ pub struct Run {
 }
 
 impl Plays {
-    pub fn new(args: &ModelArgs) -> Result<Self> {
+    pub fn new(args: &SwitchesArgs) -> Result<Self> {
         let of = &args.played;
         let policies = chosen(&of.policy)?;
         let source = &of.source;
@@ -219,7 +219,6 @@ mod tests {
         };
         let workload = Workload {
             jobs: tasks.iter().map(job).collect(),
-            dealt: Vec::new(),
         };
         let machine = Machine {
             cpus: 2,
@@ -230,7 +229,6 @@ mod tests {
             clock: Clock::of_frequency(1_000_000_000),
             sharing: Sharing::None,
             preempted_stay: false,
-            lock_ns: 0,
         };
         // FIFO follows none.
         let plan = concat!(

@@ -1,4 +1,5 @@
-//! The part of Perfetto's messages that is written: field numbers as in its public definitions
+//! The part of Perfetto's messages that is written here and read by `tests/system`. Field numbers
+//! are as in the public definitions
 //! (`protos/perfetto/trace`: `trace.proto`, `trace_packet.proto`, `ps/process_tree.proto`,
 //! `ftrace/ftrace_event_bundle.proto`, `ftrace/ftrace_event.proto`, `ftrace/sched.proto`,
 //! `track_event/track_descriptor.proto`, `track_event/counter_descriptor.proto`,

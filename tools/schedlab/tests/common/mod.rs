@@ -61,15 +61,13 @@ impl Printed<'_> {
 }
 
 /// Variables that change what an image is or how it boots.
-pub const PROJECTS: [&str; 12] = [
+pub const PROJECTS: [&str; 10] = [
     "BLK",
     "DISK",
     "LOG",
     "PBG_BASE",
     "PBG_PROFILE",
     "QEMU_ARGS",
-    "SCHED_ORDER",
-    "SCHED_WAITS",
     "SCHED_YIELDS",
     "SELFTEST",
     "TICK_PHASE",

@@ -3,7 +3,7 @@
 //! Time goes to whoever was said to have the CPU last. A component and an operation has it from the
 //! beginning of its poll to the end; the client while an interrupt delivers what is due, and while it checks an
 //! answer; nobody from when the CPU stopped having anything to do until the interrupt that finds it so. What
-//! is left is the way from one to the next: an executor, `axtask`, and loops that try and yield.
+//! is left is the way from one to the next: an executor or `axtask`.
 //! So the four add up to all time, to the tick of the counter. Of what is left, what comes after the last poll
 //! before the CPU idles counts as idle: a switch.
 //!
@@ -13,8 +13,7 @@
 //! **Where it is kept.** On one CPU. On several each would have its own, and a component that polls there
 //! says nothing about how long others had nothing to do.
 //!
-//! **What it costs.** Two readings of the counter a poll, with interrupts off, in each combination alike; where a
-//! thread yields there is none, and a plain addition.
+//! **What it costs.** Two readings of the counter a poll, with interrupts off, in each combination alike.
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
@@ -43,9 +42,8 @@ static UNTIL: AtomicU64 = AtomicU64::new(0);
 static OWNER: AtomicU8 = AtomicU8::new(Owner::Rest as u8);
 static BOOKED: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 static POLLS: AtomicU64 = AtomicU64::new(0);
-static YIELDS: AtomicU64 = AtomicU64::new(0);
 /// What was booked and counted when the account was closed.
-static CLOSED: [AtomicU64; 6] = [const { AtomicU64::new(0) }; 6];
+static CLOSED: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
 /// The id of the task that runs when there is nothing to do, once it was met.
 static IDLE: AtomicU64 = AtomicU64::new(0);
 
@@ -68,8 +66,6 @@ pub struct Account {
     pub idle_ns: u64,
     /// Polls of components and operations.
     pub polls: u64,
-    /// Yields of threads that had found nothing.
-    pub yields: u64,
 }
 
 /// Interrupts are off: each of the CPU's owners is written by one at a time.
@@ -108,14 +104,6 @@ pub fn poll_begins() -> Owner {
     hand_to(Owner::Component)
 }
 
-/// A thread yields, as it has found nothing.
-#[inline]
-pub fn yields() {
-    if is_kept() {
-        add(&YIELDS, 1);
-    }
-}
-
 /// The device's interrupt begins; returns whose the CPU was, or will be again.
 pub fn interrupt_begins() -> Owner {
     if !is_kept() {
@@ -124,7 +112,7 @@ pub fn interrupt_begins() -> Owner {
     if is_idle() {
         OWNER.store(Owner::Idle as u8, Relaxed);
         book(Owner::Client);
-        return Owner::Rest; // who was woken is on its way
+        return Owner::Rest; // the woken task is on its way
     }
     book(Owner::Client)
 }
@@ -146,7 +134,7 @@ fn is_idle() -> bool {
 pub fn open() {
     if is_kept() {
         book(Owner::Client);
-        let all = BOOKED.iter().chain([&POLLS, &YIELDS]);
+        let all = BOOKED.iter().chain([&POLLS]);
         all.for_each(|counter| counter.store(0, Relaxed));
     }
 }
@@ -155,7 +143,7 @@ pub fn open() {
 pub fn close() {
     if is_kept() {
         book(Owner::Client);
-        let all = BOOKED.iter().chain([&POLLS, &YIELDS]);
+        let all = BOOKED.iter().chain([&POLLS]);
         (CLOSED.iter().zip(all))
             .for_each(|(kept, counter)| kept.store(counter.load(Relaxed), Relaxed));
     }
@@ -171,6 +159,5 @@ pub fn closed() -> Option<Account> {
         rest_ns: ns(Owner::Rest),
         idle_ns: ns(Owner::Idle),
         polls: of(4),
-        yields: of(5),
     })
 }

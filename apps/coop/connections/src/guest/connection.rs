@@ -167,12 +167,6 @@ impl Socket {
         }
     }
 
-    /// Whether who reads need not wait.
-    pub fn is_ready(&self) -> bool {
-        let queue = self.0.lock();
-        !queue.messages.is_empty() || queue.is_closed
-    }
-
     /// Copies the next message, if there is one; `Some(false)` if none will come.
     pub fn try_read(&self, buffer: &mut Message) -> Option<bool> {
         let mut queue = self.0.lock();

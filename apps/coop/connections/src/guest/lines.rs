@@ -65,7 +65,6 @@ pub fn print(
                 rest_ns: None,
                 idle_ns: None,
                 polls: None,
-                yields: None,
                 ..of_all
             };
             row(&of_one);
@@ -155,7 +154,6 @@ fn line(
         scale: setting.scale,
         combination: combination.name().into(),
         connections: served.connections,
-        priority: None,
         interval_ns: load.interval_ns,
         rounds: load.rounds,
         window_ns: load.window_ns,
@@ -177,6 +175,6 @@ fn line(
         rest_ns: account.map(|account| account.rest_ns),
         idle_ns: account.map(|account| account.idle_ns),
         polls: account.map(|account| account.polls),
-        yields: account.map(|account| account.yields),
+        ..ConnLine::default()
     }
 }

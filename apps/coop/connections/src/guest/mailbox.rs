@@ -59,11 +59,6 @@ impl<T> Mailbox<T> {
         poll_fn(|context| self.poll_take(context)).await
     }
 
-    /// Takes what was put first, if there is anything.
-    pub fn try_take(&self) -> Option<T> {
-        self.0.lock().items.pop_front()
-    }
-
     fn poll_take(&self, context: &Context) -> Poll<Option<T>> {
         let mut inside = self.0.lock();
         match inside.items.pop_front() {

@@ -5,10 +5,10 @@
 //! | [`run`] | one run: connections, their components, requests, what became of them |
 //! | [`connection`] | the socket and the client at its other end |
 //! | [`device`] | requests come when they are due |
-//! | [`combination`] | what both sides are made of |
+//! | [`combination`] | components, and the way their reads wait |
 //! | [`components`] | what receives, handles and sends |
 //! | [`program`] | a component is a coroutine or a thread |
-//! | [`service`] | who performs reads and writes |
+//! | [`service`] | the way a read waits |
 //! | [`mailbox`] | from one component to the next |
 //! | [`account`] | whose the CPU time is |
 //! | [`metered`] | a future whose polls are in the account |
@@ -35,7 +35,7 @@ use axcoop_arceos::{Domain, Options};
 use sched_tests_common::{
     config::SCALE,
     platform::{self, now_ns, println},
-    results::Phase,
+    results::{Phase, Setting},
     runner::{print_heading, print_lines, setting},
 };
 
@@ -43,7 +43,7 @@ use crate::message::{FACTOR, Message, multiply};
 use combination::Combination;
 use program::{Coroutines, Threads};
 use run::{Load, Outcome, run};
-use service::{Direct, KernelCoroutines, Polling, Trying};
+use service::{Direct, Operations};
 
 /// How many connections there are, in turn: the report's, and 1,024.
 const CONNECTIONS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 1_024];
@@ -58,38 +58,12 @@ const PRIORITY_CONNECTIONS: usize = 64;
 const PRIORITIES: u8 = 8;
 const PRIORITY_INTERVAL_NS: u64 = 50_000_000;
 
-/// The two domains of coroutines.
-struct Domains {
-    kernel: &'static Domain,
-    program: &'static Domain,
-}
-
-impl Domains {
-    fn open() -> Self {
-        // As many workers as there are CPUs for each: one without work takes none. Workers have no name, as
-        // threads have none here: `axtask` formats that of whom it wakes, each time.
-        let open = || Options::new("").open().expect("a domain at boot");
-        Self {
-            kernel: open(),
-            program: open(),
-        }
-    }
-
-    fn run(&self, combination: Combination, load: &Load) -> Outcome {
-        let operations = |domain, tries_first| KernelCoroutines {
-            domain,
-            tries_first,
-        };
-        let program = Coroutines(self.program);
-        match combination {
-            Combination::Kcuc => run(load, &program, |_| Ok(operations(self.program, true))),
-            Combination::Kcuc2 => run(load, &program, |_| Ok(operations(self.kernel, false))),
-            Combination::Kcut => run(load, &Threads, |_| Ok(operations(self.kernel, true))),
-            Combination::Ktut => run(load, &Threads, |_| Ok(Trying)),
-            Combination::Ktuc => run(load, &program, Polling::start),
-            Combination::Uc => run(load, &program, |_| Ok(Direct)),
-            Combination::Ut => run(load, &Threads, |_| Ok(Direct)),
-        }
+/// Serves `load` by this combination; its coroutines belong to `domain`.
+fn serve(domain: &'static Domain, combination: Combination, load: &Load) -> Outcome {
+    match combination {
+        Combination::Kcuc => run(load, &Coroutines(domain), Operations(domain)),
+        Combination::Uc => run(load, &Coroutines(domain), Direct),
+        Combination::Ut => run(load, &Threads, Direct),
     }
 }
 
@@ -99,7 +73,8 @@ pub fn main() {
     print_heading(&setting);
     platform::connect_cpus();
     device::start();
-    let domains = Domains::open();
+    // Workers have no name, as threads have none here: `axtask` formats the name of the task that it wakes.
+    let domain = Options::new("").open().expect("a domain at boot");
     let mut phases = vec![];
     for (name, load) in [("paced", paced as fn(usize) -> Load), ("full", full)] {
         let mut pass = true;
@@ -107,13 +82,13 @@ pub fn main() {
         for connections in CONNECTIONS {
             for combination in Combination::ALL {
                 let load = load(connections);
-                let outcome = domains.run(combination, &load);
+                let outcome = serve(domain, combination, &load);
                 pass &= lines::print(&setting, name, combination, &load, &outcome);
             }
         }
         phases.push(phase(name, pass));
     }
-    phases.extend(priorities(&setting, &domains));
+    phases.extend(priorities(&setting, domain));
     println!("");
     print_lines(&setting, &phases);
 }
@@ -156,7 +131,7 @@ fn full(connections: usize) -> Load {
 
 /// 64 connections of 8 priorities, with enough CPU, with too little, and with those only whom too little is
 /// enough for.
-fn priorities(setting: &sched_tests_common::results::Setting, domains: &Domains) -> Vec<Phase> {
+fn priorities(setting: &Setting, domain: &'static Domain) -> Vec<Phase> {
     // 1.5 times what the CPUs can do.
     let due_per_s = PRIORITY_CONNECTIONS as u64 * 1_000_000_000 / PRIORITY_INTERVAL_NS;
     let cpu_ns_per_s = 1_000_000_000 * platform::cpus() as u64;
@@ -190,11 +165,8 @@ fn priorities(setting: &sched_tests_common::results::Setting, domains: &Domains)
         ("priorities-alone", alone),
     ] {
         lines::heading(name);
-        let mut pass = true;
-        for combination in [Combination::Kcuc, Combination::Kcuc2] {
-            let outcome = domains.run(combination, &load);
-            pass &= lines::print(setting, name, combination, &load, &outcome);
-        }
+        let outcome = serve(domain, Combination::Kcuc, &load);
+        let pass = lines::print(setting, name, Combination::Kcuc, &load, &outcome);
         phases.push(phase(name, pass));
     }
     phases

@@ -29,10 +29,10 @@ pub trait Program: 'static {
     fn pause() -> impl Future<Output = ()> + Send;
 }
 
-/// The components and threads of the service that have not ended.
+/// The components that have not ended.
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// How many components, and threads of the service, have not ended.
+/// Returns the number of components that have not ended.
 pub fn alive() -> usize {
     ALIVE.load(Acquire)
 }
@@ -54,26 +54,18 @@ impl Program for Threads {
         component: impl Future<Output = ()> + Send + 'static,
         _: u8,
     ) -> Result<(), OutOfMemory> {
-        start_thread(Metered::new(component))
+        room_for_a_thread()?;
+        ALIVE.fetch_add(1, Relaxed);
+        let entry = move || axtask::future::block_on(Metered::new(component));
+        // No handle is kept, so `gc` reclaims it as soon as it has ended.
+        axtask::spawn_raw(entry, String::new(), STACK_BYTES);
+        Ok(())
     }
 
     fn pause() -> impl Future<Output = ()> + Send {
         axtask::yield_now();
         ready(())
     }
-}
-
-/// Starts a thread that does this, which calls [`ends`] itself.
-///
-/// # Errors
-/// There is no memory for it.
-pub fn start_thread(life: impl Future<Output = ()> + Send + 'static) -> Result<(), OutOfMemory> {
-    room_for_a_thread()?;
-    ALIVE.fetch_add(1, Relaxed);
-    let entry = move || axtask::future::block_on(life);
-    // Nobody holds it, so `gc` reclaims it as soon as it has ended.
-    axtask::spawn_raw(entry, String::new(), STACK_BYTES);
-    Ok(())
 }
 
 /// A coroutine each, of this domain.

@@ -97,16 +97,11 @@ fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Serves `load` by components of `program`, whose operations are those of the service that `serve`
-/// makes.
+/// Serves `load` by components of `program`, which read by `service`.
 ///
 /// # Panics
 /// If a component has not ended long after its socket was closed.
-pub fn run<P: Program, S: Service>(
-    load: &Load,
-    program: &P,
-    serve: impl FnOnce(usize) -> Result<S, OutOfMemory>,
-) -> Outcome {
+pub fn run<P: Program, S: Service>(load: &Load, program: &P, service: S) -> Outcome {
     let window = Arc::new(Window::default());
     let is_closed_loop = load.interval_ns == 0;
     let latencies = if is_closed_loop {
@@ -133,13 +128,10 @@ pub fn run<P: Program, S: Service>(
 
     let before = used_bytes();
     service::had_no_memory();
-    let service = serve(load.connections);
-    if let Ok(service) = &service {
-        let all = |connection: &&Arc<Connection>| start(connection, load, program, service).is_ok();
-        outcome.started = connections.iter().take_while(all).count();
-        // Until each of them waits: threads that try never do, but have had a turn.
-        (0..3).for_each(|_| sleep(TICK));
-    }
+    let all = |connection: &&Arc<Connection>| start(connection, load, program, service).is_ok();
+    outcome.started = connections.iter().take_while(all).count();
+    // Until each of them waits.
+    (0..3).for_each(|_| sleep(TICK));
     outcome.out_of_memory = service::had_no_memory() || outcome.started < load.connections;
     outcome.waiting_bytes = used_bytes().saturating_sub(before);
     if !outcome.out_of_memory {
@@ -154,18 +146,10 @@ pub fn run<P: Program, S: Service>(
     }
 
     connections.iter().for_each(|c| c.socket.close());
-    if let Ok(service) = service {
-        let rest = usize::from(S::HAS_THREAD);
-        assert!(
-            wait_until(|| program::alive() == rest),
-            "{} components do not end",
-            program::alive() - rest
-        );
-        service.close();
-    }
     assert!(
         wait_until(|| program::alive() == 0),
-        "the service does not end"
+        "{} components do not end",
+        program::alive()
     );
     // What `gc` and the executor give back of it.
     wait_until(|| used_bytes() <= before);
@@ -179,13 +163,13 @@ fn start<P: Program>(
     connection: &Arc<Connection>,
     load: &Load,
     program: &P,
-    service: &impl Service,
+    service: impl Service,
 ) -> Result<(), OutOfMemory> {
     let of = || connection.clone();
     let priority = connection.priority;
-    program.start(receive(of(), service.clone()), priority)?;
+    program.start(receive(of(), service), priority)?;
     program.start(handle::<P>(of(), load.rounds), priority)?;
-    program.start(send(of(), service.clone()), priority)
+    program.start(send(of()), priority)
 }
 
 impl Outcome {

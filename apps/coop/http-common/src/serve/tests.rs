@@ -2,13 +2,14 @@ use super::*;
 use crate::cases;
 use std::collections::VecDeque;
 
-/// A step of a client: bytes after so many seconds, or the end, or silence.
+/// A step of a client: bytes after so many seconds, the end, a reset, or no more answers taken.
 enum Does {
     Sends(u64, Vec<u8>),
     Ends,
     Breaks,
+    Stalls,
 }
-use Does::{Breaks, Ends};
+use Does::{Breaks, Ends, Stalls};
 
 fn sends(after: u64, bytes: impl AsRef<[u8]>) -> Does {
     Does::Sends(after, bytes.as_ref().to_vec())
@@ -18,7 +19,6 @@ struct Script {
     now: Duration,
     until: Duration,
     does: VecDeque<Does>,
-    takes_no_answer: bool,
     answers: Vec<u8>,
     /// When the server has ended its side.
     ended: Option<Duration>,
@@ -39,7 +39,7 @@ impl Read for Script {
     async fn read(&mut self, into: &mut [u8]) -> Result<usize, ErrorKind> {
         match self.does.front_mut() {
             // Silence.
-            None => Err(self.late()),
+            None | Some(Stalls) => Err(self.late()),
             Some(Does::Sends(seconds, _))
                 if self.now + Duration::from_secs(*seconds) > self.until =>
             {
@@ -64,7 +64,7 @@ impl Read for Script {
 impl Write for Script {
     async fn write(&mut self, bytes: &[u8]) -> Result<usize, ErrorKind> {
         assert_eq!(self.ended, None, "a write after the end");
-        if self.takes_no_answer {
+        if matches!(self.does.front(), Some(Stalls)) {
             return Err(self.late());
         }
         self.answers.extend(bytes);
@@ -103,19 +103,10 @@ impl Place for Notes {
 }
 
 fn course(does: impl IntoIterator<Item = Does>, site: &Site) -> (Script, Notes) {
-    course_of(does, site, false)
-}
-
-fn course_of(
-    does: impl IntoIterator<Item = Does>,
-    site: &Site,
-    takes_no_answer: bool,
-) -> (Script, Notes) {
     let mut script = Script {
         now: Duration::ZERO,
         until: Duration::ZERO,
         does: does.into_iter().collect(),
-        takes_no_answer,
         answers: Vec::new(),
         ended: None,
     };
@@ -234,7 +225,7 @@ fn rule_1_an_empty_line_begins_no_request() {
 #[test]
 fn rule_2_a_client_that_takes_no_answer_is_let_go() {
     let site = Site::new(|| 0);
-    let (script, _) = course_of([sends(1, GET), sends(1, GET)], &site, true);
+    let (script, _) = course([sends(1, GET), Stalls], &site);
     assert_eq!(script.now.as_secs(), 1 + 11);
     assert_eq!(counted(&site), [0, 0, 1, 0]);
 }

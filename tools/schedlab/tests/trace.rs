@@ -31,7 +31,7 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
     let out = lab.path("traces");
     let to = out.to_str().expect("text");
     let cells = ["--policy", "rr,pbg", "--cpus", "1,4"];
-    let runs = [(); 2].map(|()| call(&lab, "model-trace", &[&cells[..], &["--out", to]].concat()));
+    let runs = [(); 2].map(|()| call(&lab, "trace", &[&cells[..], &["--out", to]].concat()));
     assert_eq!((runs[0].code, runs[0].err.as_str()), (Some(0), ""));
     assert_eq!(runs[0].out, runs[1].out);
     assert_eq!(runs[0].out.lines().count(), 4);
@@ -43,7 +43,7 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
         let lines = fs::read_to_string(file("log")).expect("result lines");
         assert!(lines.contains("\"timing\":\"model\""), "{lines}");
     }
-    let table = call(&lab, "model-sched", &cells);
+    let table = call(&lab, "sched", &cells);
     for name in [
         "rr on 1 CPU",
         "pbg, replay, on 1 CPU",
@@ -65,7 +65,7 @@ fn cpus_share_the_work_unless_they_are_told_not_to() {
     let lab = Lab::new();
     let idle_beside = |balance: &str, title: &str| {
         let cell = ["--policy", "rr,pbg", "--cpus", "4", "--balance", balance];
-        let ended = call(&lab, "model-sched", &cell);
+        let ended = call(&lab, "sched", &cell);
         let of_run = ended.out.split_once(title).expect(title).1;
         let ms = of_run.split_once("idle while a task was ready for ");
         let ms = ms.and_then(|(_, rest)| rest.split_once(" ms"));
@@ -84,7 +84,7 @@ fn cpus_share_the_work_unless_they_are_told_not_to() {
     let out = lab.path("traces");
     let to = ["--out", out.to_str().expect("text")];
     let cell = ["--policy", "rr", "--cpus", "1,4", "--balance", "n"];
-    call(&lab, "model-trace", &[&cell[..], &to].concat());
+    call(&lab, "trace", &[&cell[..], &to].concat());
     for name in ["cpus1-rr", "cpus4-rr-unbalanced"] {
         let file = format!("batch-x86_64-scale10-{name}-model.perfetto-trace");
         assert!(out.join(&file).exists(), "{file}");
@@ -106,11 +106,7 @@ fn one_run_may_go_into_one_file_with_a_picture() {
         "--out",
         to,
     ];
-    let ended = call(
-        &lab,
-        "model-trace",
-        &[&of[..], &["--picture", picture]].concat(),
-    );
+    let ended = call(&lab, "trace", &[&of[..], &["--picture", picture]].concat());
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     assert!(file.exists());
     let drawn = fs::read_to_string(&chart).expect("a chart");
@@ -125,10 +121,10 @@ fn what_a_log_has_no_room_for_is_counted_and_said() {
     let said = "batch under rr on 4 CPUs (model): the model's log was full; ";
     let to = lab.path("few.perfetto-trace");
     let trace = [&few[..], &["--out", to.to_str().expect("text")]].concat();
-    let ended = call(&lab, "model-trace", &trace);
+    let ended = call(&lab, "trace", &trace);
     assert_eq!(ended.code, Some(0));
     assert!(ended.err.starts_with(said), "{}", ended.err);
-    let table = call(&lab, "model-sched", &few);
+    let table = call(&lab, "sched", &few);
     assert!(table.out.contains(said), "{}", table.out);
     let lost = |text: &str| {
         text.split_once("; ")
@@ -182,10 +178,33 @@ fn what_cannot_be_is_refused_in_one_line() {
             "expected a recording of yield",
         ),
     ] {
-        let ended = call(&lab, "model-trace", arguments);
+        let ended = call(&lab, "trace", arguments);
         assert_eq!(ended.code, Some(2), "{words}");
         assert!(ended.err.contains(words), "{words}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
         assert!(!file.exists());
+    }
+}
+
+/// What is no recording is read as a console, which has no policies to choose from.
+#[test]
+fn a_console_is_of_one_run_and_says_what_it_lacks() {
+    let lab = Lab::new();
+    lab.write("boot.log", "a console without result lines\n");
+    let file = lab.path("boot.log");
+    let file = file.to_str().expect("text");
+    for (words, reason) in [
+        (&["sched", file][..], "SCHED-RUN"),
+        (
+            &["sched", file, "--policy", "rr"],
+            "expected a recording with --policy or --cpus, found a console",
+        ),
+        (&["sched", file, "--cpus", "4"], "found a console"),
+        (&["sched", "none.log"], "No such file"),
+    ] {
+        let ended = lab.run(words);
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert!(ended.err.contains(reason), "{words:?}: {}", ended.err);
+        assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     }
 }

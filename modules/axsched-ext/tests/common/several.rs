@@ -1,0 +1,138 @@
+//! What the tests of several CPUs share: the machine of their programs, calls of PBG, and machines that are not
+//! what they say.
+
+use axsched_ext::balance::{Machine, simulated_machine};
+use axsched_ext::clock::VirtualClock;
+use axsched_ext::event::{Adapter, Policy};
+use axsched_ext::model::{Config, Failure, Op, Program, Report, TaskReport, Violation};
+use axsched_ext::pbg::{Behind, ControlSource, PerThread};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use super::{machine, program};
+
+// The calls of a program under PBG.
+pub const MEASURE_START: u32 = 0;
+pub const MEASURE_END: u32 = 1;
+pub const START_PBG: u32 = 2;
+pub const START_PBG_AND_KEEP: u32 = 3;
+
+pub fn call_pbg(what: u32) {
+    let control = PerThread::control();
+    match what {
+        MEASURE_START => control.measure_start().unwrap(),
+        MEASURE_END => drop(control.measure_end_by::<VirtualClock>().unwrap()),
+        START_PBG => drop(control.start_pbg().unwrap()),
+        START_PBG_AND_KEEP => drop(control.start_pbg_with(Behind::Keep).unwrap()),
+        _ => unreachable!("no such call"),
+    }
+}
+
+/// The policy of a scheduler of one CPU.
+pub trait Within {
+    type Policy;
+}
+
+impl<P: Policy> Within for Adapter<P> {
+    type Policy = P;
+}
+
+pub fn on_several(config: Config, cpus: usize) -> Config {
+    Config {
+        cpus,
+        stealing: true,
+        // A task that the model takes to be in this queue may be on the way to another.
+        repick_after_yield: true,
+        max_gc_streak: u64::MAX,
+        on_time: VirtualClock::set,
+        on_call: call_pbg,
+        ..config
+    }
+}
+
+/// Returns how long so many interrupts take, each of which arrives after `delay`, and after the longest time for
+/// which interrupts are off.
+pub fn interrupts_after(config: &Config, interrupts: u64, delay: u64) -> u64 {
+    interrupts * (delay + 4 * (config.call_cost + config.switch_cost))
+}
+
+/// Returns the program with a main that takes part from its first pick on: no CPU knows of a queue before.
+pub fn from_its_first_pick(main: &Program) -> Program {
+    let ops = [Op::Yield].into_iter().chain(main.ops.iter().cloned());
+    Program::new("main", ops)
+}
+
+pub fn passes_with(
+    result: Result<Report, Box<Failure>>,
+    config: &Config,
+    main: &Program,
+) -> Result<(), TestCaseError> {
+    result
+        .map(drop)
+        .map_err(|failure| TestCaseError::fail(format!("{failure}\n{config:?}\n{main:?}")))
+}
+
+/// Returns the tasks of this name, the last one first.
+pub fn named<'a>(report: &'a Report, name: &str) -> impl Iterator<Item = &'a TaskReport> {
+    let tasks = report.tasks.iter().rev();
+    tasks.filter(move |task| &*task.label.name == name)
+}
+
+/// Plays several thousand programs on a machine that is not what it says; returns the first violation.
+pub fn found_with(
+    faulty: fn(usize) -> Machine,
+    play: impl Fn(Config, &Program, Machine) -> Result<Report, Box<Failure>>,
+) -> Violation {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (machine(), 2..=8usize, program());
+    for _ in 0..5_000 {
+        let (config, cpus, main) = strategy.new_tree(&mut runner).unwrap().current();
+        if let Err(failure) = play(on_several(config, cpus), &main, faulty(cpus)) {
+            return failure.violation;
+        }
+    }
+    panic!("nothing was found");
+}
+
+/// Holds that each machine that is not what it says is found by `play`, and by what it breaks.
+pub fn each_fault_is_found(
+    play: impl Fn(Config, &Program, Machine) -> Result<Report, Box<Failure>>,
+) {
+    type Case = (&'static str, fn(usize) -> Machine, fn(&Violation) -> bool);
+    let cases: [Case; 3] = [
+        (
+            "an interrupt that is dropped",
+            |cpus| Machine {
+                interrupt: |_| {},
+                ..simulated_machine(cpus)
+            },
+            |found| matches!(found, Violation::IdleBeside { .. }),
+        ),
+        (
+            "an affinity that is ignored",
+            |cpus| Machine {
+                may_run: |_, _| true,
+                ..simulated_machine(cpus)
+            },
+            |found| matches!(found, Violation::WrongCpu { .. }),
+        ),
+        (
+            "a task that is given away while it is being left",
+            |cpus| Machine {
+                current: std::ptr::null,
+                ..simulated_machine(cpus)
+            },
+            |found| {
+                matches!(
+                    found,
+                    Violation::StillOnCpu { .. } | Violation::NotReady { .. }
+                )
+            },
+        ),
+    ];
+    for (fault, faulty, is_it) in cases {
+        let found = found_with(faulty, &play);
+        assert!(is_it(&found), "{fault}: {found}");
+    }
+}
