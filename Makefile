@@ -83,11 +83,6 @@ include scripts/soak.mk
 include scripts/serve.mk
 include scripts/connections.mk
 
-# kernel.mk and the app batch read these from the environment. No published figure is of an image
-# with one of them.
-undefine SCHED_ORDER
-undefine SCHED_WAITS
-
 # What only reads the terminal must work whatever the variables say, and only
 # what builds or boots an app needs them to be right. (gantt, trace and sched call make again
 # for that, and refuse before.)

@@ -22,7 +22,6 @@ case $V in 1) verbose=(-v) ;; 2) verbose=(-vv) ;; esac
 # would silently win over that one, and the image would not link.
 flags="-C link-arg=-T$KERNEL_DIR/$AX_TARGET/$AX_MODE/linker_$AX_PLATFORM.lds"
 flags+=" -C link-arg=-no-pie -C link-arg=-znostart-stop-gc${LINKER:+ -C linker=$LINKER}"
-flags+="${ORDER_CFG:+ --cfg $ORDER_CFG}"
 unset CARGO_ENCODED_RUSTFLAGS
 # What cargo builds for the host (build scripts, macros) is half of a first build
 # and much the same in every folder: begin with a copy of one that nobody is

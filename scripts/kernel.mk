@@ -1,6 +1,6 @@
 # How an app becomes a kernel image.
 # In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PBG_PROFILE, and
-#      SELFTEST, SCHED_YIELDS, SCHED_WAITS and SCHED_ORDER from the environment;
+#      SELFTEST and SCHED_YIELDS from the environment;
 #      POLICY UPSTREAM_LIST BALANCED (features.mk); RECORDED (record.mk);
 #      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
@@ -24,9 +24,8 @@ APP := $(shell sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' $(A)
 # Whatever goes into the platform's configuration gives a build folder of its own,
 # so that changing back and forth rebuilds nothing: the number of CPUs; on the PC
 # the clock's rate, which it does not measure; elsewhere the memory's size, which
-# it does not ask for; and the order of the ready tasks, which is a cfg of rustc's, and
-# with another one cargo would build all again.
-KERNEL_DIR := $(CURDIR)/target/kernel/$(ARCH)-smp$(SMP)$(if $(filter x86_64,$(ARCH)),$(if $(filter real,$(TIMING)),-tsc),$(addprefix -,$(filter-out 128M,$(MEM))))$(addprefix -order-,$(SCHED_ORDER))
+# it does not ask for.
+KERNEL_DIR := $(CURDIR)/target/kernel/$(ARCH)-smp$(SMP)$(if $(filter x86_64,$(ARCH)),$(if $(filter real,$(TIMING)),-tsc),$(addprefix -,$(filter-out 128M,$(MEM))))
 
 empty :=
 space := $(empty) $(empty)
@@ -37,7 +36,6 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(patsubst fifo,under_fifo,$(filter fifo,$(PBG_BASE))) \
     $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
     $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
-    $(addprefix waits_,$(SCHED_WAITS)) $(addprefix order_,$(SCHED_ORDER)) \
     $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED) $(patsubst n,unbalanced,$(filter n,$(BALANCE))) \
     $(if $(filter 1,$(SMP)),$(BALANCED))
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
@@ -83,7 +81,5 @@ BUILD = $(CHECK_PROFILE) CARGO='$(CARGO)' WHERE='$(WHERE)' RUSTC='$(RUSTC)' BUIL
     AX_MODE='$(MODE)' AX_LOG='$(LOG)' \
     SCHED_SCALE='$(SCALE)' SCHED_TIMING='$(TIMING)' $(if $(SELFTEST),SELFTEST='$(SELFTEST)') \
     $(if $(SCHED_YIELDS),SCHED_YIELDS='$(SCHED_YIELDS)') \
-    $(if $(SCHED_WAITS),SCHED_WAITS='$(SCHED_WAITS)') \
     PBG_BASE='$(PBG_BASE)' PBG_PROFILE='$(abspath $(PBG_PROFILE))' \
-    ORDER_CFG='$(addsuffix _order,$(SCHED_ORDER))' \
     scripts/build.sh

@@ -3,10 +3,6 @@
 //! A new policy is a line in [`for_each_policy!`](crate::for_each_policy). What there is to be
 //! chosen, which two are refused, what they are called, and what the tests go through is made
 //! from that list; `docs/new-policy.md` leads through the rest.
-//!
-//! With rustc's `--cfg exact_order` CFS and EEVDF are those with the tree, whose order is exact,
-//! under the same names: for `make experiment-order`, which shows what that is worth. It is no
-//! feature, as no program should have to choose.
 
 /// Hands the list of policies to the macro `$then`: of each its feature, its module, whose name
 /// is the policy's in result lines, its task and its scheduler. `T` is what the tasks wrap and
@@ -74,13 +70,6 @@ macro_rules! policy {
         #[cfg($chosen)]
         mod policy {
             use crate::*;
-            #[cfg(exact_order)]
-            #[allow(unused_imports, reason = "a build has one policy")]
-            use crate::{
-                cfs::ExactCfsScheduler as CfsScheduler,
-                eevdf::ExactEevdfScheduler as EevdfScheduler,
-            };
-
             #[allow(dead_code, reason = "not every policy reads the time")]
             type C = clock::CpuCounter;
 

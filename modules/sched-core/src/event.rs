@@ -17,7 +17,6 @@
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
 //! | [`remove`](Policy::remove) | a ready task is taken out | `remove_task` |
 //! | [`give`](Policy::give) | a ready task goes to another CPU | [`balance`](crate::balance) |
-//! | `exchange_cpu` | another CPU shares this queue | a model: [`balance`](crate::balance) |
 //! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
 //!
 //! How much of this the adapter finds out is the policy's choice, [`Policy::TRACKS`];
@@ -124,18 +123,6 @@ pub trait Policy {
     fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
         let _ = (may, claims);
         None
-    }
-    /// For a model of one queue that several CPUs share, with which the
-    /// [layer](crate::balance) is compared: exchanges with `other` what is of the CPU and not of
-    /// the queue, as who runs there; false if that cannot be. What hears of departures keeps who
-    /// runs, and says so itself.
-    #[cfg(feature = "std")]
-    fn exchange_cpu(&mut self, other: &mut Self) -> bool
-    where
-        Self: Sized,
-    {
-        let _ = other;
-        !matches!(Self::TRACKS, Tracks::Departures)
     }
     /// Sets a task's priority; false where the policy has none.
     #[inline]

@@ -108,13 +108,6 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         }
     }
 
-    /// Exchanges who runs, and since when: of another CPU that shares this queue.
-    #[cfg(feature = "std")]
-    pub const fn exchange_cpu(&mut self, other: &mut Self) {
-        core::mem::swap(&mut self.running, &mut other.running);
-        core::mem::swap(&mut self.stamp, &mut other.stamp);
-    }
-
     /// The name of this queue.
     #[inline]
     pub fn id(&mut self) -> QueueId {
@@ -356,12 +349,6 @@ impl TickLength {
             seen: 0,
             length: Counts::ZERO,
         }
-    }
-
-    /// Exchanges when the last tick came, which is of a CPU; how long ticks are is of all.
-    #[cfg(feature = "std")]
-    pub const fn exchange_cpu(&mut self, other: &mut Self) {
-        core::mem::swap(&mut self.last, &mut other.last);
     }
 
     /// A tick came at `now`.

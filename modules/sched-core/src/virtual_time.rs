@@ -190,13 +190,6 @@ impl QueueTime {
         self.cell.get_or_insert_with(|| VirtualTime::claim(queue))
     }
 
-    /// Exchanges what one CPU's tasks have been charged and the virtual time has not been moved
-    /// by; that is one for all who share the queue.
-    #[cfg(feature = "std")]
-    pub const fn exchange_cpu(&mut self, other: &mut Self) {
-        core::mem::swap(&mut self.served, &mut other.served);
-    }
-
     /// A task was charged so much here. It counts when the virtual time is moved next.
     #[inline]
     pub fn charged(&mut self, run: Counts) {

@@ -51,9 +51,6 @@
 //!     ([`Config::interrupts`]). Its handler does what a tick does (rule 10), but that no time
 //!     has passed: expired sleepers are woken, then `task_tick(current)`, but never for `idle`,
 //!     which picks again.
-//! 15. **A lock that all CPUs share**, of which `axtask` has none: a scheduler says that it has
-//!     taken one ([`locked`]). It is held for as long as [`Config::lock_held`] says, in the order
-//!     in which CPUs come, and who comes meanwhile waits for its turn, with interrupts off.
 //!
 //! When `main` ends, ArceOS switches the machine off; here the others may finish
 //! first, because what happens to them is what a test is about.
@@ -154,11 +151,6 @@ where
     };
     machine::rest();
     ended
-}
-
-/// The scheduler call that is under way has taken a lock that all CPUs share (rule 15).
-pub fn locked() {
-    machine::locked();
 }
 
 /// Asks for an interrupt of this CPU, in the course of a scheduler call (rule 14).

@@ -402,14 +402,6 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
         Some(given)
     }
 
-    #[cfg(feature = "std")]
-    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
-        self.intervals.exchange_cpu(&mut other.intervals);
-        self.tick.exchange_cpu(&mut other.tick);
-        self.time.exchange_cpu(&mut other.time);
-        true
-    }
-
     fn set_priority(&mut self, task: &Arc<CfsTask<T>>, nice: isize) -> bool {
         let Some(index) = nice::index(nice) else {
             return false;

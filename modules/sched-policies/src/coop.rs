@@ -312,15 +312,6 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         })
     }
 
-    #[cfg(feature = "std")]
-    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
-        core::mem::swap(&mut self.aside, &mut other.aside);
-        core::mem::swap(&mut self.is_aside_preempted, &mut other.is_aside_preempted);
-        // Each CPU counts its own ticks, so each has a share.
-        core::mem::swap(&mut self.has_ticked, &mut other.has_ticked);
-        core::mem::swap(&mut self.ticks, &mut other.ticks);
-        true
-    }
 }
 
 #[cfg(test)]

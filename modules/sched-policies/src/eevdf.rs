@@ -601,14 +601,6 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         Some(given)
     }
 
-    #[cfg(feature = "std")]
-    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
-        self.intervals.exchange_cpu(&mut other.intervals);
-        self.tick.exchange_cpu(&mut other.tick);
-        self.time.exchange_cpu(&mut other.time);
-        true
-    }
-
     /// Linear for a ready task, of which `axtask` does not ask it.
     fn set_priority(&mut self, task: &Arc<EevdfTask<T>>, nice: isize) -> bool {
         let Some(index) = nice::index(nice) else {

@@ -408,15 +408,6 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         Some(given)
     }
 
-    #[cfg(feature = "std")]
-    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
-        self.intervals.exchange_cpu(&mut other.intervals);
-        self.tick.exchange_cpu(&mut other.tick);
-        core::mem::swap(&mut self.expired, &mut other.expired);
-        // Each CPU counts its own ticks, so rule 6 comes once for each, all at about one time.
-        core::mem::swap(&mut self.ticks_since_reset, &mut other.ticks_since_reset);
-        true
-    }
 }
 
 #[cfg(test)]

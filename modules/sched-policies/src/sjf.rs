@@ -368,12 +368,6 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         Some(given)
     }
 
-    #[cfg(feature = "std")]
-    fn exchange_cpu(&mut self, other: &mut Self) -> bool {
-        self.intervals.exchange_cpu(&mut other.intervals);
-        core::mem::swap(&mut self.ticked, &mut other.ticked);
-        true
-    }
 }
 
 #[cfg(test)]

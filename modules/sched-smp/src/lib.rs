@@ -105,8 +105,6 @@ extern crate alloc;
 #[cfg(all(test, loom))]
 mod interleavings;
 mod layer;
-#[cfg(feature = "model")]
-mod one_queue;
 mod shared;
 #[cfg(feature = "model")]
 mod simulated;
@@ -114,8 +112,6 @@ mod simulated;
 mod tests;
 
 pub use layer::{Balanced, OnSeveralCpus};
-#[cfg(feature = "model")]
-pub use one_queue::{run_one_queue, shares_one_queue};
 #[cfg(feature = "model")]
 pub use shared::SharedPerThread;
 #[cfg(all(feature = "model", feature = "preempted_stay"))]

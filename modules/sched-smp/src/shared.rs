@@ -388,10 +388,6 @@ pub trait SharedSource {
 
     /// That.
     fn shared() -> &'static Shared;
-
-    /// The CPU that calls has taken a lock that all share: for who simulates that.
-    #[inline(always)]
-    fn locked() {}
 }
 
 /// The source of the system's layers: [`SHARED`].
@@ -441,10 +437,6 @@ impl SharedSource for SharedPerThread {
     fn shared() -> &'static Shared {
         OF_THREAD.get().unwrap_or_else(Self::renew)
     }
-
-    fn locked() {
-        sched_model::model::locked();
-    }
 }
 
 /// The same on a machine as riscv64.
@@ -457,9 +449,5 @@ impl SharedSource for SharedWherePreemptedStay {
 
     fn shared() -> &'static Shared {
         SharedPerThread::shared()
-    }
-
-    fn locked() {
-        SharedPerThread::locked();
     }
 }

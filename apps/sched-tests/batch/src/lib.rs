@@ -22,8 +22,7 @@
 //!   not at all if they are shorter.
 //! - **Late arrivals.** Every fourth job; one is due every 200 ms from the start.
 //! - **Waits.** Every fourth job waits four times for 20 ms, as for a device, at
-//!   even distances; or as often as `SCHED_WAITS` says, a whole number from 0 to 64 in
-//!   the environment when the image is built, but at most once after a unit.
+//!   even distances, but at most once after a unit.
 //!
 //! `batch-at-once` has the same jobs without the last two, since the SRPT bound
 //! knows of no waits: a task that waits makes it a bound that nobody can reach.
@@ -46,18 +45,8 @@ use sched_tests_common::Task;
 use jobs::Kind::{self, *};
 
 /// How often a job waits that does so, and for how long.
-const WAITS: u64 = match option_env!("SCHED_WAITS") {
-    Some(text) => parse_waits(text),
-    None => 4,
-};
+const WAITS: u64 = 4;
 const WAIT_NS: u64 = 20_000_000;
-
-const fn parse_waits(text: &str) -> u64 {
-    match u64::from_str_radix(text, 10) {
-        Ok(waits) if waits <= 64 => waits,
-        _ => panic!("SCHED_WAITS must be a whole number from 0 to 64"),
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Job {
@@ -263,17 +252,6 @@ mod tests {
                 assert!(lengths.into_iter().all(|n| (even..=even + 1).contains(&n)));
             }
         }
-    }
-
-    #[test]
-    fn a_number_of_waits_is_parsed() {
-        assert_eq!([parse_waits("0"), parse_waits("64")], [0, 64]);
-    }
-
-    #[test]
-    #[should_panic(expected = "SCHED_WAITS must be")]
-    fn too_many_waits_are_refused() {
-        parse_waits("65");
     }
 
     #[test]

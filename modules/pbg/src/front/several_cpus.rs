@@ -164,7 +164,6 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
         does: impl FnOnce(&mut Locked<T, C, M>, Here<'_, T, S>) -> R,
     ) -> R {
         let mut locked = self.lock();
-        S::locked();
         let own = &self.own[cpu];
         let here = Here::new(Self::machine(), cpu, own);
         locked.catch_up(here);

@@ -211,13 +211,6 @@ std::thread_local! {
     static MASKS: RefCell<Vec<CpuMask>> = const { RefCell::new(Vec::new()) };
     /// The CPUs that are to be interrupted.
     static ASKED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    /// How often a lock that all share was taken.
-    static LOCKED: Cell<u64> = const { Cell::new(0) };
-}
-
-/// See [`locked`](crate::model::locked).
-pub(super) fn locked() {
-    LOCKED.set(LOCKED.get() + 1);
 }
 
 /// See [`interrupt`](crate::model::interrupt).
@@ -239,7 +232,6 @@ pub(super) fn may_run(task: TaskId, cpu: usize) -> bool {
 pub(super) fn rest() {
     HERE.set(None);
     ASKED.take();
-    LOCKED.take();
     MASKS.take();
 }
 
@@ -257,8 +249,6 @@ pub(super) struct Machine<'a, S, W, F> {
     wrap: F,
     now: u64,
     limit: u64,
-    /// When the last who has asked for the lock that all share will have had it (rule 15).
-    lock_free: u64,
     tasks: Vec<Record<W>>,
     cpus: Vec<Cpu<S, W>>,
     wait_queues: BTreeMap<u32, WaitQueue>,
@@ -301,7 +291,6 @@ where
             wrap,
             now: 0,
             limit: config.time_limit_for(main),
-            lock_free: 0,
             tasks: Vec::new(),
             cpus: Vec::new(),
             wait_queues: BTreeMap::new(),
@@ -409,7 +398,6 @@ where
             self.cpus[c].ahead = Ahead::Nothing;
             self.step(c)?;
             self.steps += 1;
-            self.wait_for_lock(c, LOCKED.take());
             let sent = ASKED.take();
             for &to in &sent {
                 self.send_interrupt(to);
@@ -421,20 +409,6 @@ where
             }
             turns.extend(sent.iter().map(|&to| Reverse((self.cpus[to].clock, to))));
             last = c;
-        }
-    }
-
-    /// Rule 15: what this CPU has just done took the lock so many times.
-    fn wait_for_lock(&mut self, c: usize, times: u64) {
-        let held = times * self.config.lock_held;
-        if held == 0 {
-            return;
-        }
-        self.lock_free = self.lock_free.max(self.now) + held;
-        let cpu = &mut self.cpus[c];
-        // Who idles has nothing to lose, but others wait for it.
-        if matches!(cpu.ahead, Ahead::Nothing) {
-            cpu.clock += self.lock_free - self.now;
         }
     }
 

@@ -377,10 +377,6 @@ pub struct Config {
     pub repick_after_yield: bool,
     /// A scheduler may hand out tasks that went into another CPU's queue.
     pub stealing: bool,
-    /// A scheduler that several CPUs share may hand out a task that another one has put back and
-    /// is still switching away from: who picks it waits until that is over, as a waker does.
-    /// Otherwise that is a [`StillOnCpu`](super::Violation::StillOnCpu).
-    pub waits_in_flight: bool,
     /// A task that was preempted runs on the same CPU next, as on riscv64, where the trap that
     /// preempted it has saved whose CPU it is.
     pub preempted_stay: bool,
@@ -392,9 +388,6 @@ pub struct Config {
     /// blocked, by how many wakes came before it: where a host may take the CPU away in
     /// between, long.
     pub wake_delays: fn(u64) -> u64,
-    /// For how long a lock that all CPUs share is held each time ([`locked`](super::locked)), in
-    /// time units.
-    pub lock_held: u64,
     /// For how long at most a CPU may idle beside a task that is ready in any queue and may run
     /// on it, in time units; `None` means no bound.
     pub max_idle_beside: Option<u64>,
@@ -433,11 +426,9 @@ impl Default for Config {
             wake_resched: false,
             repick_after_yield: false,
             stealing: false,
-            waits_in_flight: false,
             preempted_stay: false,
             interrupts: |_| [Some(1), None],
             wake_delays: |_| 0,
-            lock_held: 0,
             max_idle_beside: None,
             max_wait: MaxWait::default(),
             max_gc_streak: 16,

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use super::{Act, Kind, MAIN, MASKS, Machine, Record, Step, Why};
+use super::{Kind, MAIN, MASKS, Machine, Record, Step, Why};
 use sched_core::BaseScheduler;
 
 use crate::model::{
@@ -194,17 +194,7 @@ where
         self.take_on(c, idle, why)
     }
 
-    /// Who was picked gets the CPU, once it is on no other: see [`Config::waits_in_flight`].
-    ///
-    /// [`Config::waits_in_flight`]: crate::model::Config::waits_in_flight
     pub(super) fn take(&mut self, c: usize, next: Arc<W>, why: Why) -> Step {
-        // Who is waited for has picked before this CPU did, so nobody waits for each other.
-        let busy = self.tasks[next.id().0].on_cpu.filter(|&on| on != c);
-        if let Some(busy) = busy.filter(|_| self.config.waits_in_flight) {
-            self.cpus[c].clock = self.cpus[busy].clock + 1; // as in a wake
-            self.cpus[c].acts.push_front(Act::Take { next, why });
-            return Ok(());
-        }
         self.check_pick(c, &next, why)?;
         self.take_on(c, next, why)
     }
