@@ -8,7 +8,7 @@ mod profiles;
 
 use axsched_ext::balance::run_together;
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::model::{Config, ModelTask, Op, Program, Report, run};
+use axsched_ext::model::{Config, CpuMask, ModelTask, Op, Program, Report, run};
 use axsched_ext::pbg::stored::{Architecture, Figure, Figures, StoredProfile, StoredTask, encode};
 use axsched_ext::pbg::{
     About, Behind, ControlSource, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status,
@@ -56,6 +56,8 @@ struct Load {
     /// Main holds the handle of a task that has ended, so that `gc` spins.
     gc_spins: bool,
     outsiders: Vec<Outsider>,
+    /// So many of the outsiders, the first ones, may run on CPU 0 only.
+    pinned: usize,
 }
 
 const CALL: u64 = 1;
@@ -86,19 +88,21 @@ impl Load {
         );
         let planned = (0..self.cpus).map(|_| Op::Spawn(planned.clone()));
         // Each has enough to do for as long as the planned ones run.
-        let outsider = |it: &Outsider| {
+        let outsider = |(n, it): (usize, &Outsider)| {
             let then = match it.then {
                 Then::Yields => Op::Yield,
                 Then::Sleeps(units) => Op::Sleep(units),
             };
             let times = self.planned / 5 / it.burst.max(TICK / 100);
             let again = Op::Again { steps: 2, times };
-            Op::Spawn(Program::new("outsider", [Op::Run(it.burst), then, again]))
+            let pin = (n < self.pinned).then_some(Op::Migrate(CpuMask::one(0)));
+            let round = [Op::Run(it.burst), then, again];
+            Op::Spawn(Program::new("outsider", pin.into_iter().chain(round)))
         };
         let ended = [Op::Spawn(Program::new("ended", [])), Op::Join(0)];
         let ops = (ended.into_iter()).chain((!self.gc_spins).then_some(Op::DropHandle(0)));
         let ops = ops.chain([Op::Call(0)]).chain(planned);
-        let ops = ops.chain(self.outsiders.iter().map(outsider));
+        let ops = ops.chain(self.outsiders.iter().enumerate().map(outsider));
         let ops = ops.chain((1..=self.cpus).map(Op::Join));
         Program::new("main", ops)
     }
@@ -211,12 +215,37 @@ fn outsiders_have_a_tenth_beside_any_number_that_yields() {
                     planned_burst: 2 * TICK,
                     gc_spins,
                     outsiders: [vec![COMPUTES; cpus], vec![YIELDS; yielders]].concat(),
+                    pinned: 0,
                 };
                 let case = format!("{cpus} CPUs, {yielders} yielders, gc spins: {gc_spins}");
                 let share = share_of(&load).unwrap_or_else(|failure| panic!("{case}: {failure}"));
                 assert!((0.09..0.102).contains(&share), "{case}: {share}");
             }
         }
+    }
+}
+
+/// Each CPU has a tenth of its own: no free outsider passes those that may run on one CPU only.
+#[test]
+fn who_may_run_on_one_cpu_only_waits_no_longer() {
+    for (cpus, pinned, free) in [
+        (2, 1, 2),
+        (2, 2, 5),
+        (3, 2, 5),
+        (4, 1, 5),
+        (4, 2, 5),
+        (7, 2, 1),
+    ] {
+        let load = Load {
+            cpus,
+            planned: 150 * TICK,
+            planned_burst: 2 * TICK,
+            gc_spins: false,
+            outsiders: vec![COMPUTES; pinned + free],
+            pinned,
+        };
+        let case = format!("{cpus} CPUs, {pinned} pinned, {free} free");
+        share_of(&load).unwrap_or_else(|failure| panic!("{case}: {failure}"));
     }
 }
 
@@ -237,8 +266,9 @@ fn outsider() -> impl Strategy<Value = Outsider> {
 fn load() -> impl Strategy<Value = Load> {
     let cpus = prop::sample::select(vec![1, 2, 4]);
     let others = prop::collection::vec(outsider(), 0..8);
-    (cpus, TICK / 10..5 * TICK, any::<bool>(), others).prop_map(
-        |(cpus, planned_burst, gc_spins, mut outsiders)| {
+    let pinned = prop_oneof![2 => Just(0), 1 => 1..3usize];
+    (cpus, TICK / 10..5 * TICK, any::<bool>(), others, pinned).prop_map(
+        |(cpus, planned_burst, gc_spins, mut outsiders, pinned)| {
             outsiders.extend(vec![COMPUTES; cpus]);
             Load {
                 cpus,
@@ -246,15 +276,17 @@ fn load() -> impl Strategy<Value = Load> {
                 planned_burst,
                 gc_spins,
                 outsiders,
+                pinned,
             }
         },
     )
 }
 
-/// The last of ten turns in 100 ticks may be cut off.
+/// The last of ten turns in 100 ticks may be cut off. If some are pinned, a CPU may have no outsider.
 fn has_its_tenth(load: &Load) -> Result<(), TestCaseError> {
     let share = share_of(load).map_err(TestCaseError::fail)?;
-    prop_assert!((0.08..0.12).contains(&share), "{share}");
+    let least = if load.pinned == 0 { 0.08 } else { 0.0 };
+    prop_assert!((least..0.12).contains(&share), "{share}");
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 //! ([`Replay::settle`]) before anything else but a removal.
 
 mod entry;
+mod fallback;
 mod place;
 mod table;
 mod turns;
@@ -21,18 +22,18 @@ pub use table::Prepared;
 pub use turns::PLAN_TICKS;
 pub use watch::Behind;
 
-use super::caller::{Caller, take_first};
+use super::caller::Caller;
 use super::counters::{Counters, add, increment};
 use super::ready_set::{MOST_PASSED, ReadySet};
 use super::status::{Cause, Divergence};
 use super::task::{PbgState, PbgTask, Role};
 use entry::OVERRUN_TICK_POINTS;
+use fallback::Fallback;
 use pbg_profile::Label;
 use pbg_record::record::OUTSIDE;
 use sched_core::event::{Return, Tick};
 use sched_core::queue::{Queue, Slot};
 use sched_core::units::{Counts, TaskKey};
-use sched_policies::rr;
 use table::Table;
 use turns::{Turn, Turns};
 use watch::Watch;
@@ -44,8 +45,8 @@ pub struct Replay<T> {
     table: Table,
     /// Who follows the plan and is ready.
     ready_set: ReadySet<T>,
-    /// Who else is ready: in the fallback queue.
-    fallback: Queue<T, PbgState>,
+    /// Who else is ready.
+    fallback: Fallback<T>,
     /// The root, if it woke and goes first (rule 9).
     root: Slot<T, PbgState>,
     root_children: u32,
@@ -95,7 +96,7 @@ impl<T> Replay<T> {
         Self {
             table: prepared.table,
             ready_set: ReadySet::typed(prepared.ready_set),
-            fallback,
+            fallback: Fallback::new(fallback),
             root: Slot::EMPTY,
             root_children: 0,
             watch: prepared.watch,
@@ -153,7 +154,7 @@ impl<T> Replay<T> {
         if wakes && !self.dropped && here.turns.take_root_turn() {
             self.root.put(task); // rule 9
         } else {
-            rr::requeue(&mut self.fallback, task, Return::Woken);
+            self.fallback.requeue(task, Return::Woken);
         }
     }
 
@@ -169,7 +170,7 @@ impl<T> Replay<T> {
         if self.follows(here.current) {
             self.stand_by_remains(here.current.rank(), task, true);
         } else {
-            rr::requeue(&mut self.fallback, task, why);
+            self.fallback.requeue(task, why);
         }
     }
 
@@ -339,7 +340,7 @@ impl<T> Replay<T> {
     fn take_next(&mut self, here: &mut OnCpu, by: impl Caller) -> Option<Handle<T>> {
         let may_go_on = |task: &PbgTask<T>| by.may_have(task) && self.has_claim(task);
         if here.turns.is_fallback_turn() && self.fallback.find(may_go_on).is_some() {
-            return take_first(&mut self.fallback, by); // rule 7: the rest of the tick
+            return self.fallback.take_first(by); // rule 7: the rest of the tick
         }
         let root = self
             .root_if(by)
@@ -355,7 +356,7 @@ impl<T> Replay<T> {
         {
             return Some(task);
         }
-        if let Some(task) = take_first(&mut self.fallback, by) {
+        if let Some(task) = self.fallback.take_first(by) {
             if here.turns.serve_fallback() && !self.ready_set.is_empty() {
                 increment(&self.counters.turns);
             }
@@ -393,7 +394,7 @@ impl<T> Replay<T> {
         if let Some(demoted) =
             (self.ready_set).remove(at, |task| task.policy_state().role() == current)
         {
-            rr::requeue(&mut self.fallback, demoted, Return::Yielded);
+            self.fallback.requeue(demoted, Return::Yielded);
         }
     }
 

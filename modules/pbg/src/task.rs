@@ -108,6 +108,8 @@ pub struct PbgState {
     pub(super) record: RecordRef,
     /// The number in a [`Held`].
     held: AtomicU32,
+    /// PLACE, of the fallback queue.
+    place: AtomicU32,
     /// It is its CPU's `gc`, from its first `add_task` on.
     is_gc: AtomicBool,
 }
@@ -122,6 +124,14 @@ impl PbgState {
     #[inline]
     pub(super) fn role(&self) -> Role {
         Role(self.role.load(Relaxed))
+    }
+
+    pub(super) fn place(&self) -> u32 {
+        self.place.load(Relaxed)
+    }
+
+    pub(super) fn set_place(&self, place: u32) {
+        self.place.store(place, Relaxed);
     }
 
     pub(super) fn mark_gc(&self) {
@@ -148,6 +158,7 @@ impl InitialState for PbgState {
         role: AtomicU32::new(Role::OUTSIDE.0),
         record: RecordRef::nowhere(),
         held: AtomicU32::new(0),
+        place: AtomicU32::new(0),
         is_gc: AtomicBool::new(false),
     };
 }

@@ -299,19 +299,19 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
         let buckets = (0..BUCKETS).map(|i| self.after(i));
         let mut occupied = buckets.filter(|bucket| self.occupied >> bucket & 1 != 0);
         let inside = occupied.find_map(|bucket| {
-            let key = self.buckets[bucket].find(wanted)?.key();
-            Some((bucket, key))
+            let task = self.buckets[bucket].find(wanted)?;
+            Some((bucket, task.key(), core::ptr::from_ref(task)))
         });
         let outside = self.outside.find(wanted).map(KeyedTask::key);
-        let Some((bucket, _)) =
-            inside.filter(|(_, key)| outside.is_none_or(|outside| *key < outside))
-        else {
+        let is_first = |key: Key| outside.is_none_or(|outside| key < outside);
+        let Some((bucket, _, found)) = inside.filter(|&(_, key, _)| is_first(key)) else {
             return self.outside.remove_first(wanted, agrees);
         };
         if !agrees() {
             return None;
         }
-        let removed = self.buckets[bucket].remove_first(wanted);
+        // That task, whatever `wanted` says by now: the answer may have been given away for it.
+        let removed = self.buckets[bucket].remove_first(|task| core::ptr::eq(task, found));
         if self.buckets[bucket].is_empty() {
             self.occupied &= !(1 << bucket);
         }
@@ -471,6 +471,23 @@ mod tests {
             insert(&mut queue, 0, key, around);
             queue.assert_valid();
             assert_eq!(queue.places(), places, "{}", key as i64 / WIDTH as i64);
+        }
+    }
+
+    /// An affinity may change while a task is given away.
+    #[test]
+    fn who_is_found_is_taken_whatever_is_wanted_by_then() {
+        for keys in [[5 * WIDTH, 7 * WIDTH], [400 * WIDTH, 5 * WIDTH]] {
+            let mut queue = fitted();
+            for (id, key) in keys.into_iter().enumerate() {
+                insert(&mut queue, id, key, 0);
+            }
+            let is_given = core::cell::Cell::new(false);
+            let is_first = |task: &KeyedTask<usize, ()>| !is_given.get() && *task.inner() == 0;
+            let agrees = || !is_given.replace(true);
+            let found = queue.remove_first(&is_first, &agrees).unwrap();
+            assert_eq!(*found.inner(), 0);
+            queue.assert_valid();
         }
     }
 

@@ -161,14 +161,16 @@ impl<T, S: Due> Classes<T, S> {
         agrees: impl FnOnce() -> bool,
     ) -> Option<Arc<Task<T, S>>> {
         let first = |(index, queue): (usize, &Queue<T, S>)| {
-            Some((index, queue.find(&wanted)?.policy_state().due()))
+            let task = queue.find(&wanted)?;
+            Some((index, task.policy_state().due(), ptr::from_ref(task)))
         };
         // As in `first`, of two that are due at the same time the later.
         let firsts = self.queues.iter().enumerate().filter_map(first);
         let first = firsts.reduce(|a, b| if b.1 <= a.1 { b } else { a });
-        let (index, _) = first.filter(|_| agrees())?;
+        let (index, _, found) = first.filter(|_| agrees())?;
         let queue = &mut self.queues[index];
-        let task = queue.remove_first(wanted);
+        // That task, whatever `wanted` says by now: the answer may have been given away for it.
+        let task = queue.remove_first(|task| ptr::eq(task, found));
         if queue.is_empty() {
             self.occupied ^= 1 << index;
         }

@@ -21,7 +21,9 @@
 //! MIGRATION: a task that migrates is put on the other queue, by a helper that
 //! runs on this queue's CPU, before this queue's next pick. The other queue then
 //! ends the run interval and becomes the task's home, and this one, which reads `home`
-//! afterwards on the same CPU, leaves the task alone.
+//! afterwards on the same CPU, leaves the task alone. If the task comes back before that pick,
+//! because the helper still has the CPU, this queue lets its old handle go at once: at the pick the
+//! task is a ready one like any other.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -234,9 +236,12 @@ impl<T, S: Accounted> RunIntervals<T, S> {
 
     /// `task` was away and is ready here: ends its interval, if it has one open.
     pub fn arrived(&mut self, task: &Task<T, S>, why: Return, now: Counts) -> Returned {
+        let runs_here = |running: &Task<T, S>| core::ptr::eq(running, task);
         if ran(why) {
             self.running.take();
             self.stamp = now;
+        } else if self.running.get().is_some_and(runs_here) {
+            self.running.take(); // MIGRATION: it went and came back
         }
         let account = task.policy_state().account();
         let from = Self::home(task);
@@ -433,6 +438,22 @@ mod tests {
         pick(&mut intervals, &b);
         let (_, interval) = intervals.left(VirtualClock::now()).unwrap();
         assert_eq!(interval, Counts(10), "idle time is nobody's");
+    }
+
+    /// MIGRATION.
+    #[test]
+    fn a_task_that_comes_back_before_the_pick_has_not_left() {
+        let [mut here, mut there] = [RunIntervals::new(), RunIntervals::new()];
+        let task = Arc::new(Task::<_, Account>::new("task"));
+        here.adopt(&task);
+        here.begin(&task, Counts(10));
+        let arrived = there.arrived(&task, Return::Woken, Counts(15));
+        assert_eq!((arrived.ran, arrived.interval), (true, Counts(5)));
+        there.removed(&task);
+        here.arrived(&task, Return::Woken, Counts(20));
+        assert!(here.left(Counts(30)).is_none());
+        here.begin(&task, Counts(30));
+        assert_eq!(here.left(Counts(33)).unwrap().1, Counts(3));
     }
 
     #[test]

@@ -311,7 +311,6 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
             true
         })
     }
-
 }
 
 #[cfg(test)]

@@ -407,7 +407,6 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         self.intervals.removed(&given);
         Some(given)
     }
-
 }
 
 #[cfg(test)]

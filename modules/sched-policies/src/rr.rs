@@ -52,6 +52,12 @@ impl<const SLICE: usize> RrState<SLICE> {
         }
     }
 
+    /// Returns true if nothing is left of the slice.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.left.load(Relaxed) == 0
+    }
+
     /// Ends the slice, however much is left of it: the next return goes to the end of the queue.
     #[inline]
     pub fn expire(&self) {
@@ -72,11 +78,11 @@ pub fn requeue<T, S: AsRef<RrState<SLICE>>, const SLICE: usize>(
     task: Arc<Task<T, S>>,
     why: Return,
 ) {
-    let left = &task.policy_state().as_ref().left;
-    if why == Return::Preempted && left.load(Relaxed) > 0 {
+    let slice = task.policy_state().as_ref();
+    if why == Return::Preempted && !slice.is_over() {
         ready.push_front(task); // rule 4
     } else {
-        left.store(SLICE, Relaxed); // rules 3 and 5
+        slice.renew(); // rules 3 and 5
         ready.push_back(task);
     }
 }

@@ -367,7 +367,6 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         self.intervals.removed(&given);
         Some(given)
     }
-
 }
 
 #[cfg(test)]

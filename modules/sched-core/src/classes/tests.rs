@@ -54,6 +54,17 @@ fn classes_follow_one_another_and_each_is_half_as_wide_as_its_shortest_wait() {
     assert_eq!(end, LONGEST + 1);
 }
 
+/// An affinity may change while a task is given away.
+#[test]
+fn who_is_found_is_taken_whatever_is_wanted_by_then() {
+    let mut queue = Classes::new();
+    queue.push(task(7, Key(10)), Class::of(10));
+    let is_given = core::cell::Cell::new(false);
+    let found = queue.remove_first(|_| !is_given.get(), || !is_given.replace(true));
+    assert_eq!(*found.unwrap().inner(), 7);
+    assert_eq!(queue.assert_valid(), 0);
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Push(u64),

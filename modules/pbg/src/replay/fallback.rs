@@ -1,0 +1,119 @@
+//! The fallback queue: the ready tasks that follow no plan, round robin.
+
+use alloc::sync::Arc;
+
+use sched_core::event::Return;
+use sched_core::queue::Queue;
+
+use crate::caller::{Caller, take_first};
+use crate::task::{PbgState, PbgTask};
+
+/// A preempted task passes this many others at most when it goes back to its place.
+const MOST_PASSED: usize = 64;
+
+/// A queue in which a task that was preempted within its slice keeps its place.
+///
+/// PLACE: each task has the number of its last arrival at the end, and the queue is in order of
+/// that. With one CPU the task that runs has been the first, and goes back to the front. With several
+/// it may have been taken from behind others that may not run there: at the front it would pass
+/// them each time, and they would wait for as long as that goes on.
+pub struct Fallback<T> {
+    queue: Queue<T, PbgState>,
+    /// The number of the next arrival.
+    next: u32,
+}
+
+impl<T> Fallback<T> {
+    /// Tasks in order of arrival.
+    pub fn new(mut arrived: Queue<T, PbgState>) -> Self {
+        let mut fallback = Self {
+            queue: Queue::new(),
+            next: 0,
+        };
+        while let Some(task) = arrived.pop_front() {
+            fallback.push_back(task);
+        }
+        fallback
+    }
+
+    /// A task is ready: it goes to the end and has a new slice, or, if it was preempted within its
+    /// slice, to its place.
+    pub fn requeue(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+        let state = task.policy_state();
+        if why == Return::Preempted && !state.slice.is_over() {
+            let place = state.place();
+            let is_behind =
+                |other: &PbgTask<T>| other.policy_state().place().wrapping_sub(place) as i32 > 0;
+            return self.queue.push_before(task, MOST_PASSED, is_behind);
+        }
+        state.slice.renew();
+        self.push_back(task);
+    }
+
+    /// A task goes to the end, with the slice that it has.
+    pub fn push_back(&mut self, task: Arc<PbgTask<T>>) {
+        task.policy_state().set_place(self.next);
+        self.next = self.next.wrapping_add(1);
+        self.queue.push_back(task);
+    }
+
+    /// Takes the first task that this CPU may have: if possible one that no other CPU was asked to
+    /// take.
+    #[inline(always)]
+    pub fn take_first(&mut self, by: impl Caller) -> Option<Arc<PbgTask<T>>> {
+        take_first(&mut self.queue, by)
+    }
+
+    /// The first task that is `wanted`.
+    pub fn find(&self, wanted: impl Fn(&PbgTask<T>) -> bool) -> Option<&PbgTask<T>> {
+        self.queue.find(wanted)
+    }
+
+    /// Takes `task` out if it is here.
+    pub fn remove(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
+        self.queue.remove(task)
+    }
+
+    /// All tasks, in order.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = &PbgTask<T>> {
+        self.queue.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caller::Alone;
+
+    /// PLACE.
+    #[test]
+    fn who_is_preempted_within_its_slice_passes_nobody() {
+        let tasks = ["a", "b", "c"].map(|name| Arc::new(PbgTask::new(name)));
+        let mut fallback = Fallback::new(Queue::new());
+        for task in &tasks {
+            fallback.requeue(task.clone(), Return::Woken);
+        }
+        for (taken, why, order) in [
+            (1, Return::Preempted, ["a", "b", "c"]), // `a` may not run there
+            (0, Return::Preempted, ["a", "b", "c"]),
+            (2, Return::Preempted, ["a", "b", "c"]),
+            (1, Return::Yielded, ["a", "c", "b"]),
+            (2, Return::Preempted, ["a", "c", "b"]),
+            (0, Return::Woken, ["c", "b", "a"]),
+        ] {
+            let task = fallback.remove(&tasks[taken]).unwrap();
+            fallback.requeue(task, why);
+            let found: Vec<_> = fallback.iter().map(|task| *task.inner()).collect();
+            assert_eq!(found, order, "{taken} {why:?}");
+        }
+        let first = fallback.take_first(Alone).unwrap();
+        first.policy_state().slice.expire();
+        fallback.requeue(first, Return::Preempted);
+        assert_eq!(
+            *fallback.find(|_| true).unwrap().inner(),
+            "b",
+            "its slice is over"
+        );
+    }
+}
