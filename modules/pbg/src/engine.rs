@@ -246,16 +246,26 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         grant: &Grant<T, S>,
         by: impl Caller,
     ) -> Option<Handle<T>> {
-        let mode = M::control().mode();
-        let next = if mode == ModeByte::IDLE {
-            take_first(&mut self.queue, by)
-        } else if mode == ModeByte::MEASURING {
-            self.pick_measured(by)
-        } else {
-            self.pick_otherwise(cpu, grant, by)
+        let next = match self.pick_by_base(by) {
+            Some(next) => next,
+            None => self.pick_otherwise(cpu, grant, by),
         };
         grant.picked(next.as_ref());
         next
+    }
+
+    /// The first part of a pick: what the base policy takes. `None` if a command waits or a plan
+    /// is followed, which is the second part's.
+    #[inline(always)]
+    pub fn pick_by_base(&mut self, by: impl Caller) -> Option<Option<Handle<T>>> {
+        let mode = M::control().mode();
+        if mode == ModeByte::IDLE {
+            Some(take_first(&mut self.queue, by))
+        } else if mode == ModeByte::MEASURING {
+            Some(self.pick_measured(by))
+        } else {
+            None
+        }
     }
 
     #[inline(always)]
@@ -273,10 +283,9 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         Some(next)
     }
 
-    /// A pick while a command waits or a plan is followed. Not inlined, and all in one, so
-    /// that the other picks are short.
-    #[inline(never)]
-    fn pick_otherwise<const S: bool>(
+    /// The second part of a pick: while a command waits or a plan is followed.
+    #[inline(always)]
+    pub fn pick_otherwise<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
         grant: &Grant<T, S>,
