@@ -106,9 +106,9 @@ fn places() -> Vec<String> {
     rows.map(|(path, _)| path.to_owned()).collect()
 }
 
-/// Whether a policy has the file of that name, or a folder with a `mod.rs`.
+/// Whether a policy has the file of that name, or is a crate of its own.
 fn has_file(place: &str) -> impl Fn(&&'static str) -> bool {
-    let files = [place.to_owned(), place.replace(".rs", "/mod.rs")];
+    let files = [place.to_owned(), "modules/<policy>/src/lib.rs".to_owned()];
     move |name| {
         let mut files = files.iter().map(|file| file.replace("<policy>", name));
         files.any(|file| tree().join(file).is_file())
