@@ -180,8 +180,9 @@ fuzz:
 clippy:
 	$(Q)$(HOST_ENV) scripts/clippy.sh
 
-# Modules that a macro declares, which rustfmt does not look into.
-MADE_MODULES = $(wildcard modules/axsched-ext/tests/policy/*.rs)
+# Sources that `cargo fmt --all` does not find: modules that a macro declares, and crates outside
+# the workspace.
+MADE_MODULES = $(wildcard modules/axsched-ext/tests/policy/*.rs examples/*/src/*.rs examples/*/*/src/*.rs)
 fmt:
 	$(Q)$(HOST_CARGO) fmt --all --manifest-path $(WORKSPACE)/Cargo.toml -- $(MADE_MODULES)
 

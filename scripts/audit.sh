@@ -41,11 +41,13 @@ audit() { # audit LOCK: packs what depends on all of it
 }
 audit Cargo.lock
 audit modules/axsched-ext/fuzz/Cargo.lock
+audit examples/pace/Cargo.lock
 
 # The advisories are not in the registry but in a repository of their own.
 if command -v cargo-audit >/dev/null; then
     "$CARGO" audit
     "$CARGO" audit --file modules/axsched-ext/fuzz/Cargo.lock
+    "$CARGO" audit --file examples/pace/Cargo.lock
 else
     echo 'audit: not asked for security advisories: cargo install --locked cargo-audit'
 fi

@@ -19,6 +19,8 @@ done
 echo "clippy: the library and its tests"
 lint --package sched-core --package sched-policies --package sched-smp --package sched-model --package pbg-profile \
     --package pbg-record --package pbg --package axsched-ext --features axsched-ext/std --all-targets
+echo "clippy: the policy outside the workspace"
+"$CARGO" clippy --quiet --locked --manifest-path examples/pace/Cargo.toml --workspace --all-targets -- -D warnings
 echo "clippy: the coroutines"
 lint --package axcoop --package axcoop-summary --package axcoop-net --package axcoop-fs \
     --features axcoop/std,axcoop-net/embedded-io --all-targets

@@ -1,5 +1,5 @@
 //! What `docs/new-policy.md` says of the tree is so: the places that it names know every policy,
-//! no other has a list of policies, and its first policy is the one that is tested.
+//! no other has a list of policies, and its example policy is the one that is tested.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use axsched_ext::for_each_policy;
 
 const PAGE: &str = "docs/new-policy.md";
-const FIRST_POLICY: &str = "modules/axsched-ext/src/pace.rs";
+/// The example policy of the page, and its tests.
+const EXAMPLE: [&str; 2] = ["examples/pace/src/lib.rs", "examples/pace/src/tests.rs"];
 
 /// Files that name some policies for what they are, of which a new one need be none.
 const NO_LISTS: [(&str, &str); 9] = [
@@ -98,7 +99,7 @@ fn is_list(text: &str) -> bool {
 /// The places of the page's table.
 fn places() -> Vec<String> {
     let page = read(PAGE);
-    let section = page.split("\n## The places\n").nth(1).expect("a section");
+    let section = page.split("\n## In the kit\n").nth(1).expect("a section");
     let rows = section
         .lines()
         .take_while(|line| !line.starts_with("## "))
@@ -106,9 +107,11 @@ fn places() -> Vec<String> {
     rows.map(|(path, _)| path.to_owned()).collect()
 }
 
-/// Whether a policy has the file of that name, or is a crate of its own.
+/// Returns a predicate that is true if a policy has the file of that name. A policy may have a crate
+/// of its own in place of a file of `sched-policies`.
 fn has_file(place: &str) -> impl Fn(&&'static str) -> bool {
-    let files = [place.to_owned(), "modules/<policy>/src/lib.rs".to_owned()];
+    let crates = place.replace("sched-policies/src/<policy>.rs", "<policy>/src/lib.rs");
+    let files = [place.to_owned(), crates];
     move |name| {
         let mut files = files.iter().map(|file| file.replace("<policy>", name));
         files.any(|file| tree().join(file).is_file())
@@ -123,6 +126,7 @@ fn sources() -> Vec<String> {
         "Cargo.toml",
         "Makefile",
         "apps/sched-tests",
+        "examples",
         "modules",
         "scripts",
         "tests",
@@ -204,14 +208,16 @@ fn a_list_is_known_as_one() {
     }
 }
 
-/// Blocks of Rust in the page are parts of the file, to the letter.
+/// Each block of Rust in the page is a part of the example, to the letter.
 #[test]
-fn the_first_policy_is_the_one_that_is_tested() {
-    let (page, file) = (read(PAGE), read(FIRST_POLICY));
+fn rust_in_the_page_is_from_the_tested_example() {
+    let page = read(PAGE);
+    let files = EXAMPLE.map(read);
     let blocks: Vec<_> = page.split("```rust\n").skip(1).collect();
-    assert!(!blocks.is_empty());
+    assert!(blocks.len() >= EXAMPLE.len(), "{} blocks", blocks.len());
     for block in blocks {
         let code = block.split("```").next().unwrap();
-        assert!(file.contains(code), "not in {FIRST_POLICY}:\n{code}");
+        let is_quoted = files.iter().any(|file| file.contains(code));
+        assert!(is_quoted, "not in {EXAMPLE:?}:\n{code}");
     }
 }

@@ -22,6 +22,10 @@ pub fn cases(project: &Project) -> Vec<Case> {
             .holds("own tree"),
         );
     }
+    cases.push(case(
+        "own tree: a policy of one's own boots, x86_64",
+        own_policy,
+    ));
     cases
 }
 
@@ -110,16 +114,58 @@ fn own_tree(context: &Context, arch: &str) -> Result<()> {
             "docs/own-tree.md lacks: {line}"
         );
     }
-    let folder = "target/test/own-tree";
+    boots(
+        context,
+        "docs/own-tree.md",
+        "target/test/own-tree",
+        arch,
+        "PBG",
+    )
+}
+
+/// Follows `docs/own-tree.md` with the policy that `docs/new-policy.md` chooses: its two lines of
+/// `axsched` stand in place of the page's.
+fn own_policy(context: &Context) -> Result<()> {
+    let page = fs::read_to_string("docs/own-tree.md")?;
+    let guide = fs::read_to_string("docs/new-policy.md")?;
+    let is_choice = |line: &&str| line.starts_with("axsched = ");
+    let manifests = blocks(&guide, |language| language == "toml");
+    let chosen: Vec<_> = manifests.into_iter().filter(is_choice).collect();
+    let places = page.lines().filter(is_choice).count();
+    ensure!(
+        chosen.len() == places,
+        "docs/own-tree.md has {places} lines of axsched, docs/new-policy.md has {chosen:?}"
+    );
+    let mut choices = chosen.iter();
+    let lines = page.lines().map(|line| match is_choice(&line) {
+        true => choices.next().unwrap_or(&line),
+        false => line,
+    });
+    let own_page = context.file("own-tree.md")?;
+    fs::write(&own_page, lines.collect::<Vec<_>>().join("\n") + "\n")?;
+
+    let folder = "target/test/own-policy";
+    let tree = Path::new(folder).join("hello");
+    let manifest = fs::read_to_string(tree.join("Cargo.toml")).unwrap_or_default();
+    let configuration = tree.join("axconfig.toml");
+    if !chosen.iter().all(|line| manifest.contains(line)) && configuration.exists() {
+        // The script skips the manifest where there is a configuration.
+        fs::remove_file(configuration)?;
+    }
+    boots(context, &own_page, folder, "x86_64", "PACE")
+}
+
+/// Follows a page in a folder; its program must run to the end, under this policy.
+fn boots(context: &Context, page: &str, folder: &str, arch: &str, policy: &str) -> Result<()> {
     let said = context
         .program(context.project.root.join("scripts/own-tree.sh"))
-        .args(["docs/own-tree.md", folder, arch])
+        .args([page, folder, arch])
         .limit(600) // beside another case
         .text()?;
     let said = without_colours(&said);
     ensure!(
-        said.contains("use PBG scheduler"),
-        "ArceOS does not use PBG"
+        said.contains(&format!("use {policy} scheduler")),
+        "ArceOS does not use {policy}"
     );
     let words = ["one", "two", "both are done"];
     let found: Vec<_> = said.lines().filter(|line| words.contains(line)).collect();

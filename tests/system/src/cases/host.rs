@@ -19,6 +19,7 @@ pub fn cases() -> Vec<Case> {
             &["pbg", "--package", "pbg-record", "--package", "pbg-profile"],
         ),
         suite("host: axsched-ext", &["axsched-ext"]),
+        case("host: a policy of one's own conforms", own_policy).holds(HOST_CARGO),
         suite(
             "host: axsched-ext with sched_pbg",
             &["axsched-ext", "--features", "sched_pbg", "--test", "c_abi"],
@@ -107,7 +108,25 @@ fn host_tests(context: &Context, arguments: &[&str]) -> Result<()> {
         .args(["--package"])
         .args(arguments)
         .text()?;
-    let tests = tests_passed(&said);
+    count_tests(context, &said)
+}
+
+/// Tests the example of docs/new-policy.md, which has a workspace and a lock file of its own.
+fn own_policy(context: &Context) -> Result<()> {
+    let said = context
+        .program(&context.project.cargo)
+        .args(["test", "--locked", "--workspace", "--manifest-path"])
+        .args(["examples/pace/Cargo.toml"])
+        .text()?;
+    ensure!(
+        said.contains("test tests::conforms ... ok"),
+        "the conformance suite did not run"
+    );
+    count_tests(context, &said)
+}
+
+fn count_tests(context: &Context, said: &str) -> Result<()> {
+    let tests = tests_passed(said);
     ensure!(tests > 0, "no test has passed");
     context.counts(tests);
     Ok(())
