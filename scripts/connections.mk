@@ -30,12 +30,15 @@ endif
 
 .PHONY: connections
 
-# The lines are for programs.
+# The lines are for programs. A list has the time of the beginning of its build: what changes
+# from then on may be in the image, or not.
 connections:
 	$(Q)mkdir -p target/connections
 	$(Q)for arch in $(CONN_ARCHES); do for policy in $(CONN_POLICIES); do \
+	    begin=$$(date +%s.%N); \
 	    $(CONN_MAKE) lab-sources ARCH="$$arch" FEATURES="$$policy" | \
 	        sed -n 's/^source: //p' >"target/connections/$$arch-$$policy.sources"; \
+	    touch -d "@$$begin" "target/connections/$$arch-$$policy.sources"; \
 	    $(CONN_MAKE) run ARCH="$$arch" FEATURES="$$policy" | \
 	        tee "target/connections/$$arch-$$policy.log" | sed '/^SCHED-/d'; \
 	done; done

@@ -82,6 +82,12 @@ pub(crate) fn spend(waker: &Waker) -> Poll<()> {
     }
 }
 
+/// Returns true if something is left of the budget, or if there is none.
+#[inline]
+pub(crate) fn is_left(waker: &Waker) -> bool {
+    coroutine(waker).is_none_or(|header| header.budget() != 0)
+}
+
 /// With a waker that is not its own, or with nothing left.
 #[cold]
 #[inline(never)]

@@ -16,7 +16,8 @@ use crate::sleep::{Sleep, sleep, sleep_until};
 /// the time counts. A future that was too late is dropped with the timeout.
 ///
 /// A future that awaits only what is ready at once is late as any other: the time is looked at whenever it has
-/// spent its [`POLL_BUDGET`](crate::POLL_BUDGET).
+/// spent its [`POLL_BUDGET`](crate::POLL_BUDGET). Once the time is over it is not polled again, unless its
+/// coroutine had spent the budget before it.
 ///
 /// ```
 /// # use axcoop::{Domain, DomainId, Elapsed, Priority, SUMMARY, host::HOST, timeout};
@@ -39,6 +40,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
         future,
         sleep: sleep(duration),
         is_late: false,
+        is_over: false,
     }
 }
 
@@ -48,6 +50,7 @@ pub fn timeout_at<F: Future>(nanos: u64, future: F) -> Timeout<F> {
         future,
         sleep: sleep_until(nanos),
         is_late: false,
+        is_over: false,
     }
 }
 
@@ -62,6 +65,8 @@ pin_project! {
         sleep: Sleep,
         // The time was over at the last poll.
         is_late: bool,
+        // And the future had a part of a budget in it: it is not polled again.
+        is_over: bool,
     }
 }
 
@@ -70,14 +75,18 @@ impl<F: Future> Future for Timeout<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if let Poll::Ready(output) = this.future.poll(context) {
-            return Poll::Ready(Ok(output));
-        }
-        // Whatever is left of the budget: a future that spends all of each would never be late.
-        ready!(this.sleep.comes(context.waker()));
-        // And yet it gives way, once: a coroutine that awaits one late timeout after another would not.
-        if !core::mem::replace(this.is_late, true) {
-            ready!(budget::spend(context.waker()));
+        if !*this.is_over {
+            let had_budget = budget::is_left(context.waker());
+            if let Poll::Ready(output) = this.future.poll(context) {
+                return Poll::Ready(Ok(output));
+            }
+            // Whatever is left of the budget: a future that spends all of each would never be late.
+            ready!(this.sleep.comes(context.waker()));
+            *this.is_over = had_budget;
+            // And yet it gives way, once: a coroutine that awaits one late timeout after another would not.
+            if !core::mem::replace(this.is_late, true) {
+                ready!(budget::spend(context.waker()));
+            }
         }
         Poll::Ready(Err(Elapsed))
     }

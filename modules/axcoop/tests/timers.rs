@@ -335,10 +335,36 @@ fn timeout_of_what_is_always_ready_is_seen_within_a_budget() {
         let busy = timeout(TIME, locks(&COUNT, 1_000_000));
         let handle = domain.spawn(busy, Priority::LAST);
         assert_eq!(handle.join(), Ok(Err(Elapsed)));
-        // One look at the clock for each budget, and the two that are late by the granule, and for giving way.
-        let looks = TIME.as_nanos() as usize / GRANULE_NANOS as usize + 3;
+        // One look at the clock for each budget, and one that is late by the granule.
+        let looks = TIME.as_nanos() as usize / GRANULE_NANOS as usize + 2;
         let locks = COUNT.load(SeqCst);
         assert!(locks <= looks * usize::from(POLL_BUDGET), "{locks} locks");
+    });
+}
+
+/// Rule 3 of `budget`.
+#[test]
+fn timeout_is_late_by_one_budget() {
+    in_virtual_time(1, |domain| {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let busy = timeout(Duration::ZERO, locks(&COUNT, 1_000_000));
+        let handle = domain.spawn(busy, Priority::LAST);
+        assert_eq!(handle.join(), Ok(Err(Elapsed)));
+        assert_eq!(COUNT.load(SeqCst), usize::from(POLL_BUDGET));
+    });
+}
+
+/// A late timeout polls its future again if that found the budget spent: what is ready by then counts.
+#[test]
+fn late_timeout_polls_its_future_with_a_budget() {
+    in_virtual_time(1, |domain| {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let spends_all = async {
+            locks(&COUNT, POLL_BUDGET.into()).await;
+            timeout(Duration::ZERO, locks(&COUNT, 1)).await
+        };
+        let handle = domain.spawn(spends_all, Priority::LAST);
+        assert_eq!(handle.join(), Ok(Ok(())));
     });
 }
 

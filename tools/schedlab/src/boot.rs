@@ -14,7 +14,7 @@ use std::{
         mpsc::{self, Receiver, Sender},
     },
     thread,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use anyhow::Result;
@@ -105,6 +105,7 @@ impl<'a> Booter<'a> {
         if !self.project.tells_sources() {
             return self.make("build", cell, None).map(drop);
         }
+        let begin = SystemTime::now();
         let console = self.make("lab-sources", cell, None)?;
         let bad = |error: anyhow::Error| Failure::Bad {
             why: format!("make lab-sources: {error:#}"),
@@ -118,8 +119,9 @@ impl<'a> Booter<'a> {
         // Read anew for each image: a file may be edited between two.
         let tree = Tree::of(self.project.root.clone(), tools.clone());
         drop(tools);
+        let stamp = tree.made_since(list, begin).map_err(bad)?;
         let mut made = self.made.lock().expect("no thread panics with it");
-        made.insert(cell.to_string(), tree.made(list));
+        made.insert(cell.to_string(), stamp);
         Ok(())
     }
 

@@ -134,6 +134,17 @@ fn table_without_any_stamp_counts_for_a_release_only() {
     assert!(release.out.contains("stale: 3 of 6 cells out of date"));
 }
 
+/// Its rows would be stamped with contents that the image may not have.
+#[test]
+fn image_whose_source_changed_while_it_was_built_is_refused() {
+    let lab = lab();
+    lab.behave("x86_64-realtime-sched_rr", "edited-while-built");
+    let ended = lab.run(&["matrix", "--app", "realtime", "--arch", "x86_64"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let why = "shared.rs changed while the image was built: run the command again";
+    assert!(format!("{ended:?}").contains(why), "{ended:?}");
+}
+
 #[test]
 fn another_compiler_makes_all_rows_out_of_date() {
     let lab = lab();
@@ -176,6 +187,7 @@ fn published_figures_are_renewed_and_none_is_added() {
 #[test]
 fn cost_of_some_policies_is_published_beside_that_of_others() {
     let lab = lab();
+    lab.write("apps/cost/src/main.rs", "1");
     let cost = |policy: &str| {
         let words = [
             "cost",

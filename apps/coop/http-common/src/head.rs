@@ -9,8 +9,9 @@
 //! 2. Empty lines before a request line are skipped, and are no part of a request (9112, 2.2).
 //! 3. A method is compared with its case (9110, 9.1). One that the library does not know is 501.
 //! 4. HTTP/1.2 and later is served as HTTP/1.1 (9110, 2.5). Another major version is 505.
-//! 5. A target is a path, or an `http` URI with one (9112, 3.2.2). `*` is for OPTIONS, and an
-//!    authority for CONNECT. Anything else is 400.
+//! 5. A target is a path, or an `http` URI with one (9112, 3.2.2). `*` is for OPTIONS. A host with
+//!    a port of 1 to 65535 is for CONNECT, and nothing else is (9110, 9.3.6). Anything else is 400, as
+//!    is a character that no URI has. An encoded character that needs no code is decoded (9110, 4.2.3).
 //! 6. Two `Host` fields, an invalid one, or none in a request of HTTP/1.1, are 400 (9112, 3.2).
 //! 7. Two lengths that differ, or one that is no number, are 400 (9112, 6.3). A body longer than
 //!    [`BODY_LIMIT`] is 413 before it is read. A transfer coding is 501: a length is all that is
@@ -182,7 +183,7 @@ fn parse(mut bytes: Vec<u8>) -> Result<Head, u16> {
     }
     Ok(Head {
         method: request.method,
-        path: String::from(path),
+        path: decoded(path),
         keep_alive: !close && (request.http11 || keep_alive),
         length: length as usize,
         expects: expects && request.http11,
@@ -201,11 +202,32 @@ fn path(method: Method, target: &str) -> Option<&str> {
         }
         _ => target,
     };
-    let path = path.split('?').next().unwrap_or_default();
-    let is_valid = path.starts_with('/')
-        || method == Method::Options && path == "*"
-        || method == Method::Connect && is_authority(path);
-    is_valid.then_some(path)
+    let is_valid = match method {
+        Method::Connect => is_authority(target) && has_port(target),
+        Method::Options if target == "*" => true,
+        _ => path.starts_with('/') && is_made_of(path, b"/:@?"),
+    };
+    is_valid.then(|| path.split('?').next().unwrap_or_default())
+}
+
+fn has_port(authority: &str) -> bool {
+    let port = authority
+        .rsplit_once(':')
+        .and_then(|(_, port)| port.parse().ok());
+    port.is_some_and(|port: u16| port > 0)
+}
+
+/// Returns a path with each character as itself that needs no code (9110, 4.2.3).
+fn decoded(path: &str) -> String {
+    let mut pieces = path.split('%');
+    let first = String::from(pieces.next().unwrap_or_default());
+    pieces.fold(first, |path, piece| {
+        let (digits, rest) = piece.split_at(2);
+        match u8::from_str_radix(digits, 16) {
+            Ok(byte) if is_unreserved(byte) => path + char::from(byte).encode_utf8(&mut [0]) + rest,
+            _ => path + "%" + piece,
+        }
+    })
 }
 
 /// Returns true if this is a host and, behind a colon, a port (9110, 7.2; RFC 3986, 3.2.2). Both
@@ -213,30 +235,54 @@ fn path(method: Method, target: &str) -> Option<&str> {
 fn is_authority(text: &str) -> bool {
     let (is_host, port) = match text.strip_prefix('[') {
         Some(literal) => match literal.split_once(']') {
-            Some((address, port)) => (address.parse::<Ipv6Addr>().is_ok(), port),
+            Some((address, port)) => (is_address(address), port),
             None => return false,
         },
         None => {
             let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
-            (is_name(name), port)
+            (is_made_of(name, b""), port)
         }
     };
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     is_host && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
 
-fn is_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
+/// Returns true if this is an address of IPv6, or of a later version (RFC 3986, 3.2.2).
+fn is_address(text: &str) -> bool {
+    let later = text
+        .strip_prefix(['v', 'V'])
+        .and_then(|rest| rest.split_once('.'));
+    match later {
+        Some((version, address)) => {
+            let is_version = version.bytes().all(|digit| digit.is_ascii_hexdigit());
+            is_version
+                && !version.is_empty()
+                && !address.is_empty()
+                && !address.contains('%')
+                && is_made_of(address, b":")
+        }
+        None => text.parse::<Ipv6Addr>().is_ok(),
+    }
+}
+
+/// Returns true if all characters are those of a name (RFC 3986, 3.2.2), whole codes, or of `more`.
+fn is_made_of(text: &str, more: &[u8]) -> bool {
+    let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         let is_valid = match byte {
             b'%' => (0..2).all(|_| bytes.next().is_some_and(|digit| digit.is_ascii_hexdigit())),
-            _ => byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte),
+            _ => is_unreserved(byte) || b"!$&'()*+,;=".contains(&byte) || more.contains(&byte),
         };
         if !is_valid {
             return false;
         }
     }
     true
+}
+
+/// Returns true if this character is the same with and without a code (RFC 3986, 2.3).
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
 /// Returns a decimal number, or `None` if there is anything else; one that is too large is as
@@ -319,11 +365,28 @@ mod tests {
     }
 
     #[test]
+    fn rule_5_only_what_needs_no_code_is_decoded() {
+        for (path, expected) in [
+            ("/%41%7a%2E%2d", "/Az.-"),
+            ("/%2Fp%3f%80", "/%2Fp%3f%80"),
+            ("/%2541", "/%2541"),
+        ] {
+            let head = take(format!("GET {path}?%41 HTTP/1.1\r\nHost: a\r\n\r\n"));
+            assert_eq!(head, Ok(Some(get(expected))));
+        }
+    }
+
+    #[test]
     fn rule_6_an_authority_is_a_host_and_a_port() {
-        for right in "|a|a:|a:80|a.b-c_d~|%41|127.0.0.1:5555|[::1]|[::1]:80".split('|') {
+        for right in
+            "|a|a:|a:80|a.b-c_d~|%41|127.0.0.1:5555|[::1]|[::1]:80|[v1.a]|[VfF.a:b]:80".split('|')
+        {
             assert!(is_authority(right), "{right}");
         }
-        for wrong in r"a b|a/b|a@b|a:b|a:1:2|%4|%4g|[::1|[a]|[::1]80|a\|ä".split('|') {
+        for wrong in
+            r"a b|a/b|a@b|a:b|a:1:2|%4|%4g|[::1|[a]|[::1]80|[v.a]|[v1.]|[vg.a]|[v1.%41]|a\|ä"
+                .split('|')
+        {
             assert!(!is_authority(wrong), "{wrong}");
         }
     }

@@ -16,7 +16,8 @@ use crate::{
 };
 
 /// What matters in the project. Whatever git would ignore there does not.
-const ROOTS: [&str; 6] = [
+const ROOTS: [&str; 7] = [
+    ".cargo",
     "Cargo.lock",
     "Cargo.toml",
     "Makefile",
@@ -183,6 +184,9 @@ mod tests {
         tree.write("modules/m/src/new.rs", "");
         let [a4, b4] = tree.both();
         assert!(a4 != a3 && b4 != b3);
+        tree.write(".cargo/config.toml", "");
+        let [a5, b5] = tree.both();
+        assert!(a5 != a4 && b5 != b4);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The sources of a measurement that this program has not booted.
 
-use std::{env, fs, path::Path};
+use std::{env, fs, path::Path, time::SystemTime};
 
 use anyhow::{Context, Result};
 
@@ -44,6 +44,7 @@ pub fn made_by_model(tree: &TreeArgs, app: &str, arch: &str) -> Result<Option<Ma
         format!("ARCH={arch}"),
         "FEATURES=sched_pbg".to_owned(),
     ]);
+    let begin = SystemTime::now();
     let output = project.make(&words.collect::<Vec<_>>()).output()?;
     let console: Vec<_> = String::from_utf8(output.stdout)?
         .lines()
@@ -61,7 +62,7 @@ pub fn made_by_model(tree: &TreeArgs, app: &str, arch: &str) -> Result<Option<Ma
         .extend(model.map(|path| path.display().to_string().trim_end().to_owned()));
     list.files.sort();
     list.files.dedup();
-    Ok(Some(Tree::new(&project)?.made(list)))
+    Tree::new(&project)?.made_since(list, begin).map(Some)
 }
 
 /// The part of this program that plays.

@@ -8,13 +8,13 @@ use std::{
     time::SystemTime,
 };
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::list::{Made, SourceList};
 use crate::{digest::digest, project::Project};
 
 /// The scripts that say how an image is built and booted.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     "scripts/axconfig.sh",
     "scripts/build.sh",
     "scripts/features.mk",
@@ -23,15 +23,26 @@ const SCRIPTS: [&str; 8] = [
     "scripts/qemu.mk",
     "scripts/tsc-rate.rs",
     "scripts/tsc-rate.sh",
+    "scripts/workspace.sh",
 ];
 
-/// The parts of the workspace's manifest that reach what is built.
-const SECTIONS: [&str; 4] = [
-    "[patch.crates-io]",
-    "[profile.release]",
-    "[workspace.dependencies]",
-    "[workspace.package]",
+/// Cargo's settings in the project's root, where make calls cargo.
+const SETTINGS: [&str; 2] = [".cargo/config", ".cargo/config.toml"];
+
+/// The sections of the workspace's manifest that reach what is built, with their subsections.
+const SECTIONS: [&str; 5] = [
+    "patch",
+    "profile.release",
+    "replace",
+    "workspace.dependencies",
+    "workspace.package",
 ];
+
+/// The variables of the makefile that reach no image.
+const OF_NO_IMAGE: [&str; 6] = ["JOBS", "KIND", "MINUTES", "PORT", "T", "V"];
+
+/// The files that count in part.
+const IN_PART: [&str; 4] = ["Cargo.lock", "Cargo.toml", "Makefile", "scripts/setup.sh"];
 
 /// The project's files and tools.
 pub struct Tree {
@@ -56,7 +67,7 @@ impl Tree {
         Self {
             lock: Lock::read(&read("Cargo.lock")),
             manifest: sections(&read("Cargo.toml")),
-            defaults: defaults(&read("Makefile")),
+            defaults: defaults(&read("Makefile")) + &build_std(&read("scripts/setup.sh")),
             tools,
             root,
             contents: RefCell::default(),
@@ -69,9 +80,22 @@ impl Tree {
         Made { list, hash }
     }
 
-    /// Returns a hash over the files of a list, the packages that the lock names for it, the parts of
-    /// the manifest that reach what is built, and the compiler; and, of an image, over the scripts
-    /// that build and boot it, make's defaults, and QEMU. A file that is gone has no contents.
+    /// Returns the stamp of a build that began at this moment and has ended.
+    ///
+    /// # Errors
+    /// A file changed meanwhile: which of its contents were built is not known.
+    pub fn made_since(&self, list: SourceList, begin: SystemTime) -> Result<Made> {
+        let made = self.made(list);
+        if let Some(file) = self.changed_since(&made.list, begin) {
+            bail!("{file} changed while the image was built: run the command again");
+        }
+        Ok(made)
+    }
+
+    /// Returns a hash over the files of a list, a build script beside each manifest of it, cargo's settings,
+    /// the packages that the lock names for it, the parts of the manifest that reach what is built, and
+    /// the compiler; and, of an image, over the scripts that build and boot it, make's defaults, and
+    /// QEMU. A file that does not exist has no contents.
     pub fn hash(&self, list: &SourceList) -> String {
         let (is_image, package) = list.package();
         let mut text = String::new();
@@ -83,10 +107,8 @@ impl Tree {
         self.tools.iter().take(tools).for_each(|tool| add(tool));
         add(&self.manifest);
         self.lock.of(package).iter().for_each(|line| add(line));
-        let scripts = SCRIPTS.iter().filter(|_| is_image).copied();
-        let files = list.files.iter().map(String::as_str);
-        for file in files.chain(scripts) {
-            add(&format!("{file} {}", self.content(file)));
+        for file in files(list) {
+            add(&format!("{file} {}", self.content(&file)));
         }
         if is_image {
             add(&self.defaults);
@@ -94,20 +116,23 @@ impl Tree {
         digest(text)[..16].to_owned()
     }
 
-    /// A file of the list, or a script, that was written after this moment.
+    /// Returns a file that counts for the list and was written after this moment, or a file of the list that
+    /// is gone.
     pub fn changed_since(&self, list: &SourceList, moment: SystemTime) -> Option<String> {
-        let files = list.files.iter().map(String::as_str).chain(SCRIPTS);
-        let is_newer = |file: &&str| {
+        let has_changed = |file: &String| {
             let of = fs::metadata(self.root.join(file)).and_then(|of| of.modified());
-            of.is_ok_and(|at| at > moment)
+            of.map_or_else(|_| list.files.contains(file), |at| at > moment)
         };
-        let mut files = files.filter(is_newer);
-        files.next().map(str::to_owned)
+        let in_part = IN_PART.map(str::to_owned);
+        files(list).into_iter().chain(in_part).find(has_changed)
     }
 
     fn content(&self, file: &str) -> String {
         let mut contents = self.contents.borrow_mut();
         let hash = || match fs::read(self.root.join(file)) {
+            Ok(bytes) if file.ends_with(".mk") => {
+                digest(without_comments(&String::from_utf8_lossy(&bytes)))
+            }
             Ok(bytes) => digest(bytes),
             Err(_) => "-".to_owned(),
         };
@@ -115,34 +140,91 @@ impl Tree {
     }
 }
 
+/// Returns the files of a list and those that decide what is built from them. Cargo runs a `build.rs` beside
+/// a manifest that does not name it.
+fn files(list: &SourceList) -> Vec<String> {
+    let (is_image, _) = list.package();
+    let beside = |file: &String| Some(format!("{}build.rs", file.strip_suffix("Cargo.toml")?));
+    let build_scripts = list.files.iter().filter_map(beside);
+    let scripts = SCRIPTS.iter().filter(|_| is_image);
+    let others = SETTINGS.iter().chain(scripts).map(|file| (*file).into());
+    let files = list.files.iter().cloned();
+    files.chain(build_scripts).chain(others).collect()
+}
+
 /// Asks make for the compiler and each QEMU: half a second.
 pub fn tools(project: &Project) -> Result<Vec<String>> {
     Ok(project.tools()?.lines().map(str::to_owned).collect())
 }
 
-/// The sections of a manifest that reach what is built, without comments.
+/// Returns the sections of a manifest that reach what is built, and the resolver, without comments.
 fn sections(manifest: &str) -> String {
-    let mut wanted = false;
-    let is_wanted = |line: &&str| {
-        if line.starts_with('[') {
-            wanted = SECTIONS.contains(line);
+    let mut is_wanted = false;
+    let mut lines = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            let name = header.split(']').next().unwrap_or_default();
+            let is_in = |section: &str| {
+                let rest = name.strip_prefix(section);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            is_wanted = SECTIONS.into_iter().any(is_in);
         }
-        wanted && !line.is_empty() && !line.starts_with('#')
-    };
-    let lines: Vec<_> = manifest.lines().filter(is_wanted).collect();
+        let is_empty = line.is_empty() || line.starts_with('#');
+        if is_wanted && !is_empty || line.starts_with("resolver") {
+            lines.push(line);
+        }
+    }
     lines.join("\n")
 }
 
-/// The lines of a makefile that give a variable its value: what an image is made with if nobody
-/// says otherwise.
+/// Returns the lines of a makefile that give a variable of the user its value: what an image is made with if
+/// the user says nothing.
 fn defaults(makefile: &str) -> String {
-    let is_default = |line: &&str| {
-        let name = line.split([' ', '=', '?', ':']).next().unwrap_or_default();
-        let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
-        !name.is_empty() && name.chars().all(is_name) && line.contains("?=")
+    let lines = || {
+        makefile
+            .lines()
+            .filter_map(|line| Some((assigned(line)?, line)))
     };
-    let lines: Vec<_> = makefile.lines().filter(is_default).collect();
-    lines.join("\n")
+    let of_user = lines().filter(|((_, sign), _)| *sign == "?=");
+    let mut names: BTreeSet<_> = of_user.map(|((name, _), _)| name).collect();
+    names.retain(|name| !OF_NO_IMAGE.contains(name));
+    let wanted = lines().filter(|((name, _), _)| names.contains(name));
+    wanted.map(|(_, line)| format!("{line}\n")).collect()
+}
+
+/// Returns the variable that a line of a makefile gives a value, and the sign between them.
+fn assigned(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start_matches(' ');
+    let line = line.strip_prefix("override ").unwrap_or(line);
+    let end = line.find(|c: char| !c.is_ascii_uppercase() && c != '_')?;
+    let (name, rest) = line.split_at(end);
+    let rest = rest.trim_start();
+    let mut signs = ["?=", ":=", "+=", "="].into_iter();
+    Some((name, signs.find(|sign| rest.starts_with(sign))?))
+}
+
+/// Returns the line of `setup.sh` that says how the compiler's own library is built.
+fn build_std(setup: &str) -> String {
+    let line = setup.lines().find(|line| line.starts_with("BUILD_STD "));
+    line.unwrap_or_default().to_owned()
+}
+
+/// Returns a makefile without its comments and empty lines. A line beside a backslash at the end of a line
+/// stays, as it is a part of another one.
+fn without_comments(makefile: &str) -> String {
+    let mut text = String::new();
+    let mut goes_on = false;
+    for line in makefile.lines() {
+        let begin = line.trim_start();
+        let is_part = goes_on || line.ends_with('\\');
+        goes_on = line.ends_with('\\');
+        if is_part || !begin.is_empty() && !begin.starts_with('#') {
+            text += line;
+            text.push('\n');
+        }
+    }
+    text
 }
 
 /// The packages of a lock file and their dependencies.
@@ -213,6 +295,8 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
+    use std::{thread, time::Duration};
+
     use super::*;
 
     const LOCK: &str = r#"
@@ -248,19 +332,47 @@ version = "4.0.0"
 checksum = "dd"
 "#;
 
+    const MANIFEST: &str = r#"
+[workspace]
+resolver = "3"
+members = ["a"]
+
+[profile.release] # as small as can be
+lto = true
+
+[profile.release.package.a]
+opt-level = 1
+[profile.release.build-override]
+opt-level = 2
+[profile.tool]
+opt-level = 0
+[patch."a registry"]
+b = { path = "b" }
+"#;
+
+    const MAKEFILE: &str = "MEM ?= 128M
+PORT ?= 5555
+ifneq (1,2)
+  override MEM := 256M
+  APP := 1
+endif
+help:
+\techo 1
+";
+
     struct Project(tempfile::TempDir);
 
     impl Project {
         fn new() -> Self {
             let project = Self(tempfile::tempdir().unwrap());
             project.write("Cargo.lock", LOCK);
-            project.write(
-                "Cargo.toml",
-                "[workspace]\nmembers = [\"a\"]\n\n[profile.release]\nlto = true\n",
-            );
-            project.write("Makefile", "MEM ?= 128M\nhelp:\n\techo 1\n");
+            project.write("Cargo.toml", MANIFEST);
+            project.write("Makefile", MAKEFILE);
             project.write("a.rs", "1");
-            project.write("scripts/qemu.mk", "1");
+            project.write("a/Cargo.toml", "");
+            project.write("scripts/qemu.mk", "# 1\nA = \\\n#2\nB = 3\n");
+            project.write("scripts/workspace.sh", "1");
+            project.write("scripts/setup.sh", "BUILD_STD := 1\nHOST := 2\n");
             project
         }
 
@@ -278,7 +390,7 @@ checksum = "dd"
 
         fn hash(&self, what: &str, tools: &[&str]) -> String {
             let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
-            let list = SourceList::read(&format!("{what}\na.rs\nb.rs")).unwrap();
+            let list = SourceList::read(&format!("{what}\na.rs\na/Cargo.toml\nb.rs")).unwrap();
             Tree::of(self.0.path().to_owned(), tools).hash(&list)
         }
 
@@ -292,11 +404,24 @@ checksum = "dd"
     fn hash_changes_with_what_is_built_and_with_nothing_else() {
         for (path, from, to, reaches) in [
             ("a.rs", "1", "2", [true, true]),
-            ("scripts/qemu.mk", "1", "2", [true, false]),
+            ("scripts/qemu.mk", "3", "4", [true, false]),
             ("Makefile", "128M", "64M", [true, false]),
+            ("Makefile", "256M", "512M", [true, false]),
+            ("Makefile", "5555", "5556", [false, false]),
+            ("Makefile", "APP := 1", "APP := 2", [false, false]),
             ("Makefile", "echo 1", "echo 2", [false, false]),
             ("Cargo.toml", "true", "false", [true, true]),
-            ("Cargo.toml", "\"a\"", "\"a\", \"b\"", [false, false]),
+            ("Cargo.toml", "level = 1", "level = 3", [true, true]),
+            ("Cargo.toml", "level = 2", "level = 3", [true, true]),
+            ("Cargo.toml", "level = 0", "level = 3", [false, false]),
+            ("Cargo.toml", "path = \"b\"", "path = \"c\"", [true, true]),
+            ("Cargo.toml", "\"3\"", "\"2\"", [true, true]),
+            ("Cargo.toml", "[\"a\"]", "[\"a\", \"b\"]", [false, false]),
+            ("scripts/qemu.mk", "# 1", "# 2\n\n", [false, false]),
+            ("scripts/qemu.mk", "#2", "#4", [true, false]),
+            ("scripts/workspace.sh", "1", "2", [true, false]),
+            ("scripts/setup.sh", "1", "3", [true, false]),
+            ("scripts/setup.sh", "2", "3", [false, false]),
             ("Cargo.lock", "cc", "ce", [true, true]),
             ("Cargo.lock", "\"aa\"", "\"ab\"", [true, true]),
             ("Cargo.lock", "bb", "be", [false, false]),
@@ -310,11 +435,51 @@ checksum = "dd"
             let changed = [0, 1].map(|i| before[i] != after[i]);
             assert_eq!(changed, reaches, "{path}: {from} -> {to}");
         }
-        let project = Project::new();
-        let before = project.both();
-        project.write("b.rs", "");
-        let after = project.both();
-        assert!(before[0] != after[0] && before[1] != after[1]);
+        for path in ["b.rs", "a/build.rs", ".cargo/config.toml", ".cargo/config"] {
+            let project = Project::new();
+            let before = project.both();
+            project.write(path, "");
+            let after = project.both();
+            assert!(before[0] != after[0] && before[1] != after[1], "{path}");
+            project.write(path, "1");
+            let later = project.both();
+            assert!(later[0] != after[0] && later[1] != after[1], "{path}");
+        }
+    }
+
+    #[test]
+    fn file_that_changes_during_a_build_is_named() {
+        let changed = |change: fn(&Project)| {
+            let project = Project::new();
+            project.write("b.rs", "1");
+            let begin = SystemTime::now();
+            thread::sleep(Duration::from_millis(20));
+            change(&project);
+            let list = SourceList::read("image app\na.rs\na/Cargo.toml\nb.rs").unwrap();
+            let made = Tree::of(project.0.path().to_owned(), Vec::new()).made_since(list, begin);
+            made.map_err(|error| error.to_string()).err()
+        };
+        assert_eq!(changed(|_| {}), None);
+        assert_eq!(changed(|project| project.write("c.rs", "")), None);
+        for (path, change) in [
+            (
+                "a.rs",
+                (|project| project.write("a.rs", "2")) as fn(&Project),
+            ),
+            ("b.rs", |project| {
+                fs::remove_file(project.0.path().join("b.rs")).unwrap()
+            }),
+            ("a/build.rs", |project| project.write("a/build.rs", "")),
+            (".cargo/config.toml", |project| {
+                project.write(".cargo/config.toml", "")
+            }),
+            ("Cargo.lock", |project| {
+                project.edit("Cargo.lock", "cc", "ce")
+            }),
+        ] {
+            let why = changed(change).unwrap();
+            assert!(why.starts_with(&format!("{path} changed while")), "{why}");
+        }
     }
 
     #[test]
