@@ -159,11 +159,10 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             }
             (Goes::Elsewhere(cpu), Some(machine)) => {
                 let posted = posted::<P>(task, comes);
-                // SAFETY: its handle is in `posted`.
-                let task = unsafe { &*posted.task.cast::<Task<P::Inner, P::State>>() };
-                shared.send(machine, cpu, posted, |before| {
-                    task.link().set(before.cast())
-                });
+                // SAFETY: its handle is in `posted`, so it is alive and in no queue. Its link is set
+                // back before it comes to one, in `take_sent`.
+                let link = unsafe { (*posted.task.cast::<Task<P::Inner, P::State>>()).link() };
+                shared.send(machine, cpu, posted, |before| link.set(before.cast()));
             }
             (Goes::HereToRun, _) => self.take_in(task, comes),
             _ => self.comes_in(task, comes),
@@ -325,8 +324,10 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         while let Some(Posted { task, comes }) = Posted::of_tagged(sent) {
             // SAFETY: taken once.
             let task = unsafe { handle::<P>(task) };
-            sent = task.link().get().cast();
-            task.link().set(Link::APART);
+            // SAFETY: the task is in no queue, and its link is set back here.
+            let link = unsafe { task.link() };
+            sent = link.get().cast();
+            link.set(Link::APART);
             // It has something to run, and is owed nothing but what is on the way.
             if self.is_owed && M::shared().claims(cpu) {
                 self.is_owed = false;
