@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use axsched_ext::for_each_policy;
 
 const PAGE: &str = "docs/new-policy.md";
-const FIRST_POLICY: &str = "modules/axsched-ext/src/pace.rs";
+const FIRST_POLICY: &str = "modules/sched-policies/tests/pace.rs";
 
 /// Files that name some policies for what they are, of which a new one need be none.
 const NO_LISTS: [(&str, &str); 9] = [
@@ -106,11 +106,17 @@ fn places() -> Vec<String> {
     rows.map(|(path, _)| path.to_owned()).collect()
 }
 
-/// Whether a policy has the file of that name, or a folder with a `mod.rs`.
+/// Returns a test for whether a policy has the file of that name. One that is a crate of its own
+/// has no file among the others' sources.
 fn has_file(place: &str) -> impl Fn(&&'static str) -> bool {
-    let files = [place.to_owned(), place.replace(".rs", "/mod.rs")];
+    let is_source = place.contains("/src/");
+    let of_a_crate = is_source.then(|| "modules/<policy>/src/lib.rs".to_owned());
+    let files = [Some(place.to_owned()), of_a_crate];
     move |name| {
-        let mut files = files.iter().map(|file| file.replace("<policy>", name));
+        let mut files = files
+            .iter()
+            .flatten()
+            .map(|file| file.replace("<policy>", name));
         files.any(|file| tree().join(file).is_file())
     }
 }

@@ -7,10 +7,17 @@
 //!
 //! **Bound.** With n ready tasks each runs again after one turn of each other, of at most
 //! `PERIOD_TICKS` / 2 ticks.
+//!
+//! It is a crate of its own that uses what any other can: `sched-core`, and `sched-model` to test it.
 
-use crate::event::{Adapter, Policy, Return, TaskRef, Tick, Tracks};
-use crate::queue::Queue;
-use crate::task::Task;
+use std::sync::Arc;
+
+use sched_core::BaseScheduler;
+use sched_core::event::{Adapter, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::queue::Queue;
+use sched_core::task::Task;
+use sched_model::conformance::{Promises, check};
+use sched_model::model::MaxWait;
 
 /// A task under [`PaceScheduler`].
 pub type PaceTask<T> = Task<T, ()>;
@@ -65,60 +72,50 @@ impl<T> Policy for Pace<T> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use alloc::sync::Arc;
+#[test]
+fn conforms() {
+    let promises = Promises {
+        max_wait: |load| MaxWait {
+            dispatches: Some(load.tasks),
+            ..MaxWait::default()
+        },
+        ..Promises::default()
+    };
+    let coverage = check(&promises, |_| PaceScheduler::new(), PaceTask::new).unwrap();
+    assert_eq!(coverage.rules, 27);
+    assert!(coverage.preemptions > 200, "{coverage:?}");
+}
 
-    use super::*;
-    use crate::BaseScheduler;
-    use crate::conformance::{Promises, check};
-    use crate::model::MaxWait;
+fn with(n: u32) -> PaceScheduler<u32> {
+    let mut s = PaceScheduler::new();
+    (0..n).for_each(|i| s.add_task(Arc::new(PaceTask::new(i))));
+    s
+}
 
-    #[test]
-    fn conforms() {
-        let promises = Promises {
-            max_wait: |load| MaxWait {
-                dispatches: Some(load.tasks),
-                ..MaxWait::default()
-            },
-            ..Promises::default()
-        };
-        let coverage = check(&promises, |_| PaceScheduler::new(), PaceTask::new).unwrap();
-        assert_eq!(coverage.rules, 27);
-        assert!(coverage.preemptions > 200, "{coverage:?}");
+#[test]
+fn rule_1_order_of_readiness() {
+    let mut s = with(3);
+    for (expected, preempt) in [(0, true), (1, false), (2, true), (0, false)] {
+        let task = s.pick_next_task().unwrap();
+        assert_eq!(*task.inner(), expected);
+        s.put_prev_task(task, preempt);
     }
+}
 
-    fn with(n: u32) -> PaceScheduler<u32> {
-        let mut s = PaceScheduler::new();
-        (0..n).for_each(|i| s.add_task(Arc::new(PaceTask::new(i))));
-        s
-    }
-
-    #[test]
-    fn rule_1_order_of_readiness() {
-        let mut s = with(3);
-        for (expected, preempt) in [(0, true), (1, false), (2, true), (0, false)] {
+#[test]
+fn rule_2_a_turn_is_shorter_the_more_are_ready() {
+    for (ready, ticks) in [(2, 6), (3, 4), (5, 2), (12, 1), (20, 1)] {
+        let mut s = with(ready);
+        for _ in 0..2 {
             let task = s.pick_next_task().unwrap();
-            assert_eq!(*task.inner(), expected);
-            s.put_prev_task(task, preempt);
+            assert!((1..ticks).all(|_| !s.task_tick(&task)), "{ready}");
+            assert!(s.task_tick(&task), "{ready}");
+            s.put_prev_task(task, true);
         }
     }
-
-    #[test]
-    fn rule_2_a_turn_is_shorter_the_more_are_ready() {
-        for (ready, ticks) in [(2, 6), (3, 4), (5, 2), (12, 1), (20, 1)] {
-            let mut s = with(ready);
-            for _ in 0..2 {
-                let task = s.pick_next_task().unwrap();
-                assert!((1..ticks).all(|_| !s.task_tick(&task)), "{ready}");
-                assert!(s.task_tick(&task), "{ready}");
-                s.put_prev_task(task, true);
-            }
-        }
-        let mut s = with(2);
-        let blocked = s.pick_next_task().unwrap();
-        let other = s.pick_next_task().unwrap();
-        assert!((0..100).all(|_| !s.task_tick(&other)));
-        assert!(s.remove_task(&blocked).is_none());
-    }
+    let mut s = with(2);
+    let blocked = s.pick_next_task().unwrap();
+    let other = s.pick_next_task().unwrap();
+    assert!((0..100).all(|_| !s.task_tick(&other)));
+    assert!(s.remove_task(&blocked).is_none());
 }
