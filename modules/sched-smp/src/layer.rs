@@ -26,7 +26,8 @@ pub struct Balanced<P: Policy, M = SystemShared> {
     is_idle: bool,
     /// It has said that it is hungry, and has neither been posted a task since nor taken it back.
     is_owed: bool,
-    /// It said so while it had a task to run (rule 6), and has not asked since it has none.
+    /// It said so while it had a task to run (rule 6), and has not asked since it has none. It counts
+    /// only while the CPU is owed a task.
     is_short: bool,
     /// GUEST: the address of the task that was posted here while another ran or waited, until it has
     /// run; only compared.
@@ -306,7 +307,6 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     fn take_post(&mut self, cpu: usize) {
         if let Some(Posted { task, comes }) = M::shared().take_post(cpu) {
             self.is_owed = false;
-            self.is_short = false;
             // SAFETY: taken once.
             let task = unsafe { handle::<P>(task) };
             if !self.is_idle || self.waiting > 0 {
@@ -331,7 +331,6 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             // It has something to run, and is owed nothing but what is on the way.
             if self.is_owed && M::shared().claims(cpu) {
                 self.is_owed = false;
-                self.is_short = false;
             }
             match self.is_idle && self.waiting == 0 {
                 true => self.take_in(task, comes), // it runs next
@@ -475,7 +474,6 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             shared.becomes_hungry(cpu);
         } else if !is_short && self.is_owed && shared.claims(cpu) {
             self.is_owed = false;
-            self.is_short = false;
         }
     }
 
