@@ -1,7 +1,7 @@
 # A program under any policy, recorded.
 # In:  A ARCH FEATURES SMP SCALE TIMING and what else `make run` takes
 # Out: record    one boot, and its profile in PROFILE_OUT; PBG measures by itself, around any
-#                other policy is the layer of modules/axsched-ext/src/recorded.rs
+#                other policy is the layer of modules/pbg-record/src/recorded.rs
 #      RECORDED  the feature that has the policy recorded, or nothing
 
 RECORDED := $(if $(filter record,$(MAKECMDGOALS)),$(if $(filter $(PBG_POLICIES),$(POLICY)),,recorded))

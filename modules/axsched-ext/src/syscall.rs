@@ -100,7 +100,7 @@ pub fn start_pbg() -> Result<usize, Error> {
 }
 
 /// The same, with a say in what becomes of a plan that turns out slower than the
-/// measured run (rule 11 of [`pbg`](crate::pbg)): [`start_pbg`] has it given up.
+/// measured run (rule 11 of [`pbg`]): [`start_pbg`] has it given up.
 ///
 /// # Errors
 /// See the [table](self).

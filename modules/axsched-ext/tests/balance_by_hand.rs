@@ -376,6 +376,36 @@ fn next_cpu_is_asked_after_one_that_has_no_task_to_give() {
     assert!(is_same(idle.pick().as_ref(), &given[0]));
 }
 
+/// Rule 4.
+#[test]
+fn new_task_is_not_posted_to_a_cpu_that_is_only_short() {
+    connect(2);
+    let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
+    long.add(&[0b11]);
+    short.tick();
+    assert_eq!(short.words(), "0 waiting, hungry");
+    long.add(&[0b11]);
+    assert_eq!(long.words(), "2 waiting");
+    assert_eq!(short.words(), "0 waiting, hungry");
+}
+
+/// Rule 1. A CPU that was short and idles now asks once, and not at each pick.
+#[test]
+fn cpu_that_was_short_asks_once_when_it_begins_to_idle() {
+    connect(2);
+    let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
+    long.add(&[0b10, 0b10]);
+    short.tick();
+    assert!(short.is_hungry());
+    SENT.take();
+    assert!(short.pick().is_none());
+    assert_eq!(SENT.take(), [1]);
+    long.tick();
+    assert_eq!(long.words(), "2 waiting", "no other CPU may have them");
+    assert!(short.pick().is_none());
+    assert_eq!(SENT.take(), []);
+}
+
 /// HUNGRY. Another CPU is faster while this one looks where its task may run.
 #[test]
 fn task_keeps_its_place_if_another_cpu_has_answered_the_request() {

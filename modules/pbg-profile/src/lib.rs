@@ -48,3 +48,8 @@ pub use rules::Rule;
 pub use task::{Figure, Figures, Place, Spawned, StoredTask};
 pub use text::{Label, PolicyName, ProgramName, Text, TextError};
 pub use waker::{Waker, Wakes, Woken};
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -82,6 +82,7 @@ impl StoredPhase {
         }
     }
 
+    /// Adds the intervals, times and wakes of another phase. Counts and times stay at their most.
     pub fn add(&mut self, other: &Self) {
         self.intervals = self.intervals.saturating_add(other.intervals);
         self.run += other.run;

@@ -9,6 +9,7 @@ use sched_core::units::{Counts, TaskKey};
 
 use super::*;
 
+/// Returns the header of one run of `realtime` under `rr`, on one CPU at 1 GHz.
 pub fn header() -> Header {
     Header {
         architecture: Architecture::X86_64,
@@ -26,6 +27,7 @@ pub fn header() -> Header {
     }
 }
 
+/// Returns a phase of `intervals` run intervals, with its times in counts.
 pub fn phase(ended: Ended, intervals: u64, run: u64, blocked: u64) -> StoredPhase {
     StoredPhase::new(ended, intervals, Counts(run), Counts(blocked))
 }
@@ -49,11 +51,13 @@ pub fn task(place: Place, key: TaskKey, run: u64) -> StoredTask {
     }
 }
 
+/// Returns a task that the root spawned as its `ordinal`th, with `run` counts.
 pub fn child_of_root(ordinal: u32, run: u64) -> StoredTask {
     let key = TaskKey::ROOT.child(ordinal);
     task(Place::Root { ordinal }, key, run)
 }
 
+/// Returns `count` wakes of one task, `after` counts of run time in all.
 pub fn woken(whom: Waker, count: u64, after: u64) -> Woken {
     Woken {
         whom,
@@ -94,6 +98,7 @@ pub fn newer(mut profile: StoredProfile) -> StoredProfile {
     profile
 }
 
+/// Returns a profile of these tasks under [`header`].
 pub fn of(tasks: Vec<StoredTask>) -> StoredProfile {
     StoredProfile {
         header: header(),
@@ -101,6 +106,7 @@ pub fn of(tasks: Vec<StoredTask>) -> StoredProfile {
     }
 }
 
+/// Gives numbers of every size, small ones and the largest more often.
 pub fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         0..4u64,
@@ -109,6 +115,7 @@ pub fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
+/// Gives figures that `runs` runs have merged into.
 pub fn figure(runs: u32) -> impl Strategy<Value = Figure> {
     let several = vec(number(), runs as usize);
     several.prop_map(|values| {
@@ -163,6 +170,7 @@ pub fn with_wakers(profile: StoredProfile, numbers: &[(u64, Waker, Waker)]) -> S
     profile
 }
 
+/// Gives phases in the order in which they ran, or one for each ending.
 pub fn phases() -> impl Strategy<Value = Phases> {
     let one = (0..3usize, number(), number(), number());
     let exit = proptest::option::of((number(), number()));

@@ -7,25 +7,25 @@ use pbg_profile::Label;
 
 /// A number with one writer at a time.
 #[derive(Default)]
-pub struct Word(AtomicU64);
+pub(crate) struct Word(AtomicU64);
 
 impl Word {
-    pub const fn new(value: u64) -> Self {
+    pub(crate) const fn new(value: u64) -> Self {
         Self(AtomicU64::new(value))
     }
 
     #[inline(always)]
-    pub fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
     #[inline(always)]
-    pub fn set(&self, value: u64) {
+    pub(crate) fn set(&self, value: u64) {
         self.0.store(value, Relaxed);
     }
 
     #[inline(always)]
-    pub fn add(&self, by: u64) {
+    pub(crate) fn add(&self, by: u64) {
         self.set(self.get().wrapping_add(by));
     }
 }
@@ -35,6 +35,12 @@ impl Word {
 pub struct LabelCell {
     len: AtomicU64,
     bytes: [Word; 4],
+}
+
+impl Default for LabelCell {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl LabelCell {

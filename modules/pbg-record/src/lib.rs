@@ -3,8 +3,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`recorder`] | the table of all recorded tasks, and which task each CPU runs |
-//! | [`record`], [`phase_list`] | what one task did: its times, its phases, whom it woke |
-//! | [`cell`] | numbers with one writer |
+//! | [`record`] | what one task did: its times, its phases, whom it woke |
+//! | [`cell`] | a label with one writer |
 //! | [`described`] | what a measurement has to be told before it is a profile |
 //! | [`error`] | why a call is refused |
 //! | [`recorded`] | a layer around any policy that records as PBG does |
@@ -17,7 +17,7 @@ extern crate alloc;
 pub mod cell;
 pub mod described;
 pub mod error;
-pub mod phase_list;
+mod phase_list;
 pub mod record;
 pub mod recorded;
 pub mod recorder;

@@ -21,7 +21,7 @@ pub const RECORDED_PHASES: usize = 8;
 const FEW: u64 = 64;
 
 /// One phase, as a record keeps it.
-pub struct PhaseCell {
+pub(crate) struct PhaseCell {
     /// How its run intervals ended, and, above 16 bits, who ended the waits.
     kinds: Word,
     intervals: Word,
@@ -31,7 +31,7 @@ pub struct PhaseCell {
 }
 
 /// [`Wakes`], as a record keeps them.
-pub struct WakesCell {
+pub(crate) struct WakesCell {
     /// Whom, in 16 bits each.
     whom: Word,
     counts: [Word; 2],
@@ -39,7 +39,7 @@ pub struct WakesCell {
 }
 
 impl WakesCell {
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             whom: Word::new(0),
             counts: [const { Word::new(0) }; 2],
@@ -47,7 +47,7 @@ impl WakesCell {
         }
     }
 
-    pub fn get(&self) -> Wakes {
+    pub(crate) fn get(&self) -> Wakes {
         let woken = |i: usize| Woken {
             whom: waker(self.whom.get() >> (16 * i)),
             count: self.counts[i].get(),
@@ -58,14 +58,14 @@ impl WakesCell {
 
     /// Nobody is woken.
     #[inline]
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.whom.set(0);
         self.words().for_each(|word| word.set(0));
     }
 
     /// The same as that one has.
     #[inline]
-    pub fn copy(&self, other: &Self) {
+    pub(crate) fn copy(&self, other: &Self) {
         self.whom.set(other.whom.get());
         for (to, from) in self.words().zip(other.words()) {
             to.set(from.get());
@@ -73,13 +73,13 @@ impl WakesCell {
     }
 
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.counts[0].get() == 0
     }
 
     /// And this one.
     #[inline]
-    pub fn and(&self, woken: Woken) {
+    pub(crate) fn and(&self, woken: Woken) {
         let (whom, number) = (self.whom.get(), woken.whom.number());
         let is_there = |i: &usize| self.counts[*i].get() > 0 && whom >> (16 * i) & 0xffff == number;
         match (0..2).find(is_there) {
@@ -118,7 +118,7 @@ impl WakesCell {
         self.counts.iter().chain(&self.after)
     }
 
-    pub fn set(&self, wakes: Wakes) {
+    pub(crate) fn set(&self, wakes: Wakes) {
         let mut all = [Woken::default(); 2];
         all.iter_mut().zip(wakes.iter()).for_each(|(a, b)| *a = *b);
         self.whom
@@ -136,12 +136,12 @@ fn grow(word: &Word, by: u64) {
 }
 
 /// The waker with the number in these lowest 16 bits.
-pub fn waker(bits: u64) -> Waker {
+pub(crate) fn waker(bits: u64) -> Waker {
     Waker::of_number(bits & 0xffff).unwrap_or_default()
 }
 
 impl PhaseCell {
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             kinds: Word::new(0),
             intervals: Word::new(0),
@@ -151,7 +151,7 @@ impl PhaseCell {
         }
     }
 
-    pub fn get(&self) -> StoredPhase {
+    pub(crate) fn get(&self) -> StoredPhase {
         let kinds = self.kinds.get();
         let [run, blocked] = [&self.run, &self.blocked].map(|time| Counts(time.get()));
         StoredPhase {
@@ -161,7 +161,7 @@ impl PhaseCell {
         }
     }
 
-    pub fn set(&self, phase: &StoredPhase) {
+    pub(crate) fn set(&self, phase: &StoredPhase) {
         let by = phase.woken_by.number();
         self.kinds.set(phase.ended as u64 | by << 16);
         self.intervals.set(phase.intervals);
@@ -172,7 +172,7 @@ impl PhaseCell {
 
     /// A burst without yields: one run interval, and the wait after it.
     #[inline]
-    pub fn set_block(&self, run: Counts, blocked: Counts, wakes: &WakesCell) {
+    pub(crate) fn set_block(&self, run: Counts, blocked: Counts, wakes: &WakesCell) {
         self.kinds.set(Ended::Block as u64);
         self.intervals.set(1);
         self.run.set(run.0);
@@ -182,19 +182,19 @@ impl PhaseCell {
 
     /// There is no phase here.
     #[inline]
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.intervals.set(0);
     }
 
     /// Whether there is one.
     #[inline]
-    pub fn is_some(&self) -> bool {
+    pub(crate) fn is_some(&self) -> bool {
         self.intervals.get() > 0
     }
 
     /// The waits, if it ended in such, were ended by this one.
     #[inline]
-    pub fn set_waker(&self, waker: Waker) {
+    pub(crate) fn set_waker(&self, waker: Waker) {
         if self.ended() == Ended::Block {
             self.kinds.set(Ended::Block as u64 | waker.number() << 16);
         }
@@ -298,7 +298,7 @@ impl Detail {
 }
 
 /// Phases in the order in which they ran, or by ending. One writer at a time.
-pub struct PhaseList {
+pub(crate) struct PhaseList {
     /// How many of `cells` there are.
     count: Word,
     /// A [`Detail`].
@@ -307,7 +307,7 @@ pub struct PhaseList {
 }
 
 impl PhaseList {
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             count: Word::new(0),
             detail: Word::new(Detail::Wakers as u64),
@@ -316,13 +316,13 @@ impl PhaseList {
     }
 
     /// Forgets all.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.count.set(0);
         self.detail.set(Detail::Wakers as u64);
     }
 
     /// In which order they stand.
-    pub fn order(&self) -> PhaseOrder {
+    pub(crate) fn order(&self) -> PhaseOrder {
         match self.detail() {
             Detail::Endings => PhaseOrder::ByEnding,
             Detail::Wakers | Detail::Lengths => PhaseOrder::AsRun,
@@ -330,17 +330,17 @@ impl PhaseList {
     }
 
     /// Whether one that came after the other would be taken in by it.
-    pub fn joins(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
+    pub(crate) fn joins(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
         self.detail().joins(one.into(), other.into())
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = StoredPhase> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = StoredPhase> {
         self.cells[..self.len()].iter().map(PhaseCell::get)
     }
 
     /// Adds what came last. Cost: a comparison, but when the room is full for the first and the
     /// second time, where all are looked at.
-    pub fn push(&self, phase: &PhaseCell) {
+    pub(crate) fn push(&self, phase: &PhaseCell) {
         loop {
             if let Some(place) = self.place_of(phase.kind()) {
                 return self.cells[place].add(phase);

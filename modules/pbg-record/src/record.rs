@@ -34,7 +34,7 @@ use pbg_profile::{
 };
 use sched_core::units::{Counts, TaskKey};
 
-/// What a recorded task takes, in bytes; all of [`MAX_TASKS`](super::MAX_TASKS) together 4 MiB.
+/// What a recorded task takes, in bytes; all of [`MAX_TASKS`](pbg_profile::MAX_TASKS) together 4 MiB.
 pub const RECORD_BYTES: usize = 1024;
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
@@ -101,13 +101,13 @@ struct OpenBurst {
 }
 
 /// A wake of which it is not known whether it was an interrupt.
-pub struct PendingWake {
+pub(crate) struct PendingWake {
     /// Who it was if not.
-    pub by: Waker,
+    pub(crate) by: Waker,
     /// The number of the one who is pending after this one.
-    pub next: u64,
+    pub(crate) next: u64,
     /// Where that was.
-    pub cpu: usize,
+    pub(crate) cpu: usize,
 }
 
 /// In place of an index: the root, or one who is not in the table.
@@ -146,7 +146,8 @@ impl RecordRef {
 }
 
 impl Record {
-    pub const fn new() -> Self {
+    /// Creates the record of a task that has not started.
+    pub(crate) const fn new() -> Self {
         const fn zero() -> Word {
             Word::new(0)
         }
@@ -322,13 +323,13 @@ impl Record {
     }
 
     /// While its burst is open.
-    pub fn is_pending(&self, wake: &PendingWake) {
+    pub(crate) fn is_pending(&self, wake: &PendingWake) {
         let bits = wake.by.number() | wake.next << 16 | (wake.cpu as u64) << 32;
         self.open.pending.set(bits);
     }
 
     /// What [`is_pending`](Self::is_pending) was told.
-    pub fn pending(&self) -> PendingWake {
+    pub(crate) fn pending(&self) -> PendingWake {
         let bits = self.open.pending.get();
         PendingWake {
             by: waker(bits),
@@ -482,11 +483,11 @@ impl Record {
 }
 
 /// What a task did from one block to the next.
-pub struct Burst {
-    /// Time on the CPU.
-    pub run: u64,
-    pub intervals: u64,
-    pub preemptions: u64,
+pub(crate) struct Burst {
+    /// Time on the CPU, in counts.
+    pub(crate) run: u64,
+    pub(crate) intervals: u64,
+    pub(crate) preemptions: u64,
 }
 
 impl Burst {
@@ -500,7 +501,7 @@ impl Burst {
     /// Its two phases: the run intervals that yielded, and the last, which lasted for `last_run`
     /// if nothing was preempted. The wakes go to all in equal parts, and what is left to the
     /// last.
-    pub fn split(
+    pub(crate) fn split(
         &self,
         ended: Ended,
         last_run: u64,

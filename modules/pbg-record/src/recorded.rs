@@ -7,7 +7,7 @@
 //! passing. The record and its rules are those of [`pbg`](crate), 1, 3 and 4; the profile
 //! that is made of it names the policy.
 //!
-//! The calls are those of [`syscall`](crate::syscall), `measure_start`, `measure_end` and
+//! The calls are those of `axsched_ext::syscall`, `measure_start`, `measure_end` and
 //! `label_next`. With them a [`Recording`] is told to begin and to end.
 //!
 //! **What it needs.** The task that a policy keeps wraps a [`WithSlot`] in place of `axtask`'s

@@ -45,7 +45,7 @@ impl Control {
         bytes(self.profile(about)?)
     }
 
-    /// See [`syscall::print_profile`](crate::syscall::print_profile).
+    /// See `axsched_ext::syscall::print_profile`.
     ///
     /// # Errors
     /// Those of [`profile_bytes`](Self::profile_bytes).

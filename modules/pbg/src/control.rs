@@ -230,7 +230,7 @@ impl Control {
         connected.map_or(ptr::null(), |connected| (connected.current)())
     }
 
-    /// On several CPUs PBG has to be connected: see [`syscall`](crate::syscall).
+    /// On several CPUs PBG has to be connected: see `axsched_ext::syscall`.
     fn one_queue(&self) -> Result<(), Error> {
         if self.queues.load(Relaxed) > 1 && self.connected.get().is_none() {
             Err(Error::NotSupported)
@@ -255,10 +255,10 @@ impl Control {
         self.set_mode(ModeByte::COMMAND);
     }
 
-    /// See [`syscall::measure_start`](crate::syscall::measure_start).
+    /// See `axsched_ext::syscall::measure_start`.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn measure_start(&self) -> Result<(), Error> {
         self.measure_start_under(BasePolicy::RoundRobin)
     }
@@ -266,7 +266,7 @@ impl Control {
     /// The same, under a base policy of choice.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn measure_start_under(&self, base: BasePolicy) -> Result<(), Error> {
         let mut inner = self.enter()?;
         match self.mode_under(&inner) {
@@ -286,10 +286,10 @@ impl Control {
         Ok(())
     }
 
-    /// See [`syscall::measure_end`](crate::syscall::measure_end).
+    /// See `axsched_ext::syscall::measure_end`.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn measure_end(&self) -> Result<usize, Error> {
         self.measure_end_by::<CpuCounter>()
     }
@@ -297,7 +297,7 @@ impl Control {
     /// The same by another clock, for tests.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn measure_end_by<C: Clock>(&self) -> Result<usize, Error> {
         let mut inner = self.enter()?;
         let (Mode::Measuring, Some(recorder)) = (self.mode_under(&inner), inner.recorder) else {
@@ -350,10 +350,10 @@ impl Control {
         Ok(tasks)
     }
 
-    /// See [`syscall::start_pbg`](crate::syscall::start_pbg).
+    /// See `axsched_ext::syscall::start_pbg`.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn start_pbg(&self) -> Result<usize, Error> {
         self.start_pbg_with(Behind::GiveUp)
     }
@@ -361,7 +361,7 @@ impl Control {
     /// The same, with a say in what becomes of a plan that is behind (rule 11).
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn start_pbg_with(&self, when_behind: Behind) -> Result<usize, Error> {
         let inner = self.enter()?;
         match self.mode_under(&inner) {
@@ -409,10 +409,10 @@ impl Control {
         described(profile, about).map(Some)
     }
 
-    /// See [`syscall::label_next`](crate::syscall::label_next).
+    /// See `axsched_ext::syscall::label_next`.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn label_next(&self, label: &str) -> Result<(), Error> {
         let label = Label::new(label).map_err(|_| Error::BadLabel)?;
         self.next_label.set(Some(&label));

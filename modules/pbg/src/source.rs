@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 
 use super::control::Control;
 
-/// The control behind [`syscall`](crate::syscall).
+/// The control behind `axsched_ext::syscall`.
 pub static CONTROL: Control = Control::new();
 
 /// Where a scheduler finds its control. A type, not a reference: the system's is at

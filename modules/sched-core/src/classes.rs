@@ -39,6 +39,7 @@ pub const LONGEST: u64 = (3 << 38) - 1;
 
 /// A state with a due time, which stays what it is while the task stands in a class.
 pub trait Due {
+    /// Returns when the task is due, in counts of the clock that its waits are measured in.
     fn due(&self) -> Key;
 }
 
@@ -62,12 +63,13 @@ impl Class {
         Self(2 * (octave - SHORTEST.ilog2()) + half - 1)
     }
 
-    /// The class as a number, to be kept in an atomic.
+    /// Returns the class as a number below [`CLASSES`], to be kept in an atomic.
     #[inline]
     pub const fn to_index(self) -> u32 {
         self.0
     }
 
+    /// Returns the class with this number, which [`to_index`](Self::to_index) gave.
     #[inline]
     pub const fn from_index(index: u32) -> Self {
         Self(index)
@@ -90,7 +92,14 @@ pub struct Classes<T, S> {
     queues: [Queue<T, S>; CLASSES],
 }
 
+impl<T, S: Due> Default for Classes<T, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T, S: Due> Classes<T, S> {
+    /// Creates an empty queue. It allocates nothing.
     pub const fn new() -> Self {
         Self {
             occupied: 0,

@@ -11,12 +11,12 @@
 //! | [`returned`](Policy::returned) ([`Yielded`](Return::Yielded)) | the running task gave way | put of the running task |
 //! | [`returned`](Policy::returned) ([`Preempted`](Return::Preempted)) | the running task was made to | the same, `preempt` |
 //! | [`returned`](Policy::returned) ([`Woken`](Return::Woken)) | a blocked or migrated task is ready | put of another task |
-//! | [`returned`](Policy::returned) ([`HandedOver`](Return::HandedOver)) | a task that waited in another CPU's queue waits here | [`balance`](crate::balance) |
+//! | [`returned`](Policy::returned) ([`HandedOver`](Return::HandedOver)) | a task that waited in another CPU's queue waits here | the crate `sched-smp` |
 //! | [`left`](Policy::left) | the running task blocked, exited or migrated away | pick without a put |
 //! | [`dispatch`](Policy::dispatch) | somebody must run now | pick |
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
 //! | [`remove`](Policy::remove) | a ready task is taken out | `remove_task` |
-//! | [`give`](Policy::give) | a ready task goes to another CPU | [`balance`](crate::balance) |
+//! | [`give`](Policy::give) | a ready task goes to another CPU | the crate `sched-smp` |
 //! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
 //!
 //! How much of this the adapter finds out is the policy's choice, [`Policy::TRACKS`];
@@ -263,6 +263,7 @@ impl<P: Policy> Adapter<P> {
         P::NAME
     }
 
+    /// Returns the policy inside, for tests that call it without the scheduler around it.
     #[cfg(feature = "std")]
     pub const fn policy_mut(&mut self) -> &mut P {
         &mut self.policy

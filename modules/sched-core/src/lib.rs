@@ -39,3 +39,8 @@ pub mod units;
 pub mod virtual_time;
 
 pub use base::BaseScheduler;
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

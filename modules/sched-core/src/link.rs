@@ -12,7 +12,8 @@ impl<N> Link<N> {
     /// Of a task that is in no queue: no address that a task can have.
     pub const APART: *mut N = ptr::without_provenance_mut(1);
 
-    pub const fn new() -> Self {
+    /// Creates the link of a task that is in no queue.
+    pub(crate) const fn new() -> Self {
         Self(AtomicPtr::new(Self::APART))
     }
 
@@ -22,12 +23,14 @@ impl<N> Link<N> {
         ptr::eq(self.get(), Self::APART)
     }
 
+    /// Returns the next node: [`APART`](Self::APART) outside a queue, null at a queue's end.
     #[inline]
     pub fn get(&self) -> *mut N {
         steps::count(1);
         self.0.load(Relaxed)
     }
 
+    /// Sets the next node. [`Task::link`](crate::task::Task::link) says when that is allowed.
     #[inline]
     pub fn set(&self, next: *mut N) {
         steps::count(1);

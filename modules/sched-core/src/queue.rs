@@ -41,7 +41,14 @@ fn is_in_a_queue() -> ! {
     panic!("APART: the task is in a queue");
 }
 
+impl<T, S> Default for Queue<T, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T, S> Queue<T, S> {
+    /// Creates an empty queue. It allocates nothing.
     pub const fn new() -> Self {
         Self {
             head: ptr::null_mut(),
@@ -50,6 +57,7 @@ impl<T, S> Queue<T, S> {
         }
     }
 
+    /// Returns true if no task is in the queue.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.head.is_null()
@@ -254,8 +262,8 @@ impl<T, S> Queue<T, S> {
         self.iter().collect()
     }
 
-    /// CHAIN; how many tasks there are.
-    #[cfg(feature = "std")]
+    /// Checks CHAIN, and returns how many tasks there are.
+    #[cfg(test)]
     fn assert_valid(&self) -> usize {
         let (mut n, mut last, mut at) = (0, ptr::null_mut::<Task<T, S>>(), self.head);
         while !at.is_null() {
@@ -288,11 +296,14 @@ pub struct Slot<T, S> {
 unsafe impl<T: Send + Sync, S: Send + Sync> Send for Slot<T, S> {}
 
 impl<T, S> Slot<T, S> {
+    /// A slot without a task.
     pub const EMPTY: Self = Self {
         task: ptr::null(),
         owns: PhantomData,
     };
 
+    /// Puts a task into the slot.
+    ///
     /// # Panics
     /// If there is one already.
     #[inline(always)]
@@ -301,6 +312,7 @@ impl<T, S> Slot<T, S> {
         self.task = Arc::into_raw(task);
     }
 
+    /// Takes the task out, if there is one.
     #[inline(always)]
     pub fn take(&mut self) -> Option<Arc<Task<T, S>>> {
         if self.task.is_null() {
@@ -312,17 +324,19 @@ impl<T, S> Slot<T, S> {
         Some(unsafe { Arc::from_raw(task) })
     }
 
+    /// Returns true if no task is in the slot.
     pub const fn is_empty(&self) -> bool {
         self.task.is_null()
     }
 
-    /// Who is there.
+    /// Returns the task in the slot, if there is one.
     #[inline]
     pub const fn get(&self) -> Option<&Task<T, S>> {
         // SAFETY: null, or kept alive by the handle that the slot owns.
         unsafe { self.task.as_ref() }
     }
 
+    /// Returns true if this very task is in the slot.
     pub fn holds(&self, task: &Arc<Task<T, S>>) -> bool {
         ptr::eq(self.task, Arc::as_ptr(task))
     }

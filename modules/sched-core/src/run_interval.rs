@@ -73,6 +73,7 @@ impl<D: Accounted> Accounted for Keyed<D> {
 pub struct QueueId(pub u32);
 
 impl QueueId {
+    /// The name of no queue.
     pub const NONE: Self = Self(0);
 }
 
@@ -101,7 +102,14 @@ pub struct RunIntervals<T, S> {
     stamp: Counts,
 }
 
+impl<T, S: Accounted> Default for RunIntervals<T, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T, S: Accounted> RunIntervals<T, S> {
+    /// Creates the intervals of a queue that has no name yet and on which no task runs.
     pub const fn new() -> Self {
         Self {
             id: QueueId::NONE,
@@ -342,11 +350,18 @@ pub struct TickLength {
     length: Counts,
 }
 
+impl Default for TickLength {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl TickLength {
     /// Ticks per window.
     const WINDOW: u8 = 8;
     const NONE: Counts = Counts(u64::MAX);
 
+    /// Creates a length that is zero until a first window of ticks has passed.
     pub const fn new() -> Self {
         Self {
             last: None,

@@ -14,6 +14,7 @@ pub use nowhere::count;
 
 #[cfg(not(feature = "steps"))]
 mod nowhere {
+    /// Does nothing: steps are counted with the feature `steps` alone.
     #[inline(always)]
     pub const fn count(_steps: usize) {}
 }
@@ -26,11 +27,12 @@ mod counted {
         static STEPS: Cell<usize> = const { Cell::new(0) };
     }
 
+    /// Adds `steps` to those of the call that this thread counts.
     pub fn count(steps: usize) {
         STEPS.set(STEPS.get() + steps);
     }
 
-    /// How many steps a call took.
+    /// Returns how many steps a call took on this thread. Calls do not nest.
     pub fn of<R>(call: impl FnOnce() -> R) -> usize {
         STEPS.set(0);
         call();

@@ -34,7 +34,7 @@ pub struct Task<T, S> {
     inner: T,
     pub(crate) state: S,
     pub(crate) link: Link<Self>,
-    /// STAYS, of [`balance`](crate::balance).
+    /// STAYS, in the layer for several CPUs: the task must run next where it ran last.
     #[cfg(any(
         feature = "preempted_stay",
         all(feature = "balanced", target_arch = "riscv64")
@@ -71,8 +71,12 @@ impl<T, S> Task<T, S> {
     }
 
     /// Returns the link, for a layer that queues a task which is in no [`Queue`](crate::queue::Queue).
+    ///
+    /// # Safety
+    /// The caller sets the link only while the task is in no queue, and sets it back to
+    /// [`Link::APART`] before it hands the task on. A queue follows the links of its tasks.
     #[inline(always)]
-    pub const fn link(&self) -> &Link<Self> {
+    pub const unsafe fn link(&self) -> &Link<Self> {
         &self.link
     }
 

@@ -7,7 +7,7 @@
 //!
 //! This is the virtual time of generalised processor sharing (Parekh and Gallager,
 //! 1993): its speed is that of the CPU over the weight of those who are ready. Memory:
-//! 64 bytes a queue, and those of the first [`CELLS`] are there from the start.
+//! 64 bytes a queue, and those of the first `CELLS` are there from the start.
 
 use alloc::boxed::Box;
 use core::ops::RangeInclusive;
@@ -140,6 +140,7 @@ impl VirtualTime {
         Moved { by, to }
     }
 
+    /// Returns the sum of the weights of the tasks that are ready or run here, for tests.
     #[cfg(feature = "std")]
     pub fn weight(&self) -> u64 {
         self.state.lock().weight
@@ -180,6 +181,7 @@ pub struct QueueTime {
 }
 
 impl QueueTime {
+    /// The hold of a queue that has had no task.
     pub const NEW: Self = Self {
         cell: None,
         served: 0,

@@ -57,11 +57,21 @@ pub const TICK: u64 = 1000;
 /// A delay between two things that happen because of a tick, in counts.
 pub const LATE: u64 = 5;
 
+/// A task of a bench.
 pub type Handle<S> = Arc<Task<&'static str, <S as Scheduler>::State>>;
 
+/// One CPU: a scheduler and the task that runs. Time is the thread's [`VirtualClock`].
 pub struct Bench<S: Scheduler> {
+    /// The scheduler under test, which a test may call itself.
     pub scheduler: S,
+    /// The running task; none on an idle CPU.
     pub current: Option<Handle<S>>,
+}
+
+impl<S: Scheduler> Default for Bench<S> {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl<S: Scheduler> Bench<S> {
@@ -71,6 +81,7 @@ impl<S: Scheduler> Bench<S> {
         Self::with(S::default())
     }
 
+    /// Creates the same around a scheduler that has been set up by hand.
     pub fn with(scheduler: S) -> Self {
         Self {
             scheduler,
@@ -86,48 +97,68 @@ impl<S: Scheduler> Bench<S> {
         bench
     }
 
+    /// Returns the name of the running task, or `idle`.
     pub fn name(&self) -> &'static str {
         self.current.as_ref().map_or("idle", |task| task.inner())
     }
 
+    /// Makes a task and puts it into the queue.
     pub fn spawn(&mut self, name: &'static str) -> Handle<S> {
         let new = task::<S>(name);
         self.scheduler.add_task(new.clone());
         new
     }
 
+    /// Lets `counts` pass on the clock. No tick comes.
     pub fn run(&self, counts: u64) {
         VirtualClock::advance(counts);
     }
 
+    /// Runs the task that the scheduler picks, and returns its name or `idle`.
     pub fn pick(&mut self) -> &'static str {
         self.current = self.scheduler.pick_next_task();
         self.name()
     }
 
+    /// Puts the running task back as a yield does, and picks.
+    ///
+    /// # Panics
+    /// If the CPU is idle.
     pub fn yield_now(&mut self) -> &'static str {
         let current = self.current.take().expect("idle does not yield");
         self.scheduler.put_prev_task(current, false);
         self.pick()
     }
 
+    /// Puts the running task back as a preemption does, and picks.
+    ///
+    /// # Panics
+    /// If the CPU is idle.
     pub fn preempt(&mut self) -> &'static str {
         let current = self.current.take().expect("idle is not preempted");
         self.scheduler.put_prev_task(current, true);
         self.pick()
     }
 
-    /// Blocks or exits; the handle is how it can be woken.
+    /// Blocks the running task, or ends it, and picks. Its handle can wake it.
+    ///
+    /// # Panics
+    /// If the CPU is idle.
     pub fn block(&mut self) -> Handle<S> {
         let current = self.current.take().expect("idle does not block");
         self.pick();
         current
     }
 
+    /// Puts a blocked task into the queue.
     pub fn wake(&mut self, task: &Handle<S>) {
         self.scheduler.put_prev_task(task.clone(), false);
     }
 
+    /// Sets the running task's priority, and returns true if the scheduler accepts it.
+    ///
+    /// # Panics
+    /// If the CPU is idle.
     pub fn set_priority(&mut self, priority: isize) -> bool {
         let current = self.current.clone().expect("idle has no priority");
         self.scheduler.set_priority(&current, priority)
@@ -236,6 +267,7 @@ pub fn all_tick<S: Scheduler>(benches: &mut [Bench<S>]) {
     }
 }
 
+/// Makes a task that is in no queue.
 pub fn task<S: Scheduler>(name: &'static str) -> Handle<S> {
     Arc::new(Task::new(name))
 }

@@ -1,7 +1,7 @@
 //! What every [`BaseScheduler`] must do, as a suite to run against any of them.
 //!
 //! The first rules call a scheduler by hand, the way `axtask` would; the others
-//! run programs on the [`model`] of `axtask`, where all its checks
+//! run programs on the [`model`](crate::model) of `axtask`, where all its checks
 //! apply: nothing lost, nothing duplicated, nothing picked that is not ready,
 //! every program ends, every dead task is let go, nobody waits longer than the
 //! policy [promises](Promises).
@@ -40,7 +40,7 @@
 //! 22. `the_preempted_stay_ready`: long runs side by side, with and without
 //!     preemption.
 //! 23. `migrants_arrive`: also when their helper is preempted.
-//! 24. `a_wake_may_ask_for_rescheduling`: see [`Config::wake_resched`].
+//! 24. `a_wake_may_ask_for_rescheduling`: see [`Config::wake_resched`](crate::model::Config::wake_resched).
 //! 25. `a_job_gets_done_beside_yielders`: 1, 2, 3, 10 and 100 tasks that do nothing but
 //!     yield, and a `gc` that spins over a held handle, delay it by no more than the
 //!     policy [promises](Promises::done_beside).

@@ -32,7 +32,7 @@
 //!     moves half as fast as the virtual time, and is at most [`GRANULARITY_TICKS`] +
 //!     [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and [`ENTRY_TICKS`] ahead.
 //! 12. Another CPU is given the task that would run first here of those that may run there
-//!     ([`balance`](sched_smp)); it changes queues by rules 7 and 11.
+//!     (the crate `sched-smp`); it changes queues by rules 7 and 11.
 //!
 //! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of
 //! one nice value is a tenth of the CPU, more or less. Stock axsched 0.3.1 differs

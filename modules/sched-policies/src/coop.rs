@@ -32,7 +32,7 @@
 //!     urgent. Of a ready task this counts from the next tick, block, exit or preemption of its CPU
 //!     on, and it keeps its turn.
 //!  9. **Several CPUs.** Another CPU is given the task that would run first here, of those that may
-//!     run there ([`balance`](sched_smp)). It arrives there behind those of its priority, with
+//!     run there (the crate `sched-smp`). It arrives there behind those of its priority, with
 //!     the rest of its slice, and polls what it polled.
 //!
 //! Rules 1 and 2 are those of COPS and SharedScheduler (Zhao et al.), which order programs by the most

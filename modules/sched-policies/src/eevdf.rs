@@ -32,7 +32,7 @@
 //!     the old weight; the lag and what is left of the request stay what they are in time
 //!     on the CPU.
 //! 11. Another CPU is given the task that would run first here of those that may run there
-//!     ([`balance`](sched_smp)); it keeps its lag by rule 7.
+//!     (the crate `sched-smp`); it keeps its lag by rule 7.
 //!
 //! After Stoica and Abdel-Wahab (1995), and what Linux 6.6 made of it: requests of one
 //! size, and rule 5, its `RUN_TO_PARITY` (there a wake ends the turn of a task that is not

@@ -3,7 +3,7 @@
 //! 1. Ready tasks run in the order in which they became ready.
 //! 2. A task runs until it yields, blocks or exits; a tick never ends its turn.
 //! 3. A task that yields goes to the end of the queue.
-//! 4. Another CPU is given the first task that may run there ([`balance`](sched_smp)): it
+//! 4. Another CPU is given the first task that may run there (the crate `sched-smp`): it
 //!    has waited longest. It goes to the end of the queue there.
 //!
 //! The oldest policy there is, and the yardstick: every operation is one list

@@ -32,3 +32,8 @@ pub use fifo::{FifoScheduler, FifoTask};
 pub use mlfq::{MlfqScheduler, MlfqTask};
 pub use rr::{RrScheduler, RrTask};
 pub use sjf::{SjfScheduler, SjfTask};
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

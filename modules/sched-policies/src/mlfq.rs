@@ -19,7 +19,7 @@
 //!     is ready, or if somebody is ready at a higher level.
 //!  8. A task that yields sits out one pick if anybody else is ready.
 //!  9. Another CPU is given the first task of the highest level that may run there
-//!     ([`balance`](sched_smp)). It takes its level and what it has used along, and goes to
+//!     (the crate `sched-smp`). It takes its level and what it has used along, and goes to
 //!     the end of that level.
 //!
 //! After Corbató (1962), in the form of Arpaci-Dusseau, *Operating Systems: Three

@@ -8,7 +8,7 @@
 //! 5. A task that yields or wakes goes to the end with a new slice. A waker that
 //!    asks for rescheduling does not put it in front (stock axsched 0.3.1 mixes
 //!    the two up: there such a wake-up is handled as a preemption).
-//! 6. Another CPU is given the first task that may run there ([`balance`](sched_smp)): it
+//! 6. Another CPU is given the first task that may run there (the crate `sched-smp`): it
 //!    has waited longest. It goes to the end of the queue there, with the rest of its slice.
 //!
 //! The textbook policy (Kleinrock, 1964). Needs `axtask/preempt`, without which

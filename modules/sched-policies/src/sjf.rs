@@ -24,7 +24,7 @@
 //!     dispatch, so that whoever runs gets on by a whole tick at least.
 //!  6. A task that yields sits out one pick if anybody else is ready.
 //!  7. Another CPU is given the task that would run first here of those that may run there
-//!     ([`balance`](sched_smp)), within a class the one that came first. Its burst goes on
+//!     (the crate `sched-smp`), within a class the one that came first. Its burst goes on
 //!     there, and its wait: it keeps its due time, and what is overdue is due at once.
 //!
 //! Rule 2 is textbook (Silberschatz et al.), the weight that of the PBG report's

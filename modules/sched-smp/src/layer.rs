@@ -26,7 +26,8 @@ pub struct Balanced<P: Policy, M = SystemShared> {
     is_idle: bool,
     /// It has said that it is hungry, and has neither been posted a task since nor taken it back.
     is_owed: bool,
-    /// It said so while it had a task to run (rule 6), and has not asked since it has none.
+    /// It said so while it had a task to run (rule 6), and has not asked since it has none. It counts
+    /// only while the CPU is owed a task.
     is_short: bool,
     /// GUEST: the address of the task that was posted here while another ran or waited, until it has
     /// run; only compared.
@@ -159,11 +160,10 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             }
             (Goes::Elsewhere(cpu), Some(machine)) => {
                 let posted = posted::<P>(task, comes);
-                // SAFETY: its handle is in `posted`.
-                let task = unsafe { &*posted.task.cast::<Task<P::Inner, P::State>>() };
-                shared.send(machine, cpu, posted, |before| {
-                    task.link().set(before.cast())
-                });
+                // SAFETY: its handle is in `posted`, so it is alive and in no queue. Its link is set
+                // back before it comes to one, in `take_sent`.
+                let link = unsafe { (*posted.task.cast::<Task<P::Inner, P::State>>()).link() };
+                shared.send(machine, cpu, posted, |before| link.set(before.cast()));
             }
             (Goes::HereToRun, _) => self.take_in(task, comes),
             _ => self.comes_in(task, comes),
@@ -307,7 +307,6 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     fn take_post(&mut self, cpu: usize) {
         if let Some(Posted { task, comes }) = M::shared().take_post(cpu) {
             self.is_owed = false;
-            self.is_short = false;
             // SAFETY: taken once.
             let task = unsafe { handle::<P>(task) };
             if !self.is_idle || self.waiting > 0 {
@@ -325,12 +324,13 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         while let Some(Posted { task, comes }) = Posted::of_tagged(sent) {
             // SAFETY: taken once.
             let task = unsafe { handle::<P>(task) };
-            sent = task.link().get().cast();
-            task.link().set(Link::APART);
+            // SAFETY: the task is in no queue, and its link is set back here.
+            let link = unsafe { task.link() };
+            sent = link.get().cast();
+            link.set(Link::APART);
             // It has something to run, and is owed nothing but what is on the way.
             if self.is_owed && M::shared().claims(cpu) {
                 self.is_owed = false;
-                self.is_short = false;
             }
             match self.is_idle && self.waiting == 0 {
                 true => self.take_in(task, comes), // it runs next
@@ -474,7 +474,6 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             shared.becomes_hungry(cpu);
         } else if !is_short && self.is_owed && shared.claims(cpu) {
             self.is_owed = false;
-            self.is_short = false;
         }
     }
 

@@ -11,7 +11,7 @@
 //! The parameters are those of the PBG report. `SCALE=n` makes the yields n times
 //! fewer, and keeps the loop. The report's experiment on scheduling cost has four
 //! times as many yields: the environment variable `SCHED_YIELDS`, read when the image
-//! is built, says how many (`make experiment-cost`).
+//! is built, says how many.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 

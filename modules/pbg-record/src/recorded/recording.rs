@@ -124,10 +124,10 @@ impl Recording {
         self.profile.try_lock().ok_or(Error::Contended)
     }
 
-    /// See [`syscall::measure_start`](crate::syscall::measure_start).
+    /// See `axsched_ext::syscall::measure_start`.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn measure_start(&self) -> Result<(), Error> {
         let _one_at_a_time = self.enter()?;
         if self.is_measuring() {
@@ -164,10 +164,10 @@ impl Recording {
         Ok(())
     }
 
-    /// See [`syscall::measure_end`](crate::syscall::measure_end).
+    /// See `axsched_ext::syscall::measure_end`.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn measure_end(&self) -> Result<usize, Error> {
         self.measure_end_by::<CpuCounter>()
     }
@@ -175,7 +175,7 @@ impl Recording {
     /// The same by another clock, for tests.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn measure_end_by<C: Clock>(&self) -> Result<usize, Error> {
         let mut profile = self.enter()?;
         let (true, Some(recorder)) = (self.is_measuring(), self.recorder.get()) else {
@@ -201,11 +201,11 @@ impl Recording {
         Ok(len)
     }
 
-    /// See [`syscall::label_next`](crate::syscall::label_next). The spawn has to come from the
+    /// See `axsched_ext::syscall::label_next`. The spawn has to come from the
     /// same CPU.
     ///
     /// # Errors
-    /// See the table in [`syscall`](crate::syscall).
+    /// See the table in `axsched_ext::syscall`.
     pub fn label_next(&self, label: &str) -> Result<(), Error> {
         let label = Label::new(label).map_err(|_| Error::BadLabel)?;
         if self.is_measuring() {

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 
 use super::recording::Recording;
 
-/// The recording behind [`syscall`](crate::syscall), where there is one.
+/// The recording behind `axsched_ext::syscall`, where there is one.
 pub static RECORDING: Recording = Recording::new();
 
 /// Where a layer finds its recording. A type, not a reference: the system's is at a fixed

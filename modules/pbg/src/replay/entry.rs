@@ -319,6 +319,33 @@ impl Entry {
 mod tests {
     use super::*;
 
+    /// Rule 8. Nine handovers and a tick are one point beyond the limit, as a task has that spins.
+    #[test]
+    fn a_task_that_is_demoted_for_its_time_does_not_count_as_one_that_spins() {
+        let task = PlannedTask {
+            key: TaskKey::ROOT.child(0),
+            band: 0,
+            sort_key: Counts(1),
+            run: Counts(1),
+            most: Counts(1),
+            turnaround: Counts(1),
+            yields: 0,
+            weight: Weight::WHOLE,
+            steps: 0..1,
+        };
+        let step = Step {
+            times: 1,
+            run: Counts(1),
+        };
+        let mut entry = Entry::new(&task, &[step]);
+        entry.charge(Counts(3));
+        for _ in 0..9 {
+            assert_eq!(entry.look(Counts::ZERO, 1), None);
+        }
+        assert!(entry.look(Counts::ZERO, OVERRUN_TICK_POINTS).is_some());
+        assert!(entry.is_demoted() && !entry.spins());
+    }
+
     #[test]
     fn what_remains_is_noise_at_first_and_then_as_much_again() {
         for (done, remains) in [(0, 100), (99, 1), (100, 0), (101, 24), (125, 0), (126, 126)] {

@@ -155,6 +155,16 @@ fn the_tolerance_is_reached_and_no_more() {
 }
 
 #[test]
+fn of_two_that_are_due_at_once_the_first_to_come_is_removed_first() {
+    let mut classes = Classes::new();
+    let due = Key(10_000);
+    classes.push(task(1, due), Class::of(10_000));
+    classes.push(task(2, due), Class::FIRST);
+    let order = [(); 2].map(|()| classes.remove_first(|_| true, || true));
+    assert_eq!(order.map(|task| *task.unwrap().inner()), [1, 2]);
+}
+
+#[test]
 fn no_call_takes_more_steps_than_it_says_with_4096_tasks_in_all_classes() {
     let mut classes = Classes::new();
     let waits = || (0..CLASSES as u32).map(|index| Class(index).shortest_and_width().0);

@@ -91,7 +91,7 @@ impl Default for Promises {
     }
 }
 
-/// What a passed [`check`] has gone through, so that a test can tell that it
+/// What a passed [`check`](super::check) has gone through, so that a test can tell that it
 /// was not for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Coverage {

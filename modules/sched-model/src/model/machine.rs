@@ -132,13 +132,8 @@ enum Act<W> {
         on: usize,
     },
     TaskTick,
-    /// The rest of a pick: whoever was picked may still be on another CPU.
-    Take {
-        next: Arc<W>,
-        why: Why,
-    },
     /// A guard is released: a pending preemption is granted. Always the last
-    /// but for `ExitResched` and `Take`, since others continue in another task's context.
+    /// but for `ExitResched`, since others continue in another task's context.
     Release,
     /// The rest of an exit.
     ExitList,
@@ -474,7 +469,6 @@ where
             Act::Look { waker, on } => self.look(c, waker, on),
             Act::Put { task, on } => self.unblock(c, task, on),
             Act::TaskTick => self.task_tick(c)?,
-            Act::Take { next, why } => self.take(c, next, why)?,
             Act::Release => self.release(c)?,
             Act::ExitList => {
                 let cpu = &mut self.cpus[c];

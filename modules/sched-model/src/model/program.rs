@@ -133,7 +133,7 @@ pub enum Op {
     PreemptOff,
     /// Releases one such guard, if any is held.
     PreemptOn,
-    /// `set_priority()`; the answer is counted in the [`TaskReport`].
+    /// `set_priority()`; the answer is counted in the [`TaskReport`](super::TaskReport).
     SetPriority(isize),
     /// Gives the wait queue permits for all, for ever, and wakes all waiters.
     Open {
@@ -307,7 +307,7 @@ impl Program {
 }
 
 /// One program after the other, where each would drop the one that it spawns: see
-/// [`family`](Program::family).
+/// `Program::family`.
 impl Drop for Program {
     fn drop(&mut self) {
         let mut left = Vec::new();

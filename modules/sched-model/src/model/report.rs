@@ -27,7 +27,7 @@ pub struct TaskReport {
     pub yields: u64,
     /// How often the CPU was taken away.
     pub preemptions: u64,
-    /// How many of its [`Op::SetPriority`] were accepted.
+    /// How many of its [`Op::SetPriority`](super::Op::SetPriority) were accepted.
     pub priorities_set: u64,
 }
 

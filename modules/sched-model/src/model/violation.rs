@@ -113,7 +113,7 @@ pub enum Violation {
     GcMonopolises {
         /// The CPU.
         cpu: usize,
-        /// How often in a row; the bound is [`Config::max_gc_streak`].
+        /// How often in a row; the bound is [`Config::max_gc_streak`](super::Config::max_gc_streak).
         streak: u64,
         /// Who waited.
         ready: Vec<Label>,

@@ -576,6 +576,31 @@ fn rule_9_the_first_that_may_is_given() {
 }
 
 #[test]
+fn rule_9_a_task_whose_slice_is_over_arrives_with_a_new_one() {
+    let over = new("over");
+    (0..SLICE_TICKS).for_each(|_| _ = coop(&over).tick());
+    let mut bench = running([new("runs")]);
+    bench.scheduler.hand_over(over);
+    bench.tick_until("over");
+    let turns = bench.turns(|bench| bench.tick());
+    assert_eq!(turns[0], SLICE_TICKS as u64);
+}
+
+#[test]
+fn rule_9_while_a_share_is_due_the_task_that_has_waited_longest_is_given() {
+    let mut bench =
+        running([("zero", 0), ("seven", 7), ("one", 1)].map(|(name, p)| with_priority(name, p)));
+    let zero = bench.current.clone().unwrap();
+    let mut given = |ticks| {
+        (0..ticks).for_each(|_| _ = bench.scheduler.task_tick(&zero));
+        let given = bench.scheduler.give(&|_| true).unwrap();
+        *given.inner()
+    };
+    assert_eq!(given(SHARE_TICKS), "seven");
+    assert_eq!(given(0), "one");
+}
+
+#[test]
 fn rule_9_a_worker_preempted_in_a_poll_takes_what_it_polls_along() {
     let mut bench = running([worker("worker", 0), new("runs")]);
     mark(0, 2);

@@ -388,3 +388,37 @@ fn gc_of_any_cpu_leaves_the_rest_of_its_turn_to_the_plan() {
         }
     }
 }
+
+/// Rule 7: the rest of a turn is for tasks of the fallback queue that this CPU may have. One that is
+/// still held on another CPU does not keep the turn for a task without a claim.
+#[test]
+fn turn_ends_if_the_only_task_with_a_claim_is_held_on_another_cpu() {
+    let mut cpus = TwoCpus::new();
+    let [has_turn, held, other] = [(); 3].map(|()| cpus.spawn(0));
+    let gc = cpus.spawn(1);
+    for task in [&has_turn, &held, &other, &gc] {
+        cpus.pick(1);
+        assert!(cpus.runs(1, task));
+    }
+    cpus.block(1);
+    cpus.plan([10, 1_000]);
+    let planned = cpus.spawn(0);
+    cpus.pick(1);
+    for task in [&has_turn, &held, &other, &gc] {
+        cpus.wake(0, task);
+    }
+    for tick in 1..=PLAN_TICKS {
+        assert_eq!(cpus.tick(1), tick == PLAN_TICKS, "{tick}");
+    }
+    cpus.preempt(1);
+    assert!(cpus.runs(1, &has_turn));
+    cpus.block(0);
+    assert!(cpus.runs(0, &held));
+    cpus.yield_now(0);
+    assert!(
+        cpus.runs(0, &other),
+        "so the CPU has not surely left the other"
+    );
+    cpus.block(1);
+    assert!(cpus.runs(1, &planned));
+}

@@ -183,7 +183,8 @@ where
         let next = self.cpus[c].scheduler.pick_next_task();
         self.cpus[c].picked = next.as_ref().map(|task| task.id());
         if let Some(next) = next {
-            return self.take(c, next, why);
+            self.check_pick(c, &next, why)?;
+            return self.take_on(c, next, why);
         }
         // What went in here may have gone on to another CPU's queue.
         if self.cpus[c].ready > 0 && !self.config.stealing {
@@ -192,11 +193,6 @@ where
         }
         let idle = self.cpus[c].idle.clone();
         self.take_on(c, idle, why)
-    }
-
-    pub(super) fn take(&mut self, c: usize, next: Arc<W>, why: Why) -> Step {
-        self.check_pick(c, &next, why)?;
-        self.take_on(c, next, why)
     }
 
     fn take_on(&mut self, c: usize, next: Arc<W>, why: Why) -> Step {
