@@ -112,6 +112,38 @@ proptest! {
     }
 }
 
+/// Tasks that change their CPU and back, while the host takes CPUs away for most of a tick: a migration
+/// helper still has the old CPU when its task returns.
+#[test]
+fn task_that_comes_back_before_its_cpu_picks_is_a_ready_task() {
+    for cpus in 2..=4usize {
+        for seed in 0..6u64 {
+            let config = Config {
+                tick_period: 10_000,
+                call_cost: 10,
+                switch_cost: 20,
+                wake_delays: |n| n.wrapping_mul(7_919) % 9_000,
+                ..on_several(Config::default(), cpus)
+            };
+            let mover = |m: u64| {
+                let to = |n: u64| Op::Migrate(CpuMask::one(((m + n) % cpus as u64) as usize));
+                let round = [
+                    to(1),
+                    Op::Sleep(1_000 + 977 * ((seed + m) % 7)),
+                    to(2),
+                    Op::Yield,
+                    to(1),
+                    Op::Run(300 + 131 * seed),
+                ];
+                Op::Spawn(Program::repeat("mover", 40, &round))
+            };
+            let hogs = (0..cpus).map(|_| Op::Spawn(Program::new("hog", [Op::Run(400_000)])));
+            let main = Program::new("main", (0..6).map(mover).chain(hogs));
+            passes_under_each(&config, &main).unwrap_or_else(|e| panic!("{cpus} CPUs, {seed}: {e}"));
+        }
+    }
+}
+
 /// A CPU that its host takes away in the middle of some wakes.
 fn slow_wakes(n: u64) -> u64 {
     if n.is_multiple_of(3) { 1 + n % 97 } else { 0 }
