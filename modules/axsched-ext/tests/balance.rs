@@ -139,7 +139,8 @@ fn task_that_comes_back_before_its_cpu_picks_is_a_ready_task() {
             };
             let hogs = (0..cpus).map(|_| Op::Spawn(Program::new("hog", [Op::Run(400_000)])));
             let main = Program::new("main", (0..6).map(mover).chain(hogs));
-            passes_under_each(&config, &main).unwrap_or_else(|e| panic!("{cpus} CPUs, {seed}: {e}"));
+            passes_under_each(&config, &main)
+                .unwrap_or_else(|e| panic!("{cpus} CPUs, {seed}: {e}"));
         }
     }
 }

@@ -180,7 +180,7 @@ fn seldom_idle(context: &Context) -> Result<()> {
 const COUNTED: [(&str, &[f64]); 3] = [
     ("sched_sjf", &[8.0]),
     ("sched_rr", &[16.0]),
-    ("sched_pbg", &[14.0, 15.0, 19.0]),
+    ("sched_pbg", &[31.0, 32.0, 32.0]),
 ];
 
 fn cheap(context: &Context) -> Result<()> {
