@@ -1,4 +1,4 @@
-//! What a policy gives to another CPU.
+//! A policy gives the task to another CPU that it would run next.
 
 use axsched_ext::cfs::{Cfs, CfsState};
 use axsched_ext::clock::VirtualClock;

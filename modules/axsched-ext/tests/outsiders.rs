@@ -227,7 +227,7 @@ fn outsiders_have_a_tenth_beside_any_number_that_yields() {
 
 /// Each CPU has a tenth of its own: no free outsider passes those that may run on one CPU only.
 #[test]
-fn who_may_run_on_one_cpu_only_waits_no_longer() {
+fn pinned_outsiders_run_again_within_the_bound() {
     for (cpus, pinned, free) in [
         (2, 1, 2),
         (2, 2, 5),

@@ -1,4 +1,4 @@
-//! What PBG decides, for one CPU or for several: the CPU that calls is a parameter.
+//! The engine of PBG, for one CPU or for several. The CPU that calls is a parameter.
 //!
 //! The engine has the ready tasks, takes the commands of the [control](super::control), and
 //! measures or follows a plan. It knows no lock and no machine: [`front`](super::front) does.
@@ -24,11 +24,11 @@ use super::task::{PbgState, PbgTask, Role};
 
 type Handle<T> = Arc<PbgTask<T>>;
 
-/// What the engine keeps of one CPU.
+/// The part of the engine that belongs to one CPU.
 pub struct Cpu {
     /// The commands that had been taken when it made its last call.
     epoch: u32,
-    /// What a replay keeps of it.
+    /// The part of a replay that belongs to it.
     here: OnCpu,
 }
 
@@ -53,8 +53,8 @@ enum Root {
     At(*const ()),
 }
 
-/// What the engine does in the present mode: that of the last command that it took. The engine of
-/// another queue may have taken another.
+/// The work in the present mode, which is that of the last command that the engine took. The engine of
+/// another queue may have taken another command.
 #[expect(clippy::large_enum_variant, reason = "one, on the scheduling path")]
 enum Work<T> {
     /// The base policy runs, and nothing is recorded.
@@ -246,26 +246,16 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         grant: &Grant<T, S>,
         by: impl Caller,
     ) -> Option<Handle<T>> {
-        let next = match self.pick_by_base(by) {
-            Some(next) => next,
-            None => self.pick_otherwise(cpu, grant, by),
+        let mode = M::control().mode();
+        let next = if mode == ModeByte::IDLE {
+            take_first(&mut self.queue, by)
+        } else if mode == ModeByte::MEASURING {
+            self.pick_measured(by)
+        } else {
+            self.pick_otherwise(cpu, grant, by)
         };
         grant.picked(next.as_ref());
         next
-    }
-
-    /// The first part of a pick: what the base policy takes. `None` if a command waits or a plan
-    /// is followed, which is the second part's.
-    #[inline(always)]
-    pub fn pick_by_base(&mut self, by: impl Caller) -> Option<Option<Handle<T>>> {
-        let mode = M::control().mode();
-        if mode == ModeByte::IDLE {
-            Some(take_first(&mut self.queue, by))
-        } else if mode == ModeByte::MEASURING {
-            Some(self.pick_measured(by))
-        } else {
-            None
-        }
     }
 
     #[inline(always)]
@@ -283,9 +273,10 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         Some(next)
     }
 
-    /// The second part of a pick: while a command waits or a plan is followed.
-    #[inline(always)]
-    pub fn pick_otherwise<const S: bool>(
+    /// Picks while a command waits or a plan is followed. Not inlined, and all in one, so
+    /// that the other picks are short.
+    #[inline(never)]
+    fn pick_otherwise<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
         grant: &Grant<T, S>,

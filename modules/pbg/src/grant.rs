@@ -1,4 +1,4 @@
-//! What one CPU may do without the lock: go on after a yield.
+//! The grant of a CPU: it may go on after a yield without the lock.
 
 use alloc::sync::Arc;
 use core::cell::UnsafeCell;
@@ -15,8 +15,8 @@ pub const NO_PLAN: i64 = -1;
 /// Which task a CPU runs, and how often that may yield and go on at once.
 ///
 /// OWN: only its CPU writes it. If it is `SHARED`, other CPUs may read it, and every access is a
-/// relaxed atomic one, which the compiler does not fold into a comparison: that would be three
-/// instructions more in each yield of a kernel with one CPU.
+/// relaxed atomic one, which the compiler does not fold into a comparison: one instruction more in
+/// a yield of a kernel with one CPU (x86_64).
 pub struct Grant<T, const SHARED: bool = false> {
     /// The address of the task that was picked last, as [`Running`] has it.
     running: UnsafeCell<*mut ()>,
@@ -80,7 +80,7 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
         self.running().is(task)
     }
 
-    /// What a put of this task means.
+    /// Returns why this task is put back.
     #[inline(always)]
     pub fn why(&self, task: &Arc<PbgTask<T>>, preempt: bool) -> Return {
         self.running().why(task, preempt)

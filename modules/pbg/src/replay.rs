@@ -45,7 +45,7 @@ pub struct Replay<T> {
     table: Table,
     /// Who follows the plan and is ready.
     ready_set: ReadySet<T>,
-    /// Who else is ready.
+    /// The other ready tasks.
     fallback: Fallback<T>,
     /// The root, if it woke and goes first (rule 9).
     root: Slot<T, PbgState>,

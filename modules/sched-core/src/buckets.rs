@@ -476,7 +476,7 @@ mod tests {
 
     /// An affinity may change while a task is given away.
     #[test]
-    fn who_is_found_is_taken_whatever_is_wanted_by_then() {
+    fn found_task_is_taken_even_if_it_is_no_longer_wanted() {
         for keys in [[5 * WIDTH, 7 * WIDTH], [400 * WIDTH, 5 * WIDTH]] {
             let mut queue = fitted();
             for (id, key) in keys.into_iter().enumerate() {

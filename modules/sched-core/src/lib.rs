@@ -1,4 +1,4 @@
-//! What a scheduler for ArceOS is made of.
+//! The parts of a scheduler for ArceOS.
 //!
 //! A policy implements [`event::Policy`]; [`event::Adapter`] makes a [`BaseScheduler`] of it, which
 //! `axtask` drives. This crate decides nothing: policies do.

@@ -2,7 +2,7 @@ use std::string::ToString;
 
 use super::{Machine, Shared, simulated_machine};
 
-/// What a report of a stall has of the layer.
+/// The line about the layer in the report of a stall.
 #[test]
 fn what_is_shared_is_said_in_a_line() {
     let shared = Shared::new();

@@ -1,5 +1,5 @@
-//! What the tests of several CPUs share: the machine of their programs, calls of PBG, and machines that are not
-//! what they say.
+//! Helpers of the tests of several CPUs: the machine of their programs, calls of PBG, and machines with a
+//! fault.
 
 use axsched_ext::balance::{Machine, simulated_machine};
 use axsched_ext::clock::VirtualClock;

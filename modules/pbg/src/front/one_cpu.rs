@@ -79,11 +79,6 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
         self.engine
             .put(&mut self.cpu, &self.grant, Alone, prev, why);
     }
-
-    #[inline(never)]
-    fn pick_otherwise(&mut self) -> Option<Arc<PbgTask<T>>> {
-        (self.engine).pick_otherwise(&mut self.cpu, &self.grant, Alone)
-    }
 }
 
 impl<T, C, M> Default for PbgScheduler<T, C, M> {
@@ -126,12 +121,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
         if let Some(task) = self.grant.take_kept() {
             return Some(task); // it is the one that runs
         }
-        let next = match self.engine.pick_by_base(Alone) {
-            Some(next) => next,
-            None => self.pick_otherwise(),
-        };
-        self.grant.picked(next.as_ref());
-        next
+        self.engine.pick(&mut self.cpu, &self.grant, Alone)
     }
 
     #[inline]

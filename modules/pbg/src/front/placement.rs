@@ -1,4 +1,4 @@
-//! Which CPU a ready task goes to: what is decided under the lock of several CPUs, around the
+//! The placement of ready tasks on several CPUs, under one lock, around the
 //! [engine](crate::engine). The rules are those of [`several_cpus`](super::several_cpus).
 
 use alloc::sync::Arc;
@@ -42,23 +42,9 @@ impl<'a, T, S> Here<'a, T, S> {
             shared: core::marker::PhantomData,
         }
     }
-
-    const fn caller(self) -> OnThis<'a> {
-        OnThis {
-            machine: self.machine,
-            cpu: self.cpu,
-        }
-    }
 }
 
-/// The CPU that calls, whatever it shares.
-#[derive(Clone, Copy)]
-struct OnThis<'a> {
-    machine: &'a Machine,
-    cpu: usize,
-}
-
-impl Caller for OnThis<'_> {
+impl<I, S> Caller for Here<'_, I, S> {
     fn number(self) -> usize {
         self.cpu
     }
@@ -87,7 +73,7 @@ fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
     unsafe { (machine.may_run)(inner, cpu) }
 }
 
-/// What is known of where a CPU's tasks are.
+/// The state of one CPU as the placement knows it.
 pub(super) struct Known<T> {
     /// It takes part.
     joined: bool,
@@ -186,7 +172,7 @@ impl<T> Placement<T> {
     }
 }
 
-/// What is touched under the lock.
+/// Everything that the lock guards.
 pub struct Locked<T, C, M> {
     pub engine: Engine<T, C, M>,
     cpus: [Cpu; MAX_CPUS],
@@ -220,7 +206,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     pub fn add<S: SharedSource>(&mut self, here: Here<'_, T, S>, task: Handle<T>) {
         let at = Arc::as_ptr(&task);
         self.placement.counts(&task, Held::NOT);
-        (self.engine).add(&mut self.cpus[here.cpu], here.grant, here.caller(), task);
+        (self.engine).add(&mut self.cpus[here.cpu], here.grant, here, task);
         self.place(here, at);
     }
 
@@ -232,13 +218,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
                 grant.forget(); // it migrates, and a helper has the CPU
             }
             self.placement.counts(&prev, Held::NOT);
-            (self.engine).put(
-                &mut self.cpus[cpu],
-                grant,
-                here.caller(),
-                prev,
-                Return::Woken,
-            );
+            (self.engine).put(&mut self.cpus[cpu], grant, here, prev, Return::Woken);
             return self.place(here, at);
         }
         self.leave(here);
@@ -249,7 +229,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         };
         self.placement.counts(&prev, held);
         let why = grant.why(&prev, preempt);
-        (self.engine).put(&mut self.cpus[cpu], grant, here.caller(), prev, why);
+        (self.engine).put(&mut self.cpus[cpu], grant, here, prev, why);
         let known = &mut self.placement.known[cpu];
         known.returned = true;
         if !stays {
@@ -276,7 +256,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         if !core::mem::replace(&mut self.placement.known[cpu].returned, false) {
             self.leave(here);
         }
-        let next = (self.engine).pick(&mut self.cpus[cpu], here.grant, here.caller());
+        let next = (self.engine).pick(&mut self.cpus[cpu], here.grant, here);
         if let Some(task) = &next {
             self.placement.is_not_ready(machine, task);
         }
@@ -303,8 +283,8 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         self.leave(here);
         let cpu = &mut self.cpus[here.cpu];
         let tick = match S::shared().was_interrupted(here.cpu) {
-            true => self.engine.interrupted(cpu, here.grant, here.caller()),
-            false => self.engine.tick(cpu, here.grant, here.caller(), current),
+            true => self.engine.interrupted(cpu, here.grant, here),
+            false => self.engine.tick(cpu, here.grant, here, current),
         };
         let reschedules = tick == Tick::Reschedule;
         if !reschedules {

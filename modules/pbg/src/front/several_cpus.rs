@@ -21,7 +21,6 @@
 //!     task, and the root goes on until the next tick, as it may be about to spawn.
 //!  5. A tick of time is one that nobody interrupted for. All else is as on one CPU, and who acts is
 //!     who makes the call, whichever queue it is to.
-//!
 //!  6. A task that gives its CPU away takes the lock once: the put finds the task that runs next, too, and
 //!     the pick that follows at once gives that.
 //!
@@ -55,7 +54,7 @@ type Handle<T> = Arc<PbgTask<T>>;
 /// tick: for longer, on hardware, than 64 CPUs hold it one after another, some 1 µs each.
 const MAX_SPINS: u32 = 16_384;
 
-/// What a CPU looks at without the lock.
+/// The words that a CPU reads without the lock.
 #[repr(C, align(64))]
 struct Own<T> {
     /// Whoever puts a task back into the CPU's queue reads it: but only the running task is kept, and that
@@ -65,8 +64,8 @@ struct Own<T> {
     held: AtomicU32,
 }
 
-/// Of a CPU that takes no part yet: no task goes on there, and none is kept. So a yield and its pick need not
-/// ask whether it does.
+/// The words of a CPU that takes no part yet: no task goes on there, and none is kept. So a yield and its pick
+/// need not ask whether it takes part.
 static OF_NOBODY: Own<()> = Own::new();
 
 impl<T> Deref for Own<T> {

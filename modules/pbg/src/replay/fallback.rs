@@ -6,10 +6,8 @@ use sched_core::event::Return;
 use sched_core::queue::Queue;
 
 use crate::caller::{Caller, take_first};
+use crate::ready_set::MOST_PASSED;
 use crate::task::{PbgState, PbgTask};
-
-/// A preempted task passes this many others at most when it goes back to its place.
-const MOST_PASSED: usize = 64;
 
 /// A queue in which a task that was preempted within its slice keeps its place.
 ///
@@ -37,7 +35,7 @@ impl<T> Fallback<T> {
     }
 
     /// A task is ready: it goes to the end and has a new slice, or, if it was preempted within its
-    /// slice, to its place.
+    /// slice, to its place, behind [`MOST_PASSED`] others at most.
     pub fn requeue(&mut self, task: Arc<PbgTask<T>>, why: Return) {
         let state = task.policy_state();
         if why == Return::Preempted && !state.slice.is_over() {
@@ -88,7 +86,7 @@ mod tests {
 
     /// PLACE.
     #[test]
-    fn who_is_preempted_within_its_slice_passes_nobody() {
+    fn task_preempted_within_its_slice_passes_no_other() {
         let tasks = ["a", "b", "c"].map(|name| Arc::new(PbgTask::new(name)));
         let mut fallback = Fallback::new(Queue::new());
         for task in &tasks {

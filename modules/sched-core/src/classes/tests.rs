@@ -56,7 +56,7 @@ fn classes_follow_one_another_and_each_is_half_as_wide_as_its_shortest_wait() {
 
 /// An affinity may change while a task is given away.
 #[test]
-fn who_is_found_is_taken_whatever_is_wanted_by_then() {
+fn found_task_is_taken_even_if_it_is_no_longer_wanted() {
     let mut queue = Classes::new();
     queue.push(task(7, Key(10)), Class::of(10));
     let is_given = core::cell::Cell::new(false);
