@@ -489,8 +489,7 @@ pub struct StaleArgs {
     /// The folder of the CSV files
     #[arg(value_name = "DIR", default_value = "docs/results")]
     pub folder: PathBuf,
-    /// As for a release: rows of real time, and tables that no command has stamped, must be up to
-    /// date as well
+    /// As for a release: rows of real time must be up to date as well
     #[arg(long)]
     pub release: bool,
     /// Print cells of tables.csv that are up to date, to be measured again: one in twenty of an

@@ -7,12 +7,11 @@
 //! 3. A row is out of date if its cell has no such line, or if the hash is another one today.
 //!    Nothing is built to find out.
 //! 4. Rows of real time are statistics. They have the same hash, and count for a release only.
-//! 5. A table that was published before there were stamps has none. Its rows count for a release
-//!    only, until a command has measured the table again. Where one row has a stamp, all must.
 //!
 //! | module | its business |
 //! |---|---|
 //! | [`list`] | the files that something was built from |
+//! | [`code`] | the part of a Rust file that counts |
 //! | [`tree`] | their hash, as the tree is now |
 //! | [`made`] | both, of what was not booted by this program |
 //! | [`rows`] | the published files: the cells of their rows, and the commands that make them |
@@ -20,6 +19,7 @@
 //! | [`publish`] | writing a published file, with what its cells were made from |
 //! | [`stale`] | `schedlab stale` |
 
+mod code;
 mod ledger;
 mod list;
 mod made;

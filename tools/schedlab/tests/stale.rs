@@ -105,35 +105,6 @@ fn row_made_stale_by_hand_is_named() {
     assert_eq!(stale(&lab).1[0], out_of_date("realtime", "mlfq"));
 }
 
-/// A table that was published before there were stamps is named, and passes until a release.
-#[test]
-fn table_without_any_stamp_counts_for_a_release_only() {
-    let lab = lab();
-    publish(&lab, "realtime");
-    publish(&lab, "yield");
-    let ledger = lab.read("apps/realtime/results/sources.csv");
-    let stamped: Vec<_> = ledger
-        .lines()
-        .filter(|line| !line.contains(",yield,"))
-        .collect();
-    lab.write("apps/realtime/results/sources.csv", &stamped.join("\n"));
-    let named = out_of_date("yield", "rr pbg stock-rr").replace("out of date", "without a stamp");
-    assert_eq!(
-        stale(&lab),
-        (
-            true,
-            vec![
-                named,
-                "stale: 0 of 6 cells out of date; 3 more without a stamp, which count for a release"
-                    .to_owned()
-            ]
-        )
-    );
-    let release = lab.run(&["stale", "results", "--release"]);
-    assert_eq!(release.code, Some(1), "{release:?}");
-    assert!(release.out.contains("stale: 3 of 6 cells out of date"));
-}
-
 /// Its rows would be stamped with contents that the image may not have.
 #[test]
 fn image_whose_source_changed_while_it_was_built_is_refused() {

@@ -71,6 +71,7 @@ impl<'a> Context<'a> {
             command.env_remove(variable);
         }
         command.env("PROFILE_OUT", ""); // what the user has kept stays as it is
+        command.env("CARGO_INCREMENTAL", "0"); // state for the next edit: more than half of the disk
         Call {
             context: self,
             command,

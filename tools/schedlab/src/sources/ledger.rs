@@ -84,12 +84,6 @@ impl Ledger {
         })
     }
 
-    /// Returns true if any cell of this app and architecture has a stamp in this file.
-    pub fn has_any(&self, file: &str, arch: &str, app: &str) -> bool {
-        let mut entries = self.entries.keys();
-        entries.any(|(of, key)| of == file && key.arch == arch && key.app == app)
-    }
-
     fn add(&mut self, file: &str, key: RowKey, made: Made) {
         let name = made.list.name();
         self.entries

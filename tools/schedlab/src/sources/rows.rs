@@ -172,10 +172,6 @@ impl Published {
         let folder = csv.rsplit_once('/').map_or(".", |(folder, _)| folder);
         let RowKey { arch, app, .. } = of;
         let features = features(group.schedulers.iter());
-        let some = match group.is_whole {
-            true => String::new(),
-            false => format!(" FEATURES={features}"),
-        };
         match self {
             // A table is made as a whole: which rows are the best, and its picture, are of all.
             Self::Tables => {
@@ -200,7 +196,26 @@ impl Published {
             Self::FourCpus => format!(
                 "make matrix SMP=4 A={app} ARCH={arch} LAB='--repeat 10' && make compare SMP=4 A={app} ARCH={arch} LAB='--totals {csv}'"
             ),
-            Self::Cost => format!("make cost ARCH={arch}{some} COST_OUT={csv}"),
+            Self::Cost => {
+                let cost = |(phases, schedulers): (&u16, &Vec<String>)| {
+                    let are = schedulers
+                        .iter()
+                        .filter(|name| group.schedulers.contains(name));
+                    let mut are = are.peekable();
+                    are.peek()?;
+                    let some = match group.is_whole && group.phases.len() == 1 {
+                        true => String::new(),
+                        false => format!(" FEATURES={}", self::features(are)),
+                    };
+                    let at = match phases {
+                        1 => String::new(),
+                        phases => format!(" PHASES={phases}"),
+                    };
+                    Some(format!("make cost ARCH={arch}{some}{at} COST_OUT={csv}"))
+                };
+                let costs: Vec<_> = group.phases.iter().filter_map(cost).collect();
+                costs.join(" && ")
+            }
             Self::CoopCost => {
                 format!("make coop-cost ARCH={arch} FEATURES={features} COOP_OUT={csv}")
             }
@@ -341,6 +356,18 @@ riscv64,yield,stock-rr,average,6,1
             ["make cost ARCH=x86_64 FEATURES=sched_pbg COST_OUT=d/x.csv"]
         );
         assert_eq!(of(&[pbg, rr]), ["make cost ARCH=x86_64 COST_OUT=d/x.csv"]);
+    }
+
+    #[test]
+    fn cost_is_made_at_the_phases_it_has() {
+        let text = "arch,scheduler,phases\nx86_64,pbg idle,8\nx86_64,pbg replay,8\nx86_64,rr,1\n";
+        let of = |keys: &[_]| commands(Published::Cost, text, keys);
+        let (pbg, rr) = (("x86_64", "cost", "pbg"), ("x86_64", "cost", "rr"));
+        let of_pbg = "make cost ARCH=x86_64 FEATURES=sched_pbg PHASES=8 COST_OUT=d/x.csv";
+        let of_rr = "make cost ARCH=x86_64 FEATURES=sched_rr COST_OUT=d/x.csv";
+        assert_eq!(of(&[pbg]), [of_pbg]);
+        assert_eq!(of(&[rr]), [of_rr]);
+        assert_eq!(of(&[rr, pbg]), [format!("{of_rr} && {of_pbg}")]);
     }
 
     #[test]

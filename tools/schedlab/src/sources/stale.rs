@@ -26,8 +26,7 @@ pub fn stale(tree: &TreeArgs, args: &StaleArgs) -> Result<Verdict> {
         .with_context(|| args.folder.display().to_string())?;
     files.retain(|path| path.extension().is_some_and(|end| end == "csv"));
     files.sort();
-    let (mut cells, mut out_of_date) = (0, 0);
-    let (mut statistics, mut unstamped) = (0, 0);
+    let (mut cells, mut out_of_date, mut statistics) = (0, 0, 0);
     for path in &files {
         let Some(published) = Published::among(file_name(path))? else {
             continue;
@@ -58,16 +57,12 @@ pub fn stale(tree: &TreeArgs, args: &StaleArgs) -> Result<Verdict> {
             let is_of_group = |key: &&RowKey| key.arch == of.arch && key.app == of.app;
             let keys = stale.iter().filter(is_of_group);
             let rows = keys.count();
-            // A table that was published before its rows named their sources (rule 5).
-            let has_no_stamp =
-                group.is_whole && !ledger.has_any(file_name(path), &of.arch, &of.app);
-            match (is_of_real_time, has_no_stamp) {
-                _ if args.release => out_of_date += rows,
-                (true, _) => statistics += rows,
-                (false, true) => unstamped += rows,
-                (false, false) => out_of_date += rows,
+            if is_of_real_time && !args.release {
+                statistics += rows;
+            } else {
+                out_of_date += rows;
             }
-            print_line(line(path, published, &of, &group, has_no_stamp))?;
+            print_line(line(path, published, &of, &group))?;
         }
     }
     if args.sample.is_some() {
@@ -77,10 +72,8 @@ pub fn stale(tree: &TreeArgs, args: &StaleArgs) -> Result<Verdict> {
         "stale: {out_of_date} of {} out of date",
         count(cells, "cell")
     );
-    for (rows, kind) in [(statistics, "of real time"), (unstamped, "without a stamp")] {
-        if rows > 0 {
-            verdict += &format!("; {rows} more {kind}, which count for a release");
-        }
+    if statistics > 0 {
+        verdict += &format!("; {statistics} more of real time, which count for a release");
     }
     print_line(verdict)?;
     Ok(match out_of_date {
@@ -106,13 +99,7 @@ fn sample<'k>(seed: &str, cells: &'k BTreeSet<RowKey>) -> Vec<&'k RowKey> {
     here
 }
 
-fn line(
-    path: &Path,
-    published: Published,
-    of: &RowKey,
-    group: &Group,
-    has_no_stamp: bool,
-) -> String {
+fn line(path: &Path, published: Published, of: &RowKey, group: &Group) -> String {
     let path = path.display().to_string();
     let mut rows = of.app.clone();
     for (before, words) in [
@@ -124,11 +111,7 @@ fn line(
         }
     }
     let command = published.command(&path, of, group);
-    let state = match has_no_stamp {
-        true => "without a stamp",
-        false => "out of date",
-    };
-    format!("{path}: {rows}: {state}; `{command}` makes them again")
+    format!("{path}: {rows}: out of date; `{command}` makes them again")
 }
 
 #[cfg(test)]

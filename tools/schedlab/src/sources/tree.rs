@@ -10,7 +10,10 @@ use std::{
 
 use anyhow::{Result, bail};
 
-use super::list::{Made, SourceList};
+use super::{
+    code::code,
+    list::{Made, SourceList},
+};
 use crate::{digest::digest, project::Project};
 
 /// The scripts that say how an image is built and booted.
@@ -130,10 +133,16 @@ impl Tree {
     fn content(&self, file: &str) -> String {
         let mut contents = self.contents.borrow_mut();
         let hash = || match fs::read(self.root.join(file)) {
-            Ok(bytes) if file.ends_with(".mk") => {
-                digest(without_comments(&String::from_utf8_lossy(&bytes)))
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                match file.rsplit_once('.').map(|(_, kind)| kind) {
+                    Some("rs") => digest(code(&text)),
+                    Some("mk" | "toml") => digest(without_comments(&text)),
+                    // What a here-document holds is no comment.
+                    Some("sh") if !text.contains("<<") => digest(without_comments(&text)),
+                    _ => digest(bytes),
+                }
             }
-            Ok(bytes) => digest(bytes),
             Err(_) => "-".to_owned(),
         };
         contents.entry(file.to_owned()).or_insert_with(hash).clone()
@@ -210,21 +219,21 @@ fn build_std(setup: &str) -> String {
     line.unwrap_or_default().to_owned()
 }
 
-/// Returns a makefile without its comments and empty lines. A line beside a backslash at the end of a line
+/// Returns a makefile or manifest without its comments and empty lines. A line beside a backslash at the end of a line
 /// stays, as it is a part of another one.
-fn without_comments(makefile: &str) -> String {
-    let mut text = String::new();
+fn without_comments(text: &str) -> String {
+    let mut kept = String::new();
     let mut goes_on = false;
-    for line in makefile.lines() {
+    for line in text.lines() {
         let begin = line.trim_start();
         let is_part = goes_on || line.ends_with('\\');
         goes_on = line.ends_with('\\');
         if is_part || !begin.is_empty() && !begin.starts_with('#') {
-            text += line;
-            text.push('\n');
+            kept += line;
+            kept.push('\n');
         }
     }
-    text
+    kept
 }
 
 /// The packages of a lock file and their dependencies.

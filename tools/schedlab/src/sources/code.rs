@@ -1,0 +1,117 @@
+//! The part of a Rust file that reaches an image.
+
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+
+/// Returns the tokens of a file, without comments, `#[doc]` and what stands under `#[cfg(test)]`. Returns the
+/// text itself if it is not Rust.
+///
+/// A comment that grows moves the lines that a panic names, and no instruction.
+pub fn code(text: &str) -> String {
+    let Ok(tokens) = text.parse::<TokenStream>() else {
+        return text.to_owned();
+    };
+    let mut code = String::new();
+    add(tokens, &mut code);
+    code
+}
+
+fn add(tokens: TokenStream, code: &mut String) {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                let is_inner =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == '!');
+                if is_inner {
+                    tokens.next();
+                }
+                let attribute = match tokens.peek() {
+                    Some(TokenTree::Group(group)) => group.stream().to_string(),
+                    _ => String::new(),
+                };
+                let attribute = attribute.replace(' ', "");
+                if attribute.starts_with("doc=") {
+                    tokens.next();
+                } else if attribute == "cfg(test)" && !is_inner {
+                    tokens.next();
+                    // Each item ends with one of these or later; what is left of one counts.
+                    let _ = tokens.find(ends);
+                } else {
+                    *code += if is_inner { "#!" } else { "#" };
+                }
+            }
+            TokenTree::Punct(punct) => {
+                code.push(punct.as_char());
+                if punct.spacing() == Spacing::Alone {
+                    code.push('\n');
+                }
+            }
+            TokenTree::Group(group) => {
+                let [open, close] = match group.delimiter() {
+                    Delimiter::Parenthesis => ["(\n", ")\n"],
+                    Delimiter::Brace => ["{\n", "}\n"],
+                    Delimiter::Bracket => ["[\n", "]\n"],
+                    Delimiter::None => ["", ""],
+                };
+                *code += open;
+                add(group.stream(), code);
+                *code += close;
+            }
+            word @ (TokenTree::Ident(_) | TokenTree::Literal(_)) => {
+                *code += &word.to_string();
+                code.push('\n');
+            }
+        }
+    }
+}
+
+fn ends(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(punct) => matches!(punct.as_char(), ';' | ','),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "//! A file.\nfn f(a: &str) -> u8 { b'\"' }\n";
+
+    #[test]
+    fn what_reaches_no_image_does_not_count() {
+        for other in [
+            "//! Another.\n\nfn f(a: &str) -> u8 { b'\"' }",
+            "/* one */ fn f(a: /* a */ &str) -> u8 { // here\n b'\"' }",
+            "/// A function.\n#[doc = \"x\"]\nfn f(a: &str) -> u8\n{ b'\"' }",
+            "fn f(a: &str) -> u8 { b'\"' }\n#[cfg(test)]\nmod tests { fn g() {} }",
+            "fn f(a: &str) -> u8 { b'\"' }\n#[cfg(test)]\nmod tests;",
+            "fn f(#[cfg(test)] b: u8, a: &str) -> u8 { b'\"' }",
+        ] {
+            assert_eq!(code(FILE), code(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_reaches_an_image_counts() {
+        for other in [
+            "fn f(a: &str) -> u8 { b'/' }",
+            "fn f(a: &'a str) -> u8 { b'\"' }",
+            "#[inline] fn f(a: &str) -> u8 { b'\"' }",
+            "#![no_std] fn f(a: &str) -> u8 { b'\"' }",
+            "#[no_std] fn f(a: &str) -> u8 { b'\"' }",
+            "#[cfg(test)] fn f(a: &str) -> u8 { b'\"' }",
+            "#[cfg(not(test))] fn f(a: &str) -> u8 { b'\"' }",
+            "fn f(a: &str) -> u8 { b'\"' } #[cfg(test)] mod t {} fn g() {}",
+            "fn f(#[cfg(test)] b: u8, c: u8, a: &str) -> u8 { b'\"' }",
+            "fn f(a: &str) -> u8 { \"// no comment\"; b'\"' }",
+            "fn f(a: &str) -> u8 { b'\"' } }",
+        ] {
+            assert_ne!(code(FILE), code(other), "{other}");
+        }
+        assert_ne!(code("a && b"), code("a & &b"));
+        assert_ne!(code("\"a // b\""), code("\"a // c\""));
+        assert_ne!(code("#![a]"), code("#[a]"));
+    }
+}
