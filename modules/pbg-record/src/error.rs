@@ -91,3 +91,13 @@ pub fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Err
     vec.extend(items);
     Ok(vec.into_boxed_slice())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reserved_has_room() {
+        assert!(reserved::<u64>(10).unwrap().capacity() >= 10);
+    }
+}
