@@ -138,14 +138,21 @@ fn match_wakes(workload: &mut Workload) {
         }
         for (whom, by) in change {
             let mut by = by;
-            // Where it woke somebody a little more often than each time, it did so each time.
-            for work in &mut job.steps {
-                let times = work.times;
-                for wakes in work.wakes.iter_mut().filter(|wakes| wakes.whom == whom) {
-                    let beyond = wakes.count.saturating_sub(times);
-                    if beyond <= times / LONE {
-                        wakes.count -= beyond;
-                        by += beyond as i64;
+            // Where it woke somebody a little more often than each time, it did so each time. A wake
+            // that waits for the next tick to say whose it was may be noted one interval late, so
+            // this is a matter of all intervals together.
+            let (mut times, mut beyond) = (0, 0);
+            for work in &job.steps {
+                for wakes in work.wakes.iter().filter(|wakes| wakes.whom == whom) {
+                    times += work.times;
+                    beyond += wakes.count.saturating_sub(work.times);
+                }
+            }
+            if beyond <= times / LONE {
+                for work in &mut job.steps {
+                    for wakes in work.wakes.iter_mut().filter(|wakes| wakes.whom == whom) {
+                        by += wakes.count.saturating_sub(work.times) as i64;
+                        wakes.count = wakes.count.min(work.times);
                     }
                 }
             }
