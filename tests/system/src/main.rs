@@ -97,6 +97,8 @@ struct Options {
 }
 
 impl Options {
+    /// Reads the words after the program's name.
+    ///
     /// # Errors
     /// An option is unknown, or its value is none.
     fn read(arguments: impl IntoIterator<Item = String>) -> Result<Self> {
