@@ -48,7 +48,7 @@ UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES),$(FEATURE_LIST
 ifneq ($(UNKNOWN_FEATURES),)
   $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); $(call meant,$(firstword $(UNKNOWN_FEATURES)),$(POLICIES) $(UPSTREAM_FEATURES))allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES))
 endif
-ifneq ($(word 2,$(if $(filter gantt trace sched,$(MAKECMDGOALS)),,$(POLICY))),)
+ifneq ($(word 2,$(if $(filter trace,$(MAKECMDGOALS)),,$(POLICY))),)
   $(error FEATURES=$(FEATURES): two policies: $(POLICY); allowed is at most one of: $(POLICIES))
 endif
 
@@ -77,13 +77,6 @@ ifneq ($(strip $(PBG_PROFILE)),)
   ifeq ($(BLK),y)
     $(error PBG_PROFILE=$(PBG_PROFILE) BLK=y: two places for a profile; allowed is one of them)
   endif
-endif
-ifneq ($(filter gantt,$(MAKECMDGOALS)),)
-  $(call path,GANTT_OUT)
-  $(call no-folder,GANTT_OUT)
-endif
-ifneq ($(filter trace,$(MAKECMDGOALS)),)
-  $(if $(TRACE_OUT),$(call path,TRACE_OUT)$(call no-folder,TRACE_OUT))
 endif
 ifneq ($(PROFILE_OUT),)
   $(call path,PROFILE_OUT)

@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
 # Throws bytes at whatever takes bytes from outside, which is the stored profile: libFuzzer on
-# modules/axsched-ext/fuzz, for so many minutes. The compiler's own coverage pass is switched on
+# modules/axsched-ext/fuzz. The compiler's own coverage pass is switched on
 # by hand, as cargo-fuzz would with a nightly compiler, so that this needs none.
-# In:  environment: CARGO RUSTC (the host's), MINUTES (the limit)
+# In:  $1: the limit in minutes; target/toolchain.mk, which `make setup` writes: the compiler
 # Out: target/fuzz/corpus, what was found to lead somewhere; the next run goes on from there;
 #      exit 0 if all of it was refused or valid, or 1, and the bytes in target/fuzz/found
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset CARGO_TARGET_DIR # it says itself where
-: "${CARGO:?}" "${RUSTC:?}" "${MINUTES:?}"
+minutes=${1:-}
+[[ $minutes =~ ^[1-9][0-9]*$ ]] || {
+    echo "fuzz: limit \"$minutes\": allowed is a whole number of minutes from 1 on, as scripts/fuzz.sh 60" >&2
+    exit 1
+}
+scripts/setup.sh --quiet
+tool() { sed -n "s/^$1 := //p" target/toolchain.mk; }
+CARGO=$(tool HOST_CARGO) RUSTC=$(tool HOST_RUSTC)
 crate=modules/axsched-ext/fuzz
 host=$("$RUSTC" -vV | sed -n 's/^host: //p')
 compiler=${CXX:-c++}
@@ -25,7 +32,7 @@ mkdir -p target/fuzz/corpus target/fuzz/found
 RUSTFLAGS="${flags[*]}" RUSTC="$RUSTC" "$CARGO" build --quiet --locked --release \
     --manifest-path "$crate/Cargo.toml" --target "$host" --target-dir target/fuzz
 log=target/fuzz/log
-if ! "target/fuzz/$host/release/profile_decode" -max_total_time=$((MINUTES * 60)) \
+if ! "target/fuzz/$host/release/profile_decode" -max_total_time=$((minutes * 60)) \
     -artifact_prefix=target/fuzz/found/ -print_final_stats=1 \
     target/fuzz/corpus modules/axsched-ext/tests/data >"$log" 2>&1; then
     tail -n 40 "$log" >&2
@@ -33,4 +40,4 @@ if ! "target/fuzz/$host/release/profile_decode" -max_total_time=$((MINUTES * 60)
     exit 1
 fi
 runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-echo "fuzz: $runs runs in $MINUTES min, nothing found"
+echo "fuzz: $runs runs in $minutes min, nothing found"

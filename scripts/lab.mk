@@ -1,74 +1,62 @@
 # The matrix of policies, apps and architectures, and its comparison:
 # tools/schedlab, which knows none of them and calls back into make.
 # In:  POLICIES (features.mk); APPS; FOUND WHERE
-#      LAB   more options, as --phases 8, --repeat 10 and --shard 2/8; `make matrix
-#            LAB=--help` lists them
+#      LAB   options of the goal's own, as --phases 8, --repeat 10 and --shard 2/8 of matrix;
+#            LAB=--help lists them
 #      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, where they were given: the part
 #      of the matrix that is meant; A ARCH FEATURES may be lists with commas
 # Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
 #                TIMING has a folder of its own: target/lab-scale1000 ...
-#      compare   tables; LAB_OUT gets them as files, with figures; of several folders
-#                with LAB='--results DIR DIR'
+#      compare   tables, and as files, with figures, in target/lab-report
 #      profile   what schedlab profile says of PBG_PROFILE or PROFILE_OUT
-#      gantt     the apps' consoles in target/gantt/, and the chart: GANTT_OUT
-#      trace     the apps' consoles in target/trace/, and of each a file for Perfetto:
-#                TRACE_OUT, if there is one policy
-#      sched     the same consoles, and what schedlab sched says of them; with CPUS= both
-#                are of simulate.mk: MODELLED (Makefile)
-#      docs-tables, docs-check  the tables of DOCS_PAGES, from the CSV files that
-#                they name: written, or compared
+#      trace     the apps' consoles in target/trace/, of each a file for Perfetto beside it, and
+#                a table; with TRACE=y a chart of all instead; with CPUS= it is of
+#                simulate.mk: MODELLED (Makefile)
+#      docs      the tables of DOCS_PAGES, from the CSV files that they name
 #      stale     the rows of docs/results/*.csv that are out of date, and what makes them again
 #      lab-list  the policies, apps and architectures, and of each policy of ours the
 #                title: the first line of its file; asked by schedlab
 #      lab-tools the versions that results depend on; asked by schedlab
-#      lab-variables  the names of make's variables; asked by who calls make and must not
+#      lab-variables  the names of make's variables; asked by programs that call make and must not
 #                hand on the caller's
+#      HELPED    not empty if only the options are to be listed
+#      OUT       the file or folder that LAB= has behind --out
 
-LAB     ?=
-LAB_OUT ?= target/lab-report
-
-# $(call kept,FILE): what is published is made again piece by piece.
-kept = $(if $(filter docs/results/%,$(1)),--keep)
+LAB    ?=
+HELPED := $(filter --help -h,$(LAB))
+OUT    := $(lastword $(patsubst --out=%,%,$(filter --out=%,$(subst --out ,--out=,$(LAB)))))
 
 # Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
 DOCS_PAGES = $(shell grep -lE '<!-- (given|table) ' README.md docs/*.md docs/coop/*.md)
 
-# Under which policies gantt runs the app, with the other features of FEATURES=.
-GANTT_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
-GANTT_OTHERS   = $(filter-out $(POLICIES),$(FEATURE_LIST))
-GANTT_NAME     = $(notdir $(A:%/=%))-$(ARCH)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(addprefix -,$(filter real,$(TIMING)))
-GANTT_OUT     ?= target/gantt/$(GANTT_NAME).svg
-# Where a policy is: a file of the crate of policies, or a crate of its own.
-POLICY_FILES = modules/sched-policies/src/$(1).rs modules/$(1)/src/lib.rs
+# Under which policies trace runs the app, with the other features of FEATURES=.
+TRACE_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
+TRACE_OTHERS   = $(filter-out $(POLICIES),$(FEATURE_LIST))
+TRACE_NAME     = $(notdir $(A:%/=%))-$(ARCH)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(addprefix -,$(filter real,$(TIMING)))
+TRACE_DRAWN    = $(filter y,$(TRACE))
+# The console of $policy in the shell.
+TRACE_LOG      = target/trace/$(TRACE_NAME)-$$(tr _ - <<<"$${policy\#sched_}")$(if $(TRACE_DRAWN),-drawn).log
 # Not spelt out in the recipe, or a dry run would not be dry.
-GANTT_RUN      = $(MAKE) --no-print-directory run TRACE=y
-ifneq ($(filter gantt,$(MAKECMDGOALS)),)
-  ifeq ($(filter %.svg,$(GANTT_OUT)),)
-    $(error GANTT_OUT=$(GANTT_OUT): allowed is a file whose name ends in .svg)
+TRACE_RUN      = $(MAKE) --no-print-directory run TRACE=$(or $(TRACE_DRAWN),events) PROFILE_OUT=
+ifneq ($(and $(OUT),$(filter trace,$(MAKECMDGOALS))),)
+  ifneq ($(and $(TRACE_DRAWN),$(filter-out %.svg,$(OUT))),)
+    $(error TRACE=y LAB=$(LAB): allowed is --out with a file whose name ends in .svg)
+  endif
+  ifneq ($(if $(TRACE_DRAWN),,$(filter %.svg %.png,$(OUT))),)
+    $(error LAB=$(LAB): a picture is of TRACE=y; allowed is --out with a folder or a file whose name ends in .perfetto-trace)
+  endif
+  ifneq ($(and $(filter %.perfetto-trace,$(OUT)),$(filter-out 1,$(words $(TRACE_POLICIES)))),)
+    $(error LAB=$(LAB) FEATURES=$(FEATURES): one file for several policies; allowed is one policy of: $(POLICIES))
   endif
 endif
+# Where a policy is: a file of the crate of policies, or a crate of its own.
+POLICY_FILES = modules/sched-policies/src/$(1).rs modules/$(1)/src/lib.rs
 
 # Each architecture has a target triple in kernel.mk, which cannot be included
 # for a matrix: it is about one app.
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
-# What trace and sched have of each policy, $policy in the shell; of one, the trace may go
-# elsewhere.
-TRACE_NAME  = $(GANTT_NAME)-$$(tr _ - <<<"$${policy\#sched_}")
-TRACE_RUN   = $(MAKE) --no-print-directory run TRACE=events PROFILE_OUT=
-TRACE_trace = --out "$(or $(TRACE_OUT),target/trace/$(TRACE_NAME).perfetto-trace)"
-ifneq ($(TRACE_OUT),)
-  ifneq ($(filter trace,$(MAKECMDGOALS)),)
-    ifeq ($(filter %.perfetto-trace,$(TRACE_OUT)),)
-      $(error TRACE_OUT=$(TRACE_OUT): allowed is a file whose name ends in .perfetto-trace)
-    endif
-    ifneq ($(words $(POLICY)),1)
-      $(error TRACE_OUT=$(TRACE_OUT) FEATURES=$(FEATURES): one file for several policies; allowed is one policy of: $(POLICIES))
-    endif
-  endif
-endif
-
-ifneq ($(filter matrix compare simulate advise profile gantt trace sched docs-tables docs-check stale lab-tools,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare simulate advise profile trace docs stale lab-tools,$(MAKECMDGOALS)),)
   include $(FOUND)
 endif
 
@@ -88,13 +76,9 @@ set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter $(2),$(firstword $(
 ANYWHERE := command environment override
 NO_CELL := BALANCE MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE TICK_PHASE
 $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB,$(ANYWHERE))
-$(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB LAB_OUT,command) # it runs nothing
-$(call refuse,cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT,$(ANYWHERE))
-$(call refuse,coop-cost,$(NO_CELL) A,ARCH FEATURES SMP SCALE TIMING TIMEOUT COOP_OUT,$(ANYWHERE))
-$(call refuse,cost-gate,$(NO_CELL) PROFILE_OUT A SCALE SMP TIMING,ARCH FEATURES TIMEOUT GATE UPDATE,$(ANYWHERE))
-$(call refuse,bench,$(NO_CELL) PROFILE_OUT A ARCH SMP SCALE TIMING TIMEOUT,FEATURES,$(ANYWHERE))
-ifneq ($(filter-out $(PBG_POLICIES),$(GANTT_POLICIES)),)
-  $(foreach goal,$(filter-out $(MODELLED),gantt trace sched),$(call refuse,$(goal),PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
+$(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB,command) # it runs nothing
+ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
+  $(if $(MODELLED),,$(call refuse,trace,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
 endif
 
 # $(call with-rows,APPS): those that print result lines, which is what sched-tests-common does
@@ -103,13 +87,13 @@ with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sch
 LAB_APPS = $(filter-out %/selftest %/cost %/coop-cost %/hog %/wake %/connections,$(call with-rows,$(APPS)))
 # Nor what has no row to fill.
 NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
-ifneq ($(filter-out $(MODELLED),$(filter matrix compare gantt trace sched,$(MAKECMDGOALS))),)
+ifneq ($(filter-out $(MODELLED),$(filter matrix compare trace,$(MAKECMDGOALS))),)
   LAB_PLAIN := $(strip $(foreach a,$(subst $(comma), ,$(A)),$(filter $(a:%/=%) %/$(a:%/=%),$(NO_ROWS))))
   ifneq ($(LAB_PLAIN),)
     $(error A=$(A): $(firstword $(LAB_PLAIN)) does without sched-tests-common, so it prints no figures to compare; allowed are: $(notdir $(LAB_APPS)))
   endif
 endif
-ifneq ($(filter matrix compare cost coop-cost cost-gate,$(MAKECMDGOALS)),)
+ifneq ($(filter matrix compare,$(MAKECMDGOALS)),)
   $(call list-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
   $(call list-of,ARCH,$(ARCHES))
   $(call list-of,FEATURES,$(POLICIES))
@@ -119,7 +103,7 @@ ifneq ($(filter matrix compare cost coop-cost cost-gate,$(MAKECMDGOALS)),)
   $(call number,TIMEOUT)
   $(one-counter)
 endif
-ifneq ($(filter-out $(MODELLED),$(filter gantt trace sched,$(MAKECMDGOALS))),)
+ifneq ($(filter-out $(MODELLED),$(filter trace,$(MAKECMDGOALS))),)
   ifeq ($(filter $(A:%/=%) %/$(A:%/=%),$(APPS))$(wildcard $(A)/Cargo.toml),)
     $(error A=$(A): no app there; $(call meant,$(notdir $(A:%/=%)),$(notdir $(APPS)))allowed is one of: $(APPS))
   endif
@@ -127,41 +111,37 @@ ifneq ($(filter-out $(MODELLED),$(filter gantt trace sched,$(MAKECMDGOALS))),)
   $(call each-of,FEATURES,$(POLICIES) $(UPSTREAM_FEATURES))
 endif
 
-.PHONY: matrix compare profile gantt trace sched docs-tables docs-check stale lab-list lab-tools lab-variables
+.PHONY: matrix compare profile trace docs stale lab-list lab-tools lab-variables
 
 matrix:
 	$(Q)$(SCHEDLAB) matrix $(strip $(LAB_CELLS) $(call given,TIMEOUT,--timeout)) $(LAB)
 
 compare:
-	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out $(LAB_OUT) $(call kept,$(LAB_OUT)/) $(LAB)
+	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out target/lab-report $(LAB)
 
 # schedlab takes the name of an app's folder for the app's.
 profile: APP = $(notdir $(A:%/=%))
 profile:
 	$(Q)$(SCHEDLAB) profile $(or $(LAB),show '$(or $(PBG_PROFILE),$(PROFILE_OUT))')
 
-gantt:
-	$(Q)mkdir -p target/gantt
-	$(Q)for policy in $(GANTT_POLICIES); do \
-	    $(GANTT_RUN) PROFILE_OUT= FEATURES="$$policy $(GANTT_OTHERS)" | \
-	        tee "target/gantt/$(GANTT_NAME)-$$policy.log" | sed '/^SCHED-TRACE /d'; \
-	done
-	$(Q)$(SCHEDLAB) gantt $(GANTT_POLICIES:%=target/gantt/$(GANTT_NAME)-%.log) --out '$(GANTT_OUT)' $(LAB)
-
-# Each policy's console, and then what is made of it. The events are for programs.
-$(filter-out $(MODELLED),trace sched):
+# Each policy's console, and then what is made of it. Some lines are for programs.
+ifeq ($(MODELLED),)
+trace:
+ifneq ($(HELPED),)
+	$(Q)$(SCHEDLAB) $(if $(TRACE_DRAWN),gantt,trace) --help
+else
 	$(Q)mkdir -p target/trace
-	$(Q)for policy in $(GANTT_POLICIES); do \
-	    $(TRACE_RUN) FEATURES="$$policy $(GANTT_OTHERS)" | \
-	        tee "target/trace/$(TRACE_NAME).log" | sed '/^SCHED-EVENTS /d'; \
+	$(Q)for policy in $(TRACE_POLICIES); do \
+	    $(TRACE_RUN) FEATURES="$$policy $(TRACE_OTHERS)" | tee "$(TRACE_LOG)" | sed -E '/^SCHED-(EVENTS|TRACE) /d'; \
 	done
-	$(Q)for policy in $(GANTT_POLICIES); do $(SCHEDLAB) $@ "target/trace/$(TRACE_NAME).log" $(TRACE_$@) $(LAB); done
+	$(Q)logs=(); for policy in $(TRACE_POLICIES); do logs+=("$(TRACE_LOG)"); done; \
+	$(if $(TRACE_DRAWN),$(SCHEDLAB) gantt "$${logs[@]}" --out target/trace/$(TRACE_NAME).svg $(LAB),\
+	    for log in "$${logs[@]}"; do $(SCHEDLAB) trace "$$log" --out target/trace $(LAB); done)
+endif
+endif
 
-docs-tables:
-	$(Q)$(SCHEDLAB) docs $(DOCS_PAGES)
-
-docs-check:
-	$(Q)$(SCHEDLAB) docs --check $(DOCS_PAGES)
+docs:
+	$(Q)$(SCHEDLAB) docs $(DOCS_PAGES) $(LAB)
 
 stale:
 	$(Q)$(SCHEDLAB) stale $(LAB)

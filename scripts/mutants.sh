@@ -2,9 +2,10 @@
 # Breaks the policies, and the domain and the worker of axcoop, one line at a time and looks whether a test
 # notices: cargo-mutants.
 # Called by make (`make mutants`). Goes on where the last run stopped: what was caught is
-# not tried again, until MUTANTS=again.
-# In:  $1 (optional) a regular expression: only mutants whose name contains it
-#      environment: CARGO RUSTC (the host's), MINUTES (the limit), MUTANTS
+# not tried again, but with --again.
+# In:  [--minutes N] [--again] [--help] and (optional) a regular expression: only mutants whose
+#      name contains it
+#      environment: CARGO RUSTC (the host's)
 #      scripts/mutants-survivors.txt   those that change nothing that can be seen
 # Out: target/mutants.out/  what cargo-mutants says
 #      target/mutants/      caught, unviable, survivors: of all runs together
@@ -17,6 +18,25 @@ readonly VERSION=27.1.0 TOOLS=target/tools OUT=target/mutants.out STATE=target/m
 readonly LISTED=scripts/mutants-survivors.txt
 readonly KERNEL=(sched-core sched-policies sched-smp pbg-profile pbg-record pbg) COROUTINES=modules/axcoop/src
 
+minutes=60 again=false
+while [[ ${1:-} == -* ]]; do
+    case $1 in
+        --minutes)
+            shift
+            minutes=${1:-}
+            [[ $minutes =~ ^[1-9][0-9]*$ ]] || {
+                echo "mutants: --minutes $minutes: allowed is a whole number from 1 on" >&2
+                exit 1
+            } ;;
+        --again) again=true ;;
+        --help | -h)
+            echo "mutants: --minutes N  the limit (default $minutes); the next call goes on from there"
+            echo "mutants: --again      also try those again that were caught"
+            exit ;;
+        *) echo "mutants: LAB=$1: allowed are --minutes N, --again and --help" >&2; exit 1 ;;
+    esac
+    shift
+done
 tool=$PWD/$TOOLS/bin/cargo-mutants
 if [[ ! -x $tool || $("$tool" mutants --version) != *" $VERSION" ]]; then
     echo "mutants: will run: cargo install cargo-mutants@$VERSION (into $TOOLS)"
@@ -36,16 +56,16 @@ of_all+=("--file=$COROUTINES/"{domain,worker}.rs)
 args=(mutants "${KERNEL[@]/#/--package=}" --package axcoop --profile mutants --output target --no-shuffle
     --minimum-test-timeout 15 --colors never)
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi
-if [[ ${MUTANTS:-} == again ]]; then rm -rf "$OUT" "$OUT.old" "$STATE"; fi
+if $again; then rm -rf "$OUT" "$OUT.old" "$STATE"; fi
 mkdir -p "$STATE"
 touch "$STATE/unviable"
 
 # round OPTIONS...: tries what has not been caught yet; -- and what follows is for cargo test
 round() {
-    local minutes=$((MINUTES - SECONDS / 60)) status=0
+    local left=$((minutes - SECONDS / 60)) status=0
     [[ -z $stopped ]] || return 0
-    ((minutes > 0)) || { stopped=yes; return 0; }
-    CARGO=$CARGO RUSTC=$RUSTC RUST_BACKTRACE=0 timeout --signal INT "${minutes}m" \
+    ((left > 0)) || { stopped=yes; return 0; }
+    CARGO=$CARGO RUSTC=$RUSTC RUST_BACKTRACE=0 timeout --signal INT "${left}m" \
         "$tool" "${args[@]}" --iterate --jobs 2 --cargo-arg=--locked "$@" || status=$?
     case $status in
         0 | 2 | 3) ;; # all caught; some missed; some timed out, which is caught, too
@@ -61,7 +81,6 @@ round() {
 # Nine in ten die by the tests beside the code, which are built and run in three seconds
 # without those of a profile's form; only the others have to get past the scenes in
 # tests/, which take forty.
-: "${MINUTES:?}"
 stopped=''
 round "${of_policies[@]}" --cargo-arg=--lib
 round "${of_all[@]}" --cargo-arg=--lib
@@ -79,7 +98,7 @@ lines() { grep -c . "$STATE/$1" || true; }
 caught=$(lines caught) survivors=$(lines survivors) unviable=$(grep -cxFf "$STATE/unviable" "$STATE/all" || true)
 unlisted=$(grep -c . <<<"$new" || true)
 if [[ -n $stopped ]]; then
-    echo "mutants: stopped after $MINUTES minutes with $caught of $all caught; the same command goes on from here" >&2
+    echo "mutants: stopped after $minutes minutes with $caught of $all caught; the same command goes on from here" >&2
     exit 1
 fi
 echo "mutants: $all, of which $unviable do not compile; $caught of the others are caught ($((caught * 1000 / (caught + survivors))) in 1,000), $survivors survive, of those $unlisted not listed in $LISTED"

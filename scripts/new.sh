@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
 # Makes a folder for an app of one's own, from scripts/template. Called by make (`make new`).
-# In:  $1: the folder, apps/<group>/<name>; $2: its kind, a folder of scripts/template
+# In:  [--plain] [--help] and the folder, apps/<group>/<name>
 # Out: the folder, with Cargo.toml and src/main.rs; or one line that says why not, and exit 1
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=${1%/} name=${1%/} template=scripts/template/$2
-name=${name##*/}
+kind=tasks
 fail() { echo "new: A=$1: $2" >&2; exit 1; }
+while [[ ${1:-} == -* ]]; do
+    case $1 in
+        --plain) kind=plain ;;
+        --help | -h) echo "new: --plain  an ordinary program, without the helpers of the test programs"; exit ;;
+        *) echo "new: LAB=$1: allowed are --plain and --help" >&2; exit 1 ;;
+    esac
+    shift
+done
+folder=${1%/} template=scripts/template/$kind
+name=${folder##*/}
 
 [[ $folder =~ ^apps/[a-z][a-z0-9_-]*/[a-z][a-z0-9_-]*$ ]] ||
     fail "$1" "allowed is apps/<group>/<name>, of a-z, 0-9, - and _, as apps/mine/hello"
@@ -37,7 +46,7 @@ cp "$template/main.rs" "$new/src/main.rs"
 mv -T "$new" "$folder"
 echo "new: $folder is there, $(cat "$folder/Cargo.toml" "$folder/src/main.rs" | wc -l) lines; next:
   make run A=$folder FEATURES=sched_pbg"
-case $2 in
+case $kind in
     tasks) echo "  make matrix A=$name ARCH=x86_64 && make compare A=$name ARCH=x86_64" ;;
     plain) echo "  make run A=$folder FEATURES=sched_rr" ;;
 esac

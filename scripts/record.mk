@@ -12,7 +12,7 @@ RECORDING = target/recordings/$(APP)-$(ARCH)-$(POLICY_NAME)$(SCALED)$(addprefix 
 
 ifneq ($(filter record,$(MAKECMDGOALS)),)
   # An image is recorded or not, and a make has one.
-  REC_OTHERS := $(filter build run justrun,$(MAKECMDGOALS))
+  REC_OTHERS := $(filter build run,$(MAKECMDGOALS))
   ifneq ($(REC_OTHERS),)
     $(error record $(REC_OTHERS): record builds and boots an image of its own; allowed is record alone)
   endif

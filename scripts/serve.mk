@@ -1,15 +1,15 @@
 # An app that listens on a network, with a network card, and one port of it forwarded to the host.
-# In:  A ARCH FEATURES SMP PORT TIMEOUT LAB and what else `make run` takes; up-to, quoted (words.mk);
+# In:  A ARCH FEATURES SMP PORT TIMEOUT and what else `make run` takes; up-to, quoted (words.mk);
+#      LAB  options of tools/http-load; HELPED (lab.mk)
 #      RUN (qemu.mk); HOST_CARGO HOST_RUSTC WHERE
 # Out: QEMU_NIC   QEMU's words for the card and the port
 #      SERVE      the command that boots it, or says in one line that the port is taken
-#      HTTP_TEST  the same with clients on the host, whose verdict is that of the whole
+#      CLIENTS    the same with clients on the host, whose verdict is that of the whole
 
-SERVES := $(filter serve http-test,$(MAKECMDGOALS))
-ifneq ($(SERVES),)
-  SERVE_OTHERS := $(filter-out $(firstword $(SERVES)),$(filter build run justrun record serve http-test,$(MAKECMDGOALS)))
+ifneq ($(filter serve,$(MAKECMDGOALS)),)
+  SERVE_OTHERS := $(filter build run record,$(MAKECMDGOALS))
   ifneq ($(SERVE_OTHERS),)
-    $(error $(SERVES) $(filter-out $(SERVES),$(SERVE_OTHERS)): an image boots with a network card or without, once; allowed is one of them alone)
+    $(error serve $(SERVE_OTHERS): an image boots with a network card or without, once; allowed is serve alone)
   endif
   $(call up-to,PORT,65535)
   # A counted clock stands still while the guest waits, and runs ahead of the host while it does
@@ -20,8 +20,9 @@ ifneq ($(SERVES),)
   # romfile=: the card's option ROM is for booting from a network.
   QEMU_NIC := -netdev user,id=net0,hostfwd=tcp:127.0.0.1:$(PORT)-:5555 -device virtio-net-pci,netdev=net0,romfile=
   SERVE = scripts/port-free.sh '$(PORT)' && $(RUN)
-  HTTP_TEST = RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) build $(WHERE) --quiet --profile tool --package http-load && \
-      scripts/port-free.sh '$(PORT)' && GUEST=$(call quoted,$(strip $(RUN))) scripts/http-test.sh '$(PORT)' $(LAB)
+  HTTP_LOAD = RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) build $(WHERE) --quiet --profile tool --package http-load
+  CLIENTS = $(HTTP_LOAD) && $(if $(HELPED),target/tool/http-load --help,scripts/port-free.sh '$(PORT)' && \
+      GUEST=$(call quoted,$(strip $(RUN))) scripts/http-test.sh '$(PORT)' $(LAB))
 else ifneq ($(call is-given,PORT)$(MAKECMDGOALS),)
-  $(if $(filter command,$(firstword $(origin PORT))),$(error PORT=$(PORT): of make serve and make http-test; allowed are these with it))
+  $(if $(filter command,$(firstword $(origin PORT))),$(error PORT=$(PORT): of make serve; allowed is serve with it))
 endif

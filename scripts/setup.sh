@@ -5,7 +5,7 @@
 #   scripts/setup.sh           install what is missing (says what, first)
 #   scripts/setup.sh --quiet   the same, silent when nothing is missing (make)
 #   scripts/setup.sh --check   only report; exit 1 if something is missing
-#   scripts/setup.sh --bench   any of these, with what only make bench needs
+#   scripts/setup.sh --bench   any of these, with what only make cost A=host needs
 #
 # In:   TOOLCHAIN=prebuilt|build-std   optional: insist on one of the two ways
 # Out:  target/toolchain.mk            which compiler, linker, objcopy to use
@@ -21,7 +21,7 @@ cd "$(dirname "$0")/.."
 
 readonly MIN_RUST=1.88.0
 readonly AXCONFIG_GEN_VERSION=0.2.1
-# The harness of make bench and its runner must be of one version.
+# The harness of make cost A=host and its runner must be of one version.
 GUNGRAUN_VERSION=$(sed -n '/^name = "gungraun"$/{n;s/^version = "\(.*\)"$/\1/p}' Cargo.lock)
 readonly GUNGRAUN_VERSION
 readonly TARGETS=(x86_64-unknown-none riscv64gc-unknown-none-elf aarch64-unknown-none-softfloat)
@@ -207,7 +207,7 @@ setup: please install, in whatever way this system has:
   - QEMU: qemu-system-x86_64, qemu-system-riscv64 (with OpenSBI), qemu-system-aarch64
   - a C compiler (cc) and make
   - mkfs.fat (dosfstools) and mmd (mtools)
-  - valgrind, for make bench and make test
+  - valgrind, for make cost A=host and make test
 END
     exit 1
 }

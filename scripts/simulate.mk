@@ -1,46 +1,44 @@
 # A recording under every policy, on any number of CPUs, in virtual time.
 # In:  A ARCH SCALE FEATURES TIMEOUT
 #      CPUS     numbers of CPUs, with commas
-#      BALANCE  n: of simulate, trace and sched, several CPUs do not share the work
-#      MODELLED trace and sched, where CPUS= was given for them (Makefile); TICK_PHASE and
-#               TRACE_OUT are theirs
+#      BALANCE  n: of simulate and trace, several CPUs do not share the work
+#      MODELLED trace, if CPUS= was given for it (Makefile); TICK_PHASE is of it
 #      PROFILE  a recording of A; if there is none it is made
-#      CHECK=y  also run the same cells on QEMU, and print both
-#      LAB      more options, as --phases 64; `make simulate LAB=--help` lists them
-#      SCHEDLAB given refuse with-rows APPS ARCHES (lab.mk, Makefile)
+#      LAB      more options, as --phases 64; `make simulate LAB=--help` lists them;
+#               --check  also run the same cells on QEMU, and print both
+#      SCHEDLAB given refuse with-rows APPS ARCHES HELPED OUT (lab.mk, Makefile)
 # Out: simulate    tables; the recordings are in target/recordings, and made again when the
 #                  app or the library has changed
-#      trace    of each policy and number of CPUs a file for Perfetto in target/trace, or
-#               TRACE_OUT, of the run that starts at TICK_PHASE
-#      sched    the same runs as a table
+#      trace    of each policy and number of CPUs a file for Perfetto in target/trace, of the
+#               run that starts at TICK_PHASE, and a table
 #      advise      one screen: which policy, and why
 
 CPUS    ?= 1
 PROFILE ?=
-CHECK   ?= n
 
-sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file$(if $(filter trace sched,$(SIM_OTHERS)),$(comma) or CPUS=n as well))$(if $(filter CHECK,$(1)),make help lists what is allowed)
+# With nothing behind it make runs the cells first; --check=DIR takes results that there are.
+SIM_CHECK := $(if $(filter simulate,$(MAKECMDGOALS)),$(filter --check,$(LAB)))
+sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file$(if $(filter trace,$(SIM_OTHERS)),$(comma) or CPUS=n as well))
 # Whoever gives one of these to another target means something else by it.
 SIM_OTHERS := $(filter-out simulate advise $(MODELLED) help target/%,$(MAKECMDGOALS))
 SIM_GOALS := $(filter simulate advise,$(MAKECMDGOALS)) $(MODELLED)
 ifneq ($(SIM_OTHERS),)
-  $(foreach v,CPUS PROFILE CHECK,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
+  $(foreach v,CPUS PROFILE,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
 endif
 
 ifneq ($(strip $(SIM_GOALS)),)
-  $(call refuse,simulate,$(filter-out BALANCE,$(NO_CELL)) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS BALANCE PROFILE CHECK TIMEOUT LAB,$(ANYWHERE))
+  $(call refuse,simulate,$(filter-out BALANCE,$(NO_CELL)) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS BALANCE PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,advise,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
-  $(call refuse,advise,CHECK,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,command) # it has a default
   $(call refuse,advise,SCHED_YIELDS SELFTEST,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
   $(call refuse,simulate,SCHED_YIELDS SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
   ifneq ($(MODELLED),)
-    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE BALANCE,$(NO_CELL)) SMP TIMING SCHED_YIELDS SELFTEST,$(ANYWHERE))$(call set-of,PROFILE_OUT CHECK,command)
+    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE BALANCE,$(NO_CELL)) SMP TIMING SCHED_YIELDS SELFTEST,$(ANYWHERE))$(call set-of,PROFILE_OUT,command)
     ifneq ($(SIM_NOT),)
-      $(error $(SIM_NOT): not of make $(firstword $(MODELLED)) CPUS=$(CPUS), which boots nothing; allowed are A ARCH SCALE FEATURES BALANCE PROFILE TICK_PHASE$(if $(filter trace,$(MODELLED)), TRACE_OUT) TIMEOUT LAB)
+      $(error $(SIM_NOT): not of make $(firstword $(MODELLED)) CPUS=$(CPUS), which boots nothing; allowed are A ARCH SCALE FEATURES BALANCE PROFILE TICK_PHASE TIMEOUT LAB)
     endif
     $(tick-phase)
-    ifneq ($(and $(TRACE_OUT),$(findstring $(comma),$(CPUS))),)
-      $(error TRACE_OUT=$(TRACE_OUT) CPUS=$(CPUS): one file for several numbers of CPUs; allowed is one)
+    ifneq ($(and $(filter %.perfetto-trace,$(OUT)),$(findstring $(comma),$(CPUS))),)
+      $(error LAB=$(LAB) CPUS=$(CPUS): one file for several numbers of CPUs; allowed is one)
     endif
   endif
   # What these tasks do is as much as they are let: a recording says how much that was once.
@@ -68,15 +66,14 @@ ifneq ($(strip $(SIM_GOALS)),)
     $(error CPUS=$(CPUS): advice is of one number of CPUs; allowed is one from 1 to 64)
   endif
   $(call number,TIMEOUT)
-  $(call one-of,CHECK,n y)
   ifneq ($(filter simulate,$(MAKECMDGOALS))$(MODELLED),)
     $(call one-of,BALANCE,n y)
     ifeq ($(BALANCE)-$(filter-out 1,$(subst $(comma), ,$(CPUS))),n-)
       $(error BALANCE=n CPUS=$(CPUS): one CPU has nobody to share with; allowed is a list with 2 or more in it)
     endif
   endif
-  ifeq ($(CHECK)-$(filter 1,$(subst $(comma), ,$(CPUS))),y-)
-    $(error CHECK=y CPUS=$(CPUS): QEMU has figures of one CPU; allowed is a list with 1 in it)
+  ifeq ($(SIM_CHECK)-$(filter 1,$(subst $(comma), ,$(CPUS))),--check-)
+    $(error LAB=--check CPUS=$(CPUS): QEMU has figures of one CPU; allowed is a list with 1 in it)
   endif
   ifneq ($(PROFILE),)
     ifeq ($(shell test -f $(call quoted,$(PROFILE)) -a -r $(call quoted,$(PROFILE)) && echo y),)
@@ -94,26 +91,26 @@ SIM_MATRIX = $(SCHEDLAB) matrix --phases 8 $(strip --app $(notdir $(A)) --arch $
 SIM_SOURCES = $(shell find $(A) apps/sched-tests/common apps/sched-tests/results modules -name '*.rs' -o -name Cargo.toml) \
     Cargo.toml Cargo.lock Makefile $(wildcard scripts/*)
 
-# The policies of trace and sched, with or without CPUS=.
-SIM_TRACED = $(subst $(subst ,, ),$(comma),$(strip $(GANTT_POLICIES)))
-SIM_OF_trace = --out $(call quoted,$(or $(TRACE_OUT),target/trace))
+# The policies of trace, with or without CPUS=.
+SIM_TRACED = $(subst $(subst ,, ),$(comma),$(strip $(TRACE_POLICIES)))
+# The recordings, where they are needed and none is given.
+SIM_MADE = $(if $(HELPED)$(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 # The consoles of the boots that recorded; each has a replay, too.
 SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NAME)-coop.pbg.log)
 
 .PHONY: simulate advise
-$(MODELLED): $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
-	$(Q)$(SCHEDLAB) $@ $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
+$(MODELLED): $(SIM_MADE)
+	$(Q)$(SCHEDLAB) trace $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    --cpus $(CPUS) --policy $(SIM_TRACED) $(call given,BALANCE,--balance) $(call given,TICK_PHASE,--tick-phase) \
-	    $(if $(call with-rows,$(A)),--metered) $(SIM_OF_$@)) $(LAB)
+	    $(if $(call with-rows,$(A)),--metered)) --out target/trace $(LAB)
 
-simulate: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
-	$(if $(filter y,$(CHECK)),$(Q)$(SIM_MATRIX) >&2)
+simulate: $(SIM_MADE)
+	$(if $(SIM_CHECK),$(Q)$(SIM_MATRIX) >&2)
 	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    $(call given,CPUS,--cpus) $(call given,FEATURES,--policy) $(call given,BALANCE,--balance) \
-	    $(if $(call with-rows,$(A)),--metered) \
-	    $(if $(filter y,$(CHECK)),--check target/lab$(SCALED))) $(LAB)
+	    $(if $(call with-rows,$(A)),--metered)) $(patsubst --check,--check target/lab$(SCALED),$(LAB))
 
-advise: $(if $(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
+advise: $(SIM_MADE)
 	$(Q)$(SCHEDLAB) advise $(SIM_FILES) $(SIM_CONSOLES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    $(call given,CPUS,--cpus) $(if $(call with-rows,$(A)),--metered)) $(LAB)
 

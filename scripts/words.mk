@@ -46,27 +46,25 @@ endif
 
 # The one list of them. Who calls make from a make, and must not hand on what its caller gave,
 # asks for it: make -s lab-variables.
-VARIABLES := A KIND ARCH FEATURES SMP BALANCE LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
-    TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK V T JOBS MINUTES BOOTS SEED MUTANTS LAB LAB_OUT \
-    GANTT_OUT TRACE_OUT \
-    COST_OUT COOP_OUT PHASES GATE UPDATE SELFTEST SCHED_YIELDS CPUS PROFILE CHECK PORT CONN_OUT
-GOALS := help setup new build run justrun serve http-test record matrix compare simulate advise \
-    profile gantt trace sched cost coop-cost cost-gate connections bench docs-tables docs-check \
-    stale test test-list soak interleavings lost-wakes sanitize mutants fuzz clippy fmt doc audit clean prepush \
-    lab-list lab-sources lab-tools lab-variables
+VARIABLES := A ARCH FEATURES SMP BALANCE LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
+    TRACE PROFILE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK CPUS V T PORT LAB SELFTEST SCHED_YIELDS
+# Those that begin with lab- are for programs.
+GOALS := help setup new build run serve record matrix compare simulate advise profile trace cost docs \
+    stale test check soak interleavings lost-wakes sanitize mutants clean \
+    lab-boot lab-list lab-sources lab-tools lab-variables
 
 # What make itself knows, and sets by its own options.
 MAKES_OWN := SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES MAKELEVEL CURDIR -%
 GIVEN := $(filter-out $(MAKES_OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
 UNKNOWN := $(firstword $(filter-out $(VARIABLES),$(GIVEN)))
 ifneq ($(UNKNOWN),)
-  $(error $(UNKNOWN)=$($(UNKNOWN)): no such variable; $(call meant,$(UNKNOWN),$(VARIABLES))allowed are those that make help lists)
+  $(error $(UNKNOWN)=$($(UNKNOWN)): no such variable; $(call meant,$(UNKNOWN),$(VARIABLES))allowed are $(VARIABLES))
 endif
 
 # A target of a file is for make's own use.
 UNKNOWN := $(firstword $(filter-out $(GOALS) target/%,$(MAKECMDGOALS)))
 ifneq ($(filter $(VARIABLES),$(UNKNOWN)),)
-  $(error $(UNKNOWN): a variable without its value; allowed is $(UNKNOWN)=value, as make help lists them)
+  $(error $(UNKNOWN): a variable without its value; allowed is $(UNKNOWN)=value)
 else ifneq ($(UNKNOWN),)
   $(error $(UNKNOWN): no such target; $(call meant,$(UNKNOWN),$(GOALS))allowed is one that make help lists)
 endif

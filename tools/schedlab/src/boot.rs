@@ -134,7 +134,7 @@ impl<'a> Booter<'a> {
     /// What the guest printed in one boot of the cell's image.
     pub fn boot(&self, cell: &Cell, tick_phase: Option<TickPhase>) -> Result<Vec<String>, Failure> {
         let variable = tick_phase.map(|phase| format!("TICK_PHASE={phase}"));
-        self.make("justrun", cell, variable)
+        self.make("lab-boot", cell, variable)
     }
 
     /// The result lines of a boot that make was content with, and what they say: they are

@@ -27,7 +27,7 @@ pub enum Command {
     Cost(CostArgs),
     /// Measure what coroutines cost beside threads, under every policy
     CoopCost(CoopCostArgs),
-    /// Print what `make connections` ran: coroutines beside threads
+    /// Print what `make cost A=connections` ran: coroutines beside threads
     Connections(ConnectionsArgs),
     /// Play a recording under every policy, on any number of CPUs, in virtual time
     Simulate(SimulateArgs),
@@ -37,10 +37,9 @@ pub enum Command {
     Soak(SoakArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
-    /// Write each switch of a run, or of a recording that is played, as a file for Perfetto
+    /// Write each switch of a run, or of a recording that is played, as a file for Perfetto, and
+    /// print how long each task waited, and for which
     Trace(TraceArgs),
-    /// Print how long each task of a run, or of a recording that is played, waited, and for whom
-    Sched(SwitchesArgs),
     /// Write the tables of Markdown pages from the CSV files that they name
     Docs(DocsArgs),
     /// Say which rows of the published tables are out of date, and what makes them again
@@ -157,14 +156,19 @@ pub struct CostArgs {
     /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
-    /// Where the figures go as CSV [default: target/cost/cost.csv]
+    /// Where the figures go as CSV; beside a sources.csv the rows of other cells stay [default:
+    /// target/cost/cost.csv]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Keep the rows that the CSV file has of other cells
-    #[arg(long)]
-    pub keep: bool,
-    /// Judge the figures by these committed ones, beside the stock policies; no tables
-    #[arg(long, value_name = "FILE", conflicts_with = "csv")]
+    /// Judge the figures by these committed ones, beside the stock policies; no tables [default of
+    /// FILE: docs/results/cost-gate.csv]
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        default_missing_value = "docs/results/cost-gate.csv",
+        conflicts_with_all = ["csv", "scale", "smp", "timing", "phases"]
+    )]
     pub gate: Option<PathBuf>,
     /// Write the measured figures into that file
     #[arg(long, requires = "gate")]
@@ -175,12 +179,10 @@ pub struct CostArgs {
 pub struct CoopCostArgs {
     #[command(flatten)]
     pub boot: BootArgs,
-    /// Where the figures go as CSV [default: target/coop-cost.csv]
+    /// Where the figures go as CSV; beside a sources.csv the rows of other cells stay [default:
+    /// target/coop-cost.csv]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Keep the rows that the CSV file has of other cells
-    #[arg(long)]
-    pub keep: bool,
 }
 
 #[derive(Args, Debug)]
@@ -244,8 +246,8 @@ impl Planted {
 /// What is played, and at which costs.
 #[derive(Args, Debug)]
 pub struct RecordingArgs {
-    /// The recording: a profile that PBG measured in a kernel that preempts; for trace and sched
-    /// also the console log of `make run TRACE=events`
+    /// The recording: a profile that PBG measured in a kernel that preempts; for trace also the
+    /// console log of `make run TRACE=events`
     #[arg(value_name = "FILE")]
     pub recording: PathBuf,
     /// The program that it must be of [default: whatever it is of]
@@ -393,14 +395,13 @@ pub struct CompareArgs {
     /// How tables are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Also write tables.md, tables.csv and the figures there
+    /// Also write tables.md, tables.csv and the figures there. Beside a sources.csv the tables.csv keeps
+    /// what it has of other apps and architectures, the figures there are renewed, and no tables.md is
+    /// written
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
-    /// Keep what tables.csv there has of other apps and architectures, renew the figures that are
-    /// there, and write no tables.md
-    #[arg(long)]
-    pub keep: bool,
-    /// Also write the figures of whole runs into this CSV file, and keep what it has of others
+    /// Also write the figures of whole runs into this CSV file; beside a sources.csv it keeps what it
+    /// has of others
     #[arg(long, value_name = "FILE.csv")]
     pub totals: Option<PathBuf>,
     /// More rows: PBG while it measures; of two folders every difference
@@ -428,7 +429,7 @@ pub struct GanttArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Where the chart goes: as SVG there, as PNG beside it
-    #[arg(long, short, value_name = "CHART.svg")]
+    #[arg(long, short, value_name = "CHART.svg", overrides_with = "out")]
     pub out: PathBuf,
     /// A panel for PBG while it measures, too
     #[arg(long)]
@@ -454,7 +455,13 @@ pub struct TraceArgs {
     #[command(flatten)]
     pub switches: SwitchesArgs,
     /// The folder that the files go to; or, of one run, a file that ends in .perfetto-trace
-    #[arg(long, short, value_name = "DIR", overrides_with = "out")]
+    #[arg(
+        long,
+        short,
+        value_name = "DIR",
+        overrides_with = "out",
+        default_value = "target/trace"
+    )]
     pub out: PathBuf,
     /// Also draw them, as gantt does: as SVG there, as PNG beside it
     #[arg(long, value_name = "CHART.svg")]
@@ -466,12 +473,9 @@ pub struct ConnectionsArgs {
     /// What guests of the app connections printed
     #[arg(value_name = "CONSOLE", required = true)]
     pub consoles: Vec<PathBuf>,
-    /// Where the figures go, one in a line
-    #[arg(long, value_name = "FILE")]
+    /// Where the figures go, one in a line; beside a sources.csv the rows of other cells stay
+    #[arg(long, value_name = "FILE", overrides_with = "csv")]
     pub csv: Option<PathBuf>,
-    /// Keep the rows that the CSV file has of other cells
-    #[arg(long)]
-    pub keep: bool,
 }
 
 #[derive(Args, Debug)]

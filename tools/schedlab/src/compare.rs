@@ -25,7 +25,7 @@ use crate::{
     output::{count, note, print, print_line},
     project::{Cell, Project},
     setting::Setting,
-    sources::{Made, RowKey, write_rows},
+    sources::{Made, RowKey, is_published, write_rows},
     store::{Store, write},
 };
 use figure::Figure;
@@ -82,10 +82,10 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         Format::Csv => print(render::csv(&tables)?),
     }?;
     if let Some(folder) = &args.out {
-        write_report(folder, &tables, &mixed, args.keep, found.made())?;
+        write_report(folder, &tables, &mixed, found.made())?;
     }
     if let Some(file) = &args.totals {
-        write_rows(file, &render::totals(&tables)?, true, found.made())?;
+        write_rows(file, &render::totals(&tables)?, found.made())?;
         note(format_args!("written: {}", file.display()));
     }
     for line in mixed
@@ -123,23 +123,19 @@ fn matrix_command(args: &CompareArgs) -> String {
     words.join(" ")
 }
 
-/// Writes `tables.md`, `tables.csv` and every figure as SVG and PNG. With `keep` `tables.csv` keeps
-/// what it has of other apps and architectures, figures that are not there are not added, and no
-/// `tables.md` is written: it would be a page of a part.
+/// Writes `tables.md`, `tables.csv` and every figure as SVG and PNG. In a folder of published figures
+/// `tables.csv` keeps what it has of other apps and architectures, figures that are not there are not
+/// added, and no `tables.md` is written: it would be a page of a part.
 pub fn write_report(
     folder: &Path,
     tables: &[Table],
     mixed: &[String],
-    keep: bool,
     made: Vec<(RowKey, Option<Made>)>,
 ) -> Result<()> {
+    let csv = folder.join("tables.csv");
+    let keep = is_published(&csv);
     // First, as it may be refused.
-    write_rows(
-        &folder.join("tables.csv"),
-        &render::csv(tables)?,
-        keep,
-        made,
-    )?;
+    write_rows(&csv, &render::csv(tables)?, made)?;
     let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
     let mut drawn = 0;
     for figure in &figures {

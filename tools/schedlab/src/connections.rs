@@ -23,13 +23,13 @@ pub fn connections(tree: &TreeArgs, args: &ConnectionsArgs) -> Result<Verdict> {
     print(render::text(&lines))?;
     if let Some(path) = &args.csv {
         let made = made(tree, &args.consoles)?;
-        write_rows(path, &render::csv(&lines)?, args.keep, made)?;
+        write_rows(path, &render::csv(&lines)?, made)?;
         print_line(format_args!("\nconnections: written: {}", path.display()))?;
     }
     Ok(Verdict::Good)
 }
 
-/// Returns the sources of the rows of each guest, as `make connections` has listed it beside its console.
+/// Returns the sources of the rows of each guest, as `make cost A=connections` has listed it beside its console.
 fn made(tree: &TreeArgs, consoles: &[PathBuf]) -> Result<Vec<(RowKey, Option<Made>)>> {
     let mut all = Vec::new();
     for console in consoles {

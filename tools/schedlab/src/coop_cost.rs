@@ -139,7 +139,7 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     // One that failed has no rows.
     let good = cells.iter().zip(&has_lines).filter(|(_, has)| **has);
     let made = good.map(|(cell, _)| (RowKey::of(cell), booter.made(cell)));
-    write_rows(&csv, &as_csv(&lines)?, args.keep, made)?;
+    write_rows(&csv, &as_csv(&lines)?, made)?;
     print_line(format_args!("coop-cost: as CSV in {}", csv.display()))?;
     Ok(match failed || lines.is_empty() {
         true => Verdict::Bad,

@@ -13,8 +13,7 @@
 //! - `schedlab docs` writes the tables of Markdown pages from CSV files, or checks them
 //! - `schedlab gantt` draws when each task of a run had its CPU
 //! - `schedlab trace` writes each switch of a run, or of a recording that is played, as a file
-//!   for Perfetto
-//! - `schedlab sched` prints how long each task of such a run waited, and for which other
+//!   for Perfetto, and prints how long each task waited, and for which other
 //! - `schedlab stale` says which rows of the published tables are out of date
 //! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
 //!   recorded
@@ -106,7 +105,6 @@ fn main() -> ExitCode {
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),
         Command::Trace(options) => trace::trace(&cli.tree, options),
-        Command::Sched(options) => trace::sched(options),
         Command::Stale(options) => sources::stale(&cli.tree, options),
         Command::Profile(command) => profile::profile(command),
     };

@@ -130,7 +130,7 @@ impl Played<'_> {
             let features = distinct(self.plays.iter().map(|play| feature(play.policy)));
             let said = render::what_if(self.changes);
             let tables = table::tables(&results, &features, false);
-            write_report(folder, &tables, &said, false, Vec::new())?;
+            write_report(folder, &tables, &said, Vec::new())?;
         }
         Ok(verdict(&watch))
     }

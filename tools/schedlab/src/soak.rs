@@ -132,7 +132,7 @@ impl Soak<'_> {
                 ));
             }
             let judged = self
-                .make("justrun", &row.cell, Some(seed))
+                .make("lab-boot", &row.cell, Some(seed))
                 .and_then(|console| {
                     let setting = &self.args.setting;
                     match Summary::of(&console, &row.cell, setting.smp, seed) {
@@ -182,20 +182,21 @@ impl Soak<'_> {
 
     /// What make is told to boot a cell once with this seed.
     fn again(&self, cell: &Cell, seed: u64) -> String {
-        let how_long = match self.args.minutes {
-            Some(minutes) => format!("MINUTES={minutes}"),
-            None => "BOOTS=1".to_owned(),
+        let mut options = match self.args.minutes {
+            Some(minutes) => format!("--minutes {minutes}"),
+            None => "--boots 1".to_owned(),
         };
-        let mut words = vec![how_long, format!("SEED={seed}")];
+        options += &format!(" --seed {seed}");
+        if let Some(planted) = self.args.plant {
+            let (planted, bound) = (planted.name(), self.args.bound);
+            options += &format!(" --plant {planted} --bound {bound}");
+        }
+        let mut words = vec![format!("LAB='{options}'")];
         words.extend(
             self.variables(cell)
                 .into_iter()
                 .filter(|word| !word.starts_with("A=")),
         );
-        if let Some(planted) = self.args.plant {
-            let (planted, bound) = (planted.name(), self.args.bound);
-            words.push(format!("LAB='--plant {planted} --bound {bound}'"));
-        }
         words.join(" ")
     }
 

@@ -30,7 +30,7 @@ mod tree;
 
 pub use list::{Made, SourceList};
 pub use made::{made_beside, made_by_model};
-pub use publish::write_rows;
+pub use publish::{is_published, write_rows, write_whole};
 pub use rows::RowKey;
 pub use stale::stale;
 pub use tree::{Tree, tools};

@@ -1,4 +1,4 @@
-//! `schedlab trace` and `schedlab sched`: each switch of a run, for Perfetto and as a table.
+//! `schedlab trace`: each switch of a run, for Perfetto and as a table.
 //!
 //! A console by way of [`guest`], or a recording that is played by way of [`model`], becomes
 //! [`timeline`]s: these become a file in [`perfetto`] with the messages of [`proto`], a table in
@@ -113,6 +113,9 @@ pub fn trace(tree: &TreeArgs, args: &TraceArgs) -> Result<Verdict> {
         }
         let lines: String = phases.iter().map(|(phase, _)| phase.lines()).collect();
         let timelines: Vec<_> = phases.into_iter().map(|(_, timeline)| timeline).collect();
+        for timeline in &timelines {
+            print(format_args!("{}\n", sched::Report::new(timeline).text()))?;
+        }
         save(&timelines, file)?;
         if let Input::Recording(_) = input {
             // Beside it, as a guest's console is.
@@ -156,14 +159,4 @@ fn save(timelines: &[Timeline], file: &Path) -> Result<()> {
         "written: {}, stays on a CPU: {stays}, {length} bytes; open it at https://ui.perfetto.dev",
         file.display(),
     ))
-}
-
-pub fn sched(args: &SwitchesArgs) -> Result<Verdict> {
-    let mut input = Input::read(args)?;
-    for run in 0..input.names().len() {
-        for (_, timeline) in input.phases(run)? {
-            print(format_args!("{}\n", sched::Report::new(&timeline).text()))?;
-        }
-    }
-    Ok(Verdict::Good)
 }

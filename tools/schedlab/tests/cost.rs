@@ -17,13 +17,7 @@ fn lab() -> Lab {
 fn gate(lab: &Lab, more: &[&str]) -> Ended {
     let path = lab.path(GATE);
     let path = path.to_str().expect("text");
-    lab.run(
-        &[
-            &["cost", "--scale=8", "--arch=x86_64", "--gate", path],
-            more,
-        ]
-        .concat(),
-    )
+    lab.run(&[&["cost", "--arch=x86_64", "--gate", path], more].concat())
 }
 
 #[test]
@@ -56,10 +50,10 @@ riscv64: ";
         !lines.contains('\r') && !lines.contains("booting"),
         "{lines}"
     );
-    assert_eq!((lab.calls("build"), lab.calls("justrun")), (4, 8));
+    assert_eq!((lab.calls("build"), lab.calls("lab-boot")), (4, 8));
     let calls = lab.read("calls");
     assert!(
-        calls.contains("justrun x86_64-cost-stock_rr 1 1 icount  at 500"),
+        calls.contains("lab-boot x86_64-cost-stock_rr 1 1 icount  at 500"),
         "{calls}"
     );
 }
@@ -122,7 +116,7 @@ fn the_gate_tells_more_from_less_and_both_from_as_before() {
     );
     assert!(
         lab.read("calls")
-            .contains("justrun x86_64-cost-sched_rr 1 8 icount")
+            .contains("lab-boot x86_64-cost-sched_rr 1 8 icount")
     );
 
     lab.behave("x86_64-cost-sched_rr", "costs-201.0");

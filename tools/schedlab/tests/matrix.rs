@@ -23,7 +23,7 @@ fn a_matrix_fills_every_cell_and_then_has_nothing_to_do() {
         "{}",
         first.out
     );
-    assert_eq!((lab.calls("build"), lab.calls("justrun")), (12, 12));
+    assert_eq!((lab.calls("build"), lab.calls("lab-boot")), (12, 12));
 
     let lines = lab.read("target/lab/x86_64/realtime/sched_pbg.jsonl");
     assert_eq!(lines.lines().count(), 6, "{lines}");
@@ -45,13 +45,13 @@ fn a_matrix_fills_every_cell_and_then_has_nothing_to_do() {
         "{}",
         second.out
     );
-    assert_eq!(lab.calls("justrun"), 12);
+    assert_eq!(lab.calls("lab-boot"), 12);
 
     assert_eq!(
         lab.run(&["matrix", "--force", "--policy", "rr"]).code,
         Some(0)
     );
-    assert_eq!(lab.calls("justrun"), 16);
+    assert_eq!(lab.calls("lab-boot"), 16);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn only_what_changed_is_run_again() {
         "{}",
         dry.out
     );
-    assert_eq!(lab.calls("justrun"), 12, "a dry run runs nothing");
+    assert_eq!(lab.calls("lab-boot"), 12, "a dry run runs nothing");
     let again = lab.run(&["matrix"]);
     assert!(
         again.out.contains("12 cells: 6 run, 6 up to date"),
@@ -104,10 +104,10 @@ fn a_part_of_the_matrix_in_another_setting_has_its_own_folder() {
     assert!(!lab.exists("target/lab"));
     let calls = lab.read("calls");
     assert!(
-        calls.contains("justrun riscv64-yield-sched_rr 2 1000 real 9"),
+        calls.contains("lab-boot riscv64-yield-sched_rr 2 1000 real 9"),
         "{calls}"
     );
-    assert_eq!(lab.calls("justrun"), 2);
+    assert_eq!(lab.calls("lab-boot"), 2);
     // Time is the host's: nothing is built while a guest runs.
     let order: Vec<_> = calls
         .lines()
@@ -115,7 +115,7 @@ fn a_part_of_the_matrix_in_another_setting_has_its_own_folder() {
         .collect();
     assert_eq!(
         order[order.len() - 4..],
-        ["build", "build", "justrun", "justrun"]
+        ["build", "build", "lab-boot", "lab-boot"]
     );
 }
 
@@ -208,7 +208,7 @@ fn repeated_runs_must_agree_if_time_is_counted() {
     ];
     let matrix = |more: &[&str]| lab.run(&[&["matrix"], &cell[..], more].concat());
     let good = matrix(&[]);
-    assert_eq!((good.code, lab.calls("justrun")), (Some(0), 3), "{good:?}");
+    assert_eq!((good.code, lab.calls("lab-boot")), (Some(0), 3), "{good:?}");
     assert!(
         matrix(&[]).out.contains("0 run, 1 up to date"),
         "three runs are known"
@@ -399,7 +399,7 @@ fn booted(lab: &Lab) -> Vec<String> {
     let calls = lab.read("calls");
     let boots = calls
         .lines()
-        .filter_map(|call| call.strip_prefix("justrun "));
+        .filter_map(|call| call.strip_prefix("lab-boot "));
     boots
         .filter_map(|call| call.split(' ').next())
         .map(str::to_owned)
@@ -429,7 +429,7 @@ fn in_real_time_every_boot_is_kept_and_the_cells_of_an_app_take_turns() {
             .rsplit_once("build")
             .unwrap()
             .0
-            .contains("justrun")
+            .contains("lab-boot")
     );
 
     let lines = lab.read("target/lab-smp4/x86_64/realtime/sched_rr.jsonl");

@@ -10,6 +10,7 @@ fn lab() -> Lab {
     let lab = Lab::new();
     lab.write("scripts/sources.sh", "");
     lab.write("shared.rs", "1");
+    lab.write("apps/realtime/results/sources.csv", "");
     lab
 }
 
@@ -25,7 +26,7 @@ fn publish(lab: &Lab, app: &str) {
 }
 
 fn compare(lab: &Lab, words: &[&str]) -> Ended {
-    let mut all = vec!["compare", "--arch", "x86_64", "--out", "results", "--keep"];
+    let mut all = vec!["compare", "--arch", "x86_64", "--out", "results"];
     all.extend(words);
     lab.run(&all)
 }
@@ -40,7 +41,7 @@ fn stale(lab: &Lab) -> (bool, Vec<String>) {
 
 fn out_of_date(app: &str, schedulers: &str) -> String {
     format!(
-        "results/tables.csv: {app} on x86_64 under {schedulers}: out of date; `make matrix A={app} ARCH=x86_64 && make compare A={app} ARCH=x86_64 LAB_OUT=results` makes them again"
+        "results/tables.csv: {app} on x86_64 under {schedulers}: out of date; `make matrix A={app} ARCH=x86_64 && make compare A={app} ARCH=x86_64 LAB='--out results'` makes them again"
     )
 }
 
@@ -170,7 +171,6 @@ fn cost_of_some_policies_is_published_beside_that_of_others() {
             policy,
             "--csv",
             "results/cost.csv",
-            "--keep",
         ];
         good(lab.run(&words));
     };
@@ -181,7 +181,7 @@ fn cost_of_some_policies_is_published_beside_that_of_others() {
     assert_eq!(
         stale(&lab).1,
         [
-            "results/cost.csv: cost on x86_64 under pbg: out of date; `make cost ARCH=x86_64 FEATURES=sched_pbg COST_OUT=results/cost.csv` makes them again",
+            "results/cost.csv: cost on x86_64 under pbg: out of date; `make cost ARCH=x86_64 FEATURES=sched_pbg LAB='--csv results/cost.csv'` makes them again",
             "stale: 1 of 2 cells out of date",
         ]
     );

@@ -34,7 +34,8 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
     let runs = [(); 2].map(|()| call(&lab, "trace", &[&cells[..], &["--out", to]].concat()));
     assert_eq!((runs[0].code, runs[0].err.as_str()), (Some(0), ""));
     assert_eq!(runs[0].out, runs[1].out);
-    assert_eq!(runs[0].out.lines().count(), 4);
+    let written = |line: &&str| line.starts_with("written: ");
+    assert_eq!(runs[0].out.lines().filter(written).count(), 4);
     for name in ["cpus1-rr", "cpus1-pbg", "cpus4-rr", "cpus4-pbg"] {
         let file = |ending| out.join(format!("batch-x86_64-scale10-{name}-model.{ending}"));
         let trace = fs::read(file("perfetto-trace")).expect("a trace");
@@ -43,7 +44,6 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
         let lines = fs::read_to_string(file("log")).expect("result lines");
         assert!(lines.contains("\"timing\":\"model\""), "{lines}");
     }
-    let table = call(&lab, "sched", &cells);
     for name in [
         "rr on 1 CPU",
         "pbg, replay, on 1 CPU",
@@ -52,9 +52,9 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
     ] {
         let title = format!("batch under {name} (model)");
         assert!(
-            table.out.lines().any(|line| line == title),
+            runs[0].out.lines().any(|line| line == title),
             "{title}: {}",
-            table.out
+            runs[0].out
         );
     }
 }
@@ -65,7 +65,7 @@ fn cpus_share_the_work_unless_they_are_told_not_to() {
     let lab = Lab::new();
     let idle_beside = |balance: &str, title: &str| {
         let cell = ["--policy", "rr,pbg", "--cpus", "4", "--balance", balance];
-        let ended = call(&lab, "sched", &cell);
+        let ended = call(&lab, "trace", &cell);
         let of_run = ended.out.split_once(title).expect(title).1;
         let ms = of_run.split_once("idle while a task was ready for ");
         let ms = ms.and_then(|(_, rest)| rest.split_once(" ms"));
@@ -124,8 +124,7 @@ fn what_a_log_has_no_room_for_is_counted_and_said() {
     let ended = call(&lab, "trace", &trace);
     assert_eq!(ended.code, Some(0));
     assert!(ended.err.starts_with(said), "{}", ended.err);
-    let table = call(&lab, "sched", &few);
-    assert!(table.out.contains(said), "{}", table.out);
+    assert!(ended.out.contains(said), "{}", ended.out);
     let lost = |text: &str| {
         text.split_once("; ")
             .expect("a count")
@@ -134,7 +133,7 @@ fn what_a_log_has_no_room_for_is_counted_and_said() {
             .next()
             .map(str::to_owned)
     };
-    let of_table = table
+    let of_table = ended
         .out
         .lines()
         .find(|line| line.starts_with(said))
@@ -194,13 +193,13 @@ fn a_console_is_of_one_run_and_says_what_it_lacks() {
     let file = lab.path("boot.log");
     let file = file.to_str().expect("text");
     for (words, reason) in [
-        (&["sched", file][..], "SCHED-RUN"),
+        (&["trace", file][..], "SCHED-RUN"),
         (
-            &["sched", file, "--policy", "rr"],
+            &["trace", file, "--policy", "rr"],
             "expected a recording with --policy or --cpus, found a console",
         ),
-        (&["sched", file, "--cpus", "4"], "found a console"),
-        (&["sched", "none.log"], "No such file"),
+        (&["trace", file, "--cpus", "4"], "found a console"),
+        (&["trace", "none.log"], "No such file"),
     ] {
         let ended = lab.run(words);
         assert_eq!(ended.code, Some(2), "{words:?}");

@@ -5,6 +5,6 @@ use sched_tests_common::platform;
 
 /// Says how to run it on a guest, and fails.
 pub fn main() {
-    println!("connections measures a guest: make connections");
+    println!("connections measures a guest: make cost A=connections");
     platform::finish(false);
 }

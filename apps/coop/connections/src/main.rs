@@ -53,9 +53,9 @@
 //! connection and the second n times fewer and shorter, but for 2 requests and 0.1 s.
 //!
 //! ```sh
-//! make connections                                    # under sched_fifo and sched_coop, with 48 MiB
-//! make connections ARCH=riscv64 FEATURES=sched_rr SCALE=5
-//! make connections SMP=4 FEATURES=sched_rr            # real time
+//! make cost A=connections                             # under sched_fifo and sched_coop, with 48 MiB
+//! make cost A=connections ARCH=riscv64 FEATURES=sched_rr SCALE=5
+//! make cost A=connections SMP=4 FEATURES=sched_rr     # real time
 //! ```
 
 #![cfg_attr(target_os = "none", no_std, no_main)]

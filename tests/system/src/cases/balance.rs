@@ -54,7 +54,7 @@ pub fn cases(project: &Project) -> Vec<Case> {
         .builds(ANY_ARCH)
         .alone_after(|context| wake(context, "build").text().map(drop)),
         case(
-            "qemu: make sched sees CPUs idle beside a ready task, and hardly if they share the work",
+            "qemu: make trace sees CPUs idle beside a ready task, and hardly if they share the work",
             seldom_idle,
         )
         .builds(ANY_ARCH),
@@ -133,11 +133,11 @@ fn wakes(context: &Context) -> Result<()> {
 }
 
 /// Tasks that go from queue to queue are where the trace says: its reader would find one that is on
-/// two CPUs, or runs without being ready. It is the same run that `make sched` counts.
+/// two CPUs, or runs without being ready. It is the same run that `make trace` counts.
 fn seldom_idle(context: &Context) -> Result<()> {
     let idle = |balance: &str| -> Result<f64> {
         let of = ["A=realtime", "SMP=4", "SCALE=10", "FEATURES=sched_rr"];
-        let table = context.make(["sched"]).args(of).args([balance]).text()?;
+        let table = context.make(["trace"]).args(of).args([balance]).text()?;
         let line = table
             .lines()
             .find_map(|line| line.strip_prefix("A CPU was idle while a task was ready for "));

@@ -71,14 +71,14 @@ fn real_clock(context: &Context, arch: &str) -> Result<()> {
     let mut tries = Vec::new();
     for _ in 0..3 {
         let (begin, end) = (Cell::new(None), Cell::new(None));
-        let output = call("justrun").for_each_line(|line| {
+        let output = call("lab-boot").for_each_line(|line| {
             if line.contains("CLOCK-BEGIN") {
                 begin.set(Some(Instant::now()));
             } else if line.contains("CLOCK-END") {
                 end.set(Some(Instant::now()));
             }
         })?;
-        ensure!(output.status.success(), "make justrun: {}", output.status);
+        ensure!(output.status.success(), "make lab-boot: {}", output.status);
         let (Some(begin), Some(end)) = (begin.get(), end.get()) else {
             anyhow::bail!("the guest has not said when it began and ended");
         };

@@ -19,8 +19,8 @@ const CONNECTIONS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 1_024];
 fn coroutines_serve(context: &Context) -> Result<()> {
     let file = context.file("connections.csv")?;
     let said = context
-        .make(["connections", "SCALE=50", "FEATURES=sched_fifo"])
-        .args([format!("ARCH={ANY_ARCH}"), format!("CONN_OUT={file}")])
+        .make(["cost", "A=connections", "SCALE=50", "FEATURES=sched_fifo"])
+        .args([format!("ARCH={ANY_ARCH}"), format!("LAB=--csv {file}")])
         .text()?;
     ensure!(
         said.contains("out of memory after"),

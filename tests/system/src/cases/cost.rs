@@ -25,11 +25,11 @@ pub fn cases(project: &Project) -> Vec<Case> {
     cases.extend([
         here("qemu: make cost, sched_pbg".into(), cost_table),
         here(
-            format!("qemu: make cost-gate, every policy, {ANY_ARCH}"),
+            format!("qemu: the cost gate, every policy, {ANY_ARCH}"),
             gate,
         ),
         here(
-            "qemu: make cost-gate fails if a yield costs an instruction more".into(),
+            "qemu: the cost gate fails if a yield costs an instruction more".into(),
             gate_is_red,
         ),
     ]);
@@ -64,7 +64,11 @@ fn cost_table(context: &Context) -> Result<()> {
 /// No yield costs more than the committed figures say.
 fn gate(context: &Context) -> Result<()> {
     let arch = format!("ARCH={ANY_ARCH}");
-    context.make(["cost-gate"]).args([arch]).text().map(drop)
+    context
+        .make(["cost", "LAB=--gate"])
+        .args([arch])
+        .text()
+        .map(drop)
 }
 
 /// The gate can fail: FIFO's yield costs an instruction more than a file of figures says.
@@ -72,8 +76,11 @@ fn gate_is_red(context: &Context) -> Result<()> {
     // Of this compiler, whatever the committed figures are of: those could not be updated in part.
     let copy = context.file("gate.csv")?;
     context
-        .make(["cost-gate", "FEATURES=sched_fifo", "UPDATE=y"])
-        .args([format!("ARCH={ANY_ARCH}"), format!("GATE={copy}")])
+        .make(["cost", "FEATURES=sched_fifo"])
+        .args([
+            format!("ARCH={ANY_ARCH}"),
+            format!("LAB=--gate {copy} --update"),
+        ])
         .text()?;
     let text = fs::read_to_string(&copy)?;
     let row = format!("sched_fifo,{ANY_ARCH},256,");
@@ -86,8 +93,8 @@ fn gate_is_red(context: &Context) -> Result<()> {
     };
     fs::write(&copy, text.lines().map(less).collect::<Result<String>>()?)?;
     let said = context
-        .make(["cost-gate", "FEATURES=sched_fifo"])
-        .args([format!("ARCH={ANY_ARCH}"), format!("GATE={copy}")])
+        .make(["cost", "FEATURES=sched_fifo"])
+        .args([format!("ARCH={ANY_ARCH}"), format!("LAB=--gate {copy}")])
         .failure()?;
     let more = format!("cost-gate: more: sched_fifo on {ANY_ARCH}, 256 tasks: ");
     let more = said.lines().find_map(|line| line.strip_prefix(&more));

@@ -147,7 +147,7 @@ fn damaged_in_image(context: &Context, damage: Damage, reason: &str) -> Result<(
     let sum = sum.split(' ').next().unwrap_or_default();
     let image = format!("target/images/realtime-{ANY_ARCH}-sched_pbg-scale100-profile_{sum}");
     replace(Path::new(&image), &bytes[..24], &bad_bytes)?;
-    let said = context.make(["justrun", &profile]).args(guest).text()?;
+    let said = context.make(["lab-boot", &profile]).args(guest).text()?;
     fs::remove_file(&image)?;
     let results = Results::of(&said)?;
     results.passed("run")?;

@@ -1,5 +1,5 @@
 //! The HTTP servers of apps/coop and real clients: many at once, slow and broken ones among them.
-//! Small here; `make http-test` does it in full.
+//! Small here; `make serve` with options does it in full.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -37,7 +37,7 @@ fn free_port() -> Result<u16> {
 
 fn serves(context: &Context, app: &str, policy: &str, cpus: &str) -> Result<()> {
     let said = context
-        .make(["http-test", LOAD])
+        .make(["serve", LOAD])
         .args([
             format!("A=apps/coop/{app}"),
             format!("FEATURES={policy}"),

@@ -163,7 +163,7 @@ fn results_that_nobody_uses(tree: &Copy) -> Result<()> {
 /// whatever would need its result lines says so.
 fn joins_plain(context: &Context) -> Result<()> {
     let tree = Copy::new(context)?;
-    tree.make(&["new", "A=apps/mine/echo", "KIND=plain"])
+    tree.make(&["new", "A=apps/mine/echo", "LAB=--plain"])
         .text()?;
     quotes(context, "toml", &tree.path("apps/mine/echo/Cargo.toml"))?;
     ensure!(tree.lines_of("echo")? < 95, "the template is long");
@@ -186,7 +186,7 @@ fn joins_plain(context: &Context) -> Result<()> {
     let dry = |arguments: &[&str]| tree.make(&[&["-n"], arguments].concat());
     let no_rows = "apps/mine/echo does without sched-tests-common";
     refused(dry(&["matrix", "A=realtime,echo"]), no_rows)?;
-    refused(dry(&["gantt", "A=apps/mine/echo"]), no_rows)?;
+    refused(dry(&["trace", "A=apps/mine/echo"]), no_rows)?;
     refused(
         dry(&["run", "A=echo", "SCALE=10"]),
         "SCALE=10: not of apps/mine/echo",

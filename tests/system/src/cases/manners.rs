@@ -1,18 +1,11 @@
 //! Make's own manners: its help, its names, what it says where it cannot work.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use anyhow::{Result, ensure};
 
 use super::helpers::{but_makes, commands_without, dry, exits, fails_with, folder};
-use crate::{
-    frame::{Case, Context, case},
-    project::folders_in,
-};
+use crate::frame::{Case, Context, case};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -30,27 +23,24 @@ pub fn cases() -> Vec<Case> {
             "make: what is saved in real time has names of its own",
             real_time_has_its_names,
         ),
-        case("make: a folder below says where to call it", elsewhere),
         case("make: a folder with a blank in its name", blank_in_name),
-        case("make: justrun without an image", |context| {
+        case("make: a boot without an image", |context| {
             let call = context
-                .make(["justrun", "SCALE=123456789"])
+                .make(["lab-boot", "SCALE=123456789"])
                 .args([folder("selftest")]);
             fails_with(call, "make build")
         }),
     ]
 }
 
-const VARIABLES: [&str; 32] = [
+const VARIABLES: [&str; 28] = [
     "A",
-    "KIND",
     "ARCH",
     "FEATURES",
     "SMP",
     "BALANCE",
     "CPUS",
     "PROFILE",
-    "CHECK",
     "LOG",
     "MODE",
     "MEM",
@@ -67,72 +57,81 @@ const VARIABLES: [&str; 32] = [
     "PBG_BASE",
     "BLK",
     "DISK",
-    "JOBS",
-    "MINUTES",
-    "BOOTS",
-    "SEED",
+    "T",
+    "PORT",
+    "LAB",
     "SELFTEST",
     "SCHED_YIELDS",
-    "PORT",
 ];
 
-const GOALS: [&str; 36] = [
+const GOALS: [&str; 24] = [
+    "help",
     "setup",
+    "new",
     "build",
     "run",
-    "justrun",
     "serve",
-    "http-test",
     "record",
     "matrix",
     "compare",
     "simulate",
     "advise",
     "profile",
-    "gantt",
     "trace",
-    "sched",
     "cost",
-    "coop-cost",
-    "cost-gate",
-    "connections",
-    "bench",
-    "docs-tables",
-    "docs-check",
+    "docs",
     "stale",
     "test",
-    "test-list",
-    "mutants",
-    "fuzz",
+    "check",
     "soak",
     "interleavings",
-    "audit",
-    "clippy",
-    "fmt",
-    "doc",
+    "lost-wakes",
+    "sanitize",
+    "mutants",
     "clean",
-    "prepush",
-    "new",
 ];
 
-/// Whatever the variables say, and to be read at 80 columns.
+/// The help works whatever the variables say. One screen of 80 columns has every goal and policy; the
+/// pages of the goals have every variable.
 fn help(context: &Context) -> Result<()> {
-    let help = context.make(["ARCH=nonsense", "SMP=x"]).text()?;
-    for name in VARIABLES {
-        let begin = format!("  {name}=");
-        ensure!(
-            help.lines().any(|line| line.starts_with(&begin)),
-            "not there: {name}"
-        );
-    }
+    let wrong = ["ARCH=nonsense", "SMP=x"];
+    let help = context.make(wrong).text()?;
+    let lines = help.lines().count();
+    ensure!(lines <= 40, "expected at most 40 lines, found {lines}");
     let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let words: Vec<_> = help.split(|c| !in_name(c)).collect();
     let policies = context.project.policies.iter().map(String::as_str);
     for word in policies.chain(GOALS) {
         ensure!(words.contains(&word), "not there: {word}");
     }
-    let long = help.lines().find(|line| line.chars().count() > 80);
+    let mut all = help.clone();
+    for goal in GOALS {
+        let page = format!("T={goal}");
+        let page = context.make(["help", &page]).args(wrong).text()?;
+        let title = format!("make {goal}");
+        ensure!(
+            page.starts_with(&title) || page == help,
+            "expected the help of {goal}"
+        );
+        all += &page;
+    }
+    for name in VARIABLES {
+        let begin = format!("{name}=");
+        let is_there = all.lines().any(|line| {
+            let words = line.strip_prefix("  ");
+            words.is_some_and(|words| words.starts_with(&begin))
+        });
+        ensure!(is_there, "not there: {name}");
+    }
+    let long = all.lines().find(|line| line.chars().count() > 80);
     ensure!(long.is_none(), "longer than 80 columns: {long:?}");
+    let variables = context.make(["-s", "lab-variables"]).text()?;
+    ensure!(
+        variables.split_whitespace().count() == VARIABLES.len(),
+        "expected {} variables: {variables}",
+        VARIABLES.len()
+    );
+    context.counts(GOALS.len());
     Ok(())
 }
 
@@ -218,32 +217,6 @@ fn real_time_has_its_names(context: &Context) -> Result<()> {
         .text()?;
     let name = "PROFILE_OUT='target/recordings/realtime-x86_64-cfs-smp2-real.pbg'";
     ensure!(said.contains(name), "expected {name}");
-    Ok(())
-}
-
-/// In every folder that make may be called in by mistake.
-fn elsewhere(context: &Context) -> Result<()> {
-    let mut folders: Vec<PathBuf> = vec!["apps".into(), "scripts".into(), "docs".into()];
-    for above in [
-        "apps/sched-tests",
-        "apps/examples",
-        "modules",
-        "tools",
-        "tests",
-    ] {
-        folders.push(above.into());
-        folders.extend(folders_in(Path::new(above))?);
-    }
-    let where_to = format!("allowed is make -C {} run", context.project.root.display());
-    for folder in &folders {
-        let said = context.make(["run"]).within(folder).failure()?;
-        ensure!(
-            said.contains(&where_to),
-            "{}: expected `{where_to}`",
-            folder.display()
-        );
-    }
-    context.counts(folders.len());
     Ok(())
 }
 

@@ -45,12 +45,8 @@ fn measured_again(context: &Context) -> Result<()> {
         let words: Vec<_> = cell.split(' ').collect();
         let matrix = format!("LAB=--results {results}");
         context.make(["matrix", &matrix]).args(&words).text()?;
-        let compare = format!("LAB={results}");
-        let to = format!("LAB_OUT={out}");
-        context
-            .make(["compare", &compare, &to])
-            .args(&words)
-            .text()?;
+        let compare = format!("LAB={results} --out {out}");
+        context.make(["compare", &compare]).args(&words).text()?;
         let measured = figures(&fs::read_to_string(format!("{out}/tables.csv"))?)?;
         ensure!(!measured.is_empty(), "{cell}: expected figures, found none");
         for (name, value) in measured.iter().filter(|(_, value)| !value.is_empty()) {

@@ -94,7 +94,7 @@ const OF_RUN: [(&str, &str, &[&str]); 34] = [
 ];
 
 /// The case's whole name, the goal, a part of the answer, the variables.
-const OF_OTHERS: [(&str, &str, &str, &[&str]); 8] = [
+const OF_OTHERS: [(&str, &str, &str, &[&str]); 7] = [
     (
         "make: matrix refuses what would change its cells",
         "matrix",
@@ -108,34 +108,28 @@ const OF_OTHERS: [(&str, &str, &str, &[&str]); 8] = [
         &["A=apps/sched-tests/yield"],
     ),
     (
-        "make: cost refuses phases of real time",
+        "make: cost refuses another scale for its gate",
         "cost",
-        "PHASES=1",
-        &["PHASES=8", "TIMING=real"],
+        "not of make cost",
+        &["LAB=--gate --update", "SCALE=2"],
     ),
     (
-        "make: cost refuses PHASES=3",
+        "make: cost of the host refuses another architecture",
         "cost",
-        "1 2 4 8 16",
-        &["PHASES=3"],
+        "not of make cost",
+        &["A=host", "ARCH=riscv64"],
     ),
     (
-        "make: bench refuses another architecture",
-        "bench",
-        "not of make bench",
-        &["ARCH=riscv64"],
-    ),
-    (
-        "make: bench refuses what is the same scheduler",
-        "bench",
+        "make: cost of the host refuses what is the same scheduler",
+        "cost",
         "sched_mlfq sched_pbg stock_fifo",
-        &["FEATURES=sched_pbg_coop"],
+        &["A=host", "FEATURES=sched_pbg_coop"],
     ),
     (
-        "make: gantt refuses a file that is no .svg",
-        "gantt",
+        "make: trace refuses a picture that is no .svg",
+        "trace",
         ".svg",
-        &["GANTT_OUT=a.png"],
+        &["TRACE=y", "LAB=--out a.png"],
     ),
     ("make: a word that is no target", "rnu", "make help", &[]),
 ];

@@ -75,7 +75,7 @@ fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<(
     // With interrupts not ignored, which they are where the tests run in the background.
     let mut make = context
         .program("env")
-        .args(["--default-signal=INT", "make", "justrun"])
+        .args(["--default-signal=INT", "make", "lab-boot"])
         .args([folder("selftest"), format!("QEMU_ARGS=-name {mark}")])
         .env("SELFTEST", "hang")
         .start(&out)?;
@@ -127,7 +127,7 @@ fn killed(context: &Context) -> Result<()> {
         let console =
             || String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).replace('\r', "");
         let mut make = context
-            .make(["justrun"])
+            .make(["lab-boot"])
             .args(&with)
             .env("SELFTEST", "rewrite")
             .start(&out)?;

@@ -15,7 +15,7 @@ pub fn cases() -> Vec<Case> {
 fn near_qemu(context: &Context) -> Result<()> {
     const POLICIES: [&str; 3] = ["fifo", "rr", "pbg"];
     let call = || {
-        let variables = ["SCALE=10", "CHECK=y", "CPUS=1,2"];
+        let variables = ["SCALE=10", "LAB=--check", "CPUS=1,2"];
         let policies = format!(
             "FEATURES={}",
             POLICIES.map(|name| format!("sched_{name}")).join(",")

@@ -16,14 +16,16 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-fn soak<'a>(context: &'a Context, policies: &str) -> Call<'a> {
-    context
-        .make(["soak", "BOOTS=1", "SMP=4", "SEED=7"])
-        .args([format!("ARCH={ANY_ARCH}"), format!("FEATURES={policies}")])
+fn soak<'a>(context: &'a Context, policies: &str, more: &str) -> Call<'a> {
+    context.make(["soak", "SMP=4"]).args([
+        format!("ARCH={ANY_ARCH}"),
+        format!("FEATURES={policies}"),
+        format!("LAB=--boots 1 --seed 7{more}"),
+    ])
 }
 
 fn gets_through(context: &Context) -> Result<()> {
-    let said = soak(context, "sched_rr,sched_pbg").text()?;
+    let said = soak(context, "sched_rr,sched_pbg", "").text()?;
     for policy in ["rr", "pbg"] {
         let row = said.lines().find(|line| {
             let mut words = line.split_whitespace();
@@ -51,7 +53,7 @@ const FAULTS: [(&str, &[&str]); 3] = [
             "CPU 3: runs task 1000001; its last tick",
             "the layer: CPU 0: ",
             "0b1000",
-            "soak: once more: make soak BOOTS=1 SEED=7",
+            "soak: once more: make soak LAB='--boots 1 --seed 7 --plant stall --bound 2'",
             "1 FAILED, 0 passed",
         ],
     ),
@@ -61,8 +63,8 @@ const FAULTS: [(&str, &[&str]); 3] = [
 
 fn is_found(context: &Context) -> Result<()> {
     for (fault, parts) in FAULTS {
-        let call = soak(context, "sched_rr").args([format!("LAB=--plant {fault} --bound 2")]);
-        let output = call.output()?;
+        let plant = format!(" --plant {fault} --bound 2");
+        let output = soak(context, "sched_rr", &plant).output()?;
         exits(&output, 2)?; // make's
         for part in parts {
             ensure!(output.text.contains(part), "{fault}: expected `{part}`");

@@ -54,14 +54,14 @@ fn switches_of_the_model(context: &Context) -> Result<()> {
     const CPUS: [u32; 3] = [1, 4, 64];
     const POLICIES: [&str; 3] = ["rr", "pbg", "stock-cfs"];
     let out = context.file("traces")?;
-    let call = |goal: &str| {
-        let of = ["A=batch", "SCALE=10", "CPUS=1,4,64"];
-        let recording = "PROFILE=modules/axsched-ext/tests/data/batch-x86_64.pbg";
-        let policies = "FEATURES=sched_rr,sched_pbg,stock_cfs";
-        context.make([goal]).args(of).args([recording, policies])
-    };
-    call("trace").args([format!("LAB=--out {out}")]).text()?;
-    let table = call("sched").text()?;
+    let of = ["A=batch", "SCALE=10", "CPUS=1,4,64"];
+    let recording = "PROFILE=modules/axsched-ext/tests/data/batch-x86_64.pbg";
+    let policies = "FEATURES=sched_rr,sched_pbg,stock_cfs";
+    let table = context
+        .make(["trace"])
+        .args(of)
+        .args([recording, policies, &format!("LAB=--out {out}")])
+        .text()?;
     for (cpus, policy) in CPUS
         .iter()
         .flat_map(|cpus| POLICIES.map(|name| (cpus, name)))
@@ -164,12 +164,12 @@ fn holds(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
 /// the nanosecond; and a chart of it.
 fn traced(context: &Context, arch: &str) -> Result<()> {
     let chart = context.file("chart.svg")?;
-    let variables = [format!("ARCH={arch}"), format!("GANTT_OUT={chart}")];
+    let variables = [format!("ARCH={arch}"), format!("LAB=--long --out {chart}")];
     context
-        .make(["gantt", "SCALE=100", "FEATURES=sched_pbg", "LAB=--long"])
+        .make(["trace", "TRACE=y", "SCALE=100", "FEATURES=sched_pbg"])
         .args(variables)
         .text()?;
-    let console = format!("target/gantt/realtime-{arch}-scale100-sched_pbg.log");
+    let console = format!("target/trace/realtime-{arch}-scale100-pbg-drawn.log");
     let results = Results::of(&fs::read_to_string(console)?.replace('\r', ""))?;
     ensure!(
         results.runs.iter().filter(|run| run.traced).count() == 2,

@@ -431,7 +431,10 @@ pub fn says(all: &[Judged], path: &Path) -> Says {
         number(Change::Less),
     );
     let advice = if more + new + less > 0 {
-        format!("; UPDATE=y writes them into {}", path.display())
+        format!(
+            "; LAB='--gate --update' writes them into {}",
+            path.display()
+        )
     } else {
         String::new()
     };
@@ -537,7 +540,7 @@ stock_rr,x86_64,256,200.0,rustc 1
         assert!(less.text.contains(sentence), "{}", less.text);
         assert!(
             less.text
-                .ends_with("; UPDATE=y writes them into gate.csv\n"),
+                .ends_with("; LAB='--gate --update' writes them into gate.csv\n"),
             "{}",
             less.text
         );

@@ -10,7 +10,7 @@ use crate::{
     compare::Results,
     grid,
     project::{Cell, short},
-    sources::{Made, RowKey, write_rows},
+    sources::{Made, RowKey, write_whole},
     spread::Spread,
     store::Store,
 };
@@ -113,7 +113,7 @@ pub fn write_errors(
         };
         cells.push((RowKey::new(arch, &app.name, &short(policy)), made));
     }
-    write_rows(file, &text, false, cells)
+    write_whole(file, &text, cells)
 }
 
 fn with_errors(found: &str, all: &[Checked]) -> Result<String> {

@@ -1,4 +1,4 @@
-//! Writing a published file, with what its cells were made from.
+//! Writing a CSV file, and, if it is published, what its cells were made from.
 
 use std::{fs, path::Path};
 
@@ -7,25 +7,38 @@ use anyhow::{Context, Result};
 use super::{
     ledger::stamp,
     list::Made,
-    rows::{RowKey, file_name, merged},
+    rows::{LEDGER, RowKey, file_name, merged},
 };
 use crate::store::write;
 
-/// Writes a published CSV file, and beside it what its cells were made from. With `keep` the rows of
-/// other cells stay. A cell without a stamp is not written down: its rows are out of date.
+/// Returns true if the file belongs to published ones: a `sources.csv` lies beside it.
+pub fn is_published(csv: &Path) -> bool {
+    csv.with_file_name(LEDGER).exists()
+}
+
+/// Writes rows into a CSV file. In a published one the rows of other cells stay.
 pub fn write_rows(
     csv: &Path,
     text: &str,
-    keep: bool,
     cells: impl IntoIterator<Item = (RowKey, Option<Made>)>,
 ) -> Result<()> {
-    let text = match keep && csv.exists() {
-        true => {
-            let old = fs::read_to_string(csv).with_context(|| csv.display().to_string())?;
-            merged(file_name(csv), &old, text)?
-        }
-        false => text.to_owned(),
-    };
+    if !is_published(csv) || !csv.exists() {
+        return write_whole(csv, text, cells);
+    }
+    let old = fs::read_to_string(csv).with_context(|| csv.display().to_string())?;
+    write_whole(csv, &merged(file_name(csv), &old, text)?, cells)
+}
+
+/// Writes a whole CSV file; beside a published one also what its cells were made from. A cell without a
+/// stamp is not written down: its rows are out of date.
+pub fn write_whole(
+    csv: &Path,
+    text: &str,
+    cells: impl IntoIterator<Item = (RowKey, Option<Made>)>,
+) -> Result<()> {
     write(csv, text)?;
-    stamp(csv, cells)
+    match is_published(csv) {
+        true => stamp(csv, cells),
+        false => Ok(()),
+    }
 }

@@ -51,7 +51,7 @@ pub enum Published {
 
 /// The name of the file that says what rows were made from.
 pub const LEDGER: &str = "sources.csv";
-/// The limits of `make cost-gate`, which measures against them each time: not figures.
+/// The limits of `make cost LAB=--gate`, which measures against them each time: not figures.
 const LIMITS: &str = "cost-gate.csv";
 
 /// A CSV file, read.
@@ -189,7 +189,7 @@ impl Published {
                 };
                 let matrices: Vec<_> = group.phases.iter().map(matrix).collect();
                 format!(
-                    "{} && make compare A={app} ARCH={arch} LAB_OUT={folder}",
+                    "{} && make compare A={app} ARCH={arch} LAB='--out {folder}'",
                     matrices.join(" && ")
                 )
             }
@@ -209,21 +209,23 @@ impl Published {
                     };
                     let at = match phases {
                         1 => String::new(),
-                        phases => format!(" PHASES={phases}"),
+                        phases => format!("--phases {phases} "),
                     };
-                    Some(format!("make cost ARCH={arch}{some}{at} COST_OUT={csv}"))
+                    Some(format!("make cost ARCH={arch}{some} LAB='{at}--csv {csv}'"))
                 };
                 let costs: Vec<_> = group.phases.iter().filter_map(cost).collect();
                 costs.join(" && ")
             }
             Self::CoopCost => {
-                format!("make coop-cost ARCH={arch} FEATURES={features} COOP_OUT={csv}")
+                format!("make cost A=coop-cost ARCH={arch} FEATURES={features} LAB='--csv {csv}'")
             }
             Self::Connections => {
-                format!("make connections ARCH={arch} FEATURES={features} SCALE=10 CONN_OUT={csv}")
+                format!(
+                    "make cost A=connections ARCH={arch} FEATURES={features} SCALE=10 LAB='--csv {csv}'"
+                )
             }
             Self::Simulate => {
-                format!("make simulate A={app} ARCH={arch} CHECK=y LAB='--errors {csv}'")
+                format!("make simulate A={app} ARCH={arch} LAB='--check --errors {csv}'")
             }
         }
     }
@@ -340,8 +342,8 @@ riscv64,yield,stock-rr,average,6,1
         assert_eq!(
             commands(Published::Tables, TABLES, &keys),
             [
-                "make matrix A=yield ARCH=x86_64 LAB='--phases 8' && make compare A=yield ARCH=x86_64 LAB_OUT=d",
-                "make matrix A=yield ARCH=riscv64 FEATURES=stock_rr && make matrix A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--phases 8' && make compare A=yield ARCH=riscv64 LAB_OUT=d",
+                "make matrix A=yield ARCH=x86_64 LAB='--phases 8' && make compare A=yield ARCH=x86_64 LAB='--out d'",
+                "make matrix A=yield ARCH=riscv64 FEATURES=stock_rr && make matrix A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--phases 8' && make compare A=yield ARCH=riscv64 LAB='--out d'",
             ]
         );
     }
@@ -353,9 +355,12 @@ riscv64,yield,stock-rr,average,6,1
         let (pbg, rr) = (("x86_64", "cost", "pbg"), ("x86_64", "cost", "rr"));
         assert_eq!(
             of(&[pbg]),
-            ["make cost ARCH=x86_64 FEATURES=sched_pbg COST_OUT=d/x.csv"]
+            ["make cost ARCH=x86_64 FEATURES=sched_pbg LAB='--csv d/x.csv'"]
         );
-        assert_eq!(of(&[pbg, rr]), ["make cost ARCH=x86_64 COST_OUT=d/x.csv"]);
+        assert_eq!(
+            of(&[pbg, rr]),
+            ["make cost ARCH=x86_64 LAB='--csv d/x.csv'"]
+        );
     }
 
     #[test]
@@ -363,8 +368,8 @@ riscv64,yield,stock-rr,average,6,1
         let text = "arch,scheduler,phases\nx86_64,pbg idle,8\nx86_64,pbg replay,8\nx86_64,rr,1\n";
         let of = |keys: &[_]| commands(Published::Cost, text, keys);
         let (pbg, rr) = (("x86_64", "cost", "pbg"), ("x86_64", "cost", "rr"));
-        let of_pbg = "make cost ARCH=x86_64 FEATURES=sched_pbg PHASES=8 COST_OUT=d/x.csv";
-        let of_rr = "make cost ARCH=x86_64 FEATURES=sched_rr COST_OUT=d/x.csv";
+        let of_pbg = "make cost ARCH=x86_64 FEATURES=sched_pbg LAB='--phases 8 --csv d/x.csv'";
+        let of_rr = "make cost ARCH=x86_64 FEATURES=sched_rr LAB='--csv d/x.csv'";
         assert_eq!(of(&[pbg]), [of_pbg]);
         assert_eq!(of(&[rr]), [of_rr]);
         assert_eq!(of(&[rr, pbg]), [format!("{of_rr} && {of_pbg}")]);

@@ -75,7 +75,7 @@ impl<'a> Copy<'a> {
         Ok(lines("Cargo.toml")? + lines("src/main.rs")?)
     }
 
-    /// It is among what `make clippy` lints, and clean.
+    /// It is among what `make check` lints, and clean.
     pub fn is_linted(&self, app: &str) -> Result<()> {
         let said = self
             .program("scripts/clippy.sh")
@@ -89,7 +89,7 @@ impl<'a> Copy<'a> {
             "--all-targets --features sched_rr",
         );
         let lints = |line: &str| line.contains(&one) && line.contains(all);
-        ensure!(said.lines().any(lints), "make clippy does not lint {app}");
+        ensure!(said.lines().any(lints), "make check does not lint {app}");
         let cargo = |subcommand| {
             self.context
                 .program(&self.context.project.cargo)
