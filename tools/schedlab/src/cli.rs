@@ -427,7 +427,7 @@ pub struct GanttArgs {
     /// each phase, in this order
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Where the chart goes: as SVG there, as PNG beside it
+    /// Where the chart goes
     #[arg(long, short, value_name = "CHART.svg")]
     pub out: PathBuf,
     /// A panel for PBG while it measures, too
@@ -456,7 +456,7 @@ pub struct TraceArgs {
     /// The folder that the files go to; or, of one run, a file that ends in .perfetto-trace
     #[arg(long, short, value_name = "DIR", overrides_with = "out")]
     pub out: PathBuf,
-    /// Also draw them, as gantt does: as SVG there, as PNG beside it
+    /// Also draw them, as gantt does
     #[arg(long, value_name = "CHART.svg")]
     pub picture: Option<PathBuf>,
 }
