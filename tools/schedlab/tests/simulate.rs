@@ -614,10 +614,10 @@ fn who_does_not_share_plays_as_axtask_has_it() {
     assert_lacks(&alone.out, "share the work");
     assert_eq!(figures(&alone, "rr"), ["509.430", "1395.702"]);
     assert_eq!(figures(&alone, "cfs"), ["460.080", "1395.990"]);
-    let shared = batch_at_once(&several);
+    let shared = batch_at_once(several);
     let said = "CPUs share the work under rr cfs; an interrupt takes 20 µs\n";
     assert_has(&shared.out, said);
-    assert_eq!(shared.out, batch_at_once(&several).out);
+    assert_eq!(shared.out, batch_at_once(several).out);
     assert_eq!(figures(&shared, "stock-rr"), figures(&alone, "stock-rr"));
     assert_ne!(figures(&shared, "rr"), figures(&alone, "rr"));
     let one = ["y", "n"]
