@@ -105,6 +105,7 @@ fn refuse_idle(task: Option<String>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_has;
     use clap::Parser;
 
     #[derive(Debug, Parser)]
@@ -156,12 +157,8 @@ mod tests {
             );
         }
         let why = read("--task a --run 2").unwrap_err();
-        assert!(why.contains("expected +20%, -50%, x2 or =30ms"), "{why}");
-        assert!(
-            read("--add 0")
-                .unwrap_err()
-                .contains("0 is not in 1..=4096")
-        );
-        assert!(read("--arrivals 2").unwrap_err().contains("expected x2"));
+        assert_has(&why, "expected +20%, -50%, x2 or =30ms");
+        assert_has(&read("--add 0").unwrap_err(), "0 is not in 1..=4096");
+        assert_has(&read("--arrivals 2").unwrap_err(), "expected x2");
     }
 }

@@ -428,7 +428,7 @@ pub struct GanttArgs {
     /// each phase, in this order
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Where the chart goes: as SVG there, as PNG beside it
+    /// Where the chart goes
     #[arg(long, short, value_name = "CHART.svg", overrides_with = "out")]
     pub out: PathBuf,
     /// A panel for PBG while it measures, too
@@ -463,7 +463,7 @@ pub struct TraceArgs {
         default_value = "target/trace"
     )]
     pub out: PathBuf,
-    /// Also draw them, as gantt does: as SVG there, as PNG beside it
+    /// Also draw them, as gantt does
     #[arg(long, value_name = "CHART.svg")]
     pub picture: Option<PathBuf>,
 }

@@ -1,12 +1,10 @@
 //! `schedlab compare`: results to tables and figures, or one folder of results
 //! against another.
 //!
-//! results -> [`table`] -> text, Markdown, CSV ([`render`]) and figures
-//! ([`figure`], drawn by [`draw`]).
+//! results -> [`table`] -> text, Markdown, CSV ([`render`]) and [`chart`]s.
 
+mod chart;
 mod difference;
-mod draw;
-mod figure;
 mod folders;
 mod pool;
 mod present;
@@ -28,7 +26,7 @@ use crate::{
     sources::{Made, RowKey, is_published, write_rows},
     store::{Store, write},
 };
-use figure::Figure;
+use chart::{Chart, charts};
 use pool::Pool;
 pub use table::Results;
 use table::Table;
@@ -78,7 +76,7 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
 
     match args.format {
         Format::Text => print(render::text(&tables)),
-        Format::Markdown => print(render::markdown(&tables, |_| None)),
+        Format::Markdown => print(render::markdown(&tables, false)?),
         Format::Csv => print(render::csv(&tables)?),
     }?;
     if let Some(folder) = &args.out {
@@ -123,9 +121,9 @@ fn matrix_command(args: &CompareArgs) -> String {
     words.join(" ")
 }
 
-/// Writes `tables.md`, `tables.csv` and every figure as SVG and PNG. In a folder of published figures
-/// `tables.csv` keeps what it has of other apps and architectures, figures that are not there are not
-/// added, and no `tables.md` is written: it would be a page of a part.
+/// Writes `tables.md`, `tables.csv` and every chart as SVG. In a folder of published figures `tables.csv`
+/// keeps what it has of other apps and architectures, charts that are not there are not added, and no
+/// `tables.md` is written: it would be a page of a part.
 pub fn write_report(
     folder: &Path,
     tables: &[Table],
@@ -136,37 +134,26 @@ pub fn write_report(
     let keep = is_published(&csv);
     // First, as it may be refused.
     write_rows(&csv, &render::csv(tables)?, made)?;
-    let figures: Vec<Figure> = tables.iter().flat_map(figure::figures).collect();
-    let mut drawn = 0;
-    for figure in &figures {
-        let picture = draw::picture(figure);
-        let [png, svg] = ["png", "svg"].map(|end| folder.join(format!("{}.{end}", figure.name)));
-        if !keep || png.exists() {
-            write(&png, picture.png()?)?;
-        }
-        if !keep || svg.exists() {
-            write(&svg, picture.svg()?)?;
-            drawn += 1;
-        }
+    let file = |chart: &Chart| folder.join(format!("{}.svg", chart.name));
+    let mut charts: Vec<Chart> = tables.iter().flat_map(charts).collect();
+    charts.retain(|chart| !keep || file(chart).exists());
+    for chart in &charts {
+        write(&file(chart), chart.svg()?)?;
     }
+    let (drawn, place) = (count(charts.len(), "figure"), folder.display());
     if keep {
         note(format_args!(
-            "written: tables.csv and {} that {} had",
-            count(drawn, "figure"),
-            folder.display()
+            "written: tables.csv and {drawn} that {place} had"
         ));
         return Ok(());
     }
-    let of_table = |table: &Table| Some(figure::figures(table));
-    let mut markdown = render::markdown(tables, of_table);
+    let mut markdown = render::markdown(tables, true)?;
     for line in mixed {
         markdown += &format!("\n{line}\n");
     }
     write(&folder.join("tables.md"), markdown)?;
     note(format_args!(
-        "written: tables.md, tables.csv and {} (SVG and PNG) in {}",
-        count(figures.len(), "figure"),
-        folder.display()
+        "written: tables.md, tables.csv and {drawn} in {place}"
     ));
     Ok(())
 }

@@ -5,7 +5,6 @@
 //! after its figures have been printed.
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 use sched_tests_results::{CoopLine, Kind, ResultLine};
 
 use crate::{
@@ -176,9 +175,11 @@ fn tables(lines: &[CoopLine]) -> String {
     for arch in distinct(lines.iter().map(|line| line.context.arch.as_str())) {
         let here: Vec<_> = lines.iter().filter(|l| l.context.arch == arch).collect();
         let unit = here.iter().find(|line| line.figure == "switch");
-        let mut table = grid::plain();
-        table.set_header(std::iter::once("scheduler").chain(COLUMNS.map(|(title, ..)| title)));
-        for sched in distinct(here.iter().map(|line| line.context.sched.as_str())) {
+        let titles: Vec<_> = ["scheduler".to_owned()]
+            .into_iter()
+            .chain(COLUMNS.map(|(title, ..)| format!(">{title}")))
+            .collect();
+        let row = |sched: &str| {
             let cell = |(_, figure, among, of): (&str, &str, Option<usize>, Of)| {
                 let mut all = here.iter().filter(|line| line.context.sched == sched);
                 let is_it = |line: &&&CoopLine| {
@@ -188,39 +189,40 @@ fn tables(lines: &[CoopLine]) -> String {
                     .and_then(|line| of.text(line))
                     .unwrap_or_else(|| "-".into())
             };
-            table.add_row(std::iter::once(sched.to_owned()).chain(COLUMNS.map(cell)));
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+            let cells = COLUMNS.map(cell).into_iter();
+            std::iter::once(sched.to_owned())
+                .chain(cells)
+                .collect::<Vec<_>>()
+        };
+        let scheds = distinct(here.iter().map(|line| line.context.sched.as_str()));
+        let table = grid::text(&titles, scheds.into_iter().map(row), grid::WIDE);
         let unit = unit.map_or("", |line| &line.unit);
-        tables += &format!("{arch}: coroutines, {unit}\n\n{}\n", grid::text(&table, ""));
+        tables += &format!("{arch}: coroutines, {unit}\n\n{table}\n");
     }
     tables
 }
 
 /// One line for each number.
 fn as_csv(lines: &[CoopLine]) -> Result<String> {
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(["arch", "scheduler", "figure", "among", "of", "value"])?;
-    for line in lines {
-        for (of, name) in Of::ALL {
-            let Some(value) = of.text(line) else { continue };
-            out.write_record([
-                &line.context.arch,
-                &line.context.sched,
-                &line.figure,
-                // What is of one number of them only is found without it.
-                &match line.figure.as_str() {
-                    "connections" | "left" => String::new(),
-                    _ => line.among.to_string(),
-                },
-                name,
-                &value,
-            ])?;
-        }
-    }
-    Ok(String::from_utf8(out.into_inner()?)?)
+    let row = |line: &CoopLine| {
+        // What is of one number of them only is found without it.
+        let among = match line.figure.as_str() {
+            "connections" | "left" => String::new(),
+            _ => line.among.to_string(),
+        };
+        let cell = [
+            line.context.arch.clone(),
+            line.context.sched.clone(),
+            line.figure.clone(),
+            among,
+        ];
+        let numbers = Of::ALL.map(|(of, name)| Some([name.to_owned(), of.text(line)?]));
+        let numbers = numbers.into_iter().flatten();
+        let rows = numbers.map(|number| [&cell[..], &number].concat());
+        rows.collect::<Vec<_>>()
+    };
+    let titles = ["arch", "scheduler", "figure", "among", "of", "value"];
+    grid::csv(titles, lines.iter().flat_map(row))
 }
 
 #[cfg(test)]

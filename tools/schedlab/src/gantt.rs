@@ -35,11 +35,8 @@ pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
         chart::leave_out_measuring(&mut all);
     }
     let panels = write_chart(tree, &all, &args.out)?;
-    print_line(format_args!(
-        "written: {} and, beside it, .png; {}",
-        args.out.display(),
-        count(panels, "panel")
-    ))?;
+    let (out, panels) = (args.out.display(), count(panels, "panel"));
+    print_line(format_args!("written: {out}; {panels}"))?;
     Ok(Verdict::Good)
 }
 
@@ -51,8 +48,7 @@ pub fn is_svg(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Draws these phases, at least one, as SVG and, beside it, as PNG. Returns how many panels
-/// that makes.
+/// Draws these phases, at least one, as SVG. Returns how many panels that makes.
 pub fn write_chart(tree: &TreeArgs, all: &[Traced], out: &Path) -> Result<usize> {
     // A console may lie anywhere: without a project around, a policy has its name alone.
     let titles = match Project::find(tree) {
@@ -61,9 +57,7 @@ pub fn write_chart(tree: &TreeArgs, all: &[Traced], out: &Path) -> Result<usize>
         Err(_) => Titles::new(),
     };
     let chart = Chart::new(all, &titles);
-    let picture = draw::picture(&chart);
-    write(&out.with_extension("png"), picture.png()?)?;
-    write(out, picture.svg()?)?;
+    write(out, draw::draw(&chart)?)?;
     Ok(chart.panels.len())
 }
 

@@ -27,7 +27,6 @@
 //! | [`record`] | result lines: text to figures |
 //! | [`account`] | who had the CPUs, and how much time may be outside the tasks |
 //! | [`spread`] | a figure over several phases of the timer tick |
-//! | [`quantiles`] | a figure over many runs at random |
 //! | [`store`] | the folder of results |
 //! | [`boot`] | building and booting through make |
 //! | [`matrix`] | running what has to be run |
@@ -43,8 +42,8 @@
 //! | [`digest`] | SHA-256 |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`trace`] | each switch of a run |
-//! | [`draw`] | what all figures have in common |
-//! | [`grid`] | what all tables on a terminal have in common |
+//! | [`draw`] | what all charts have in common |
+//! | [`grid`] | a table as text, Markdown and CSV |
 //! | [`output`] | standard output and standard error |
 //! | [`bar`] | how far something is |
 //! | [`profile`] | PBG's profiles |
@@ -73,7 +72,6 @@ mod matrix;
 mod output;
 mod profile;
 mod project;
-mod quantiles;
 mod record;
 mod setting;
 mod simulate;
@@ -81,6 +79,8 @@ mod soak;
 mod sources;
 mod spread;
 mod store;
+#[cfg(test)]
+mod testing;
 mod trace;
 mod verdict;
 

@@ -394,6 +394,7 @@ pub mod tests {
     use sched_tests_results::{Followed, Refused};
 
     use super::*;
+    use crate::testing::{assert_begins, assert_has};
 
     fn context(app: &str, sched: &str, phase: &str) -> Context {
         Context {
@@ -507,10 +508,10 @@ pub mod tests {
         assert_eq!(fails(&[]), "1: expected a SCHED-RUN line, found none");
         // A place in the file, not in the boot.
         let bad = at(125, 100).replace("SCHED-RUN", "SCHED-RAN");
-        assert!(fails(&[at(0, 100), bad]).starts_with("7: expected SCHED-TASK"));
-        assert!(
-            fails(&[at(0, 100).replace(r#""tick_phase":0"#, r#""tick_phase":1000"#)])
-                .contains("a tick phase is 0 to 999, not 1000")
+        assert_begins(&fails(&[at(0, 100), bad]), "7: expected SCHED-TASK");
+        assert_has(
+            &fails(&[at(0, 100).replace(r#""tick_phase":0"#, r#""tick_phase":1000"#)]),
+            "a tick phase is 0 to 999, not 1000",
         );
     }
 
@@ -543,7 +544,7 @@ pub mod tests {
         // Not a boot beside one that has a tick phase.
         let at = sample_at(0, "realtime", "pbg", &[("run", 1)]).replace("icount", "real");
         let fails = parse_boots(&format!("{}\n{at}", boot(1))).unwrap_err();
-        assert!(fails.to_string().contains("expected one boot"), "{fails}");
+        assert_has(&fails.to_string(), "expected one boot");
     }
 
     /// The same, traced, as a console has it: `long` is on the CPU all the time.
@@ -606,9 +607,13 @@ pub mod tests {
             fails(&good.replacen("\"bin_ns\":50", "\"bin_ns\":0", 1)),
             "2: expected bins wider than 0 ns, found 0"
         );
-        assert!(fails(&good.replacen("\"bin_ns\":50,", "", 1)).starts_with("2: expected the keys"));
-        assert!(
-            fails(&good.replace("\"makespan_ns\":100,", "")).starts_with("6: expected the keys")
+        assert_begins(
+            &fails(&good.replacen("\"bin_ns\":50,", "", 1)),
+            "2: expected the keys",
+        );
+        assert_begins(
+            &fails(&good.replace("\"makespan_ns\":100,", "")),
+            "6: expected the keys",
         );
     }
 

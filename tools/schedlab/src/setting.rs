@@ -171,6 +171,7 @@ const fn usual(smp: u32) -> Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_has;
 
     fn setting(scale: u64, smp: u32, timing: Option<Timing>) -> Setting {
         Setting::new(&SettingArgs { scale, smp, timing })
@@ -219,7 +220,7 @@ mod tests {
     fn what_cannot_be_is_refused() {
         assert!(setting(1, 4, None).check().is_ok());
         let refused = setting(1, 4, Some(Timing::Icount)).check().unwrap_err();
-        assert!(refused.to_string().contains("allowed"), "{refused}");
+        assert_has(&refused.to_string(), "allowed");
     }
 
     #[test]

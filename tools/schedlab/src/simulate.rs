@@ -24,7 +24,7 @@ use sched_sim::{
     policies::{Policy, policies as all_policies},
     whatif::Change,
 };
-use sched_tests_results::{ResultLine, TickPhase};
+use sched_tests_results::TickPhase;
 
 pub use cells::{MODEL, Play, feature};
 pub use cores::on_all_cores;
@@ -39,7 +39,7 @@ use crate::{
     distinct::distinct,
     output::{note, print},
     project::short,
-    record::Outcome,
+    record::{Outcome, Phase},
     sources::made_by_model,
     store::{Store, write},
 };
@@ -105,7 +105,7 @@ impl Played<'_> {
         }
         let tables = self.cpus.iter().filter_map(|&cpus| {
             let cells: Vec<_> = all.iter().filter(|(play, _)| play.cpus == cpus).collect();
-            (!cells.is_empty()).then(|| render::table(&cells, self.preemptive, cpus, self.changes))
+            (!cells.is_empty()).then(|| render::at_phases(&cells, self.preemptive, self.changes))
         });
         print(tables.collect::<Vec<_>>().join("\n"))?;
         let results: Vec<Results> = all.into_iter().map(|(_, results)| results).collect();
@@ -156,21 +156,16 @@ impl Played<'_> {
         if whole == 0 {
             return Ok(verdict(&watch));
         }
-        let rows: Vec<_> = self
-            .plays
-            .iter()
-            .zip(&of_cells)
-            .map(seeds::Row::of)
-            .collect();
-        let tables = self.cpus.iter().map(|&cpus| {
-            let rows: Vec<_> = rows.iter().filter(|row| row.cpus == cpus).collect();
-            seeds::table(&rows, self.preemptive, spread, self.changes)
-        });
+        let all: Vec<seeds::Cell> = self.plays.iter().zip(&of_cells).collect();
+        // As many of each number of CPUs, in their order.
+        let of_cpus = all.chunks(cells / self.cpus.len());
+        let tables =
+            of_cpus.map(|cells| seeds::table(cells, self.preemptive, spread, self.changes));
         print(tables.collect::<Vec<_>>().join("\n"))?;
         print(self.legend(seeds::BY_SEED))?;
         if let Some(folder) = &args.out {
             let file = folder.join("seeds.csv");
-            write(&file, seeds::csv(&rows, self.preemptive, spread)?)?;
+            write(&file, seeds::csv(&all, self.preemptive, spread)?)?;
             note(format_args!("written: {}", file.display()));
         }
         Ok(verdict(&watch))
@@ -197,17 +192,9 @@ fn write_lines(folder: &Path, all: &[Results]) -> Result<()> {
             1 => "results".to_owned(),
             cpus => format!("results-smp{cpus}"),
         };
-        let lines = |outcome: &Outcome| {
-            let phases = outcome.phases.iter();
-            phases
-                .flat_map(|phase| {
-                    let tasks = phase.tasks.iter().map(ResultLine::to_line);
-                    tasks.chain([phase.run.to_line()])
-                })
-                .collect()
-        };
-        let boots: Vec<Vec<String>> = results.outcomes.iter().map(lines).collect();
-        Store::new(folder.join(name)).write_played(&results.cell, &boots)?;
+        let lines = |outcome: &Outcome| outcome.phases.iter().map(Phase::lines).collect();
+        let boots: Vec<String> = results.outcomes.iter().map(lines).collect();
+        Store::new(folder.join(name)).write_played(&results.cell, &boots.join("\n"))?;
     }
     Ok(())
 }

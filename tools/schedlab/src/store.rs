@@ -166,9 +166,9 @@ impl Store {
 
     /// Keeps the lines of a cell that nobody has booted: there is nothing that it was made
     /// from but the lines' own words.
-    pub fn write_played(&self, cell: &Cell, boots: &[Vec<String>]) -> Result<()> {
+    pub fn write_played(&self, cell: &Cell, lines: &str) -> Result<()> {
         self.forget(cell)?;
-        write(&self.file(cell, "jsonl"), text(boots))
+        write(&self.file(cell, "jsonl"), lines)
     }
 
     /// Keeps the console of a failed cell, and no results: older ones would
@@ -256,17 +256,10 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{project::App, record::tests::sample};
+    use crate::record::tests::sample;
 
     fn cell() -> Cell {
-        Cell {
-            arch: "x86_64".into(),
-            app: App {
-                name: "realtime".into(),
-                folder: "apps/realtime".into(),
-            },
-            policy: "sched_rr".into(),
-        }
+        Cell::new("x86_64", "realtime", "sched_rr")
     }
 
     fn origin() -> Origin {

@@ -8,7 +8,7 @@ mod common;
 
 use std::{fs, path::PathBuf};
 
-use common::{Ended, Lab};
+use common::{Ended, Lab, assert_begins, assert_has, assert_lacks};
 
 fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -95,8 +95,8 @@ fn what_is_advised_has_the_lowest_turnaround_that_was_measured() {
         let (said, taken) = advice(app);
         let above = above_least(&measured(app, "total", "average"), &taken);
         assert!(above < 0.005, "{taken} is {above} above the least: {said}");
-        assert!(said.contains("the best without a plan"), "{said}");
-        assert!(said.contains("replays on QEMU: "), "{said}");
+        assert_has(&said, "the best without a plan");
+        assert_has(&said, "replays on QEMU: ");
     }
 }
 
@@ -105,11 +105,8 @@ fn among_tasks_that_never_end_the_other_is_done_soonest() {
     let (said, taken) = advice("occupy");
     let above = above_least(&measured("occupy", "task", "long"), &taken);
     assert!(above < 0.005, "{taken} is {above} above the least: {said}");
-    assert!(
-        said.contains("short1 and short2 run as long as they are let"),
-        "{said}"
-    );
-    assert!(said.contains("behind on QEMU"), "{said}");
+    assert_has(&said, "short1 and short2 run as long as they are let");
+    assert_has(&said, "behind on QEMU");
 }
 
 #[test]
@@ -123,21 +120,18 @@ fn where_all_run_as_long_as_they_are_let_the_fairest_is_taken() {
         .collect();
     let above = above_least(&unfair, &taken);
     assert!(above < 0.001, "{taken} is {above} above the least: {said}");
-    assert!(
-        said.contains("All 4 tasks run as long as they are let (task"),
-        "{said}"
-    );
-    assert!(said.contains("25.0 % is fair"), "{said}");
+    assert_has(&said, "All 4 tasks run as long as they are let (task");
+    assert_has(&said, "25.0 % is fair");
 }
 
 #[test]
 fn where_tasks_poll_and_the_replay_was_behind_pbg_will_not_help() {
     let (said, taken) = advice("poll");
     assert!(!taken.starts_with("pbg"), "{said}");
-    assert!(said.contains("wait by polling"), "{said}");
-    assert!(
-        said.contains("PBG will not help, its replay on QEMU took 1.20 times"),
-        "{said}"
+    assert_has(&said, "wait by polling");
+    assert_has(
+        &said,
+        "PBG will not help, its replay on QEMU took 1.20 times",
     );
     // What polls has little to do, so the average is the others' and when those were done.
     let above = above_least(&measured("polling", "total", "average"), &taken);
@@ -148,11 +142,7 @@ fn where_tasks_poll_and_the_replay_was_behind_pbg_will_not_help() {
 fn without_a_console_that_is_said() {
     let ended = advise("equal", false, &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(
-        ended.out.contains("no console of a replay"),
-        "{}",
-        ended.out
-    );
+    assert_has(&ended.out, "no console of a replay");
 }
 
 /// QEMU has measured nothing there: what a replay on one CPU took says nothing of several.
@@ -161,13 +151,10 @@ fn on_several_cpus_a_plan_is_weighed_and_where_tasks_poll_it_is_not_known() {
     let ended = advise("batch-at-once", true, &["--cpus", "4"]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let said = &ended.out;
-    assert!(
-        said.starts_with("batch-at-once on x86_64, 4 CPUs: "),
-        "{said}"
-    );
+    assert_begins(&said, "batch-at-once on x86_64, 4 CPUs: ");
     assert_eq!(taken(said), "pbg-coop", "{said}");
-    assert!(said.contains("on several nobody knows"), "{said}");
-    assert!(!said.contains("on QEMU"), "{said}");
+    assert_has(&said, "on several nobody knows");
+    assert_lacks(&said, "on QEMU");
 
     let ended = advise("poll", true, &["--cpus", "2"]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);

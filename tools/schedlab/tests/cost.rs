@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ended, Lab};
+use common::{Ended, Lab, assert_begins, assert_ends, assert_has, assert_lacks};
 
 const GATE: &str = "docs/gate.csv";
 
@@ -35,14 +35,14 @@ x86_64: instructions per yield, by the number of tasks
  stock-rr     200.0   200.0
 
 riscv64: ";
-    assert!(end.out.starts_with(table), "{}", end.out);
+    assert_begins(&end.out, table);
     let csv = lab.read("target/cost/cost.csv");
     assert_eq!(csv.lines().count(), 1 + 2 * 6, "{csv}");
     let line = "riscv64,1,icount,1,pbg replay,256,instructions,139.0,139.0,139.0,139.0,2\n";
-    assert!(csv.contains(line), "{csv}");
-    assert!(
-        lab.read("target/cost/table.md")
-            .contains("\n| pbg replay | 139.0 | 139.0 |\n")
+    assert_has(&csv, line);
+    assert_has(
+        &lab.read("target/cost/table.md"),
+        "\n| pbg replay | 139.0 | 139.0 |\n",
     );
     let lines = lab.read("target/cost/x86_64-sched_pbg.txt");
     assert_eq!(lines.lines().count(), 12, "{lines}");
@@ -52,10 +52,7 @@ riscv64: ";
     );
     assert_eq!((lab.calls("build"), lab.calls("lab-boot")), (4, 8));
     let calls = lab.read("calls");
-    assert!(
-        calls.contains("lab-boot x86_64-cost-stock_rr 1 1 icount  at 500"),
-        "{calls}"
-    );
+    assert_has(&calls, "lab-boot x86_64-cost-stock_rr 1 1 icount  at 500");
 }
 
 #[test]
@@ -95,50 +92,39 @@ fn the_gate_tells_more_from_less_and_both_from_as_before() {
     let written = gate(&lab, &["--update"]);
     assert_eq!(written.code, Some(0), "{written:?}");
     let file = lab.read(GATE);
-    assert!(
-        file.starts_with(
-            "policy,architecture,tasks,instructions,compiler\nsched_rr,x86_64,4,200.0,a compiler\n"
-        ),
-        "{file}"
+    assert_begins(
+        &file,
+        "policy,architecture,tasks,instructions,compiler\nsched_rr,x86_64,4,200.0,a compiler\n",
     );
-    assert!(
-        file.contains("\nsched_pbg replay,x86_64,256,139.0,a compiler\n"),
-        "{file}"
-    );
+    assert_has(&file, "\nsched_pbg replay,x86_64,256,139.0,a compiler\n");
 
     let same = gate(&lab, &[]);
     assert_eq!(same.code, Some(0), "{same:?}");
-    assert!(
-        same.out
-            .ends_with("cost-gate: 10 figures: 10 as before, 0 more, 0 less, 0 without a line\n"),
-        "{}",
-        same.out
+    assert_ends(
+        &same.out,
+        "cost-gate: 10 figures: 10 as before, 0 more, 0 less, 0 without a line\n",
     );
-    assert!(
-        lab.read("calls")
-            .contains("lab-boot x86_64-cost-sched_rr 1 8 icount")
+    assert_has(
+        &lab.read("calls"),
+        "lab-boot x86_64-cost-sched_rr 1 8 icount",
     );
 
     lab.behave("x86_64-cost-sched_rr", "costs-201.0");
     let more = gate(&lab, &["--policy=sched_rr"]);
     assert_eq!(more.code, Some(1), "{more:?}");
     let sentence = "cost-gate: more: sched_rr on x86_64, 4 tasks: 200.0 instructions before, 201.0 after: +1.0, allowed is +0.5\n";
-    assert!(more.out.contains(sentence), "{}", more.out);
-    assert!(
-        more.out
-            .contains("cost-gate: 6 figures: 4 as before, 2 more, 0 less"),
-        "{}",
-        more.out
+    assert_has(&more.out, sentence);
+    assert_has(
+        &more.out,
+        "cost-gate: 6 figures: 4 as before, 2 more, 0 less",
     );
 
     lab.behave("x86_64-cost-sched_rr", "costs-199.0");
     let less = gate(&lab, &["--policy=sched_rr"]);
     assert_eq!(less.code, Some(0), "{less:?}");
-    assert!(
-        less.out
-            .contains("less: sched_rr on x86_64, 4 tasks: 200.0 instructions before, 199.0 after"),
-        "{}",
-        less.out
+    assert_has(
+        &less.out,
+        "less: sched_rr on x86_64, 4 tasks: 200.0 instructions before, 199.0 after",
     );
     assert_eq!(lab.read(GATE), file, "only an update writes");
     gate(&lab, &["--policy=sched_rr", "--update"]);
@@ -160,7 +146,7 @@ fn of_another_compiler_the_ratio_counts() {
     let more = gate(&lab, &["--policy=sched_rr"]);
     assert_eq!(more.code, Some(1), "{more:?}");
     let sentence = "more: sched_rr on x86_64, 4 tasks: 200.0 instructions before, 182.0 after, by another compiler; of stock_rr 1.0000 before, 1.0111 after: +1.11 %, allowed is +1.00 %\n";
-    assert!(more.out.contains(sentence), "{}", more.out);
+    assert_has(&more.out, sentence);
 
     // One architecture, one compiler: some of its lines are not written, and nothing is built.
     let builds = lab.calls("build");
@@ -170,7 +156,10 @@ fn of_another_compiler_the_ratio_counts() {
         (Some(2), builds),
         "{part:?}"
     );
-    assert!(part.err.contains("is of `a compiler`, and this is `a better compiler`; allowed is to update all policies at once\n"), "{}", part.err);
+    assert_has(
+        &part.err,
+        "is of `a compiler`, and this is `a better compiler`; allowed is to update all policies at once\n",
+    );
     assert_eq!(gate(&lab, &["--update"]).code, Some(0));
-    assert!(!lab.read(GATE).contains(",a compiler\n"));
+    assert_lacks(&lab.read(GATE), ",a compiler\n");
 }

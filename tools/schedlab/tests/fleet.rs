@@ -18,7 +18,7 @@ use axsched_ext::{
     },
     units::Counts,
 };
-use common::{Ended, Lab};
+use common::{Ended, Lab, assert_ends, assert_has};
 
 /// Boot `number` of a program with `tasks` tasks, whose run times differ from boot to boot: by
 /// up to 1 % of the first task's, 2 % of the second's, and so on.
@@ -63,16 +63,11 @@ fn read(path: &Path) -> StoredProfile {
     decode(&fs::read(path).expect("a file")).expect("a profile")
 }
 
-/// `schedlab profile merge` somewhere in the lab.
-fn merged(lab: &Lab, arguments: &[&str]) -> Ended {
-    let path = |word: &&str| match word.starts_with('-') {
-        true => word.to_string(),
-        false => lab.path(word).to_str().expect("text").to_owned(),
-    };
-    let words: Vec<String> = arguments.iter().map(path).collect();
-    let mut all = vec!["profile", "merge"];
-    all.extend(words.iter().map(String::as_str));
-    let mut end = lab.run(&all);
+/// `schedlab profile merge` of files of the lab.
+fn merged(lab: &Lab, line: &str) -> Ended {
+    let word = |word: &str| format!(" {}{word}", if word.starts_with('-') { "" } else { "@" });
+    let words: String = line.split(' ').map(word).collect();
+    let mut end = lab.call(&format!("profile merge{words}"));
     let folder = format!("{}/", lab.path("").display()).replace("//", "/");
     end.out = end.out.replace(&folder, "");
     end.err = end.err.replace(&folder, "");
@@ -86,11 +81,11 @@ fn a_fleet_merges_to_what_its_boots_are_at_once() {
     for (number, boot) in boots.iter().enumerate() {
         write(&lab.path("fleet"), &format!("{number:03}.pbg"), boot);
     }
-    let end = merged(&lab, &["fleet", "--out", "all.pbg"]);
+    let end = merged(&lab, "fleet --out all.pbg");
     assert_eq!((end.code, end.err.as_str()), (Some(0), ""), "{end:?}");
     let expected = merge(&boots).expect("they merge");
     assert_eq!(read(&lab.path("all.pbg")), expected);
-    assert!(end.out.contains("; 500 runs, 64 tasks; "), "{}", end.out);
+    assert_has(&end.out, "; 500 runs, 64 tasks; ");
 
     let row = end
         .out
@@ -114,7 +109,7 @@ fn a_fleet_merges_to_what_its_boots_are_at_once() {
     ];
     assert_eq!(row, shown, "{}", end.out);
     let most = format!(", most for 63: {percent:.2} %.\n");
-    assert!(end.out.ends_with(&most), "{}", end.out);
+    assert_ends(&end.out, &most);
 }
 
 #[test]
@@ -150,7 +145,7 @@ fn boots_that_do_not_belong_are_named_and_may_be_left_out() {
         ),
     ];
 
-    let end = merged(&lab, &["fleet", "-o", "all.pbg"]);
+    let end = merged(&lab, "fleet -o all.pbg");
     let mut said: String = reasons
         .iter()
         .map(|reason| format!("fleet/{reason}\n"))
@@ -160,7 +155,7 @@ fn boots_that_do_not_belong_are_named_and_may_be_left_out() {
     assert_eq!((end.code, end.out.as_str(), end.err), (Some(2), "", said));
     assert!(!lab.exists("all.pbg"));
 
-    let end = merged(&lab, &["fleet", "--leave-out", "-o", "all.pbg"]);
+    let end = merged(&lab, "fleet --leave-out -o all.pbg");
     assert_eq!((end.code, end.err.as_str()), (Some(0), ""), "{end:?}");
     assert_eq!(
         read(&lab.path("all.pbg")),
@@ -168,15 +163,12 @@ fn boots_that_do_not_belong_are_named_and_may_be_left_out() {
     );
     let mut said = "\nleft out: 4 of 7 profiles, which do not belong with fleet/0.pbg\n".to_owned();
     said.extend(reasons.iter().map(|reason| format!("    fleet/{reason}\n")));
-    assert!(end.out.ends_with(&said), "{}", end.out);
+    assert_ends(&end.out, &said);
 
     // The first says what belongs, wherever the others are; and nothing may.
-    let end = merged(
-        &lab,
-        &["fleet/arch.pbg", "fleet", "--leave-out", "-o", "one.pbg"],
-    );
-    assert!(end.out.contains("left out: 6 of 7 profiles"), "{end:?}");
-    let end = merged(&lab, &["fleet/cut.log", "--leave-out", "-o", "none.pbg"]);
+    let end = merged(&lab, "fleet/arch.pbg fleet --leave-out -o one.pbg");
+    assert_has(&end.out, "left out: 6 of 7 profiles");
+    let end = merged(&lab, "fleet/cut.log --leave-out -o none.pbg");
     let said = format!("schedlab: fleet/{}\n", reasons[1]);
     assert_eq!((end.code, end.err), (Some(2), said));
 }
@@ -191,19 +183,16 @@ fn output_in_a_list_is_left_out_with_one_warning() {
         .chain([&out, &out])
         .map(|path| format!("{}\n", path.display()));
     lab.write("list.txt", &list.collect::<String>());
-    let words = ["--from-list", "list.txt", "-o", "fleet/all.pbg"];
+    let words = "--from-list list.txt -o fleet/all.pbg";
     let warning = "--from-list list.txt: left out fleet/all.pbg, which is the output: its runs would be counted twice\n";
     // The first time there is no such file yet.
     for _ in 0..3 {
-        let end = merged(&lab, &words);
+        let end = merged(&lab, words);
         assert_eq!((end.code, end.err.as_str()), (Some(0), warning));
         assert_eq!(read(&out).header.runs, 2);
     }
     // An input that is named by itself is meant: a profile that runs are added to.
-    let end = merged(
-        &lab,
-        &["fleet/all.pbg", "fleet/1.pbg", "-o", "fleet/all.pbg"],
-    );
+    let end = merged(&lab, "fleet/all.pbg fleet/1.pbg -o fleet/all.pbg");
     assert_eq!((end.code, end.err.as_str()), (Some(0), ""));
     assert_eq!(read(&out).header.runs, 3);
 }
@@ -222,29 +211,12 @@ fn names_may_come_from_a_list_and_count_once() {
         assert_eq!(end.code, Some(0), "{end:?}");
         read(&lab.path("all.pbg")).header.runs
     };
-    assert_eq!(
-        runs(merged(&lab, &["--from-list", "list.txt", "-o", "all.pbg"])),
-        3
-    );
-    let all = [
-        "fleet/2.pbg",
-        "fleet",
-        "--from-list",
-        "list.txt",
-        "-o",
-        "all.pbg",
-    ];
-    assert_eq!(runs(merged(&lab, &all)), 3);
-    let out = lab.path("all.pbg");
-    let words = [
-        "profile",
-        "merge",
-        "--from-list=-",
-        "-o",
-        out.to_str().expect("text"),
-    ];
+    assert_eq!(runs(merged(&lab, "--from-list list.txt -o all.pbg")), 3);
+    let all = "fleet/2.pbg fleet --from-list list.txt -o all.pbg";
+    assert_eq!(runs(merged(&lab, all)), 3);
+    let words = "profile merge --from-list=- -o @all.pbg";
     let mut child = lab
-        .command(&words)
+        .command(&lab.words(words))
         .stdin(fs::File::open(lab.path("list.txt")).expect("a file"))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -257,19 +229,19 @@ fn names_may_come_from_a_list_and_count_once() {
     lab.write("empty/readme", "");
     for (words, line) in [
         (
-            &["--from-list", "blank.txt", "-o", "none.pbg"][..],
+            "--from-list blank.txt -o none.pbg",
             "--from-list blank.txt: expected the names of profiles, one on each line, found none",
         ),
         (
-            &["--from-list", "no.txt", "-o", "none.pbg"],
+            "--from-list no.txt -o none.pbg",
             "--from-list no.txt: No such file or directory (os error 2)",
         ),
         (
-            &["empty", "-o", "none.pbg"],
+            "empty -o none.pbg",
             "empty: expected files whose names end in .pbg or .log, found none",
         ),
         (
-            &["fleet", "-o", "fleet/all.pbg"],
+            "fleet -o fleet/all.pbg",
             "--out fleet/all.pbg: expected a place outside of fleet, whose profiles are merged, as the next merge would count its runs again",
         ),
     ] {
@@ -279,7 +251,7 @@ fn names_may_come_from_a_list_and_count_once() {
             (Some(2), format!("schedlab: {line}\n"))
         );
     }
-    assert_eq!(merged(&lab, &["-o", "none.pbg"]).code, Some(2));
+    assert_eq!(merged(&lab, "-o none.pbg").code, Some(2));
 }
 
 /// Runs a merge that may not have more than so much memory, in KiB: not even reserve it.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ended, Lab};
+use common::{Ended, Lab, assert_has, assert_lacks};
 use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TraceLine};
 
 /// A boot with one phase: `long` has the CPU for 4 bins, then `short` for half a one.
@@ -81,11 +81,10 @@ fn the_phases_of_all_files_are_drawn() {
     ];
     let (lab, end) = gantt(&files, "charts/a.svg");
     assert_eq!(end.code, Some(0), "{end:?}");
-    assert!(end.out.contains("2 panels"), "{end:?}");
-    assert!(lab.exists("charts/a.png"));
+    assert_has(&end.out, "2 panels");
     let svg = lab.read("charts/a.svg");
     assert!(svg.contains("RR: in turn (rr)") && svg.contains("\npbg, following its plan\n"));
-    assert!(!svg.contains("pbg, measuring"));
+    assert_lacks(&svg, "pbg, measuring");
     let (lab, _) = gantt(&files, "charts/a.svg");
     let again = lab.read("charts/a.svg");
     assert_eq!(svg, again, "the same chart each time");
@@ -126,7 +125,7 @@ fn what_cannot_be_drawn_is_said_in_one_line() {
     ] {
         let (lab, end) = gantt(&files, out);
         assert_eq!(end.code, Some(2), "{end:?}");
-        assert!(end.err.contains(said), "{end:?}");
+        assert_has(&end.err, said);
         assert_eq!(end.err.lines().count(), 1, "{end:?}");
         assert!(!lab.exists(out));
     }

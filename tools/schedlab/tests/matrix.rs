@@ -8,20 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{Ended, Lab, PROJECTS};
+use common::{Ended, Lab, PROJECTS, assert_begins, assert_ends, assert_has, assert_lacks};
 
 #[test]
 fn a_matrix_fills_every_cell_and_then_has_nothing_to_do() {
     let lab = Lab::new();
-    let first = lab.run(&["matrix"]);
+    let first = lab.call("matrix");
     assert_eq!(first.code, Some(0), "{first:?}");
-    assert!(first.out.contains("12/12 ok"), "{}", first.out);
-    assert!(
-        first
-            .out
-            .contains("12 cells: 12 run, 0 up to date, 0 failed; results in "),
-        "{}",
-        first.out
+    assert_has(&first.out, "12/12 ok");
+    assert_has(
+        &first.out,
+        "12 cells: 12 run, 0 up to date, 0 failed; results in ",
     );
     assert_eq!((lab.calls("build"), lab.calls("lab-boot")), (12, 12));
 
@@ -34,32 +31,23 @@ fn a_matrix_fills_every_cell_and_then_has_nothing_to_do() {
     let origin = lab.read("target/lab/x86_64/realtime/sched_pbg.cell.json");
     let command =
         "make run A=apps/realtime ARCH=x86_64 FEATURES=sched_pbg SMP=1 SCALE=1 TIMING=icount";
-    assert!(origin.contains(command), "{origin}");
+    assert_has(&origin, command);
 
-    let second = lab.run(&["matrix"]);
+    let second = lab.call("matrix");
     assert_eq!(second.code, Some(0), "{second:?}");
-    assert!(
-        second
-            .out
-            .contains("12 cells: 0 run, 12 up to date, 0 failed"),
-        "{}",
-        second.out
-    );
+    assert_has(&second.out, "12 cells: 0 run, 12 up to date, 0 failed");
     assert_eq!(lab.calls("lab-boot"), 12);
 
-    assert_eq!(
-        lab.run(&["matrix", "--force", "--policy", "rr"]).code,
-        Some(0)
-    );
+    assert_eq!(lab.call("matrix --force --policy rr").code, Some(0));
     assert_eq!(lab.calls("lab-boot"), 16);
 }
 
 #[test]
 fn only_what_changed_is_run_again() {
     let lab = Lab::new();
-    lab.run(&["matrix"]);
+    lab.call("matrix");
     lab.write("apps/yield/src/main.rs", "2");
-    let dry = lab.run(&["matrix", "--dry-run"]);
+    let dry = lab.call("matrix --dry-run");
     assert_eq!(dry.code, Some(0), "{dry:?}");
     assert_eq!(
         dry.out.matches("make run A=apps/yield ").count(),
@@ -67,46 +55,22 @@ fn only_what_changed_is_run_again() {
         "{}",
         dry.out
     );
-    assert!(
-        dry.out.ends_with("6 cells to run, 6 up to date\n"),
-        "{}",
-        dry.out
-    );
+    assert_ends(&dry.out, "6 cells to run, 6 up to date\n");
     assert_eq!(lab.calls("lab-boot"), 12, "a dry run runs nothing");
-    let again = lab.run(&["matrix"]);
-    assert!(
-        again.out.contains("12 cells: 6 run, 6 up to date"),
-        "{}",
-        again.out
-    );
+    let again = lab.call("matrix");
+    assert_has(&again.out, "12 cells: 6 run, 6 up to date");
 }
 
 #[test]
 fn a_part_of_the_matrix_in_another_setting_has_its_own_folder() {
     let lab = Lab::new();
-    let arguments = [
-        "matrix",
-        "--policy=rr,stock-rr",
-        "--app",
-        "yield",
-        "--arch",
-        "riscv64",
-        "--scale",
-        "1000",
-        "--smp",
-        "2",
-        "--timeout",
-        "9",
-    ];
-    let end = lab.run(&arguments);
+    let cell = "--policy=rr,stock-rr --app yield --arch riscv64";
+    let end = lab.call(&format!("matrix {cell} --scale 1000 --smp 2 --timeout 9"));
     assert_eq!(end.code, Some(0), "{end:?}");
     assert!(lab.exists("target/lab-scale1000-smp2/riscv64/yield/stock_rr.jsonl"));
     assert!(!lab.exists("target/lab"));
     let calls = lab.read("calls");
-    assert!(
-        calls.contains("lab-boot riscv64-yield-sched_rr 2 1000 real 9"),
-        "{calls}"
-    );
+    assert_has(&calls, "lab-boot riscv64-yield-sched_rr 2 1000 real 9");
     assert_eq!(lab.calls("lab-boot"), 2);
     // Time is the host's: nothing is built while a guest runs.
     let order: Vec<_> = calls
@@ -124,7 +88,7 @@ fn a_failed_cell_shows_its_last_lines_and_the_others_still_run() {
     let lab = Lab::new();
     lab.behave("x86_64-realtime-sched_rr", "panic");
     lab.behave("x86_64-yield-sched_rr", "no-build");
-    let end = lab.run(&["matrix", "--arch", "x86_64"]);
+    let end = lab.call("matrix --arch x86_64");
     assert_eq!(end.code, Some(1), "{end:?}");
     for text in [
         "FAILED x86_64/realtime/sched_rr",
@@ -135,28 +99,24 @@ fn a_failed_cell_shows_its_last_lines_and_the_others_still_run() {
         "6 cells: 4 run, 0 up to date, 2 failed",
         "failed: ",
     ] {
-        assert!(end.out.contains(text), "{text}: {}", end.out);
+        assert_has(&end.out, text);
     }
     assert!(
         !end.out.contains("console 1\n") && !end.out.contains("make: ***"),
         "{}",
         end.out
     );
-    assert!(
-        lab.read("target/lab/x86_64/realtime/sched_rr.failed.log")
-            .contains("console 1\n")
+    assert_has(
+        &lab.read("target/lab/x86_64/realtime/sched_rr.failed.log"),
+        "console 1\n",
     );
 
     // Failed cells are run again without being forced, and only those.
     lab.behave("x86_64-realtime-sched_rr", "good");
     lab.behave("x86_64-yield-sched_rr", "good");
-    let end = lab.run(&["matrix", "--arch", "x86_64"]);
+    let end = lab.call("matrix --arch x86_64");
     assert_eq!(end.code, Some(0), "{end:?}");
-    assert!(
-        end.out.contains("6 cells: 2 run, 4 up to date, 0 failed"),
-        "{}",
-        end.out
-    );
+    assert_has(&end.out, "6 cells: 2 run, 4 up to date, 0 failed");
     assert!(!lab.exists("target/lab/x86_64/realtime/sched_rr.failed.log"));
 }
 
@@ -191,9 +151,7 @@ fn what_a_guest_says_is_not_believed_blindly() {
     ] {
         let lab = Lab::new();
         lab.behave("x86_64-realtime-sched_rr", what);
-        let end = lab.run(&[
-            "matrix", "--arch", "x86_64", "--app", "realtime", "--policy", "rr",
-        ]);
+        let end = lab.call(&format!("matrix {RR}"));
         assert_eq!(end.code, Some(1), "{end:?}");
         assert!(end.out.contains(expected), "{what}: {}", end.out);
         assert!(!lab.exists("target/lab/x86_64/realtime/sched_rr.jsonl"));
@@ -203,28 +161,20 @@ fn what_a_guest_says_is_not_believed_blindly() {
 #[test]
 fn repeated_runs_must_agree_if_time_is_counted() {
     let lab = Lab::new();
-    let cell = [
-        "--arch", "x86_64", "--app", "realtime", "--policy", "rr", "--repeat", "3",
-    ];
-    let matrix = |more: &[&str]| lab.run(&[&["matrix"], &cell[..], more].concat());
-    let good = matrix(&[]);
+    let matrix = |more: &str| lab.call(&format!("matrix {RR} --repeat 3 {more}"));
+    let good = matrix("");
     assert_eq!((good.code, lab.calls("lab-boot")), (Some(0), 3), "{good:?}");
     assert!(
-        matrix(&[]).out.contains("0 run, 1 up to date"),
+        matrix("").out.contains("0 run, 1 up to date"),
         "three runs are known"
     );
 
     lab.behave("x86_64-realtime-sched_rr", "drift");
-    let bad = matrix(&["--force"]);
+    let bad = matrix("--force");
     assert_eq!(bad.code, Some(1), "{bad:?}");
-    assert!(
-        bad.out
-            .contains("run 2 differs from run 1: run long: finish_ns "),
-        "{}",
-        bad.out
-    );
+    assert_has(&bad.out, "run 2 differs from run 1: run long: finish_ns ");
 
-    let real = matrix(&["--timing", "real"]);
+    let real = matrix("--timing real");
     assert_eq!(real.code, Some(0), "{real:?}");
 }
 
@@ -233,28 +183,28 @@ fn wrong_questions_get_one_line() {
     let lab = Lab::new();
     for (arguments, expected) in [
         (
-            &["matrix", "--policy", "lottery"][..],
+            "matrix --policy lottery",
             "schedlab: --policy lottery: expected some of sched_rr sched_pbg stock_rr\n",
         ),
         (
-            &["matrix", "--make", "/no/such/make"],
+            "matrix --make /no/such/make",
             "schedlab: `/no/such/make -s lab-variables` cannot be started: No such file or directory (os error 2)\n",
         ),
         (
-            &["matrix", "--project", "/"],
+            "matrix --project /",
             "schedlab: --project /: expected a folder with scripts/lab.mk, found none there\n",
         ),
         (
-            &["matrix", "--phases=8", "--timing=real"],
+            "matrix --phases=8 --timing=real",
             "schedlab: --phases 8 --smp 1 --timing real: only counted time starts at a phase of the tick; allowed are --phases 1 or --smp 1 --timing icount\n",
         ),
     ] {
-        let end = lab.run(arguments);
+        let end = lab.call(arguments);
         assert_eq!((end.code, end.err.as_str()), (Some(2), expected));
     }
-    assert_eq!(lab.run(&["matrix", "--scale", "0"]).code, Some(2));
+    assert_eq!(lab.call("matrix --scale 0").code, Some(2));
     for phases in ["0", "65", "two"] {
-        let end = lab.run(&["matrix", "--phases", phases]);
+        let end = lab.call(&format!("matrix --phases {phases}"));
         assert_eq!((end.code, lab.calls("build")), (Some(2), 0), "{end:?}");
         assert!(end.err.contains("1..=64") || phases == "two", "{}", end.err);
     }
@@ -263,17 +213,16 @@ fn wrong_questions_get_one_line() {
         .current_dir("/")
         .output()
         .expect("it starts");
-    assert!(
-        Ended::from(nowhere)
-            .err
-            .starts_with("schedlab: no scripts/lab.mk in this folder or above it")
+    assert_begins(
+        &Ended::from(nowhere).err,
+        "schedlab: no scripts/lab.mk in this folder or above it",
     );
 }
 
 #[test]
 fn the_users_environment_does_not_reach_the_cells() {
     let lab = Lab::new();
-    assert_eq!(lab.run(&["matrix", "--app=yield"]).code, Some(0));
+    assert_eq!(lab.call("matrix --app=yield").code, Some(0));
     let environment = lab.read("environment");
     assert!(
         environment.lines().any(|line| line == "PROFILE_OUT="),
@@ -289,18 +238,13 @@ fn the_users_environment_does_not_reach_the_cells() {
     assert!(!origin("target/lab").contains("SCHED_YIELDS"));
 
     // The folder is named after what is built in.
-    let results = lab.path("target/lab-yields77");
-    let results = results.to_str().expect("text");
-    let end = lab.run(&["matrix", "--app=yield", "--results", results]);
+    let end = lab.call("matrix --app=yield --results @target/lab-yields77");
     assert_eq!(end.code, Some(0), "{end:?}");
     let origin = origin("target/lab-yields77");
-    assert!(
-        origin.contains("TIMING=icount SCHED_YIELDS=77\""),
-        "{origin}"
-    );
+    assert_has(&origin, "TIMING=icount SCHED_YIELDS=77\"");
 }
 
-const RR: [&str; 3] = ["--arch=x86_64", "--app=realtime", "--policy=rr"];
+const RR: &str = "--arch=x86_64 --app=realtime --policy=rr";
 
 #[test]
 fn a_program_may_hold_handles_and_several_cpus_may_have_more_outside() {
@@ -312,7 +256,7 @@ fn a_program_may_hold_handles_and_several_cpus_may_have_more_outside() {
     ] {
         let lab = Lab::new();
         lab.behave("x86_64-realtime-sched_rr", what);
-        let end = lab.run(&[&["matrix", more], &RR[..]].concat());
+        let end = lab.call(&format!("matrix {more} {RR}"));
         assert_eq!(end.code, Some(code), "{what} {more}: {end:?}");
     }
 }
@@ -321,14 +265,14 @@ fn a_program_may_hold_handles_and_several_cpus_may_have_more_outside() {
 fn a_cell_is_built_once_and_booted_at_every_tick_phase() {
     let lab = Lab::new();
     lab.behave("x86_64-realtime-sched_rr", "wide");
-    let matrix = |more: &[&str]| lab.run(&[&["matrix"], &RR[..], more].concat());
-    let dry = matrix(&["--phases=3", "--dry-run"]);
+    let matrix = |more: &str| lab.call(&format!("matrix {RR} {more}"));
+    let dry = matrix("--phases=3 --dry-run");
     let command = "FEATURES=sched_rr SMP=1 SCALE=1 TIMING=icount # and with TICK_PHASE= 333 666\n";
-    assert!(dry.out.contains(command), "{}", dry.out);
-    let end = matrix(&["--phases=4", "--repeat=2"]);
+    assert_has(&dry.out, command);
+    let end = matrix("--phases=4 --repeat=2");
     assert_eq!(end.code, Some(0), "{end:?}");
     let ok = "x86_64/realtime/sched_rr           average turnaround 2.375 ms ±15.79 % over 4 tick phases\n";
-    assert!(end.out.contains(ok), "{}", end.out);
+    assert_has(&end.out, ok);
     let calls = lab.read("calls");
     let calls: Vec<_> = calls
         .lines()
@@ -361,7 +305,7 @@ fn a_cell_is_built_once_and_booted_at_every_tick_phase() {
 fn several_tick_phases_answer_for_one_and_not_the_reverse() {
     let lab = Lab::new();
     let fresh = |phases: &str| {
-        let end = lab.run(&[&["matrix", "--phases", phases], &RR[..]].concat());
+        let end = lab.call(&format!("matrix --phases {phases} {RR}"));
         assert_eq!(end.code, Some(0), "{end:?}");
         end.out.contains("0 run, 1 up to date")
     };
@@ -387,7 +331,7 @@ fn what_fails_at_one_tick_phase_fails_the_cell_and_says_where() {
     ] {
         let lab = Lab::new();
         lab.behave("x86_64-realtime-sched_rr", what);
-        let end = lab.run(&[&["matrix", "--phases=4", "--repeat=2"], &RR[..]].concat());
+        let end = lab.call(&format!("matrix --phases=4 --repeat=2 {RR}"));
         assert_eq!(end.code, Some(1), "{end:?}");
         assert!(end.out.contains(expected), "{what}: {}", end.out);
         assert!(!lab.exists("target/lab/x86_64/realtime/sched_rr.jsonl"));
@@ -410,12 +354,12 @@ fn booted(lab: &Lab) -> Vec<String> {
 fn in_real_time_every_boot_is_kept_and_the_cells_of_an_app_take_turns() {
     let lab = Lab::new();
     lab.behave("x86_64-realtime-sched_rr", "boots");
-    let matrix = |more: &[&str]| {
-        let end = lab.run(&[&["matrix", "--smp=4", "--arch=x86_64"], more].concat());
+    let matrix = |more: &str| {
+        let end = lab.call(&format!("matrix --smp=4 --arch=x86_64 {more}"));
         assert_eq!(end.code, Some(0), "{end:?}");
         end.out
     };
-    let out = matrix(&["--policy=rr,pbg", "--repeat=4"]);
+    let out = matrix("--policy=rr,pbg --repeat=4");
     let ok = "ok     x86_64/realtime/sched_rr           average turnaround 3.500 ms (2.000 to 10.000), the median of 4 boots\n";
     assert!(out.contains(ok), "{out}");
     let turns = |app: &str| {
@@ -424,12 +368,9 @@ fn in_real_time_every_boot_is_kept_and_the_cells_of_an_app_take_turns() {
     };
     assert_eq!(booted(&lab), [turns("realtime"), turns("yield")].concat());
     assert_eq!(lab.calls("build"), 4, "each is built once, and before");
-    assert!(
-        !lab.read("calls")
-            .rsplit_once("build")
-            .unwrap()
-            .0
-            .contains("lab-boot")
+    assert_lacks(
+        &lab.read("calls").rsplit_once("build").unwrap().0,
+        "lab-boot",
     );
 
     let lines = lab.read("target/lab-smp4/x86_64/realtime/sched_rr.jsonl");
@@ -441,14 +382,14 @@ fn in_real_time_every_boot_is_kept_and_the_cells_of_an_app_take_turns() {
     }
     // As many boots answer for fewer, and not the reverse.
     for (repeat, run) in [("1", 0), ("3", 0), ("4", 0), ("5", 1), ("2", 0)] {
-        let out = matrix(&["--policy=rr", "--app=realtime", "--repeat", repeat]);
+        let out = matrix(&format!("--policy=rr --app=realtime --repeat {repeat}"));
         assert!(
             out.contains(&format!("1 cell: {run} run")),
             "{repeat}: {out}"
         );
     }
     let counted = "target/lab/x86_64/realtime/sched_pbg.jsonl";
-    lab.run(&["matrix", "--arch=x86_64", "--policy=pbg", "--repeat=2"]);
+    lab.call("matrix --arch=x86_64 --policy=pbg --repeat=2");
     assert!(!lab.read(counted).is_empty());
     assert!(!lab.read(counted).contains("\n\n") && !lab.read(counted).contains("SCHED-PBG"));
 }
@@ -458,29 +399,15 @@ fn a_boot_that_fails_in_real_time_fails_its_cell_and_no_other() {
     let lab = Lab::new();
     lab.behave("x86_64-realtime-sched_rr", "fails-in-boot-2");
     lab.behave("x86_64-realtime-sched_pbg", "unmeasured-in-boot-3");
-    let matrix = |lab: &Lab| {
-        let words = [
-            "matrix",
-            "--smp=2",
-            "--arch=x86_64",
-            "--app=realtime",
-            "--repeat=3",
-        ];
-        lab.run(&words)
-    };
-    let end = matrix(&lab);
+    let end = lab.call("matrix --smp=2 --arch=x86_64 --app=realtime --repeat=3");
     assert_eq!(end.code, Some(1), "{end:?}");
     for why in [
         "FAILED x86_64/realtime/sched_rr           boot 2 of 3: \"pass\":false in phase `run`\n",
         "FAILED x86_64/realtime/sched_pbg          boot 3 of 3: expected phases `measure replay`, found `run`\n",
     ] {
-        assert!(end.out.contains(why), "{}", end.out);
+        assert_has(&end.out, why);
     }
-    assert!(
-        end.out.contains("3 cells: 1 run, 0 up to date, 2 failed"),
-        "{}",
-        end.out
-    );
+    assert_has(&end.out, "3 cells: 1 run, 0 up to date, 2 failed");
     let boots = |policy: &str| {
         booted(&lab)
             .iter()
@@ -501,48 +428,39 @@ fn boots_in_real_time_are_compared_by_their_medians() {
     let lab = Lab::new();
     lab.behave("x86_64-realtime-sched_rr", "boots");
     lab.behave("x86_64-realtime-sched_pbg", "misses-in-boot-2");
-    let cells = ["--smp=4", "--arch=x86_64", "--app=realtime"];
-    let end = lab.run(&[&["matrix", "--repeat=4"], &cells[..]].concat());
+    let cells = "--smp=4 --arch=x86_64 --app=realtime";
+    let end = lab.call(&format!("matrix --repeat=4 {cells}"));
     assert_eq!(end.code, Some(0), "{end:?}");
-    let out = lab.path("report");
-    let out = out.to_str().expect("text");
-    let end = lab.run(&[&["compare", "--out", out], &cells[..]].concat());
+    let end = lab.call(&format!("compare --out @report {cells}"));
     assert_eq!(end.code, Some(0), "{end:?}");
     for text in [
         "realtime on x86_64: turnaround in ms (4 CPUs, real time, scale 1, 4 boots)\n",
         "4 boots in real time: the median, the least and the most\n",
         "pbg: the plan was followed to its end, by all planned tasks and no others, in 3 of 4 boots\n",
     ] {
-        assert!(end.out.contains(text), "{text}: {}", end.out);
+        assert_has(&end.out, text);
     }
     let csv = lab.read("report/tables.csv");
     let row = "x86_64,realtime,4,real,1,rr,total,average,ms,10.000,2.000,2.750,3.500,5.500,10.000,4.750,4\n";
-    assert!(csv.contains(row), "{csv}");
+    assert_has(&csv, row);
     // What the docs make of it.
     lab.write(
         "report/page.md",
         "<!-- table {\"csv\": \"tables.csv\", \"figure\": \"average\", \"title\": \"ms\",\n\
          \"rows\": \"scheduler\", \"columns\": \"arch\", \"decimals\": 1} -->\n<!-- end -->\n",
     );
-    let page = lab.path("report/page.md");
-    let end = lab.run(&["docs", page.to_str().expect("text")]);
+    let end = lab.call("docs @report/page.md");
     assert_eq!(end.code, Some(0), "{end:?}");
     let page = lab.read("report/page.md");
-    assert!(page.contains("\n| rr | 3.5 (2.0 to 10.0) |\n"), "{page}");
+    assert_has(&page, "\n| rr | 3.5 (2.0 to 10.0) |\n");
 }
 
 /// Starts a matrix of two cells of which one hangs, and waits until it does.
 fn hanging(lab: &Lab, how: &str) -> (Child, String) {
     lab.behave("x86_64-realtime-stock_rr", how);
-    let arguments = [
-        "matrix",
-        "--arch=x86_64",
-        "--app=realtime",
-        "--policy=rr,stock-rr",
-        "--jobs=1",
-    ];
+    let line = "matrix --arch=x86_64 --app=realtime --policy=rr,stock-rr --jobs=1";
     let child = lab
-        .command(&arguments)
+        .command(&lab.words(line))
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
@@ -587,26 +505,15 @@ fn an_interrupt_keeps_what_is_finished_and_leaves_no_guest_behind() {
         let end = Ended::from(child.wait_with_output().expect("it ends"));
         assert_eq!(end.code, Some(130), "{end:?}");
         assert!(goes(&guest), "{how} {signal}: the guest is still there");
-        assert!(
-            end.out
-                .contains("2 cells: 1 run, 0 up to date, 0 failed, 1 not run"),
-            "{}",
-            end.out
+        assert_has(
+            &end.out,
+            "2 cells: 1 run, 0 up to date, 0 failed, 1 not run",
         );
         assert!(lab.exists("target/lab/x86_64/realtime/sched_rr.jsonl"));
         assert!(!lab.exists("target/lab/x86_64/realtime/stock_rr.jsonl"));
 
         lab.behave("x86_64-realtime-stock_rr", "good");
-        let again = lab.run(&[
-            "matrix",
-            "--arch=x86_64",
-            "--app=realtime",
-            "--policy=rr,stock-rr",
-        ]);
-        assert!(
-            again.out.contains("2 cells: 1 run, 1 up to date"),
-            "{}",
-            again.out
-        );
+        let again = lab.call("matrix --arch=x86_64 --app=realtime --policy=rr,stock-rr");
+        assert_has(&again.out, "2 cells: 1 run, 1 up to date");
     }
 }

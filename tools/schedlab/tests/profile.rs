@@ -18,7 +18,7 @@ use axsched_ext::{
     },
     units::{Counts, TaskKey},
 };
-use common::{Ended, Lab};
+use common::{Ended, Lab, assert_begins, assert_has};
 
 /// The README's program, as one run of it was: short1 is a label, the rest are paths.
 fn realtime(run_of_short1: u64) -> StoredProfile {
@@ -60,16 +60,12 @@ fn read(lab: &Lab, name: &str) -> StoredProfile {
     decode(&fs::read(lab.path(name)).expect("a file")).expect("a profile")
 }
 
-/// Runs `schedlab profile`; words that are files of the lab become paths.
-fn profile(lab: &Lab, arguments: &[&str]) -> Ended {
-    let path = |word: &&str| match word.contains(".pbg") || word.contains(".log") {
-        true => lab.path(word).to_str().expect("text").to_owned(),
-        false => word.to_string(),
-    };
-    let words: Vec<String> = arguments.iter().map(path).collect();
-    let mut all = vec!["profile"];
-    all.extend(words.iter().map(String::as_str));
-    let mut end = lab.run(&all);
+/// Runs `schedlab profile`; words that are files are those of the lab.
+fn profile(lab: &Lab, line: &str) -> Ended {
+    let is_file = |word: &str| word.contains(".pbg") || word.contains(".log");
+    let word = |word| format!(" {}{word}", if is_file(word) { "@" } else { "" });
+    let words: String = line.split(' ').map(word).collect();
+    let mut end = lab.call(&format!("profile{words}"));
     let folder = format!("{}/", lab.path("").display()).replace("//", "/");
     end.out = end.out.replace(&folder, "");
     end.err = end.err.replace(&folder, "");
@@ -81,13 +77,11 @@ const TITLE: &str = "realtime (0123456789abcdef) on x86_64, 1 CPU, in counted ti
 #[test]
 fn show_is_a_table_whatever_the_profile_came_in() {
     let lab = lab();
-    let end = profile(&lab, &["show", "a.pbg"]);
+    let end = profile(&lab, "show a.pbg");
     assert_eq!((end.code, end.err.as_str()), (Some(0), ""), "{end:?}");
-    assert!(
-        end.out
-            .starts_with(&format!("{TITLE}; 1 run, 3 tasks\nTimes are in ms.\n\n")),
-        "{}",
-        end.out
+    assert_begins(
+        &end.out,
+        &format!("{TITLE}; 1 run, 3 tasks\nTimes are in ms.\n\n"),
     );
     // Times and counts in two parts, as all of them are wider than a terminal.
     let rows = |label: &str| -> Vec<Vec<&str>> {
@@ -107,10 +101,10 @@ fn show_is_a_table_whatever_the_profile_came_in() {
     let counts = ["short1", "50001", "50000", "0", "1"];
     assert_eq!(rows("short1"), [&times[..], &counts]);
     assert_eq!(rows("0 ")[0][4], "##########::::::::::");
-    assert_eq!(profile(&lab, &["show", "console.log"]).out, end.out);
+    assert_eq!(profile(&lab, "show console.log").out, end.out);
 
-    let json = profile(&lab, &["show", "a.pbg", "--json"]).out;
-    assert!(json.contains(r#""task": "short1""#), "{json}");
+    let json = profile(&lab, "show a.pbg --json").out;
+    assert_has(&json, r#""task": "short1""#);
 }
 
 #[test]
@@ -121,7 +115,7 @@ fn verify_is_one_line_and_a_status() {
         "good: {TITLE}; 1 run, 3 tasks; version 1, {} bytes",
         bytes.len()
     );
-    let says = |words: &[&str]| {
+    let says = |words: &str| {
         let end = profile(&lab, words);
         assert_eq!(
             (end.err.as_str(), end.out.lines().count()),
@@ -130,28 +124,18 @@ fn verify_is_one_line_and_a_status() {
         );
         (end.code, end.out)
     };
+    assert_eq!(says("verify a.pbg"), (Some(0), format!("a.pbg: {good}\n")));
     assert_eq!(
-        says(&["verify", "a.pbg"]),
-        (Some(0), format!("a.pbg: {good}\n"))
-    );
-    assert_eq!(
-        says(&["verify", "console.log"]),
+        says("verify console.log"),
         (Some(0), format!("console.log: {good}, in a console log\n"))
     );
-    let here = [
-        "--arch",
-        "x86_64",
-        "--smp",
-        "1",
-        "--program",
-        "0123456789abcdef",
-    ];
-    assert_eq!(says(&[&["verify", "a.pbg"][..], &here].concat()).0, Some(0));
+    let here = "--arch x86_64 --smp 1 --program 0123456789abcdef";
+    assert_eq!(says(&format!("verify a.pbg {here}")).0, Some(0));
 
     let bad = |name: &str, bytes: &[u8], reason: &str| {
         fs::write(lab.path(name), bytes).expect("a file");
         assert_eq!(
-            says(&["verify", name]),
+            says(&format!("verify {name}")),
             (Some(1), format!("{name}: bad: {reason}\n"))
         );
     };
@@ -194,7 +178,7 @@ fn verify_is_one_line_and_a_status() {
     );
     let elsewhere = |option: &str, value: &str, reason: &str| {
         assert_eq!(
-            says(&["verify", "a.pbg", option, value]),
+            says(&format!("verify a.pbg {option} {value}")),
             (
                 Some(1),
                 format!("a.pbg: bad: expected a profile {reason}\n")
@@ -205,14 +189,14 @@ fn verify_is_one_line_and_a_status() {
     elsewhere("--smp", "4", "of 4 CPU(s), found one of 1");
     let other_time = "measured in real time, found one in counted time";
     elsewhere("--timing", "real", other_time);
-    let end = profile(&lab, &["verify", "--timing", "icount", "a.pbg"]);
+    let end = profile(&lab, "verify --timing icount a.pbg");
     assert_eq!(end.code, Some(0), "{end:?}");
     let mut from_before = realtime(1);
     from_before.header.timing = Timing::Unknown;
     fs::write(lab.path("old.pbg"), encode(&from_before).expect("valid")).expect("a file");
-    let end = profile(&lab, &["verify", "--timing", "real", "old.pbg"]);
+    let end = profile(&lab, "verify --timing real old.pbg");
     assert_eq!(end.code, Some(0), "{end:?}");
-    assert!(end.out.contains(", in unknown time, "), "{end:?}");
+    assert_has(&end.out, ", in unknown time, ");
     elsewhere(
         "--program",
         "1",
@@ -223,7 +207,7 @@ fn verify_is_one_line_and_a_status() {
 #[test]
 fn merge_has_the_runs_of_all() {
     let lab = lab();
-    let end = profile(&lab, &["merge", "console.log", "b.pbg", "-o", "both.pbg"]);
+    let end = profile(&lab, "merge console.log b.pbg -o both.pbg");
     assert_eq!(end.code, Some(0), "{end:?}");
     let bytes = fs::read(lab.path("both.pbg")).expect("a file").len();
     let expected = format!(
@@ -242,18 +226,18 @@ Run times vary by 0.00 % (the median over the tasks), most for short1: 3.63 %.
     assert_eq!(end.out, expected);
     let short1 = &read(&lab, "both.pbg").tasks[1];
     assert_eq!((short1.runs, short1.figures.run.mean(2)), (2, 19_501_000));
-    let shown = profile(&lab, &["show", "both.pbg"]).out;
-    assert!(shown.contains(" 19.501 ± 0.500 "), "{shown}");
+    let shown = profile(&lab, "show both.pbg").out;
+    assert_has(&shown, " 19.501 ± 0.500 ");
 
     // A profile of several runs counts with their mean, which is less than is known.
-    let end = profile(&lab, &["merge", "both.pbg", "-o", "again.pbg"]);
+    let end = profile(&lab, "merge both.pbg -o again.pbg");
     let said = "Some profiles are of several runs, which count with their mean: the runs differ by more.\n";
-    assert!(end.out.contains(said), "{}", end.out);
+    assert_has(&end.out, said);
 
     let mut other = realtime(1);
     other.header.architecture = Architecture::Riscv64;
     fs::write(lab.path("riscv.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, &["merge", "a.pbg", "riscv.pbg", "--out", "none.pbg"]);
+    let end = profile(&lab, "merge a.pbg riscv.pbg --out none.pbg");
     assert_eq!(
         (end.code, end.err.as_str()),
         (
@@ -264,7 +248,7 @@ Run times vary by 0.00 % (the median over the tasks), most for short1: 3.63 %.
     other = realtime(1);
     other.header.program.name = ProgramName::new("batch").expect("short");
     fs::write(lab.path("batch.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, &["merge", "a.pbg", "batch.pbg", "--out", "none.pbg"]);
+    let end = profile(&lab, "merge a.pbg batch.pbg --out none.pbg");
     assert_eq!(
         end.err,
         "schedlab: batch.pbg: expected the name `realtime`, found `batch` for the same program\n"
@@ -275,7 +259,7 @@ Run times vary by 0.00 % (the median over the tasks), most for short1: 3.63 %.
 #[test]
 fn a_file_is_written_beside_nothing_but_itself() {
     let lab = lab();
-    let merge = |out: &str| profile(&lab, &["merge", "a.pbg", "b.pbg", "-o", out]);
+    let merge = |out: &str| profile(&lab, &format!("merge a.pbg b.pbg -o {out}"));
     // Both begin as `both.pbg` does.
     lab.write("both.new", "the user's");
     lab.write("both.pbg.new", "the user's");
@@ -294,7 +278,7 @@ fn a_file_is_written_beside_nothing_but_itself() {
     );
     // `edit` in place, through a link.
     symlink("a.pbg", lab.path("link.pbg")).expect("a link");
-    let end = profile(&lab, &["edit", "link.pbg", "--task=0", "--priority=3"]);
+    let end = profile(&lab, "edit link.pbg --task=0 --priority=3");
     assert_eq!(end.code, Some(0), "{end:?}");
     assert!(lab.path("link.pbg").is_symlink());
     assert_eq!(read(&lab, "a.pbg").tasks[0].priority, NonZeroU8::new(3));
@@ -349,11 +333,8 @@ fn a_name_may_look_like_a_frame_and_a_file_be_too_large() {
     let mut other = realtime(1);
     other.header.program.name = ProgramName::new("PBG-PROFILE-BEGIN v1").expect("short");
     fs::write(lab.path("c.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, &["verify", "c.pbg"]);
-    assert!(
-        end.out.starts_with("c.pbg: good: PBG-PROFILE-BEGIN v1 ("),
-        "{end:?}"
-    );
+    let end = profile(&lab, "verify c.pbg");
+    assert_begins(&end.out, "c.pbg: good: PBG-PROFILE-BEGIN v1 (");
 
     let large = File::create(lab.path("large.log")).expect("a file");
     large.set_len(100 << 20).expect("a sparse file");
@@ -362,7 +343,7 @@ fn a_name_may_look_like_a_frame_and_a_file_be_too_large() {
         ("verify", "large.log", 100 << 20),
         ("show", "/dev/zero", (64 << 20) + 1),
     ] {
-        let end = profile(&lab, &[command, file]);
+        let end = profile(&lab, &format!("{command} {file}"));
         let said =
             format!("schedlab: {file}: expected at most 67108864 bytes (64 MiB), found {found}\n");
         assert_eq!((end.code, end.err), (Some(2), said));
@@ -372,17 +353,8 @@ fn a_name_may_look_like_a_frame_and_a_file_be_too_large() {
 #[test]
 fn edit_sets_what_the_user_knows() {
     let lab = lab();
-    let edit = |words: &[&str]| profile(&lab, &[&["edit", "a.pbg"], words].concat());
-    let end = edit(&[
-        "--task",
-        "short1",
-        "--priority",
-        "1",
-        "--deadline",
-        "50ms",
-        "-o",
-        "c.pbg",
-    ]);
+    let edit = |words: &str| profile(&lab, &format!("edit a.pbg {words}"));
+    let end = edit("--task short1 --priority 1 --deadline 50ms -o c.pbg");
     assert_eq!(
         (end.code, end.out.as_str()),
         (
@@ -395,7 +367,7 @@ fn edit_sets_what_the_user_knows() {
     let task = &read(&lab, "c.pbg").tasks[1];
     assert_eq!(task.priority.map(|p| p.get()), Some(1));
     assert_eq!(task.deadline, Some(Counts(50_000_000)));
-    let shown = profile(&lab, &["show", "c.pbg"]).out;
+    let shown = profile(&lab, "show c.pbg").out;
     assert!(
         shown
             .lines()
@@ -405,7 +377,7 @@ fn edit_sets_what_the_user_knows() {
 
     // In place, several tasks, by key and path; and back.
     let key = TaskKey::ROOT.child(0).to_string();
-    let end = edit(&["--task", &key, "--task", "2", "--priority", "7"]);
+    let end = edit(&format!("--task {key} --task 2 --priority 7"));
     assert_eq!(end.code, Some(0), "{end:?}");
     let priorities = |lab: &Lab| -> Vec<u8> {
         let tasks = read(lab, "a.pbg").tasks;
@@ -415,39 +387,39 @@ fn edit_sets_what_the_user_knows() {
             .collect()
     };
     assert_eq!(priorities(&lab), [7, 0, 7]);
-    assert_eq!(
-        edit(&["--task=0", "--priority=0", "--deadline=none"]).code,
-        Some(0)
-    );
-    assert_eq!(edit(&["--task=2", "--priority", "none"]).code, Some(0));
+    assert_eq!(edit("--task=0 --priority=0 --deadline=none").code, Some(0));
+    assert_eq!(edit("--task=2 --priority none").code, Some(0));
     assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
 
     // A deadline, and none again.
     for deadline in ["5000counts", "none"] {
-        assert_eq!(edit(&["--task=0", "--deadline", deadline]).code, Some(0));
+        assert_eq!(
+            edit(&format!("--task=0 --deadline {deadline}")).code,
+            Some(0)
+        );
         let set = read(&lab, "a.pbg").tasks[0].deadline;
         assert_eq!(set, (deadline != "none").then_some(Counts(5000)));
     }
 
     for (words, reason) in [
         (
-            &["--task", "nobody", "--priority", "1"][..],
+            "--task nobody --priority 1",
             "schedlab: --task: expected a label, key or path of the profile, found `nobody`; it has 0 short1 2\n",
         ),
         (
-            &["--task", "2", "--deadline", "soon"],
+            "--task 2 --deadline soon",
             "schedlab: --deadline: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `soon`\n",
         ),
         (
-            &["--task", "2", "--deadline", "-5ms"],
+            "--task 2 --deadline -5ms",
             "schedlab: --deadline: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `-5ms`\n",
         ),
         (
-            &["--task", "2", "--priority", "-1"],
+            "--task 2 --priority -1",
             "schedlab: --priority: expected a whole number from 1 to 255, or none, found `-1`\n",
         ),
         (
-            &["--task", "2", "--priority", "256"],
+            "--task 2 --priority 256",
             "schedlab: --priority: expected a whole number from 1 to 255, or none, found `256`\n",
         ),
     ] {
@@ -457,11 +429,8 @@ fn edit_sets_what_the_user_knows() {
             (Some(2), reason, "")
         );
     }
-    assert_eq!(edit(&["--task", "2"]).code, Some(2), "nothing to do");
-    let end = profile(
-        &lab,
-        &["edit", "console.log", "--task", "2", "--priority", "1"],
-    );
+    assert_eq!(edit("--task 2").code, Some(2), "nothing to do");
+    let end = profile(&lab, "edit console.log --task 2 --priority 1");
     assert_eq!(
         (end.code, end.err.as_str()),
         (
@@ -469,13 +438,13 @@ fn edit_sets_what_the_user_knows() {
             "schedlab: console.log: expected --out, as a console log is not overwritten with a profile; found none\n"
         )
     );
-    assert!(lab.read("console.log").starts_with("SeaBIOS"));
+    assert_begins(&lab.read("console.log"), "SeaBIOS");
 }
 
 #[test]
 fn diff_names_what_changed() {
     let lab = lab();
-    let end = profile(&lab, &["diff", "a.pbg", "console.log"]);
+    let end = profile(&lab, "diff a.pbg console.log");
     assert_eq!(
         (end.code, end.out.as_str()),
         (
@@ -484,7 +453,7 @@ fn diff_names_what_changed() {
         ),
         "{end:?}"
     );
-    let end = profile(&lab, &["diff", "a.pbg", "b.pbg"]);
+    let end = profile(&lab, "diff a.pbg b.pbg");
     assert_eq!(
         (end.code, end.out.as_str()),
         (
@@ -494,33 +463,22 @@ fn diff_names_what_changed() {
         ),
         "{end:?}"
     );
-    assert_eq!(
-        profile(&lab, &["diff", "a.pbg", "b.pbg", "--percent", "6"]).code,
-        Some(0)
-    );
+    assert_eq!(profile(&lab, "diff a.pbg b.pbg --percent 6").code, Some(0));
 
     let mut shorter = realtime(19_001_000);
     shorter.tasks.remove(2);
     fs::write(lab.path("c.pbg"), encode(&shorter).expect("valid")).expect("a file");
-    assert!(
-        profile(&lab, &["diff", "a.pbg", "c.pbg"])
-            .out
-            .starts_with("gone: 2\n")
-    );
-    assert!(
-        profile(&lab, &["diff", "c.pbg", "a.pbg"])
-            .out
-            .starts_with("new: 2\n")
-    );
+    assert_begins(&profile(&lab, "diff a.pbg c.pbg").out, "gone: 2\n");
+    assert_begins(&profile(&lab, "diff c.pbg a.pbg").out, "new: 2\n");
 
-    let end = profile(&lab, &["diff", "a.pbg", "c.pbg"]).out;
+    let end = profile(&lab, "diff a.pbg c.pbg").out;
     let counts = "3 and 2 tasks: 0 new, 1 gone, 0 changed, 2 alike within 5 %\n";
     assert!(end.ends_with(counts), "{end}");
 
     let mut other = realtime(19_001_000);
     other.header.policy = PolicyName::new("fifo").expect("short");
     fs::write(lab.path("d.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, &["diff", "a.pbg", "d.pbg"]);
+    let end = profile(&lab, "diff a.pbg d.pbg");
     let title = |policy| format!("{}{policy}; 1 run, 3 tasks", TITLE.replace("rr", ""));
     let alike = "3 and 3 tasks: 0 new, 0 gone, 0 changed, 3 alike within 5 %";
     assert_eq!(
@@ -534,7 +492,7 @@ fn diff_names_what_changed() {
     let mut other = realtime(19_001_000);
     other.header.timing = Timing::Real;
     fs::write(lab.path("e.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, &["diff", "a.pbg", "e.pbg"]);
+    let end = profile(&lab, "diff a.pbg e.pbg");
     let title = |time| format!("{}; 1 run, 3 tasks", TITLE.replace("counted", time));
     assert_eq!(
         (end.code, end.out),
@@ -546,7 +504,7 @@ fn diff_names_what_changed() {
 
     shorter.header.frequency_hz = 1;
     fs::write(lab.path("c.pbg"), encode(&shorter).expect("valid")).expect("a file");
-    let end = profile(&lab, &["diff", "a.pbg", "c.pbg"]);
+    let end = profile(&lab, "diff a.pbg c.pbg");
     assert_eq!(
         (end.code, end.err.as_str()),
         (
@@ -561,10 +519,10 @@ fn what_is_no_file_or_no_profile_is_one_line() {
     let lab = lab();
     lab.write("text.log", "a console without one\n");
     for command in [
-        &["show"][..],
-        &["merge", "a.pbg", "-o", "none.pbg"],
-        &["edit", "--task", "0", "--priority", "1"],
-        &["diff", "a.pbg"],
+        "show",
+        "merge a.pbg -o none.pbg",
+        "edit --task 0 --priority 1",
+        "diff a.pbg",
     ] {
         for (file, reason) in [
             (
@@ -573,7 +531,7 @@ fn what_is_no_file_or_no_profile_is_one_line() {
             ),
             ("missing.pbg", "No such file or directory (os error 2)"),
         ] {
-            let end = profile(&lab, &[command, &[file]].concat());
+            let end = profile(&lab, &format!("{command} {file}"));
             assert_eq!(
                 (end.code, end.out.as_str(), end.err),
                 (Some(2), "", format!("schedlab: {file}: {reason}\n")),
@@ -581,6 +539,6 @@ fn what_is_no_file_or_no_profile_is_one_line() {
             );
         }
     }
-    assert_eq!(profile(&lab, &["verify", "missing.pbg"]).code, Some(2));
+    assert_eq!(profile(&lab, "verify missing.pbg").code, Some(2));
     assert!(!lab.exists("none.pbg"));
 }

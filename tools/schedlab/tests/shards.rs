@@ -4,7 +4,7 @@ mod common;
 
 use std::{collections::BTreeMap, fs};
 
-use common::{Ended, Lab};
+use common::{Ended, Lab, assert_begins, assert_ends, assert_has, assert_lacks};
 
 /// A folder of the lab, as it is given to the program, which runs somewhere else.
 fn at(lab: &Lab, folder: &str) -> String {
@@ -68,16 +68,12 @@ fn eight_shards_compared_together_give_the_files_of_one_run() {
     assert_eq!(of_shards.code, Some(0), "{of_shards:?}");
     assert_eq!(of_shards.out, of_whole.out);
     let (expected, found) = (files(&lab, "of-whole"), files(&lab, "of-shards"));
-    assert!(expected.len() > 10, "{:?}", expected.keys());
+    assert_eq!(expected.len(), 7, "{:?}", expected.keys());
     assert_eq!(expected, found);
 
     let end = compare(&lab, &folders[..7], &["--strict"]);
     assert_eq!(end.code, Some(1), "{end:?}");
-    assert!(
-        end.out.contains("of 12 cells have no results: "),
-        "{}",
-        end.out
-    );
+    assert_has(&end.out, "of 12 cells have no results: ");
 }
 
 #[test]
@@ -157,11 +153,11 @@ fn results_of_other_compilers_and_qemus_are_not_mixed_unknowingly() {
         assert_eq!(end.code, Some(0), "{end:?}");
         let said = format!("mixed: {what}: {expected} in {a}; {found} in {b}\n");
         let closing = format!("{said}8 of 12 cells have no results: ");
-        assert!(end.out.contains(&closing), "{}", end.out);
-        assert!(lab.read("report/tables.md").ends_with(&said));
+        assert_has(&end.out, &closing);
+        assert_ends(&lab.read("report/tables.md"), &said);
         let csv = compare(&lab, &["a", "b"], &["--mixed", "--format=csv"]);
-        assert!(csv.err.starts_with(&said), "{csv:?}");
-        assert!(!csv.out.contains("mixed"), "{csv:?}");
+        assert_begins(&csv.err, &said);
+        assert_lacks(&csv.out, "mixed");
     }
 }
 
@@ -175,9 +171,9 @@ fn results_of_other_source_trees_are_not_mixed_unknowingly() {
         let end = compare(&lab, &["a", "b"], &[]);
         assert_eq!((end.code, end.err.lines().count()), (Some(2), 1), "{end:?}");
         let begin = format!("schedlab: expected results of one {what}, found ");
-        assert!(end.err.starts_with(&begin), "{end:?}");
+        assert_begins(&end.err, &begin);
         for folder in [format!(" in {a} and "), format!(" in {b}; run ")] {
-            assert!(end.err.contains(&folder), "{end:?}");
+            assert_has(&end.err, &folder);
         }
         let end = compare(&lab, &["a", "b"], &["--mixed"]);
         assert_eq!(end.code, Some(0), "{end:?}");
@@ -221,7 +217,7 @@ fn older_results_are_told_apart_by_their_fingerprint() {
         "\nmixed: of 1 cell the origin is not known, as of x86_64/yield/sched_rr in {}\n",
         at(&lab, "a")
     );
-    assert!(end.out.contains(&said), "{}", end.out);
+    assert_has(&end.out, &said);
 }
 
 #[test]

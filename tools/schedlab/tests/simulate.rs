@@ -7,7 +7,6 @@ mod profiles;
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::Path,
     process::{Command, Stdio},
 };
 
@@ -18,7 +17,7 @@ use axsched_ext::{
     },
     units::{Counts, TaskKey},
 };
-use common::{Ended, Lab, Printed};
+use common::{Ended, Lab, Printed, assert_has, assert_lacks};
 
 const MS: u64 = 1_000_000;
 
@@ -54,27 +53,11 @@ fn save(lab: &Lab, name: &str, profile: &StoredProfile) {
     fs::write(lab.path(name), encode(profile).expect("it is valid")).expect("a file");
 }
 
-/// Runs `schedlab simulate` with the committed costs; words that end in .pbg are of the lab.
-fn simulate(lab: &Lab, arguments: &[&str]) -> Ended {
-    let words = words(lab, arguments);
-    lab.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
-}
+const COSTS: &str = "--costs #docs/results/cost.csv --results #docs/results/tables.csv";
 
-fn words(lab: &Lab, arguments: &[&str]) -> Vec<String> {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
-    let text = |path: std::path::PathBuf| path.to_str().expect("text").to_owned();
-    let mut words = vec![
-        "simulate".to_owned(),
-        "--costs".to_owned(),
-        text(results.join("cost.csv")),
-        "--results".to_owned(),
-        text(results.join("tables.csv")),
-    ];
-    words.extend(arguments.iter().map(|word| match word.ends_with(".pbg") {
-        true => text(lab.path(word)),
-        false => (*word).to_owned(),
-    }));
-    words
+/// Runs `schedlab simulate` with the committed costs.
+fn simulate(lab: &Lab, line: &str) -> Ended {
+    lab.call(&format!("simulate {COSTS} {line}"))
 }
 
 /// The second word of the row that begins so, in the n-th table.
@@ -96,7 +79,7 @@ fn average(ended: &Ended, table: usize, scheduler: &str) -> f64 {
 fn every_policy_is_beside_the_bound_and_two_runs_print_the_same() {
     let lab = Lab::new();
     save(&lab, "three.pbg", &recording());
-    let runs = [(); 2].map(|()| simulate(&lab, &["three.pbg", "--cpus", "1,2", "--app", "three"]));
+    let runs = [(); 2].map(|()| simulate(&lab, "@three.pbg --cpus 1,2 --app three"));
     let [one, two] = &runs;
     assert_eq!((one.code, one.err.as_str()), (Some(0), ""));
     assert_eq!(one.out, two.out);
@@ -123,33 +106,18 @@ fn every_policy_is_beside_the_bound_and_two_runs_print_the_same() {
     // On several CPUs, too, the plan is shortest first.
     let together = average(one, 1, "pbg ");
     assert!((together / least[1] - 1.0).abs() < 0.03, "{together}");
-    assert!(one.out.contains("does not say when tasks were spawned"));
+    assert_has(&one.out, "does not say when tasks were spawned");
 }
 
 #[test]
 fn policies_phases_and_files_are_as_asked_for() {
     let lab = Lab::new();
     save(&lab, "three.pbg", &recording());
-    let out = lab.path("report");
-    let out = out.to_str().expect("text");
-    let asked = [
-        "--policy",
-        "rr,sched_pbg",
-        "--phases",
-        "3",
-        "--scale",
-        "7",
-        "--out",
-        out,
-    ];
-    let ended = simulate(&lab, &[&["three.pbg"][..], &asked].concat());
+    let asked = "--policy rr,sched_pbg --phases 3 --scale 7 --out @report";
+    let ended = simulate(&lab, &format!("@three.pbg {asked}"));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(
-        ended.out.contains("(model, 3 tick phases)"),
-        "{}",
-        ended.out
-    );
-    assert!(!ended.out.contains("cfs"), "{}", ended.out);
+    assert_has(&ended.out, "(model, 3 tick phases)");
+    assert_lacks(&ended.out, "cfs");
     let csv = lab.read("report/tables.csv");
     let rows: Vec<_> = csv
         .lines()
@@ -173,18 +141,14 @@ fn a_recording_without_preemption_is_for_those_that_do_without() {
     }
     save(&lab, "one.pbg", &one);
     save(&lab, "other.pbg", &other);
-    let both = simulate(&lab, &["one.pbg", "--cooperative", "other.pbg"]);
+    let both = simulate(&lab, "@one.pbg --cooperative @other.pbg");
     let ratio = average(&both, 0, "fifo ") / average(&both, 0, "rr ");
     assert!(ratio < 0.6, "{}", both.out);
-    let alone = simulate(&lab, &["one.pbg"]);
-    assert!(
-        alone.out.contains("It is of a kernel that preempts"),
-        "{}",
-        alone.out
-    );
-    assert!(both.out.contains("SRPT (coop)"), "{}", both.out);
-    assert!(!alone.out.contains("SRPT (coop)"), "{}", alone.out);
-    assert!(!both.out.contains("It is of a kernel that preempts"));
+    let alone = simulate(&lab, "@one.pbg");
+    assert_has(&alone.out, "It is of a kernel that preempts");
+    assert_has(&both.out, "SRPT (coop)");
+    assert_lacks(&alone.out, "SRPT (coop)");
+    assert_lacks(&both.out, "It is of a kernel that preempts");
 }
 
 /// The words of the row that begins so, in the first table after `title`.
@@ -203,16 +167,8 @@ fn row(ended: &Ended, title: &str, scheduler: &str) -> Vec<String> {
 fn what_is_printed_is_what_is_written() {
     let lab = Lab::new();
     save(&lab, "three.pbg", &recording());
-    let out = lab.path("report");
-    let asked = [
-        "--cpus",
-        "1,2",
-        "--policy",
-        "rr,cfs",
-        "--out",
-        out.to_str().expect("text"),
-    ];
-    let ended = simulate(&lab, &[&["three.pbg"][..], &asked].concat());
+    let asked = "@three.pbg --cpus 1,2 --policy rr,cfs --out @report";
+    let ended = simulate(&lab, asked);
     let csv = lab.read("report/tables.csv");
     for (cpus, title) in [("1", "1 CPU:"), ("2", "2 CPUs:")] {
         for policy in ["rr", "cfs"] {
@@ -247,10 +203,7 @@ fn what_is_printed_is_what_is_written() {
             assert!(at(2) >= 3.0 && at(2) < 100.0, "switches: {}", at(2));
         }
     }
-    assert!(
-        !lab.read("report/tables.md")
-            .contains("run the matrix again")
-    );
+    assert_lacks(&lab.read("report/tables.md"), "run the matrix again");
 }
 
 /// Whoever recorded: PBG's base policy, or the layer around another one. Three tasks that never
@@ -262,7 +215,7 @@ fn a_recording_may_be_of_any_policy() {
     for policy in ["cfs", "stock-rr"] {
         recorded.header.policy = PolicyName::new(policy).expect("short");
         save(&lab, "any.pbg", &recorded);
-        let ended = simulate(&lab, &["any.pbg", "--policy", "rr"]);
+        let ended = simulate(&lab, "@any.pbg --policy rr");
         assert_eq!(ended.code, Some(0), "{policy}: {}", ended.err);
         let average = average(&ended, 0, "rr ");
         assert!((60.0..130.0).contains(&average), "{policy}: {average}");
@@ -273,7 +226,7 @@ fn a_recording_may_be_of_any_policy() {
 fn what_qemu_measured_stands_beside_it() {
     let lab = Lab::new();
     save(&lab, "three.pbg", &recording());
-    let alone = simulate(&lab, &["three.pbg", "--policy", "rr,cfs"]);
+    let alone = simulate(&lab, "@three.pbg --policy rr,cfs");
     let ns = (average(&alone, 0, "rr ") * 1e6 / 1.1) as u64;
     let lines = |sched, ns| {
         let printed = Printed {
@@ -287,21 +240,14 @@ fn what_qemu_measured_stands_beside_it() {
         printed.lines()
     };
     lab.write("results/x86_64/three/sched_rr.jsonl", &lines("rr", ns));
-    let results = lab.path("results");
-    let check = [
-        "three.pbg",
-        "--policy",
-        "rr,cfs",
-        "--check",
-        results.to_str().expect("text"),
-    ];
-    let ended = simulate(&lab, &check);
+    let check = "@three.pbg --policy rr,cfs --check @results";
+    let ended = simulate(&lab, check);
     let words = row(&ended, "Average turnaround, ms", "rr");
     assert!(words.contains(&"+10.00".to_owned()), "{words:?}");
     assert!(!words.contains(&"overlap".to_owned()), "{words:?}");
     let same = (average(&alone, 0, "rr ") * 1e6).round() as u64;
     lab.write("results/x86_64/three/sched_rr.jsonl", &lines("rr", same));
-    let words = row(&simulate(&lab, &check), "Average turnaround, ms", "rr");
+    let words = row(&simulate(&lab, check), "Average turnaround, ms", "rr");
     assert!(
         words.contains(&"+0.00".to_owned()) || words.contains(&"-0.00".to_owned()),
         "{words:?}"
@@ -317,7 +263,7 @@ fn tasks_that_others_spawn_have_no_bound_but_their_length() {
         chain.tasks[i as usize].place = axsched_ext::pbg::stored::Place::Child { parent, ordinal };
     }
     save(&lab, "chain.pbg", &chain);
-    let ended = simulate(&lab, &["chain.pbg"]);
+    let ended = simulate(&lab, "@chain.pbg");
     assert!(
         (average(&ended, 0, "mean length") - 140.0 / 3.0).abs() < 0.01,
         "{}",
@@ -361,94 +307,69 @@ fn what_cannot_be_played_is_refused_in_a_line() {
     lab.write("no.pbg", "nothing");
     for (arguments, part) in [
         (
-            &["three.pbg", "--app", "four"][..],
+            "@three.pbg --app four",
             "expected a recording of four at scale 1, found one of three",
         ),
+        ("@three.pbg --app three --scale 2", "at scale 2"),
+        ("@real.pbg", "found one in real time"),
         (
-            &["three.pbg", "--app", "three", "--scale", "2"],
-            "at scale 2",
-        ),
-        (&["real.pbg"], "found one in real time"),
-        (
-            &["empty.pbg"],
+            "@empty.pbg",
             "expected a recording with tasks that have run, found none",
         ),
-        (&["no.pbg"], "no.pbg: "),
-        (&["missing.pbg"], "missing.pbg"),
-        (&["loong.pbg"], "loongarch64"),
+        ("@no.pbg", "no.pbg: "),
+        ("@missing.pbg", "missing.pbg"),
+        ("@loong.pbg", "loongarch64"),
         (
-            &["three.pbg", "--arch", "riscv64"],
+            "@three.pbg --arch riscv64",
             "expected a recording on riscv64, found one on x86_64",
         ),
         (
-            &["smp.pbg"],
+            "@smp.pbg",
             "expected a recording of one CPU, found one of 4",
         ),
         (
-            &["lottery.pbg"],
+            "@lottery.pbg",
             "expected a recording under a known policy that follows no plan, found one under lottery",
         ),
         (
-            &["still.pbg"],
+            "@still.pbg",
             "expected a recording with tasks that have run, found none",
         ),
         (
-            &["slash.pbg"],
+            "@slash.pbg",
             "expected a program's name without a slash, found a/b",
         ),
         (
-            &["three.pbg", "--cooperative", "other.pbg"],
+            "@three.pbg --cooperative @other.pbg",
             "expected a recording of three on riscv64",
         ),
         (
-            &["three.pbg", "--policy", "lottery"],
+            "@three.pbg --policy lottery",
             "--policy lottery: expected some of ",
         ),
-        (&["three.pbg", "--cpus", "0"], "0 is not in 1..=64"),
+        ("@three.pbg --cpus 0", "0 is not in 1..=64"),
         (
-            &["three.pbg", "--check", "nowhere"],
+            "@three.pbg --check nowhere",
             "nowhere: expected results of three on one CPU",
         ),
         (
-            &["three.pbg", "--task", "four", "--run", "x2"],
+            "@three.pbg --task four --run x2",
             "--task four: expected one of long middle short",
         ),
+        ("@three.pbg --task long", "--run or --add after --task long"),
+        ("@three.pbg --run 20%", "expected +20%, -50%, x2"),
         (
-            &["three.pbg", "--task", "long"],
-            "--run or --add after --task long",
-        ),
-        (&["three.pbg", "--run", "20%"], "expected +20%, -50%, x2"),
-        (
-            &["three.pbg", "--arrivals", "x2"],
+            "@three.pbg --arrivals x2",
             "--arrivals: expected a recording that has tasks come late",
         ),
         (
-            &[
-                "three.pbg",
-                "--add",
-                "4096",
-                "--add",
-                "4096",
-                "--add",
-                "4096",
-                "--add",
-                "4096",
-            ],
+            "@three.pbg --add 4096 --add 4096 --add 4096 --add 4096",
             "--add: expected 16384 tasks at most",
         ),
-        (
-            &["three.pbg", "--run", "x2", "--check", "d"],
-            "cannot be used with",
-        ),
-        (
-            &["three.pbg", "--balance", "yes"],
-            "[possible values: y, n]",
-        ),
-        (&["three.pbg", "--seeds", "2"], "--spread"),
-        (
-            &["three.pbg", "--seeds", "2", "--spread", "1001%"],
-            "from 0% to 1000%",
-        ),
+        ("@three.pbg --run x2 --check d", "cannot be used with"),
+        ("@three.pbg --balance yes", "[possible values: y, n]"),
+        ("@three.pbg --seeds 2", "--spread"),
+        ("@three.pbg --seeds 2 --spread 1001%", "from 0% to 1000%"),
     ] {
         let ended = simulate(&lab, arguments);
         assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.err);
@@ -468,9 +389,7 @@ fn recording_of_too_many_steps_is_refused_with_its_task() {
         change(&mut profile);
         save(&lab, name, &profile);
         for command in ["simulate", "advise"] {
-            let mut words = words(&lab, &[name]);
-            words[0] = command.to_owned();
-            let end = lab.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let end = lab.call(&format!("{command} {COSTS} @{name}"));
             let line = format!(
                 "{name}: expected at most 2000000 run intervals, wakes and ticks in a run, found {found}: {what}; --steps allows more\n"
             );
@@ -512,15 +431,7 @@ fn recording_of_too_many_steps_is_refused_with_its_task() {
     // Six run intervals, and 14 ticks.
     save(&lab, "three.pbg", &recording());
     for (steps, code) in [("20", 0), ("19", 2)] {
-        let words = [
-            "three.pbg",
-            "--policy",
-            "rr",
-            "--phases",
-            "1",
-            "--steps",
-            steps,
-        ];
+        let words = format!("@three.pbg --policy rr --phases 1 --steps {steps}");
         let ended = simulate(&lab, &words);
         assert_eq!(ended.code, Some(code), "{ended:?}");
     }
@@ -531,8 +442,7 @@ fn what_is_changed_is_said_and_played_and_the_plan_is_the_old_one() {
     let lab = Lab::new();
     save(&lab, "three.pbg", &recording());
     // 80, 40 and 20; now 8, 40 and 20.
-    let asked = ["three.pbg", "--task", "long", "--run", "-90%"];
-    let ended = simulate(&lab, &asked);
+    let ended = simulate(&lab, "@three.pbg --task long --run -90%");
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let least = (8.0 + 28.0 + 68.0) / 3.0;
     assert!((average(&ended, 0, "SRPT") - least).abs() < 0.01);
@@ -543,38 +453,23 @@ fn what_is_changed_is_said_and_played_and_the_plan_is_the_old_one() {
         "{}",
         ended.out
     );
-    assert!(
-        ended.out.contains("what if: run time of long × 0.1\n"),
-        "{}",
-        ended.out
-    );
-    assert!(ended.out.contains("PBG's plan is that of the recording"));
+    assert_has(&ended.out, "what if: run time of long × 0.1\n");
+    assert_has(&ended.out, "PBG's plan is that of the recording");
 
     // More of the short one, and a longer one: three of 20, 40, and 160.
-    let asked = [
-        "three.pbg",
-        "--task",
-        "short",
-        "--add",
-        "2",
-        "--task",
-        "long",
-        "--run",
-        "x2",
-    ];
-    let ended = simulate(&lab, &asked);
+    let asked = "@three.pbg --task short --add 2 --task long --run x2";
+    let ended = simulate(&lab, asked);
     let least = (20.0 + 40.0 + 60.0 + 100.0 + 260.0) / 5.0;
     assert!(
         (average(&ended, 0, "SRPT") - least).abs() < 0.01,
         "{}",
         ended.out
     );
-    assert!(
-        ended
-            .out
-            .contains("what if: 2 more of short; run time of long × 2\n")
+    assert_has(
+        &ended.out,
+        "what if: 2 more of short; run time of long × 2\n",
     );
-    assert!(!simulate(&lab, &["three.pbg"]).out.contains("what if"));
+    assert_lacks(&simulate(&lab, "@three.pbg").out, "what if");
 }
 
 #[test]
@@ -584,43 +479,22 @@ fn result_lines_are_read_as_those_of_guests() {
     // The folder of a program that the lab has.
     profile.header.program = Program::scaled("realtime", 1);
     save(&lab, "three.pbg", &profile);
-    let out = lab.path("report");
-    let out = out.to_str().expect("text");
-    let asked = [
-        "three.pbg",
-        "--policy",
-        "rr,pbg,stock-rr",
-        "--cpus",
-        "1,2",
-        "--add",
-        "1",
-        "--out",
-        out,
-    ];
-    let ended = simulate(&lab, &asked);
+    let asked = "@three.pbg --policy rr,pbg,stock-rr --cpus 1,2 --add 1 --out @report";
+    let ended = simulate(&lab, asked);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(
-        lab.read("report/tables.md")
-            .contains("what if: 1 more of main's tasks, in turn")
+    assert_has(
+        &lab.read("report/tables.md"),
+        "what if: 1 more of main's tasks, in turn",
     );
     for (cpus, folder) in [("1", "results"), ("2", "results-smp2")] {
         let file = format!("report/{folder}/x86_64/realtime/sched_rr.jsonl");
         let lines = lab.read(&file);
-        assert!(lines.contains(r#""timing":"model""#), "{lines}");
-        assert!(lines.contains(r#""task":"long+1""#), "{lines}");
+        assert_has(&lines, r#""timing":"model""#);
+        assert_has(&lines, r#""task":"long+1""#);
         assert_eq!(lines.matches("SCHED-RUN").count(), 8, "{lines}");
         // The same table from the lines as from the runs.
-        let read = lab.path(&format!("report/{folder}"));
-        let compared = lab.path("compared");
-        let words = [
-            "compare",
-            read.to_str().expect("text"),
-            "--app=realtime",
-            "--arch=x86_64",
-            "--out",
-            compared.to_str().expect("text"),
-        ];
-        let again = lab.run(&words);
+        let cells = "--app=realtime --arch=x86_64 --out @compared";
+        let again = lab.call(&format!("compare @report/{folder} {cells}"));
         assert_eq!(again.code, Some(0), "{} {}", again.err, again.out);
         let begin = format!("x86_64,realtime,{cpus},");
         let of_cpus = |csv: String| -> Vec<String> {
@@ -638,28 +512,15 @@ fn result_lines_are_read_as_those_of_guests() {
 fn many_seeds_give_a_mean_and_what_nine_of_ten_are_within() {
     let lab = Lab::new();
     save(&lab, "three.pbg", &recording());
-    let out = lab.path("report");
-    let out = out.to_str().expect("text");
-    let asked = |spread| {
-        [
-            "three.pbg",
-            "--seeds",
-            "40",
-            "--spread",
-            spread,
-            "--out",
-            out,
-        ]
+    let by_seed = |spread: &str| {
+        let words = format!("@three.pbg --seeds 40 --spread {spread} --out @report");
+        simulate(&lab, &words)
     };
-    let none = simulate(&lab, &asked("0%"));
+    let none = by_seed("0%");
     assert_eq!(none.code, Some(0), "{}", none.err);
-    assert!(
-        none.out.contains("(model, 40 seeds, spread 0 %)"),
-        "{}",
-        none.out
-    );
+    assert_has(&none.out, "(model, 40 seeds, spread 0 %)");
     assert!((average(&none, 0, "SRPT") - 220.0 / 3.0).abs() < 0.01);
-    let [one, two] = [(); 2].map(|()| simulate(&lab, &asked("50%")));
+    let [one, two] = [(); 2].map(|()| by_seed("50%"));
     assert_eq!(one.out, two.out);
     for policy in ["rr", "pbg", "stock-cfs"] {
         // scheduler average 5% 95%
@@ -684,10 +545,9 @@ fn many_seeds_give_a_mean_and_what_nine_of_ten_are_within() {
 fn an_interrupt_keeps_the_seeds_that_all_policies_have() {
     let lab = Lab::new();
     save(&lab, "three.pbg", &recording());
-    let words = words(&lab, &["three.pbg", "--seeds", "100000", "--spread", "50"]);
-    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let words = format!("simulate {COSTS} @three.pbg --seeds 100000 --spread 50");
     let mut child = lab
-        .command(&words)
+        .command(&lab.words(&words))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -710,7 +570,7 @@ fn an_interrupt_keeps_the_seeds_that_all_policies_have() {
     );
     let ended = Ended::from(child.wait_with_output().expect("it ends"));
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert!(ended.out.contains(" seeds, spread 50 %)"), "{}", ended.out);
+    assert_has(&ended.out, " seeds, spread 50 %)");
     assert!(average(&ended, 0, "stock-cfs ") > 73.0);
 }
 
@@ -719,14 +579,8 @@ fn plan_is_worth_less_the_further_the_work_is_from_it() {
     let lab = Lab::new();
     save(&lab, "three.pbg", &recording());
     let over_bound = |spread| {
-        let asked = [
-            "three.pbg",
-            "--policy=pbg",
-            "--seeds=60",
-            "--spread",
-            spread,
-        ];
-        let end = simulate(&lab, &asked);
+        let words = format!("@three.pbg --policy=pbg --seeds=60 --spread {spread}");
+        let end = simulate(&lab, &words);
         assert_eq!(end.code, Some(0), "{}", end.err);
         average(&end, 0, "pbg ") / average(&end, 0, "SRPT")
     };
@@ -738,20 +592,10 @@ fn plan_is_worth_less_the_further_the_work_is_from_it() {
 }
 
 /// The committed recordings of a program, played with these options.
-fn batch_at_once(options: &[&str]) -> Ended {
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
-    let file = |name: &str| recordings.join(name).to_str().expect("text").to_owned();
-    let lab = Lab::new();
-    let files = [file("batch-at-once.pbg"), file("batch-at-once-coop.pbg")];
-    let mut words = words(&lab, &[]);
-    words.extend([
-        files[0].clone(),
-        "--cooperative".to_owned(),
-        files[1].clone(),
-    ]);
-    words.push("--metered".to_owned());
-    words.extend(options.iter().map(|&word| word.to_owned()));
-    let ended = lab.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+fn batch_at_once(options: &str) -> Ended {
+    let file = "#tools/schedlab/tests/recordings/batch-at-once";
+    let files = format!("{file}.pbg --cooperative {file}-coop.pbg --metered");
+    let ended = simulate(&Lab::new(), &format!("{files} {options}"));
     assert_eq!(ended.code, Some(0), "{options:?}: {}", ended.err);
     ended
 }
@@ -765,18 +609,18 @@ fn who_does_not_share_plays_as_axtask_has_it() {
         let at = |from_end: usize| words[words.len() - from_end].clone();
         [words[1].clone(), at(3)]
     };
-    let several = ["--cpus", "4", "--policy", "rr,cfs,stock-rr"];
-    let alone = batch_at_once(&[&several[..], &["--balance", "n"]].concat());
-    assert!(!alone.out.contains("share the work"), "{}", alone.out);
+    let several = "--cpus 4 --policy rr,cfs,stock-rr";
+    let alone = batch_at_once(&format!("{several} --balance n"));
+    assert_lacks(&alone.out, "share the work");
     assert_eq!(figures(&alone, "rr"), ["509.430", "1395.702"]);
     assert_eq!(figures(&alone, "cfs"), ["460.080", "1395.990"]);
-    let shared = batch_at_once(&several);
+    let shared = batch_at_once(several);
     let said = "CPUs share the work under rr cfs; an interrupt takes 20 µs\n";
-    assert!(shared.out.contains(said), "{}", shared.out);
-    assert_eq!(shared.out, batch_at_once(&several).out);
+    assert_has(&shared.out, said);
+    assert_eq!(shared.out, batch_at_once(several).out);
     assert_eq!(figures(&shared, "stock-rr"), figures(&alone, "stock-rr"));
     assert_ne!(figures(&shared, "rr"), figures(&alone, "rr"));
-    let one =
-        ["y", "n"].map(|balance| batch_at_once(&["--policy", "rr,cfs", "--balance", balance]).out);
+    let one = ["y", "n"]
+        .map(|balance| batch_at_once(&format!("--policy rr,cfs --balance {balance}")).out);
     assert_eq!(one[0], one[1]);
 }

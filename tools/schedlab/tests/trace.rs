@@ -2,36 +2,23 @@
 
 mod common;
 
-use std::{fs, path::Path};
+use std::fs;
 
-use common::{Ended, Lab};
+use common::{Ended, Lab, assert_begins, assert_has, assert_lacks};
 
 /// Calls `goal` for the committed recording of batch, with the committed costs.
-fn call(lab: &Lab, goal: &str, arguments: &[&str]) -> Ended {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = |path: &str| root.join(path).to_str().expect("text").to_owned();
-    let recording = text("modules/axsched-ext/tests/data/batch-x86_64.pbg");
-    let [costs, results] = ["cost", "tables"].map(|csv| text(&format!("docs/results/{csv}.csv")));
-    let words = [
-        goal,
-        &recording,
-        "--scale",
-        "10",
-        "--costs",
-        &costs,
-        "--results",
-        &results,
-    ];
-    lab.run(&[&words[..], arguments].concat())
+fn call(lab: &Lab, goal: &str, line: &str) -> Ended {
+    let recording = "#modules/axsched-ext/tests/data/batch-x86_64.pbg --scale 10";
+    let costs = "--costs #docs/results/cost.csv --results #docs/results/tables.csv";
+    lab.call(&format!("{goal} {recording} {costs} {line}"))
 }
 
 #[test]
 fn of_each_policy_and_number_of_cpus_there_is_a_file() {
     let lab = Lab::new();
     let out = lab.path("traces");
-    let to = out.to_str().expect("text");
-    let cells = ["--policy", "rr,pbg", "--cpus", "1,4"];
-    let runs = [(); 2].map(|()| call(&lab, "trace", &[&cells[..], &["--out", to]].concat()));
+    let cells = "--policy rr,pbg --cpus 1,4";
+    let runs = [(); 2].map(|()| call(&lab, "trace", &format!("{cells} --out @traces")));
     assert_eq!((runs[0].code, runs[0].err.as_str()), (Some(0), ""));
     assert_eq!(runs[0].out, runs[1].out);
     let written = |line: &&str| line.starts_with("written: ");
@@ -40,9 +27,9 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
         let file = |ending| out.join(format!("batch-x86_64-scale10-{name}-model.{ending}"));
         let trace = fs::read(file("perfetto-trace")).expect("a trace");
         let said = format!("{} bytes; open it", trace.len());
-        assert!(runs[0].out.contains(&said), "{said}: {}", runs[0].out);
+        assert_has(&runs[0].out, &said);
         let lines = fs::read_to_string(file("log")).expect("result lines");
-        assert!(lines.contains("\"timing\":\"model\""), "{lines}");
+        assert_has(&lines, "\"timing\":\"model\"");
     }
     for name in [
         "rr on 1 CPU",
@@ -64,7 +51,7 @@ fn of_each_policy_and_number_of_cpus_there_is_a_file() {
 fn cpus_share_the_work_unless_they_are_told_not_to() {
     let lab = Lab::new();
     let idle_beside = |balance: &str, title: &str| {
-        let cell = ["--policy", "rr,pbg", "--cpus", "4", "--balance", balance];
+        let cell = format!("--policy rr,pbg --cpus 4 --balance {balance}");
         let ended = call(&lab, "trace", &cell);
         let of_run = ended.out.split_once(title).expect(title).1;
         let ms = of_run.split_once("idle while a task was ready for ");
@@ -82,9 +69,8 @@ fn cpus_share_the_work_unless_they_are_told_not_to() {
         assert!(10.0 * shared <= alone, "{title}: {shared} of {alone} ms");
     }
     let out = lab.path("traces");
-    let to = ["--out", out.to_str().expect("text")];
-    let cell = ["--policy", "rr", "--cpus", "1,4", "--balance", "n"];
-    call(&lab, "trace", &[&cell[..], &to].concat());
+    let cell = "--policy rr --cpus 1,4 --balance n --out @traces";
+    call(&lab, "trace", cell);
     for name in ["cpus1-rr", "cpus4-rr-unbalanced"] {
         let file = format!("batch-x86_64-scale10-{name}-model.perfetto-trace");
         assert!(out.join(&file).exists(), "{file}");
@@ -95,36 +81,24 @@ fn cpus_share_the_work_unless_they_are_told_not_to() {
 fn one_run_may_go_into_one_file_with_a_picture() {
     let lab = Lab::new();
     let [file, chart] = ["one.perfetto-trace", "one.svg"].map(|name| lab.path(name));
-    let [to, picture] = [&file, &chart].map(|path| path.to_str().expect("text"));
-    let of = [
-        "--policy",
-        "rr",
-        "--cpus",
-        "4",
-        "--tick-phase",
-        "500",
-        "--out",
-        to,
-    ];
-    let ended = call(&lab, "trace", &[&of[..], &["--picture", picture]].concat());
+    let run = "--policy rr --cpus 4 --tick-phase 500 --out @one.perfetto-trace";
+    let ended = call(&lab, "trace", &format!("{run} --picture @one.svg"));
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     assert!(file.exists());
     let drawn = fs::read_to_string(&chart).expect("a chart");
-    assert!(drawn.contains("4 CPUs, model, scale 10"), "{drawn}");
-    assert!(!drawn.contains("takes some time"));
+    assert_has(&drawn, "4 CPUs, model, scale 10");
+    assert_lacks(&drawn, "takes some time");
 }
 
 #[test]
 fn what_a_log_has_no_room_for_is_counted_and_said() {
     let lab = Lab::new();
-    let few = ["--policy", "rr", "--cpus", "4", "--most", "200"];
+    let few = "--policy rr --cpus 4 --most 200";
     let said = "batch under rr on 4 CPUs (model): the model's log was full; ";
-    let to = lab.path("few.perfetto-trace");
-    let trace = [&few[..], &["--out", to.to_str().expect("text")]].concat();
-    let ended = call(&lab, "trace", &trace);
+    let ended = call(&lab, "trace", &format!("{few} --out @few.perfetto-trace"));
     assert_eq!(ended.code, Some(0));
-    assert!(ended.err.starts_with(said), "{}", ended.err);
-    assert!(ended.out.contains(said), "{}", ended.out);
+    assert_begins(&ended.err, said);
+    assert_has(&ended.out, said);
     let lost = |text: &str| {
         text.split_once("; ")
             .expect("a count")
@@ -145,41 +119,31 @@ fn what_a_log_has_no_room_for_is_counted_and_said() {
 fn what_cannot_be_is_refused_in_one_line() {
     let lab = Lab::new();
     let file = lab.path("a.perfetto-trace");
-    let to = file.to_str().expect("text");
     for (arguments, words) in [
         (
-            &["--policy", "rr,cfs", "--out", to][..],
+            "--policy rr,cfs --out @a.perfetto-trace",
             "one file for 2 runs; expected a folder",
         ),
         (
-            &["--policy", "lottery", "--out", to],
+            "--policy lottery --out @a.perfetto-trace",
             "--policy lottery: expected some of",
         ),
         (
-            &[
-                "--policy",
-                "rr",
-                "--cpus",
-                "1,2",
-                "--out",
-                "traces",
-                "--picture",
-                "a.svg",
-            ],
+            "--policy rr --cpus 1,2 --out traces --picture a.svg",
             "--picture a.svg: several numbers of CPUs; expected one",
         ),
         (
-            &["--policy", "rr", "--out", to, "--picture", "a.png"],
+            "--policy rr --out @a.perfetto-trace --picture a.png",
             "a.png: expected a name that ends in .svg",
         ),
         (
-            &["--policy", "rr", "--out", to, "--app", "yield"],
+            "--policy rr --out @a.perfetto-trace --app yield",
             "expected a recording of yield",
         ),
     ] {
         let ended = call(&lab, "trace", arguments);
         assert_eq!(ended.code, Some(2), "{words}");
-        assert!(ended.err.contains(words), "{words}: {}", ended.err);
+        assert_has(&ended.err, words);
         assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
         assert!(!file.exists());
     }
@@ -190,18 +154,16 @@ fn what_cannot_be_is_refused_in_one_line() {
 fn a_console_is_of_one_run_and_says_what_it_lacks() {
     let lab = Lab::new();
     lab.write("boot.log", "a console without result lines\n");
-    let file = lab.path("boot.log");
-    let file = file.to_str().expect("text");
     for (words, reason) in [
-        (&["trace", file][..], "SCHED-RUN"),
+        ("trace @boot.log", "SCHED-RUN"),
         (
-            &["trace", file, "--policy", "rr"],
+            "trace @boot.log --policy rr",
             "expected a recording with --policy or --cpus, found a console",
         ),
-        (&["trace", file, "--cpus", "4"], "found a console"),
-        (&["trace", "none.log"], "No such file"),
+        ("trace @boot.log --cpus 4", "found a console"),
+        ("trace none.log", "No such file"),
     ] {
-        let ended = lab.run(words);
+        let ended = lab.call(words);
         assert_eq!(ended.code, Some(2), "{words:?}");
         assert!(ended.err.contains(reason), "{words:?}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);

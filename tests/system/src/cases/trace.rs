@@ -196,7 +196,5 @@ fn traced(context: &Context, arch: &str) -> Result<()> {
         drawn.contains("following its plan"),
         "the chart does not say what it shows"
     );
-    let png = fs::read(chart.replace(".svg", ".png"))?;
-    ensure!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "no PNG file");
     Ok(())
 }

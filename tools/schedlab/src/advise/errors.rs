@@ -50,6 +50,7 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_has;
 
     #[test]
     fn the_largest_difference_counts_and_of_the_unknown_the_largest_of_all() {
@@ -73,6 +74,6 @@ mod tests {
         assert_eq!(errors.of("lottery"), 2.19);
         assert_eq!(errors.of("rr"), 0.22);
         let error = Errors::read(&file, "m68k").err().unwrap();
-        assert!(format!("{error:#}").contains("m68k"), "{error:#}");
+        assert_has(format!("{error:#}"), "m68k");
     }
 }

@@ -1,7 +1,5 @@
 //! One screen: a table, the best first, two sentences, and what they rest on.
 
-use comfy_table::CellAlignment;
-
 use super::{
     advice::{Advice, Question},
     evidence::{Differs, Work},
@@ -56,29 +54,19 @@ fn title(advice: &Advice, rows: usize) -> String {
 
 fn table(advice: &Advice, most: usize) -> String {
     let is_time = !matches!(advice.question, Question::Shares { .. });
-    let mut titles = vec![
-        "scheduler",
-        if is_time { "average" } else { "largest" },
-        "± %",
-        "~",
-    ];
+    let figure = if is_time { ">average" } else { ">largest" };
+    let mut titles = vec!["scheduler", figure, ">± %", "~"];
     if is_time {
-        titles.extend(["worst slowdown", "Jain", "switches"]);
+        titles.extend([">worst slowdown", ">Jain", ">switches"]);
     }
     titles.push("");
-    let mut table = grid::plain();
-    table.set_header(&titles);
     let letters = shared(&advice.rows);
     let mut rows: Vec<(&Row, String)> = advice.rows.iter().zip(letters).collect();
     rows.sort_by(|a, b| a.0.figure.mean.total_cmp(&b.0.figure.mean));
-    for (row, letters) in rows.into_iter().take(most) {
+    let row = |(row, letters): (&Row, String)| {
         let percent = deviation(&row.figure).replace(['±', '%', ' '], "");
-        let mut words = vec![
-            row.name.clone(),
-            format!("{:.3}", row.figure.mean),
-            percent,
-            letters,
-        ];
+        let figure = format!("{:.3}", row.figure.mean);
+        let mut words = vec![row.name.clone(), figure, percent, letters];
         if is_time {
             words.extend([
                 format!("{:.1}", row.worst_slowdown),
@@ -87,13 +75,9 @@ fn table(advice: &Advice, most: usize) -> String {
             ]);
         }
         words.push(row.is_out.map_or("", note).to_owned());
-        table.add_row(words);
-    }
-    for i in (1..titles.len() - 1).filter(|&i| titles[i] != "~") {
-        let column = table.column_mut(i).expect("a column for each title");
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    grid::text(&table, "")
+        words
+    };
+    grid::text(&titles, rows.into_iter().take(most).map(row), grid::WIDE)
 }
 
 /// Beside a row.

@@ -1,59 +1,15 @@
 //! Which figures of two sets of result lines differ, and by how much.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use crate::record::{Outcome, ParseError, parse_boots, split};
 
-/// One figure that is not the same.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
-    /// The phase, and the task if it is a task's figure.
-    pub place: String,
-    pub key: String,
-    /// `None`: that side has no such figure.
-    pub a: Option<Value>,
-    pub b: Option<Value>,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |value: &Option<Value>| {
-            value
-                .as_ref()
-                .map_or("nothing".to_owned(), ToString::to_string)
-        };
-        write!(
-            f,
-            "{}: {} {} -> {}",
-            self.place,
-            self.key,
-            show(&self.a),
-            show(&self.b)
-        )?;
-        let number = |value: &Option<Value>| value.as_ref().and_then(Value::as_f64);
-        if let (Some(a), Some(b)) = (number(&self.a), number(&self.b)) {
-            let by = b - a;
-            // Fractions are indexes between 0 and 1; six decimals are printed.
-            if a.fract() == 0.0 && b.fract() == 0.0 {
-                write!(f, " ({by:+}")?
-            } else {
-                write!(f, " ({by:+.6}")?
-            }
-            if a != 0.0 {
-                write!(f, ", {:+.4} %)", by / a * 100.0)
-            } else {
-                write!(f, ")")
-            }?;
-        }
-        Ok(())
-    }
-}
-
 /// Compares the lines of one cell, boot by boot and figure by figure, in the order of
-/// `a`. A boot that only one side has is one difference.
-pub fn differences(a: &str, b: &str) -> Result<Vec<Difference>, ParseError> {
+/// `a`. A boot that only one side has is one difference. Returns a line for each: where it is,
+/// the figure, and by how much it differs.
+pub fn differences(a: &str, b: &str) -> Result<Vec<String>, ParseError> {
     let (a, mut b) = (boots(a)?, boots(b)?.into_iter().collect::<BTreeMap<_, _>>());
     // Where each side has one, they are compared as there is no other.
     if let ([(of_a, _)], 1) = (&a[..], b.len())
@@ -61,24 +17,20 @@ pub fn differences(a: &str, b: &str) -> Result<Vec<Difference>, ParseError> {
     {
         b.insert(of_a.clone(), only);
     }
-    let alone = |boot: &str, a: Option<usize>, b: Option<usize>| Difference {
-        place: match boot.strip_suffix(", ") {
-            Some(boot) => boot.to_owned(),
-            None => "tick phase 0".to_owned(),
-        },
-        key: "result lines".to_owned(),
-        a: a.map(Value::from),
-        b: b.map(Value::from),
+    let alone = |boot: &str, a: Option<usize>, b: Option<usize>| {
+        let place = boot.strip_suffix(", ").unwrap_or("tick phase 0");
+        let [a, b] = [a, b].map(|lines| lines.map(Value::from));
+        difference(place, "result lines", a.as_ref(), b.as_ref())
     };
     let mut found = Vec::new();
     for (boot, a) in a {
         match b.remove(&boot) {
             Some(b) => found.extend(of_boots(&boot, a, b)),
-            None => found.push(alone(&boot, Some(a.len()), None)),
+            None => found.extend(alone(&boot, Some(a.len()), None)),
         }
     }
     for (boot, b) in b {
-        found.push(alone(&boot, None, Some(b.len())));
+        found.extend(alone(&boot, None, Some(b.len())));
     }
     Ok(found)
 }
@@ -109,7 +61,7 @@ pub fn last_phase(text: &str) -> Result<String, ParseError> {
 /// A line's figures, under the name of what they are about.
 type Places = Vec<(String, Map<String, Value>)>;
 
-fn of_boots(boot: &str, a: Places, b: Places) -> Vec<Difference> {
+fn of_boots(boot: &str, a: Places, b: Places) -> Vec<String> {
     let mut b = b.into_iter().collect::<BTreeMap<_, _>>();
     let mut found = Vec::new();
     for (place, a) in a {
@@ -122,10 +74,8 @@ fn of_boots(boot: &str, a: Places, b: Places) -> Vec<Difference> {
     }
     for (place, b) in b {
         let place = format!("{boot}{place}");
-        found.extend(
-            b.iter()
-                .filter_map(|(key, value)| difference(&place, key, None, Some(value))),
-        );
+        let alone = |(key, value): (&String, &Value)| difference(&place, key, None, Some(value));
+        found.extend(b.iter().filter_map(alone));
     }
     found
 }
@@ -150,14 +100,27 @@ fn boots(text: &str) -> Result<Vec<(String, Places)>, ParseError> {
     Ok(names.into_iter().zip(boots.map(places)).collect())
 }
 
-fn difference(place: &str, key: &str, a: Option<&Value>, b: Option<&Value>) -> Option<Difference> {
-    let new = || Difference {
-        place: place.to_owned(),
-        key: key.to_owned(),
-        a: a.cloned(),
-        b: b.cloned(),
-    };
-    (a != b).then(new)
+/// Returns nothing if both sides have the same.
+fn difference(place: &str, key: &str, a: Option<&Value>, b: Option<&Value>) -> Option<String> {
+    if a == b {
+        return None;
+    }
+    let show = |value: Option<&Value>| value.map_or("nothing".to_owned(), ToString::to_string);
+    let mut line = format!("{place}: {key} {} -> {}", show(a), show(b));
+    let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+    if let (Some(a), Some(b)) = (number(a), number(b)) {
+        let by = b - a;
+        // Fractions are indexes between 0 and 1; six decimals are printed.
+        line += &match a.fract() == 0.0 && b.fract() == 0.0 {
+            true => format!(" ({by:+}"),
+            false => format!(" ({by:+.6}"),
+        };
+        line += &match a == 0.0 {
+            true => ")".to_owned(),
+            false => format!(", {:+.4} %)", by / a * 100.0),
+        };
+    }
+    Some(line)
 }
 
 fn places(lines: &[&str]) -> Places {
@@ -183,11 +146,7 @@ mod tests {
     use crate::record::tests::{sample, sample_at};
 
     fn shown(a: &str, b: &str) -> Vec<String> {
-        differences(a, b)
-            .unwrap()
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        differences(a, b).unwrap()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::{Result, anyhow, bail};
 
 use super::{
-    difference::{Difference, differences, last_phase},
+    difference::{differences, last_phase},
     present::present,
 };
 use crate::{
@@ -112,7 +112,7 @@ fn against(a: &Store, b: &Store, policy: &str, args: &CompareArgs) -> Result<Ver
     Ok(Verdict::Good)
 }
 
-fn show(out: &mut String, found: &[Difference], args: &CompareArgs) -> Result<()> {
+fn show(out: &mut String, found: &[String], args: &CompareArgs) -> Result<()> {
     let shown = if args.long { found.len() } else { ENOUGH };
     for difference in found.iter().take(shown) {
         writeln!(out, "    {difference}")?;

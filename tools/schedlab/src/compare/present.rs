@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{
     cli::CompareArgs,
-    project::{App, Cell},
+    project::{Cell, short},
     store::Store,
 };
 
@@ -18,17 +18,10 @@ pub fn present(store: &Store, args: &CompareArgs) -> Result<Vec<Cell>> {
     let mut cells = Vec::new();
     let mut seen = HashSet::new();
     for [arch, app, policy] in store.contents()? {
-        let policy_wanted = wanted(&select.policy, &policy)
-            || wanted(&select.policy, &crate::project::short(&policy));
+        let policies = [policy.clone(), short(&policy)];
+        let policy_wanted = policies.iter().any(|name| wanted(&select.policy, name));
         if wanted(&select.arch, &arch) && wanted(&args.app, &app) && policy_wanted {
-            let cell = Cell {
-                arch,
-                app: App {
-                    folder: app.clone(),
-                    name: app,
-                },
-                policy,
-            };
+            let cell = Cell::new(&arch, &app, &policy);
             if seen.insert(cell.to_string()) {
                 cells.push(cell);
             }

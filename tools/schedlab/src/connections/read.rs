@@ -60,6 +60,7 @@ fn console(text: &str) -> Result<Vec<ConnLine>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_has;
 
     fn good() -> ConnLine {
         ConnLine {
@@ -95,7 +96,7 @@ mod tests {
     fn a_request_that_nobody_counted_is_noticed() {
         let line = ConnLine { sent: 11, ..good() };
         let why = read(&line).unwrap_err().to_string();
-        assert!(why.contains("11 requests were sent, and 10"), "{why}");
+        assert_has(&why, "11 requests were sent, and 10");
     }
 
     #[test]
@@ -105,6 +106,6 @@ mod tests {
             ..good()
         };
         let why = read(&line).unwrap_err().to_string();
-        assert!(why.contains("and 998000 are"), "{why}");
+        assert_has(&why, "and 998000 are");
     }
 }

@@ -3,13 +3,22 @@
 use std::fmt::Write;
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 use sched_tests_results::ConnLine;
 
 use crate::{distinct::distinct, grid};
 
 /// The combinations that are compared: coroutines, threads.
 const SIDES: [&str; 2] = ["kcuc", "ut"];
+
+const TITLES: [&str; 7] = [
+    ">connections",
+    ">kcuc, answers/s",
+    ">ut",
+    ">kcuc/ut",
+    ">kcuc, mean us",
+    ">ut",
+    ">ut/kcuc",
+];
 
 /// For each guest and load, by the number of connections: both sides, and the one over the other.
 pub fn text(lines: &[ConnLine]) -> String {
@@ -18,17 +27,7 @@ pub fn text(lines: &[ConnLine]) -> String {
     let tables = distinct(of_all().map(|line| (&line.context, &line.timing)));
     for (context, timing) in tables {
         let here = || of_all().filter(|line| (&line.context, &line.timing) == (context, timing));
-        let mut table = grid::plain();
-        table.set_header([
-            "connections",
-            "kcuc, answers/s",
-            "ut",
-            "kcuc/ut",
-            "kcuc, mean us",
-            "ut",
-            "ut/kcuc",
-        ]);
-        let mut rows = 0;
+        let mut rows = Vec::new();
         for connections in distinct(here().map(|line| line.connections)) {
             let side = |name| {
                 here().find(|line| line.connections == connections && line.combination == name)
@@ -36,7 +35,6 @@ pub fn text(lines: &[ConnLine]) -> String {
             let [Some(coroutines), Some(threads)] = SIDES.map(side) else {
                 continue;
             };
-            rows += 1;
             let both = [coroutines, threads];
             let [rates, means] =
                 [rate as fn(&ConnLine) -> Option<f64>, mean_us].map(|figure| both.map(figure));
@@ -51,13 +49,10 @@ pub fn text(lines: &[ConnLine]) -> String {
             let mut row = vec![connections.to_string()];
             row.extend(shown(rates, 0, [0, 1]));
             row.extend(shown(means, 1, [1, 0]));
-            table.add_row(row);
+            rows.push(row);
         }
-        if rows == 0 {
+        if rows.is_empty() {
             continue;
-        }
-        for column in table.column_iter_mut() {
-            column.set_cell_alignment(CellAlignment::Right);
         }
         let _ = writeln!(
             text,
@@ -66,7 +61,7 @@ pub fn text(lines: &[ConnLine]) -> String {
             context.arch,
             context.smp,
             context.phase,
-            grid::text(&table, "")
+            grid::text(&TITLES, rows, grid::WIDE)
         );
     }
     text
@@ -85,8 +80,7 @@ fn mean_us(line: &ConnLine) -> Option<f64> {
 /// Returns the figures that the page shows, one a line. A figure has no value if there was no memory for it, or no
 /// answer.
 pub fn csv(lines: &[ConnLine]) -> Result<String> {
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record([
+    let titles = [
         "arch",
         "scheduler",
         "phase",
@@ -95,8 +89,8 @@ pub fn csv(lines: &[ConnLine]) -> Result<String> {
         "priority",
         "figure",
         "value",
-    ])?;
-    for line in lines {
+    ];
+    let rows = |line: &ConnLine| {
         let context = &line.context;
         let cell = [
             context.arch.clone(),
@@ -106,12 +100,13 @@ pub fn csv(lines: &[ConnLine]) -> Result<String> {
             line.connections.to_string(),
             line.priority.map_or("all".into(), |one| one.to_string()),
         ];
-        for (figure, value) in figures(line) {
-            let value = value.unwrap_or_default();
-            out.write_record(cell.iter().map(String::as_str).chain([figure, &value]))?;
-        }
-    }
-    Ok(String::from_utf8(out.into_inner()?)?)
+        let row = move |(figure, value): (&str, Option<String>)| {
+            let figure = [figure.to_owned(), value.unwrap_or_default()];
+            cell.clone().into_iter().chain(figure)
+        };
+        figures(line).into_iter().map(row)
+    };
+    grid::csv(titles, lines.iter().flat_map(rows))
 }
 
 /// Returns the figures of a line, as they are written.

@@ -138,6 +138,7 @@ impl Figures {
 pub mod tests {
     use super::*;
     use crate::project::App;
+    use crate::testing::{assert_begins, assert_has};
 
     pub fn cell(arch: &str, policy: &str) -> Cell {
         Cell {
@@ -202,8 +203,11 @@ pub mod tests {
             "expected figures with sched `rr`, found `fifo`"
         );
         let neither = line("rr", "run", 4, 1.0).replace("instructions_per_yield", "other");
-        assert!(refused(&[neither]).starts_with("expected the cost of a yield, found `{"));
+        assert_begins(
+            &refused(&[neither]),
+            "expected the cost of a yield, found `{",
+        );
         let half = line("rr", "run", 4, 1.0).replace("\"tasks\":4,", "");
-        assert!(refused(&[half]).contains("SCHED-COST lacks `tasks`"));
+        assert_has(&refused(&[half]), "SCHED-COST lacks `tasks`");
     }
 }

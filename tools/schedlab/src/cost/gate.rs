@@ -12,7 +12,6 @@
 use std::{collections::BTreeSet, fmt::Write, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
-use comfy_table::CellAlignment;
 use serde::{Deserialize, Serialize};
 
 use super::figures::{Figure, Figures};
@@ -370,9 +369,7 @@ pub fn text(all: &[Judged]) -> String {
             .collect()
     };
     for arch in arches {
-        let mut table = grid::plain();
-        table.set_header(["policy", "tasks", "before", "after", "by", ""]);
-        for judged in all.iter().filter(|judged| judged.arch == arch) {
+        let row = |judged: &Judged| {
             let before = judged
                 .before
                 .map_or(String::new(), |before| format!("{before:.1}"));
@@ -385,22 +382,19 @@ pub fn text(all: &[Judged]) -> String {
                 Change::Less => "less",
                 Change::New => "new",
             };
-            table.add_row([
+            [
                 judged.policy.clone(),
                 judged.tasks.to_string(),
                 before,
                 format!("{:.1}", judged.after),
                 by,
                 word.to_owned(),
-            ]);
-        }
-        for column in table.column_iter_mut().skip(1).take(4) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        tables.push(format!(
-            "{arch}: instructions per yield\n\n{}",
-            grid::text(&table, "")
-        ));
+            ]
+        };
+        let titles = ["policy", ">tasks", ">before", ">after", ">by", ""];
+        let rows = all.iter().filter(|judged| judged.arch == arch).map(row);
+        let table = grid::text(&titles, rows, grid::WIDE);
+        tables.push(format!("{arch}: instructions per yield\n\n{table}"));
     }
     tables.join("\n")
 }

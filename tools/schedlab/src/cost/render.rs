@@ -1,10 +1,7 @@
 //! The tables of what a yield costs: text for a terminal, Markdown, and CSV for
 //! `schedlab docs`. In the tables a figure is the mean over its tick phases.
 
-use std::fmt::Write;
-
 use anyhow::Result;
-use comfy_table::CellAlignment;
 
 use super::figures::{Figure, Figures};
 use crate::{grid, spread::Spread};
@@ -14,50 +11,39 @@ const DECIMALS: usize = 1;
 
 /// A table for each architecture, a line for each scheduler.
 pub fn text(figures: &Figures) -> String {
-    let mut tables = Vec::new();
-    for arch in figures.arches() {
-        let mut table = grid::plain();
-        let sizes = figures.sizes();
-        let titles = sizes.iter().map(usize::to_string);
-        table.set_header(std::iter::once("scheduler".to_owned()).chain(titles));
-        for (scheduler, row) in figures.rows(arch) {
-            table.add_row(std::iter::once(scheduler).chain(means(&sizes, &row)));
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        tables.push(format!(
-            "{}\n\n{}",
-            title(figures, arch),
-            grid::text(&table, "")
-        ));
-    }
-    tables.join("\n")
+    tables(figures, |title, titles, rows| {
+        format!("{title}\n\n{}", grid::text(titles, rows, grid::WIDE))
+    })
 }
 
 pub fn markdown(figures: &Figures) -> String {
-    let mut tables = Vec::new();
-    for arch in figures.arches() {
-        let sizes = figures.sizes();
-        let mut table = format!("## {}\n\n| scheduler |", title(figures, arch));
-        for size in &sizes {
-            let _ = write!(table, " {size} |");
-        }
-        table += "\n|---|";
-        table += &"---:|".repeat(sizes.len());
-        table.push('\n');
-        for (scheduler, row) in figures.rows(arch) {
-            let cells = means(&sizes, &row).collect::<Vec<_>>().join(" | ");
-            let _ = writeln!(table, "| {scheduler} | {cells} |");
-        }
-        tables.push(table);
-    }
+    tables(figures, |title, titles, rows| {
+        format!("## {title}\n\n{}", grid::markdown(titles, rows))
+    })
+}
+
+fn tables(
+    figures: &Figures,
+    table: impl Fn(&str, &[String], Vec<Vec<String>>) -> String,
+) -> String {
+    let unit = figures.0.first().map_or("", |figure| figure.unit);
+    let sizes = figures.sizes();
+    let mut titles = vec!["scheduler".to_owned()];
+    titles.extend(sizes.iter().map(|size| format!(">{size}")));
+    let of_arch = |arch: &&str| {
+        let title = format!("{arch}: {unit} per yield, by the number of tasks");
+        let rows = figures.rows(arch).into_iter().map(|(scheduler, row)| {
+            let cells = means(&sizes, &row);
+            std::iter::once(scheduler).chain(cells).collect()
+        });
+        table(&title, &titles, rows.collect())
+    };
+    let tables: Vec<_> = figures.arches().iter().map(of_arch).collect();
     tables.join("\n")
 }
 
 /// One line for each figure.
 pub fn csv(figures: &Figures) -> Result<String> {
-    let mut out = csv::Writer::from_writer(Vec::new());
     let cell = [
         "arch",
         "smp",
@@ -67,8 +53,7 @@ pub fn csv(figures: &Figures) -> Result<String> {
         "tasks",
         "unit",
     ];
-    out.write_record(cell.iter().chain(&Spread::CSV_COLUMNS))?;
-    for figure in &figures.0 {
+    let row = |figure: &Figure| {
         let cell = [
             figure.arch.clone(),
             figure.smp.to_string(),
@@ -78,14 +63,10 @@ pub fn csv(figures: &Figures) -> Result<String> {
             figure.tasks.to_string(),
             figure.unit.to_owned(),
         ];
-        out.write_record(cell.into_iter().chain(figure.spread().csv_fields(DECIMALS)))?;
-    }
-    Ok(String::from_utf8(out.into_inner()?)?)
-}
-
-fn title(figures: &Figures, arch: &str) -> String {
-    let unit = figures.0.first().map_or("", |figure| figure.unit);
-    format!("{arch}: {unit} per yield, by the number of tasks")
+        cell.into_iter().chain(figure.spread().csv_fields(DECIMALS))
+    };
+    let titles = cell.iter().chain(&Spread::CSV_COLUMNS);
+    grid::csv(titles, figures.0.iter().map(row))
 }
 
 /// The means of a scheduler; nothing where it has none of a size.
@@ -96,57 +77,4 @@ fn means(sizes: &[usize], row: &[&Figure]) -> impl Iterator<Item = String> {
             format!("{:.DECIMALS$}", figure.spread().mean)
         })
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cost::figures::tests::sample;
-
-    fn figures() -> Figures {
-        sample(&[
-            ("sched_fifo", "run", [140.0, 140.04]),
-            ("sched_pbg", "replay", [139.0, 139.46]),
-        ])
-    }
-
-    #[test]
-    fn text_has_a_line_for_each_scheduler() {
-        let expected = "\
-x86_64: instructions per yield, by the number of tasks
-
- scheduler        4     256
-----------------------------
- fifo         140.0   140.0
- pbg replay   139.0   139.5
-";
-        assert_eq!(text(&figures()), expected, "{}", text(&figures()));
-    }
-
-    #[test]
-    fn markdown_has_the_same_cells() {
-        let expected = "\
-## x86_64: instructions per yield, by the number of tasks
-
-| scheduler | 4 | 256 |
-|---|---:|---:|
-| fifo | 140.0 | 140.0 |
-| pbg replay | 139.0 | 139.5 |
-";
-        assert_eq!(markdown(&figures()), expected);
-    }
-
-    #[test]
-    fn csv_has_a_line_for_each_figure() {
-        let text = csv(&figures()).unwrap();
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(
-            lines[0],
-            "arch,smp,timing,scale,scheduler,tasks,unit,value,min,mean,max,phases"
-        );
-        assert_eq!(
-            lines[4..],
-            ["x86_64,1,icount,1,pbg replay,256,instructions,139.5,139.5,139.5,139.5,1"]
-        );
-    }
 }

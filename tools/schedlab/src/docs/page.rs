@@ -209,6 +209,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::testing::assert_has;
 
     const CSV: &str = "\
 arch,scheduler,figure,value,min,mean,max,phases
@@ -301,7 +302,7 @@ rr,average,700.00,700.00,700.00,700.00,700.00,700.00,700.00,1
 | rr | 700.0 | 700.0 |
 ";
         let page = page.unwrap().text;
-        assert!(page.contains(rows), "{page}");
+        assert_has(&page, rows);
     }
 
     #[test]
@@ -388,7 +389,7 @@ In prose 1.5 may stand.
             ("a <!-- table".into(), "line 1: expected `-->`, found none"),
         ] {
             let found = fails(&text);
-            assert!(found.contains(expected), "{found}");
+            assert_has(&found, expected);
         }
     }
 }

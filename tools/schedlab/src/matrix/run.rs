@@ -129,8 +129,6 @@ fn judge(
 
 fn first_difference(a: &[String], b: &[String]) -> String {
     let differences = differences(&a.join("\n"), &b.join("\n"));
-    differences
-        .ok()
-        .and_then(|all| all.first().map(ToString::to_string))
-        .unwrap_or_else(|| "in its text".into())
+    let first = differences.ok().and_then(|all| all.into_iter().next());
+    first.unwrap_or_else(|| "in its text".into())
 }

@@ -53,17 +53,9 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::App;
 
     fn cells(apps: usize) -> Vec<Cell> {
-        let cell = |app: usize, policy: &str| Cell {
-            arch: "x86_64".into(),
-            app: App {
-                name: format!("app{app}"),
-                folder: format!("apps/app{app}"),
-            },
-            policy: policy.into(),
-        };
+        let cell = |app, policy| Cell::new("x86_64", &format!("app{app}"), policy);
         let policies = ["sched_rr", "sched_cfs", "stock_rr"];
         (0..apps)
             .flat_map(|app| policies.map(|policy| cell(app, policy)))

@@ -93,6 +93,7 @@ impl Names {
 mod tests {
     use super::*;
     use crate::profile::tests::{sample, task};
+    use crate::testing::assert_has;
 
     #[test]
     fn a_task_is_found_by_label_key_and_path() {
@@ -123,12 +124,9 @@ mod tests {
         let names = Names::of(&profile);
         assert_eq!(names.name(3), "worker (0000000000000abc)");
         assert_eq!(names.path(3), "0000000000000abc");
-        assert!(
-            names
-                .find("worker")
-                .unwrap_err()
-                .to_string()
-                .contains("found 2 called `worker`")
+        assert_has(
+            &names.find("worker").unwrap_err().to_string(),
+            "found 2 called `worker`",
         );
         assert_eq!(names.find("abc").ok(), None);
         assert_eq!(names.find("0000000000000abc").unwrap(), 3);

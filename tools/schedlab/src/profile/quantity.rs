@@ -81,6 +81,7 @@ fn scaled(number: &str) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_has;
 
     #[test]
     fn times_become_counts_and_are_never_longer() {
@@ -116,12 +117,9 @@ mod tests {
                 "{error}"
             );
         }
-        assert!(
-            Clock::new(0)
-                .counts("5ms")
-                .unwrap_err()
-                .to_string()
-                .contains("5000counts")
+        assert_has(
+            &Clock::new(0).counts("5ms").unwrap_err().to_string(),
+            "5000counts",
         );
     }
 

@@ -7,7 +7,6 @@ use axsched_ext::pbg::stored::{
     Ended, Figure, Figures, PhaseOrder, Place, Spawned, StoredPhase, StoredProfile, StoredTask,
     Waker,
 };
-use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use super::{
@@ -52,7 +51,7 @@ fn text(profile: &StoredProfile) -> String {
     let tasks = || profile.tasks.iter();
     let each = |i: usize, show: &dyn Fn(Figure, u32) -> String| {
         let cells = tasks().map(|task| show(task.figures.to_array()[i], task.runs));
-        Column::new(Figures::NAMES[i], cells)
+        Column::of_numbers(Figures::NAMES[i], cells)
     };
     let time = |figure, runs| spread(figure, runs, |counts| clock.show(counts));
     let often = |figure, runs| spread(figure, runs, number);
@@ -61,34 +60,30 @@ fn text(profile: &StoredProfile) -> String {
     let mut counts: Vec<_> = (3..Figures::NAMES.len()).map(|i| each(i, &often)).collect();
     if tasks().any(|task| task.priority.is_some()) {
         let cells = tasks().map(|task| or_dash(task.priority.map(|priority| priority.to_string())));
-        counts.push(Column::new("priority", cells));
+        counts.push(Column::of_numbers("priority", cells));
     }
     if tasks().any(|task| task.deadline.is_some()) {
         let cells = tasks().map(|task| or_dash(task.deadline.map(|l| clock.show(l.0 as f64))));
-        counts.push(Column::new("deadline", cells));
+        counts.push(Column::of_numbers("deadline", cells));
     }
     if runs > 1 {
-        counts.push(Column::new(
-            "runs",
-            tasks().map(|task| task.runs.to_string()),
-        ));
+        let cells = tasks().map(|task| task.runs.to_string());
+        counts.push(Column::of_numbers("runs", cells));
     }
     let bars = Column::new("#run :ready .blocked", tasks().map(bar));
-    let names = Column::new(
-        "task",
-        (0..profile.tasks.len()).map(|index| names_of.name(index)),
-    );
-    let whole = table(&names, times.iter().chain(&counts), Some(&bars));
+    let names = (0..profile.tasks.len()).map(|index| names_of.name(index));
+    let names = [Column::new("task", names)];
+    let whole = table(names.iter().chain(&times).chain(&counts).chain([&bars]));
     if whole.lines().all(|line| line.chars().count() <= TERMINAL) {
         out += &whole;
     } else {
-        out += &table(&names, times.iter(), Some(&bars));
+        out += &table(names.iter().chain(&times).chain([&bars]));
         out.push('\n');
-        out += &table(&names, counts.iter(), None);
+        out += &table(names.iter().chain(&counts));
     }
     if let Some(waits) = waits(profile, &names_of) {
         out.push('\n');
-        out += &table(&names, std::iter::empty(), Some(&waits));
+        out += &table(names.iter().chain([&waits]));
     }
     if runs > 1 {
         out += "\nMean over a task's runs, ± half the way from the least to the most.\n";
@@ -103,31 +98,19 @@ impl Column {
     fn new(title: &str, cells: impl Iterator<Item = String>) -> Self {
         Self(std::iter::once(title.to_owned()).chain(cells).collect())
     }
+
+    /// Numbers stand to the right.
+    fn of_numbers(title: &str, cells: impl Iterator<Item = String>) -> Self {
+        Self::new(&format!(">{title}"), cells)
+    }
 }
 
-/// The tasks' names, numbers of them, and a picture.
-fn table<'a>(
-    names: &'a Column,
-    numbers: impl Iterator<Item = &'a Column>,
-    picture: Option<&'a Column>,
-) -> String {
-    let numbers: Vec<_> = numbers.collect();
-    let columns: Vec<_> = [names]
-        .into_iter()
-        .chain(numbers.iter().copied())
-        .chain(picture)
-        .collect();
-    let line = |i: usize| columns.iter().map(move |column| column.0[i].clone());
-    let mut grid = grid::plain();
-    grid.set_header(line(0));
-    for i in 1..names.0.len() {
-        grid.add_row(line(i));
-    }
-    for column in grid.column_iter_mut().skip(1).take(numbers.len()) {
-        column.set_cell_alignment(CellAlignment::Right);
-        column.set_padding((1, 0));
-    }
-    grid::text(&grid, "")
+fn table<'a>(columns: impl IntoIterator<Item = &'a Column>) -> String {
+    let columns: Vec<_> = columns.into_iter().collect();
+    let line = |i: usize| columns.iter().map(move |column| &column.0[i]);
+    let titles: Vec<_> = line(0).collect();
+    let rows = (1..columns[0].0.len()).map(line);
+    grid::text(&titles, rows, grid::CLOSE)
 }
 
 /// Who ended each task's waits, and how often in a run, the most frequent first; `None` of a
@@ -368,6 +351,7 @@ mod tests {
 
     use super::*;
     use crate::profile::tests::sample;
+    use crate::testing::{assert_ends, assert_has};
 
     #[test]
     fn the_table_of_one_run() {
@@ -411,7 +395,7 @@ Times are in ms.
  1.0      main 1
 ";
         let found = text(&profile);
-        assert!(found.ends_with(expected), "{found}");
+        assert_ends(&found, expected);
         let json: serde_json::Value = serde_json::from_str(&json(&profile).unwrap()).unwrap();
         assert_eq!(json["tasks"][0]["phases"][1]["woken_by"], "worker");
         assert!(json["tasks"][1]["phases"][0]["woken_by"].is_null());
@@ -451,10 +435,7 @@ Mean over a task's runs, ± half the way from the least to the most.
         let mut profile = sample();
         profile.header.frequency_hz = 0;
         let text = text(&profile);
-        assert!(
-            text.contains("It is not known how long a count is.\n"),
-            "{text}"
-        );
+        assert_has(&text, "It is not known how long a count is.\n");
         assert!(
             text.contains("\nTimes are in counts.\n") && text.contains(" 3200105000 "),
             "{text}"

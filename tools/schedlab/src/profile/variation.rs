@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use axsched_ext::{pbg::stored::StoredProfile, units::TaskKey};
-use comfy_table::CellAlignment;
+use axsched_ext::{
+    pbg::stored::{StoredProfile, StoredTask},
+    units::TaskKey,
+};
 
 use super::{names::Names, quantity::Clock, show::mean};
 use crate::grid;
@@ -64,33 +66,22 @@ impl Variation {
     pub fn text(&self, merged: &StoredProfile) -> String {
         let clock = Clock::new(merged.header.frequency_hz);
         let names = Names::of(merged);
-        let mut grid = grid::plain();
-        let unit = clock.unit();
-        grid.set_header([
-            "task".to_owned(),
-            "runs".to_owned(),
-            format!("run, {unit}: mean"),
-            "least".to_owned(),
-            "most".to_owned(),
-            "CV, %".to_owned(),
-        ]);
-        for (index, task) in merged.tasks.iter().enumerate() {
+        let mean_title = format!(">run, {}: mean", clock.unit());
+        let titles = ["task", ">runs", &mean_title, ">least", ">most", ">CV, %"];
+        let row = |(index, task): (usize, &StoredTask)| {
             let run = task.figures.run;
             let percent = self.percent(task.key);
-            grid.add_row([
+            [
                 names.name(index),
                 task.runs.to_string(),
                 clock.show(mean(run, task.runs)),
                 clock.show(run.least as f64),
                 clock.show(run.most as f64),
                 percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2}")),
-            ]);
-        }
-        for column in grid.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-            column.set_padding((1, 0));
-        }
-        let mut text = grid::text(&grid, "");
+            ]
+        };
+        let rows = merged.tasks.iter().enumerate().map(row);
+        let mut text = grid::text(&titles, rows, grid::CLOSE);
         text += "\nCV: the standard deviation of a task's run time over its mean.\n";
         if self.merged {
             text += "Some profiles are of several runs, which count with their mean: the runs differ by more.\n";

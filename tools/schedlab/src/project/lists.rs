@@ -38,6 +38,20 @@ pub struct Cell {
     pub policy: String,
 }
 
+impl Cell {
+    /// Returns the cell of an app whose folder is known by its name alone.
+    pub fn new(arch: &str, app: &str, policy: &str) -> Self {
+        Self {
+            arch: arch.to_owned(),
+            app: App {
+                name: app.to_owned(),
+                folder: app.to_owned(),
+            },
+            policy: policy.to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.arch, self.app.name, self.policy)

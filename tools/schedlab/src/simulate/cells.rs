@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     compare::Results,
-    project::{App, Cell},
+    project::Cell,
     record::{Outcome, Phase},
 };
 
@@ -180,14 +180,7 @@ impl<'a> Play<'a> {
     /// All that was played of it.
     pub fn results(&self, outcomes: Vec<Outcome>) -> Results {
         Results {
-            cell: Cell {
-                arch: self.context.arch.clone(),
-                app: App {
-                    name: self.context.app.clone(),
-                    folder: self.context.app.clone(),
-                },
-                policy: feature(self.policy),
-            },
+            cell: Cell::new(&self.context.arch, &self.context.app, &feature(self.policy)),
             outcomes,
             sources: None,
         }

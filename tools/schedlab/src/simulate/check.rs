@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use comfy_table::CellAlignment;
 
 use super::render::{average, percent};
 use crate::{
@@ -17,11 +16,11 @@ use crate::{
 
 const TITLES: [&str; 7] = [
     "scheduler",
-    "model",
-    "± %",
-    "QEMU",
-    "± %",
-    "difference, %",
+    ">model",
+    ">± %",
+    ">QEMU",
+    ">± %",
+    ">difference, %",
     "ranges",
 ];
 
@@ -65,29 +64,21 @@ pub fn checked<'a>(all: &'a [Results], folder: &Path) -> Result<Vec<Checked<'a>>
 
 /// As a table.
 pub fn text(all: &[Checked]) -> String {
-    let mut table = grid::plain();
-    table.set_header(TITLES);
-    for cell in all {
+    let row = |cell: &Checked| {
         let Checked { model, qemu, .. } = cell;
-        table.add_row([
+        let ranges = if model.overlaps(qemu) { "overlap" } else { "" };
+        [
             short(&cell.results.cell.policy),
             format!("{:.3}", model.mean),
             percent(model),
             format!("{:.3}", qemu.mean),
             percent(qemu),
             format!("{:+.2}", cell.difference()),
-            match model.overlaps(qemu) {
-                true => "overlap",
-                false => "",
-            }
-            .to_owned(),
-        ]);
-    }
-    for i in 1..TITLES.len() - 1 {
-        let column = table.column_mut(i).expect("a column for each title");
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("\nAverage turnaround, ms\n\n{}", grid::text(&table, ""))
+            ranges.to_owned(),
+        ]
+    };
+    let table = grid::text(&TITLES, all.iter().map(row), grid::WIDE);
+    format!("\nAverage turnaround, ms\n\n{table}")
 }
 
 /// Puts the differences into a CSV file, in place of those that it has of this program and
@@ -143,12 +134,7 @@ fn with_errors(found: &str, all: &[Checked]) -> Result<String> {
     let place = rows.iter().position(is_ours).unwrap_or(rows.len());
     rows.retain(|row| !is_ours(row));
     rows.splice(place..place, ours.iter().map(|row| row.to_vec()));
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(COLUMNS)?;
-    for row in &rows {
-        writer.write_record(row)?;
-    }
-    Ok(String::from_utf8(writer.into_inner()?)?)
+    grid::csv(COLUMNS, rows)
 }
 
 impl Checked<'_> {
@@ -161,19 +147,12 @@ impl Checked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::App;
+    use crate::testing::assert_has;
 
     #[test]
     fn the_differences_of_a_program_take_the_place_of_those_before() {
         let results = Results {
-            cell: Cell {
-                arch: "x86_64".to_owned(),
-                app: App {
-                    name: "yield".to_owned(),
-                    folder: "yield".to_owned(),
-                },
-                policy: "sched_rr".to_owned(),
-            },
+            cell: Cell::new("x86_64", "yield", "sched_rr"),
             outcomes: Vec::new(),
             sources: None,
         };
@@ -204,6 +183,6 @@ mod tests {
         );
         assert_eq!(found(""), format!("{head}{new}"));
         let error = with_errors("app,value\n", &all).unwrap_err().to_string();
-        assert!(error.contains("expected the columns arch,app"), "{error}");
+        assert_has(&error, "expected the columns arch,app");
     }
 }

@@ -96,6 +96,7 @@ fn filter<const N: usize>(words: [(&str, &str); N]) -> Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_has;
 
     fn committed() -> Costs {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
@@ -123,7 +124,7 @@ mod tests {
     fn an_unknown_row_is_named() {
         let error = committed().of_yield("x86_64", "lottery").unwrap_err();
         let text = format!("{error:#}");
-        assert!(text.contains("cost.csv: expected lines with"), "{text}");
-        assert!(text.contains("lottery"), "{text}");
+        assert_has(&text, "cost.csv: expected lines with");
+        assert_has(&text, "lottery");
     }
 }

@@ -1,6 +1,5 @@
 //! A table on a terminal: the bound, and each policy beside it.
 
-use comfy_table::CellAlignment;
 use sched_sim::{play::INTERRUPT_NS, policies::Sharing, whatif::Change};
 
 use super::{cells::Play, flavour::Flavour};
@@ -12,27 +11,11 @@ use crate::{
     spread::{Spread, deviation, letters},
 };
 
-const TITLES: [&str; 9] = [
-    "scheduler",
-    "average",
-    "± %",
-    "~",
-    "avg/bound",
-    "slowest",
-    "makespan",
-    "switches",
-    "Jain",
-];
-
-/// A figure over the phases of the tick.
-pub fn over(boots: &[Outcome], figure: fn(&Outcome) -> f64) -> Spread {
-    let values: Vec<f64> = boots.iter().map(figure).collect();
-    Spread::of(&values).expect("a phase at least")
-}
-
-/// The average turnaround in ms.
+/// The average turnaround in ms, over the phases of the tick.
 pub fn average(boots: &[Outcome]) -> Spread {
-    over(boots, |boot| boot.last().avg_turnaround_ns as f64 / 1e6)
+    let ms = |boot: &Outcome| boot.last().avg_turnaround_ns as f64 / 1e6;
+    let values: Vec<f64> = boots.iter().map(ms).collect();
+    Spread::of(&values).expect("a phase at least")
 }
 
 /// How far a figure is from its mean, in %, without the sign.
@@ -50,95 +33,104 @@ pub fn what_if(changes: &[Change]) -> Vec<String> {
 }
 
 /// Under which of them CPUs share the work, in a line; none if they do under none.
-pub fn who_shares(plays: &[&Play]) -> Vec<String> {
-    let shares = |play: &&&Play| play.shared() == Sharing::Balanced;
-    let names: Vec<_> = plays
-        .iter()
-        .filter(shares)
-        .map(|play| play.name())
-        .collect();
-    match names.is_empty() {
-        true => Vec::new(),
-        false => vec![format!(
-            "CPUs share the work under {}; an interrupt takes {} µs{}",
-            names.join(" "),
-            INTERRUPT_NS / 1000,
-            match plays.iter().any(|play| play.preempted_stay()) {
-                true => "; who is preempted stays",
-                false => "",
-            }
-        )],
-    }
+fn who_shares(rows: &[Row]) -> Option<String> {
+    let plays = || rows.iter().map(|row| row.play);
+    let names = plays().filter(|play| play.shared() == Sharing::Balanced);
+    let names: Vec<_> = names.map(Play::name).collect();
+    (!names.is_empty()).then(|| {
+        let stays = match plays().any(Play::preempted_stay) {
+            true => "; who is preempted stays",
+            false => "",
+        };
+        let (names, us) = (names.join(" "), INTERRUPT_NS / 1000);
+        format!("CPUs share the work under {names}; an interrupt takes {us} µs{stays}")
+    })
 }
 
-/// The policies on so many CPUs, each with what it played.
+/// A policy, the figures of its bound, and its own.
+pub struct Row<'a> {
+    pub play: &'a Play<'a>,
+    pub bound: Vec<String>,
+    pub figures: Vec<String>,
+}
+
+/// The policies on as many CPUs as the rows have. `over` says of how many runs, and the titles how
+/// far the averages of these differ.
 pub fn table(
-    cells: &[&(&Play, Results)],
+    rows: &[Row],
+    over: &str,
+    titles: [&str; 2],
     preemptive: &Flavour,
-    cpus: usize,
     changes: &[Change],
 ) -> String {
-    let header = &preemptive.profile.header;
-    let phases = cells.first().map_or(0, |cell| cell.1.outcomes.len());
+    let (header, cpus) = (&preemptive.profile.header, rows[0].play.cpus);
     let mut out = format!(
-        "{} on {}, {}: turnaround in ms (model, {})\n",
+        "{} on {}, {}: turnaround in ms (model, {over})\n",
         header.program.name,
         header.architecture,
         count(cpus, "CPU"),
-        count(phases, "tick phase"),
     );
-    let plays: Vec<_> = cells.iter().map(|(play, _)| *play).collect();
-    for line in who_shares(&plays).into_iter().chain(what_if(changes)) {
+    for line in who_shares(rows).into_iter().chain(what_if(changes)) {
         out += &(line + "\n");
     }
-    out += "\n";
-    let mut table = grid::plain();
-    table.set_header(TITLES);
+    let named = |name: String, words: &[String]| {
+        let mut words = [&[name], words].concat();
+        words.resize(9, String::new());
+        words
+    };
     // Kernels that do not preempt do less work, so their rows have a bound of their own.
-    let mut bounds: Vec<(String, f64)> = Vec::new();
-    for (play, _) in cells {
-        let flavour = play.flavour;
-        let bound = flavour.workload.bound(cpus);
-        let name = match std::ptr::eq(flavour, preemptive) {
-            true => bound.kind.name().to_owned(),
-            false => format!("{} (coop)", bound.kind.name()),
-        };
-        if !bounds.iter().any(|(other, _)| *other == name) {
-            bounds.push((name, bound.average_ns / 1e6));
-        }
-    }
-    bounds.sort_by_key(|(name, _)| name.ends_with(')'));
-    for (name, least) in bounds {
-        let mut row = vec![name, format!("{least:.3}")];
-        row.resize(TITLES.len(), String::new());
-        table.add_row(row);
-    }
+    let bounds = [(true, ""), (false, " (coop)")].map(|(is_preemptive, end)| {
+        let its = |row: &&Row| std::ptr::eq(row.play.flavour, preemptive) == is_preemptive;
+        let row = rows.iter().find(its)?;
+        let kind = row.play.flavour.workload.bound(cpus).kind;
+        Some(named(format!("{}{end}", kind.name()), &row.bound))
+    });
+    let policies = rows.iter().map(|row| named(row.play.name(), &row.figures));
+    let [one, other] = titles;
+    let titles = [
+        "scheduler",
+        ">average",
+        one,
+        other,
+        ">avg/bound",
+        ">slowest",
+        ">makespan",
+        ">switches",
+        ">Jain",
+    ];
+    let lines = bounds.into_iter().flatten().chain(policies);
+    out + "\n" + &grid::text(&titles, lines, grid::WIDE)
+}
+
+/// The policies, each with what it played at the phases of the tick.
+pub fn at_phases(cells: &[&(&Play, Results)], preemptive: &Flavour, changes: &[Change]) -> String {
     let averages = cells.iter().map(|cell| Some(average(&cell.1.outcomes)));
     let shared = letters(&averages.collect::<Vec<_>>());
-    for ((play, cell), letters) in cells.iter().zip(shared) {
-        let average = average(&cell.outcomes);
-        let least = play.flavour.workload.bound(cpus).average_ns / 1e6;
-        let mean = |figure| over(&cell.outcomes, figure).mean;
-        table.add_row([
-            play.name(),
+    let rows = cells.iter().zip(shared).map(|((play, cell), letters)| {
+        let (average, boots) = (average(&cell.outcomes), &cell.outcomes);
+        let least = play.flavour.workload.bound(play.cpus).average_ns / 1e6;
+        let mean = |figure: fn(&Outcome) -> f64| {
+            boots.iter().map(figure).sum::<f64>() / boots.len() as f64
+        };
+        let figures = vec![
             format!("{:.3}", average.mean),
             percent(&average),
             letters,
             format!("{:.3}", average.mean / least),
-            format!(
-                "{:.3}",
-                mean(|boot| boot.last().max_turnaround_ns as f64 / 1e6)
-            ),
-            format!("{:.3}", mean(|boot| boot.last().makespan_ns as f64 / 1e6)),
-            format!("{:.0}", mean(|boot| boot.last().context_switches as f64)),
-            format!("{:.4}", mean(|boot| boot.last().jain)),
-        ]);
-    }
-    for i in (1..TITLES.len()).filter(|&i| TITLES[i] != "~") {
-        let column = table.column_mut(i).expect("a column for each title");
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    out + &grid::text(&table, "")
+            format!("{:.3}", mean(|b| b.last().max_turnaround_ns as f64 / 1e6)),
+            format!("{:.3}", mean(|b| b.last().makespan_ns as f64 / 1e6)),
+            format!("{:.0}", mean(|b| b.last().context_switches as f64)),
+            format!("{:.4}", mean(|b| b.last().jain)),
+        ];
+        Row {
+            play,
+            bound: vec![format!("{least:.3}")],
+            figures,
+        }
+    });
+    let rows: Vec<_> = rows.collect();
+    let over = count(cells[0].1.outcomes.len(), "tick phase");
+    table(&rows, &over, [">± %", "~"], preemptive, changes)
 }
 
 /// What the figures are over phases of the tick.

@@ -2,27 +2,14 @@
 //! nine of ten runs are.
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 use sched_sim::whatif::Change;
 
 use super::{
     cells::{Play, Seeded},
     flavour::Flavour,
-    render::{what_if, who_shares},
+    render,
 };
-use crate::{grid, output::count, quantiles::Quantiles};
-
-const TITLES: [&str; 9] = [
-    "scheduler",
-    "average",
-    "5 %",
-    "95 %",
-    "avg/bound",
-    "slowest",
-    "makespan",
-    "switches",
-    "Jain",
-];
+use crate::{grid, output::count};
 
 /// What the figures are.
 pub const BY_SEED: &str = "average, slowest (the task that took longest) and makespan are
@@ -31,95 +18,54 @@ task's time is changed by a factor of its own, up to 1 + spread or down to one o
 the start lies anywhere in a tick; with one seed all policies have the same work.
 ";
 
-/// What a policy came to.
-pub struct Row<'a> {
-    pub cpus: usize,
-    play: &'a Play<'a>,
-    flavour: &'a Flavour,
-    scheduler: String,
-    seeds: usize,
-    bound: Quantiles,
-    /// As the CSV file calls them.
-    figures: [(&'static str, Quantiles); 6],
+/// A figure as the CSV file calls it, its decimals in a table, and its value in a run.
+type Figure = (&'static str, usize, fn(&Seeded) -> f64);
+
+/// In the order of the table.
+const FIGURES: [Figure; 6] = [
+    ("average", 3, |run| run.average),
+    ("avg/bound", 3, |run| run.average / run.bound),
+    ("slowest", 3, |run| run.slowest),
+    ("makespan", 3, |run| run.makespan),
+    ("switches", 0, |run| run.switches),
+    ("Jain", 4, |run| run.jain),
+];
+
+/// The mean of these values, of which there is one at least, and by nearest rank what 5 % of them
+/// are below and above.
+fn quantiles(values: impl Iterator<Item = f64>) -> [f64; 3] {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let rank = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    [mean, rank(5), rank(95)]
 }
 
-impl<'a> Row<'a> {
-    pub fn of((play, runs): (&'a Play<'a>, &Vec<Seeded>)) -> Self {
-        let over = |figure: fn(&Seeded) -> f64| Quantiles::of(runs.iter().map(figure).collect());
-        Self {
-            cpus: play.cpus,
+/// What a policy came to, with each seed.
+pub type Cell<'a> = (&'a Play<'a>, &'a Vec<Seeded>);
+
+/// The policies on as many CPUs as the cells have.
+pub fn table(cells: &[Cell], preemptive: &Flavour, spread: u32, changes: &[Change]) -> String {
+    let rows = cells.iter().map(|&(play, runs)| {
+        let three = |of: fn(&Seeded) -> f64| quantiles(runs.iter().map(of));
+        let words = |of: fn(&Seeded) -> f64| three(of).map(|value| format!("{value:.3}")).to_vec();
+        let others = FIGURES[1..].iter();
+        let others = others.map(|(_, decimals, of)| format!("{:.*}", decimals, three(*of)[0]));
+        render::Row {
             play,
-            flavour: play.flavour,
-            scheduler: play.name(),
-            seeds: runs.len(),
-            bound: over(|run| run.bound),
-            figures: [
-                ("average", over(|run| run.average)),
-                ("avg/bound", over(|run| run.average / run.bound)),
-                ("slowest", over(|run| run.slowest)),
-                ("makespan", over(|run| run.makespan)),
-                ("switches", over(|run| run.switches)),
-                ("Jain", over(|run| run.jain)),
-            ],
+            bound: words(|run| run.bound),
+            figures: words(FIGURES[0].2).into_iter().chain(others).collect(),
         }
-    }
-}
-
-/// The policies on as many CPUs as the rows have.
-pub fn table(rows: &[&Row], preemptive: &Flavour, spread: u32, changes: &[Change]) -> String {
-    let header = &preemptive.profile.header;
-    let mut out = format!(
-        "{} on {}, {}: turnaround in ms (model, {}, spread {spread} %)\n",
-        header.program.name,
-        header.architecture,
-        count(rows[0].cpus, "CPU"),
-        count(rows[0].seeds, "seed"),
-    );
-    let plays: Vec<_> = rows.iter().map(|row| row.play).collect();
-    for line in who_shares(&plays).into_iter().chain(what_if(changes)) {
-        out += &(line + "\n");
-    }
-    let mut table = grid::plain();
-    table.set_header(TITLES);
-    let mut bound_of = |is_preemptive: bool, end: &str| {
-        let its = |row: &&&Row| std::ptr::eq(row.flavour, preemptive) == is_preemptive;
-        if let Some(row) = rows.iter().find(its) {
-            let name = row.flavour.workload.bound(row.cpus).kind.name();
-            let Quantiles { mean, low, high } = row.bound;
-            let mut words = vec![format!("{name}{end}")];
-            words.extend([mean, low, high].map(|value| format!("{value:.3}")));
-            words.resize(TITLES.len(), String::new());
-            table.add_row(words);
-        }
-    };
-    bound_of(true, "");
-    bound_of(false, " (coop)");
-    for row in rows {
-        let [average, over, slowest, makespan, switches, jain] = row.figures.map(|(_, q)| q);
-        table.add_row([
-            row.scheduler.clone(),
-            format!("{:.3}", average.mean),
-            format!("{:.3}", average.low),
-            format!("{:.3}", average.high),
-            format!("{:.3}", over.mean),
-            format!("{:.3}", slowest.mean),
-            format!("{:.3}", makespan.mean),
-            format!("{:.0}", switches.mean),
-            format!("{:.4}", jain.mean),
-        ]);
-    }
-    for i in 1..TITLES.len() {
-        let column = table.column_mut(i).expect("a column for each title");
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    out + "\n" + &grid::text(&table, "")
+    });
+    let rows: Vec<_> = rows.collect();
+    let over = format!("{}, spread {spread} %", count(cells[0].1.len(), "seed"));
+    render::table(&rows, &over, [">5 %", ">95 %"], preemptive, changes)
 }
 
 /// One line for each figure.
-pub fn csv(rows: &[Row], preemptive: &Flavour, spread: u32) -> Result<String> {
+pub fn csv(cells: &[Cell], preemptive: &Flavour, spread: u32) -> Result<String> {
     let header = &preemptive.profile.header;
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record([
+    let titles = [
         "arch",
         "app",
         "smp",
@@ -131,22 +77,38 @@ pub fn csv(rows: &[Row], preemptive: &Flavour, spread: u32) -> Result<String> {
         "mean",
         "5 %",
         "95 %",
-    ])?;
-    for row in rows {
-        for (figure, Quantiles { mean, low, high }) in row.figures {
-            let mut words = vec![
-                header.architecture.name().to_owned(),
-                header.program.name.to_string(),
-                row.cpus.to_string(),
-                "model".to_owned(),
-                row.seeds.to_string(),
-                spread.to_string(),
-                row.scheduler.clone(),
-                figure.to_owned(),
-            ];
-            words.extend([mean, low, high].map(|value| format!("{value:.6}")));
-            out.write_record(words)?;
-        }
+    ];
+    let rows = |&(play, runs): &Cell<'_>| {
+        let cell = [
+            header.architecture.name().to_owned(),
+            header.program.name.to_string(),
+            play.cpus.to_string(),
+            "model".to_owned(),
+            runs.len().to_string(),
+            spread.to_string(),
+            play.name(),
+        ];
+        FIGURES.map(|(name, _, of)| {
+            let three = quantiles(runs.iter().map(of)).map(|value| format!("{value:.6}"));
+            [&cell[..], &[name.to_owned()], &three].concat()
+        })
+    };
+    grid::csv(titles, cells.iter().flat_map(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_of_a_hundred_are_below_and_above() {
+        let found = [1, 2, 20, 100].map(|n: u32| quantiles((1..=n).rev().map(f64::from)));
+        let expected = [
+            [1.0, 1.0, 1.0],
+            [1.5, 1.0, 2.0],
+            [10.5, 1.0, 19.0],
+            [50.5, 5.0, 95.0],
+        ];
+        assert_eq!(found, expected);
     }
-    Ok(String::from_utf8(out.into_inner()?)?)
 }

@@ -1,6 +1,5 @@
 //! What a guest says at its end, and the table of all.
 
-use comfy_table::CellAlignment;
 use serde::Deserialize;
 
 use crate::{
@@ -96,19 +95,18 @@ impl Row {
 
 /// A line for each policy and architecture.
 pub fn table(rows: &[Row]) -> String {
-    let mut table = grid::plain();
-    table.set_header([
+    let titles = [
         "arch",
         "policy",
-        "steps",
-        "spawned",
-        "moved",
-        "lost wakes",
+        ">steps",
+        ">spawned",
+        ">moved",
+        ">lost wakes",
         "longest wait",
         "boots",
-    ]);
-    for row in rows {
-        table.add_row([
+    ];
+    let of_row = |row: &Row| {
+        [
             row.cell.arch.clone(),
             short(&row.cell.policy),
             row.sum(|summary| summary.steps),
@@ -117,12 +115,10 @@ pub fn table(rows: &[Row]) -> String {
             row.sum(|summary| summary.lost_wakes),
             row.longest_wait(),
             row.verdict(),
-        ]);
-    }
-    for column in table.column_iter_mut().skip(2).take(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("\n{}", grid::text(&table, ""))
+        ]
+    };
+    let table = grid::text(&titles, rows.iter().map(of_row), grid::WIDE);
+    format!("\n{table}")
 }
 
 /// What of a console is worth to be shown: the guest's report, or the last lines.

@@ -198,6 +198,7 @@ fn threads(cpus: usize, tasks: impl Iterator<Item = (String, u64)>) -> Vec<Threa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_has;
     use crate::trace::sched::Report;
     use sched_sim::{
         costs::YieldCost,
@@ -300,9 +301,6 @@ mod tests {
         let mut timeline = played(&[("a", 1)]);
         timeline.lost = 2;
         let text = Report::new(&timeline).text();
-        assert!(
-            text.contains("by hand: the model's log was full; 2 events lost"),
-            "{text}"
-        );
+        assert_has(&text, "by hand: the model's log was full; 2 events lost");
     }
 }

@@ -1,7 +1,5 @@
 //! What people look for in `perf sched`: who waited how long, for whom.
 
-use comfy_table::{CellAlignment, Row};
-
 use super::timeline::{Interval, Left, State, Stay, Teller, ThreadKind, Timeline};
 use crate::{grid, output::count};
 
@@ -53,6 +51,23 @@ struct Wait {
     behind: Option<usize>,
 }
 
+const TITLES: [&str; 14] = [
+    "task",
+    ">run, ms",
+    ">ready, ms",
+    ">blocked, ms",
+    ">yields",
+    ">preempted",
+    ">blocks",
+    ">ended",
+    ">wake-ups",
+    ">median",
+    ">99 %",
+    ">worst, ms",
+    ">at, ms",
+    ">behind",
+];
+
 impl<'a> Report<'a> {
     pub fn new(timeline: &'a Timeline) -> Self {
         let states = timeline.states();
@@ -67,19 +82,9 @@ impl<'a> Report<'a> {
     }
 
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n\n", self.timeline.name);
-        let mut grid = grid::plain();
-        grid.set_header(row(
-            "task|run, ms|ready, ms|blocked, ms|yields|preempted|blocks|ended|wake-ups|median|99 %|worst, ms|at, ms|behind",
-        ));
-        for task in &self.tasks {
-            grid.add_row(row(&self.row(task)));
-        }
-        for column in grid.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-            column.set_padding((1, 0));
-        }
-        text += &grid::text(&grid, "");
+        let rows = self.tasks.iter().map(|task| self.row(task));
+        let grid = grid::text(&TITLES, rows, grid::CLOSE);
+        let mut text = format!("{}\n\n{grid}", self.timeline.name);
         let available_ns = u128::from(self.timeline.cpus) * u128::from(self.timeline.end_ns);
         text += &format!(
             "\nA CPU was idle while a task was ready for {} ms, {:.3} % of {} ms on {}; \
@@ -98,7 +103,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    fn row(&self, task: &OfTask) -> String {
+    fn row(&self, task: &OfTask) -> [String; 14] {
         let mut waits = task.waits.clone();
         waits.sort_by_key(|wait| wait.ns);
         let rank = |percent: usize| match waits.len() {
@@ -123,12 +128,7 @@ impl<'a> Report<'a> {
             worst.map_or("-".into(), |wait| ms(wait.at_ns)),
             behind.map_or("-".into(), |i| self.timeline.threads[i].name.clone()),
         ]
-        .join("|")
     }
-}
-
-fn row(cells: &str) -> Row {
-    Row::from(cells.split('|').collect::<Vec<_>>())
 }
 
 /// What is said of a log that was full.
@@ -261,6 +261,7 @@ fn ms(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{assert_has, assert_lacks};
     use crate::trace::timeline::{Held, tests::sample};
 
     #[test]
@@ -313,11 +314,7 @@ mod tests {
         let found = Report::new(&sample);
         let idle = |ns, samples| IdleWhileReady { ns, samples };
         assert_eq!(found.idle_while_ready, idle(3 * SAMPLE_NS, 3));
-        assert!(
-            found.text().contains("in 3 of 8 samples"),
-            "{}",
-            found.text()
-        );
+        assert_has(&found.text(), "in 3 of 8 samples");
         // `a` is ready from 40 to 50.
         let of = |from: u64, to: u64| Held {
             from_ns: from * SAMPLE_NS,
@@ -330,13 +327,13 @@ mod tests {
     #[test]
     fn the_text_says_what_was_lost() {
         let mut sample = sample();
-        assert!(!Report::new(&sample).text().contains("lost"));
+        assert_lacks(&Report::new(&sample).text(), "lost");
         sample.lost = 3;
         let text = Report::new(&sample).text();
-        assert!(
-            text.contains("the guest's log was full; 3 events lost, all after 0.000 ms"),
-            "{text}"
+        assert_has(
+            &text,
+            "the guest's log was full; 3 events lost, all after 0.000 ms",
         );
-        assert!(text.contains("37.500 %"), "{text}");
+        assert_has(&text, "37.500 %");
     }
 }

@@ -1,13 +1,19 @@
 //! A project whose `make` is `tests/fake-make`, and runs of the program in it.
 
 // Each test file is a program of its own and uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 use std::{
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
+
+#[path = "../../src/testing.rs"]
+mod testing;
+
+pub use testing::{assert_begins, assert_ends, assert_has, assert_lacks};
 
 use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TickPhase};
 
@@ -117,6 +123,19 @@ impl Lab {
         self.folder.path().join(path)
     }
 
+    /// The words of a command line, in which `@` is this folder and `#` the real project's.
+    pub fn words(&self, line: &str) -> Vec<String> {
+        let folder = format!("{}/", self.path("").display()).replace("//", "/");
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+        let word = |word: &str| word.replace('@', &folder).replace('#', root);
+        line.split_whitespace().map(word).collect()
+    }
+
+    /// Runs the program with the words of a command line.
+    pub fn call(&self, line: &str) -> Ended {
+        self.run(&self.words(line))
+    }
+
     pub fn write(&self, path: &str, text: &str) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a folder");
@@ -137,7 +156,7 @@ impl Lab {
     }
 
     /// The program, told to call the fake make; run somewhere in the project.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
         let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-make");
         command
@@ -154,7 +173,7 @@ impl Lab {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ended {
+    pub fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Ended {
         self.command(arguments).output().expect("it starts").into()
     }
 

@@ -3,6 +3,7 @@ use std::cell::Cell;
 use super::*;
 use crate::{
     record::tests::sample,
+    testing::assert_has,
     trace::timeline::{Interval, State},
 };
 use sched_tests_results::RunLine;
@@ -154,30 +155,31 @@ fn a_log_that_is_not_the_runs_is_refused() {
     let fails = |console: &str| format!("{:#}", timelines(console).unwrap_err());
     let good = console(&RECORDS, |_| {});
     let longer = good.replace("\"run_ns\":200", "\"run_ns\":201");
-    assert!(
-        fails(&longer)
-            .contains("expected stays of 201 ns until its work is done, as run_ns says, found 200")
+    assert_has(
+        &fails(&longer),
+        "expected stays of 201 ns until its work is done, as run_ns says, found 200",
     );
     let cut = good.split("SCHED-EVENTS").next().unwrap();
-    assert!(fails(cut).contains(
-        "(`make run TRACE=events` prints them): expected SCHED-EVENTS lines, found none"
-    ));
+    assert_has(
+        &fails(cut),
+        "(`make run TRACE=events` prints them): expected SCHED-EVENTS lines, found none",
+    );
     let second_cpu = console(&RECORDS, |head| head.cpu = 1);
-    assert!(
-        fails(
+    assert_has(
+        &fails(
             &(good.clone()
                 + &second_cpu
                     .replace("SCHED-TASK", "")
-                    .replace("SCHED-RUN", ""))
-        )
-        .contains("CPU 1")
+                    .replace("SCHED-RUN", "")),
+        ),
+        "CPU 1",
     );
     let other = console(&RECORDS, |head| head.context.arch = "riscv64".into());
-    assert!(fails(&other).contains("riscv64"));
+    assert_has(&fails(&other), "riscv64");
     let third = console(&[(FIRST_TASK + 2, What::Done, 5)], |_| {});
-    assert!(fails(&third).contains("expected tasks 0 to 1, found 2"));
+    assert_has(&fails(&third), "expected tasks 0 to 1, found 2");
     let undone = console(&RECORDS[..11], |_| {});
-    assert!(fails(&undone).contains("task `long`"));
+    assert_has(&fails(&undone), "task `long`");
 }
 
 /// A waker that never leaves its CPU: the log has wakes and no stay.
