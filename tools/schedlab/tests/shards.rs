@@ -68,7 +68,7 @@ fn eight_shards_compared_together_give_the_files_of_one_run() {
     assert_eq!(of_shards.code, Some(0), "{of_shards:?}");
     assert_eq!(of_shards.out, of_whole.out);
     let (expected, found) = (files(&lab, "of-whole"), files(&lab, "of-shards"));
-    assert_eq!(expected.len(), 7, "{:?}", expected.keys());
+    assert_eq!(expected.len(), 6, "{:?}", expected.keys());
     assert_eq!(expected, found);
 
     let end = compare(&lab, &folders[..7], &["--strict"]);

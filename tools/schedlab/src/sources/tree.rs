@@ -44,10 +44,6 @@ const SECTIONS: [&str; 5] = [
 /// The variables of the makefile that reach no image.
 const OF_NO_IMAGE: [&str; 3] = ["PORT", "T", "V"];
 
-/// Lines of a help text that stood in the makefile until it had a file of its own. They looked like
-/// values of variables, so the stamps of all rows that were published until then contain them.
-const FORMER_HELP: &str = include_str!("former-help.txt");
-
 /// The files that count in part.
 const IN_PART: [&str; 4] = ["Cargo.lock", "Cargo.toml", "Makefile", "scripts/setup.sh"];
 
@@ -74,9 +70,7 @@ impl Tree {
         Self {
             lock: Lock::read(&read("Cargo.lock")),
             manifest: sections(&read("Cargo.toml")),
-            defaults: defaults(&read("Makefile"))
-                + FORMER_HELP
-                + &build_std(&read("scripts/setup.sh")),
+            defaults: defaults(&read("Makefile")) + &build_std(&read("scripts/setup.sh")),
             tools,
             root,
             contents: RefCell::default(),
