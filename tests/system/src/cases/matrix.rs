@@ -15,11 +15,9 @@ use crate::{
 /// The apps that run under every policy, of [`ANY_ARCH`]. Not batch-at-once, which is batch without its
 /// waits: a profile of it is replayed elsewhere.
 const ALL_POLICIES: [&str; 3] = ["yield", "realtime", "batch"];
-/// Those that run under [`SOME_POLICIES`]: an image takes eight seconds to link, and all of them are in the
+/// Those that run under every third of them: an image takes eight seconds to link, and all of them are in the
 /// published tables, of which a sample is measured again.
 const FEW_POLICIES: [&str; 4] = ["equal", "unequal", "held", "occupy"];
-/// By arrival, by share, by level, and by plan.
-const SOME_POLICIES: [&str; 4] = ["sched_rr", "sched_cfs", "sched_coop", "sched_pbg"];
 /// The app whose tasks wait for one another; a case of its own, so that it runs by its name.
 const WAITING: &str = "pipeline";
 /// The app whose tasks serve coroutines; likewise.
@@ -39,7 +37,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case>> {
         } else {
             &[ELSEWHERE][..]
         };
-        cases.push(every_policy(arch, apps, 1));
+        cases.push(under("every policy", &project.policies, arch, apps, 1));
         for app in ["realtime", "yield"]
             .into_iter()
             .filter(|app| apps.contains(app))
@@ -55,9 +53,28 @@ pub fn cases(project: &Project) -> Result<Vec<Case>> {
             );
         }
     }
-    cases.push(under(Some(&SOME_POLICIES), ANY_ARCH, &FEW_POLICIES, 1));
-    cases.push(every_policy(ANY_ARCH, &[WAITING], 1));
-    cases.push(under(Some(&SOME_POLICIES), ANY_ARCH, &[COROUTINES], 1));
+    let few = some(&project.policies);
+    cases.push(under(
+        "every third policy",
+        &few,
+        ANY_ARCH,
+        &FEW_POLICIES,
+        1,
+    ));
+    cases.push(under(
+        "every policy",
+        &project.policies,
+        ANY_ARCH,
+        &[WAITING],
+        1,
+    ));
+    cases.push(under(
+        "every third policy",
+        &few,
+        ANY_ARCH,
+        &[COROUTINES],
+        1,
+    ));
     cases.push(
         case(
             format!("qemu: the most urgent coroutine's program gets the CPU, {ANY_ARCH}"),
@@ -67,7 +84,16 @@ pub fn cases(project: &Project) -> Result<Vec<Case>> {
         .holds(&results_folder(ANY_ARCH, 1)),
     );
     // In real time.
-    cases.push(every_policy(ANY_ARCH, &[ELSEWHERE], CPUS).alone_after(build_cells));
+    cases.push(
+        under(
+            "every policy",
+            &project.policies,
+            ANY_ARCH,
+            &[ELSEWHERE],
+            CPUS,
+        )
+        .alone_after(build_cells),
+    );
     for folder in project.own_apps()? {
         let app = Path::new(&folder)
             .file_name()
@@ -76,42 +102,34 @@ pub fn cases(project: &Project) -> Result<Vec<Case>> {
             .into_owned();
         cases.push(own_suite(&app));
         cases.push(if project.apps.contains(&folder) {
-            under(Some(&SOME_POLICIES), ANY_ARCH, &[&*app], 1)
+            under("every third policy", &few, ANY_ARCH, &[&*app], 1)
         } else {
-            let name = format!("qemu: {}, {ANY_ARCH}, {app}", SOME_POLICIES.join(","));
-            case(name, move |context| some_policies(context, &folder)).builds(ANY_ARCH)
+            let (name, few) = (
+                format!("qemu: every third policy, {ANY_ARCH}, {app}"),
+                few.clone(),
+            );
+            case(name, move |context| runs_under(context, &folder, &few)).builds(ANY_ARCH)
         });
     }
     Ok(cases)
 }
 
-fn every_policy(arch: &str, apps: &[&str], smp: u32) -> Case {
-    under(None, arch, apps, smp)
+/// Every third policy, ours and stock.
+fn some(policies: &[String]) -> Vec<String> {
+    policies.iter().skip(1).step_by(3).cloned().collect()
 }
 
-/// These apps under some policies, or under all.
-fn under(some: Option<&'static [&str]>, arch: &str, apps: &[&str], smp: u32) -> Case {
+/// These apps under these policies, which are called so.
+fn under(called: &str, policies: &[String], arch: &str, apps: &[&str], smp: u32) -> Case {
     let list = apps.join(",");
     let cpus = if smp == 1 {
         String::new()
     } else {
         format!(", {smp} CPUs")
     };
-    let (on, of) = (arch.to_owned(), list.clone());
-    let check = move |context: &Context| {
-        let all = || {
-            context
-                .project
-                .policies
-                .iter()
-                .map(String::as_str)
-                .collect()
-        };
-        let policies = some.map_or_else(all, <[_]>::to_vec);
-        cells(context, &on, &of, smp, &policies)
-    };
-    let policies = some.map_or("every policy".to_owned(), |some| some.join(","));
-    let name = format!("qemu: {policies}, {arch}, {list}{cpus}");
+    let (on, of, policies) = (arch.to_owned(), list.clone(), policies.to_vec());
+    let check = move |context: &Context| cells(context, &on, &of, smp, &policies);
+    let name = format!("qemu: {called}, {arch}, {list}{cpus}");
     let all = case(name, check).holds(&results_folder(arch, smp));
     apps.iter().fold(all, |case, app| case.boots(app, arch))
 }
@@ -137,7 +155,13 @@ fn build_cells(context: &Context) -> Result<()> {
 const BOOTS: usize = 2;
 
 /// All cells of these apps; counted time must give the same lines each time.
-fn run_cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[&str]) -> Result<()> {
+fn run_cells(
+    context: &Context,
+    arch: &str,
+    apps: &str,
+    smp: u32,
+    policies: &[String],
+) -> Result<()> {
     context
         .make(["matrix", SCALE])
         .args([
@@ -161,7 +185,7 @@ fn results_of(arch: &str, smp: u32, app: &str, policy: &str) -> Result<Results> 
 
 /// All phases have passed; PBG measures and replays. Of several CPUs, in real time, there are the
 /// lines of each boot.
-fn cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[&str]) -> Result<()> {
+fn cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[String]) -> Result<()> {
     run_cells(context, arch, apps, smp, policies)?;
     let boots = if smp == 1 { 1 } else { BOOTS };
     let mut count = 0;
@@ -182,14 +206,9 @@ fn cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[&str])
 
 /// No row is before PBG's replay.
 fn pbg_is_best(context: &Context, arch: &str, app: &str) -> Result<()> {
-    let policies: Vec<_> = context
-        .project
-        .policies
-        .iter()
-        .map(String::as_str)
-        .collect();
+    let policies = &context.project.policies;
     if results_of(arch, 1, app, "sched_pbg").is_err() {
-        run_cells(context, arch, app, 1, &policies)?;
+        run_cells(context, arch, app, 1, policies)?;
     }
     let best = results_of(arch, 1, app, "sched_pbg")?
         .phase("replay")?
@@ -215,7 +234,7 @@ fn urgent_is_first(context: &Context) -> Result<()> {
     const ORDER: [&str; 4] = ["control", "web", "index", "backup"];
     let folder = || results_of(ANY_ARCH, 1, COROUTINES, "sched_coop");
     if folder().is_err() {
-        run_cells(context, ANY_ARCH, COROUTINES, 1, &["sched_coop"])?;
+        run_cells(context, ANY_ARCH, COROUTINES, 1, &["sched_coop".to_owned()])?;
     }
     let results = folder()?;
     let ends = ORDER.map(|name| {
@@ -230,13 +249,13 @@ fn urgent_is_first(context: &Context) -> Result<()> {
 }
 
 /// Of a program without result lines.
-fn some_policies(context: &Context, folder: &str) -> Result<()> {
-    for policy in SOME_POLICIES {
+fn runs_under(context: &Context, folder: &str, policies: &[String]) -> Result<()> {
+    for policy in policies {
         context
             .make(["run"])
             .args([format!("A={folder}"), format!("FEATURES={policy}")])
             .text()?;
     }
-    context.counts(SOME_POLICIES.len());
+    context.counts(policies.len());
     Ok(())
 }
