@@ -1,11 +1,11 @@
-# What is counted, each with a table of its own: what a yield costs without any instrument, what
-# coroutines cost beside threads, connections served by both, and what each call of a scheduler
-# costs on the host. docs/experiments.md shows what they print, docs/cost-gate.md the gate.
+# Costs, each with a table of its own: of a yield without any instrument, of coroutines beside
+# threads, of connections served by both, and of each call of a scheduler on the host.
+# docs/experiments.md shows what they print, docs/cost-gate.md the gate.
 # In:  A      which of them: cost, coop-cost, connections or host; cost if it was not given
 #      LAB    options of schedlab's cost, coop-cost or connections
 #      ARCH FEATURES, where they were given, maybe lists with commas; SMP SCALE TIMING TIMEOUT
 #      MEM of connections: what threads are to run out of [default: 48M]
-#      SCHEDLAB given refuse with HELPED (lab.mk); FOUND; GUNGRAUN_RUNNER (FOUND) of host
+#      SCHEDLAB given refuse cells HELPED (lab.mk); FOUND; GUNGRAUN_RUNNER (FOUND) of host
 # Out: COST_OF  the one that is meant
 #      cost     cost         target/cost/*.txt (result lines), table.md, cost.csv; or the verdict of
 #                            the gate (LAB=--gate)
@@ -30,13 +30,7 @@ ifneq ($(filter cost,$(MAKECMDGOALS)),)
   COST_MAY := $(strip $(COST_MAY_$(COST_OF)))
   $(call refuse,cost,$(filter-out $(COST_MAY),$(NO_CELL) PROFILE_OUT ARCH SMP SCALE TIMING TIMEOUT LAB),A $(COST_MAY),$(ANYWHERE))
   # Without preemption PBG is the same scheduler.
-  $(call list-of,FEATURES,$(if $(filter host,$(COST_OF)),$(filter-out %_coop,$(POLICIES)),$(POLICIES)))
-  $(call list-of,ARCH,$(ARCHES))
-  $(call scale,SCALE)
-  $(call one-of,SMP,1 2 3 4 5 6 7 8)
-  $(call one-of,TIMING,icount real)
-  $(call number,TIMEOUT)
-  $(one-counter)
+  $(call cells,$(if $(filter host,$(COST_OF)),$(filter-out %_coop,$(POLICIES)),$(POLICIES)))
   include $(FOUND)
 endif
 

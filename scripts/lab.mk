@@ -81,6 +81,10 @@ ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
   $(if $(MODELLED),,$(call refuse,trace,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
 endif
 
+# $(call cells,ALLOWED): refuses variables of cells that are not what they say. ARCH and FEATURES may be
+# lists, FEATURES of what is allowed.
+cells = $(call list-of,ARCH,$(ARCHES))$(call list-of,FEATURES,$(1))$(call scale,SCALE)$(call one-of,SMP,1 2 3 4 5 6 7 8)$(call one-of,TIMING,icount real)$(call number,TIMEOUT)$(one-counter)
+
 # $(call with-rows,APPS): those that print result lines, which is what sched-tests-common does
 with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sched-tests-common\>' $(addsuffix /Cargo.toml,$(1))))
 # What no lab need be asked.
@@ -95,13 +99,7 @@ ifneq ($(filter-out $(MODELLED),$(filter matrix compare trace,$(MAKECMDGOALS))),
 endif
 ifneq ($(filter matrix compare,$(MAKECMDGOALS)),)
   $(call list-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
-  $(call list-of,ARCH,$(ARCHES))
-  $(call list-of,FEATURES,$(POLICIES))
-  $(call scale,SCALE)
-  $(call one-of,SMP,1 2 3 4 5 6 7 8)
-  $(call one-of,TIMING,icount real)
-  $(call number,TIMEOUT)
-  $(one-counter)
+  $(call cells,$(POLICIES))
 endif
 ifneq ($(filter-out $(MODELLED),$(filter trace,$(MAKECMDGOALS))),)
   ifeq ($(filter $(A:%/=%) %/$(A:%/=%),$(APPS))$(wildcard $(A)/Cargo.toml),)

@@ -2,7 +2,7 @@
 # In:  of the model: T, a part of a test's name
 #      booted: LAB, options of schedlab soak, as --boots 10 and --minutes 5;
 #              ARCH FEATURES SMP TIMING TIMEOUT, ARCH and FEATURES maybe lists with commas
-#      SCHEDLAB given refuse ARCHES NO_CELL (lab.mk); POLICIES (features.mk)
+#      SCHEDLAB given refuse cells NO_CELL (lab.mk); POLICIES (features.mk)
 # Out: soak    a table; of a boot that failed the guest's report, and its console in target/soak/
 
 SOAK_POLICIES = $(filter sched_%,$(POLICIES))
@@ -15,12 +15,7 @@ ifneq ($(filter soak,$(MAKECMDGOALS)),)
     endif
   else
     $(call refuse,soak,A T SCALE PROFILE_OUT $(NO_CELL),$(SOAK_CELL) LAB,command)
-    $(call list-of,ARCH,$(ARCHES))
-    $(call list-of,FEATURES,$(SOAK_POLICIES))
-    $(call one-of,SMP,1 2 3 4 5 6 7 8)
-    $(call one-of,TIMING,icount real)
-    $(call number,TIMEOUT)
-    $(one-counter)
+    $(call cells,$(SOAK_POLICIES))
   endif
 endif
 

@@ -92,7 +92,7 @@ struct Options {
     is_help: bool,
     is_list: bool,
     jobs: usize,
-    /// What the names of the cases contain; nothing means all.
+    /// The cases whose names contain it run; all, if it is empty.
     word: String,
 }
 

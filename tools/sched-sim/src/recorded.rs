@@ -138,7 +138,7 @@ fn match_wakes(workload: &mut Workload) {
         }
         for (whom, by) in change {
             let mut by = by;
-            // Where it woke somebody a little more often than each time, it did so each time. A wake
+            // A task that woke another a little more often than once in each interval did so once in each. A wake
             // that waits for the next tick to say whose it was may be noted one interval late, so
             // this is a matter of all intervals together.
             let (mut times, mut beyond) = (0, 0);

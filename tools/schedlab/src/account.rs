@@ -115,11 +115,11 @@ mod tests {
             fails(&run(1, [8_000, 100, 50, 1, 0])),
             "the account of the CPU time does not close: tasks 800.000 + main 10.000 + gc 5.000 + rest 0.100 + idle 0.000 = 815.100 ms, expected 1 x 1000.000 ms within 1 %"
         );
-        assert_has(&fails(&run(1, [10_101, 0, 0, 0, 0])), "does not close");
+        assert_has(fails(&run(1, [10_101, 0, 0, 0, 0])), "does not close");
         // And what is booked while it ends, of another CPU.
         assert_eq!(check(&run(2, [10_000, 0, 0, 0, 9_701])), Ok(()));
         assert_has(
-            &fails(&run(2, [10_000, 0, 0, 0, 9_699])),
+            fails(&run(2, [10_000, 0, 0, 0, 9_699])),
             "expected 2 x 1000.000 ms",
         );
     }
@@ -131,14 +131,14 @@ mod tests {
             fails(&run(1, [9_797, 50, 103, 50, 0])),
             "gc had the CPU: 2.03 % of the time is outside the tasks (gc 1.03 %, main 0.50 %, rest 0.50 %), allowed are 2 %"
         );
-        assert_begins(&fails(&run(1, [9_700, 0, 0, 300, 0])), "rest had the CPU");
+        assert_begins(fails(&run(1, [9_700, 0, 0, 300, 0])), "rest had the CPU");
         // Of two CPUs, as a share of both.
         assert_eq!(check(&run(2, [19_000, 1_000, 0, 0, 0])), Ok(()));
-        assert_ends(&fails(&run(2, [18_995, 1_005, 0, 0, 0])), "allowed are 5 %");
+        assert_ends(fails(&run(2, [18_995, 1_005, 0, 0, 0])), "allowed are 5 %");
         // A run of a moment may start its tasks; the host may come between in real time.
         let mut moment = run(2, [10, 6, 0, 4, 0]);
         moment.makespan_ns = 1_000_000;
-        assert_has(&fails(&moment), "rest");
+        assert_has(fails(&moment), "rest");
         moment.timing = "real".into();
         assert_eq!(check(&moment), Ok(()));
         // An idle CPU is in nobody's way.
@@ -153,7 +153,7 @@ mod tests {
         let account = Account::of(&held).unwrap();
         assert_eq!(account.percent(account.outside_ns()), 50.0);
         held.gc_run_ns = Some(0);
-        assert_has(&fails(&held), "does not close");
+        assert_has(fails(&held), "does not close");
     }
 
     #[test]

@@ -158,7 +158,7 @@ mod tests {
         }
         let why = read("--task a --run 2").unwrap_err();
         assert_has(&why, "expected +20%, -50%, x2 or =30ms");
-        assert_has(&read("--add 0").unwrap_err(), "0 is not in 1..=4096");
-        assert_has(&read("--arrivals 2").unwrap_err(), "expected x2");
+        assert_has(read("--add 0").unwrap_err(), "0 is not in 1..=4096");
+        assert_has(read("--arrivals 2").unwrap_err(), "expected x2");
     }
 }

@@ -205,7 +205,7 @@ fn tables(lines: &[CoopLine]) -> String {
 /// One line for each number.
 fn as_csv(lines: &[CoopLine]) -> Result<String> {
     let row = |line: &CoopLine| {
-        // What is of one number of them only is found without it.
+        // A figure that has one number of them only is found without it.
         let among = match line.figure.as_str() {
             "connections" | "left" => String::new(),
             _ => line.among.to_string(),

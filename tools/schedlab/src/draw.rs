@@ -1,4 +1,4 @@
-//! What all charts have in common: a canvas with a font of its own, an axis, a look.
+//! The parts of all charts: a canvas with a font of its own, an axis, a look.
 //!
 //! A chart is an SVG. The font that is measured is built in; a reader of the SVG may use another.
 

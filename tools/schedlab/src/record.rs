@@ -508,9 +508,9 @@ pub mod tests {
         assert_eq!(fails(&[]), "1: expected a SCHED-RUN line, found none");
         // A place in the file, not in the boot.
         let bad = at(125, 100).replace("SCHED-RUN", "SCHED-RAN");
-        assert_begins(&fails(&[at(0, 100), bad]), "7: expected SCHED-TASK");
+        assert_begins(fails(&[at(0, 100), bad]), "7: expected SCHED-TASK");
         assert_has(
-            &fails(&[at(0, 100).replace(r#""tick_phase":0"#, r#""tick_phase":1000"#)]),
+            fails(&[at(0, 100).replace(r#""tick_phase":0"#, r#""tick_phase":1000"#)]),
             "a tick phase is 0 to 999, not 1000",
         );
     }
@@ -544,7 +544,7 @@ pub mod tests {
         // Not a boot beside one that has a tick phase.
         let at = sample_at(0, "realtime", "pbg", &[("run", 1)]).replace("icount", "real");
         let fails = parse_boots(&format!("{}\n{at}", boot(1))).unwrap_err();
-        assert_has(&fails.to_string(), "expected one boot");
+        assert_has(fails.to_string(), "expected one boot");
     }
 
     /// The same, traced, as a console has it: `long` is on the CPU all the time.
@@ -608,11 +608,11 @@ pub mod tests {
             "2: expected bins wider than 0 ns, found 0"
         );
         assert_begins(
-            &fails(&good.replacen("\"bin_ns\":50,", "", 1)),
+            fails(&good.replacen("\"bin_ns\":50,", "", 1)),
             "2: expected the keys",
         );
         assert_begins(
-            &fails(&good.replace("\"makespan_ns\":100,", "")),
+            fails(&good.replace("\"makespan_ns\":100,", "")),
             "6: expected the keys",
         );
     }

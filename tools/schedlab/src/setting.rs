@@ -220,7 +220,7 @@ mod tests {
     fn what_cannot_be_is_refused() {
         assert!(setting(1, 4, None).check().is_ok());
         let refused = setting(1, 4, Some(Timing::Icount)).check().unwrap_err();
-        assert_has(&refused.to_string(), "allowed");
+        assert_has(refused.to_string(), "allowed");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What tests say of texts: a failure shows the whole text.
+//! Assertions about texts, which show the whole text when they fail.
 
 /// Fails unless the text has the part.
 #[track_caller]

@@ -151,10 +151,10 @@ fn on_several_cpus_a_plan_is_weighed_and_where_tasks_poll_it_is_not_known() {
     let ended = advise("batch-at-once", true, &["--cpus", "4"]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let said = &ended.out;
-    assert_begins(&said, "batch-at-once on x86_64, 4 CPUs: ");
+    assert_begins(said, "batch-at-once on x86_64, 4 CPUs: ");
     assert_eq!(taken(said), "pbg-coop", "{said}");
-    assert_has(&said, "on several nobody knows");
-    assert_lacks(&said, "on QEMU");
+    assert_has(said, "on several nobody knows");
+    assert_lacks(said, "on QEMU");
 
     let ended = advise("poll", true, &["--cpus", "2"]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);

@@ -107,7 +107,7 @@ fn a_report_has_tables_and_figures() {
             let svg = lab.read(&format!("report/{name}-{arch}.svg"));
             assert!(svg.contains("<svg") && svg.contains("stock-rr"), "{name}");
             let shown = format!("({name}-{arch}.svg)");
-            assert_has(&lab.read("report/tables.md"), &shown);
+            assert_has(lab.read("report/tables.md"), &shown);
         }
     }
     assert_eq!(

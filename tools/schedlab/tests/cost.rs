@@ -41,7 +41,7 @@ riscv64: ";
     let line = "riscv64,1,icount,1,pbg replay,256,instructions,139.0,139.0,139.0,139.0,2\n";
     assert_has(&csv, line);
     assert_has(
-        &lab.read("target/cost/table.md"),
+        lab.read("target/cost/table.md"),
         "\n| pbg replay | 139.0 | 139.0 |\n",
     );
     let lines = lab.read("target/cost/x86_64-sched_pbg.txt");
@@ -105,7 +105,7 @@ fn the_gate_tells_more_from_less_and_both_from_as_before() {
         "cost-gate: 10 figures: 10 as before, 0 more, 0 less, 0 without a line\n",
     );
     assert_has(
-        &lab.read("calls"),
+        lab.read("calls"),
         "lab-boot x86_64-cost-sched_rr 1 8 icount",
     );
 
@@ -161,5 +161,5 @@ fn of_another_compiler_the_ratio_counts() {
         "is of `a compiler`, and this is `a better compiler`; allowed is to update all policies at once\n",
     );
     assert_eq!(gate(&lab, &["--update"]).code, Some(0));
-    assert_lacks(&lab.read(GATE), ",a compiler\n");
+    assert_lacks(lab.read(GATE), ",a compiler\n");
 }

@@ -107,7 +107,7 @@ fn a_failed_cell_shows_its_last_lines_and_the_others_still_run() {
         end.out
     );
     assert_has(
-        &lab.read("target/lab/x86_64/realtime/sched_rr.failed.log"),
+        lab.read("target/lab/x86_64/realtime/sched_rr.failed.log"),
         "console 1\n",
     );
 
@@ -369,7 +369,7 @@ fn in_real_time_every_boot_is_kept_and_the_cells_of_an_app_take_turns() {
     assert_eq!(booted(&lab), [turns("realtime"), turns("yield")].concat());
     assert_eq!(lab.calls("build"), 4, "each is built once, and before");
     assert_lacks(
-        &lab.read("calls").rsplit_once("build").unwrap().0,
+        lab.read("calls").rsplit_once("build").unwrap().0,
         "lab-boot",
     );
 

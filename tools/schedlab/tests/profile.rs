@@ -81,7 +81,7 @@ fn show_is_a_table_whatever_the_profile_came_in() {
     assert_eq!((end.code, end.err.as_str()), (Some(0), ""), "{end:?}");
     assert_begins(
         &end.out,
-        &format!("{TITLE}; 1 run, 3 tasks\nTimes are in ms.\n\n"),
+        format!("{TITLE}; 1 run, 3 tasks\nTimes are in ms.\n\n"),
     );
     // Times and counts in two parts, as all of them are wider than a terminal.
     let rows = |label: &str| -> Vec<Vec<&str>> {
@@ -438,7 +438,7 @@ fn edit_sets_what_the_user_knows() {
             "schedlab: console.log: expected --out, as a console log is not overwritten with a profile; found none\n"
         )
     );
-    assert_begins(&lab.read("console.log"), "SeaBIOS");
+    assert_begins(lab.read("console.log"), "SeaBIOS");
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn results_of_other_compilers_and_qemus_are_not_mixed_unknowingly() {
         let said = format!("mixed: {what}: {expected} in {a}; {found} in {b}\n");
         let closing = format!("{said}8 of 12 cells have no results: ");
         assert_has(&end.out, &closing);
-        assert_ends(&lab.read("report/tables.md"), &said);
+        assert_ends(lab.read("report/tables.md"), &said);
         let csv = compare(&lab, &["a", "b"], &["--mixed", "--format=csv"]);
         assert_begins(&csv.err, &said);
         assert_lacks(&csv.out, "mixed");

@@ -203,7 +203,7 @@ fn what_is_printed_is_what_is_written() {
             assert!(at(2) >= 3.0 && at(2) < 100.0, "switches: {}", at(2));
         }
     }
-    assert_lacks(&lab.read("report/tables.md"), "run the matrix again");
+    assert_lacks(lab.read("report/tables.md"), "run the matrix again");
 }
 
 /// Whoever recorded: PBG's base policy, or the layer around another one. Three tasks that never
@@ -483,7 +483,7 @@ fn result_lines_are_read_as_those_of_guests() {
     let ended = simulate(&lab, asked);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert_has(
-        &lab.read("report/tables.md"),
+        lab.read("report/tables.md"),
         "what if: 1 more of main's tasks, in turn",
     );
     for (cpus, folder) in [("1", "results"), ("2", "results-smp2")] {

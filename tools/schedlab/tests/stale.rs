@@ -146,7 +146,7 @@ fn published_figures_are_renewed_and_none_is_added() {
     lab.write(&shown, "an old one");
     publish(&lab, "realtime");
     publish(&lab, "yield");
-    assert_has(&lab.read(&shown), "<svg");
+    assert_has(lab.read(&shown), "<svg");
     let page = "apps/realtime/results/tables.md".to_owned();
     for absent in [&other, &page] {
         assert!(!lab.exists(absent), "{absent}");
@@ -182,7 +182,7 @@ fn cost_of_some_policies_is_published_beside_that_of_others() {
             "stale: 1 of 2 cells out of date",
         ]
     );
-    assert_has(&lab.read("apps/realtime/results/cost.csv"), "pbg replay");
+    assert_has(lab.read("apps/realtime/results/cost.csv"), "pbg replay");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn rows_of_real_time_count_for_a_release_only() {
         "results/four-cpus.csv",
     ];
     good(lab.run(&words));
-    assert_lacks(&lab.read("apps/realtime/results/four-cpus.csv"), ",task,");
+    assert_lacks(lab.read("apps/realtime/results/four-cpus.csv"), ",task,");
     assert!(stale(&lab).0);
     lab.write("shared.rs", "2");
     let (is_content, lines) = stale(&lab);

@@ -196,7 +196,7 @@ fn a_width_fits_the_tick_and_changes_when_the_ring_is_empty() {
     }
 }
 
-/// Of 4,096 tasks, wherever they are: a walk down the tree and a bucket. (Only `remove`
+/// With 4,096 tasks in any buckets a call takes a walk down the tree and a bucket. (Only `remove`
 /// takes more, by contract, and `axtask` never removes a task.)
 #[test]
 fn no_call_takes_more_steps_than_a_walk_down_the_tree() {

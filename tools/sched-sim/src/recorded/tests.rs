@@ -96,8 +96,8 @@ fn without_an_order_yields_are_dealt_out_between_the_sleeps() {
     assert_eq!(found, expected);
 }
 
-/// Two tasks, of which the second waits for nobody knows whom, and was woken so often by the
-/// first; whom it waits for when it is played.
+/// Returns the wait of the second of two tasks when it is played: the recording does not say for
+/// which task it waits, and the first has woken it so often.
 fn unnamed(waits: u64, woken: u64) -> Then {
     let mut profile = profile_of(&[
         (None, spawned(0, 0, 0, 0, Waker::Unknown)),

@@ -380,9 +380,9 @@ note: no account of the CPU time in the results of rr, pbg, pbg (measuring), sto
     #[test]
     fn a_table_of_different_sources_says_so() {
         let mut table = realtime(false);
-        assert_lacks(&text(std::slice::from_ref(&table)), STALE);
+        assert_lacks(text(std::slice::from_ref(&table)), STALE);
         table.mixed = true;
-        assert_has(&text(std::slice::from_ref(&table)), STALE);
+        assert_has(text(std::slice::from_ref(&table)), STALE);
         assert!(markdown(&[table], false).unwrap().contains(STALE));
     }
 
@@ -521,7 +521,7 @@ note: no account of the CPU time in the results of rr, sjf, mlfq, pbg; run the m
         let mut table = over_tick_phases();
         table.boots = 1..=4;
         let note = "note: rows were run at 1 to 4 tick phases; with fewer a range is too narrow\n";
-        assert_has(&text(std::slice::from_ref(&table)), note);
+        assert_has(text(std::slice::from_ref(&table)), note);
         assert!(markdown(&[table], false).unwrap().contains(note));
     }
 }

@@ -30,7 +30,7 @@ pub enum Best {
     None,
 }
 
-/// What the columns of tasks show.
+/// A figure of each task, which has a column.
 struct TaskFigure {
     /// With its unit.
     title: &'static str,
@@ -91,7 +91,7 @@ pub struct Table {
     pub smp: u32,
     pub timing: String,
     pub scale: u64,
-    /// What the columns of tasks are, with their unit.
+    /// The figure in the columns of tasks, with its unit.
     pub task_title: &'static str,
     /// How many of the columns are tasks; they come first.
     pub tasks: usize,
@@ -150,7 +150,7 @@ const TOTALS: [Total; 6] = [
     }),
 ];
 
-/// What a yield costs: the app took its loops out of it.
+/// The cost of a yield, from which the app took its loops.
 const ALONE: Total = (PER_YIELD, "ns", 1, Best::Lowest, |p| p.run.ns_per_yield);
 
 /// The makespan over all yields. The two do not belong into one column.

@@ -204,10 +204,10 @@ pub mod tests {
         );
         let neither = line("rr", "run", 4, 1.0).replace("instructions_per_yield", "other");
         assert_begins(
-            &refused(&[neither]),
+            refused(&[neither]),
             "expected the cost of a yield, found `{",
         );
         let half = line("rr", "run", 4, 1.0).replace("\"tasks\":4,", "");
-        assert_has(&refused(&[half]), "SCHED-COST lacks `tasks`");
+        assert_has(refused(&[half]), "SCHED-COST lacks `tasks`");
     }
 }

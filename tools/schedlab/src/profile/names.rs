@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(names.name(3), "worker (0000000000000abc)");
         assert_eq!(names.path(3), "0000000000000abc");
         assert_has(
-            &names.find("worker").unwrap_err().to_string(),
+            names.find("worker").unwrap_err().to_string(),
             "found 2 called `worker`",
         );
         assert_eq!(names.find("abc").ok(), None);

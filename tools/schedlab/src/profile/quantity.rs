@@ -118,7 +118,7 @@ mod tests {
             );
         }
         assert_has(
-            &Clock::new(0).counts("5ms").unwrap_err().to_string(),
+            Clock::new(0).counts("5ms").unwrap_err().to_string(),
             "5000counts",
         );
     }

@@ -41,7 +41,7 @@ fn quantiles(values: impl Iterator<Item = f64>) -> [f64; 3] {
     [mean, rank(5), rank(95)]
 }
 
-/// What a policy came to, with each seed.
+/// The results of a policy, one for each seed.
 pub type Cell<'a> = (&'a Play<'a>, &'a Vec<Seeded>);
 
 /// The policies on as many CPUs as the cells have.

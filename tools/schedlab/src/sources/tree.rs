@@ -138,7 +138,7 @@ impl Tree {
                 match file.rsplit_once('.').map(|(_, kind)| kind) {
                     Some("rs") => digest(code(&text)),
                     Some("mk" | "toml") => digest(without_comments(&text)),
-                    // What a here-document holds is no comment.
+                    // A line of a here-document is no comment.
                     Some("sh") if !text.contains("<<") => digest(without_comments(&text)),
                     _ => digest(bytes),
                 }

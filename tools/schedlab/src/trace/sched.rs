@@ -314,7 +314,7 @@ mod tests {
         let found = Report::new(&sample);
         let idle = |ns, samples| IdleWhileReady { ns, samples };
         assert_eq!(found.idle_while_ready, idle(3 * SAMPLE_NS, 3));
-        assert_has(&found.text(), "in 3 of 8 samples");
+        assert_has(found.text(), "in 3 of 8 samples");
         // `a` is ready from 40 to 50.
         let of = |from: u64, to: u64| Held {
             from_ns: from * SAMPLE_NS,
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn the_text_says_what_was_lost() {
         let mut sample = sample();
-        assert_lacks(&Report::new(&sample).text(), "lost");
+        assert_lacks(Report::new(&sample).text(), "lost");
         sample.lost = 3;
         let text = Report::new(&sample).text();
         assert_has(

@@ -156,17 +156,17 @@ fn a_log_that_is_not_the_runs_is_refused() {
     let good = console(&RECORDS, |_| {});
     let longer = good.replace("\"run_ns\":200", "\"run_ns\":201");
     assert_has(
-        &fails(&longer),
+        fails(&longer),
         "expected stays of 201 ns until its work is done, as run_ns says, found 200",
     );
     let cut = good.split("SCHED-EVENTS").next().unwrap();
     assert_has(
-        &fails(cut),
+        fails(cut),
         "(`make run TRACE=events` prints them): expected SCHED-EVENTS lines, found none",
     );
     let second_cpu = console(&RECORDS, |head| head.cpu = 1);
     assert_has(
-        &fails(
+        fails(
             &(good.clone()
                 + &second_cpu
                     .replace("SCHED-TASK", "")
@@ -175,11 +175,11 @@ fn a_log_that_is_not_the_runs_is_refused() {
         "CPU 1",
     );
     let other = console(&RECORDS, |head| head.context.arch = "riscv64".into());
-    assert_has(&fails(&other), "riscv64");
+    assert_has(fails(&other), "riscv64");
     let third = console(&[(FIRST_TASK + 2, What::Done, 5)], |_| {});
-    assert_has(&fails(&third), "expected tasks 0 to 1, found 2");
+    assert_has(fails(&third), "expected tasks 0 to 1, found 2");
     let undone = console(&RECORDS[..11], |_| {});
-    assert_has(&fails(&undone), "task `long`");
+    assert_has(fails(&undone), "task `long`");
 }
 
 /// A waker that never leaves its CPU: the log has wakes and no stay.
