@@ -39,17 +39,25 @@ fn in_real_time(context: &Context) -> Result<()> {
     let built_in = [format!("PBG_PROFILE={profile}")];
     let is_real = "measured in real time, found one in counted time";
     let is_counted = "measured in counted time, found one in real time";
-    pbg(context, "realtime")
-        .args(["SCALE=100"])
-        .args(&disk)
-        .args(&out)
-        .text()?;
+    let counted = || {
+        let boot = pbg(context, "realtime").args(["SCALE=100"]);
+        boot.args(&disk).args(&out).text()
+    };
+    counted()?;
     refused(
         dry(context, "run").args(with).args(real).args(&built_in),
         is_real,
     )?;
-    let boot = pbg(context, "realtime").args(["SCALE=100"]).args(real);
-    let boot = results(boot.args(&disk).args(&out))?;
+    let boot = || {
+        let boot = pbg(context, "realtime").args(["SCALE=100"]).args(real);
+        results(boot.args(&disk).args(&out))
+    };
+    // The account of a phase is wrong if the host takes the CPU away as the last task ends.
+    let boot = boot().or_else(|error| {
+        context.say(format_args!("once more, after: {error:#}"));
+        counted()?;
+        boot()
+    })?;
     boot.refused_and_replaced("disk", &format!("expected a profile {is_real}"))?;
     boot.passed("measure replay")?;
     refused(dry(context, "run").args(with).args(&built_in), is_counted)?;
