@@ -95,13 +95,12 @@ fn lock_of_axstd(context: &Context) -> Result<String> {
 fn own_tree(context: &Context, arch: &str) -> Result<()> {
     let readme = fs::read_to_string("README.md")?;
     let page = fs::read_to_string("docs/own-tree.md")?;
-    let begin = readme
-        .find("\n## In your own ArceOS tree")
+    let (_, section) = readme
+        .split_once("\n## In your own ArceOS tree\n")
         .context("no such section")?;
-    let end = readme[begin..]
-        .find("\n## Limits")
+    let (section, _) = section
+        .split_once("\n## ")
         .context("no end of the section")?;
-    let section = &readme[begin..begin + end];
     let quoted = blocks(section, |_| true);
     let quoted: Vec<_> = quoted
         .into_iter()
