@@ -2,18 +2,18 @@
 # In:  the variables below, from the command line or the environment
 # Out: everything under target/, and only there
 #
-# scripts/words.mk      refuses variables and targets that there are not
-# scripts/features.mk   which FEATURES= there are
+# scripts/words.mk      refuses unknown variables and targets
+# scripts/features.mk   the names that FEATURES= allows
 # scripts/check.mk      refuses wrong variables
 # scripts/kernel.mk     how an app becomes an image
 # scripts/qemu.mk       how an image boots
 # scripts/lab.mk        many images, and their results side by side
-# scripts/cost.mk       what calls, yields, coroutines and connections cost
-# scripts/simulate.mk   a recording under every policy
-# scripts/record.mk     a recording under any policy
-# scripts/soak.mk       random programs for long
+# scripts/cost.mk       the cost of calls, yields, coroutines and connections
+# scripts/simulate.mk   simulates a recording under every policy
+# scripts/record.mk     records a program under any policy
+# scripts/soak.mk       long runs of random programs
 # scripts/serve.mk      an app with a network card, reached from the host
-# scripts/help.txt      what make help prints
+# scripts/help.txt      the texts of make help
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -46,7 +46,7 @@ V         ?= 0
 T         ?=
 PORT      ?= 5555
 
-# In the names of what belongs to one scale, and to real time.
+# Suffixes of file names, for another scale and for real time.
 SCALED = $(addprefix -scale,$(filter-out 1,$(SCALE)))
 TIMED  = $(addprefix -,$(filter real,$(TIMING)))
 
@@ -59,16 +59,16 @@ APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 MODELLED := $(if $(call is-given,CPUS),$(filter trace,$(MAKECMDGOALS)))
 BOOTED := $(filter-out $(MODELLED),build lab-sources lab-boot run serve record trace)
 
-# A=realtime is short for the folder of that name; what is said of it is the folder.
+# A=realtime is short for the folder of that name; messages name the folder.
 ifneq ($(filter build lab-sources lab-boot run serve record trace,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
 endif
 
-# What scripts have found out about this machine and this tree.
+# Written by scripts: facts about this machine and this tree.
 FOUND := target/toolchain.mk target/workspace.mk
-# What cargo is told, whatever it does.
+# Options of every cargo call.
 WHERE = --locked --manifest-path $(WORKSPACE)/Cargo.toml
 export CARGO_TARGET_DIR := $(CURDIR)/target
 
@@ -79,19 +79,17 @@ include scripts/record.mk
 include scripts/soak.mk
 include scripts/serve.mk
 
-# What only reads the terminal must work whatever the variables say, and only
-# what builds or boots an app needs them to be right. (trace calls make again for that, and
-# refuses before.)
+# A goal that only prints must work with any variables; only goals that build or boot an app
+# need valid ones. (trace calls make again for that, and refuses before.)
 ifneq ($(filter $(BOOTED),$(MAKECMDGOALS)),)
   include scripts/check.mk
   include scripts/kernel.mk
   include scripts/qemu.mk
 endif
 
-# setup writes down where the tools are, and workspace.sh in which workspace cargo knows
-# all apps. Make reads these files, and starts over by itself when one has changed. A dry
-# run (make -n) installs nothing. A file that is not there yet is an empty one: where setup
-# refuses, make would complain of it as well.
+# setup.sh writes where the tools are, and workspace.sh which workspace has all apps. Make reads
+# these files, and restarts by itself when one has changed. A dry run (make -n) installs nothing.
+# A missing file is created empty: otherwise make complains of it when setup refuses.
 ifneq ($(filter build lab-sources lab-boot run serve record test check soak interleavings lost-wakes sanitize mutants,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
@@ -117,7 +115,7 @@ setup:
 build:
 	$(Q)$(BUILD)
 
-# What the image was made of: asked by schedlab, for the rows of tables that come from it.
+# The image's sources: schedlab asks for them, for the rows of tables that come from it.
 lab-sources: build
 	@sed 's/^/source: /' '$(IMAGE).sources'
 
@@ -128,7 +126,7 @@ lab-boot:
 run: build
 	$(Q)$(RUN)
 
-# With options it is driven from this host; those of the clients themselves need no guest.
+# With options, clients on this host drive it; the clients' --help needs no guest.
 serve: $(if $(HELPED),,build)
 	$(Q)$(if $(LAB),$(CLIENTS),$(SERVE))
 
@@ -143,8 +141,8 @@ new:
 # The host's own cargo: the library and the tests build without ArceOS.
 HOST_ENV = RUSTC='$(HOST_RUSTC)' CARGO='$(HOST_CARGO)' WHERE='$(WHERE)' POLICIES='$(strip $(POLICIES))'
 
-# Built, then called, as cargo would leave variables of its own behind. The cases must not see
-# what the user gave to this make.
+# Built, then called, because cargo would leave variables of its own behind. The cases must not
+# see the user's variables of this make.
 test:
 	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) build $(WHERE) --quiet --profile tool --package system-tests
 	$(Q)$(HOST_ENV) target/tool/system-tests $(LAB) $(call quoted,$(T))
@@ -155,7 +153,7 @@ MADE_MODULES = $(wildcard modules/axsched-ext/tests/policy/*.rs examples/*/src/*
 ifneq ($(filter check,$(MAKECMDGOALS)),)
   $(call each-of,LAB,--fix)
 endif
-# Cheapest first. Without a network the registry cannot be asked, which scripts/audit.sh says by a 2.
+# Cheapest first. scripts/audit.sh exits with 2 if the registry cannot be asked (no network).
 check:
 	$(Q)$(HOST_CARGO) fmt --all --manifest-path $(WORKSPACE)/Cargo.toml $(if $(LAB),,--check) -- $(MADE_MODULES)
 	$(Q)$(HOST_ENV) scripts/clippy.sh
@@ -177,11 +175,11 @@ sanitize:
 mutants:
 	$(Q)$(HOST_ENV) scripts/mutants.sh $(LAB) $(call quoted,$(T))
 
-# Everything that was built or measured; not the tools, which setup would build again,
-# and not the profiles, which somebody may have edited.
+# Removes everything that was built or measured. Keeps the tools, which setup would build again,
+# and the profiles, which a user may have edited.
 clean:
 	$(Q)mkdir -p target
 	$(Q)find target -mindepth 1 -maxdepth 1 ! -name tools ! -name toolchain.mk ! -name pbg -exec rm -rf {} +
 
-# The makefiles are no targets, but make -B asks for them.
+# The makefiles are not targets, but make -B asks for them.
 $(filter-out target/%,$(MAKEFILE_LIST)): ;

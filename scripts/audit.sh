@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Refuses dependencies that have been taken back by their authors (yanked), or
-# that a security advisory names.
+# Refuses dependencies that were yanked or that a security advisory names.
 # In:  CARGO; the lock files; cargo-audit, if it is installed
 # Out: a line for each lock file or each such dependency, exit 1 if there is one;
 #      exit 2 if the registry cannot be asked
 #
-# Cargo tells of yanked versions only when it packs a crate, and of that crate's
-# dependencies only. So it packs an empty one that depends on all of Cargo.lock.
+# Cargo reports yanked versions only when it packs a crate, and only that crate's
+# dependencies. So it packs an empty one that depends on all of Cargo.lock.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

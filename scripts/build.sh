@@ -24,8 +24,8 @@ flags="-C link-arg=-T$KERNEL_DIR/$AX_TARGET/$AX_MODE/linker_$AX_PLATFORM.lds"
 flags+=" -C link-arg=-no-pie -C link-arg=-znostart-stop-gc${LINKER:+ -C linker=$LINKER}"
 unset CARGO_ENCODED_RUSTFLAGS
 # What cargo builds for the host (build scripts, macros) is half of a first build
-# and much the same in every folder: begin with a copy of one that nobody is
-# building in. Cargo checks each piece.
+# and much the same in every folder: begin with a copy of one in which no make is
+# building. Cargo checks each piece.
 if [[ ! -d $KERNEL_DIR/$AX_MODE ]]; then
     for other in "${KERNEL_DIR%/*}"/*/"$AX_MODE"; do
         [[ -d $other ]] || continue
@@ -38,8 +38,8 @@ fi
 # RUSTC_BOOTSTRAP: ArceOS uses unstable features of the language.
 # WHERE and BUILD_STD are several words.
 # shellcheck disable=SC2086
-# AX_IP, AX_GW: the network that QEMU makes for a guest (-netdev user); of the builds without one
-# nobody reads them.
+# AX_IP, AX_GW: the network that QEMU makes for a guest (-netdev user); builds without a network
+# ignore them.
 AX_IP=10.0.2.15 AX_GW=10.0.2.2 AX_CONFIG_PATH=$config CARGO_TARGET_DIR=$KERNEL_DIR RUSTC_BOOTSTRAP=1 RUSTFLAGS=$flags \
     "$CARGO" build $WHERE "${verbose[@]}" --package "$APP" --profile "$profile" \
     --target "$AX_TARGET" $BUILD_STD --features "$CARGO_FEATURES"

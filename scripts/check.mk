@@ -3,7 +3,7 @@
 #      APPS; the lists of features.mk; one-of, number, scale, one-counter, tick-phase, meant (words.mk)
 # Out: nothing, or an error that says what was given and what is allowed
 
-# $(call path,NAME): one file, whose name means nothing to make, the shell or QEMU
+# $(call path,NAME): refuses all but one file, whose name means nothing to make, the shell or QEMU
 open    := (
 close   := )
 hash    := \#
@@ -67,7 +67,7 @@ ifneq ($(strip $(PBG_PROFILE)),)
   ifeq ($(wildcard $(PBG_PROFILE)),)
     $(error PBG_PROFILE=$(PBG_PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved)
   endif
-  # What is no file may have no end.
+  # A path that is not a file may never end.
   ifeq ($(shell test -f '$(PBG_PROFILE)' -a -r '$(PBG_PROFILE)' && echo y),)
     $(error PBG_PROFILE=$(PBG_PROFILE): no file that can be read; allowed is one that make run FEATURES=sched_pbg has saved)
   endif
@@ -92,13 +92,12 @@ endif
 ifneq ($(words $(MEM))$(call digits-left,$(patsubst %G,%,$(MEM:%M=%)))$(filter 0%,$(MEM))$(filter-out %M %G,$(MEM)),1)
   $(error MEM=$(MEM): allowed is a size in M or G, such as 128M or 1G)
 endif
-# With so much realtime was seen to record and replay. On x86_64 it hangs with 15M, on
-# riscv64 QEMU has no room with 4M, on aarch64 less was not tried. Of larger images
-# scripts/build.sh knows more.
+# With this much, realtime recorded and replayed. On x86_64 it hangs with 15M, on riscv64 QEMU has
+# no room with 4M, on aarch64 less was not tried. scripts/build.sh checks larger images.
 LEAST_MEM_x86_64  := 16
 LEAST_MEM_riscv64 := 6
 LEAST_MEM_aarch64 := 6
-# TRACE=events takes 8 MiB for the log and as much as is used of it for each phase.
+# TRACE=events takes 8 MiB for the log, and for each phase as much as it has used.
 LEAST_MEM_OF_EVENTS := 32
 ifeq ($(TRACE),events)
   ifneq ($(shell test $(patsubst %G,%000,$(MEM:%M=%)) -lt $(LEAST_MEM_OF_EVENTS) && echo y),)

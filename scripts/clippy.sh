@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.."
 }
 lint() { "$CARGO" clippy --quiet $WHERE "$@" -- -D warnings; }
 
-# The policies exclude one another, so each is its own build. The shim is linted
-# on the way, as a member of the workspace that the apps depend on.
+# The policies are mutually exclusive, so each is a separate build. The shim is linted
+# along the way, as a member of the workspace that the apps depend on.
 packages=()
 for manifest in apps/*/*/Cargo.toml; do
     packages+=(--package "$(sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' "$manifest")")

@@ -1,19 +1,19 @@
-# Costs, each with a table of its own: of a yield without any instrument, of coroutines beside
-# threads, of connections served by both, and of each call of a scheduler on the host.
-# docs/experiments.md shows what they print, docs/cost-gate.md the gate.
-# In:  A      which of them: cost, coop-cost, connections or host; cost if it was not given
+# Costs, each with its own table: a yield without any instrument, coroutines beside threads,
+# connections served by both, and each call of a scheduler on the host. docs/experiments.md shows
+# the output, docs/cost-gate.md the gate.
+# In:  A      one of cost, coop-cost, connections or host [default: cost]
 #      LAB    options of schedlab's cost, coop-cost or connections
-#      ARCH FEATURES, where they were given, maybe lists with commas; SMP SCALE TIMING TIMEOUT
-#      MEM of connections: what threads are to run out of [default: 48M]
+#      ARCH FEATURES, if given, as lists with commas; SMP SCALE TIMING TIMEOUT
+#      MEM    connections: the memory that threads run out of [default: 48M]
 #      SCHEDLAB given refuse cells HELPED (lab.mk); FOUND; GUNGRAUN_RUNNER (FOUND) of host
-# Out: COST_OF  the one that is meant
+# Out: COST_OF  the chosen one
 #      cost     cost         target/cost/*.txt (result lines), table.md, cost.csv; or the verdict of
 #                            the gate (LAB=--gate)
 #               coop-cost    target/coop-cost.csv, and a table; fails if a limit is missed
 #               connections  the guests' tables; coroutines beside threads;
-#                            target/connections/<arch>-<policy>.log, and .sources, what its image was
-#                            made from; connections.csv
-#               host         target/bench/callgrind: what Callgrind counted
+#                            target/connections/<arch>-<policy>.log, and .sources, the image's
+#                            sources; connections.csv
+#               host         target/bench/callgrind: Callgrind's counts
 
 ifneq ($(filter cost,$(MAKECMDGOALS)),)
   COST_OF := $(if $(call is-given,A),$(notdir $(A:%/=%)),cost)
@@ -42,7 +42,7 @@ BENCH_NAMES = $(patsubst stock_%,stock-%,$(patsubst sched_%,%,$(subst $(comma), 
 BENCH_ENV = RUSTC='$(HOST_RUSTC)' GUNGRAUN_RUNNER='$(GUNGRAUN_RUNNER)' \
     $(if $(call is-given,FEATURES),BENCH_SCHEDULERS='$(BENCH_NAMES)')
 
-# 1,024 connections of coroutines take a quarter of it, and as many of threads more than there is.
+# 1,024 connections take a quarter of it with coroutines, and do not fit with threads.
 CONN_MEM  = $(if $(call is-given,MEM),$(MEM),48M)
 CONN_ARCHES   = $(subst $(comma), ,$(ARCH))
 CONN_POLICIES = $(or $(subst $(comma), ,$(FEATURES)),sched_fifo sched_coop)
@@ -60,8 +60,8 @@ cost:
 	    --callgrind-metrics=ir,d1mr,d1mw --nosummary
 	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run $(WHERE) --quiet --profile bench --package sched-bench --bin sched-memory
 else ifeq ($(COST_OF)$(HELPED),connections)
-# The lines are for programs. A list has the time of the beginning of its build: what changes
-# from then on may be in the image, or not.
+# The lines are for programs. A list has the start time of its build: a later change may be in the
+# image, or not.
 cost:
 	$(Q)mkdir -p target/connections
 	$(Q)for arch in $(CONN_ARCHES); do for policy in $(CONN_POLICIES); do \

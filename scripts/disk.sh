@@ -17,7 +17,7 @@ if [[ -e $disk ]]; then
 fi
 unwritable="$disk cannot be made; allowed is a file in a folder that can be written to"
 mkdir -p "$(dirname "$disk")" 2>/dev/null || fail "$unwritable"
-# In place as a whole or not at all.
+# The file appears as a whole or not at all.
 new=$disk.$$
 trap 'rm -f "$new"' EXIT
 truncate -s 64M "$new" 2>/dev/null || fail "$unwritable"

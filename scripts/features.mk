@@ -1,4 +1,4 @@
-# What FEATURES= may name, and what becomes of it.
+# The names that FEATURES= allows, and the variables derived from it.
 # In:  FEATURES SMP BALANCE; RECORDED (record.mk)
 # Out: POLICIES UPSTREAM_FEATURES   the two lists of allowed names
 #      PBG_POLICIES                 the part of POLICIES that is PBG
@@ -6,13 +6,13 @@
 #      POLICY                       the scheduling policy among them, or nothing
 #      POLICY_NAME                  its name in result lines
 #      UPSTREAM_LIST                the features of ArceOS among them
-#      BALANCED                     that of a build whose CPUs share the work, or nothing
+#      BALANCED                     the feature of a build whose CPUs share the work, or nothing
 
-# The policies are the features of sched-tests-common that are called so, in the order in
-# which its manifest has them, which is that of rows in tables, too. stock_* is the registry's
-# own crate, for comparison.
+# The policies are the features sched_* and stock_* of sched-tests-common, in the order of its
+# manifest, which is also the order of rows in tables. stock_* is the registry's own crate, for
+# comparison.
 POLICIES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\(\(sched\|stock\)_[a-z0-9_]*\) *=.*/\1/p' apps/sched-tests/common/Cargo.toml)
-# Those that measure and replay: their names begin so.
+# The policies that measure and replay have names that begin with this.
 PBG_POLICIES := $(filter sched_pbg%,$(POLICIES))
 
 # ArceOS features that make sense here: all of axstd's, without the schedulers
@@ -27,7 +27,7 @@ FEATURE_LIST := $(subst $(comma), ,$(FEATURES))
 POLICY := $(filter $(POLICIES),$(FEATURE_LIST))
 POLICY_NAME := $(subst _,-,$(patsubst sched_%,%,$(or $(POLICY),$(firstword $(POLICIES)))))
 UPSTREAM_LIST := $(sort $(filter $(UPSTREAM_FEATURES),$(FEATURE_LIST)) $(if $(filter-out 1,$(SMP)),smp))
-# On several CPUs; or on one where the code of several is asked for, to see what it costs. Not the
-# registry's own, nor where they are recorded.
+# On several CPUs, or on one if the code for several is asked for, to see its cost. Not under the
+# registry's policies, nor when recording.
 MAY_BALANCE = $(or $(filter-out 1,$(SMP)),$(if $(call is-given,BALANCE),$(filter smp,$(FEATURE_LIST))))
 BALANCED = $(if $(and $(MAY_BALANCE),$(filter y,$(BALANCE))),$(if $(filter stock_%,$(POLICY))$(RECORDED),,balanced))

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Throws bytes at whatever takes bytes from outside, which is the stored profile: libFuzzer on
-# modules/axsched-ext/fuzz. The compiler's own coverage pass is switched on
+# Fuzzes the only input from outside, the stored profile: libFuzzer on modules/axsched-ext/fuzz.
+# The compiler's own coverage pass is switched on
 # by hand, as cargo-fuzz would with a nightly compiler, so that this needs none.
 # In:  $1: the limit in minutes; target/toolchain.mk, which `make setup` writes: the compiler
-# Out: target/fuzz/corpus, what was found to lead somewhere; the next run goes on from there;
-#      exit 0 if all of it was refused or valid, or 1, and the bytes in target/fuzz/found
+# Out: target/fuzz/corpus, inputs that reach new code, with which the next run continues;
+#      exit 0 if every input was refused or valid, or 1, and the bytes in target/fuzz/found
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset CARGO_TARGET_DIR # it says itself where

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints what scripts/help.txt says of a goal. Called by make (`make help`).
+# Prints the section of scripts/help.txt for a goal. Called by make (`make help`).
 # In:  $1 the goal, or nothing; environment: APPS POLICIES FEATURES, each a list of words
-# Out: the lines of that goal's section; a line that is @ and the name of a list is that list
+# Out: the lines of that section, with each line @LIST replaced by that list
 set -euo pipefail
 cd "$(dirname "$0")/.."
 awk -v goal="${1:-help}" '

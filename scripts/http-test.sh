@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A server in a guest and its clients on the host. Called by make (scripts/serve.mk).
+# Runs a server in a guest and its clients on the host. Called by make (scripts/serve.mk).
 # In:  $1 port, then options of tools/http-load; environment: GUEST, the command that boots it
-# Out: the guest's console, and the clients' JSON line; exit 0 only if both sides are content: no
-#      error, the server's memory as before, and the guest has ended by itself
+# Out: the guest's console, and the clients' JSON line; exit 0 only without errors, with the server's
+#      memory as before, and if the guest has ended by itself
 set -euo pipefail
 port=$1
 shift
@@ -13,7 +13,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 status=0
 target/tool/http-load --port "$port" --quit "$@" || status=$?
-# Who gave up has not told the guest to end.
+# Clients that gave up have not told the guest to end.
 ((status == 0)) || kill "$guest" 2>/dev/null || true
 wait "$guest" || { ((status)) || status=$?; }
 trap - EXIT

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Explores every order in which CPUs can do what they do to each other's words without a lock:
-# loom, on modules/sched-smp and modules/axcoop. A build of its own, as the atomics are loom's there.
+# Explores every order in which CPUs can access shared words without a lock: loom, on
+# modules/sched-smp and modules/axcoop. It needs its own build, with loom's atomics.
 # In:  environment: CARGO RUSTC WHERE (the host's), LOOM_MAX_PREEMPTIONS=n (of the scheduler's scenarios; all)
 # Out: target/interleavings/  that build, and its log
-#      a line for each scenario, with the executions that there are, then the total;
-#      exit 0, or 1 and what was found
+#      a line for each scenario, with the number of executions, then the total;
+#      exit 0, or 1 and the failure
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${CARGO:?}" "${RUSTC:?}" "${WHERE:?}"

@@ -5,9 +5,9 @@
 #      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
 #      PLAIN        not empty if it prints no result lines
-#      IMAGE        the image, named after whatever is not a default
+#      IMAGE        the image, named after the variables without default values
 #      PBG_TOOL     the command that reads profiles
-#      BUILD        the command that makes it, or refuses what is to be built in
+#      BUILD        the command that makes it, or refuses the profile to build in
 
 TRIPLE_x86_64    := x86_64-unknown-none
 TRIPLE_riscv64   := riscv64gc-unknown-none-elf
@@ -16,15 +16,13 @@ PLATFORM_x86_64  := x86-pc
 PLATFORM_riscv64 := riscv64-qemu-virt
 PLATFORM_aarch64 := aarch64-qemu-virt
 
-# A program that does without sched-tests-common prints no result lines: what makes a run of
-# it fail is a panic or a hang.
+# A program without sched-tests-common prints no result lines: its run fails on a panic or a hang.
 PLAIN := $(filter-out $(call with-rows,$(A)),$(A))
 APP := $(shell sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' $(A)/Cargo.toml)
 
-# Whatever goes into the platform's configuration gives a build folder of its own,
-# so that changing back and forth rebuilds nothing: the number of CPUs; on the PC
-# the clock's rate, which it does not measure; elsewhere the memory's size, which
-# it does not ask for.
+# Each configuration of the platform has its own build folder, so that changing back and forth
+# rebuilds nothing. It consists of the number of CPUs; on the PC the clock's rate, which the kernel
+# does not measure; elsewhere the memory's size, which it does not ask for.
 KERNEL_DIR := $(CURDIR)/target/kernel/$(ARCH)-smp$(SMP)$(if $(filter x86_64,$(ARCH)),$(if $(filter real,$(TIMING)),-tsc),$(addprefix -,$(filter-out 128M,$(MEM))))
 
 empty :=
@@ -41,13 +39,13 @@ IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
 
-# A policy is a feature of what the app depends on, sched-tests-common; of the app itself only
-# if its manifest names it, as that of a program without sched-tests-common must. So is a disk.
+# A policy is a feature of sched-tests-common. It is the app's own feature only if the app's manifest
+# names it, which a program without sched-tests-common must do. The same holds for a disk.
 MANIFEST_FEATURES := $(shell sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z0-9_]*\) *=.*/\1/p' $(A)/Cargo.toml)
 APP_FEATURES := $(POLICY) $(RECORDED) $(if $(filter-out $(PLAIN),$(A))$(filter balanced,$(MANIFEST_FEATURES)),$(BALANCED)) $(if $(filter y,$(BLK)),disk) $(if $(filter y,$(TRACE)),trace) $(filter events,$(TRACE))
 OWN_FEATURES := $(filter $(APP_FEATURES),$(MANIFEST_FEATURES))
 ifneq ($(PLAIN),)
-  # A disk is of those that have a feature of that name.
+  # Only apps with the feature `disk` can have a disk.
   NO_USE := $(call set-of,SCALE TICK_PHASE TRACE $(if $(filter disk,$(MANIFEST_FEATURES)),,BLK) PBG_BASE PBG_PROFILE,$(ANYWHERE))
   ifneq ($(NO_USE),)
     $(error $(NO_USE): not of $(PLAIN), which does without sched-tests-common; allowed are A ARCH FEATURES SMP LOG MODE MEM TIMING)
@@ -59,8 +57,8 @@ endif
 BUILD_FEATURES := $(strip $(OWN_FEATURES) $(addprefix axstd/,$(UPSTREAM_LIST)) \
     $(addprefix sched-tests-common/,$(filter-out $(OWN_FEATURES),$(APP_FEATURES))))
 
-# A profile is looked at before anything is built: now, or, if the tool for it has to be
-# built, as the first thing.
+# A profile is checked before anything is built: now, or first thing if the tool for it has to be
+# built.
 PBG_TOOL = $(HOST_CARGO) run $(WHERE) --quiet --profile tool --package pbg-save --
 ifneq ($(strip $(PBG_PROFILE)),)
   PROFILE_FOR := '$(PBG_PROFILE)' '$(APP)' '$(ARCH)' '$(SCALE)' '$(TIMING)'

@@ -1,35 +1,34 @@
-# The matrix of policies, apps and architectures, and its comparison:
-# tools/schedlab, which knows none of them and calls back into make.
+# The matrix of policies, apps and architectures, and its comparison, by tools/schedlab. It knows none
+# of them and calls back into make.
 # In:  POLICIES (features.mk); APPS; FOUND WHERE
-#      LAB   options of the goal's own, as --phases 8, --repeat 10 and --shard 2/8 of matrix;
+#      LAB   the goal's own options, such as --phases 8, --repeat 10 and --shard 2/8 of matrix;
 #            LAB=--help lists them
-#      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, where they were given: the part
-#      of the matrix that is meant; A ARCH FEATURES may be lists with commas
+#      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, if given: the selected part of the matrix;
+#      A ARCH FEATURES may be lists with commas
 # Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
-#                TIMING has a folder of its own: target/lab-scale1000 ...
-#      compare   tables, and as files, with figures, in target/lab-report
-#      profile   what schedlab profile says of PBG_PROFILE or PROFILE_OUT
-#      trace     the apps' consoles in target/trace/, of each a file for Perfetto beside it, and
-#                a table; with TRACE=y a chart of all instead; with CPUS= it is of
-#                simulate.mk: MODELLED (Makefile)
+#                TIMING has its own folder: target/lab-scale1000 ...
+#      compare   tables on the terminal, and with charts as files in target/lab-report
+#      profile   the output of schedlab profile for PBG_PROFILE or PROFILE_OUT
+#      trace     the apps' consoles in target/trace/, each with a file for Perfetto, and a table;
+#                with TRACE=y a chart of all instead; with CPUS= see simulate.mk
 #      docs      the tables of DOCS_PAGES, from the CSV files that they name
-#      stale     the rows of docs/results/*.csv that are out of date, and what makes them again
-#      lab-list  the policies, apps and architectures, and of each policy of ours the
-#                title: the first line of its file; asked by schedlab
-#      lab-tools the versions that results depend on; asked by schedlab
-#      lab-variables  the names of make's variables; asked by programs that call make and must not
-#                hand on the caller's
+#      stale     the rows of docs/results/*.csv that are out of date, and the commands to update them
+#      lab-list  for schedlab: the policies, apps and architectures, and the title of each of our
+#                policies, the first line of its file
+#      lab-tools for schedlab: the versions that results depend on
+#      lab-variables  for programs that call make and must not hand on their caller's variables:
+#                the names of make's variables
 #      HELPED    not empty if only the options are to be listed
-#      OUT       the file or folder that LAB= has behind --out
+#      OUT       the file or folder after --out in LAB=
 
 LAB    ?=
 HELPED := $(filter --help -h,$(LAB))
 OUT    := $(lastword $(patsubst --out=%,%,$(filter --out=%,$(subst --out ,--out=,$(LAB)))))
 
-# Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs tells how.
+# Pages whose tables come from docs/results/*.csv; tools/schedlab/src/docs.rs has the syntax.
 DOCS_PAGES = $(shell grep -lE '<!-- (given|table) ' README.md docs/*.md docs/coop/*.md)
 
-# Under which policies trace runs the app, with the other features of FEATURES=.
+# The policies under which trace runs the app, with the other features of FEATURES=.
 TRACE_POLICIES = $(or $(POLICY),sched_rr sched_pbg)
 TRACE_OTHERS   = $(filter-out $(POLICIES),$(FEATURE_LIST))
 TRACE_NAME     = $(notdir $(A:%/=%))-$(ARCH)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(addprefix -,$(filter real,$(TIMING)))
@@ -64,12 +63,12 @@ endif
 given = $(if $(call is-given,$(1)),$(2) '$($(1))')
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
     $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
-# Whatever the cells measure, it is not the profile that the user has kept.
-# The first time it is built, and a person is told why nothing happens for a while.
+# The cells must not overwrite the user's saved profile. The first call builds schedlab, and tells a
+# person why nothing happens for a while.
 TELL_BUILD = $(if $(wildcard target/tool/schedlab),,echo 'make: building tools/schedlab, this once: about a minute on two cores' >&2 &&)
 SCHEDLAB = $(TELL_BUILD) PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) run $(WHERE) --quiet --profile tool --package schedlab --
 
-# All cells are built and booted in make's own way otherwise.
+# Everything else of a cell is built and booted as by make run.
 # $(call refuse,GOAL,VARIABLES,ALLOWED,WHENCE)
 refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2),$(4)),$(error $(call set-of,$(2),$(4)): not of make $(1); allowed are $(3))))
 set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter $(2),$(firstword $(origin $(v)))),$(v)=$($(v))))))
@@ -81,11 +80,11 @@ ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
   $(if $(MODELLED),,$(call refuse,trace,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
 endif
 
-# $(call cells,ALLOWED): refuses variables of cells that are not what they say. ARCH and FEATURES may be
-# lists, FEATURES of what is allowed.
+# $(call cells,ALLOWED): refuses invalid variables of cells. ARCH and FEATURES may be lists, FEATURES
+# of allowed names.
 cells = $(call list-of,ARCH,$(ARCHES))$(call list-of,FEATURES,$(1))$(call scale,SCALE)$(call one-of,SMP,1 2 3 4 5 6 7 8)$(call one-of,TIMING,icount real)$(call number,TIMEOUT)$(one-counter)
 
-# $(call with-rows,APPS): those that print result lines, which is what sched-tests-common does
+# $(call with-rows,APPS): those that print result lines, through sched-tests-common
 with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sched-tests-common\>' $(addsuffix /Cargo.toml,$(1))))
 # What no lab need be asked.
 LAB_APPS = $(filter-out %/selftest %/cost %/coop-cost %/hog %/wake %/connections,$(call with-rows,$(APPS)))
@@ -117,12 +116,12 @@ matrix:
 compare:
 	$(Q)$(SCHEDLAB) compare $(strip $(LAB_CELLS)) --out target/lab-report $(LAB)
 
-# schedlab takes the name of an app's folder for the app's.
+# schedlab uses the name of an app's folder as the app's.
 profile: APP = $(notdir $(A:%/=%))
 profile:
 	$(Q)$(SCHEDLAB) profile $(or $(LAB),show '$(or $(PBG_PROFILE),$(PROFILE_OUT))')
 
-# Each policy's console, and then what is made of it. Some lines are for programs.
+# Each policy's console, and then its table. Some lines are for programs.
 ifeq ($(MODELLED),)
 trace:
 ifneq ($(HELPED),)

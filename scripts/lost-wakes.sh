@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A million random schedules of threads that wake, cancel, join and serve coroutines: Shuttle, on
-# modules/axcoop. The same scenarios with the seeds' order of steps have to find a wake that is lost.
+# Tries a million random schedules of threads that wake, cancel, join and serve coroutines: Shuttle,
+# on modules/axcoop. The same scenarios with the seeds' order of steps must find a lost wake.
 # In:  environment: CARGO RUSTC WHERE (the host's), AXCOOP_SCHEDULES (1000000)
 # Out: target/lost-wakes.log
-#      a line for each scenario, with the schedules that were tried, then one for the faulty copy;
+#      a line for each scenario, with the number of schedules, then one for the faulty copy;
 #      exit 0, or 1 and the schedule that failed
 set -euo pipefail
 cd "$(dirname "$0")/.."

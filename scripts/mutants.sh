@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Breaks the policies, and the domain and the worker of axcoop, one line at a time and looks whether a test
-# notices: cargo-mutants.
-# Called by make (`make mutants`). Goes on where the last run stopped: what was caught is
-# not tried again, but with --again.
+# Breaks the policies, and the domain and the worker of axcoop, one line at a time and checks that a test
+# notices: cargo-mutants. Called by make (`make mutants`). Continues where the last run stopped:
+# caught mutants are tried again only with --again.
 # In:  [--minutes N] [--again] [--help] and (optional) a regular expression: only mutants whose
 #      name contains it
 #      environment: CARGO RUSTC (the host's)
-#      scripts/mutants-survivors.txt   those that change nothing that can be seen
-# Out: target/mutants.out/  what cargo-mutants says
+#      scripts/mutants-survivors.txt   mutants without a visible effect
+# Out: target/mutants.out/  the output of cargo-mutants
 #      target/mutants/      caught, unviable, survivors: of all runs together
-#      one line for each survivor that is not listed, then the totals;
+#      one line for each unlisted survivor, then the totals;
 #      exit 1 if there is one, or if the time is up
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# What somebody may have meant who typed a word that is not allowed.
-# In:  $1: the word; $2...: those that are allowed
-# Out: the nearest of them, if it is near: by the fewest letters that are wrong, missing, too
-#      many or changed places (Damerau 1964), at most a third of them, whatever their case;
-#      or the only one that the word begins or ends
+# Prints the allowed word that the user probably meant.
+# In:  $1: the word; $2...: the allowed words
+# Out: the nearest of them, if at most a third of its letters are wrong, missing, surplus or swapped
+#      (Damerau 1964), ignoring case; or the only one that the word begins or ends
 set -euo pipefail
 ((${#1} <= 64)) || exit 0 # nothing is near that
 awk -v word="$1" '

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a folder for an app of one's own, from scripts/template. Called by make (`make new`).
+# Makes a folder for a new app, from scripts/template. Called by make (`make new`).
 # In:  [--plain] [--help] and the folder, apps/<group>/<name>
 # Out: the folder, with Cargo.toml and src/main.rs; or one line that says why not, and exit 1
 set -euo pipefail
@@ -20,7 +20,7 @@ name=${folder##*/}
 [[ $folder =~ ^apps/[a-z][a-z0-9_-]*/[a-z][a-z0-9_-]*$ ]] ||
     fail "$1" "allowed is apps/<group>/<name>, of a-z, 0-9, - and _, as apps/mine/hello"
 [[ ! -e $folder ]] || fail "$1" "is there already; allowed is a new folder"
-# Cargo and the matrix go by the name alone.
+# Cargo and the matrix identify an app by its name alone.
 if grep -qxF "name = \"$name\"" Cargo.lock ||
     grep -sqxF "name = \"$name\"" apps/*/*/Cargo.toml; then
     fail "$1" "there is a package called $name; allowed is another name"
@@ -37,7 +37,7 @@ policies() {
         apps/sched-tests/common/Cargo.toml
 }
 
-# Whole or not at all: half an app is in everybody's way.
+# Whole or not at all: half an app breaks every build.
 new=target/new.$$
 mkdir -p "$new/src" "${folder%/*}"
 trap 'rm -rf "$new"' EXIT

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Follows a page to the letter: runs its blocks of shell in a folder beside this tree, in order,
-# for one architecture. In an empty folder it begins with the first block; where it has been
-# before, with the one that says ARCH=, as the page tells a reader.
+# Runs a page's shell blocks in a folder beside this tree, in order, for one architecture. In an empty
+# folder it begins with the first block; in a used one with the block that has ARCH=, as the page says.
 # In:  $1: the page; $2: where the folder is, made if it is not there; $3: the architecture
-#      target/toolchain.mk: which compiler is the page's `cargo`
-# Out: what the blocks print; exit 0, or 1 and a line that says which block failed
+#      target/toolchain.mk: the compiler behind the page's `cargo`
+# Out: the blocks' output; exit 0, or 1 and a line that names the failed block
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$PWD page=$PWD/$1 arch=$3

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Boots an image and judges the guest by what it prints, as QEMU's own exit
-# status says nothing about it. Called by make (scripts/qemu.mk).
+# Boots an image and judges the guest by its output, because QEMU's exit status
+# says nothing about it. Called by make (scripts/qemu.mk).
 # In:  $1 image, $2 limit in seconds, then QEMU's command line
-#      environment: PROFILE_OUT, or nothing; PBG_SAVE, the command that takes a
-#      profile out of a console; NEXT, what to do with it, to which its name is added;
-#      RECORD, or nothing: no profile is a failure;
-#      PLAIN, or nothing: the guest prints no result lines;
-#      SOAK_ORDERS, or nothing: the seed, seconds, bound and fault that the app soak is told;
-#      TICK_PHASE, or nothing: where the image says at which phase of the timer tick it
-#      starts, a copy of it says so, which has QEMU's command line in place of the image
-# Out: the guest's console, here and in target/logs/<image>.log; the lines of a
-#      profile only there, and those that are of no meaning (below);
+#      environment, each may be empty: PROFILE_OUT, with PBG_SAVE, the command that
+#      extracts a profile from a console, and NEXT, the command to suggest for it;
+#      RECORD: a missing profile is a failure;
+#      PLAIN: the guest prints no result lines;
+#      SOAK_ORDERS: seed, seconds, bound and fault for the app soak;
+#      TICK_PHASE: boots a copy of the image with this phase of the timer tick
+# Out: the guest's console, here and in target/logs/<image>.log; lines of a
+#      profile and meaningless lines (below) only there;
 #      PROFILE_OUT, if the guest printed a profile;
 #      exit 0, or 1 and one line that says why
 set -euo pipefail
@@ -31,8 +30,7 @@ mkdir -p target/logs
 exec 9>"$log.lock"
 flock -n 9 || fail "this image is running already"
 
-# tell TEXT ORDERS WHAT: a copy of the image that says ORDERS after TEXT, bytes for bytes, whatever
-# the others are.
+# tell TEXT ORDERS WHAT: makes a copy of the image with ORDERS after TEXT, byte for byte.
 tell() {
     local text=$1 orders=$2
     [[ $(LC_ALL=C grep -aoF "$text" "$image" | wc -l) == 1 ]] || fail "$3: this image has no place for it"
@@ -86,13 +84,13 @@ if command -v setpriv >/dev/null && setpriv --pdeathsig KILL true 2>/dev/null; t
     guard=(setpriv --pdeathsig KILL)
 fi
 
-# ArceOS warns twice of a disk that is one file system and has no partitions, which is what
-# disk.sh makes and the only kind that it lets pass: nothing is wrong with it.
+# ArceOS warns twice of a disk without partitions, which is the only kind that disk.sh makes and
+# accepts: nothing is wrong with it.
 noise='axfs::partition:[0-9]+\] .*(Failed to parse GPT: AxErrorKind::InvalidData|No partition table found, treating whole disk as single partition)'
 
 # tee -i -p: it must see the end of the log even when Ctrl-C or a closed
 # terminal (make run | head) reaches it first. grep ends with status 1 if nothing
-# is left, which is nobody's mistake.
+# is left, which is not an error.
 exec 3> >(
     exec 9>&-
     trap '' INT
@@ -140,8 +138,7 @@ verdict=$(awk '
 case $verdict in
     the\ guest\ panicked*) fail "$verdict" ;;
 esac
-# A guest that KVM cannot run, or not as it is, says nothing. What QEMU says begins with its
-# name.
+# A guest that KVM cannot run prints nothing. QEMU's own messages begin with its name.
 cause=''
 if [[ " $* " == *' -accel kvm '* ]] && ! LC_ALL=C grep -Eaqv '^(qemu-system-|[[:space:]]*$)' "$log"; then
     cause=', and printed nothing: most likely KVM does not work here; ACCEL=n does without'
@@ -154,7 +151,7 @@ if [[ $verdict == none && -n ${PLAIN:-} ]]; then verdict=''; fi
 
 [[ -z ${RECORD:-} ]] || grep -q 'PBG-PROFILE-BEGIN ' "$log" || fail 'the guest printed no recording'
 
-# A profile that arrives damaged is a failed run, as it was meant to be kept.
+# A damaged profile fails the run, because it was meant to be kept.
 if [[ -n ${PROFILE_OUT:-} ]] && grep -q 'PBG-PROFILE-BEGIN ' "$log"; then
     # PBG_SAVE is several words.
     # shellcheck disable=SC2086

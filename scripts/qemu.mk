@@ -18,9 +18,8 @@ endif
 ifeq ($(TIMING),icount)
   QEMU_ACCEL := -icount shift=0,sleep=off
 endif
-# ArceOS asks the firmware to start each CPU and does not look at the answer. When
-# the host is late with one, it is not there yet, and the boot hangs or panics (7 of
-# 630 with 4 CPUs). With one thread of the host the CPUs come in their order.
+# ArceOS asks the firmware to start each CPU and ignores the answer. If the host is late with one,
+# the boot hangs or panics (7 of 630 with 4 CPUs). With one host thread the CPUs start in order.
 ifeq ($(ARCH)-$(filter 1,$(SMP)),riscv64-)
   QEMU_ACCEL := -accel tcg,thread=single
 endif
@@ -30,9 +29,9 @@ ifeq ($(BLK),y)
   MAKE_DISK := scripts/disk.sh '$(DISK)' &&
 endif
 
-# What to type next with a saved profile, of which this is all but its name: what was typed, to
-# replay it; or, if it was recorded, to play it under every policy, which takes counted time; and
-# else, or if the program takes none from make, to look at it.
+# The command to suggest for a saved profile, without its name. It replays the profile with the same
+# variables or, for a recording in counted time, simulates it. Otherwise, and for a program that takes
+# no profile from make, it shows the profile.
 typed = $(strip $(foreach v,$(1),$(if $(call is-given,$(v)),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
 LOOK_AT_IT := look at it: make profile PBG_PROFILE=
 NEXT_run    := $(if $(PLAIN),$(LOOK_AT_IT),replay it: make run $(call typed,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG) PBG_PROFILE=)

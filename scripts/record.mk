@@ -1,17 +1,17 @@
-# A program under any policy, recorded.
-# In:  A ARCH FEATURES SMP SCALE TIMING and what else `make run` takes
-# Out: record    one boot, and its profile in PROFILE_OUT; PBG measures by itself, around any
-#                other policy is the layer of modules/pbg-record/src/recorded.rs
-#      RECORDED  the feature that has the policy recorded, or nothing
+# Records a program under any policy.
+# In:  A ARCH FEATURES SMP SCALE TIMING and the other variables of `make run`
+# Out: record    one boot, and its profile in PROFILE_OUT. PBG measures by itself; the layer of
+#                modules/pbg-record/src/recorded.rs records any other policy
+#      RECORDED  the feature that adds that layer, or nothing
 
 RECORDED := $(if $(filter record,$(MAKECMDGOALS)),$(if $(filter $(PBG_POLICIES),$(POLICY)),,recorded))
 REC_ALLOWED := A ARCH FEATURES SMP SCALE TIMING TICK_PHASE PROFILE_OUT LOG MODE MEM TIMEOUT ACCEL QEMU_ARGS
 
-# Where it goes if nobody says.
+# The default of PROFILE_OUT.
 RECORDING = target/recordings/$(APP)-$(ARCH)-$(POLICY_NAME)$(SCALED)$(addprefix -smp,$(filter-out 1,$(SMP)))$(TIMED)$(addprefix -,$(filter fifo,$(PBG_BASE))).pbg
 
 ifneq ($(filter record,$(MAKECMDGOALS)),)
-  # An image is recorded or not, and a make has one.
+  # One make has one image, which records or does not.
   REC_OTHERS := $(filter build run,$(MAKECMDGOALS))
   ifneq ($(REC_OTHERS),)
     $(error record $(REC_OTHERS): record builds and boots an image of its own; allowed is record alone)
@@ -20,7 +20,7 @@ ifneq ($(filter record,$(MAKECMDGOALS)),)
   ifneq ($(filter-out n,$(TRACE)),)
     $(error TRACE=$(TRACE): not of make record; allowed are $(REC_ALLOWED))
   endif
-  # Whoever wants no profile of run says so in the environment.
+  # An empty PROFILE_OUT in the environment means that run saves no profile.
   ifeq ($(strip $(PROFILE_OUT)),)
     ifeq ($(origin PROFILE_OUT),command line)
       $(error PROFILE_OUT=: a recording goes somewhere; allowed is a file)

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# The executor's tests under the address and the thread sanitizer, where the toolchain has them.
+# Runs the executor's tests under the address and the thread sanitizer, if the toolchain has them.
 # In:  environment: CARGO RUSTC WHERE (the host's)
 # Out: target/sanitize/  the builds, and their logs
-#      a line for each sanitizer; exit 0, or 1 and what was found
+#      a line for each sanitizer; exit 0, or 1 and the failure
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${CARGO:?}" "${RUSTC:?}" "${WHERE:?}"
 out=target/sanitize
 mkdir -p "$out"
 host=$("$RUSTC" -vV | sed -n 's/^host: //p')
-# The standard library is not built for it: of what it does the thread sanitizer sees the calls of
-# the system only, so what std synchronises by its own atomics it takes for races of the test's.
+# The standard library is not instrumented: the thread sanitizer sees only its system calls, and takes
+# what std synchronises by its own atomics for races of the test.
 suppressions=$PWD/$out/suppressions
 printf '%s\n' 'race:std::' 'race:alloc::sync::' 'race:core::ptr::drop_in_place*Arc' >"$suppressions"
 for sanitizer in address thread; do

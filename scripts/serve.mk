@@ -1,10 +1,10 @@
 # An app that listens on a network, with a network card, and one port of it forwarded to the host.
-# In:  A ARCH FEATURES SMP PORT TIMEOUT and what else `make run` takes; up-to, quoted (words.mk);
+# In:  A ARCH FEATURES SMP PORT TIMEOUT and the other variables of `make run`; up-to, quoted (words.mk);
 #      LAB  options of tools/http-load; HELPED (lab.mk)
 #      RUN (qemu.mk); HOST_CARGO HOST_RUSTC WHERE
 # Out: QEMU_NIC   QEMU's words for the card and the port
 #      SERVE      the command that boots it, or says in one line that the port is taken
-#      CLIENTS    the same with clients on the host, whose verdict is that of the whole
+#      CLIENTS    the same with clients on the host, whose verdict is the run's
 
 ifneq ($(filter serve,$(MAKECMDGOALS)),)
   SERVE_OTHERS := $(filter build run record,$(MAKECMDGOALS))

@@ -1,25 +1,25 @@
-# A recording under every policy, on any number of CPUs, in virtual time.
+# Simulates a recording under every policy, on any number of CPUs, in virtual time.
 # In:  A ARCH SCALE FEATURES TIMEOUT
 #      CPUS     numbers of CPUs, with commas
-#      BALANCE  n: of simulate and trace, several CPUs do not share the work
-#      MODELLED trace, if CPUS= was given for it (Makefile); TICK_PHASE is of it
-#      PROFILE  a recording of A; if there is none it is made
-#      LAB      more options, as --phases 64; `make simulate LAB=--help` lists them;
+#      BALANCE  n: for simulate and trace, several CPUs do not share the work
+#      MODELLED trace, if CPUS= was given for it (Makefile); it uses TICK_PHASE
+#      PROFILE  a recording of A [default: made by two boots if missing]
+#      LAB      more options, such as --phases 64; `make simulate LAB=--help` lists them;
 #               --check  also run the same cells on QEMU, and print both
 #      SCHEDLAB given refuse with-rows APPS ARCHES HELPED OUT (lab.mk, Makefile)
-# Out: simulate    tables; the recordings are in target/recordings, and made again when the
-#                  app or the library has changed
-#      trace    of each policy and number of CPUs a file for Perfetto in target/trace, of the
-#               run that starts at TICK_PHASE, and a table
-#      advise      one screen: which policy, and why
+# Out: simulate  tables; the recordings are in target/recordings, and made again when the app or
+#                the library has changed
+#      trace     for each policy and number of CPUs a file for Perfetto in target/trace, of the run
+#                that starts at TICK_PHASE, and a table
+#      advise    one screen: which policy, and why
 
 CPUS    ?= 1
 PROFILE ?=
 
-# With nothing behind it make runs the cells first; --check=DIR takes results that there are.
+# --check alone makes make run the cells first; --check=DIR uses existing results.
 SIM_CHECK := $(if $(filter simulate,$(MAKECMDGOALS)),$(filter --check,$(LAB)))
 sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file$(if $(filter trace,$(SIM_OTHERS)),$(comma) or CPUS=n as well))
-# Whoever gives one of these to another target means something else by it.
+# For another goal these variables would mean something else.
 SIM_OTHERS := $(filter-out simulate advise $(MODELLED) help target/%,$(MAKECMDGOALS))
 SIM_GOALS := $(filter simulate advise,$(MAKECMDGOALS)) $(MODELLED)
 ifneq ($(SIM_OTHERS),)
@@ -41,9 +41,9 @@ ifneq ($(strip $(SIM_GOALS)),)
       $(error LAB=$(LAB) CPUS=$(CPUS): one file for several numbers of CPUs; allowed is one)
     endif
   endif
-  # What these tasks do is as much as they are let: a recording says how much that was once.
+  # These tasks run until they are stopped: a recording only says when that was once.
   SIM_ENDLESS := $(filter %/unequal %/occupy,$(APPS))
-  # Advice is of who gets how much, then.
+  # Advice then concerns the shares of the CPU.
   SIM_REFUSED := $(if $(filter advise,$(MAKECMDGOALS)),,$(SIM_ENDLESS))
   SIM_APPS := $(filter-out %/selftest %/cost %/coop-cost %/wake $(SIM_REFUSED),$(APPS))
   override A := $(or $(filter %/$(A),$(APPS)),$(A:%/=%))
@@ -93,7 +93,7 @@ SIM_SOURCES = $(shell find $(A) apps/sched-tests/common apps/sched-tests/results
 
 # The policies of trace, with or without CPUS=.
 SIM_TRACED = $(subst $(subst ,, ),$(comma),$(strip $(TRACE_POLICIES)))
-# The recordings, where they are needed and none is given.
+# The recordings, if they are needed and none is given.
 SIM_MADE = $(if $(HELPED)$(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 # The consoles of the boots that recorded; each has a replay, too.
 SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NAME)-coop.pbg.log)

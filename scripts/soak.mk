@@ -1,9 +1,9 @@
-# Random programs for long: in the host's model, or booted.
-# In:  of the model: T, a part of a test's name
-#      booted: LAB, options of schedlab soak, as --boots 10 and --minutes 5;
-#              ARCH FEATURES SMP TIMING TIMEOUT, ARCH and FEATURES maybe lists with commas
+# Long runs of random programs: in the host's model, or booted.
+# In:  model: T, a part of a test's name
+#      booted: LAB, options of schedlab soak, such as --boots 10 and --minutes 5;
+#              ARCH FEATURES SMP TIMING TIMEOUT, ARCH and FEATURES as lists with commas
 #      SCHEDLAB given refuse cells NO_CELL (lab.mk); POLICIES (features.mk)
-# Out: soak    a table; of a boot that failed the guest's report, and its console in target/soak/
+# Out: soak    a table; for a failed boot the guest's report, and its console in target/soak/
 
 SOAK_POLICIES = $(filter sched_%,$(POLICIES))
 SOAK_CELL := ARCH FEATURES SMP TIMING TIMEOUT

@@ -1,59 +1,59 @@
-# Refuses in one line, before anything else, a word that means nothing here: a variable or a
-# target that there is not, and a folder that make cannot name.
+# Refuses unknown variables and targets, and a folder whose name make cannot handle, in one line
+# and before anything else.
 # In:  the command line
 # Out: nothing, or an error that says what was given and what is allowed
-#      $(call meant,WORD,ALLOWED)  a part of such an error: what WORD may have meant
-#      $(call quoted,TEXT)         a word of the shell
+#      $(call meant,WORD,ALLOWED)  a part of such an error: the word that was probably meant
+#      $(call quoted,TEXT)         TEXT as one word of the shell
 #      $(call one-of,NAME,ALLOWED), $(call each-of,NAME,ALLOWED), $(call list-of,NAME,ALLOWED),
 #      $(call number,NAME), $(call up-to,NAME,MOST),
-#      $(call scale,NAME), $(one-counter), $(tick-phase)  refuse variables that are not what they say
+#      $(call scale,NAME), $(one-counter), $(tick-phase)  refuse invalid values
 #      $(call digits-left,TEXT), $(call is-given,NAME)
 
 quoted = '$(subst ','\'',$(1))'
-# $(call nearest,WORD,ALLOWED): the one of them that is nearest, or nothing
+# $(call nearest,WORD,ALLOWED): the nearest allowed word, or nothing
 nearest = $(shell scripts/nearest.sh $(call quoted,$(1)) $(2))
 meant = $(foreach w,$(call nearest,$(1),$(2)),did you mean $(w)? )
 
 # $(call one-of,NAME,ALLOWED)
 one-of = $(if $(filter-out 1,$(words $($(1))))$(filter-out $(2),$($(1))),$(error $(1)=$($(1)): $(call meant,$($(1)),$(2))allowed is one of: $(2)))
 
-# $(call digits-left,TEXT): what remains of it without its digits
+# $(call digits-left,TEXT): TEXT without its digits
 digits-left = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
-# $(call number,NAME): a whole number from 1 on
+# $(call number,NAME): refuses all but a whole number from 1 on
 number = $(if $(filter-out 1,$(words $($(1))))$(filter 0%,$($(1)))$(call digits-left,$($(1))),$(error $(1)=$($(1)): allowed is a whole number from 1 on))
-# $(call up-to,NAME,MOST): one from 1 to that
+# $(call up-to,NAME,MOST): refuses all but a whole number from 1 to MOST
 up-to = $(call number,$(1))$(if $(shell test $($(1)) -le $(2) 2>/dev/null && echo y),,$(error $(1)=$($(1)): allowed is a whole number from 1 to $(2)))
-# $(call each-of,NAME,ALLOWED): one or more of them, with commas or blanks between
+# $(call each-of,NAME,ALLOWED): allows one or more of them, with commas or blanks between
 each-of = $(foreach w,$(firstword $(filter-out $(2),$(subst $(comma), ,$($(1))))),$(error $(1)=$($(1)): $(call meant,$(w),$(2))allowed are, as a list with commas: $(2)))
 comma := ,
 # $(call list-of,NAME,ALLOWED): the same, with commas only, and not empty if it is given
 list-of = $(if $(call is-given,$(1)),$(if $(filter-out 1,$(words $($(1))))$(findstring $(comma)$(comma),$(comma)$($(1))$(comma)),$(error $(1)=$($(1)): no names with commas between; allowed are, as a list with commas: $(2))))$(call each-of,$(1),$(2))
-# $(call is-given,NAME): whether the user has set it
+# $(call is-given,NAME): not empty if the user has set it
 is-given = $(filter command environment override,$(firstword $(origin $(1))))
-# $(call scale,NAME): what a 64-bit number of loops may be divided by
+# $(call scale,NAME): refuses an invalid divisor of a 64-bit number of loops
 scale = $(call up-to,$(1),1000000000)
-# Counted time has one counter: with several CPUs an idle one would use up the time of the
-# others, and riscv64 does not even boot.
+# Counted time has one counter: an idle CPU would use up the time of the others, and riscv64
+# does not even boot with several.
 one-counter = $(if $(filter icount,$(TIMING)),$(if $(filter-out 1,$(SMP)),$(error TIMING=icount SMP=$(SMP): instruction counting is for one CPU; allowed are SMP=1 or TIMING=real)))
 
-# What is written into an image, or played: $(tick-phase) refuses what is no phase of the tick.
+# $(tick-phase) refuses a TICK_PHASE that is not a phase of the tick, for images and simulations.
 tick-phase = $(if $(filter y,$(if $(filter 1,$(words $(TICK_PHASE))$(call digits-left,$(TICK_PHASE))),$(shell [[ '$(TICK_PHASE)' =~ ^(0|[1-9][0-9]?[0-9]?)$$ ]] && echo y))),,$(error TICK_PHASE=$(TICK_PHASE): allowed is a whole number from 0 to 999))
 
-# Make takes a blank in a name for two names, and says so in many ways.
+# Make treats a name with a blank as two names, and its errors do not say so.
 ifneq ($(words $(CURDIR)),1)
   $(error $(CURDIR): a folder with a blank in its name; allowed is one without)
 endif
 
-# The one list of them. Who calls make from a make, and must not hand on what its caller gave,
-# asks for it: make -s lab-variables.
+# The one list of variables. A program that calls make within a make must not hand on its
+# caller's variables, and asks for the list: make -s lab-variables.
 VARIABLES := A ARCH FEATURES SMP BALANCE LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
     TRACE PROFILE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK CPUS V T PORT LAB SELFTEST SCHED_YIELDS
-# Those that begin with lab- are for programs.
+# Goals that begin with lab- are for programs.
 GOALS := help setup new build run serve record matrix compare simulate advise profile trace cost docs \
     stale test check soak interleavings lost-wakes sanitize mutants clean \
     lab-boot lab-list lab-sources lab-tools lab-variables
 
-# What make itself knows, and sets by its own options.
+# Variables that make itself defines or sets by its options.
 MAKES_OWN := SHELL MAKE MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEFILES MAKELEVEL CURDIR -%
 GIVEN := $(filter-out $(MAKES_OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
 UNKNOWN := $(firstword $(filter-out $(VARIABLES),$(GIVEN)))
@@ -61,7 +61,7 @@ ifneq ($(UNKNOWN),)
   $(error $(UNKNOWN)=$($(UNKNOWN)): no such variable; $(call meant,$(UNKNOWN),$(VARIABLES))allowed are $(VARIABLES))
 endif
 
-# A target of a file is for make's own use.
+# File targets are for make's own use.
 UNKNOWN := $(firstword $(filter-out $(GOALS) target/%,$(MAKECMDGOALS)))
 ifneq ($(filter $(VARIABLES),$(UNKNOWN)),)
   $(error $(UNKNOWN): a variable without its value; allowed is $(UNKNOWN)=value)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Finds the workspace that cargo is to work in: the tree itself, or, while the manifests ask
-# for more than Cargo.lock knows, a copy of it with a lock file of its own. So a folder under
-# apps/ joins without an edit, and leaves no trace in the tree when it goes.
+# Finds cargo's workspace: the tree itself or, while the manifests need more than Cargo.lock has, a copy
+# with its own lock file. So a new folder under apps/ joins without an edit, and leaves no trace in the
+# tree when it is removed.
 # Called by make before anything that needs cargo.
-# In:  target/toolchain.mk; environment: CI, if this is one: there Cargo.lock must know all
+# In:  target/toolchain.mk; environment: CI, if set, requires a complete Cargo.lock
 # Out: target/workspace.mk   WORKSPACE := . or target/workspace
-#      target/workspace/     links to the tree, and a Cargo.lock that knows all
-#      exit 1 and one line about a folder that is no app, before cargo says it in many
+#      target/workspace/     links to the tree, and a complete Cargo.lock
+#      exit 1 and one line about a folder that is not an app, where cargo would print many
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly OUT=target/workspace.mk TREE=target/workspace SEEN=target/workspace.inputs
@@ -32,7 +32,7 @@ done
 mkdir -p target
 exec 9>"$OUT.lock" # several makes may be here at once
 flock 9
-# What the answer depends on; the time of a file says little.
+# The inputs of the answer; file times say little.
 inputs=$(cksum Cargo.lock Cargo.toml apps/*/*/Cargo.toml modules/*/Cargo.toml tools/*/Cargo.toml tests/*/Cargo.toml; echo "${CI:-}")
 workspace=$(sed -n 's/^WORKSPACE := //p' "$OUT" 2>/dev/null || true)
 if [[ -n $workspace && -f $workspace/Cargo.lock && $inputs == "$(cat "$SEEN" 2>/dev/null)" ]]; then exit 0; fi
@@ -40,7 +40,7 @@ if [[ -n $workspace && -f $workspace/Cargo.lock && $inputs == "$(cat "$SEEN" 2>/
 cargo=$(sed -n 's/^HOST_CARGO := //p' target/toolchain.mk 2>/dev/null || true)
 cargo=${cargo:-cargo}
 workspace=.
-# Who knows all needs no registry; what a registry has to be asked for, cargo asks.
+# A complete lock needs no registry; otherwise cargo asks it.
 ask=("$cargo" update --quiet --workspace --locked)
 if ! "${ask[@]}" --offline 2>/dev/null && ! said=$("${ask[@]}" 2>&1); then
     if [[ $said != *'--locked was passed'* ]]; then
