@@ -1,9 +1,9 @@
-//! All tests: the library on the host, make's own manners, and the apps on QEMU.
+//! All tests: the library on the host, make itself, and the apps on QEMU.
 //!
 //! `system-tests [--list] [--jobs N] [WORD]` runs the cases whose name contains the word, several
-//! at a time, prints a line for each and `N passed, N failed` at the end, and fails if one did.
-//! What they printed is kept in `target/test/`. Called by make (`make test`), which puts into
-//! the environment: `CARGO`, `RUSTC` and `WHERE` (the host's).
+//! at a time. It prints a line for each and `N passed, N failed` at the end, and fails if one
+//! failed. Logs are kept in `target/test/`. Called by make (`make test`), which sets `CARGO`,
+//! `RUSTC` and `WHERE` (of the host) in the environment.
 
 mod cases;
 mod frame;
@@ -14,6 +14,7 @@ mod results;
 use std::{
     env, fs,
     io::{self, Write},
+    num::NonZero,
     path::Path,
     process::ExitCode,
     thread,
@@ -22,19 +23,19 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use frame::{matching, run};
 use process_groups::Children;
 use project::Project;
 
 const LOGS: &str = "target/test";
 
-/// For QEMU's runner to end in good order, which allows QEMU one second itself; and for the
-/// lab, which allows its own children four.
+/// Time for programs to end in good order: QEMU's runner allows QEMU one second, and the lab
+/// allows its own children four.
 const GRACE: Duration = Duration::from_secs(8);
 
 fn main() -> ExitCode {
     match tests() {
-        Ok(code) => code,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("test: {error:#}");
             ExitCode::FAILURE
@@ -42,21 +43,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn tests() -> Result<ExitCode> {
+/// Returns true if all is well.
+fn tests() -> Result<bool> {
     let options = Options::read(env::args().skip(1))?;
     if options.is_help {
         print!("{OPTIONS}");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(true);
     }
     let word = &options.word;
     let project = Project::new()?;
-    let cases = matching(cases::all(&project)?, word);
+    let mut cases = cases::all(&project)?;
+    cases.retain(|case| case.name.contains(word));
     let mut out = io::stdout();
     if options.is_list {
         for case in &cases {
             writeln!(out, "{}", case.name)?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(true);
     }
     let logs = Path::new(LOGS);
     if logs.exists() {
@@ -65,7 +68,7 @@ fn tests() -> Result<ExitCode> {
     let children = Children::new(GRACE);
     children.catch_signals()?;
     children.watch();
-    let totals = run(&cases, &project, &children, options.jobs, logs, &mut out)?;
+    let totals = frame::run(&cases, &project, &children, options.jobs, logs, &mut out)?;
     if children.stopped() {
         bail!("stopped by a signal; {totals} before");
     }
@@ -73,17 +76,13 @@ fn tests() -> Result<ExitCode> {
         eprintln!("T={word}: no check has that in its name; make test LAB=--list lists them");
     }
     writeln!(out, "{totals}")?;
-    Ok(if totals.is_good() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(totals.is_good())
 }
 
-/// Prints what [`Options`] reads.
+/// Printed for `--help`.
 const OPTIONS: &str = "\
 test: --list    print the names of the tests
-test: --jobs N  N at a time (default: one for each CPU)
+test: --jobs N  run N at a time (default: one for each CPU)
 ";
 
 /// The command line.
@@ -100,7 +99,7 @@ impl Options {
     /// Reads the words after the program's name.
     ///
     /// # Errors
-    /// An option is unknown, or its value is none.
+    /// An option is unknown, or its value is wrong.
     fn read(arguments: impl IntoIterator<Item = String>) -> Result<Self> {
         let mut options = Self {
             is_help: false,
@@ -115,10 +114,10 @@ impl Options {
                 "--list" => options.is_list = true,
                 "--jobs" => {
                     let jobs = arguments.next().unwrap_or_default();
-                    options.jobs = match jobs.parse() {
-                        Ok(jobs) if jobs > 0 => jobs,
-                        _ => bail!("--jobs {jobs}: allowed is a whole number from 1 on"),
-                    };
+                    let number = jobs.parse().map(NonZero::<usize>::get);
+                    options.jobs = number.with_context(|| {
+                        format!("--jobs {jobs}: allowed is a whole number from 1 on")
+                    })?;
                 }
                 option if option.starts_with('-') => {
                     bail!("LAB={option}: allowed are --list, --jobs N and --help")

@@ -1,4 +1,4 @@
-//! The tree that is tested, and what make says of it.
+//! The tree that is tested, and what make knows of it.
 
 use std::{
     env,
@@ -8,10 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What make knows, and the cases need.
+/// Facts that make knows and the cases need.
 #[derive(Clone, Debug, Default)]
 pub struct Project {
-    /// The project's root, where this program works.
+    /// The project's root, which is the working directory.
     pub root: PathBuf,
     /// The policies, as `FEATURES=` names them.
     pub policies: Vec<String>,
@@ -21,36 +21,33 @@ pub struct Project {
     pub arches: Vec<String>,
     /// The host's cargo.
     pub cargo: String,
-    /// What cargo is told whatever it does.
-    pub cargo_where: Vec<String>,
-    /// What the caller of `make test` may have set, and the makes in here must not see.
+    /// Options that cargo gets behind each subcommand.
+    pub options: String,
+    /// Variables that the caller of `make test` may set.
+    pub variables: Vec<String>,
+    /// Variables that programs must not inherit: those, and [`MAKES_OWN`].
     pub caller_variables: Vec<String>,
 }
 
-/// What make sets itself; and what CI does, where Cargo.lock must know all apps: the tests
-/// have some of their own.
-const OF_MAKE: [&str; 6] = [
-    "MAKEFLAGS",
-    "MFLAGS",
-    "MAKEOVERRIDES",
-    "MAKELEVEL",
-    "CI",
-    "KVM_DEVICE",
-];
+/// Variables that make sets itself, and that CI sets, where Cargo.lock must know all apps: the
+/// tests have apps of their own.
+const MAKES_OWN: &str = "MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL CI KVM_DEVICE";
 
 impl Project {
-    /// Reads what make has put into the environment, and asks make for the rest.
+    /// Reads the environment that make has set, and asks make for the rest.
     pub fn new() -> Result<Self> {
         let variable = |name| env::var(name).with_context(|| format!("{name}: set by make test"));
         let mut project = Self {
             root: env::current_dir()?,
             cargo: variable("CARGO")?,
-            cargo_where: words(&variable("WHERE")?),
-            caller_variables: OF_MAKE.map(str::to_owned).into(),
+            options: variable("WHERE")?,
+            caller_variables: words(MAKES_OWN),
             ..Self::default()
         };
-        let variables = project.ask_make("lab-variables")?;
-        project.caller_variables.extend(words(&variables));
+        project.variables = words(&project.ask_make("lab-variables")?);
+        project
+            .caller_variables
+            .extend_from_slice(&project.variables);
         for line in project.ask_make("lab-list")?.lines() {
             match line.split_once(' ') {
                 Some(("policies", names)) => project.policies = words(names),
@@ -76,41 +73,30 @@ impl Project {
         Ok(String::from_utf8(out.stdout)?)
     }
 
-    /// Examples and apps of the user's own: the folders under `apps/` but `apps/sched-tests` and `apps/coop`.
+    /// Returns the folders of the examples and of the user's own apps: those under `apps/`, but
+    /// not under `apps/sched-tests` and `apps/coop`, which have cases of their own.
     pub fn own_apps(&self) -> Result<Vec<String>> {
-        let mut folders = Vec::new();
+        let mut apps = Vec::new();
         for group in folders_in(Path::new("apps"))? {
-            // Which have cases of their own.
-            if !["sched-tests", "coop"]
-                .iter()
-                .any(|ours| group.ends_with(ours))
-            {
-                let apps = folders_in(&group)?;
-                folders.extend(
-                    apps.into_iter()
-                        .filter(|app| app.join("Cargo.toml").is_file()),
-                );
+            if !group.ends_with("sched-tests") && !group.ends_with("coop") {
+                apps.extend(folders_in(&group)?);
             }
         }
-        let text = |folder: PathBuf| folder.into_os_string().into_string();
-        let folders = folders.into_iter().map(text).collect::<Result<Vec<_>, _>>();
-        folders
-            .ok()
+        apps.retain(|app| app.join("Cargo.toml").is_file());
+        let text = |app: PathBuf| app.into_os_string().into_string();
+        let apps = apps.into_iter().map(text).collect::<Result<_, _>>();
+        apps.ok()
             .context("a folder of an app whose name is no text")
     }
 }
 
-/// The folders in a folder, sorted.
-pub fn folders_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut folders = Vec::new();
-    for entry in folder.read_dir()? {
-        let path = entry?.path();
-        if path.is_dir() {
-            folders.push(path);
-        }
-    }
-    folders.sort();
-    Ok(folders)
+/// Returns the folders in a folder, sorted.
+fn folders_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = folder.read_dir()?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<Result<Vec<_>>>()?;
+    paths.retain(|path| path.is_dir());
+    paths.sort();
+    Ok(paths)
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -8,7 +8,7 @@ use sched_tests_results::{
     WakeLine,
 };
 
-/// All that one run had to say, in its order.
+/// The result lines of a run, by their kind and in their order.
 #[derive(Debug, Default)]
 pub struct Results {
     pub tasks: Vec<TaskLine>,
@@ -21,19 +21,15 @@ pub struct Results {
 }
 
 impl Results {
-    /// Of a console.
+    /// Reads a console.
     ///
     /// # Errors
     /// A result line cannot be read.
     pub fn of(console: &str) -> Result<Self> {
         let mut results = Self::default();
-        for line in console.lines() {
-            let Some((kind, json)) = Kind::split(line) else {
-                continue;
-            };
-            results
-                .add(kind, json)
-                .map_err(|error| anyhow!("{error}: {line}"))?;
+        for (line, (kind, json)) in (console.lines()).filter_map(|l| Some((l, Kind::split(l)?))) {
+            let added = results.add(kind, json);
+            added.map_err(|error| anyhow!("{error}: {line}"))?;
         }
         Ok(results)
     }
@@ -44,26 +40,25 @@ impl Results {
             Kind::Run => self.runs.push(RunLine::from_json(json)?),
             Kind::Trace => self.traces.push(TraceLine::from_json(json)?),
             Kind::Pbg => self.pbg.push(PbgLine::from_json(json)?),
-            Kind::Events => {} // of the tool, and of the trace that it writes
+            Kind::Events => {} // the tool's, which makes a trace of them
             Kind::Cost => self.costs.push(CostLine::from_json(json)?),
             Kind::Wake => self.wakes.push(WakeLine::from_json(json)?),
             Kind::Coop => self.coops.push(CoopLine::from_json(json)?),
-            Kind::Conn => {} // read by the tool that makes its table
+            Kind::Conn => {} // the tool's, which makes a table of them
         }
         Ok(())
     }
 
-    /// The lines of a file.
+    /// Reads a file of result lines, or the log of a console.
     pub fn of_file(path: &str) -> Result<Self> {
-        Self::of(&fs::read_to_string(path).with_context(|| path.to_owned())?)
-            .with_context(|| path.to_owned())
+        let text = fs::read_to_string(path).with_context(|| path.to_owned())?;
+        Self::of(&text.replace('\r', "")).with_context(|| path.to_owned())
     }
 
-    /// Exactly these phases have passed, in this order, and with blanks between.
+    /// Checks that exactly these phases have passed, in this order; blanks part them.
     pub fn passed(&self, phases: &str) -> Result<()> {
-        let passed: Vec<_> = self.runs.iter().filter(|run| run.pass).collect();
-        let passed: Vec<_> = passed.iter().map(|run| &*run.context.phase).collect();
-        let passed = passed.join(" ");
+        let passed = self.runs.iter().filter(|run| run.pass);
+        let passed = Vec::from_iter(passed.map(|run| &*run.context.phase)).join(" ");
         ensure!(
             passed == phases,
             "expected to have passed `{phases}`, found `{passed}`"
@@ -71,19 +66,16 @@ impl Results {
         Ok(())
     }
 
-    /// The only phase of this name.
+    /// Returns the only phase of this name.
     pub fn phase(&self, name: &str) -> Result<&RunLine> {
-        let mut runs = self.runs.iter().filter(|run| run.context.phase == name);
-        match (runs.next(), runs.next()) {
-            (Some(run), None) => Ok(run),
-            (first, _) => bail!(
-                "expected one phase {name}, found {}",
-                if first.is_some() { "more" } else { "none" }
-            ),
+        let runs = self.runs.iter().filter(|run| run.context.phase == name);
+        match &runs.collect::<Vec<_>>()[..] {
+            [run] => Ok(run),
+            runs => bail!("expected one phase {name}, found {}", runs.len()),
         }
     }
 
-    /// The only thing that is said of a profile: one from there was followed.
+    /// Returns the only line on a profile, which says that one from there was followed.
     pub fn followed(&self, from: &str) -> Result<&Followed> {
         match &self.pbg[..] {
             [PbgLine::Followed(line)] if line.from == from => Ok(line),
@@ -91,40 +83,31 @@ impl Results {
         }
     }
 
-    /// The only thing that is said of a profile: one from there was refused, for this reason.
+    /// Checks that the only line on a profile refuses one from there, for this reason.
     pub fn refused(&self, from: &str, why: &str) -> Result<()> {
-        ensure!(
-            self.pbg.len() == 1,
-            "expected one SCHED-PBG line, found {:?}",
-            self.pbg
-        );
-        self.refused_first(from, why).map(drop)
+        match &self.pbg[..] {
+            [PbgLine::Refused(line)] if is_of(line, from, why) => Ok(()),
+            lines => bail!("expected one from {from} to be refused: {why}; found {lines:?}"),
+        }
     }
 
-    /// One profile was refused, for this reason, and after it another one was followed.
+    /// Checks that one profile was refused, for this reason, and another one followed after it.
     pub fn refused_and_replaced(&self, from: &str, why: &str) -> Result<()> {
-        self.refused_first(from, why)?;
-        ensure!(
-            matches!(&self.pbg[..], [PbgLine::Refused(_), PbgLine::Followed(_)]),
-            "expected one that was refused and one that was followed, found {:?}",
-            self.pbg
-        );
-        Ok(())
-    }
-
-    fn refused_first(&self, from: &str, why: &str) -> Result<&Refused> {
-        let refused = self.pbg.iter().find_map(|line| match line {
-            PbgLine::Refused(line) => Some(line),
-            PbgLine::Followed(_) => None,
-        });
-        match refused {
-            Some(line) if line.from == from && line.refused.contains(why) => Ok(line),
-            found => bail!("expected one from {from} to be refused: {why}; found {found:?}"),
+        match &self.pbg[..] {
+            [PbgLine::Refused(line), PbgLine::Followed(_)] if is_of(line, from, why) => Ok(()),
+            lines => bail!(
+                "expected one from {from} to be refused: {why}, and one to be followed; found \
+                 {lines:?}"
+            ),
         }
     }
 }
 
-/// Whether two figures differ by at most one part in `parts`.
+fn is_of(line: &Refused, from: &str, why: &str) -> bool {
+    line.from == from && line.refused.contains(why)
+}
+
+/// Returns true if two figures differ by at most one part in `parts`.
 pub fn near(a: u64, b: u64, parts: u64) -> bool {
     a > 0 && a.abs_diff(b).saturating_mul(parts) <= b
 }
@@ -143,10 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn phases_that_failed_have_not_passed() {
-        let console = [&run("measure", true), "noise", &run("replay", false)]
-            .map(str::to_owned)
-            .join("\n");
+    fn failed_phases_have_not_passed() {
+        let console = [run("measure", true), "noise".into(), run("replay", false)].join("\n");
         let results = Results::of(&console).unwrap();
         results.passed("measure").unwrap();
         results.passed("measure replay").unwrap_err();
@@ -157,50 +138,48 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_read_is_an_error() {
+    fn unreadable_line_is_an_error() {
         let error = Results::of("SCHED-RUN {\"app\":\"a\"}").unwrap_err();
         assert!(error.to_string().contains("lacks"), "{error}");
     }
 
     #[test]
-    fn a_profile_is_followed_or_refused() {
-        let followed = Followed {
-            from: "disk".into(),
+    fn profile_is_followed_or_refused() {
+        let from = String::from("disk");
+        let followed = PbgLine::Followed(Followed {
+            from: from.clone(),
             ..Followed::default()
-        };
-        let refused = Refused {
-            from: "disk".into(),
+        });
+        let refused = PbgLine::Refused(Refused {
+            from,
             refused: "a reason".into(),
             ..Refused::default()
-        };
-        let followed = PbgLine::Followed(followed).to_line();
-        let refused = PbgLine::Refused(refused).to_line();
-        let of = |lines: &[&String]| {
-            let lines: Vec<_> = lines.iter().map(|line| line.as_str()).collect();
-            Results::of(&lines.join("\n")).unwrap()
-        };
-        of(&[&followed]).followed("disk").unwrap();
-        of(&[&followed]).followed("boot").unwrap_err();
-        of(&[&followed, &followed]).followed("disk").unwrap_err();
-        of(&[&refused]).followed("disk").unwrap_err();
-        of(&[&refused]).refused("disk", "reason").unwrap();
-        of(&[&refused]).refused("disk", "another").unwrap_err();
-        of(&[&refused, &followed])
-            .refused("disk", "reason")
-            .unwrap_err();
-        of(&[&refused, &followed])
-            .refused_and_replaced("disk", "reason")
-            .unwrap();
-        of(&[&refused])
-            .refused_and_replaced("disk", "reason")
-            .unwrap_err();
-        of(&[&followed, &followed])
-            .refused_and_replaced("disk", "reason")
-            .unwrap_err();
+        });
+        let (followed, refused) = (followed.to_line(), refused.to_line());
+        let (f, r) = (followed.as_str(), refused.as_str());
+        // Whether the lines are those of a followed, a refused, and a replaced profile.
+        for (lines, expected) in [
+            (&[f][..], [true, false, false]),
+            (&[r], [false, true, false]),
+            (&[r, f], [false, false, true]),
+            (&[f, f], [false, false, false]),
+        ] {
+            let results = Results::of(&lines.join("\n")).unwrap();
+            let found = |from, why| {
+                [
+                    results.followed(from).is_ok(),
+                    results.refused(from, why).is_ok(),
+                    results.refused_and_replaced(from, why).is_ok(),
+                ]
+            };
+            assert_eq!(found("disk", "reason"), expected, "{lines:?}");
+            assert_eq!(found("boot", "reason"), [false; 3], "{lines:?}");
+            assert_eq!(found("disk", "another")[1..], [false; 2], "{lines:?}");
+        }
     }
 
     #[test]
-    fn near_is_near() {
+    fn near_figures_differ_by_one_part_at_most() {
         assert!(near(1000, 1001, 1000) && near(1001, 1000, 1000) && near(7, 7, 1000));
         assert!(!near(1000, 1003, 1000) && !near(0, 0, 1000));
     }

@@ -10,26 +10,19 @@ use crate::{
     project::Project,
 };
 
-pub fn cases(project: &Project) -> Vec<Case> {
+pub fn cases(project: &Project) -> Vec<Case<'_>> {
     let mut cases = vec![case("host: an ArceOS tree adopts it", adopted)];
-    for arch in project.arches.clone() {
-        // All in one folder: what the first has built is there.
-        cases.push(
-            case(
-                format!("own tree: from an empty folder to a boot, as the page says, {arch}"),
-                move |context| own_tree(context, &arch),
-            )
-            .holds("own tree"),
-        );
+    for arch in &project.arches {
+        let name = format!("own tree: from an empty folder to a boot, as the page says, {arch}");
+        // All in one folder: builds of the first are there for the next.
+        cases.push(case(name, move |context| own_tree(context, arch)).holds("own tree"));
     }
-    cases.push(case(
-        "own tree: a policy of one's own boots, x86_64",
-        own_policy,
-    ));
+    let name = "own tree: a policy of one's own boots, x86_64";
+    cases.push(case(name, own_policy));
     cases
 }
 
-/// A tree of its own, with the lock file it had, as the README says.
+/// A tree adopts the library as the README says, with the lock file that it had.
 fn adopted(context: &Context) -> Result<()> {
     let tree = context.file("tree")?;
     let tree = Path::new(&tree);
@@ -51,16 +44,9 @@ axsched = {{ path = "{}/modules/axsched" }}
     );
     fs::write(tree.join("Cargo.toml"), manifest)?;
     fs::copy(lock_of_axstd(context)?, tree.join("Cargo.lock"))?;
-    let said = context
-        .program(&context.project.cargo)
-        .args([
-            "tree",
-            "--invert",
-            "axsched@0.3.99",
-            "--target",
-            "x86_64-unknown-none",
-        ])
-        .within(tree)
+    let call = context.program(&context.project.cargo).within(tree);
+    let said = call
+        .args("tree --invert axsched@0.3.99 --target x86_64-unknown-none")
         .text()?;
     ensure!(
         said.contains("axtask v0.3.0-preview.3"),
@@ -69,43 +55,36 @@ axsched = {{ path = "{}/modules/axsched" }}
     Ok(())
 }
 
-/// The lock file that axstd was published with, which names the registry's axsched.
+/// Returns the lock file that axstd was published with, which names the registry's axsched.
 fn lock_of_axstd(context: &Context) -> Result<String> {
     let mut json = String::new();
-    // Not into the log, where it would be most of it.
-    let metadata = context.cargo("metadata").args(["--format-version", "1"]);
-    metadata.quiet().for_each_line(|line| {
+    // It would be most of the log.
+    let metadata = context.cargo("metadata", "--format-version 1").quiet();
+    metadata.for_each_line(|line| {
         if line.starts_with('{') {
             json = line.to_owned();
         }
     })?;
     let metadata: serde_json::Value = serde_json::from_str(&json)?;
-    let packages = metadata["packages"].as_array().context("no packages")?;
+    let mut packages = metadata["packages"].as_array().into_iter().flatten();
     let axstd = packages
-        .iter()
         .find(|package| package["name"] == "axstd" && package["version"] == "0.3.0-preview.3")
         .context("no axstd")?;
-    let manifest = axstd["manifest_path"]
-        .as_str()
-        .context("no manifest_path")?;
+    let manifest = axstd["manifest_path"].as_str();
+    let manifest = manifest.context("no manifest_path")?;
     Ok(manifest.replace("Cargo.toml", "Cargo.lock"))
 }
 
-/// `docs/own-tree.md`, to the letter; it has what the README's section says.
+/// Follows `docs/own-tree.md` to the letter. The page has all commands of the README's section.
 fn own_tree(context: &Context, arch: &str) -> Result<()> {
     let readme = fs::read_to_string("README.md")?;
     let page = fs::read_to_string("docs/own-tree.md")?;
-    let (_, section) = readme
-        .split_once("\n## In your own ArceOS tree\n")
-        .context("no such section")?;
-    let (section, _) = section
-        .split_once("\n## ")
-        .context("no end of the section")?;
-    let quoted = blocks(section, |_| true);
-    let quoted: Vec<_> = quoted
-        .into_iter()
-        .filter(|line| !line.starts_with("cargo tree"))
-        .collect();
+    let section = readme.split_once("\n## In your own ArceOS tree\n");
+    let (_, section) = section.context("no such section")?;
+    let section = section.split_once("\n## ");
+    let (section, _) = section.context("no end of the section")?;
+    let mut quoted = blocks(section, |_| true);
+    quoted.retain(|line| !line.starts_with("cargo tree"));
     ensure!(!quoted.is_empty(), "the README says nothing");
     for line in quoted {
         ensure!(
@@ -113,13 +92,8 @@ fn own_tree(context: &Context, arch: &str) -> Result<()> {
             "docs/own-tree.md lacks: {line}"
         );
     }
-    boots(
-        context,
-        "docs/own-tree.md",
-        "target/test/own-tree",
-        arch,
-        "PBG",
-    )
+    let folder = "target/test/own-tree";
+    boots(context, "docs/own-tree.md", folder, arch, "PBG")
 }
 
 /// Follows `docs/own-tree.md` with the policy that `docs/new-policy.md` chooses: its two lines of
@@ -156,9 +130,9 @@ fn own_policy(context: &Context) -> Result<()> {
 
 /// Follows a page in a folder; its program must run to the end, under this policy.
 fn boots(context: &Context, page: &str, folder: &str, arch: &str, policy: &str) -> Result<()> {
-    let said = context
-        .program(context.project.root.join("scripts/own-tree.sh"))
-        .args([page, folder, arch])
+    let call = context.program(context.project.root.join("scripts/own-tree.sh"));
+    let said = call
+        .args(format!("{page} {folder} {arch}"))
         .limit(600) // beside another case
         .text()?;
     let said = without_colours(&said);
@@ -172,7 +146,7 @@ fn boots(context: &Context, page: &str, folder: &str, arch: &str, policy: &str) 
     Ok(())
 }
 
-/// Without the escape sequences that set colours.
+/// Removes the escape sequences that set colours.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -191,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_go() {
+    fn colours_are_removed() {
         assert_eq!(without_colours("\x1b[37;1mone\x1b[m two\x1b[0m"), "one two");
         assert_eq!(without_colours("plain"), "plain");
     }

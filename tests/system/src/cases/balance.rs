@@ -1,41 +1,47 @@
-//! CPUs that share the work: it is done by others if its own CPU never gets to it, and a yield that
+//! CPUs that share the work: other CPUs do it if its own CPU never gets to it, and a yield that
 //! has nothing to do with that costs as before.
 
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
-use sched_tests_results::WakeLine;
 
-use super::helpers::{ANY_ARCH, fails_with, folder, results};
+use super::{
+    helpers::{ANY_ARCH, fails_with, phases, replays, results},
+    trace::life_of,
+};
 use crate::{
-    frame::{Call, Case, Context, case},
+    frame::{Case, Context, case},
     perfetto::Trace,
     project::Project,
     results::Results,
 };
 
-pub fn cases(project: &Project) -> Vec<Case> {
-    let ours = project.policies.iter().filter(|p| p.starts_with("sched_"));
-    let ours: Vec<String> = ours.cloned().collect();
-    let mut cases: Vec<_> = (project.arches.iter())
-        .map(|arch| {
-            // Each policy somewhere, and all of them here.
-            let here: Vec<_> = match arch == ANY_ARCH {
-                true => ours.clone(),
-                false => ours
-                    .iter()
-                    .filter(|p| replays(p))
-                    .take(1)
-                    .chain(ours.first())
-                    .cloned()
-                    .collect(),
-            };
-            let name =
-                format!("qemu: what waits behind a task that never gives way is done, {arch}");
-            let on = arch.clone();
-            case(name, move |context| is_done(context, &on, &here)).boots("hog", arch)
-        })
-        .collect();
+pub fn cases(project: &Project) -> Vec<Case<'_>> {
+    let ours = || {
+        let policies = project.policies.iter();
+        policies.filter(|policy| policy.starts_with("sched_"))
+    };
+    let mut cases = Vec::new();
+    for arch in &project.arches {
+        // All policies on one architecture, and two on each other.
+        let policies: Vec<_> = match arch == ANY_ARCH {
+            true => ours().collect(),
+            false => ours()
+                .filter(|policy| replays(policy))
+                .take(1)
+                .chain(ours().take(1))
+                .collect(),
+        };
+        let name = format!("qemu: what waits behind a task that never gives way is done, {arch}");
+        let check = move |context: &Context| {
+            for policy in &policies {
+                let call = context.make(format!("run A=hog SMP=4 ARCH={arch} FEATURES={policy}"));
+                results(call)?.passed(phases(policy))?;
+            }
+            Ok(())
+        };
+        cases.push(case(name, check).boots("hog", arch));
+    }
     cases.extend([
         case(
             "qemu: and is not if the CPUs do not share the work",
@@ -51,8 +57,7 @@ pub fn cases(project: &Project) -> Vec<Case> {
             "qemu: a wake while a CPU idles is one interrupt, and waits for no tick",
             wakes,
         )
-        .builds(ANY_ARCH)
-        .alone_after(|context| wake(context, "build").text().map(drop)),
+        .alone(),
         case(
             "qemu: make trace sees CPUs idle beside a ready task, and hardly if they share the work",
             seldom_idle,
@@ -62,56 +67,22 @@ pub fn cases(project: &Project) -> Vec<Case> {
     cases
 }
 
-fn is_done(context: &Context, arch: &str, policies: &[String]) -> Result<()> {
-    for policy in policies {
-        let call = context.make(["run", "SMP=4"]).args([
-            folder("hog"),
-            format!("ARCH={arch}"),
-            format!("FEATURES={policy}"),
-        ]);
-        let phases = if replays(policy) {
-            "measure replay"
-        } else {
-            "run"
-        };
-        results(call)?.passed(phases)?;
-    }
-    Ok(())
-}
-
-fn replays(policy: &str) -> bool {
-    policy.starts_with("sched_pbg")
-}
-
 fn is_not_done(context: &Context) -> Result<()> {
-    let call = context
-        .make([
-            "run",
-            "SMP=4",
-            "BALANCE=n",
-            "FEATURES=sched_rr",
-            "TIMEOUT=5",
-        ])
-        .args([folder("hog"), format!("ARCH={ANY_ARCH}")]);
-    fails_with(call, "5 s")
+    let call = context.make(format!("run A=hog ARCH={ANY_ARCH} FEATURES=sched_rr"));
+    fails_with(call.args("SMP=4 BALANCE=n TIMEOUT=5"), "5 s")
 }
 
-fn wake<'a>(context: &'a Context, goal: &str) -> Call<'a> {
-    let few = ["SMP=2", "SCALE=40", "FEATURES=sched_rr"];
-    let call = context.make([goal.to_owned(), folder("wake"), format!("ARCH={ANY_ARCH}")]);
-    call.args(few)
-}
-
-/// Before the CPUs are connected and after, in one boot. How long it takes is the host's affair, but
-/// not which of the two is longer.
+/// Measures in one boot before the CPUs are connected and after. The times depend on the host,
+/// but not which of the two is longer.
 fn wakes(context: &Context) -> Result<()> {
-    let found = results(wake(context, "run"))?;
+    let call = context.make(format!("run A=wake ARCH={ANY_ARCH} FEATURES=sched_rr"));
+    let found = results(call.args("SMP=2 SCALE=40"))?;
     found.passed("before after")?;
     for queue in ["waker", "idle"] {
         let of = |phase: &str| {
             let mut lines = found.wakes.iter();
-            let is_it = |line: &&WakeLine| line.context.phase == phase && line.queue == queue;
-            lines.find(is_it).context("a line is missing")
+            let line = lines.find(|line| line.context.phase == phase && line.queue == queue);
+            line.context("a line is missing")
         };
         let (before, after) = (of("before")?, of("after")?);
         for line in [before, after] {
@@ -132,12 +103,12 @@ fn wakes(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Tasks that go from queue to queue are where the trace says: its reader would find one that is on
-/// two CPUs, or runs without being ready. It is the same run that `make trace` counts.
+/// Tasks that migrate are where the trace says: its reader would find one that is on two CPUs, or
+/// runs without being ready. It reads the run that `make trace` counts.
 fn seldom_idle(context: &Context) -> Result<()> {
     let idle = |balance: &str| -> Result<f64> {
-        let of = ["A=realtime", "SMP=4", "SCALE=10", "FEATURES=sched_rr"];
-        let table = context.make(["trace"]).args(of).args([balance]).text()?;
+        let call = context.make("trace A=realtime SMP=4 SCALE=10 FEATURES=sched_rr");
+        let table = call.args(balance).text()?;
         let line = table
             .lines()
             .find_map(|line| line.strip_prefix("A CPU was idle while a task was ready for "));
@@ -147,26 +118,24 @@ fn seldom_idle(context: &Context) -> Result<()> {
         let percent = line.split_once(" ms, ").context("no percentage")?.1;
         let (percent, _) = percent.split_once(" %").context("no percentage")?;
         let log = "target/trace/realtime-x86_64-scale10-smp4-real-rr.log";
-        let results = Results::of(&fs::read_to_string(log)?.replace('\r', ""))?;
+        let results = Results::of_file(log)?;
         results.passed("run")?;
-        // What `make trace` makes of it, without another boot.
+        // The same file as `make trace` writes, without another boot.
         let file = context.file("shared.perfetto-trace")?;
         let schedlab = context.program("target/tool/schedlab");
-        schedlab.args(["trace", log, "--out", &file]).text()?;
+        schedlab.args(format!("trace {log} --out {file}")).text()?;
         let trace = Trace::of(&fs::read(&file)?)?;
         let lives = trace.lives()?;
         for task in &results.tasks {
-            let its = |(_, (name, _)): &(&i32, &(String, String))| *name == task.task;
-            let (pid, _) = trace.threads.iter().find(its).context("no such thread")?;
-            let life = lives.get(pid).context("it did nothing")?;
-            // The file's times are rounded down, of each stay at both ends.
+            let life = life_of(&trace, &lives, &task.task, "")?;
+            // The file's times are rounded down at both ends of each stay.
             let off = life.run_ns.abs_diff(task.run_ns);
             ensure!(off <= 2 * life.dispatches, "{task:?} {life:?}");
         }
         Ok(percent.parse()?)
     };
     let (shared, alone) = (idle("BALANCE=y")?, idle("BALANCE=n")?);
-    // A tenth where the host has time for it; others may be tested at the moment.
+    // A tenth where the host has time for it; other cases may run at the moment.
     ensure!(
         shared < alone / 2.0,
         "idle beside a ready task: {shared} % of the time, {alone} % if they do not share"
@@ -174,9 +143,9 @@ fn seldom_idle(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Instructions that a yield may take more, in each phase: of the one that is closest to the limit, and of the
-/// two that are exceptions (`docs/several-cpus.md`). Each is two images. They run on one CPU: what PBG
-/// does on several is not in it.
+/// Instructions that a yield may take more, in each phase: under the policy that is closest to
+/// the limit, and under the two that are exceptions (`docs/several-cpus.md`). Each takes two
+/// images. They run on one CPU: PBG's work on several is not in it.
 const COUNTED: [(&str, &[f64]); 3] = [
     ("sched_sjf", &[8.0]),
     ("sched_rr", &[16.0]),
@@ -185,20 +154,16 @@ const COUNTED: [(&str, &[f64]); 3] = [
 
 fn cheap(context: &Context) -> Result<()> {
     for (policy, most) in COUNTED {
-        // In each phase.
-        let yields = |more: &[&str]| -> Result<Vec<f64>> {
-            let call = context.make(["run"]).args([
-                folder("cost"),
-                format!("ARCH={ANY_ARCH}"),
-                format!("FEATURES={policy},smp"),
-            ]);
-            let found = results(call.args(more.iter().map(ToString::to_string)))?;
+        // Returns the cost in each phase.
+        let yields = |more: &str| -> Result<Vec<f64>> {
+            let call = context.make(format!("run A=cost ARCH={ANY_ARCH} FEATURES={policy},smp"));
+            let found = results(call.args(more))?;
             let of_four = found.costs.iter().filter(|cost| cost.tasks == 4);
             of_four
                 .map(|cost| cost.instructions_per_yield.context("no instructions"))
                 .collect()
         };
-        let (alone, shares) = (yields(&[])?, yields(&["BALANCE=y"])?);
+        let (alone, shares) = (yields("")?, yields("BALANCE=y")?);
         ensure!(
             alone.len() == most.len() && shares.len() == most.len() && alone != shares,
             "{policy}: {} phases, not all the same: {alone:?}, {shares:?}",

@@ -1,46 +1,21 @@
-//! What coroutines cost beside threads.
+//! Coroutines' cost beside that of threads.
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::helpers::ANY_ARCH;
-use crate::{
-    frame::{Case, Context, case},
-    results::Results,
-};
+use super::helpers::{ANY_ARCH, results};
+use crate::frame::{Case, Context, case};
 
-pub fn cases() -> Vec<Case> {
-    vec![
-        case(
-            "qemu: coroutines switch, wake and take memory as promised",
-            keeps_limits,
-        )
-        .boots("coop-cost", ANY_ARCH),
-    ]
+pub fn cases() -> Vec<Case<'static>> {
+    let name = "qemu: coroutines switch, wake and take memory as promised";
+    vec![case(name, keeps_limits).boots("coop-cost", ANY_ARCH)]
 }
 
 /// Every figure is there, and those with a limit keep it.
 fn keeps_limits(context: &Context) -> Result<()> {
-    let call = context
-        .make([
-            "run",
-            "A=apps/coop/coop-cost",
-            "FEATURES=stock_fifo",
-            "SCALE=64",
-        ])
-        .args([format!("ARCH={ANY_ARCH}")]);
-    let found = Results::of(&call.text()?)?;
+    let call = context.make("run A=apps/coop/coop-cost FEATURES=stock_fifo SCALE=64");
+    let found = results(call.args(format!("ARCH={ANY_ARCH}")))?;
     found.passed("run")?;
-    let figures = [
-        "connections",
-        "left",
-        "memory",
-        "switch",
-        "spread",
-        "spawn",
-        "batch",
-        "wake",
-    ];
-    for figure in figures {
+    for figure in "connections left memory switch spread spawn batch wake".split(' ') {
         let line = found.coops.iter().find(|line| line.figure == figure);
         let line = line.with_context(|| format!("no figure `{figure}`"))?;
         ensure!(line.pass && line.coroutines >= 0.0, "{line:?}");

@@ -1,53 +1,47 @@
-//! What a yield costs.
+//! The cost of a yield.
 
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::helpers::{ANY_ARCH, folder, results};
+use super::helpers::{ANY_ARCH, results};
 use crate::{
     frame::{Case, Context, case},
     project::Project,
     results::Results,
 };
 
-pub fn cases(project: &Project) -> Vec<Case> {
-    let mut cases: Vec<_> = (project.arches.iter())
-        .map(|arch| {
-            let name =
-                format!("qemu: a replayed yield without preemption, {arch}, 3/4 of stock FIFO");
-            let on = arch.clone();
-            case(name, move |context| cheap_yields(context, &on)).boots("cost", arch)
-        })
-        .collect();
-    let here =
-        |name: String, check: fn(&Context) -> Result<()>| case(name, check).boots("cost", ANY_ARCH);
-    cases.extend([
-        here("qemu: make cost, sched_pbg".into(), cost_table),
-        here(
-            format!("qemu: the cost gate, every policy, {ANY_ARCH}"),
-            gate,
-        ),
-        here(
-            "qemu: the cost gate fails if a yield costs an instruction more".into(),
+pub fn cases<'a>(project: &'a Project) -> Vec<Case<'a>> {
+    let on_arch = |arch: &'a String| {
+        let name = format!("qemu: a replayed yield without preemption, {arch}, 3/4 of stock FIFO");
+        case(name, move |context| cheap_yields(context, arch)).boots("cost", arch)
+    };
+    let mut cases: Vec<_> = project.arches.iter().map(on_arch).collect();
+    let gate_name = format!("qemu: the cost gate, every policy, {ANY_ARCH}");
+    let here = [
+        case("qemu: make cost, sched_pbg", cost_table),
+        case(gate_name, gate),
+        case(
+            "qemu: the cost gate fails if a yield costs an instruction more",
             gate_is_red,
         ),
-    ]);
+    ];
+    cases.extend(here.map(|case| case.boots("cost", ANY_ARCH)));
     cases
 }
 
-/// The table of `make cost` has a row for each phase of PBG and a figure for each number of tasks, and a
-/// yield that keeps the CPU is cheaper than one that switches.
+/// The table of `make cost` has a row for each phase of PBG and a figure for each number of
+/// tasks. A yield that keeps the CPU is cheaper than one that switches.
 fn cost_table(context: &Context) -> Result<()> {
-    let said = context
-        .make(["cost", "FEATURES=sched_pbg", "SCALE=100"])
-        .args([format!("ARCH={ANY_ARCH}")])
-        .text()?;
-    // Of 4 tasks.
+    let call = context.make(format!("cost FEATURES=sched_pbg SCALE=100 ARCH={ANY_ARCH}"));
+    let said = call.text()?;
+    let rows: Vec<Vec<_>> = said
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    // With 4 tasks.
     let figure = |phase: &str| -> Result<f64> {
-        let mut rows = said
-            .lines()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut rows = rows.iter();
         let row = rows.find(|row| row.len() == 8 && row[..2] == ["pbg", phase]);
         let row = row.with_context(|| format!("no row of eight columns for pbg {phase}"))?;
         Ok(row[3].parse()?)
@@ -63,25 +57,19 @@ fn cost_table(context: &Context) -> Result<()> {
 
 /// No yield costs more than the committed figures say.
 fn gate(context: &Context) -> Result<()> {
-    let arch = format!("ARCH={ANY_ARCH}");
-    context
-        .make(["cost", "LAB=--gate"])
-        .args([arch])
-        .text()
-        .map(drop)
+    let call = context.make(format!("cost LAB=--gate ARCH={ANY_ARCH}"));
+    call.text().map(drop)
 }
 
-/// The gate can fail: FIFO's yield costs an instruction more than a file of figures says.
+/// The gate fails if FIFO's yield costs an instruction more than a file of figures says.
 fn gate_is_red(context: &Context) -> Result<()> {
-    // Of this compiler, whatever the committed figures are of: those could not be updated in part.
+    // The file is made by this compiler: committed figures of another cannot be updated in part.
     let copy = context.file("gate.csv")?;
-    context
-        .make(["cost", "FEATURES=sched_fifo"])
-        .args([
-            format!("ARCH={ANY_ARCH}"),
-            format!("LAB=--gate {copy} --update"),
-        ])
-        .text()?;
+    let gate = |more: &str| {
+        let call = context.make(format!("cost FEATURES=sched_fifo ARCH={ANY_ARCH}"));
+        call.args(format!("LAB='--gate {copy}{more}'"))
+    };
+    gate(" --update").text()?;
     let text = fs::read_to_string(&copy)?;
     let row = format!("sched_fifo,{ANY_ARCH},256,");
     let less = |line: &str| -> Result<String> {
@@ -92,10 +80,7 @@ fn gate_is_red(context: &Context) -> Result<()> {
         Ok(fields.join(",") + "\n")
     };
     fs::write(&copy, text.lines().map(less).collect::<Result<String>>()?)?;
-    let said = context
-        .make(["cost", "FEATURES=sched_fifo"])
-        .args([format!("ARCH={ANY_ARCH}"), format!("LAB=--gate {copy}")])
-        .failure()?;
+    let said = gate("").failure()?;
     let more = format!("cost-gate: more: sched_fifo on {ANY_ARCH}, 256 tasks: ");
     let more = said.lines().find_map(|line| line.strip_prefix(&more));
     let more = more.context("the row is not named")?;
@@ -111,24 +96,16 @@ fn gate_is_red(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Without preemption, as stock FIFO is, a yield of a replay costs at most three quarters of
-/// stock FIFO's, for 4 tasks and for 4,096.
+/// Without preemption, which stock FIFO does not have either, a yield of a replay costs at most
+/// three quarters of stock FIFO's, with 4 tasks and with 4,096.
 fn cheap_yields(context: &Context, arch: &str) -> Result<()> {
-    let of = |policy: &str| -> Result<Results> {
-        let variables = [
-            folder("cost"),
-            format!("ARCH={arch}"),
-            format!("FEATURES={policy}"),
-        ];
-        results(context.make(["run"]).args(variables))
-    };
+    let of =
+        |policy: &str| results(context.make(format!("run A=cost ARCH={arch} FEATURES={policy}")));
     let (stock, ours) = (of("stock_fifo")?, of("sched_pbg_coop")?);
     for tasks in [4, 4096] {
         let cost = |results: &Results, phase| {
-            let of_phase = |line: &&sched_tests_results::CostLine| {
-                line.context.phase == phase && line.tasks == tasks
-            };
-            let line = results.costs.iter().find(of_phase);
+            let mut lines = results.costs.iter();
+            let line = lines.find(|line| line.context.phase == phase && line.tasks == tasks);
             line.and_then(|line| line.instructions_per_yield)
                 .with_context(|| format!("no cost of {phase} with {tasks} tasks"))
         };

@@ -1,9 +1,9 @@
-//! Profiles that are of no use: on the disk each is refused with the reason, the program runs,
-//! and a good one is there the next time.
+//! Unusable profiles: on the disk each is refused with the reason, the program runs, and a good
+//! one is there the next time.
 
 use std::{fs, fs::File, io::Read, os::unix::fs::FileExt, path::Path};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::helpers::{ANY_ARCH, pbg, results};
 use crate::{
@@ -11,21 +11,17 @@ use crate::{
     results::Results,
 };
 
-/// What becomes of a good profile.
+/// Makes an unusable profile of a good one.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
-/// What the case is called, what becomes of a profile, and the reason that is said.
+/// Names of the profile, the damage, and the reason that is said.
 const ON_DISK: [(&str, Damage, &str); 9] = [
     (
         "a truncated profile",
         |good| good[..good.len() - 10].into(),
         "truncated: expected",
     ),
-    (
-        "a damaged profile",
-        flipped,
-        "damaged: expected the checksum",
-    ),
+    ("a damaged profile", flipped, CHECKSUM),
     (
         "another program's profile",
         |good| resealed(good, 24, &[0, 1, 2, 3]),
@@ -43,7 +39,7 @@ const ON_DISK: [(&str, Damage, &str); 9] = [
     ),
     (
         "a hostile profile",
-        // Of more runs than there can be bytes for.
+        // It claims more runs than there can be bytes for.
         |good| resealed(good, 45, &[0xff, 0xff, 0xff, 0xff, 0x0f]),
         "inconsistent at byte",
     ),
@@ -56,26 +52,20 @@ const ON_DISK: [(&str, Damage, &str); 9] = [
     ),
 ];
 
-pub fn cases() -> Vec<Case> {
+const CHECKSUM: &str = "damaged: expected the checksum";
+
+pub fn cases() -> Vec<Case<'static>> {
     let on_disk = ON_DISK.map(|(name, damage, reason)| {
-        case(
-            format!("qemu: {name} is refused and replaced"),
-            move |context| damaged(context, damage, reason),
-        )
-        .boots("realtime with a disk", ANY_ARCH)
+        let name = format!("qemu: {name} is refused and replaced");
+        let check = move |context: &Context| damaged(context, damage, reason);
+        case(name, check).boots("realtime with a disk", ANY_ARCH)
     });
-    let in_image = case(
-        "qemu: a damaged profile in the image is refused",
-        |context| damaged_in_image(context, flipped, "damaged: expected the checksum"),
-    );
-    on_disk
-        .into_iter()
-        .chain([in_image.boots("realtime", ANY_ARCH)])
-        .collect()
+    let name = "qemu: a damaged profile in the image is refused";
+    let in_image = case(name, damaged_in_image).boots("realtime", ANY_ARCH);
+    on_disk.into_iter().chain([in_image]).collect()
 }
 
-/// With these bytes at that place, which docs/profile-format.md names, and a checksum that is
-/// right.
+/// Changes bytes at a place that docs/profile-format.md names, and makes the checksum right.
 pub fn resealed(good: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut changed = good[..good.len() - 4].to_vec();
     changed[at..at + bytes.len()].copy_from_slice(bytes);
@@ -99,15 +89,12 @@ fn noise() -> Vec<u8> {
 
 fn damaged(context: &Context, damage: Damage, reason: &str) -> Result<()> {
     let image = context.file("disk.img")?;
-    let disk = format!("DISK={image}");
-    let boot = || pbg(context, "realtime").args(["SCALE=100", "BLK=y", &disk]);
-    let good = context.file("good.pbg")?;
-    boot().args([format!("PROFILE_OUT={good}")]).text()?;
-    let bad = context.file("bad.pbg")?;
+    let boot = || pbg(context, "realtime").args(format!("SCALE=100 BLK=y DISK={image}"));
+    let (good, bad) = (context.file("good.pbg")?, context.file("bad.pbg")?);
+    boot().args(format!("PROFILE_OUT={good}")).text()?;
     fs::write(&bad, damage(&fs::read(&good)?))?;
-    context
-        .program("mcopy")
-        .args(["-o", "-i", &image, &bad, "::PROFILE1.PBG"])
+    let copy = context.program("mcopy");
+    copy.args(format!("-o -i {image} {bad} ::PROFILE1.PBG"))
         .text()?;
     let first = results(boot())?;
     first.passed("measure replay")?;
@@ -115,54 +102,49 @@ fn damaged(context: &Context, damage: Damage, reason: &str) -> Result<()> {
     results(boot())?.passed("replay")?;
     // For the log.
     let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{path}:/usr/sbin:/sbin");
     let check = context
         .program("sh")
-        .args(["-c", "exec fsck.fat -n \"$1\"", "sh", &image]);
-    check.env("PATH", path).output().map(drop)
+        .args("-c 'exec fsck.fat -n \"$1\"' sh");
+    let check = check.arg(&image);
+    let check = check.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    check.output().map(drop)
 }
 
-/// Make refuses a profile that is of no use. One that has come into an image all the same, in
-/// place of a good one, the guest refuses with the reason, and the program runs. (The damage
-/// must leave the checksum: the compiler knows the good one's.)
-fn damaged_in_image(context: &Context, damage: Damage, reason: &str) -> Result<()> {
-    let folder = context.project.root.join(context.file("good.pbg")?);
-    let good = folder.to_str().context("no text")?;
-    pbg(context, "realtime")
-        .args(["SCALE=100", &format!("PROFILE_OUT={good}")])
-        .text()?;
+/// Make refuses an unusable profile. If one replaces a good one in an image all the same, the
+/// guest refuses it with the reason, and the program runs. (The damage must leave the checksum:
+/// the compiler knows the good one's.)
+fn damaged_in_image(context: &Context) -> Result<()> {
+    let good = context.project.root.join(context.file("good.pbg")?);
+    let good = good.to_str().context("a path that is no text")?;
+    let save = pbg(context, "realtime").args("SCALE=100");
+    save.args(format!("PROFILE_OUT={good}")).text()?;
     let bytes = fs::read(good)?;
     let bad = context.file("bad.pbg")?;
-    let bad_bytes = damage(&bytes);
+    let bad_bytes = flipped(&bytes);
     fs::write(&bad, &bad_bytes)?;
-    let guest = ["A=realtime", "FEATURES=sched_pbg", "SCALE=100"];
-    context
-        .make(["-n", "build"])
-        .args(guest)
-        .args([format!("PBG_PROFILE={bad}")])
-        .failure()?;
-    let profile = format!("PBG_PROFILE={good}");
-    context.make(["build", &profile]).args(guest).text()?;
-    let sum = context.program("cksum").args([good]).text()?;
+    let with = |goal: &str, profile: &str| {
+        let call = context.make(format!("{goal} A=realtime FEATURES=sched_pbg SCALE=100"));
+        call.args(format!("PBG_PROFILE={profile}"))
+    };
+    with("-n build", &bad).failure()?;
+    with("build", good).text()?;
+    let sum = context.program("cksum").arg(good).text()?;
     let sum = sum.split(' ').next().unwrap_or_default();
     let image = format!("target/images/realtime-{ANY_ARCH}-sched_pbg-scale100-profile_{sum}");
     replace(Path::new(&image), &bytes[..24], &bad_bytes)?;
-    let said = context.make(["lab-boot", &profile]).args(guest).text()?;
+    let said = with("lab-boot", good).text()?;
     fs::remove_file(&image)?;
     let results = Results::of(&said)?;
     results.passed("run")?;
-    results.refused("image", reason)
+    results.refused("image", CHECKSUM)
 }
 
-/// Puts bytes where the file has what begins so.
+/// Overwrites the place of a file that begins with these bytes.
 fn replace(file: &Path, begin: &[u8], bytes: &[u8]) -> Result<()> {
     let found = fs::read(file)?;
-    let Some(at) = found
-        .windows(begin.len())
-        .position(|window| window == begin)
-    else {
-        bail!("{}: the profile is not in it", file.display());
-    };
+    let mut windows = found.windows(begin.len());
+    let at = windows.position(|window| window == begin);
+    let at = at.with_context(|| format!("{}: the profile is not in it", file.display()))?;
     ensure!(at + bytes.len() <= found.len(), "the profile is cut off");
     File::options()
         .write(true)
@@ -175,26 +157,17 @@ fn replace(file: &Path, begin: &[u8], bytes: &[u8]) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn good() -> Vec<u8> {
-        let path = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../modules/axsched-ext/tests/data/batch-x86_64.pbg"
-        );
-        fs::read(path).unwrap()
-    }
-
     #[test]
-    fn a_profile_with_nothing_changed_has_the_checksum_that_it_had() {
-        let good = good();
+    fn profile_with_nothing_changed_keeps_its_checksum() {
+        let path = "../../modules/axsched-ext/tests/data/batch-x86_64.pbg";
+        let good = fs::read(path).unwrap();
+        let (_, checksum) = good.split_last_chunk::<4>().unwrap();
         assert_eq!(resealed(&good, 8, &good[8..10]), good);
-        assert_ne!(
-            resealed(&good, 8, &[2])[good.len() - 4..],
-            good[good.len() - 4..]
-        );
+        assert!(!resealed(&good, 8, &[2]).ends_with(checksum));
     }
 
     #[test]
-    fn what_begins_so_is_replaced() {
+    fn place_that_begins_so_is_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("image");
         fs::write(&file, b"..abc.abcdef..").unwrap();

@@ -1,30 +1,27 @@
-//! What the policies promise, in figures at full scale.
+//! Promises of the policies, in figures at full scale.
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::helpers::{ANY_ARCH, folder, results};
+use super::helpers::{ANY_ARCH, results};
 use crate::{
     frame::{Case, Context, case},
     project::Project,
     results::{Results, near},
 };
 
-pub fn cases(project: &Project) -> Vec<Case> {
+pub fn cases(project: &Project) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
     for arch in &project.arches {
         for policy in ["sched_cfs", "sched_rr"] {
-            let on = arch.clone();
             let name = format!("qemu: unequal {arch} {policy}, full scale, Jain's index >= 0.98");
-            let check = move |context: &Context| shares_the_cpu(context, &on, policy);
+            let check = move |context: &Context| shares_the_cpu(context, arch, policy);
             cases.push(case(name, check).builds(arch));
         }
-        let on = arch.clone();
         let name = format!("qemu: unequal {arch} sched_fifo, full scale, equal groups");
-        let check = move |context: &Context| equal_groups(context, &on);
+        let check = move |context: &Context| equal_groups(context, arch);
         cases.push(case(name, check).builds(arch));
-        let on = arch.clone();
         let name = format!("qemu: realtime {arch} sched_pbg, full scale, 2 % of the bound");
-        let check = move |context: &Context| near_the_bound(context, &on);
+        let check = move |context: &Context| near_the_bound(context, arch);
         cases.push(case(name, check).builds(arch));
     }
     for policy in ["sched_mlfq", "stock_cfs"] {
@@ -36,28 +33,22 @@ pub fn cases(project: &Project) -> Vec<Case> {
     cases
 }
 
-/// At full scale, as the window is less than a tick long otherwise.
-fn unequal(context: &Context, arch: &str, policy: &str) -> Result<Results> {
-    let variables = [
-        folder("unequal"),
-        format!("ARCH={arch}"),
-        format!("FEATURES={policy}"),
-    ];
-    results(context.make(["run"]).args(variables))
+/// Runs at full scale, as the window is less than a tick long otherwise.
+fn full_scale(context: &Context, app: &str, arch: &str, policy: &str) -> Result<Results> {
+    results(context.make(format!("run A={app} ARCH={arch} FEATURES={policy}")))
 }
 
 fn shares_the_cpu(context: &Context, arch: &str, policy: &str) -> Result<()> {
-    let jain = unequal(context, arch, policy)?.phase("run")?.jain;
+    let results = full_scale(context, "unequal", arch, policy)?;
+    let jain = results.phase("run")?.jain;
     ensure!((0.98..=1.0).contains(&jain), "Jain's index is {jain}");
     Ok(())
 }
 
 fn equal_groups(context: &Context, arch: &str) -> Result<()> {
-    let results = unequal(context, arch, "sched_fifo")?;
-    let groups = results
-        .tasks
-        .iter()
-        .filter(|task| task.context.phase == "run");
+    let results = full_scale(context, "unequal", arch, "sched_fifo")?;
+    let tasks = results.tasks.iter();
+    let groups = tasks.filter(|task| task.context.phase == "run");
     let groups: Option<Vec<_>> = groups.map(|task| task.groups).collect();
     let groups = groups.context("a task without its groups")?;
     let is_equal = groups.iter().all(|&n| n == groups[0] && n > 0);
@@ -68,42 +59,29 @@ fn equal_groups(context: &Context, arch: &str) -> Result<()> {
     Ok(())
 }
 
-/// What PBG promises: the replay is within 2 % of the best average turnaround there is, with
-/// next to no context switches.
+/// PBG's replay is within 2 % of the best average turnaround there is, with next to no context
+/// switches.
 fn near_the_bound(context: &Context, arch: &str) -> Result<()> {
-    let variables = [
-        folder("realtime"),
-        "FEATURES=sched_pbg".into(),
-        format!("ARCH={arch}"),
-    ];
-    let results = results(context.make(["run"]).args(variables))?;
+    let results = full_scale(context, "realtime", arch, "sched_pbg")?;
     let replay = results.phase("replay")?;
     let (average, bound) = (replay.avg_turnaround_ns, replay.srpt_bound_ns);
     ensure!(average * 100 <= bound * 102, "{average} ns of {bound}");
-    ensure!(
-        replay.context_switches < 1000,
-        "{} context switches",
-        replay.context_switches
-    );
+    let switches = replay.context_switches;
+    ensure!(switches < 1000, "{switches} context switches");
     Ok(())
 }
 
-/// What a cell's figures depend on is the policy and the workload, not what else is in the
-/// image, as each phase starts at the same phase of the timer tick: with a feature more, which
-/// nobody uses, the average turnaround is the same to 0.1 %; at another phase it is not.
+/// A cell's figures depend on the policy and the workload, not on what else is in the image, as
+/// each phase starts at the same phase of the timer tick. With one more feature, which is not
+/// used, the average turnaround is the same to 0.1 %; at another phase it is not.
 fn same_figures(context: &Context, policy: &str) -> Result<()> {
     let average = |features: &str, tick_phase: u16| -> Result<u64> {
-        let call = context.make(["run", "A=realtime", "SCALE=10"]).args([
-            format!("FEATURES={features}"),
-            format!("TICK_PHASE={tick_phase}"),
-        ]);
+        let call = context.make("run A=realtime SCALE=10");
+        let call = call.args(format!("FEATURES={features} TICK_PHASE={tick_phase}"));
         let results = results(call)?;
         let run = results.phase("run")?;
-        ensure!(
-            run.tick_phase.map(u16::from) == Some(tick_phase),
-            "found {:?}",
-            run.tick_phase
-        );
+        let found = run.tick_phase.map(u16::from);
+        ensure!(found == Some(tick_phase), "found {found:?}");
         Ok(run.avg_turnaround_ns)
     };
     let more = format!("{policy},rtc");

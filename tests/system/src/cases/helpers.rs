@@ -1,4 +1,4 @@
-//! What several groups of cases do.
+//! Steps that several groups of cases share.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -9,36 +9,43 @@ use crate::{
     results::Results,
 };
 
-/// The architecture for what is no matter of the architecture.
+/// The architecture of cases that do not depend on it.
 pub const ANY_ARCH: &str = "x86_64";
 
-/// `app` of the test programs as `A=` has it.
-pub fn folder(app: &str) -> String {
-    format!("A=apps/sched-tests/{app}")
-}
-
-/// `make run` of an app under PBG.
+/// Prepares `make run` of an app under PBG.
 pub fn pbg<'a>(context: &'a Context, app: &str) -> Call<'a> {
-    context
-        .make(["run", "FEATURES=sched_pbg"])
-        .args([folder(app)])
+    context.make(format!("run A={app} FEATURES=sched_pbg"))
 }
 
-/// The app that misbehaves on request.
-pub fn selftest<'a>(context: &'a Context, case: &str) -> Call<'a> {
-    let call = context.make(["run".to_owned(), folder("selftest")]);
+/// Prepares a goal of make with the app that misbehaves on request.
+pub fn selftest<'a>(context: &'a Context, goal: &str, case: &str) -> Call<'a> {
+    let call = context.make(format!("{goal} A=selftest"));
     call.env("SELFTEST", case)
 }
 
-/// The result lines of a call that succeeds.
+/// Returns the result lines of a call, which must succeed.
 pub fn results(call: Call) -> Result<Results> {
     Results::of(&call.text()?)
 }
 
-/// The call fails, and its last words but make's are the runner's, with this text.
+/// Returns true if a policy measures in one phase and replays in the next.
+pub fn replays(policy: &str) -> bool {
+    policy.starts_with("sched_pbg")
+}
+
+/// Returns the phases that an app has under a policy.
+pub fn phases(policy: &str) -> &'static str {
+    if replays(policy) {
+        "measure replay"
+    } else {
+        "run"
+    }
+}
+
+/// Checks that a call fails, and that its last line but make's is the runner's, with this text.
 pub fn fails_with(call: Call, text: &str) -> Result<()> {
-    let said = call.failure()?;
-    let last = but_makes(&said).last().unwrap_or_default();
+    let output = call.failure()?;
+    let last = but_makes(&output).last().unwrap_or_default();
     ensure!(
         last.starts_with("run: ") && last.contains(text),
         "expected `run: … {text} …`, found `{last}`"
@@ -46,31 +53,26 @@ pub fn fails_with(call: Call, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Make refuses the call in one line, with this text and what is allowed; so nothing was built.
+/// Checks that a call fails with one line, which has this text and says what is allowed.
 pub fn refused(call: Call, text: &str) -> Result<()> {
-    fails_in_one_line(call, text)
-}
-
-/// The call fails with one line, which has this text and says what is allowed.
-pub fn fails_in_one_line(call: Call, text: &str) -> Result<()> {
-    let said = call.failure()?;
-    ensure!(said.lines().count() == 1, "expected one line");
-    ensure!(said.contains(text), "expected `{text}`");
-    ensure!(said.contains("allowed"), "expected what is allowed");
+    let output = call.failure()?;
+    ensure!(output.lines().count() == 1, "expected one line");
+    ensure!(output.contains(text), "expected `{text}`");
+    ensure!(output.contains("allowed"), "expected what is allowed");
     Ok(())
 }
 
-/// `make -n GOAL`.
-pub fn dry<'a>(context: &'a Context, goal: &str) -> Call<'a> {
-    context.make(["-n", goal])
+/// Returns the lines of an output that are not make's own.
+pub fn but_makes(output: &str) -> impl DoubleEndedIterator<Item = &str> {
+    output.lines().filter(|line| !line.starts_with("make: "))
 }
 
-/// The lines of an answer that are not make's own.
-pub fn but_makes(said: &str) -> impl DoubleEndedIterator<Item = &str> {
-    said.lines().filter(|line| !line.starts_with("make: "))
+/// Returns the last line of an output, or an empty one.
+pub fn last_line(output: &str) -> &str {
+    output.lines().last().unwrap_or_default()
 }
 
-/// The failed call's status is this.
+/// Checks the exit status of a failed call.
 pub fn exits(output: &Output, status: i32) -> Result<()> {
     ensure!(
         output.status.code() == Some(status),
@@ -80,7 +82,8 @@ pub fn exits(output: &Output, status: i32) -> Result<()> {
     Ok(())
 }
 
-/// A folder with all commands of this machine but those that `is_missing`; and a `PATH` of it.
+/// Makes a folder with all commands of this machine but those that `is_missing`. Returns a
+/// `PATH` of that folder and cargo's.
 pub fn commands_without(folder: &str, is_missing: impl Fn(&str) -> bool) -> Result<String> {
     let folder = Path::new(folder);
     fs::create_dir_all(folder)?;
@@ -96,8 +99,6 @@ pub fn commands_without(folder: &str, is_missing: impl Fn(&str) -> bool) -> Resu
     }
     let home = std::env::var("HOME").unwrap_or_default();
     let cargo = std::env::var("CARGO_HOME").unwrap_or(format!("{home}/.cargo"));
-    Ok(format!(
-        "{}:{cargo}/bin",
-        fs::canonicalize(folder)?.display()
-    ))
+    let folder = fs::canonicalize(folder)?;
+    Ok(format!("{}:{cargo}/bin", folder.display()))
 }

@@ -6,117 +6,82 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::frame::{Case, Context, case};
 
-pub fn cases() -> Vec<Case> {
-    vec![
-        suite("host: sched-core", &["sched-core"]),
-        suite("host: sched-policies", &["sched-policies"]),
-        suite(
-            "host: sched-smp, sched-model",
-            &["sched-smp", "--package", "sched-model"],
-        ),
-        suite(
-            "host: pbg, pbg-record, pbg-profile",
-            &["pbg", "--package", "pbg-record", "--package", "pbg-profile"],
-        ),
-        suite("host: axsched-ext", &["axsched-ext"]),
+/// Suites of `cargo test`: the name, and the words behind `-p`.
+const SUITES: [(&str, &str); 14] = [
+    ("sched-core", "sched-core"),
+    ("sched-policies", "sched-policies"),
+    ("sched-smp, sched-model", "sched-smp -p sched-model"),
+    (
+        "pbg, pbg-record, pbg-profile",
+        "pbg -p pbg-record -p pbg-profile",
+    ),
+    ("axsched-ext", "axsched-ext"),
+    (
+        "axsched-ext with sched_pbg",
+        "axsched-ext --features sched_pbg --test c_abi",
+    ),
+    ("axcoop", "axcoop -p axcoop-summary"),
+    (
+        "axcoop-net, axcoop-fs, http-load and apps/coop",
+        "axcoop-net -p axcoop-fs -p http-common -p connections -p coop-cost -p services \
+         -p http-load --features axcoop-net/embedded-io",
+    ),
+    ("sched-tests-common", "sched-tests-common"),
+    ("sched-tests-results", "sched-tests-results"),
+    ("batch", "batch"),
+    ("pipeline", "pipeline"),
+    (
+        "schedlab, pbg-save, sched-bench",
+        "schedlab -p pbg-save -p sched-bench --profile tool",
+    ),
+    (
+        "tests/system, what runs the tests",
+        "system-tests -p process-groups --profile tool",
+    ),
+];
+
+pub fn cases() -> Vec<Case<'static>> {
+    let suites = SUITES.map(|(name, words)| suite(name, words));
+    let others = [
         case("host: a policy of one's own conforms", own_policy).holds(HOST_CARGO),
-        suite(
-            "host: axsched-ext with sched_pbg",
-            &["axsched-ext", "--features", "sched_pbg", "--test", "c_abi"],
-        ),
-        suite("host: axcoop", &["axcoop", "--package", "axcoop-summary"]),
-        suite(
-            "host: axcoop-net, axcoop-fs, http-load and apps/coop",
-            &[
-                "axcoop-net",
-                "--package",
-                "axcoop-fs",
-                "--package",
-                "http-common",
-                "--package",
-                "connections",
-                "--package",
-                "coop-cost",
-                "--package",
-                "services",
-                "--package",
-                "http-load",
-                "--features",
-                "axcoop-net/embedded-io",
-            ],
-        ),
-        suite("host: sched-tests-common", &["sched-tests-common"]),
-        suite("host: sched-tests-results", &["sched-tests-results"]),
-        suite("host: batch", &["batch"]),
-        suite("host: pipeline", &["pipeline"]),
-        suite(
-            "host: schedlab, pbg-save, sched-bench",
-            &[
-                "schedlab",
-                "--package",
-                "pbg-save",
-                "--package",
-                "sched-bench",
-                "--profile",
-                "tool",
-            ],
-        ),
-        suite(
-            "host: tests/system, what runs the tests",
-            &[
-                "system-tests",
-                "--package",
-                "process-groups",
-                "--profile",
-                "tool",
-            ],
-        ),
         case(
             "host: the tables of the docs are those of their CSV files",
-            |context| context.make(["docs", "LAB=--check"]).text().map(drop),
+            |context| context.make("docs LAB=--check").text().map(drop),
         ),
         case(
             "host: docs/your-program.md quotes the template",
-            quotes_template,
+            |context| quotes(context, "rust", Path::new("scripts/template/plain/main.rs")),
         ),
         case("host: what CPUs touch without a lock", interleavings).holds(HOST_CARGO),
         case("host: two policies do not compile", two_policies).holds(HOST_CARGO),
         case("host: axtask uses the local axsched", local_shim),
-    ]
+    ];
+    suites.into_iter().chain(others).collect()
 }
 
-/// Two builds for the host wait for each other.
+/// The resource of cases that build for the host: two builds wait for each other.
 pub const HOST_CARGO: &str = "cargo of the host";
 
-/// A package's tests, each of which counts.
-pub fn suite(name: &str, arguments: &'static [&'static str]) -> Case {
-    case(name, move |context| host_tests(context, arguments)).holds(HOST_CARGO)
+/// Makes the case of a package's tests, each of which counts.
+fn suite<'a>(name: &str, words: impl Into<String>) -> Case<'a> {
+    let words = words.into();
+    let check = move |context: &Context| {
+        let call = context.cargo("test", format!("-p {words}"));
+        count_tests(context, &call.text()?)
+    };
+    case(format!("host: {name}"), check).holds(HOST_CARGO)
 }
 
-/// The tests of an app of the user's own.
-pub fn own_suite(app: &str) -> Case {
-    let package = app.to_owned();
-    case(format!("host: {app}"), move |context| {
-        host_tests(context, &[&package])
-    })
-    .holds(HOST_CARGO)
-}
-
-fn host_tests(context: &Context, arguments: &[&str]) -> Result<()> {
-    let said = context
-        .cargo("test")
-        .args(["--package"])
-        .args(arguments)
-        .text()?;
-    count_tests(context, &said)
+/// Makes the case of the tests of an app of the user's own.
+pub fn own_suite<'a>(app: &str) -> Case<'a> {
+    suite(app, app)
 }
 
 /// Tests the example of docs/new-policy.md, which has a workspace and a lock file of its own.
 fn own_policy(context: &Context) -> Result<()> {
-    let said = context
-        .program(&context.project.cargo)
-        .args(["test", "--locked", "--workspace", "--manifest-path"])
-        .args(["examples/pace/Cargo.toml"])
+    let call = context.program(&context.project.cargo);
+    let said = call
+        .args("test --locked --workspace --manifest-path examples/pace/Cargo.toml")
         .text()?;
     ensure!(
         said.contains("test tests::conforms ... ok"),
@@ -132,7 +97,7 @@ fn count_tests(context: &Context, said: &str) -> Result<()> {
     Ok(())
 }
 
-/// The sum over all programs of tests.
+/// Returns the sum over all programs of tests.
 fn tests_passed(said: &str) -> usize {
     let passed = |line: &str| {
         let counts = line.strip_prefix("test result: ok. ")?;
@@ -141,12 +106,8 @@ fn tests_passed(said: &str) -> usize {
     said.lines().filter_map(passed).sum()
 }
 
-fn quotes_template(context: &Context) -> Result<()> {
-    quotes(context, "rust", Path::new("scripts/template/plain/main.rs"))
-}
-
-/// The blocks of docs/your-program.md in a language, from its second half on, are lines of the
-/// file.
+/// Checks that the blocks of docs/your-program.md in a language, from its second half on, are
+/// lines of the file.
 pub fn quotes(context: &Context, language: &str, file: &Path) -> Result<()> {
     let page = fs::read_to_string("docs/your-program.md")?;
     let second = page.find("\n## An ordinary").context("no second half")?;
@@ -160,7 +121,7 @@ pub fn quotes(context: &Context, language: &str, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The lines, but empty ones, of a page's blocks in these languages.
+/// Returns the lines, but empty ones, of a page's blocks in these languages.
 pub fn blocks(page: &str, is_meant: impl Fn(&str) -> bool) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut of = None;
@@ -175,13 +136,11 @@ pub fn blocks(page: &str, is_meant: impl Fn(&str) -> bool) -> Vec<&str> {
     lines
 }
 
-/// In every order of up to three preemptions, a small part of what `make interleavings` explores without that bound.
-/// Each scenario counts.
+/// Explores every order of up to three preemptions, a small part of what `make interleavings`
+/// explores without that bound. Each scenario counts.
 fn interleavings(context: &Context) -> Result<()> {
-    let said = context
-        .make(["interleavings"])
-        .env("LOOM_MAX_PREEMPTIONS", "3")
-        .text()?;
+    let call = context.make("interleavings");
+    let said = call.env("LOOM_MAX_PREEMPTIONS", "3").text()?;
     let is_scenario = |line: &&str| line.ends_with(" executions");
     let scenarios = said.lines().filter(is_scenario).count();
     ensure!(scenarios > 0, "no scenario was explored");
@@ -189,17 +148,10 @@ fn interleavings(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The library refuses them, naming both.
+/// The library refuses two policies, and names both.
 fn two_policies(context: &Context) -> Result<()> {
-    let said = context
-        .cargo("check")
-        .args([
-            "--package",
-            "axsched-ext",
-            "--features",
-            "sched_fifo,sched_rr",
-        ])
-        .failure()?;
+    let both = "-p axsched-ext --features sched_fifo,sched_rr";
+    let said = context.cargo("check", both).failure()?;
     let names_both = |line: &str| {
         line.starts_with("error") && line.contains("sched_fifo") && line.contains("sched_rr")
     };
@@ -210,13 +162,10 @@ fn two_policies(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// axtask sits on ours, not on the registry's.
+/// axtask depends on our axsched, not on the registry's.
 fn local_shim(context: &Context) -> Result<()> {
-    let tree = context
-        .cargo("tree")
-        .args(["--package", "axtask", "--depth", "1", "--edges", "normal"])
-        .args(["--target", "x86_64-unknown-none"])
-        .text()?;
+    let words = "-p axtask --depth 1 --edges normal --target x86_64-unknown-none";
+    let tree = context.cargo("tree", words).text()?;
     let is_local = |line: &str| line.contains(" axsched v") && line.contains("modules/axsched)");
     ensure!(
         tree.lines().any(is_local),
@@ -230,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tests_of_all_programs_are_counted() {
+    fn tests_of_all_programs_are_counted() {
         let said = "test result: ok. 12 passed; 0 failed; 0 ignored\nother\n\
                     test result: ok. 3 passed; 0 failed; 1 ignored\n\
                     test result: FAILED. 5 passed; 1 failed\n";
@@ -239,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_of_its_language() {
+    fn blocks_are_found_by_language() {
         let page = "a\n```rust\none\n\ntwo\n```\nb\n```toml\nthree\n```\n```\nfour\n```\n";
         assert_eq!(blocks(page, |of| of == "rust"), ["one", "two"]);
         assert_eq!(blocks(page, |of| of == "toml"), ["three"]);

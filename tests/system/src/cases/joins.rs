@@ -8,7 +8,7 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    helpers::{fails_in_one_line, refused},
+    helpers::{refused, results},
     host::quotes,
 };
 use crate::{
@@ -17,31 +17,27 @@ use crate::{
 };
 use copy::Copy;
 
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case<'static>> {
+    let hello = case(
+        "qemu: a folder under apps/ joins, and leaves no trace",
+        joins,
+    );
+    let echo = case(
+        "qemu: so does an ordinary program, which joins in what needs no result lines",
+        joins_plain,
+    );
     // Alone, as they copy what the others build.
-    vec![
-        case(
-            "qemu: a folder under apps/ joins, and leaves no trace",
-            joins,
-        )
-        .alone(),
-        case(
-            "qemu: so does an ordinary program, which joins in what needs no result lines",
-            joins_plain,
-        )
-        .alone(),
-    ]
+    vec![hello.alone(), echo.alone()]
 }
 
 fn joins(context: &Context) -> Result<()> {
     let tree = Copy::new(context)?;
     half_made(&tree)?;
     a_key_more(&tree)?;
-    tree.make(&["new", "A=apps/mine/hello"]).text()?;
+    tree.make("new A=apps/mine/hello").text()?;
     ensure!(tree.lines_of("hello")? < 60, "the template is long");
-    let said = tree
-        .make(&["run", "A=apps/mine/hello", "FEATURES=sched_pbg"])
-        .text()?;
+    let run = tree.make("run A=apps/mine/hello FEATURES=sched_pbg");
+    let said = run.text()?;
     let copies = "Cargo.lock does not know apps/mine/hello: bringing a copy up to date";
     ensure!(said.contains(copies), "expected `{copies}`");
     ensure!(
@@ -49,33 +45,24 @@ fn joins(context: &Context) -> Result<()> {
         "the replay has not passed"
     );
     tree.is_linted("hello")?;
-    results_that_nobody_uses(&tree)?;
-    let said = tree
-        .make(&[
-            "matrix",
-            "A=hello",
-            "ARCH=x86_64",
-            "FEATURES=sched_cfs,stock_rr",
-        ])
-        .text()?;
+    unused_results(&tree)?;
+    let matrix = tree.make("matrix A=hello ARCH=x86_64 FEATURES=sched_cfs,stock_rr");
+    let said = matrix.text()?;
     let is_done = |line: &str| line.contains("2 cells: 2 run, ") && line.contains(" 0 failed");
     ensure!(said.lines().any(is_done), "expected two cells to run");
     tree.is_tested("hello")?;
-    let said = tree
-        .make(&["build", "A=apps/mine/hello"])
-        .env("CI", "y")
-        .failure()?;
+    let build = tree.make("build A=apps/mine/hello").env("CI", "y");
+    let said = build.failure()?;
     ensure!(said.contains("in CI it must"), "expected what CI must do");
     fs::remove_dir_all(tree.path("apps/mine"))?;
     tree.is_unchanged()?;
-    tree.make(&["build", "A=apps/sched-tests/realtime"])
-        .text()?;
+    tree.make("build A=realtime").text()?;
     tree.is_unchanged()
 }
 
 /// A folder that is half an app is named in one line, before cargo is asked.
 fn half_made(tree: &Copy) -> Result<()> {
-    let refuses = |text: &str| fails_in_one_line(tree.program("scripts/workspace.sh"), text);
+    let refuses = |text: &str| refused(tree.program("scripts/workspace.sh"), text);
     let half = tree.path("apps/mine/half");
     fs::create_dir_all(&half)?;
     refuses("apps/mine/half: no Cargo.toml")?;
@@ -92,12 +79,12 @@ fn half_made(tree: &Copy) -> Result<()> {
     refuses("both are called yield")
 }
 
-/// A manifest that asks for more, and then again for less with the time that it had.
+/// A manifest gets one more dependency, and then loses it with the file's time unchanged.
 fn a_key_more(tree: &Copy) -> Result<()> {
     let half = tree.path("apps/mine/half");
     let manifest = half.join("Cargo.toml");
     let text = fs::read_to_string(&manifest)?;
-    // As a crate is called.
+    // There is a crate of that name.
     let text = replaced(&text, "name = \"yield\"", "name = \"spin\"")?;
     fs::write(&manifest, &text)?;
     let workspace = || tree.program("scripts/workspace.sh").text();
@@ -107,7 +94,7 @@ fn a_key_more(tree: &Copy) -> Result<()> {
         "it knows apps/mine/half"
     );
     let time = fs::metadata(&manifest)?.modified()?;
-    fs::write(&manifest, format!("{text}fnv = \"1\"\n"))?; // of the last table, which is of dependencies
+    fs::write(&manifest, format!("{text}fnv = \"1\"\n"))?; // the last table is of dependencies
     workspace()?;
     let lock = fs::read_to_string(tree.path("target/workspace/Cargo.lock"))?;
     ensure!(
@@ -127,24 +114,18 @@ fn a_key_more(tree: &Copy) -> Result<()> {
     Ok(fs::remove_dir_all(half)?)
 }
 
-/// The same program with results that nobody uses is the same work; what the compiler says of
-/// that is a warning, and not even one of `let _`.
-fn results_that_nobody_uses(tree: &Copy) -> Result<()> {
+/// A program that does not use its results does the same work. The compiler's answer to that is a
+/// warning, and nothing at all to `let _`.
+fn unused_results(tree: &Copy) -> Result<()> {
     let work = || -> Result<u64> {
-        let said = tree.make(&["run", "A=hello", "FEATURES=sched_rr"]).text()?;
-        Results::of(&said)?
-            .phase("run")?
-            .tasks_run_ns
-            .context("no account")
+        let results = results(tree.make("run A=hello FEATURES=sched_rr"))?;
+        results.phase("run")?.tasks_run_ns.context("no account")
     };
     let used = work()?;
     let main = tree.path("apps/mine/hello/src/main.rs");
     let text = fs::read_to_string(&main)?;
-    let text = replaced(
-        &text,
-        "x = work::spin(x, ROUNDS);",
-        "let _ = work::spin(x, ROUNDS);",
-    )?;
+    let call = "x = work::spin(x, ROUNDS);";
+    let text = replaced(&text, call, &call.replace("x =", "let _ ="))?;
     let text = replaced(&text, "let mut x", "let x")?;
     let with_end = |line: &str| match line.find("x == work::jump") {
         Some(at) => format!("{}true\n", &line[..at]),
@@ -159,15 +140,15 @@ fn results_that_nobody_uses(tree: &Copy) -> Result<()> {
     Ok(())
 }
 
-/// The same of a program that does without the helpers: it runs faster by its plan, and
-/// whatever would need its result lines says so.
+/// A program without the helpers joins as well. It runs faster by its plan, and goals that need
+/// its result lines refuse it.
 fn joins_plain(context: &Context) -> Result<()> {
     let tree = Copy::new(context)?;
-    tree.make(&["new", "A=apps/mine/echo", "LAB=--plain"])
-        .text()?;
-    quotes(context, "toml", &tree.path("apps/mine/echo/Cargo.toml"))?;
+    tree.make("new A=apps/mine/echo LAB=--plain").text()?;
+    let manifest = tree.path("apps/mine/echo/Cargo.toml");
+    quotes(context, "toml", &manifest)?;
     ensure!(tree.lines_of("echo")? < 95, "the template is long");
-    let said = tree.make(&["run", "A=echo", "FEATURES=sched_pbg"]).text()?;
+    let said = tree.make("run A=echo FEATURES=sched_pbg").text()?;
     let (measured, replayed) = said.lines().find_map(averages).context("no averages")?;
     context.say(format_args!("{replayed} of {measured} ms"));
     ensure!(
@@ -177,36 +158,25 @@ fn joins_plain(context: &Context) -> Result<()> {
     follows_its_plan(&said)?;
     tree.is_tested("echo")?;
     tree.is_linted("echo")?;
-    let lists = tree.make(&["lab-list"]).text()?;
-    let apps = lists
-        .lines()
-        .find(|line| line.starts_with("apps "))
-        .context("no apps")?;
+    let lists = tree.make("lab-list").text()?;
+    let apps = lists.lines().find(|line| line.starts_with("apps "));
+    let apps = apps.context("no apps")?;
     ensure!(!apps.contains("echo"), "the lab knows it");
-    let dry = |arguments: &[&str]| tree.make(&[&["-n"], arguments].concat());
+    let refuses = |words: &str, text| refused(tree.make(format!("-n {words}")), text);
     let no_rows = "apps/mine/echo does without sched-tests-common";
-    refused(dry(&["matrix", "A=realtime,echo"]), no_rows)?;
-    refused(dry(&["trace", "A=apps/mine/echo"]), no_rows)?;
-    refused(
-        dry(&["run", "A=echo", "SCALE=10"]),
-        "SCALE=10: not of apps/mine/echo",
-    )?;
-    let manifest = tree.path("apps/mine/echo/Cargo.toml");
+    refuses("matrix A=realtime,echo", no_rows)?;
+    refuses("trace A=apps/mine/echo", no_rows)?;
+    refuses("run A=echo SCALE=10", "SCALE=10: not of apps/mine/echo")?;
     let text = fs::read_to_string(&manifest)?;
-    let without: Vec<_> = text
-        .lines()
-        .filter(|line| !line.contains("sched_sjf"))
-        .collect();
-    fs::write(&manifest, without.join("\n") + "\n")?;
-    refused(
-        dry(&["run", "A=echo", "FEATURES=sched_sjf"]),
-        "has no feature sched_sjf",
-    )?;
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.retain(|line| !line.contains("sched_sjf"));
+    fs::write(&manifest, lines.join("\n") + "\n")?;
+    refuses("run A=echo FEATURES=sched_sjf", "has no feature sched_sjf")?;
     fs::remove_dir_all(tree.path("apps/mine"))?;
     tree.is_unchanged()
 }
 
-/// Whole milliseconds of `done after 9.4ms on average; by the plan, after 5.1ms`.
+/// Returns the whole milliseconds of `done after 9.4ms on average; by the plan, after 5.1ms`.
 fn averages(line: &str) -> Option<(u64, u64)> {
     let (measured, replayed) = line
         .strip_prefix("done after ")?
@@ -215,7 +185,7 @@ fn averages(line: &str) -> Option<(u64, u64)> {
     Some((whole(measured)?, whole(replayed)?))
 }
 
-/// What the program prints of PBG's status.
+/// Checks the status of PBG that the program prints.
 fn follows_its_plan(said: &str) -> Result<()> {
     let json = said.lines().find_map(|line| line.strip_prefix("PBG says "));
     let status: serde_json::Value = serde_json::from_str(json.context("PBG says nothing")?)?;

@@ -1,25 +1,24 @@
-//! KVM, where there may be none.
+//! KVM, on machines without it.
 
 use std::{env::consts, fs, os::unix::fs::PermissionsExt};
 
 use anyhow::{Result, ensure};
 
-use super::helpers::{dry, exits, refused};
-use crate::frame::{Case, Context, Output, case};
+use super::helpers::{exits, last_line, refused};
+use crate::frame::{Case, Context, case};
 
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case<'static>> {
     vec![
         case("make: no KVM is said at once", without_kvm),
         case("make: a guest that is silent under KVM", silent_kvm),
     ]
 }
 
-/// `ACCEL=y` on a machine without KVM, and with one that nobody may use.
+/// `ACCEL=y` is refused on a machine without KVM, and on one whose KVM the user may not use.
 fn without_kvm(context: &Context) -> Result<()> {
     let with = |device: &str| {
-        dry(context, "run")
-            .args(["TIMING=real", "ACCEL=y"])
-            .args([format!("ARCH={}", consts::ARCH)])
+        let call = context.make("-n run TIMING=real ACCEL=y");
+        call.args(format!("ARCH={}", consts::ARCH))
             .env("KVM_DEVICE", device)
     };
     refused(with(&context.file("none")?), "no KVM here")?;
@@ -33,35 +32,24 @@ fn without_kvm(context: &Context) -> Result<()> {
     refused(with(&device), "no permission for KVM")
 }
 
-/// Of a guest that has printed nothing under KVM it is told what is most likely wrong.
+/// If a guest has printed nothing under KVM, the last line says what is most likely wrong.
 fn silent_kvm(context: &Context) -> Result<()> {
-    let image = context.file("silent-kvm")?; // which names its log
+    let image = context.file("silent-kvm")?; // names its log
     fs::write(&image, "")?;
-    // Plays QEMU: it prints this, and fails.
-    let guest = |prints: &str| -> Result<Output> {
-        context
-            .program("scripts/qemu-run.sh")
-            .args([
-                &image,
-                "10",
-                "sh",
-                "-c",
-                &format!("echo {prints}; exit 134"),
-                "sh",
-            ])
-            .args(["-accel", "kvm"])
-            .output()
-    };
-    let ends = |output: &Output, text: &str| {
-        let last = output.text.lines().last().unwrap_or_default();
+    // A script in place of QEMU prints a line and fails.
+    for (prints, text) in [
+        (
+            "qemu-system-x86_64: no MSR",
+            "run: sh exited with status 134, and printed nothing: most likely KVM ",
+        ),
+        ("ArceOS", "run: sh exited with status 134 (log: "),
+    ] {
+        let script = format!("sh -c 'echo {prints}; exit 134' sh -accel kvm");
+        let call = context.program("scripts/qemu-run.sh");
+        let output = call.args(format!("{image} 10 {script}")).output()?;
+        exits(&output, 1)?;
+        let last = last_line(&output.text);
         ensure!(last.starts_with(text), "expected `{text}…`, found `{last}`");
-        Ok(())
-    };
-    let silent = guest("qemu-system-x86_64: no MSR")?;
-    exits(&silent, 1)?;
-    ends(
-        &silent,
-        "run: sh exited with status 134, and printed nothing: most likely KVM ",
-    )?;
-    ends(&guest("ArceOS")?, "run: sh exited with status 134 (log: ")
+    }
+    Ok(())
 }

@@ -1,21 +1,18 @@
-//! Make's own manners: its help, its names, what it says where it cannot work.
+//! Make itself: its help, its names, and its messages where it cannot work.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use anyhow::{Result, ensure};
 
-use super::helpers::{but_makes, commands_without, dry, exits, fails_with, folder};
+use super::helpers::{but_makes, commands_without, exits, fails_with};
 use crate::frame::{Case, Context, case};
 
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case<'static>> {
     vec![
         case("make: help", help),
         case("make: setup --check, all there", |context| {
-            context
-                .program("scripts/setup.sh")
-                .args(["--check", "--bench"])
-                .text()
-                .map(drop)
+            let call = context.program("scripts/setup.sh").args("--check --bench");
+            call.text().map(drop)
         }),
         case("make: setup --check, QEMU missing", setup_missing),
         case("make: setup without sudo ends in one line", no_sudo),
@@ -25,125 +22,59 @@ pub fn cases() -> Vec<Case> {
         ),
         case("make: a folder with a blank in its name", blank_in_name),
         case("make: a boot without an image", |context| {
-            let call = context
-                .make(["lab-boot", "SCALE=123456789"])
-                .args([folder("selftest")]);
+            let call = context.make("lab-boot SCALE=123456789 A=selftest");
             fails_with(call, "make build")
         }),
     ]
 }
 
-const VARIABLES: [&str; 28] = [
-    "A",
-    "ARCH",
-    "FEATURES",
-    "SMP",
-    "BALANCE",
-    "CPUS",
-    "PROFILE",
-    "LOG",
-    "MODE",
-    "MEM",
-    "SCALE",
-    "TIMING",
-    "ACCEL",
-    "QEMU_ARGS",
-    "V",
-    "TIMEOUT",
-    "TICK_PHASE",
-    "TRACE",
-    "PROFILE_OUT",
-    "PBG_PROFILE",
-    "PBG_BASE",
-    "BLK",
-    "DISK",
-    "T",
-    "PORT",
-    "LAB",
-    "SELFTEST",
-    "SCHED_YIELDS",
-];
+const GOALS: &str = "help setup new build run serve record matrix compare simulate advise profile \
+                     trace cost docs stale test check soak interleavings lost-wakes sanitize \
+                     mutants clean";
 
-const GOALS: [&str; 24] = [
-    "help",
-    "setup",
-    "new",
-    "build",
-    "run",
-    "serve",
-    "record",
-    "matrix",
-    "compare",
-    "simulate",
-    "advise",
-    "profile",
-    "trace",
-    "cost",
-    "docs",
-    "stale",
-    "test",
-    "check",
-    "soak",
-    "interleavings",
-    "lost-wakes",
-    "sanitize",
-    "mutants",
-    "clean",
-];
-
-/// The help works whatever the variables say. One screen of 80 columns has every goal and policy; the
-/// pages of the goals have every variable.
+/// The help works whatever the variables say. One screen of 80 columns has every goal and
+/// policy; the pages of the goals have every variable.
 fn help(context: &Context) -> Result<()> {
-    let wrong = ["ARCH=nonsense", "SMP=x"];
-    let help = context.make(wrong).text()?;
-    let lines = help.lines().count();
+    let help_on = |page| {
+        let call = context.make(format!("help {page} ARCH=nonsense SMP=x"));
+        call.text()
+    };
+    let screen = context.make("ARCH=nonsense SMP=x").text()?;
+    let lines = screen.lines().count();
     ensure!(lines <= 40, "expected at most 40 lines, found {lines}");
     let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let words: Vec<_> = help.split(|c| !in_name(c)).collect();
+    let words: Vec<_> = screen.split(|c| !in_name(c)).collect();
+    let goals: Vec<_> = GOALS.split_whitespace().collect();
     let policies = context.project.policies.iter().map(String::as_str);
-    for word in policies.chain(GOALS) {
+    for word in policies.chain(goals.iter().copied()) {
         ensure!(words.contains(&word), "not there: {word}");
     }
-    let mut all = help.clone();
-    for goal in GOALS {
-        let page = format!("T={goal}");
-        let page = context.make(["help", &page]).args(wrong).text()?;
-        let title = format!("make {goal}");
+    let mut all = screen.clone();
+    for goal in &goals {
+        let page = help_on(format!("T={goal}"))?;
         ensure!(
-            page.starts_with(&title) || page == help,
+            page.starts_with(&format!("make {goal}")) || page == screen,
             "expected the help of {goal}"
         );
         all += &page;
     }
-    for name in VARIABLES {
-        let begin = format!("{name}=");
-        let is_there = all.lines().any(|line| {
-            let words = line.strip_prefix("  ");
-            words.is_some_and(|words| words.starts_with(&begin))
-        });
+    for name in &context.project.variables {
+        let begin = format!("  {name}=");
+        let is_there = all.lines().any(|line| line.starts_with(&begin));
         ensure!(is_there, "not there: {name}");
     }
     let long = all.lines().find(|line| line.chars().count() > 80);
     ensure!(long.is_none(), "longer than 80 columns: {long:?}");
-    let variables = context.make(["-s", "lab-variables"]).text()?;
-    ensure!(
-        variables.split_whitespace().count() == VARIABLES.len(),
-        "expected {} variables: {variables}",
-        VARIABLES.len()
-    );
-    context.counts(GOALS.len());
+    context.counts(goals.len());
     Ok(())
 }
 
-/// `--check` on a machine like this one without QEMU.
+/// `--check` names QEMU on a machine like this one without it.
 fn setup_missing(context: &Context) -> Result<()> {
     let bin = context.file("bin")?;
     let path = commands_without(&bin, |name| name.starts_with("qemu-system-"))?;
-    let output = context
-        .program("scripts/setup.sh")
-        .args(["--check"])
-        .env("PATH", path)
-        .output()?;
+    let call = context.program("scripts/setup.sh").args("--check");
+    let output = call.env("PATH", path).output()?;
     fs::remove_dir_all(bin)?;
     exits(&output, 1)?;
     let missing = "missing: qemu-system-x86_64, qemu-system-aarch64, qemu-system-riscv64";
@@ -151,34 +82,24 @@ fn setup_missing(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Setup may install nothing: it says what is missing, and make no more than that it failed.
+/// Setup that may install nothing says what is missing; make says only that it failed.
 fn no_sudo(context: &Context) -> Result<()> {
     let tree = context.file("tree")?;
     fs::create_dir_all(&tree)?;
-    let parts = [
-        "-r",
-        "Makefile",
-        "Cargo.toml",
-        "Cargo.lock",
-        "scripts",
-        "apps",
-        &tree,
-    ];
+    let parts = format!("-r Makefile Cargo.toml Cargo.lock scripts apps {tree}");
     context.program("cp").args(parts).text()?;
     let bin = context.file("bin")?;
     let path = commands_without(&bin, |name| {
         name.starts_with("qemu-system-") || name == "sudo" || name == "id"
     })?;
     let id = Path::new(&bin).join("id");
-    let somebody = "#!/bin/sh\n[ \"$1\" = -u ] && echo 1000 || exec /usr/bin/id \"$@\"\n";
-    fs::write(&id, somebody)?;
+    let not_root = "#!/bin/sh\n[ \"$1\" = -u ] && echo 1000 || exec /usr/bin/id \"$@\"\n";
+    fs::write(&id, not_root)?;
     fs::set_permissions(&id, fs::Permissions::from_mode(0o755))?;
-    let said = context
-        .make(["-C", &tree, "--no-print-directory", "run"])
-        .env("PATH", path)
-        .failure()?;
+    let call = context.make(format!("-C {tree} --no-print-directory run"));
+    let output = call.env("PATH", path).failure()?;
     fs::remove_dir_all(bin)?;
-    let lines: Vec<_> = but_makes(&said).collect();
+    let lines: Vec<_> = but_makes(&output).collect();
     ensure!(lines.len() == 1, "expected one line");
     ensure!(
         lines[0].starts_with("setup: missing: qemu-system-x86_64")
@@ -188,51 +109,48 @@ fn no_sudo(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// What is saved in real time does not replace what was counted.
+/// Files saved in real time do not replace those of counted time.
 fn real_time_has_its_names(context: &Context) -> Result<()> {
     let names = [
-        ("BLK=y TIMING=real", "target/pbg/realtime-x86_64-real.img"),
         (
-            "TIMING=real SCALE=10",
+            "run FEATURES=sched_pbg BLK=y TIMING=real",
+            "target/pbg/realtime-x86_64-real.img",
+        ),
+        (
+            "run FEATURES=sched_pbg TIMING=real SCALE=10",
             "PROFILE_OUT='target/pbg/realtime-x86_64-scale10-real.pbg'",
         ),
         (
-            "SCALE=10",
+            "run FEATURES=sched_pbg SCALE=10",
             "PROFILE_OUT='target/pbg/realtime-x86_64-scale10.pbg'",
         ),
+        (
+            "record FEATURES=sched_cfs SMP=2",
+            "PROFILE_OUT='target/recordings/realtime-x86_64-cfs-smp2-real.pbg'",
+        ),
     ];
-    for (variables, name) in names {
-        let said = dry(context, "run")
-            .args(["A=realtime", "FEATURES=sched_pbg"])
-            .args(variables.split(' '))
-            .without("PROFILE_OUT")
-            .text()?;
-        ensure!(said.contains(name), "expected {name}");
+    for (words, name) in names {
+        let mut call = context.make(format!("-n {words} A=realtime"));
+        // An empty name in the environment asks for no profile of a run, but not of a recording.
+        if words.starts_with("run") {
+            call = call.without("PROFILE_OUT");
+        }
+        ensure!(call.text()?.contains(name), "expected {name}");
     }
-    // An empty name in the environment is for who wants no profile of a run.
-    let recorded = ["FEATURES=sched_cfs", "SMP=2"];
-    let said = dry(context, "record")
-        .args(recorded)
-        .args(["A=realtime"])
-        .text()?;
-    let name = "PROFILE_OUT='target/recordings/realtime-x86_64-cfs-smp2-real.pbg'";
-    ensure!(said.contains(name), "expected {name}");
     Ok(())
 }
 
-/// A folder with a blank in its name, for every target.
+/// Every target refuses a folder with a blank in its name.
 fn blank_in_name(context: &Context) -> Result<()> {
     let tree = context.file("a b")?;
     fs::create_dir_all(&tree)?;
-    context
-        .program("cp")
-        .args(["-r", "Makefile", "scripts", &tree])
-        .text()?;
+    let copy = context.program("cp").args("-r Makefile scripts");
+    copy.arg(&tree).text()?;
     for goal in ["help", "setup", "run", "matrix", "test", "clean"] {
-        let said = context.make([goal]).within(&tree).failure()?;
+        let output = context.make(goal).within(&tree).failure()?;
         let text = "with a blank in its name; allowed is one without";
         ensure!(
-            said.lines().count() == 1 && said.contains(text),
+            output.lines().count() == 1 && output.contains(text),
             "make {goal}: expected one line, `{text}`"
         );
     }

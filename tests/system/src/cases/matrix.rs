@@ -1,179 +1,134 @@
-//! Every policy with every app: all have to run, to agree with themselves, and with PBG's
-//! promise.
+//! Every policy with every app: all run, agree with themselves, and keep PBG's promise.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{helpers::ANY_ARCH, host::own_suite};
+use super::{
+    helpers::{ANY_ARCH, phases, replays},
+    host::own_suite,
+};
 use crate::{
     frame::{Case, Context, case},
     project::Project,
     results::Results,
 };
 
-/// The apps that run under every policy, of [`ANY_ARCH`]. Not batch-at-once, which is batch without its
-/// waits: a profile of it is replayed elsewhere.
-const ALL_POLICIES: [&str; 3] = ["yield", "realtime", "batch"];
-/// Those that run under every third of them: an image takes eight seconds to link, and all of them are in the
-/// published tables, of which a sample is measured again.
-const FEW_POLICIES: [&str; 4] = ["equal", "unequal", "held", "occupy"];
+/// The apps that run under every policy, on [`ANY_ARCH`]. A profile of batch-at-once, which is
+/// batch without its waits, is replayed elsewhere.
+const ALL_POLICIES: &[&str] = &["yield", "realtime", "batch"];
+/// The apps that run under every third policy: an image takes eight seconds to link, and all of
+/// these cells are in the published tables, of which a sample is measured again.
+const FEW_POLICIES: &[&str] = &["equal", "unequal", "held", "occupy"];
 /// The app whose tasks wait for one another; a case of its own, so that it runs by its name.
-const WAITING: &str = "pipeline";
+const WAITING: &[&str] = &["pipeline"];
 /// The app whose tasks serve coroutines; likewise.
-const COROUTINES: &str = "services";
+const COROUTINES: &[&str] = &["services"];
 /// The app that runs under every policy on the other architectures, and on several CPUs.
-const ELSEWHERE: &str = "realtime";
-/// At this scale a run is a moment, and a few ticks long.
+const ELSEWHERE: &[&str] = &["realtime"];
+/// At this scale a run is a few ticks long.
 const SCALE: &str = "SCALE=100";
-/// How many CPUs the case has that has several.
+/// The number of CPUs of the case that has several.
 const CPUS: u32 = 4;
+/// The number of boots of each cell.
+const BOOTS: usize = 2;
 
-pub fn cases(project: &Project) -> Result<Vec<Case>> {
+pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
+    let every = ("every policy", Vec::from_iter(&project.policies));
+    let third = project.policies.iter().skip(1).step_by(3); // ours and stock
+    let third = ("every third policy", Vec::from_iter(third));
     let mut cases = Vec::new();
     for arch in &project.arches {
         let apps = if arch == ANY_ARCH {
-            &ALL_POLICIES[..]
+            ALL_POLICIES
         } else {
-            &[ELSEWHERE][..]
+            ELSEWHERE
         };
-        cases.push(under("every policy", &project.policies, arch, apps, 1));
-        for app in ["realtime", "yield"]
-            .into_iter()
+        cases.push(under(&every, arch, apps, 1));
+        for &app in ["realtime", "yield"]
+            .iter()
             .filter(|app| apps.contains(app))
         {
-            let on = arch.clone();
-            cases.push(
-                case(
-                    format!("qemu: PBG has the lowest average turnaround of all, {arch}, {app}"),
-                    move |context| pbg_is_best(context, &on, app),
-                )
-                .boots(app, arch)
-                .holds(&results_folder(arch, 1)),
-            );
+            let name = format!("qemu: PBG has the lowest average turnaround of all, {arch}, {app}");
+            let best = case(name, move |context| pbg_is_best(context, arch, app));
+            let best = best.boots(app, arch);
+            cases.push(best.holds(&results_folder(arch, 1)));
         }
     }
-    let few = some(&project.policies);
-    cases.push(under(
-        "every third policy",
-        &few,
-        ANY_ARCH,
-        &FEW_POLICIES,
-        1,
-    ));
-    cases.push(under(
-        "every policy",
-        &project.policies,
-        ANY_ARCH,
-        &[WAITING],
-        1,
-    ));
-    cases.push(under(
-        "every third policy",
-        &few,
-        ANY_ARCH,
-        &[COROUTINES],
-        1,
-    ));
-    cases.push(
-        case(
-            format!("qemu: the most urgent coroutine's program gets the CPU, {ANY_ARCH}"),
-            urgent_is_first,
-        )
-        .boots(COROUTINES, ANY_ARCH)
-        .holds(&results_folder(ANY_ARCH, 1)),
-    );
-    // In real time.
-    cases.push(
-        under(
-            "every policy",
-            &project.policies,
-            ANY_ARCH,
-            &[ELSEWHERE],
-            CPUS,
-        )
-        .alone_after(build_cells),
-    );
+    cases.push(under(&third, ANY_ARCH, FEW_POLICIES, 1));
+    cases.push(under(&every, ANY_ARCH, WAITING, 1));
+    cases.push(under(&third, ANY_ARCH, COROUTINES, 1));
+    let name = format!("qemu: the most urgent coroutine's program gets the CPU, {ANY_ARCH}");
+    let urgent = case(name, urgent_is_first).boots(COROUTINES[0], ANY_ARCH);
+    cases.push(urgent.holds(&results_folder(ANY_ARCH, 1)));
+    // Time is real on several CPUs, so that case runs alone. Its images are built before, beside
+    // other cases.
+    let several = under(&every, ANY_ARCH, ELSEWHERE, CPUS);
+    let built = case(format!("{}, images", several.name), build_cells);
+    cases.extend([built.builds(ANY_ARCH), several.alone()]);
     for folder in project.own_apps()? {
-        let app = Path::new(&folder)
-            .file_name()
-            .context("no name")?
-            .to_string_lossy()
-            .into_owned();
+        let app = Path::new(&folder).file_name().context("no name")?;
+        let app = app.to_string_lossy().into_owned();
         cases.push(own_suite(&app));
         cases.push(if project.apps.contains(&folder) {
-            under("every third policy", &few, ANY_ARCH, &[&*app], 1)
+            under(&third, ANY_ARCH, &[&app], 1)
         } else {
-            let (name, few) = (
-                format!("qemu: every third policy, {ANY_ARCH}, {app}"),
-                few.clone(),
-            );
+            let name = format!("qemu: {}, {ANY_ARCH}, {app}", third.0);
+            let few = third.1.clone();
             case(name, move |context| runs_under(context, &folder, &few)).builds(ANY_ARCH)
         });
     }
     Ok(cases)
 }
 
-/// Every third policy, ours and stock.
-fn some(policies: &[String]) -> Vec<String> {
-    policies.iter().skip(1).step_by(3).cloned().collect()
-}
-
-/// These apps under these policies, which are called so.
-fn under(called: &str, policies: &[String], arch: &str, apps: &[&str], smp: u32) -> Case {
+/// Makes the case of these apps under these policies, which have a name.
+fn under<'a>(
+    (name, policies): &(&str, Vec<&'a String>),
+    arch: &'a str,
+    apps: &[&str],
+    smp: u32,
+) -> Case<'a> {
     let list = apps.join(",");
     let cpus = if smp == 1 {
         String::new()
     } else {
         format!(", {smp} CPUs")
     };
-    let (on, of, policies) = (arch.to_owned(), list.clone(), policies.to_vec());
-    let check = move |context: &Context| cells(context, &on, &of, smp, &policies);
-    let name = format!("qemu: {called}, {arch}, {list}{cpus}");
+    let name = format!("qemu: {name}, {arch}, {list}{cpus}");
+    let policies = policies.clone();
+    let check = move |context: &Context| cells(context, arch, &list, smp, &policies);
     let all = case(name, check).holds(&results_folder(arch, smp));
     apps.iter().fold(all, |case, app| case.boots(app, arch))
 }
 
-/// Where the results of these cells are: what one case has run, another need not.
+/// Returns the folder of these cells' results: cells that one case has run another need not run.
 fn results_folder(arch: &str, smp: u32) -> String {
     format!("target/test/lab/{arch}-smp{smp}")
 }
 
-/// The images that the cells on several CPUs boot.
+/// Builds the images of the cells on several CPUs.
 fn build_cells(context: &Context) -> Result<()> {
     for policy in &context.project.policies {
-        context
-            .make(["build", SCALE])
-            .args([format!("SMP={CPUS}"), format!("ARCH={ANY_ARCH}")])
-            .args([format!("A={ELSEWHERE}"), format!("FEATURES={policy}")])
+        let call = context.make(format!("build {SCALE} SMP={CPUS} ARCH={ANY_ARCH}"));
+        call.args(format!("A={} FEATURES={policy}", ELSEWHERE[0]))
             .text()?;
     }
     Ok(())
 }
 
-/// How often each cell is booted.
-const BOOTS: usize = 2;
-
-/// All cells of these apps; counted time must give the same lines each time.
+/// Runs all cells of these apps. Counted time must give the same lines each time.
 fn run_cells(
     context: &Context,
     arch: &str,
     apps: &str,
     smp: u32,
-    policies: &[String],
+    policies: &[&String],
 ) -> Result<()> {
-    context
-        .make(["matrix", SCALE])
-        .args([
-            format!("ARCH={arch}"),
-            format!("A={apps}"),
-            format!("SMP={smp}"),
-            format!("FEATURES={}", policies.join(",")),
-        ])
-        .args([format!(
-            "LAB=--repeat {BOOTS} --results {}",
-            results_folder(arch, smp)
-        )])
+    let policies: Vec<_> = policies.iter().map(|policy| policy.as_str()).collect();
+    let results = results_folder(arch, smp);
+    let call = context.make(format!("matrix {SCALE} ARCH={arch} A={apps} SMP={smp}"));
+    call.args(format!("FEATURES={}", policies.join(",")))
+        .args(format!("LAB='--repeat {BOOTS} --results {results}'"))
         .text()
         .map(drop)
 }
@@ -183,19 +138,17 @@ fn results_of(arch: &str, smp: u32, app: &str, policy: &str) -> Result<Results> 
     Results::of_file(&format!("{folder}/{arch}/{app}/{policy}.jsonl"))
 }
 
-/// All phases have passed; PBG measures and replays. Of several CPUs, in real time, there are the
-/// lines of each boot.
-fn cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[String]) -> Result<()> {
+/// All phases have passed; PBG measures and replays. On several CPUs, in real time, each boot
+/// has its lines.
+fn cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[&String]) -> Result<()> {
     run_cells(context, arch, apps, smp, policies)?;
     let boots = if smp == 1 { 1 } else { BOOTS };
     let mut count = 0;
     for app in apps.split(',') {
         for policy in policies {
             let results = results_of(arch, smp, app, policy)?;
-            let replays = policy.starts_with("sched_pbg");
-            let phases = if replays { "measure replay" } else { "run" };
             results
-                .passed(&vec![phases; boots].join(" "))
+                .passed(&vec![phases(policy); boots].join(" "))
                 .with_context(|| format!("{app} under {policy}"))?;
             count += 1;
         }
@@ -204,39 +157,44 @@ fn cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[String
     Ok(())
 }
 
-/// No row is before PBG's replay.
+/// No policy's average is below that of PBG's replay.
 fn pbg_is_best(context: &Context, arch: &str, app: &str) -> Result<()> {
-    let policies = &context.project.policies;
+    let policies = Vec::from_iter(&context.project.policies);
     if results_of(arch, 1, app, "sched_pbg").is_err() {
-        run_cells(context, arch, app, 1, policies)?;
+        run_cells(context, arch, app, 1, &policies)?;
     }
-    let best = results_of(arch, 1, app, "sched_pbg")?
-        .phase("replay")?
-        .avg_turnaround_ns;
+    let average = |policy: &str, phase: &str| -> Result<u64> {
+        let results = results_of(arch, 1, app, policy)?;
+        Ok(results.phase(phase)?.avg_turnaround_ns)
+    };
+    let best = average("sched_pbg", "replay")?;
     let mut others = 0;
-    for policy in policies {
-        if !policy.starts_with("sched_pbg") {
-            let average = results_of(arch, 1, app, policy)?
-                .phase("run")?
-                .avg_turnaround_ns;
-            context.say(format_args!("{policy} {average}, sched_pbg {best}"));
-            ensure!(best < average, "{policy} is as good");
-            others += 1;
-        }
+    for policy in policies.iter().filter(|policy| !replays(policy)) {
+        let average = average(policy, "run")?;
+        context.say(format_args!("{policy} {average}, sched_pbg {best}"));
+        ensure!(best < average, "{policy} is as good");
+        others += 1;
     }
     ensure!(others > 0, "there is no other policy");
     Ok(())
 }
 
-/// Under COOP the two programs with the most urgent coroutines are done before the two with the least
-/// urgent ones, which are spawned before. (The one between them is done before the first timer at this scale.)
+/// Under COOP the two programs with the most urgent coroutines are done before the two with the
+/// least urgent ones, which are spawned before. (The one between them is done before the first
+/// timer at this scale.)
 fn urgent_is_first(context: &Context) -> Result<()> {
     const ORDER: [&str; 4] = ["control", "web", "index", "backup"];
-    let folder = || results_of(ANY_ARCH, 1, COROUTINES, "sched_coop");
-    if folder().is_err() {
-        run_cells(context, ANY_ARCH, COROUTINES, 1, &["sched_coop".to_owned()])?;
+    let results = || results_of(ANY_ARCH, 1, COROUTINES[0], "sched_coop");
+    if results().is_err() {
+        run_cells(
+            context,
+            ANY_ARCH,
+            COROUTINES[0],
+            1,
+            &[&"sched_coop".to_owned()],
+        )?;
     }
-    let results = folder()?;
+    let results = results()?;
     let ends = ORDER.map(|name| {
         let task = results.tasks.iter().find(|task| task.task == name);
         task.map(|task| task.finish_ns)
@@ -248,13 +206,11 @@ fn urgent_is_first(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Of a program without result lines.
-fn runs_under(context: &Context, folder: &str, policies: &[String]) -> Result<()> {
+/// Runs a program without result lines.
+fn runs_under(context: &Context, folder: &str, policies: &[&String]) -> Result<()> {
     for policy in policies {
-        context
-            .make(["run"])
-            .args([format!("A={folder}"), format!("FEATURES={policy}")])
-            .text()?;
+        let call = context.make(format!("run A={folder} FEATURES={policy}"));
+        call.text()?;
     }
     context.counts(policies.len());
     Ok(())

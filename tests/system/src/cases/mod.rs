@@ -1,5 +1,5 @@
-//! The cases, a file for each group of them. In their order here: what is long, or what
-//! others build upon, is early.
+//! The cases, a file for each group. Long cases, and those that others build upon, come early in
+//! [`all`].
 
 mod adopt;
 mod balance;
@@ -23,7 +23,6 @@ mod polls;
 mod profiles;
 mod published;
 mod record;
-mod refusals;
 mod signals;
 mod simulate;
 mod soak;
@@ -34,14 +33,13 @@ use anyhow::Result;
 
 use crate::{frame::Case, project::Project};
 
-/// The cases of all groups.
-pub fn all(project: &Project) -> Result<Vec<Case>> {
+/// Returns the cases of all groups.
+pub fn all(project: &Project) -> Result<Vec<Case<'_>>> {
     let mut cases = host::cases();
     cases.extend(matrix::cases(project)?);
     cases.extend(published::cases());
     cases.extend(adopt::cases(project));
     cases.extend(manners::cases());
-    cases.extend(refusals::cases());
     cases.extend(kvm::cases());
     cases.extend(figures::cases(project));
     cases.extend(cost::cases(project));

@@ -8,29 +8,24 @@ use super::helpers::ANY_ARCH;
 use crate::frame::{Case, Context, case};
 
 const TABLES: &str = "docs/results/tables.csv";
-/// So many columns of a line of it say what it is of; the next one is the figure at the tick.
+/// Number of columns that name a line's figure; the next column is the figure at the tick.
 const NAMES: usize = 9;
 
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case<'static>> {
+    let stale = "host: no row of the published tables is out of date";
+    let sample = "qemu: a sample of the published figures, to the digit";
     vec![
-        case(
-            "host: no row of the published tables is out of date",
-            |context| context.make(["stale"]).text().map(drop),
-        ),
-        case(
-            "qemu: a sample of the published figures, to the digit",
-            measured_again,
-        )
-        .builds(ANY_ARCH),
+        case(stale, |context| context.make("stale").text().map(drop)),
+        case(sample, measured_again).builds(ANY_ARCH),
     ]
 }
 
-/// Which cells are measured depends on the commit. Each is booted once, at the tick, as the first
+/// The commit decides which cells are measured. Each is booted once, at the tick, as the first
 /// figure of its lines was.
 fn measured_again(context: &Context) -> Result<()> {
-    let commit = context.program("git").args(["rev-parse", "HEAD"]).text()?;
-    let sample = format!("LAB=--sample {}", commit.trim());
-    let sample = context.make(["-s", "stale", &sample]).text()?;
+    let commit = context.program("git").args("rev-parse HEAD").text()?;
+    let sample = context.make(format!("-s stale LAB='--sample {}'", commit.trim()));
+    let sample = sample.text()?;
     let cells: Vec<_> = sample
         .lines()
         .filter(|line| line.starts_with("A="))
@@ -42,11 +37,10 @@ fn measured_again(context: &Context) -> Result<()> {
     let published = figures(&fs::read_to_string(TABLES)?)?;
     let (results, out) = (context.file("results")?, context.file("out")?);
     for cell in cells {
-        let words: Vec<_> = cell.split(' ').collect();
-        let matrix = format!("LAB=--results {results}");
-        context.make(["matrix", &matrix]).args(&words).text()?;
-        let compare = format!("LAB={results} --out {out}");
-        context.make(["compare", &compare]).args(&words).text()?;
+        let matrix = context.make(format!("matrix {cell} LAB='--results {results}'"));
+        matrix.text()?;
+        let compare = context.make(format!("compare {cell} LAB='{results} --out {out}'"));
+        compare.text()?;
         let measured = figures(&fs::read_to_string(format!("{out}/tables.csv"))?)?;
         ensure!(!measured.is_empty(), "{cell}: expected figures, found none");
         for (name, value) in measured.iter().filter(|(_, value)| !value.is_empty()) {
@@ -62,7 +56,7 @@ fn measured_again(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The figures of a table, by the names in their lines.
+/// Returns the figures of a table, by the names in their lines.
 fn figures(text: &str) -> Result<BTreeMap<String, String>> {
     let figure = |line: &str| {
         let words: Vec<_> = line.split(',').collect();

@@ -1,32 +1,27 @@
-//! A program recorded under policies that are not PBG.
+//! A program recorded under policies other than PBG.
 
 use anyhow::{Result, ensure};
 
-use super::helpers::{ANY_ARCH, folder};
+use super::helpers::{ANY_ARCH, last_line};
 use crate::{
     frame::{Case, Context, case},
     results::Results,
 };
 
-pub fn cases() -> Vec<Case> {
-    ["sched_cfs SMP=1", "stock_rr SMP=1", "sched_cfs SMP=2"]
-        .into_iter()
-        .map(|of| {
-            let name = format!("qemu: a program is recorded, {of}");
-            case(name, move |context| recorded(context, of)).builds(ANY_ARCH)
-        })
-        .collect()
+pub fn cases() -> Vec<Case<'static>> {
+    let cases = ["sched_cfs SMP=1", "stock_rr SMP=1", "sched_cfs SMP=2"].map(|with| {
+        let name = format!("qemu: a program is recorded, {with}");
+        case(name, move |context| recorded(context, with)).builds(ANY_ARCH)
+    });
+    cases.into()
 }
 
-/// The profile is saved and says under what, and each task of the run is in it.
-fn recorded(context: &Context, of: &str) -> Result<()> {
+/// The profile is saved. It names its policy and has each task of the run.
+fn recorded(context: &Context, with: &str) -> Result<()> {
     let profile = context.file("recorded.pbg")?;
-    let said = context
-        .make(["record", "SCALE=100"])
-        .args(format!("FEATURES={of}").split(' '))
-        .args([folder("realtime"), format!("PROFILE_OUT={profile}")])
-        .text()?;
-    let last = said.lines().last().unwrap_or_default();
+    let call = context.make(format!("record A=realtime SCALE=100 FEATURES={with}"));
+    let said = call.args(format!("PROFILE_OUT={profile}")).text()?;
+    let last = last_line(&said);
     ensure!(
         last.starts_with(&format!("profile: {profile}, 5 tasks, "))
             && last.ends_with(&format!("={profile}")),
@@ -34,22 +29,18 @@ fn recorded(context: &Context, of: &str) -> Result<()> {
     );
     let results = Results::of(&said)?;
     results.passed("run")?;
-    let shown = context
-        .make(["profile"])
-        .args([format!("PBG_PROFILE={profile}")])
-        .text()?;
+    let shown = context.make(format!("profile PBG_PROFILE={profile}"));
+    let shown = shown.text()?;
     for task in &results.tasks {
         let name = &*task.task;
         ensure!(shown.contains(name), "expected task {name} in\n{shown}");
     }
-    let policy = of.split(' ').next().unwrap_or_default();
+    let policy = with.split(' ').next().unwrap_or_default();
     let policy = policy.trim_start_matches("sched_").replace('_', "-");
     ensure!(shown.contains(&policy), "expected {policy} in\n{shown}");
-    if of.ends_with('1') {
-        let simulated = context
-            .make(["simulate", "SCALE=100", "FEATURES=sched_rr"])
-            .args([folder("realtime"), format!("PROFILE={profile}")])
-            .text()?;
+    if with.ends_with('1') {
+        let call = context.make("simulate A=realtime SCALE=100 FEATURES=sched_rr");
+        let simulated = call.args(format!("PROFILE={profile}")).text()?;
         ensure!(
             simulated.contains("realtime on x86_64, 1 CPU"),
             "{simulated}"

@@ -2,58 +2,47 @@
 
 use std::{
     fs, process, thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use anyhow::{Result, bail, ensure};
 use nix::sys::signal::Signal;
 
-use super::helpers::{ANY_ARCH, folder, selftest};
+use super::helpers::{ANY_ARCH, selftest};
 use crate::{
     frame::{Case, Context, case},
     results::Results,
 };
 
-pub fn cases() -> Vec<Case> {
-    let to_make = [
-        ("INT", Signal::SIGINT),
-        ("TERM", Signal::SIGTERM),
-        ("KILL", Signal::SIGKILL),
+pub fn cases() -> Vec<Case<'static>> {
+    let guests = [
+        ("INT to make", Signal::SIGINT, false),
+        ("TERM to make", Signal::SIGTERM, false),
+        ("KILL to make", Signal::SIGKILL, false),
+        ("Ctrl-C", Signal::SIGINT, true),
     ];
-    let to_make = to_make.map(|(name, signal)| {
-        case(
-            format!("make: no QEMU left by {name} to make"),
-            move |context| leaves_nothing(context, signal, false),
-        )
-    });
-    let to_group = case("make: no QEMU left by Ctrl-C", |context| {
-        leaves_nothing(context, Signal::SIGINT, true)
+    let guests = guests.map(|(name, signal, is_group)| {
+        let name = format!("make: no QEMU left by {name}");
+        let check = move |context: &Context| leaves_nothing(context, signal, is_group);
+        case(name, check).boots("selftest hang", ANY_ARCH)
     });
     let killed = case("qemu: no profile is lost when QEMU is killed", killed);
-    to_make
-        .into_iter()
-        .chain([to_group])
-        .map(|case| case.boots("selftest hang", ANY_ARCH))
-        .chain([killed.builds(ANY_ARCH)])
-        .collect()
+    let killed = killed.builds(ANY_ARCH);
+    guests.into_iter().chain([killed]).collect()
 }
 
-/// Looks ten times a second whether it is so.
-fn wait_for(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+/// Waits until it is so, at most until the limit.
+fn wait_for(limit: Duration, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
-    while Instant::now() < end {
-        if is_so() {
-            return true;
-        }
+    while !is_so() && Instant::now() < end {
         thread::sleep(Duration::from_millis(100));
     }
-    is_so()
 }
 
-/// Processes with this word in their command line.
+/// Returns the command lines of processes that contain this word.
 fn running(word: &str) -> Vec<String> {
     let mut found = Vec::new();
-    // Who ends while we look is not running.
+    // A process that ends meanwhile is not running.
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
@@ -64,27 +53,29 @@ fn running(word: &str) -> Vec<String> {
     found
 }
 
-/// A hanging guest whose make gets the signal, alone or with its group.
+/// Returns what is in a console so far.
+fn console(file: &str) -> String {
+    let bytes = fs::read(file).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\r', "")
+}
+
+/// Sends a signal to the make of a hanging guest, alone or with its group.
 fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<()> {
     let mark = format!("sched-test-{signal}-{is_group}-{}", process::id());
-    context
-        .make(["build".to_owned(), folder("selftest")])
-        .env("SELFTEST", "hang")
-        .text()?;
+    selftest(context, "build", "hang").text()?;
     let out = context.file("console")?;
-    // With interrupts not ignored, which they are where the tests run in the background.
-    let mut make = context
-        .program("env")
-        .args(["--default-signal=INT", "make", "lab-boot"])
-        .args([folder("selftest"), format!("QEMU_ARGS=-name {mark}")])
+    // Interrupts are ignored where the tests run in the background, but not here.
+    let call = context.program("env").args("--default-signal=INT make");
+    let mut make = call
+        .args(format!("lab-boot A=selftest QEMU_ARGS='-name {mark}'"))
         .env("SELFTEST", "hang")
         .start(&out)?;
-    let said = || String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).into_owned();
-    let has_booted = || said().lines().any(|line| line.starts_with("smp = "));
-    let mut is_over = || make.has_ended().is_ok_and(|ended| ended);
-    wait_for(Duration::from_secs(90), || has_booted() || is_over());
+    let has_booted = || console(&out).lines().any(|line| line.starts_with("smp = "));
+    wait_for(Duration::from_secs(90), || {
+        has_booted() || make.has_ended().is_ok_and(|ended| ended)
+    });
     let has_booted = has_booted();
-    context.say(said());
+    context.say(console(&out));
     ensure!(has_booted, "the guest has not booted");
     ensure!(
         running(&mark).len() >= 2,
@@ -97,62 +88,49 @@ fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<(
     }
     // A busy host is late.
     wait_for(Duration::from_secs(30), || {
-        make.has_ended().is_ok_and(|has_ended| has_ended) && running(&mark).is_empty()
+        make.has_ended().is_ok_and(|ended| ended) && running(&mark).is_empty()
     });
     let left = running(&mark);
     if !left.is_empty() {
-        make.signal_group(Signal::SIGKILL)?; // whoever is left has its number still
+        make.signal_group(Signal::SIGKILL)?; // a process that is left has its number still
         bail!("still there: {left:?}");
     }
     Ok(())
 }
 
-/// QEMU is killed while the profile is replaced, at ten moments; each next boot says what it
-/// finds (the one of the first write may be half of one), and goes on.
+/// QEMU is killed at ten moments while the profile is replaced. Each next boot says what it finds
+/// (half a profile, if that was the first write), and goes on.
 fn killed(context: &Context) -> Result<()> {
     let image = context.file("disk.img")?;
-    let with = [
-        folder("selftest"),
-        "FEATURES=sched_pbg".into(),
-        "BLK=y".into(),
-        format!("DISK={image}"),
-    ];
-    context
-        .make(["build"])
-        .args(&with)
-        .env("SELFTEST", "rewrite")
-        .text()?;
+    let rewrite = |goal: &str| {
+        let call = selftest(context, goal, "rewrite").args("FEATURES=sched_pbg BLK=y");
+        call.args(format!("DISK={image}"))
+    };
+    rewrite("build").text()?;
+    let out = context.file("console")?;
     for boot in 1..=10 {
-        let out = context.file("console")?;
-        let console =
-            || String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).replace('\r', "");
-        let mut make = context
-            .make(["lab-boot"])
-            .args(&with)
-            .env("SELFTEST", "rewrite")
-            .start(&out)?;
-        let begun = |line: &str| {
-            ["REWRITE 1", "REWRITE 2", "run: "]
-                .iter()
-                .any(|begin| line.starts_with(begin))
-        };
+        let mut make = rewrite("lab-boot").start(&out)?;
+        let begins = ["REWRITE 1", "REWRITE 2", "run: "];
+        let has_begun = |line: &str| begins.iter().any(|begin| line.starts_with(begin));
         wait_for(Duration::from_secs(60), || {
-            console().lines().any(begun) || make.has_ended().is_ok_and(|ended| ended)
+            console(&out).lines().any(has_begun) || make.has_ended().is_ok_and(|ended| ended)
         });
-        thread::sleep(Duration::from_millis(some_number()? % 500));
+        // Another moment in each boot.
+        let random = SystemTime::UNIX_EPOCH.elapsed()?.subsec_nanos();
+        thread::sleep(Duration::from_millis(u64::from(random) % 500));
         make.signal_group(Signal::SIGKILL)?;
         make.wait()?;
-        // The others of its group are a moment later, and the image is theirs till then.
+        // The others of its group end a moment later, and write to the image until then.
         wait_for(Duration::from_secs(5), || running(&image).is_empty());
         thread::sleep(Duration::from_millis(500));
-        let console = console();
+        let console = console(&out);
         context.say(format_args!("boot {boot}:\n{console}"));
         ensure!(!console.contains("panicked"), "boot {boot} panicked");
         ensure!(
             console.lines().any(|line| line.starts_with("REWRITE 1")),
             "nothing was written"
         );
-        // What the kill cut off is no line.
+        // The last line may be cut off.
         let whole = console.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let results = Results::of(whole)?;
         ensure!(
@@ -160,18 +138,12 @@ fn killed(context: &Context) -> Result<()> {
             "no phase has passed"
         );
     }
-    let said = selftest(context, "rewrite").args(&with[1..]).text()?;
     ensure!(
-        said.lines().any(|line| line == "REWRITE done"),
+        rewrite("run")
+            .text()?
+            .lines()
+            .any(|line| line == "REWRITE done"),
         "expected `REWRITE done`"
     );
     Ok(())
-}
-
-/// A number that is another one each time.
-fn some_number() -> Result<u64> {
-    Ok(std::time::SystemTime::UNIX_EPOCH
-        .elapsed()?
-        .subsec_nanos()
-        .into())
 }

@@ -1,54 +1,49 @@
-//! Tasks at random, booted: a short soak gets through, and what is broken on purpose is found.
+//! Tasks at random, booted: a short soak gets through, and faults on purpose are found.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::helpers::{ANY_ARCH, exits};
 use crate::frame::{Call, Case, Context, case};
 
-pub fn cases() -> Vec<Case> {
-    vec![
-        case("soak: tasks at random get through, on 4 CPUs", gets_through).boots("soak", ANY_ARCH),
-        case(
-            "soak: faults on purpose are found, and who waits for what is said",
-            is_found,
-        )
-        .boots("soak", ANY_ARCH),
-    ]
+pub fn cases() -> Vec<Case<'static>> {
+    let gets_through = case("soak: tasks at random get through, on 4 CPUs", gets_through);
+    let is_found = case(
+        "soak: faults on purpose are found, and who waits for what is said",
+        is_found,
+    );
+    [gets_through, is_found]
+        .map(|case| case.boots("soak", ANY_ARCH))
+        .into()
 }
 
 fn soak<'a>(context: &'a Context, policies: &str, more: &str) -> Call<'a> {
-    context.make(["soak", "SMP=4"]).args([
-        format!("ARCH={ANY_ARCH}"),
-        format!("FEATURES={policies}"),
-        format!("LAB=--boots 1 --seed 7{more}"),
-    ])
+    let call = context.make(format!("soak SMP=4 ARCH={ANY_ARCH} FEATURES={policies}"));
+    call.args(format!("LAB='--boots 1 --seed 7{more}'"))
 }
 
 fn gets_through(context: &Context) -> Result<()> {
     let said = soak(context, "sched_rr,sched_pbg", "").text()?;
+    let rows: Vec<Vec<_>> = said
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     for policy in ["rr", "pbg"] {
-        let row = said.lines().find(|line| {
-            let mut words = line.split_whitespace();
-            words.next() == Some(ANY_ARCH) && words.next() == Some(policy)
-        });
-        let words: Vec<_> = row.unwrap_or_default().split_whitespace().collect();
-        ensure!(
-            words.ends_with(&["1", "passed"]),
-            "expected a row of {policy} that passed"
-        );
-        let steps: u64 = words[2].parse()?;
+        let row = rows.iter().find(|row| row.starts_with(&[ANY_ARCH, policy]));
+        let row = row.with_context(|| format!("expected a row of {policy}"))?;
+        ensure!(row.ends_with(&["1", "passed"]), "{policy} has not passed");
+        let steps: u64 = row[2].parse()?;
         ensure!(steps > 1_000, "{policy}: {steps} steps are few");
     }
     context.counts(2);
     Ok(())
 }
 
-/// The fault, and parts of the report.
+/// Faults, and parts of the report.
 const FAULTS: [(&str, &[&str]); 3] = [
     (
         "stall",
         &[
-            "soak: task 1000002 is ready and gets no CPU for 20", // of 2,000 ms and some
+            "soak: task 1000002 is ready and gets no CPU for 20", // 2,000 ms and some
             "seed 7",
             "CPU 3: runs task 1000001; its last tick",
             "the layer: CPU 0: ",

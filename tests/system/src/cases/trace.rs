@@ -10,104 +10,110 @@ use crate::{
 };
 use anyhow::{Context as _, Result, ensure};
 
-pub fn cases(project: &Project) -> Vec<Case> {
-    let of_arch = |arch: &String| {
-        let on = arch.clone();
+pub fn cases<'a>(project: &'a Project) -> Vec<Case<'a>> {
+    let of_arch = |arch: &'a String| {
         let name = format!("qemu: realtime {arch} sched_pbg, traced");
-        case(name, move |context| traced(context, &on)).builds(arch)
+        case(name, move |context| traced(context, arch)).builds(arch)
     };
     let mut cases: Vec<_> = project.arches.iter().map(of_arch).collect();
-    let each_switch = case(
-        "qemu: realtime x86_64 sched_rr and sched_pbg, each switch",
-        switches,
-    );
-    cases.push(each_switch.builds("x86_64"));
-    cases.push(case(
-        "make: trace CPUS=1,4,64, each switch of what is played",
-        switches_of_the_model,
-    ));
+    let name = "qemu: realtime x86_64 sched_rr and sched_pbg, each switch";
+    cases.push(case(name, switches).builds("x86_64"));
+    let name = "make: trace CPUS=1,4,64, each switch of what is played";
+    cases.push(case(name, switches_of_the_model));
     cases
 }
 
-/// The files for Perfetto, replayed beside the result lines: each thread's times to the nanosecond, from its submission to its end without a gap,
-/// and never two on the CPU.
+/// Replays the files for Perfetto beside the result lines. Each thread's times agree to the
+/// nanosecond, from its submission to its end without a gap, and two are never on the CPU.
 fn switches(context: &Context) -> Result<()> {
-    context
-        .make(["trace", "SCALE=100", "FEATURES=sched_rr,sched_pbg"])
-        .text()?;
+    let call = context.make("trace SCALE=100 FEATURES=sched_rr,sched_pbg");
+    call.text()?;
     for (policy, phases) in [("rr", 1), ("pbg", 2)] {
         let file = |ending| format!("target/trace/realtime-x86_64-scale100-{policy}.{ending}");
-        let results = Results::of(&fs::read_to_string(file("log"))?.replace('\r', ""))?;
+        let results = Results::of_file(&file("log"))?;
         ensure!(
             results.runs.len() == phases && results.tasks.len() == 5 * phases,
             "{policy}: expected {phases} phases of five tasks"
         );
         let trace = Trace::of(&fs::read(file("perfetto-trace"))?)?;
-        ensure!(!trace.has_lost, "{policy}: events were lost");
-        holds(context, &results, &trace).with_context(|| policy.to_owned())?;
+        booted(context, &results, &trace).with_context(|| policy.to_owned())?;
     }
     Ok(())
 }
 
-/// The same of a recording that is played, whose tasks wait, too: it boots nothing.
+/// Does the same with a recording that is simulated, whose tasks also wait. It boots nothing.
 fn switches_of_the_model(context: &Context) -> Result<()> {
     const CPUS: [u32; 3] = [1, 4, 64];
     const POLICIES: [&str; 3] = ["rr", "pbg", "stock-cfs"];
     let out = context.file("traces")?;
-    let of = ["A=batch", "SCALE=10", "CPUS=1,4,64"];
-    let recording = "PROFILE=modules/axsched-ext/tests/data/batch-x86_64.pbg";
-    let policies = "FEATURES=sched_rr,sched_pbg,stock_cfs";
-    let table = context
-        .make(["trace"])
-        .args(of)
-        .args([recording, policies, &format!("LAB=--out {out}")])
+    let call = context.make("trace A=batch SCALE=10 CPUS=1,4,64");
+    let table = call
+        .args("PROFILE=modules/axsched-ext/tests/data/batch-x86_64.pbg")
+        .args(format!(
+            "FEATURES=sched_rr,sched_pbg,stock_cfs LAB='--out {out}'"
+        ))
         .text()?;
-    for (cpus, policy) in CPUS
-        .iter()
-        .flat_map(|cpus| POLICIES.map(|name| (cpus, name)))
-    {
-        let name = format!("{out}/batch-x86_64-scale10-cpus{cpus}-{policy}-model");
-        let results = Results::of(&fs::read_to_string(format!("{name}.log"))?)?;
-        ensure!(results.runs.len() == 1, "{name}: expected one phase");
-        let trace = Trace::of(&fs::read(format!("{name}.perfetto-trace"))?)?;
-        played(context, &results, &trace).with_context(|| name.clone())?;
-        let (_, (_, process)) = trace.threads.iter().next().context("no thread")?;
-        ensure!(process.ends_with("(model)"), "{name}: {process}");
-        ensure!(table.contains(process), "not in the table: {process}");
+    for cpus in CPUS {
+        for policy in POLICIES {
+            let name = format!("{out}/batch-x86_64-scale10-cpus{cpus}-{policy}-model");
+            let results = Results::of_file(&format!("{name}.log"))?;
+            ensure!(results.runs.len() == 1, "{name}: expected one phase");
+            let trace = Trace::of(&fs::read(format!("{name}.perfetto-trace"))?)?;
+            simulated(context, &results, &trace).with_context(|| name.clone())?;
+            let (_, process) = trace.threads.values().next().context("no thread")?;
+            ensure!(process.ends_with("(model)"), "{name}: {process}");
+            ensure!(table.contains(process), "not in the table: {process}");
+        }
     }
     let idle = |line: &&str| line.starts_with("A CPU was idle while a task was ready");
     ensure!(table.lines().filter(idle).count() == CPUS.len() * POLICIES.len());
     fs::remove_dir_all(out).context("the traces")
 }
 
-/// Time on a CPU and switches are those of the lines; it is there at the submission, and from
-/// then on without a gap until it has left its CPU, a few calls after its work was done.
-fn played(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
+/// Returns the times of the only thread of this name; in a file of several phases, of the one
+/// in this phase.
+pub fn life_of(
+    trace: &Trace,
+    lives: &BTreeMap<i32, Life>,
+    thread: &str,
+    phase: &str,
+) -> Result<Life> {
+    let mut pids = trace.threads.iter();
+    let found = pids.find(|(_, (name, process))| name == thread && process.ends_with(phase));
+    let (pid, _) = found.with_context(|| format!("no thread {thread} {phase}"))?;
+    Ok(lives.get(pid).copied().unwrap_or_default())
+}
+
+/// Checks that no time of a thread is missing.
+fn has_no_gap(thread: &str, life: &Life) -> Result<()> {
+    let sum = life.run_ns + life.ready_ns + life.blocked_ns;
+    let lived_ns = life.end_ns - life.first_ns;
+    ensure!(sum == lived_ns, "{thread}: a gap: {life:?}");
+    Ok(())
+}
+
+/// Checks that run time and switches are those of the result lines. A thread is there from the
+/// submission until it has left its CPU, a few calls after its work was done.
+fn simulated(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
     const CALLS_NS: u64 = 10_000;
     ensure!(!trace.has_lost, "events were lost");
     let lives = trace.lives()?;
-    let life = |thread: &str| -> Result<Life> {
-        let pid = trace.threads.iter().find(|(_, (name, _))| name == thread);
-        let (pid, _) = pid.with_context(|| format!("no thread {thread}"))?;
-        lives.get(pid).copied().context("it did nothing")
-    };
     let mut first_ns = Vec::new();
     for task in &results.tasks {
-        let life = life(&task.task)?;
-        context.say(format_args!("{} {life:?}", task.task));
+        let name = &task.task;
+        let life = life_of(trace, &lives, name, "")?;
+        context.say(format_args!("{name} {life:?}"));
         let expected = (task.run_ns, task.dispatches);
         let found = (life.run_ns, life.dispatches);
         ensure!(
             expected == found,
-            "{}: expected run time and dispatches {expected:?}, found {found:?}",
-            task.task
+            "{name}: expected run time and dispatches {expected:?}, found {found:?}"
         );
+        has_no_gap(name, &life)?;
         let lived_ns = life.end_ns - life.first_ns;
-        let sum = life.run_ns + life.ready_ns + life.blocked_ns;
-        ensure!(sum == lived_ns, "{}: a gap: {life:?}", task.task);
         let after_ns = lived_ns.checked_sub(task.turnaround_ns);
         let is_left = after_ns.is_some_and(|ns| ns < CALLS_NS);
-        ensure!(is_left, "{}: {task:?} {life:?}", task.task);
+        ensure!(is_left, "{name}: {task:?} {life:?}");
         first_ns.push(life.first_ns - task.submit_ns);
     }
     first_ns.dedup();
@@ -122,31 +128,26 @@ fn played(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
     Ok(())
 }
 
-fn holds(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
+/// Checks that run time, switches and turnaround are those of the result lines, and the run time
+/// of main and of the gc as well.
+fn booted(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
+    ensure!(!trace.has_lost, "events were lost");
     let lives = trace.lives()?;
-    let life = |phase: &str, thread: &str| -> Result<Life> {
-        let is_its = |(name, process): &(String, String)| {
-            name == thread && (results.runs.len() == 1 || process.ends_with(&format!(", {phase}")))
-        };
-        let pid = trace.threads.iter().find(|(_, names)| is_its(names));
-        let (pid, _) = pid.with_context(|| format!("no thread {thread} in {phase}"))?;
-        Ok(lives.get(pid).copied().unwrap_or_default())
+    let life = |phase: &str, thread: &str| match results.runs.len() {
+        1 => life_of(trace, &lives, thread, ""),
+        _ => life_of(trace, &lives, thread, &format!(", {phase}")),
     };
     for task in &results.tasks {
-        let life = life(&task.context.phase, &task.task)?;
-        context.say(format_args!(
-            "{} {} {life:?}",
-            task.context.phase, task.task
-        ));
+        let (phase, name) = (&task.context.phase, &task.task);
+        let life = life(phase, name)?;
+        context.say(format_args!("{phase} {name} {life:?}"));
         let expected = (task.run_ns, task.dispatches, task.turnaround_ns);
         let found = (life.run_ns, life.dispatches, life.end_ns - life.first_ns);
         ensure!(
             expected == found,
-            "{}: expected run time, dispatches and turnaround {expected:?}, found {found:?}",
-            task.task
+            "{name}: expected run time, dispatches and turnaround {expected:?}, found {found:?}"
         );
-        let sum = life.run_ns + life.ready_ns + life.blocked_ns;
-        ensure!(sum == task.turnaround_ns, "{}: a gap: {life:?}", task.task);
+        has_no_gap(name, &life)?;
     }
     for run in &results.runs {
         let of = |thread| life(&run.context.phase, thread).map(|life| Some(life.run_ns));
@@ -160,40 +161,33 @@ fn holds(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
     Ok(())
 }
 
-/// For each SCHED-TASK line one SCHED-TRACE line, whose bins add up to the task's `run_ns` to
-/// the nanosecond; and a chart of it.
+/// Each SCHED-TASK line has one SCHED-TRACE line, whose bins add up to the task's `run_ns` to
+/// the nanosecond; and there is a chart of it.
 fn traced(context: &Context, arch: &str) -> Result<()> {
     let chart = context.file("chart.svg")?;
-    let variables = [format!("ARCH={arch}"), format!("LAB=--long --out {chart}")];
-    context
-        .make(["trace", "TRACE=y", "SCALE=100", "FEATURES=sched_pbg"])
-        .args(variables)
+    let call = context.make("trace TRACE=y SCALE=100 FEATURES=sched_pbg");
+    call.args(format!("ARCH={arch} LAB='--long --out {chart}'"))
         .text()?;
-    let console = format!("target/trace/realtime-{arch}-scale100-pbg-drawn.log");
-    let results = Results::of(&fs::read_to_string(console)?.replace('\r', ""))?;
-    ensure!(
-        results.runs.iter().filter(|run| run.traced).count() == 2,
-        "expected two phases"
-    );
-    ensure!(
-        results.tasks.len() == 10 && results.traces.len() == 10,
-        "expected ten tasks"
-    );
+    let log = format!("target/trace/realtime-{arch}-scale100-pbg-drawn.log");
+    let results = Results::of_file(&log)?;
+    let phases = results.runs.iter().filter(|run| run.traced).count();
+    ensure!(phases == 2, "expected two phases, found {phases}");
+    let tasks = (results.tasks.len(), results.traces.len());
+    ensure!(tasks == (10, 10), "expected ten tasks, found {tasks:?}");
     let mut sums = BTreeMap::new();
     for trace in &results.traces {
-        let who = (&trace.context.phase, &trace.task);
+        let task = (&trace.context.phase, &trace.task);
         let sum: u64 = trace.run_ns.iter().sum();
-        ensure!(sums.insert(who, sum).is_none(), "twice: {who:?}");
+        ensure!(sums.insert(task, sum).is_none(), "twice: {task:?}");
     }
-    for task in &results.tasks {
-        let who = (&task.context.phase, &task.task);
-        let traced = sums.get(&who).copied();
-        context.say(format_args!("{who:?} {} {traced:?}", task.run_ns));
-        ensure!(task.run_ns > 0 && traced == Some(task.run_ns), "{who:?}");
+    for line in &results.tasks {
+        let task = (&line.context.phase, &line.task);
+        let traced = sums.get(&task).copied();
+        context.say(format_args!("{task:?} {} {traced:?}", line.run_ns));
+        ensure!(line.run_ns > 0 && traced == Some(line.run_ns), "{task:?}");
     }
-    let drawn = fs::read_to_string(&chart)?;
     ensure!(
-        drawn.contains("following its plan"),
+        fs::read_to_string(&chart)?.contains("following its plan"),
         "the chart does not say what it shows"
     );
     Ok(())

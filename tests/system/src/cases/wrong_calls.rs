@@ -14,32 +14,31 @@ use crate::frame::{Case, Context, case};
 
 const TABLE: &str = "tests/system/wrong-calls.txt";
 
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case<'static>> {
+    let name = "make: calls that mean nothing get one line at once";
     // Alone, as its time counts, and is that of all children.
-    vec![
-        case(
-            "make: calls that mean nothing get one line at once",
-            wrong_calls,
-        )
-        .alone(),
-    ]
+    vec![case(name, wrong_calls).alone()]
 }
 
 fn wrong_calls(context: &Context) -> Result<()> {
     let profiles = context.file("profiles")?;
     fixtures(context, &profiles)?;
     let table = fs::read_to_string(TABLE)?;
-    let calls: Vec<_> = table
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .collect();
+    let is_call = |line: &&str| !line.starts_with('#');
+    let calls: Vec<_> = table.lines().filter(is_call).collect();
     for line in &calls {
         let (call, want) = line
             .split_once('|')
             .with_context(|| format!("no | in: {line}"))?;
         let call = call.replace('@', &profiles);
         let begin = children_time()?;
-        let said = context.make(call.split_whitespace()).failure()?;
+        let call = match call.split_once('$') {
+            Some((variables, words)) => context
+                .program("env")
+                .args(format!("{variables} make {words}")),
+            None => context.make(call),
+        };
+        let said = call.failure()?;
         let took = children_time()? - begin;
         context.say(format_args!("{} ms", took.as_millis()));
         ensure!(
@@ -54,21 +53,18 @@ fn wrong_calls(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The CPU time of all that has been called and is over.
+/// Returns the CPU time of all programs that were called and are over.
 fn children_time() -> Result<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
     Ok(Duration::from_micros(micros.try_into()?))
 }
 
-/// Profiles for calls that are wrong: one of batch at SCALE=10, of a time that nobody has
-/// said, and what has become of it. The tool that reads them is there, or it would be built
-/// first.
+/// Makes profiles for wrong calls: one of batch at SCALE=10, which does not say of which time it
+/// is, and damaged copies of it. Builds the tool that reads them, which a call would build first.
 fn fixtures(context: &Context, folder: &str) -> Result<()> {
-    context
-        .cargo("build")
-        .args(["--quiet", "--profile", "tool", "--package", "pbg-save"])
-        .text()?;
+    let tool = "--quiet --profile tool --package pbg-save";
+    context.cargo("build", tool).text()?;
     fs::create_dir_all(folder)?;
     let good = fs::read("modules/axsched-ext/tests/data/batch-x86_64.pbg")?;
     let file = |name: &str, bytes: &[u8]| fs::write(format!("{folder}/{name}.pbg"), bytes);
@@ -81,9 +77,6 @@ fn fixtures(context: &Context, folder: &str) -> Result<()> {
     file("damaged", &damaged)?;
     file("short", &good[..50])?;
     file("empty", &[])?;
-    context
-        .program("mkfifo")
-        .args([format!("{folder}/pipe.pbg")])
-        .text()
-        .map(drop)
+    let pipe = context.program("mkfifo").arg(format!("{folder}/pipe.pbg"));
+    pipe.text().map(drop)
 }

@@ -1,4 +1,4 @@
-//! What a case has to work with: its log, its folder, programs to call.
+//! Tools of a case: its log, its folder, and the programs that it calls.
 
 use std::{
     cell::{Cell, RefCell},
@@ -11,16 +11,16 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use process_groups::{Children, Running};
 
 use crate::project::Project;
 
-/// A program that takes longer hangs. The longest is a matrix of some hundred cells.
+/// Limit of a call. The longest is a matrix of some hundred cells.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// For one case, while it runs.
+/// The tools of one case, while it runs.
 pub struct Context<'a> {
     /// The tree that is tested.
     pub project: &'a Project,
@@ -42,13 +42,13 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// A line of the case's log, of which the last are shown if it fails.
+    /// Writes a line into the case's log. If the case fails, the last lines are shown.
     pub fn say(&self, line: impl fmt::Display) {
         // A log that cannot be written shows in what is missing from it.
         let _ = writeln!(self.log.borrow_mut(), "{line}");
     }
 
-    /// So many tests are in this case, if it passes.
+    /// Makes the case count as this many tests if it passes.
     pub fn counts(&self, tests: usize) {
         self.tests.set(tests);
     }
@@ -57,20 +57,20 @@ impl<'a> Context<'a> {
         self.tests.get()
     }
 
-    /// A file of this case's own, from the project's root.
+    /// Returns the path, from the project's root, of a file in the case's own folder.
     pub fn file(&self, name: &str) -> Result<String> {
         fs::create_dir_all(&self.folder)?;
         let path = self.folder.join(name);
         Ok(path.to_str().context("cases have plain names")?.to_owned())
     }
 
-    /// A program, without what the caller gave to `make test`.
+    /// Prepares a call of a program, without the variables that `make test` was given.
     pub fn program(&self, program: impl AsRef<OsStr>) -> Call<'_> {
         let mut command = Command::new(program);
         for variable in &self.project.caller_variables {
             command.env_remove(variable);
         }
-        command.env("PROFILE_OUT", ""); // what the user has kept stays as it is
+        command.env("PROFILE_OUT", ""); // the user's own profiles stay as they are
         command.env("CARGO_INCREMENTAL", "0"); // state for the next edit: more than half of the disk
         Call {
             context: self,
@@ -80,16 +80,18 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Make, with a goal and variables.
-    pub fn make<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Call<'_> {
-        self.program("make").args(arguments)
+    /// Prepares a call of make, with words as in a shell.
+    pub fn make(&self, words: impl AsRef<str>) -> Call<'_> {
+        self.program("make").args(words)
     }
 
-    /// The host's cargo, with what make tells it after the subcommand.
-    pub fn cargo(&self, subcommand: &str) -> Call<'_> {
-        self.program(&self.project.cargo)
-            .args([subcommand])
-            .args(&self.project.cargo_where)
+    /// Prepares a call of the host's cargo: a subcommand, make's own options, and more words.
+    pub fn cargo(&self, subcommand: &str, words: impl AsRef<str>) -> Call<'_> {
+        let Project { cargo, options, .. } = self.project;
+        self.program(cargo)
+            .arg(subcommand)
+            .args(options)
+            .args(words)
     }
 }
 
@@ -101,103 +103,117 @@ pub struct Call<'a> {
     is_quiet: bool,
 }
 
-/// What it said, and how it ended.
+/// How a call ended.
 pub struct Output {
-    /// Its output and its errors in their order, without carriage returns.
+    /// Standard output and standard error in their order, without carriage returns.
     pub text: String,
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
 }
 
 impl<'a> Call<'a> {
-    /// More arguments.
-    pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
-        self.command.args(arguments);
+    /// Adds arguments, split as a shell splits them: at blanks, but not within quotes.
+    pub fn args(mut self, words: impl AsRef<str>) -> Self {
+        let words = shlex::split(words.as_ref());
+        self.command.args(words.expect("quotes are closed"));
         self
     }
 
-    /// A variable of its environment.
+    /// Adds one argument as it is.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// Sets a variable of its environment.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// No such variable in its environment.
+    /// Removes a variable from its environment.
     pub fn without(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Where it works.
+    /// Sets its working directory.
     pub fn within(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
         self
     }
 
-    /// How long it may take.
+    /// Sets how long it may take.
     pub fn limit(mut self, seconds: u64) -> Self {
         self.limit = Duration::from_secs(seconds);
         self
     }
 
-    /// What it says does not go into the log.
+    /// Keeps its output out of the log.
     pub fn quiet(mut self) -> Self {
         self.is_quiet = true;
         self
     }
 
-    /// Calls it, whatever becomes of it; each line is shown to `line` as it comes.
+    /// Calls it and shows each line to `line` as it comes. The call may fail.
     pub fn for_each_line(self, mut line: impl FnMut(&str)) -> Result<Output> {
-        let context = self.context;
-        context.say(said(&self.command));
+        let Self {
+            context, command, ..
+        } = self;
+        context.say(typed(&command));
         let mut text = String::new();
-        let status = context
-            .children
-            .run(self.command, Some(self.limit), |next| {
-                if !self.is_quiet {
-                    context.say(next);
-                }
-                text.push_str(next);
-                text.push('\n');
-                line(next);
-            })?;
+        let status = context.children.run(command, Some(self.limit), |next| {
+            if !self.is_quiet {
+                context.say(next);
+            }
+            text.push_str(next);
+            text.push('\n');
+            line(next);
+        })?;
         Ok(Output { text, status })
     }
 
-    /// Calls it, whatever becomes of it.
+    /// Calls it. The call may fail.
     pub fn output(self) -> Result<Output> {
         self.for_each_line(|_| {})
     }
 
-    /// What it says; it must succeed.
+    /// Calls it and returns its output.
+    ///
+    /// # Errors
+    /// The call fails.
     pub fn text(self) -> Result<String> {
-        let what = said(&self.command);
+        let typed = typed(&self.command);
         let output = self.output()?;
-        ensure!(output.status.success(), "{what}: {}", output.status);
+        ensure!(output.status.success(), "{typed}: {}", output.status);
         Ok(output.text)
     }
 
-    /// What it says; it must fail.
+    /// Calls it and returns its output.
+    ///
+    /// # Errors
+    /// The call succeeds.
     pub fn failure(self) -> Result<String> {
-        let what = said(&self.command);
+        let typed = typed(&self.command);
         let output = self.output()?;
-        if output.status.success() {
-            bail!("{what}: expected to fail, and did not");
-        }
+        ensure!(
+            !output.status.success(),
+            "{typed}: expected to fail, and did not"
+        );
         Ok(output.text)
     }
 
     /// Starts it, with its output in a file.
     pub fn start(mut self, out: &str) -> Result<Running<'a>> {
-        self.context.say(said(&self.command));
+        self.context.say(typed(&self.command));
         let file = File::create(out)?;
         self.command.stdout(file.try_clone()?).stderr(file);
         self.context.children.start(self.command, self.limit)
     }
 }
 
-/// As somebody would type it.
-fn said(command: &Command) -> String {
+/// Returns the command as a user would type it.
+fn typed(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
     format!("$ {}", words.join(" "))

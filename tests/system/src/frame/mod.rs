@@ -1,7 +1,7 @@
-//! Runs cases, side by side where they may, and tells what became of them.
+//! Runs cases, several at a time where they may, and reports each.
 //!
-//! Not libtest-mimic, whose cases neither count tests nor say what keeps them apart: one that
-//! waits for another there takes the place of one that could run.
+//! Not libtest-mimic: its cases neither count tests nor declare what keeps them apart, so a case
+//! that waits for another there takes the place of one that could run.
 
 mod case;
 mod context;
@@ -11,4 +11,4 @@ mod run;
 
 pub use case::{Case, case};
 pub use context::{Call, Context, Output};
-pub use run::{matching, run};
+pub use run::run;

@@ -13,15 +13,15 @@ use crate::frame::{Call, Context};
 pub struct Copy<'a> {
     context: &'a Context<'a>,
     root: PathBuf,
-    /// What was in it at first.
+    /// Its files at first.
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-/// The same for all cases, which have it one after the other: what cargo has built of the
-/// crates of one copy is no use to a copy elsewhere.
+/// The folder of the copy, which the cases use one after the other: cargo's builds of one copy are
+/// no use to a copy elsewhere.
 const ROOT: &str = "target/test/copy";
 
-/// What cargo builds, under `target/`. All else goes with the case.
+/// Folders of cargo's builds under `target/`. The others go with the case.
 const BUILT: [&str; 3] = ["kernel", "tool", "debug"];
 
 impl<'a> Copy<'a> {
@@ -30,17 +30,14 @@ impl<'a> Copy<'a> {
         fs::create_dir_all(root.join("target"))?;
         remove_all_but(&root, &["target"])?;
         remove_all_but(&root.join("target"), &BUILT)?;
-        // In shell, as git's list of names goes straight to cp. With the times of the files, by
-        // which cargo knows what it has built.
+        // In shell, as git's list of names goes straight to cp. Cargo knows by the times of the
+        // files what it has built.
         let script = "git ls-files -z | xargs -0 cp --parents --no-dereference --preserve=timestamps --target-directory \"$1\"
             for from in target/kernel target/tool*; do
                 [[ ! -e $from || -e $1/$from ]] || cp -al \"$from\" \"$1/target\"
             done";
-        context
-            .program("bash")
-            .args(["-euo", "pipefail", "-c", script, "copy"])
-            .args([&root])
-            .text()?;
+        let bash = context.program("bash").args("-euo pipefail -c");
+        bash.arg(script).arg("copy").arg(&root).text()?;
         let mut copy = Self {
             context,
             root,
@@ -51,22 +48,22 @@ impl<'a> Copy<'a> {
         Ok(copy)
     }
 
-    /// A file of the copy.
+    /// Returns the path of a file of the copy.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// Make, in the copy.
-    pub fn make(&self, arguments: &[&str]) -> Call<'a> {
-        self.context.make(arguments).within(&self.root)
+    /// Prepares a call of make in the copy.
+    pub fn make(&self, words: impl AsRef<str>) -> Call<'a> {
+        self.context.make(words).within(&self.root)
     }
 
-    /// A script of the copy.
+    /// Prepares a call of a script of the copy.
     pub fn program(&self, name: &str) -> Call<'a> {
         self.context.program(self.path(name)).within(&self.root)
     }
 
-    /// How many lines an app of `apps/mine` has.
+    /// Returns the number of lines of an app in `apps/mine`.
     pub fn lines_of(&self, app: &str) -> Result<usize> {
         let lines = |name: &str| -> Result<usize> {
             let path = self.path(&format!("apps/mine/{app}/{name}"));
@@ -75,89 +72,58 @@ impl<'a> Copy<'a> {
         Ok(lines("Cargo.toml")? + lines("src/main.rs")?)
     }
 
-    /// It is among what `make check` lints, and clean.
+    /// Checks that `make check` lints it, and that it is clean.
     pub fn is_linted(&self, app: &str) -> Result<()> {
-        let said = self
-            .program("scripts/clippy.sh")
-            .env("CARGO", "echo")
-            .env("RUSTC", "rustc")
-            .env("WHERE", "")
-            .env("POLICIES", "sched_rr")
-            .text()?;
-        let (one, all) = (
-            format!("--package {app} --package "),
-            "--all-targets --features sched_rr",
-        );
+        let lint = self.program("scripts/clippy.sh").env("WHERE", "");
+        let lint = lint.env("CARGO", "echo").env("RUSTC", "rustc");
+        let said = lint.env("POLICIES", "sched_rr").text()?;
+        let one = format!("--package {app} --package ");
+        let all = "--all-targets --features sched_rr";
         let lints = |line: &str| line.contains(&one) && line.contains(all);
         ensure!(said.lines().any(lints), "make check does not lint {app}");
-        let cargo = |subcommand| {
-            self.context
-                .program(&self.context.project.cargo)
-                .args([subcommand])
-                .within(&self.root)
+        let cargo = |words: &str| {
+            let call = self.context.program(&self.context.project.cargo);
+            call.within(&self.root).args(words)
         };
-        let is_there = |subcommand| cargo(subcommand).args(["--version"]).text().is_ok();
-        let package = [
-            "--manifest-path",
-            "target/workspace/Cargo.toml",
-            "--package",
-            app,
-        ];
-        if is_there("fmt") {
-            cargo("fmt").args(package).args(["--check"]).text()?;
+        let package = format!("--manifest-path target/workspace/Cargo.toml --package {app}");
+        if cargo("fmt --version").text().is_ok() {
+            cargo(&format!("fmt {package} --check")).text()?;
         }
-        if is_there("clippy") {
-            let all = [
-                "--target-dir",
-                "target",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ];
-            cargo("clippy")
-                .args(["--locked"])
-                .args(package)
-                .args(all)
-                .text()?;
+        if cargo("clippy --version").text().is_ok() {
+            let all = "--target-dir target --all-targets -- -D warnings";
+            cargo(&format!("clippy --locked {package} {all}")).text()?;
         }
         Ok(())
     }
 
-    /// Its tests are among those that `make test` runs.
+    /// Checks that `make test` runs its tests.
     pub fn is_tested(&self, app: &str) -> Result<()> {
-        let word = format!("T=host: {app}");
-        let said = self.make(&["test", &word]).text()?;
         let name = format!("host: {app}");
+        let said = self.make(format!("test T='{name}'")).text()?;
         let is_good = |line: &str| line.starts_with("ok ") && line.contains(&name);
         ensure!(said.lines().any(is_good), "make test does not test {app}");
         Ok(())
     }
 
-    /// Every file is what it was at first, and there is no other.
+    /// Checks that every file is what it was at first, and that there is no other.
     pub fn is_unchanged(&self) -> Result<()> {
         let now = self.every_file()?;
-        let name = |path: &Path| path.display().to_string();
-        for (path, bytes) in &self.files {
-            ensure!(
-                now.get(path) == Some(bytes),
-                "changed or gone: {}",
-                name(path)
-            );
-        }
-        let new = now.keys().find(|path| !self.files.contains_key(*path));
-        ensure!(new.is_none(), "new: {new:?}");
+        let all = self.files.keys().chain(now.keys());
+        let changed = all
+            .into_iter()
+            .find(|path| self.files.get(*path) != now.get(*path));
+        ensure!(changed.is_none(), "changed, gone or new: {changed:?}");
         Ok(())
     }
 
-    /// What is in each file, but for those in `target/`.
+    /// Returns the contents of each file, but for those in `target/`.
     fn every_file(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.root.clone()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder)? {
-                let (path, kind) =
-                    entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+                let entry = entry?;
+                let (path, kind) = (entry.path(), entry.file_type()?);
                 if kind.is_dir() && path != self.root.join("target") {
                     folders.push(path);
                 } else if kind.is_file() {
@@ -175,8 +141,7 @@ fn remove_all_but(folder: &Path, kept: &[&str]) -> Result<()> {
         let entry = entry?;
         if kept.iter().any(|name| entry.file_name() == *name) {
             continue;
-        }
-        if entry.file_type()?.is_dir() {
+        } else if entry.file_type()?.is_dir() {
             fs::remove_dir_all(entry.path())?;
         } else {
             fs::remove_file(entry.path())?;
