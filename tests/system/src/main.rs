@@ -114,7 +114,7 @@ impl Options {
                 "--list" => options.is_list = true,
                 "--jobs" => {
                     let jobs = arguments.next().unwrap_or_default();
-                    let number = jobs.parse().map(NonZero::<usize>::get);
+                    let number = jobs.parse().ok().map(NonZero::<usize>::get);
                     options.jobs = number.with_context(|| {
                         format!("--jobs {jobs}: allowed is a whole number from 1 on")
                     })?;

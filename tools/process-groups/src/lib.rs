@@ -1,10 +1,9 @@
-//! The programs that are running, and how they are stopped: of schedlab and of the tests, which
-//! call make.
+//! Runs programs and stops them: for schedlab and for the tests, which call make.
 //!
-//! Each leads a process group of its own, so that one signal reaches make, its runner and
-//! QEMU alike, and nobody else's. A Ctrl-C at the terminal therefore goes to this program
-//! only, which passes it on. QEMU's runner (`scripts/qemu-run.sh`) ends its QEMU on an
-//! interrupt; whoever is left after a grace period is killed.
+//! Each program leads a process group of its own, so that one signal reaches make, its runner and
+//! QEMU, and no other process. A Ctrl-C at the terminal reaches only this program, which passes it
+//! on. QEMU's runner (`scripts/qemu-run.sh`) ends its QEMU on an interrupt. Processes that are
+//! left after a grace period are killed.
 
 use std::{
     io::{BufRead, BufReader, pipe},
@@ -24,17 +23,17 @@ use nix::{
     unistd::Pid,
 };
 
-/// How often somebody looks whether a limit has passed, or all have ended.
+/// Interval at which limits, and the ends of groups, are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
-/// All that run. A clone is a handle of the same.
+/// All programs that run. A clone is a handle of the same list.
 #[derive(Clone)]
 pub struct Children {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// Between asking a group to end and killing it.
+    /// Time between asking a group to end and killing it.
     grace: Duration,
     stopped: AtomicBool,
     groups: Mutex<Vec<Group>>,
@@ -43,33 +42,30 @@ struct Shared {
 struct Group {
     leader: Pid,
     limit: Option<Instant>,
-    /// The limit has passed, and the group was asked to end.
+    /// Its limit has passed, and it was asked to end.
     is_late: bool,
 }
 
 impl Children {
-    /// None so far. Who has to end has `grace` for it before it is killed: at least a second
-    /// more than the program allows to those that it has started itself.
+    /// Makes an empty list. A program that is asked to end is killed after `grace`, which is at
+    /// least a second longer than the program's own grace period for its children.
     pub fn new(grace: Duration) -> Self {
-        let shared = Shared {
+        let shared = Arc::new(Shared {
             grace,
             stopped: AtomicBool::new(false),
             groups: Mutex::default(),
-        };
-        Self {
-            shared: Arc::new(shared),
-        }
+        });
+        Self { shared }
     }
 
-    /// From now on an interrupt, a termination and a hang-up stop the children and are seen
-    /// in [`stopped`](Self::stopped), but do not end this program.
+    /// Makes an interrupt, a termination and a hang-up stop the children. They are seen in
+    /// [`stopped`](Self::stopped), and do not end this program.
     pub fn catch_signals(&self) -> Result<()> {
         let children = self.clone();
         ctrlc::set_handler(move || children.stop()).context("signals cannot be caught")
     }
 
-    /// Ends the groups whose time is up, for as long as the program runs. Nobody else looks at
-    /// the limits.
+    /// Starts a thread that ends the groups whose time is up. Without it limits have no effect.
     pub fn watch(&self) {
         let children = self.clone();
         thread::spawn(move || {
@@ -80,12 +76,12 @@ impl Children {
         });
     }
 
-    /// Whether nothing more is to be started.
+    /// Returns true if nothing more may be started.
     pub fn stopped(&self) -> bool {
         self.shared.stopped.load(Ordering::SeqCst)
     }
 
-    /// Ends all children; returns when they are gone or killed.
+    /// Ends all children. Returns when they are gone or killed.
     pub fn stop(&self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
         self.signal(Signal::SIGINT);
@@ -97,11 +93,11 @@ impl Children {
     }
 
     /// Runs a command to its end. Its output and errors are one stream of lines, in the order
-    /// in which they were written; each is shown to `line` as it comes, without its end.
+    /// in which they were written. Shows each line to `line` as it comes, without its end.
     ///
     /// # Errors
-    /// It cannot be started, or not any more ([`stopped`](Self::stopped)), or was not done
-    /// within `limit` and is ended, with its group.
+    /// It cannot be started, or nothing may be started ([`stopped`](Self::stopped)), or it was
+    /// not done within `limit` and was ended with its group.
     pub fn run(
         &self,
         mut command: Command,
@@ -115,8 +111,8 @@ impl Children {
         for bytes in BufReader::new(reader).split(b'\n') {
             line(&String::from_utf8_lossy(&bytes?).replace('\r', ""));
         }
-        // All writers are gone, so the child is about to be; until it has been waited for its
-        // number is not given to anybody else.
+        // All writers are gone, so the child is about to end. Its number is its own until it has
+        // been waited for.
         let is_late = self.forget(&child);
         let status = child.wait()?;
         if let (true, Some(limit)) = (is_late, limit) {
@@ -125,10 +121,10 @@ impl Children {
         Ok(status)
     }
 
-    /// Starts a command whose output goes where it says.
+    /// Starts a command, which says where its output goes.
     ///
     /// # Errors
-    /// It cannot be started, or not any more ([`stopped`](Self::stopped)).
+    /// It cannot be started, or nothing may be started ([`stopped`](Self::stopped)).
     pub fn start(&self, mut command: Command, limit: Duration) -> Result<Running<'_>> {
         let child = self.spawn(&mut command, Some(limit))?;
         Ok(Running {
@@ -140,8 +136,8 @@ impl Children {
 
     fn spawn(&self, command: &mut Command, limit: Option<Duration>) -> Result<Child> {
         command.stdin(Stdio::null()).process_group(0);
-        // Under the lock, so that `stop` sees either the flag's effect here or the child in
-        // the list.
+        // Under the lock, so that either `stop` finds the child in the list, or this finds the
+        // flag.
         let mut groups = self.groups();
         if self.stopped() {
             bail!("stopped by a signal");
@@ -157,12 +153,11 @@ impl Children {
         Ok(child)
     }
 
-    /// Whether its time was up.
+    /// Takes a group off the list. Returns true if its time was up.
     fn forget(&self, child: &Child) -> bool {
         let mut groups = self.groups();
-        let found = groups
-            .iter()
-            .position(|group| group.leader == leader(child));
+        let is_it = |group: &Group| group.leader == leader(child);
+        let found = groups.iter().position(is_it);
         found.is_some_and(|at| groups.swap_remove(at).is_late)
     }
 
@@ -180,7 +175,7 @@ impl Children {
 
     fn signal(&self, signal: Signal) {
         for group in self.groups().iter() {
-            // A group that is gone already is what was wanted.
+            // An error means that the group is gone already.
             let _ = killpg(group.leader, signal);
         }
     }
@@ -194,17 +189,16 @@ fn leader(child: &Child) -> Pid {
     Pid::from_raw(child.id() as i32)
 }
 
-/// A program that runs beside the case that started it, and is killed with its group when the
-/// case forgets it.
+/// A program that runs beside its starter. It is killed with its group when this is dropped.
 pub struct Running<'a> {
     children: &'a Children,
     child: Child,
-    /// It was waited for, and its number may be another's.
+    /// It was waited for, and another process may have its number.
     is_over: bool,
 }
 
 impl Running<'_> {
-    /// A signal to the program alone.
+    /// Sends a signal to the program alone.
     ///
     /// # Errors
     /// It has ended.
@@ -212,13 +206,13 @@ impl Running<'_> {
         Ok(kill(leader(&self.child), signal)?)
     }
 
-    /// A signal to it and all that it has started.
+    /// Sends a signal to the program and all programs that it has started.
     pub fn signal_group(&self, signal: Signal) -> Result<()> {
         Ok(killpg(leader(&self.child), signal)?)
     }
 
-    /// Whether it has ended. Until somebody asks, its number stays taken, and to the programs
-    /// that it has started it seems to be there.
+    /// Returns true if it has ended. Until the first such call its number stays taken, and it
+    /// seems to be there to the programs that it has started.
     pub fn has_ended(&mut self) -> Result<bool> {
         self.is_over = self.child.try_wait()?.is_some();
         Ok(self.is_over)
@@ -258,41 +252,31 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_in_their_order_without_carriage_returns() {
+    fn lines_come_in_order_without_carriage_returns() {
         let mut lines = Vec::new();
         let children = Children::new(GRACE);
-        let status = children
-            .run(
-                shell("printf 'one\\r\\n'; echo two >&2; printf three; exit 7"),
-                Some(LIMIT),
-                |line| lines.push(line.to_owned()),
-            )
-            .unwrap();
+        let command = shell("printf 'one\\r\\n'; echo two >&2; printf three; exit 7");
+        let status = children.run(command, Some(LIMIT), |line| lines.push(line.to_owned()));
+        assert_eq!(status.unwrap().code(), Some(7));
         assert_eq!(lines, ["one", "two", "three"]);
-        assert_eq!(status.code(), Some(7));
     }
 
     #[test]
-    fn who_is_late_ends_with_its_group_and_nobody_else() {
+    fn late_program_ends_with_its_group_and_without_others() {
         let children = Children::new(GRACE);
         children.watch();
         let mut other = children.start(shell("sleep 1; exit 5"), LIMIT).unwrap();
-        // The second sleep holds the pipe open, so the run ends only if it was ended, too.
-        let begin = Instant::now();
-        let error = children
-            .run(
-                shell("sleep 50 & sleep 50"),
-                Some(Duration::from_millis(200)),
-                |_| {},
-            )
-            .unwrap_err();
-        assert!(error.to_string().starts_with("not done within"), "{error}");
+        // The second sleep holds the pipe open, so the run ends only if both are ended.
+        let (begin, limit) = (Instant::now(), Duration::from_millis(200));
+        let run = children.run(shell("sleep 50 & sleep 50"), Some(limit), |_| {});
+        let error = run.unwrap_err().to_string();
+        assert!(error.starts_with("not done within"), "{error}");
         assert!(begin.elapsed() < Duration::from_secs(30));
         assert_eq!(other.wait().unwrap().code(), Some(5));
     }
 
     #[test]
-    fn who_is_forgotten_is_killed() {
+    fn dropped_program_is_killed() {
         let children = Children::new(GRACE);
         let running = children.start(shell("sleep 50"), LIMIT).unwrap();
         let pid = leader(&running.child);
@@ -302,36 +286,28 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_ends_who_heeds_it_and_kills_who_does_not() {
+    fn stop_interrupts_and_then_kills_and_nothing_starts_after_it() {
         let children = Children::new(Duration::from_millis(500));
-        thread::scope(|scope| {
-            let run = |script: &str| {
-                let command = shell(script);
-                let children = children.clone();
-                let (up, is_up) = std::sync::mpsc::channel();
-                let run = move || {
-                    children.run(command, None, |_| {
-                        let _ = up.send(());
-                    })
-                };
-                let running = scope.spawn(run);
-                is_up.recv().unwrap();
-                running
-            };
-            let heeds = run("trap 'exit 7' INT; echo up; for i in $(seq 500); do sleep 0.01; done");
-            let does_not = run("trap '' INT; echo up; for i in $(seq 500); do sleep 0.01; done");
-            children.stop();
-            assert_eq!(heeds.join().unwrap().unwrap().code(), Some(7));
-            let killed = does_not.join().unwrap().unwrap();
-            assert_eq!(killed.signal(), Some(Signal::SIGKILL as i32));
-        });
-        assert!(children.stopped());
-    }
-
-    #[test]
-    fn nothing_starts_after_a_stop() {
-        let children = Children::new(GRACE);
+        let run = |trap: &str| {
+            let command = shell(&format!(
+                "trap '{trap}' INT; echo up; for i in $(seq 500); do sleep 0.01; done"
+            ));
+            let children = children.clone();
+            let (up, is_up) = std::sync::mpsc::channel();
+            let running = thread::spawn(move || {
+                children.run(command, None, |_| {
+                    let _ = up.send(());
+                })
+            });
+            is_up.recv().unwrap();
+            running
+        };
+        let (heeds, ignores) = (run("exit 7"), run(""));
         children.stop();
+        assert_eq!(heeds.join().unwrap().unwrap().code(), Some(7));
+        let killed = ignores.join().unwrap().unwrap();
+        assert_eq!(killed.signal(), Some(Signal::SIGKILL as i32));
+        assert!(children.stopped());
         assert!(children.run(shell("true"), None, |_| {}).is_err());
     }
 }
