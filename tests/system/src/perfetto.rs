@@ -306,13 +306,13 @@ mod tests {
     #[test]
     fn impossible_events_and_counters_are_refused() {
         let cases: [(fn(&mut Trace), &str); 8] = [
-            (|t| drop(t.events.remove(2)), "it was Running"),
-            (|t| drop(t.events.remove(3)), "it was Blocked"),
-            (|t| drop(t.events.pop()), "not at its end"),
+            (|t| _ = t.events.remove(2), "it was Running"),
+            (|t| _ = t.events.remove(3), "it was Blocked"),
+            (|t| _ = t.events.pop(), "not at its end"),
             (|t| t.events.swap(1, 2), "before 20"),
-            (|t| drop(t.events.remove(1)), "was on the CPU"),
+            (|t| _ = t.events.remove(1), "was on the CPU"),
             (|t| t.counts[2].1 = 2, "the counter says 2"),
-            (|t| drop(t.counts.remove(1)), "no counter says so"),
+            (|t| _ = t.counts.remove(1), "no counter says so"),
             (|t| t.counts.push((50, 0)), "without an event"),
         ];
         for (change, expected) in cases {

@@ -157,7 +157,7 @@ mod tests {
         });
         let (followed, refused) = (followed.to_line(), refused.to_line());
         let (f, r) = (followed.as_str(), refused.as_str());
-        // Whether the lines are those of a followed, a refused, and a replaced profile.
+        // Lines, and whether they are of a followed, a refused, and a replaced profile.
         for (lines, expected) in [
             (&[f][..], [true, false, false]),
             (&[r], [false, true, false]),

@@ -5,7 +5,7 @@ use clap::Parser;
 /// Drives an HTTP server of apps/coop on 127.0.0.1.
 #[derive(Clone, Copy, Parser)]
 pub struct Arguments {
-    /// Its port.
+    /// The server's port.
     #[arg(long, default_value_t = 5555)]
     pub port: u16,
     /// Connections at once, slow ones among them.
@@ -14,7 +14,7 @@ pub struct Arguments {
     /// Requests of all these connections together.
     #[arg(long, default_value_t = 10_000)]
     pub requests: usize,
-    /// How many of the connections send a byte at a time.
+    /// Connections that send a byte at a time.
     #[arg(long, default_value_t = 10)]
     pub slow: usize,
     /// Broken clients beside them, one after the other, eight at a time.
@@ -23,7 +23,7 @@ pub struct Arguments {
     /// Milliseconds that a client waits between an answer and its next request.
     #[arg(long, default_value_t = 0)]
     pub pause: u64,
-    /// Tells the server to end, at last.
+    /// Tell the server to end, at last.
     #[arg(long)]
     pub quit: bool,
 }

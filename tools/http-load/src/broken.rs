@@ -1,4 +1,4 @@
-//! Clients that break off, talk nonsense, or do not listen.
+//! Clients that break off, send nonsense, or do not read.
 
 use std::{thread, time::Duration};
 
@@ -66,7 +66,7 @@ const KINDS: [(&str, Opens, Breaks); 11] = [
     }),
 ];
 
-/// It is told so, and then nothing more.
+/// Checks that the server answers with this status, and then closes.
 fn refused(mut wire: Wire, status: u16) -> Result<()> {
     wire.expect(&answer(status, b"", false, false))?;
     wire.end()?;

@@ -10,11 +10,11 @@ use http_common::{Case, cases};
 
 use crate::wire::{LINGER, Wire};
 
-/// Between the pieces that a case sends without waiting for an answer.
+/// Pause between the pieces that a case sends without waiting for an answer.
 const APART: Duration = Duration::from_millis(30);
 
-/// Returns the time from the last byte that a client sent to the end of its connection, of each
-/// case that is answered as it should be.
+/// Runs all cases. For each case that is answered as it should be, returns the time from the last
+/// byte that the client sent to the end of its connection.
 pub fn run(port: u16, errors: &mut Vec<String>) -> Vec<Duration> {
     let mut took = Vec::new();
     for case in cases() {
@@ -43,7 +43,7 @@ fn play(case: &Case, port: u16) -> Result<Duration> {
     case.check(&got).map_err(Error::msg)?;
     ensure!(
         took < LINGER,
-        "the end after {took:?}: the server has waited for the client's"
+        "the end came after {took:?}: the server has waited for the client's"
     );
     Ok(took)
 }

@@ -1,5 +1,5 @@
-//! The clients: each has one connection and asks for this and that, one after the other or two at
-//! a time, and compares.
+//! The clients: each has one connection, sends different requests, one or two at a time, and
+//! compares the answers.
 
 use std::{
     thread,
@@ -11,12 +11,12 @@ use http_common::Work;
 
 use crate::wire::{Wire, answer};
 
-/// Between the bytes of a slow client.
+/// Pause between the bytes of a slow client.
 const APART: Duration = Duration::from_millis(1);
 
-/// Runs the client of this number: so many requests, each of which is another one, and a pause before each. Returns
-/// the time of each, from before it is sent until the last byte of its answer is there. A slow client has none, as it
-/// would measure itself.
+/// Runs the client of this number: `requests` different requests, with a pause before each.
+/// Returns the time of each, from before it is sent until the last byte of its answer is there. A
+/// slow client returns none, as it would measure itself.
 pub fn run(
     number: usize,
     is_slow: bool,
@@ -30,7 +30,7 @@ pub fn run(
         // Every fifth with the next one right behind it.
         let pair = at % 5 == 4 && at + 1 < requests && !is_slow;
         let count = 1 + usize::from(pair);
-        // What a slow client sends in a byte at a time has to be done within the server's limit.
+        // A slow client must send its body within the server's limit.
         let body = if is_slow { 50 } else { 5000 };
         let (mut bytes, mut expected, what) = request(number, at, body, at + 1 == requests);
         if pair {
@@ -56,8 +56,8 @@ pub fn run(
     Ok(latencies)
 }
 
-/// What client and request of these numbers ask for, and get. The last one of a connection says
-/// so.
+/// Returns the request of this number, its answer, and its name. The last request of a connection
+/// closes it.
 fn request(
     client: usize,
     at: usize,

@@ -1,4 +1,4 @@
-//! The line: the load, the speed, and the server's own counters.
+//! The line of figures: the load, the speed, and the server's own counters.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ pub struct Figures {
     pub slow: usize,
     pub broken: usize,
     pub errors: usize,
-    /// Counts the clients that are not slow, whose pace is the server's: a slow one's is its own, and
-    /// a broken one waits.
+    /// The time of the clients that are not slow: the server sets their pace. A slow client sets
+    /// its own, and a broken one waits.
     pub seconds: f64,
     pub requests_per_second: f64,
     pub latency_us: Latency,

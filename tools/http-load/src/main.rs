@@ -1,14 +1,14 @@
-//! Clients of the HTTP servers in `apps/coop`: many at once, and among them slow and broken ones.
-//! Each byte of each answer is compared with what it should be. Prints one JSON line; its status
-//! is 0 only if there was no error and the server's memory is as before.
+//! Clients of the HTTP servers in `apps/coop`: many at once, slow and broken ones among them. They
+//! compare each byte of each answer with the expected one. Prints one JSON line. The exit status is
+//! 0 only if there was no error and the server's memory is as before.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `wire.rs` | a connection: requests out, answers in, compared |
 //! | `clients.rs` | the clients: good ones, slow ones |
 //! | `cases.rs` | the cases of the RFCs, which are a table of `http-common` |
-//! | `broken.rs` | those that break off, talk nonsense, or do not listen |
-//! | `figures.rs` | the line |
+//! | `broken.rs` | clients that break off, send nonsense, or do not read |
+//! | `figures.rs` | the line of figures |
 //! | `arguments.rs` | the options on the command line |
 
 mod arguments;
@@ -34,7 +34,7 @@ use crate::{
     wire::{LINGER, Wire},
 };
 
-/// The time that a server has until it listens.
+/// Limit until a server listens.
 const WAIT: Duration = Duration::from_secs(60);
 /// Bytes by which the server's memory may have grown at the end.
 const SLACK: u64 = 16 * 1024;
@@ -69,7 +69,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
     let mut errors = Vec::new();
     let ends = cases::run(port, &mut errors);
     let errors = Mutex::new(errors);
-    // All clients once, so that what a server keeps for the next time is there.
+    // All clients once, so that a server has allocated all that it keeps.
     let once = Arguments {
         requests: connections,
         broken: broken.min(8),
@@ -116,23 +116,23 @@ fn run(arguments: &Arguments) -> Result<bool> {
     Ok(errors.is_empty())
 }
 
-/// QEMU takes connections for its guest before that has booted, and drops them.
+/// Waits for a first answer. QEMU takes connections before its guest has booted, and drops them.
 fn wait_until_it_listens(port: u16) -> Result<()> {
     let end = Instant::now() + WAIT;
     loop {
         match Wire::open_within(port, Duration::from_secs(2)) {
             Ok(_) => return Ok(()),
             Err(error) if Instant::now() > end => {
-                return Err(error.context(format!("nobody answers on 127.0.0.1:{port}")));
+                return Err(error.context(format!("no server answers on 127.0.0.1:{port}")));
             }
             Err(_) => thread::sleep(Duration::from_millis(200)),
         }
     }
 }
 
-/// The statistics once all connections but this one have ended, with the least memory of some
-/// seconds: sockets stay for [`LINGER`] at most, and what a server allocates for a moment, on
-/// whichever CPU, is seen in one look and not in the next.
+/// Returns the server's counters once all connections but this one have ended, with the least memory
+/// of some seconds: sockets stay for [`LINGER`] at most, and short-lived allocations are in one
+/// sample and not in the next.
 fn settled(port: u16) -> Result<wire::Stats> {
     let mut wire = Wire::open(port)?;
     let end = Instant::now() + Duration::from_secs(60);
@@ -155,8 +155,8 @@ fn settled(port: u16) -> Result<wire::Stats> {
     Ok(least)
 }
 
-/// Runs all clients at once. Returns the time of each request of those that are not slow, and the
-/// time of them all, from when the last connection is open.
+/// Runs all clients at once. Returns the time of each request of the clients that are not slow, and
+/// the time that these clients took, from when the last connection is open.
 fn load(arguments: &Arguments, errors: &Mutex<Vec<String>>) -> (Vec<Duration>, Duration) {
     let Arguments {
         port,

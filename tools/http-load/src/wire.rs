@@ -13,11 +13,11 @@ use http_common::reason;
 use nix::{libc::linger, sys::socket::setsockopt, sys::socket::sockopt};
 use serde::Deserialize;
 
-/// The time for which a server waits for a client's end, and a closed connection's socket stays
+/// Time for which a server waits for a client's end, and keeps a closed connection's socket
 /// (`Limits::PATIENT`, `axcoop_net::LINGER`).
 pub const LINGER: Duration = Duration::from_secs(5);
 
-/// The time that an answer may take.
+/// Limit of an answer.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A server's counters (`/stats`).
@@ -35,8 +35,8 @@ static OPENING: Mutex<()> = Mutex::new(());
 
 pub struct Wire(TcpStream);
 
-/// Returns a whole answer, as the server is to write it: of one status, with this body or with the
-/// head of an answer that has it. A 405 is that of a path which is only read.
+/// Returns the answer that the server must write: a status with this body, or only its head. A 405
+/// belongs to a path that allows only reading.
 pub fn answer(status: u16, body: &[u8], keep_alive: bool, is_head: bool) -> Vec<u8> {
     let reason = reason(status);
     let words = format!("{status} {reason}\n");
@@ -61,7 +61,7 @@ pub fn answer(status: u16, body: &[u8], keep_alive: bool, is_head: bool) -> Vec<
     bytes
 }
 
-/// For an error message, of one line.
+/// Returns the beginning of some bytes, for an error message of one line.
 fn beginning(bytes: &[u8]) -> String {
     let most = 120.min(bytes.len());
     let more = if most < bytes.len() { "..." } else { "" };
@@ -69,16 +69,16 @@ fn beginning(bytes: &[u8]) -> String {
 }
 
 impl Wire {
-    /// A connection that has reached the server, which is shown by a first answer. One at a time:
-    /// QEMU has the host keep a single connection that it has not taken yet (`listen(s, 1)` in
-    /// libslirp), and of two that come at once one may be dropped, or reset later.
+    /// Opens a connection, and waits for a first answer, which shows that it has reached the server.
+    /// Opens one at a time: QEMU lets the host keep a single connection that it has not taken yet
+    /// (`listen(s, 1)` in libslirp). If two come at once, one may be dropped, or reset later.
     pub fn open(port: u16) -> Result<Self> {
         Self::open_within(port, LIMIT)
     }
 
-    /// The same, if the server's answers take no longer than that.
+    /// Opens a connection as [`open`](Self::open) does, with a limit of its answers.
     pub fn open_within(port: u16, limit: Duration) -> Result<Self> {
-        let _alone = OPENING.lock().expect("nobody panics with it");
+        let _alone = OPENING.lock().expect("no thread panics with it");
         let mut wire = Self::connect(port, limit)?;
         wire.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
         wire.expect(&answer(200, b"axcoop\n", true, false))
@@ -86,9 +86,9 @@ impl Wire {
         Ok(wire)
     }
 
-    /// One that says nothing first, and of which QEMU has had a moment to take it.
+    /// Opens a connection without a first request, and gives QEMU a moment to take it.
     pub fn open_silently(port: u16) -> Result<Self> {
-        let _alone = OPENING.lock().expect("nobody panics with it");
+        let _alone = OPENING.lock().expect("no thread panics with it");
         let wire = Self::connect(port, LIMIT)?;
         thread::sleep(Duration::from_millis(5));
         Ok(wire)
@@ -106,7 +106,7 @@ impl Wire {
         self.0.write_all(bytes).context("send")
     }
 
-    /// A byte at a time, so long apart.
+    /// Sends a byte at a time, with a pause after each.
     pub fn send_slowly(&mut self, bytes: &[u8], apart: Duration) -> Result<()> {
         for byte in bytes {
             self.send(&[*byte])?;
@@ -115,10 +115,10 @@ impl Wire {
         Ok(())
     }
 
-    /// Takes exactly these bytes.
+    /// Reads exactly these bytes.
     pub fn expect(&mut self, expected: &[u8]) -> Result<()> {
         let (mut got, mut length) = (vec![0; expected.len()], 0);
-        // A difference need not be waited for.
+        // Stops at the first difference.
         while length < expected.len() && got[..length] == expected[..length] {
             let read = self.0.read(&mut got[length..]);
             match read
@@ -137,7 +137,8 @@ impl Wire {
         Ok(())
     }
 
-    /// The server closes, and says nothing more. Whoever has not been read may be reset.
+    /// Checks that the server closes without another byte. It may reset a client that it has not
+    /// read.
     pub fn expect_end(&mut self) -> Result<()> {
         match self.0.read(&mut [0; 64]) {
             Ok(0) => Ok(()),
@@ -147,13 +148,13 @@ impl Wire {
         }
     }
 
-    /// Waits until something has come, and leaves it there.
+    /// Waits until a byte has come, and leaves it there.
     pub fn wait(&mut self) -> Result<()> {
         self.0.peek(&mut [0]).context("an answer")?;
         Ok(())
     }
 
-    /// Returns all that comes until the server ends its side; the client does nothing for it.
+    /// Reads until the server ends its side, which the client does not ask for.
     pub fn until_end(&mut self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = self.0.read_to_end(&mut bytes);
@@ -161,12 +162,12 @@ impl Wire {
         Ok(bytes)
     }
 
-    /// Nothing more is sent.
+    /// Ends the client's side.
     pub fn end(&mut self) -> Result<()> {
         Ok(self.0.shutdown(Shutdown::Write)?)
     }
 
-    /// Breaks the connection: the server hears of a reset, and not of an end.
+    /// Breaks the connection: the server gets a reset instead of an end.
     pub fn reset(self) -> Result<()> {
         let at_once = linger {
             l_onoff: 1,
@@ -175,7 +176,7 @@ impl Wire {
         Ok(setsockopt(&self.0, sockopt::Linger, &at_once)?)
     }
 
-    /// Sends without reading, until the other side has taken nothing for a while.
+    /// Sends without reading, until the server has taken nothing for a while.
     pub fn stuff(&mut self, bytes: &[u8], at_most: usize) -> Result<()> {
         self.0.set_write_timeout(Some(Duration::from_millis(300)))?;
         let mut sent = 0;
@@ -191,7 +192,7 @@ impl Wire {
 
     pub fn stats(&mut self) -> Result<Stats> {
         self.send(b"GET /stats HTTP/1.1\r\nHost: a\r\n\r\n")?;
-        // Head and body are lines, and nothing is behind them.
+        // Head and body are lines, and nothing follows them.
         let mut lines = BufReader::new(&self.0).lines();
         let mut next = || {
             lines

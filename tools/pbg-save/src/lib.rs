@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole: for `pbg-save`, and for schedlab.
+//! Files that are replaced as a whole, for `pbg-save` and for schedlab.
 
 use std::{
     fs::{self, FileType, Permissions},
@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writes a file whole or not at all, and its folder. What a symbolic link points
-/// to is written, and a file that was there keeps its mode.
+/// Writes a file as a whole or not at all, and makes its folder. Follows symbolic links, and keeps
+/// the mode of a file that was there.
 ///
 /// # Errors
-/// Those of the file system, and [`destination`]'s. What was there is then there still.
+/// Those of the file system, and [`destination`]'s. The old file is then unchanged.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let path = destination(path)?;
     let folder = match path.parent() {
@@ -19,14 +19,14 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
         _ => Path::new("."),
     };
     fs::create_dir_all(folder)?;
-    // Beside the file, so that the rename stays within one file system. It goes again where
-    // anything fails.
+    // Beside the file, so that the rename stays within one file system. It is removed if anything
+    // fails.
     let mut new = tempfile::Builder::new()
         .prefix(".new-")
         .permissions(Permissions::from_mode(0o666)) // less what the user's umask takes
         .tempfile_in(folder)?;
     if let Ok(found) = fs::metadata(&path) {
-        // Before there is anything in it to be read.
+        // Before it has any content that others could read.
         new.as_file().set_permissions(found.permissions())?;
     }
     new.write_all(contents.as_ref())?;
@@ -34,11 +34,10 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(())
 }
 
-/// Where [`write`] would write: `path`, or what it points to.
+/// Returns the file that [`write`] would write: `path`, or the end of its symbolic links.
 ///
 /// # Errors
-/// There is something that is not a regular file: a rename would put one in the
-/// place of a device.
+/// Something other than a regular file is there: a rename would replace a device.
 pub fn destination(path: &Path) -> io::Result<PathBuf> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => {
@@ -50,8 +49,8 @@ pub fn destination(path: &Path) -> io::Result<PathBuf> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // Step by step, as a link may point to what is not there yet. It ends: links in a
-    // circle have been an error above.
+    // Step by step, as a link may point to a file that is not there yet. It ends: links in a
+    // circle are an error above.
     let mut path = path.to_owned();
     while let Ok(link) = fs::read_link(&path) {
         path = path.parent().unwrap_or(Path::new("")).join(link);
@@ -71,13 +70,6 @@ fn kind(found: FileType) -> &'static str {
     }
 }
 
-/// `a.pbg` and `.old` to `a.pbg.old`.
-pub fn with_end(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -94,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_file_is_touched_and_none_is_left() {
+    fn write_changes_one_file_and_leaves_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("a.new"), "the user's").unwrap();
@@ -106,21 +98,21 @@ mod tests {
         write(&at("of/its/own/a.pbg"), "four").unwrap();
         assert_eq!(names(folder.path()), ["a.new", "a.pbg", "of"]);
 
-        // No file can be called so, which shows when the new one is to get its name.
+        // An empty name is refused only when the new file gets its name.
         let before = names(Path::new("."));
         assert!(write(Path::new(""), "five").is_err());
         assert_eq!(names(Path::new(".")), before);
     }
 
     #[test]
-    fn a_file_keeps_its_mode_and_a_new_one_has_the_usual() {
+    fn old_file_keeps_its_mode_and_new_one_has_the_usual() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let mode = |name| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
         fs::write(at("usual"), "").unwrap();
         write(&at("new"), "new").unwrap();
         assert_eq!(mode("new"), mode("usual"));
-        // One that no umask leaves alone, and one that the usual does not have.
+        // No umask leaves the first alone, and the second is not the usual.
         for kept in [0o666, 0o600] {
             fs::set_permissions(at("new"), Permissions::from_mode(kept)).unwrap();
             write(&at("new"), "newer").unwrap();
@@ -129,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_and_what_it_points_to_is_written() {
+    fn link_stays_and_its_end_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("kept")).unwrap();
@@ -145,9 +137,9 @@ mod tests {
         assert!(write(&at("circle"), "").is_err());
     }
 
-    /// Devices are only looked at: a test must not put a file in the place of one.
+    /// Only looks at devices: a test must not replace one by a file.
     #[test]
-    fn what_is_no_file_is_refused() {
+    fn other_than_a_regular_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let null = folder.path().join("null");
         symlink("/dev/null", &null).unwrap();

@@ -1,15 +1,15 @@
-//! What make needs of profiles.
+//! Profiles, for make.
 //!
-//! `pbg-save CONSOLE FILE` takes the profile that a guest has printed out of its
-//! console, checks it, and writes it to a file. Called by scripts/qemu-run.sh. Prints
-//! `FILE, N tasks, M bytes`; or one line that says what is wrong, and exits with 1. The
-//! file is replaced as a whole or not at all. What a measurement would not bring back is
-//! kept as FILE.old, FILE.old.2 and so on: a profile in which somebody has set priorities
-//! or deadlines, and whatever is no profile.
+//! `pbg-save CONSOLE FILE` takes the profile that a guest has printed out of its console, checks
+//! it, and writes it to a file. Called by scripts/qemu-run.sh. Prints `FILE, N tasks, M bytes`, or
+//! one line that says what is wrong, and exits with 1. The file is replaced as a whole or not at
+//! all. An old file that a measurement would not bring back is kept as FILE.old, FILE.old.2 and so
+//! on: a profile with priorities or deadlines that a user has set, and any file that is not a
+//! profile.
 //!
-//! `pbg-save --check FILE PROGRAM ARCH SCALE TIMING` prints nothing if FILE is a
-//! profile of that program there; else one line that says what was expected, and exits
-//! with 1. Called by make (scripts/kernel.mk), which knows the guest by these words.
+//! `pbg-save --check FILE PROGRAM ARCH SCALE TIMING` prints nothing if FILE is a profile of that
+//! program there. Else it prints one line that says what was expected, and exits with 1. Called by
+//! make (scripts/kernel.mk), which knows the guest by these words.
 
 use std::{
     error::Error,
@@ -26,7 +26,7 @@ use axsched_ext::{
     },
     units::{Counts, TaskKey},
 };
-use pbg_save::{destination, with_end, write};
+use pbg_save::{destination, write};
 
 fn main() -> ExitCode {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(Into::into).collect();
@@ -73,21 +73,18 @@ impl<'a> Guest<'a> {
         };
         Some(Self {
             app,
-            architecture: (Architecture::ALL.into_iter())
-                .find(|known| known.name() == architecture)?,
+            architecture: *(Architecture::ALL.iter()).find(|known| known.name() == architecture)?,
             scale: scale.parse().ok()?,
-            timing: Timing::ALL
-                .into_iter()
-                .find(|known| known.name() == timing)?,
+            timing: *(Timing::ALL.iter()).find(|known| known.name() == timing)?,
         })
     }
 }
 
-/// Whether `file` is a profile of use to the guest.
+/// Checks that `file` is a profile that the guest can use.
 fn check(file: &Path, guest: &Guest) -> Result<(), Box<dyn Error>> {
     let Guest { app, scale, .. } = *guest;
     let mut bytes = Vec::new();
-    // More than a profile has is none, however much it is.
+    // A file that is longer than the longest profile is none.
     File::open(file)?
         .take(MAX_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;
@@ -112,7 +109,7 @@ fn check(file: &Path, guest: &Guest) -> Result<(), Box<dyn Error>> {
 
 fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     let at = |path: &Path, error| format!("{}: {error}", path.display());
-    // Before it is read: a pipe would be waited for.
+    // Before it is read, as reading a pipe would wait.
     let old = destination(file).map_err(|error| at(file, error))?;
     let text = fs::read(console).map_err(|error| at(console, error))?;
     let bytes = stored::read_frame(&text)?;
@@ -134,7 +131,7 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// What is in the old file that the new profile has not got, and why.
+/// Returns the bytes of the old file if the new profile lacks something of it, and why.
 fn loss(old: &Path, new: &StoredProfile) -> Option<(&'static str, Vec<u8>)> {
     let bytes = fs::read(old).ok().filter(|bytes| !bytes.is_empty())?;
     match stored::decode(&bytes) {
@@ -147,7 +144,7 @@ fn loss(old: &Path, new: &StoredProfile) -> Option<(&'static str, Vec<u8>)> {
     }
 }
 
-/// What somebody has set, by task.
+/// Returns the tasks' priorities and deadlines that a user has set.
 fn edits(profile: &StoredProfile) -> Vec<(TaskKey, Option<NonZeroU8>, Option<Counts>)> {
     let tasks = profile.tasks.iter();
     tasks
@@ -156,14 +153,16 @@ fn edits(profile: &StoredProfile) -> Vec<(TaskKey, Option<NonZeroU8>, Option<Cou
         .collect()
 }
 
-/// The first name for what was in `file` that is free, or has the same in it.
+/// Returns the first name for the old `file` that is free, or whose file has the same bytes.
 fn free(file: &Path, bytes: &[u8]) -> PathBuf {
-    let ends = (1..).map(|n| match n {
-        1 => ".old".to_owned(),
-        n => format!(".old.{n}"),
+    let mut names = (1..).map(|n| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".old");
+        if n > 1 {
+            name.push(format!(".{n}"));
+        }
+        PathBuf::from(name)
     });
     let is_free = |path: &PathBuf| !path.exists() || fs::read(path).is_ok_and(|has| has == bytes);
-    ends.map(|end| with_end(file, &end))
-        .find(is_free)
-        .expect("numbers do not end")
+    names.find(is_free).expect("numbers do not end")
 }

@@ -1,4 +1,4 @@
-//! Consoles become files, and nothing of the user's is lost.
+//! Profiles are saved from consoles without losing the user's edits, and checked.
 
 #[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
 mod profiles;
@@ -12,7 +12,7 @@ use std::{
 };
 
 use axsched_ext::{
-    pbg::stored::{Program, StoredProfile, Timing, decode, encode, write_frame},
+    pbg::stored::{Program, Timing, decode, encode, write_frame},
     units::Counts,
 };
 
@@ -23,7 +23,19 @@ fn profile(priority: Option<u8>, deadline: Option<u64>) -> Vec<u8> {
     encode(&profile).expect("it is valid")
 }
 
-/// A folder with `console.log`, in which `profile` is.
+/// Calls the program. Returns its status, its output and its errors.
+fn call(change: impl FnOnce(&mut Command) -> &mut Command) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pbg-save"));
+    let output = change(&mut command).output().expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("it prints text");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// A folder with `console.log`, which has `profile` in it.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -43,22 +55,13 @@ impl Folder {
         fs::read(self.at(name)).expect("a file")
     }
 
-    /// Whether it succeeded, its output and its errors.
-    fn save(&self, file: &Path) -> (bool, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pbg-save"));
-        command.arg(self.at("console.log")).arg(file);
-        let output = command.output().expect("it starts");
-        let text = |bytes| String::from_utf8(bytes).expect("it prints text");
-        (
-            output.status.success(),
-            text(output.stdout),
-            text(output.stderr),
-        )
+    fn save(&self, file: &Path) -> (Option<i32>, String, String) {
+        call(|command| command.arg(self.at("console.log")).arg(file))
     }
 }
 
 #[test]
-fn a_profile_is_saved_and_an_unedited_one_replaced() {
+fn profile_is_saved_and_unedited_one_is_replaced() {
     let new = profile(None, None);
     let folder = Folder::new(&new);
     let file = folder.at("pbg/a.pbg");
@@ -67,150 +70,130 @@ fn a_profile_is_saved_and_an_unedited_one_replaced() {
         if let Some(old) = old {
             fs::write(&file, old).expect("a file");
         }
-        assert_eq!(folder.save(&file), (true, said.clone(), String::new()));
+        assert_eq!(folder.save(&file), (Some(0), said.clone(), String::new()));
         assert_eq!(folder.read("pbg/a.pbg"), new);
         assert_eq!(fs::read_dir(folder.at("pbg")).expect("a folder").count(), 1);
     }
 }
 
+/// The file is a link, which stays one; old files are kept where it points to.
 #[test]
-fn what_a_measurement_does_not_bring_back_is_kept() {
+fn edits_and_other_files_are_kept() {
     let new = profile(None, None);
     let folder = Folder::new(&new);
     let file = folder.at("a.pbg");
-    let save = |old: &[u8], name: &str| {
-        fs::write(&file, old).expect("a file");
-        let (good, _, errors) = folder.save(&file);
+    fs::create_dir(folder.at("kept")).expect("a folder");
+    symlink("kept/a.pbg", &file).expect("a link");
+    for (old, name) in [
+        (profile(Some(1), None), "kept/a.pbg.old"),
+        (profile(None, Some(5_000)), "kept/a.pbg.old.2"),
+        (profile(Some(1), None), "kept/a.pbg.old"), // it is there already
+        (b"no profile".to_vec(), "kept/a.pbg.old.3"),
+    ] {
+        fs::write(&file, &old).expect("a file");
+        let (code, _, errors) = folder.save(&file);
         let kept = format!("; it is kept as {}\n", folder.at(name).display());
-        assert!(good && errors.ends_with(&kept), "{errors}");
+        assert!(code == Some(0) && errors.ends_with(&kept), "{errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
-        assert_eq!(folder.read("a.pbg"), new);
+        assert_eq!(folder.read("kept/a.pbg"), new);
         assert_eq!(folder.read(name), old);
-    };
-    save(&profile(Some(1), None), "a.pbg.old");
-    save(&profile(None, Some(5_000)), "a.pbg.old.2");
-    save(&profile(Some(1), None), "a.pbg.old"); // it is there already
-    save(b"no profile", "a.pbg.old.3");
-    assert_eq!(folder.read("a.pbg.old"), profile(Some(1), None));
+        assert!(file.is_symlink());
+    }
+    assert_eq!(folder.read("kept/a.pbg.old"), profile(Some(1), None));
 
-    // Of what the new one has there is nothing to lose, of anything else there is.
+    // Only edits that the new profile does not have can be lost.
     let folder = Folder::new(&profile(Some(2), None));
     let file = folder.at("a.pbg");
-    fs::write(&file, profile(Some(2), None)).expect("a file");
-    assert_eq!(folder.save(&file).2, "");
-    fs::write(&file, profile(Some(1), None)).expect("a file");
-    assert_ne!(folder.save(&file).2, "");
+    for (priority, is_kept) in [(2, false), (1, true)] {
+        fs::write(&file, profile(Some(priority), None)).expect("a file");
+        assert_eq!(folder.save(&file).2 != "", is_kept, "{priority}");
+    }
 }
 
-/// What `--check` says of `file` for the guest of these words.
+/// Returns the status of `--check` for the guest of these words, and all that it says.
 fn check(file: &Path, guest: &str) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pbg-save"));
-    command.arg("--check").arg(file).args(guest.split(' '));
-    let output = command.output().expect("it starts");
-    let said = [output.stdout, output.stderr].concat();
-    (
-        output.status.code(),
-        String::from_utf8(said).expect("it prints text"),
-    )
+    let words = guest.split(' ');
+    let (code, output, errors) = call(|command| command.arg("--check").arg(file).args(words));
+    (code, output + &errors)
 }
 
 #[test]
-fn a_profile_for_another_guest_is_refused_in_one_line() {
+fn check_refuses_another_guest_and_unusable_bytes_in_one_line() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let file = folder.path().join("a.pbg");
-    let write = |change: &dyn Fn(&mut StoredProfile)| {
+    let with = |timing: Option<Timing>| {
         let mut profile = decode(&profile(None, None)).expect("it is valid");
         profile.header.program = Program::scaled("realtime", 10);
-        change(&mut profile);
-        fs::write(&file, encode(&profile).expect("valid")).expect("a file");
+        profile.header.timing = timing.unwrap_or(profile.header.timing);
+        encode(&profile).expect("it is valid")
     };
-    write(&|_| {});
-    let good = (Some(0), String::new());
-    assert_eq!(check(&file, "realtime x86_64 10 icount"), good);
-    for (guest, why) in [
-        (
-            "realtime riscv64 10 icount",
-            "of riscv64, found one of x86_64",
-        ),
-        (
-            "batch x86_64 10 icount",
-            "of `batch`, found one of `realtime`",
-        ),
-        (
-            "realtime x86_64 1 icount",
-            "of `realtime` at SCALE=1, found one at another",
-        ),
-        (
-            "realtime x86_64 10 real",
-            "measured in real time, found one in counted time",
-        ),
-    ] {
-        let said = format!("expected a profile {why}\n");
-        assert_eq!(check(&file, guest), (Some(1), said), "{guest}");
-    }
-    write(&|profile| profile.header.timing = Timing::Real);
-    assert_eq!(check(&file, "realtime x86_64 10 real"), good);
-    let said = "expected a profile measured in counted time, found one in real time\n";
-    let refused = (Some(1), said.to_owned());
-    assert_eq!(check(&file, "realtime x86_64 10 icount"), refused);
-    // From before there were timings.
-    write(&|profile| profile.header.timing = Timing::Unknown);
-    for timing in ["real", "icount"] {
-        let guest = format!("realtime x86_64 10 {timing}");
-        assert_eq!(check(&file, &guest), good);
-    }
-}
-
-#[test]
-fn what_is_no_profile_is_refused_in_one_line() {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    let file = folder.path().join("a.pbg");
-    let good = profile(None, None);
+    let (good, real) = (with(None), with(Some(Timing::Real)));
+    let old = with(Some(Timing::Unknown)); // from before there were timings
     let mut damaged = good.clone();
     damaged[40] ^= 1;
-    let guest = "realtime x86_64 1 icount";
-    for (bytes, why) in [
-        (&b""[..], "not a profile: "),
-        (b"no profile", "not a profile: "),
-        (&good[..good.len() - 1], "truncated: "),
-        (&damaged, "damaged: "),
+    let usage = "pbg-save: expected CONSOLE FILE, or --check";
+    let its_own = "realtime x86_64 10 icount";
+    for (bytes, guest, code, begin) in [
+        (&good[..], its_own, 0, ""),
+        (
+            &good,
+            "realtime riscv64 10 icount",
+            1,
+            "expected a profile of riscv64, found one of x86_64\n",
+        ),
+        (
+            &good,
+            "batch x86_64 10 icount",
+            1,
+            "expected a profile of `batch`, found one of `realtime`\n",
+        ),
+        (
+            &good,
+            "realtime x86_64 1 icount",
+            1,
+            "expected a profile of `realtime` at SCALE=1, found one at another\n",
+        ),
+        (
+            &good,
+            "realtime x86_64 10 real",
+            1,
+            "expected a profile measured in real time, found one in counted time\n",
+        ),
+        (&real, "realtime x86_64 10 real", 0, ""),
+        (
+            &real,
+            its_own,
+            1,
+            "expected a profile measured in counted time, found one in real time\n",
+        ),
+        (&old, "realtime x86_64 10 real", 0, ""),
+        (&old, its_own, 0, ""),
+        (b"", its_own, 1, "not a profile: "),
+        (b"no profile", its_own, 1, "not a profile: "),
+        (&good[..good.len() - 1], its_own, 1, "truncated: "),
+        (&damaged, its_own, 1, "damaged: "),
+        (&good, "", 2, usage),
+        (&good, "realtime", 2, usage),
+        (&good, "realtime x86 10 icount", 2, usage),
+        (&good, "realtime x86_64 10 icount 1", 2, usage),
     ] {
         fs::write(&file, bytes).expect("a file");
-        let (code, said) = check(&file, guest);
-        assert!(said.starts_with(why) && said.lines().count() == 1, "{said}");
-        assert_eq!(code, Some(1));
+        let (found, said) = check(&file, guest);
+        assert!(said.starts_with(begin), "{guest}: {said}");
+        let lines = usize::from(code != 0);
+        assert_eq!((found, said.lines().count()), (Some(code), lines), "{said}");
     }
     // It has no end.
-    let (code, said) = check(Path::new("/dev/zero"), guest);
-    assert!(said.starts_with("not a profile: "), "{said}");
-    assert_eq!(code, Some(1));
-    assert_eq!(check(&folder.path().join("none"), guest).0, Some(1));
-    for wrong in [
-        "",
-        "realtime",
-        "realtime x86 1 icount",
-        "a x86_64 1 icount 1",
-    ] {
-        assert_eq!(check(&file, wrong).0, Some(2), "{wrong}");
-    }
+    let (code, said) = check(Path::new("/dev/zero"), its_own);
+    assert!(
+        code == Some(1) && said.starts_with("not a profile: "),
+        "{said}"
+    );
+    assert_eq!(check(&folder.path().join("none"), its_own).0, Some(1));
 }
 
 #[test]
-fn a_link_stays_one() {
-    let new = profile(None, None);
-    let folder = Folder::new(&new);
-    fs::create_dir(folder.at("kept")).expect("a folder");
-    let old = profile(Some(1), None);
-    fs::write(folder.at("kept/a.pbg"), &old).expect("a file");
-    symlink("kept/a.pbg", folder.at("a.pbg")).expect("a link");
-    assert!(folder.save(&folder.at("a.pbg")).0);
-    assert!(folder.at("a.pbg").is_symlink());
-    assert_eq!(folder.read("kept/a.pbg"), new);
-    assert_eq!(folder.read("kept/a.pbg.old"), old);
-}
-
-#[test]
-fn what_is_no_file_is_refused_in_one_line() {
+fn output_that_is_no_file_is_refused_in_one_line() {
     let folder = Folder::new(&profile(None, None));
     let pipe = folder.at("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
@@ -220,6 +203,6 @@ fn what_is_no_file_is_refused_in_one_line() {
             "{}: expected a regular file or nothing there, found {found}\n",
             file.display()
         );
-        assert_eq!(folder.save(file), (false, said, String::new()));
+        assert_eq!(folder.save(file), (Some(1), said, String::new()));
     }
 }

@@ -1,6 +1,6 @@
-//! Every scene under Callgrind, a process for each: of all schedulers, or of those that the
-//! environment names in `BENCH_SCHEDULERS`, a list with blanks.
-#![allow(missing_docs, reason = "of what the macros make")]
+//! Every scene under Callgrind, a process for each. The schedulers are all, or those that
+//! `BENCH_SCHEDULERS` names in the environment, a list with blanks.
+#![allow(missing_docs, reason = "the macros make public items")]
 
 use std::env;
 
@@ -12,10 +12,10 @@ use gungraun::{
 use sched_bench::schedulers::{self, Entry};
 use sched_bench::{TASKS, measured};
 
-/// How often a scene has its operation. What one costs is the sum of all, divided by this.
+/// Operations of a scene. The cost of one is the sum, divided by this.
 const TIMES: u64 = 4_096;
 
-/// The caches that are simulated, whatever the host has: bytes, ways, bytes of a line.
+/// The simulated caches, which do not depend on the host: bytes, ways, bytes of a line.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
 
 fn wanted_schedulers() -> Vec<Entry> {
@@ -28,7 +28,7 @@ fn wanted_schedulers() -> Vec<Entry> {
 
 fn scenes(group: &mut BinaryBenchmarkGroup) {
     for entry in wanted_schedulers() {
-        // Names are identifiers here. Who reads the results goes by the command.
+        // Names are identifiers here. Readers of the results go by the command.
         let mut of_scheduler = BinaryBenchmark::new(entry.name.replace('-', "_"));
         for operation in entry.operations() {
             for tasks in TASKS {

@@ -1,26 +1,27 @@
-//! The allocator of `sched-bench`: where a scene's tasks lie is the same on every machine and in
-//! every tree. The system's depends on the C library, and on what was allocated before, such as
-//! the program's path; of both, misses and the cost of a queue that allocates would be made.
+//! The allocator of `sched-bench`: a scene's tasks have the same addresses on every machine and in
+//! every tree. Addresses of the system's allocator depend on the C library and on earlier
+//! allocations, such as the program's path. Cache misses and the cost of a queue that allocates would
+//! depend on both.
 //!
-//! It is about as cheap as an allocator can be. Who allocates in a scheduler call gets it for a few
+//! It is about as cheap as an allocator can be: an allocation in a scheduler call takes a few
 //! instructions.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 
-/// Enough for the most tasks.
+/// Bytes of the room, which are enough for the most tasks.
 const ROOM: usize = 64 << 20;
-/// Where a scene's memory may begin.
+/// Alignment of the first byte of a scene's memory.
 const BEGIN: usize = 1 << 20;
 /// A size is rounded up to a multiple of this, which is also the usual alignment.
 const GRAIN: usize = 16;
-/// What is larger is not used again.
+/// Number of sizes, in grains, that are reused. Larger blocks are not.
 const CLASSES: usize = 512;
 /// Bytes of a cache's line.
 const LINE: usize = 64;
 
-/// A stack of what was freed of each size, and a room from which the rest is cut.
+/// A stack of freed blocks for each size, and a room from which new blocks are cut.
 pub struct Arena {
     room: Room,
     used: Cell<usize>,
@@ -36,7 +37,7 @@ const _: () = assert!(align_of::<Room>() == BEGIN);
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// With all of its room.
+    /// Makes an arena with all of its room free.
     pub const fn new() -> Self {
         Self {
             room: Room(UnsafeCell::new([0; ROOM])),
@@ -45,13 +46,13 @@ impl Arena {
         }
     }
 
-    /// What is allocated from now on lies where it always does, whatever was before.
+    /// Makes the addresses of all later blocks independent of the earlier ones.
     pub fn begin(&self) {
         self.used.set(self.used.get().next_multiple_of(BEGIN));
         self.free.iter().for_each(|free| free.set(ptr::null_mut()));
     }
 
-    /// The stack of a layout.
+    /// Returns the stack of a layout.
     #[inline(always)]
     fn free(&self, layout: Layout) -> Option<&Cell<*mut u8>> {
         let class = layout.size().div_ceil(GRAIN);
@@ -62,8 +63,8 @@ impl Arena {
     fn cut(&self, layout: Layout) -> *mut u8 {
         let begin = self.used.get().next_multiple_of(layout.align().max(GRAIN));
         let mut size = layout.size().next_multiple_of(GRAIN);
-        // Blocks of one size shall begin everywhere in a line in turn: or one policy's tasks would
-        // have luck with their size, and another's not.
+        // Blocks of one size begin everywhere in a line in turn. Otherwise some policies would
+        // gain by the size of their tasks.
         if size.is_multiple_of(LINE / 2) {
             size += GRAIN;
         }
@@ -71,13 +72,13 @@ impl Arena {
             return ptr::null_mut();
         }
         self.used.set(begin + size);
-        // SAFETY: the room goes on to there at least.
+        // SAFETY: the room has at least this many bytes.
         unsafe { self.room.0.get().cast::<u8>().add(begin) }
     }
 }
 
-// SAFETY: a block is cut from the room, where nobody else gets it, aligned as is asked for; or it
-// was freed with the same number of grains.
+// SAFETY: a block is cut from the room, where no other block overlaps it, with the alignment of the
+// layout; or it was freed with the same number of grains.
 unsafe impl GlobalAlloc for Arena {
     #[inline(always)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -95,7 +96,7 @@ unsafe impl GlobalAlloc for Arena {
     #[inline(always)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if let Some(free) = self.free(layout) {
-            // SAFETY: it is of a grain at least, and nobody's.
+            // SAFETY: it has a grain at least, and no owner.
             unsafe { block.cast::<*mut u8>().write(free.get()) };
             free.set(block);
         }

@@ -1,5 +1,5 @@
-//! Time, as a scene makes it pass: the same on every run. A policy reads it with one load, where
-//! a kernel reads the CPU's counter with one instruction or a few.
+//! The time of a scene, the same on every run. A policy reads it with one load, where a kernel reads
+//! the CPU's counter with one instruction or a few.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -11,7 +11,7 @@ pub const TICK: u64 = 1_000;
 
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// The clock of all schedulers of ours.
+/// The clock of all our schedulers.
 #[derive(Clone, Copy, Debug)]
 pub struct SceneClock;
 
@@ -23,7 +23,7 @@ impl Clock for SceneClock {
 }
 
 impl SceneClock {
-    /// So much time passes.
+    /// Lets time pass.
     pub fn advance(by: u64) {
         NOW.fetch_add(by, Relaxed);
     }

@@ -1,18 +1,19 @@
-//! What each call of a scheduler costs, on the host: the scenes in which calls are counted, and
-//! the schedulers that play them, ours and the registry's.
+//! The cost of each call of a scheduler, on the host: the scenes in which calls are counted, and the
+//! schedulers that play them, ours and the registry's.
 //!
-//! | module | its business |
+//! | module | contents |
 //! |---|---|
 //! | [`machine`] | one CPU: a scheduler, the task that has the CPU, time, ticks |
 //! | [`scene`] | the operations, and a scene for each |
 //! | [`measured`] | the calls that Callgrind counts, and nothing else |
-//! | [`clock`] | time, as a scene makes it pass |
+//! | [`clock`] | the time of a scene |
 //! | [`schedulers`] | the list of schedulers |
 //! | [`stock`] | the registry's, under our trait |
-//! | [`memory`] | what a task and a queue take |
+//! | [`memory`] | the sizes of a task and a queue |
 //!
-//! `benches/callgrind.rs` has Callgrind run `sched-bench SCHEDULER OPERATION TASKS`, a process for
-//! each. `sched-memory` prints sizes; its allocator counts, so it is a program of its own.
+//! `benches/callgrind.rs` runs `sched-bench SCHEDULER OPERATION TASKS TIMES` under Callgrind, a
+//! process for each. `sched-memory` prints sizes; its allocator counts, so it is a program of its
+//! own.
 
 pub mod clock;
 pub mod machine;
@@ -22,5 +23,5 @@ pub mod scene;
 pub mod schedulers;
 pub mod stock;
 
-/// How many tasks there are, the running one among them.
+/// Numbers of tasks, the running one among them.
 pub const TASKS: [usize; 3] = [4, 256, 4_096];

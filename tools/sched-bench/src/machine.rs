@@ -1,8 +1,8 @@
 //! One CPU: a scheduler, the task that has the CPU, time, ticks.
 //!
-//! Tasks run for uneven times, from a twentieth to nearly half a tick, and a tick hits whoever
-//! runs when it is due: otherwise all that a policy knows of tasks would be the same, and a queue
-//! in order of it a queue in order of arrival.
+//! Tasks run for uneven times, from a twentieth to nearly half a tick, and a tick hits the task that
+//! runs when it is due. Otherwise a policy would know the same of all tasks, and an ordered queue
+//! would be in order of arrival.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use axsched_ext::BaseScheduler;
 
 use crate::clock::{SceneClock, TICK};
 
-/// What a task carries besides the scheduler's state: as many bytes as `axtask`
-/// 0.3.0-preview.3 has of its own on x86_64, as built for the apps of this tree.
+/// The rest of a task, beside the scheduler's state: as many bytes as `axtask` 0.3.0-preview.3 has of
+/// its own on x86_64, as built for the apps of this tree.
 pub type Inner = [u64; 24];
 
-/// Until a scene begins all have had the CPU so often. With 16 rounds a yield was the same within
-/// 2 %, under every policy; with two, the registry's CFS was off by a tenth.
+/// Dispatches of each task before a scene begins. With 16 rounds a yield was the same within 2 %,
+/// under every policy; with two, the registry's CFS was off by a tenth.
 const ROUNDS: usize = 8;
 
-/// And so often at least: a policy may have to see some ticks first.
+/// Dispatches in addition: a policy may have to see some ticks first.
 const LEAST_TURNS: usize = 64;
 
-/// Between two calls that belong together, in counts.
+/// Time between two calls that belong together, in counts.
 const LATE: u64 = 5;
 
 /// A CPU with tasks, one of which always runs.
 pub struct Machine<S, W> {
     /// The queue of this CPU.
     pub scheduler: S,
-    /// Who has the CPU.
+    /// The running task.
     pub running: Arc<W>,
     wrap: fn(Inner) -> W,
     /// Time until the next tick.
@@ -37,7 +37,7 @@ pub struct Machine<S, W> {
 }
 
 impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Machine<S, W> {
-    /// A CPU with so many tasks, each of which has run, about [`ROUNDS`] times.
+    /// Makes a CPU with `tasks` tasks, each of which has run about [`ROUNDS`] times.
     pub fn new(scheduler: S, wrap: fn(Inner) -> W, tasks: usize) -> Self {
         let mut machine = Self {
             running: Arc::new(wrap(Inner::default())),
@@ -46,7 +46,7 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Machine<S, W> {
             until_tick: TICK,
             random: 2026,
         };
-        // The first has the CPU without ever being picked, as `main` does.
+        // The first has the CPU without a pick, as `main` does.
         for _ in 1..tasks {
             let task = machine.task();
             machine.scheduler.add_task(task);
@@ -58,12 +58,12 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Machine<S, W> {
         machine
     }
 
-    /// A new task.
+    /// Makes a new task.
     pub fn task(&self) -> Arc<W> {
         Arc::new((self.wrap)(Inner::default()))
     }
 
-    /// The running task works for a while.
+    /// Lets the running task work for a while.
     pub fn work(&mut self) {
         const LEAST: u64 = 50;
         const SPREAD: u64 = 400;
@@ -74,7 +74,7 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Machine<S, W> {
         self.run(LEAST + self.random % SPREAD);
     }
 
-    /// The running task, or whom a tick gives the CPU, runs for so long.
+    /// Lets time pass. The running task runs, or the one that a tick gives the CPU.
     fn run(&mut self, mut time: u64) {
         while time >= self.until_tick {
             time -= self.until_tick;
@@ -88,33 +88,33 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Machine<S, W> {
         SceneClock::advance(time);
     }
 
-    /// The running task runs until a tick is due.
+    /// Lets the running task run until a tick is due.
     pub fn run_until_tick(&mut self) {
         SceneClock::advance(self.until_tick);
         self.until_tick = TICK;
     }
 
-    /// A little time passes, with interrupts off: a tick that is due comes late.
+    /// Lets a little time pass with interrupts off: a tick that is due comes late.
     pub fn pause(&mut self) {
         self.until_tick = self.until_tick.saturating_sub(LATE);
         SceneClock::advance(LATE);
     }
 
-    /// The running task yields.
+    /// Makes the running task yield.
     pub fn yields(&mut self) {
         self.scheduler.put_prev_task(self.running.clone(), false);
         self.next();
     }
 
-    /// A tick has asked for the CPU.
+    /// Preempts the running task, as a tick has asked for.
     pub fn preempted(&mut self) {
         self.scheduler.put_prev_task(self.running.clone(), true);
         self.next();
     }
 
-    /// The running task has ended; who runs next.
+    /// Picks the next task, after the running one has ended or was put back.
     pub fn next(&mut self) {
         let next = self.scheduler.pick_next_task();
-        self.running = next.expect("somebody is ready");
+        self.running = next.expect("a task is ready");
     }
 }

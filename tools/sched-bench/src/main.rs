@@ -33,7 +33,7 @@ fn play(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The operation of this name, if it means something under the scheduler.
+/// Returns the operation of this name, if the scheduler has it.
 fn operation_of(entry: &Entry, name: &str) -> Result<Operation, String> {
     let found = entry.operations().find(|one| one.name() == name);
     found.ok_or_else(|| {

@@ -1,11 +1,11 @@
 //! The calls that Callgrind counts: it collects from the entry of one of these functions to its
 //! return. A scene calls them for what it measures, and the scheduler itself for all the rest.
 //!
-//! Each has a `black_box(())`, which is no instruction, and without which the compiler drops the
-//! call of a tick that does nothing.
+//! Each has a `black_box(())`, which is no instruction. Without it the compiler drops the call of a
+//! tick that does nothing.
 //!
-//! What is counted besides the scheduler's own instructions is the return and, where the
-//! compiler has not put the scheduler's code into the function, a call.
+//! Beside the scheduler's own instructions the return is counted and, where the compiler has not put
+//! the scheduler's code into the function, a call.
 
 use std::hint::black_box;
 
@@ -14,35 +14,35 @@ use axsched_ext::BaseScheduler;
 /// The functions, as `--toggle-collect` wants them.
 pub const COLLECTED: &str = "sched_bench::measured::*";
 
-/// [`BaseScheduler::add_task`]
+/// Calls [`BaseScheduler::add_task`].
 #[inline(never)]
 pub fn add<S: BaseScheduler>(scheduler: &mut S, task: S::SchedItem) {
     black_box(());
     scheduler.add_task(task);
 }
 
-/// [`BaseScheduler::put_prev_task`], not preempted
+/// Calls [`BaseScheduler::put_prev_task`] for a task that is not preempted.
 #[inline(never)]
 pub fn put<S: BaseScheduler>(scheduler: &mut S, task: S::SchedItem) {
     black_box(());
     scheduler.put_prev_task(task, false);
 }
 
-/// [`BaseScheduler::pick_next_task`]
+/// Calls [`BaseScheduler::pick_next_task`].
 #[inline(never)]
 pub fn pick<S: BaseScheduler>(scheduler: &mut S) -> Option<S::SchedItem> {
     black_box(());
     scheduler.pick_next_task()
 }
 
-/// [`BaseScheduler::task_tick`]
+/// Calls [`BaseScheduler::task_tick`].
 #[inline(never)]
 pub fn tick<S: BaseScheduler>(scheduler: &mut S, current: &S::SchedItem) -> bool {
     black_box(());
     scheduler.task_tick(current)
 }
 
-/// [`BaseScheduler::set_priority`]
+/// Calls [`BaseScheduler::set_priority`].
 #[inline(never)]
 pub fn set_priority<S: BaseScheduler>(
     scheduler: &mut S,

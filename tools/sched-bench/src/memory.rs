@@ -1,4 +1,4 @@
-//! What a task and a queue take.
+//! The sizes of a task and a queue.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use axsched_ext::BaseScheduler;
 
 use crate::machine::{Inner, Machine};
 
-/// With so many ready tasks the heap is looked at.
+/// Number of ready tasks with which the heap is measured.
 pub const READY: usize = 4_096;
 
-/// In bytes.
+/// Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
-    /// What a task carries for the scheduler, wherever it is.
+    /// The scheduler's part of a task, in every state.
     pub task: usize,
     /// The queue of a CPU on which one task runs, with what it has on the heap.
     pub queue: usize,
-    /// What a ready task takes of the heap besides, the mean of [`READY`].
+    /// The part of the heap that a ready task takes in addition, the mean of [`READY`].
     pub ready: f64,
 }
 
-/// Of a scheduler; `heap` says how many bytes are allocated.
+/// Measures a scheduler. `heap` returns the number of allocated bytes.
 pub fn of<W, S>(heap: fn() -> usize, made: fn() -> S, wrap: fn(Inner) -> W) -> Sizes
 where
     S: BaseScheduler<SchedItem = Arc<W>>,
@@ -40,7 +40,7 @@ where
     }
 }
 
-/// What an `Arc` allocates: the task, and two counters.
+/// Returns the size that an `Arc` allocates: the task, and two counters.
 const fn size_of_handle<W>() -> usize {
     size_of::<W>() + 2 * size_of::<usize>()
 }

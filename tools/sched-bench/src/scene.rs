@@ -1,6 +1,6 @@
-//! The operations that are measured, and a scene for each: so many times the operation, with what
-//! must happen between two of them. Before each there are as many tasks, ready or running, as
-//! before the first.
+//! The measured operations, and a scene for each: the operation many times, with the steps that must
+//! happen between two of them. Before each there are as many tasks, ready or running, as before the
+//! first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use axsched_ext::BaseScheduler;
 use crate::machine::Machine;
 use crate::measured;
 
-/// What is measured.
+/// A measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A spawn.
@@ -21,7 +21,7 @@ pub enum Operation {
     Put,
     /// After the running task has blocked: a pick with no put before it.
     Pick,
-    /// A tick of the timer, but for the preemption that it may ask for.
+    /// A tick of the timer, without the preemption that it may ask for.
     Tick,
     /// The running task gets another nice value.
     Renice,
@@ -38,7 +38,7 @@ impl Operation {
         Self::Renice,
     ];
 
-    /// As on the command line.
+    /// Returns its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Add => "add",
@@ -57,12 +57,12 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The nice value of the `i`th time: each of the forty in turn, far from the one before.
+/// Returns the nice value of the `i`th time: each of the forty in turn, far from the one before.
 pub const fn nice(i: u64) -> isize {
     (i * 17 % 40) as isize - 20
 }
 
-/// Plays a scene with the operation so many times.
+/// Plays the scene of an operation.
 pub fn play<W, S>(operation: Operation, times: u64, machine: &mut Machine<S, W>)
 where
     S: BaseScheduler<SchedItem = Arc<W>>,
@@ -71,7 +71,7 @@ where
         sleeper: machine.task(),
         machine,
     };
-    // Who sleeps has run before, too.
+    // The sleeper has run before, too.
     scene.wakes();
     scene.blocks();
     for i in 0..times {
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// A machine, and a task more, that sleeps.
+/// A machine, and one more task, which sleeps.
 struct Scene<'a, S, W> {
     machine: &'a mut Machine<S, W>,
     sleeper: Arc<W>,
@@ -134,7 +134,7 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Scene<'_, S, W> {
 
     /// The running task gets a nice value, runs a little, gets another, and yields.
     fn renice(&mut self, from: isize, to: isize) {
-        // A first one may be cheaper: of nice 0, a change has less to compute.
+        // The first change may be cheaper: nice 0 takes less to compute.
         let machine = &mut *self.machine;
         machine.scheduler.set_priority(&machine.running, from);
         machine.pause();
@@ -164,9 +164,9 @@ mod tests {
     use crate::schedulers;
 
     thread_local! {
-        /// How many tasks are in the queue.
+        /// The number of tasks in the queue.
         static READY: Cell<usize> = const { Cell::new(0) };
-        /// How many have come into it.
+        /// The number of tasks that were put into it.
         static CAME: Cell<u64> = const { Cell::new(0) };
     }
 
@@ -207,7 +207,7 @@ mod tests {
         }
         fn task_tick(&mut self, current: &Arc<Inner>) -> bool {
             let is_in = self.queue.iter().any(|other| Arc::ptr_eq(other, current));
-            assert!(!is_in, "who runs is not in the queue");
+            assert!(!is_in, "the running task is not in the queue");
             self.ticks += 1;
             self.ticks.is_multiple_of(2)
         }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scene_leaves_as_many_tasks_as_there_were() {
+    fn scene_leaves_as_many_tasks_as_there_were() {
         for operation in Operation::ALL {
             for tasks in [1, 2, 7] {
                 let mut machine = Machine::new(Fifo::default(), |inner| inner, tasks);
@@ -228,20 +228,20 @@ mod tests {
                 }
                 let before = CAME.get();
                 play(operation, 100, &mut machine);
-                assert!(CAME.get() > before, "{operation}: nobody came back");
+                assert!(CAME.get() > before, "{operation}: no task came back");
             }
         }
     }
 
     #[test]
-    fn every_nice_value_has_its_turn() {
+    fn every_nice_value_is_used() {
         let mut values: Vec<_> = (7..47).map(nice).collect();
         assert!(values.windows(2).all(|pair| pair[0].abs_diff(pair[1]) > 10));
         values.sort_unstable();
         assert_eq!(values, (-20..=19).collect::<Vec<_>>());
     }
 
-    /// Whatever they do with it: no panic, and nobody is lost.
+    /// No scheduler panics, and none loses a task.
     #[test]
     fn every_scheduler_plays_every_scene() {
         for entry in schedulers::all() {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nice_values_is_reniced() {
+    fn policies_with_nice_values_are_reniced() {
         let reniced: Vec<_> = (schedulers::all().iter())
             .filter(|entry| entry.operations().any(|one| one == Operation::Renice))
             .map(|entry| entry.name)

@@ -1,4 +1,4 @@
-//! The list of schedulers: all policies of ours, and the registry's.
+//! The list of schedulers: all our policies, and the registry's.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::stock::Stock;
 /// A scheduler of the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// As in result lines.
+    /// Its name in result lines.
     pub name: &'static str,
-    /// Plays the scene of an operation, with so many tasks, so many times.
+    /// Plays the scene of an operation, with a number of tasks and of times.
     pub play: fn(Operation, usize, u64),
-    /// Whether a task can have a nice value.
+    /// Returns true if a task can have a nice value.
     pub has_nice: fn() -> bool,
-    /// What it takes.
+    /// Measures its sizes.
     pub sizes: fn(fn() -> usize) -> Sizes,
 }
 
 impl Entry {
-    /// The operations that mean something under this scheduler.
+    /// Returns the operations that this scheduler has.
     pub fn operations(&self) -> impl Iterator<Item = Operation> {
         let has_nice = (self.has_nice)();
         let has = move |operation: &Operation| has_nice || *operation != Operation::Renice;
@@ -32,10 +32,10 @@ impl Entry {
     }
 }
 
-/// The one of this name.
+/// Returns the scheduler of this name.
 ///
 /// # Errors
-/// The names that there are, if it is none of them.
+/// There is none of this name. The text lists the names.
 pub fn named(name: &str) -> Result<Entry, String> {
     all()
         .into_iter()
@@ -65,7 +65,7 @@ macro_rules! entry {
 
 macro_rules! policies {
     ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
-        /// All, ours first.
+        /// Returns all schedulers, ours first.
         pub fn all() -> Vec<Entry> {
             vec![
                 $(entry!(stringify!($module), $task::new, <$scheduler>::new()),)*
@@ -89,7 +89,7 @@ macro_rules! policies {
     };
 }
 
-/// Ticks of a time slice of the registry's round robin, as `axtask` asks for it.
+/// Ticks of a time slice of the registry's round robin, as in `axtask`.
 const STOCK_SLICE: usize = 5;
 
 for_each_policy!(policies);

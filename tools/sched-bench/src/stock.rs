@@ -1,4 +1,4 @@
-//! The registry's schedulers under our trait, which is theirs by another name.
+//! The registry's schedulers under our trait, which has the same methods as theirs.
 
 use axsched_ext::BaseScheduler;
 

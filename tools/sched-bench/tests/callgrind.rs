@@ -7,7 +7,7 @@ use sched_bench::measured::COLLECTED;
 
 const YIELDS: u64 = 64;
 
-/// Returns what Callgrind counts of so many yields of one of 16 tasks: instructions, and the
+/// Returns the counts of Callgrind for [`YIELDS`] yields with 16 tasks: instructions, and the
 /// accesses and misses of the simulated cache.
 fn counts(scheduler: &str) -> Vec<u64> {
     let out = format!("{}/{scheduler}.callgrind", env!("CARGO_TARGET_TMPDIR"));

@@ -22,7 +22,7 @@ pub fn cases() -> Vec<Case<'static>> {
         let name = format!("qemu: {app} under {policy} with {cpus} CPU serves 50 clients");
         case(name, move |context| serves(context, app, policy, cpus)).builds(ANY_ARCH)
     });
-    let port = case("make: serve says whose the port is", port_taken).boots("http", ANY_ARCH);
+    let port = case("make: serve says that the port is taken", port_taken).boots("http", ANY_ARCH);
     serves.into_iter().chain([port]).collect()
 }
 

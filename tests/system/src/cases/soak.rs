@@ -7,10 +7,7 @@ use crate::frame::{Call, Case, Context, case};
 
 pub fn cases() -> Vec<Case<'static>> {
     let gets_through = case("soak: tasks at random get through, on 4 CPUs", gets_through);
-    let is_found = case(
-        "soak: faults on purpose are found, and who waits for what is said",
-        is_found,
-    );
+    let is_found = case("soak: faults on purpose are found and explained", is_found);
     [gets_through, is_found]
         .map(|case| case.boots("soak", ANY_ARCH))
         .into()

@@ -103,7 +103,7 @@ pub struct Call<'a> {
     is_quiet: bool,
 }
 
-/// How a call ended.
+/// The end of a call.
 pub struct Output {
     /// Standard output and standard error in their order, without carriage returns.
     pub text: String,

@@ -1,26 +1,26 @@
-//! `sched-memory` prints what a task and a queue take under each scheduler, as CSV.
+//! `sched-memory` prints the sizes of a task and a queue under each scheduler, as CSV.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use sched_bench::{memory::Sizes, schedulers::all};
 
-/// Bytes that are allocated.
+/// Number of allocated bytes.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// The system's allocator, which counts.
 struct Counting;
 
-// SAFETY: every call is handed on to `System` as it came.
+// SAFETY: every call is handed on to `System` unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller keeps the same contract.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller keeps the same contract.
         unsafe { System.dealloc(ptr, layout) }
     }
 }
