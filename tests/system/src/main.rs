@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_options_are_refused_with_what_is_allowed() {
+    fn wrong_options_are_refused_and_the_allowed_ones_named() {
         for words in ["--jobs 0", "--jobs two", "--jobs", "--lst", "-x make:"] {
             let error = read(words).unwrap_err().to_string();
             assert!(error.contains("allowed"), "{words}: {error}");

@@ -128,9 +128,8 @@ impl Trace {
     /// all others the time on a CPU.
     ///
     /// # Errors
-    /// Two threads are on a CPU at once, or none; a thread runs that is blocked or has ended;
-    /// one is woken that runs or is not blocked; a counter differs from the number of ready
-    /// threads.
+    /// Two threads are on a CPU at once, or none. A thread runs that is blocked or has ended, or
+    /// is woken and is not blocked. A counter differs from the number of ready threads.
     pub fn lives(&self) -> Result<BTreeMap<i32, Life>> {
         let mut threads = Threads::new();
         let mut cpus: BTreeMap<u32, (i32, u64)> = BTreeMap::new();

@@ -130,9 +130,9 @@ fn wait_until_it_listens(port: u16) -> Result<()> {
     }
 }
 
-/// Returns the server's counters once all connections but this one have ended, with the least memory
-/// of some seconds: sockets stay for [`LINGER`] at most, and short-lived allocations are in one
-/// sample and not in the next.
+/// Returns the server's counters once all connections but this one have ended, with the least
+/// memory of some seconds. Sockets stay for [`LINGER`] at most, and short-lived allocations are in
+/// one sample and not in the next.
 fn settled(port: u16) -> Result<wire::Stats> {
     let mut wire = Wire::open(port)?;
     let end = Instant::now() + Duration::from_secs(60);

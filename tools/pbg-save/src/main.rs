@@ -4,8 +4,7 @@
 //! it, and writes it to a file. Called by scripts/qemu-run.sh. Prints `FILE, N tasks, M bytes`, or
 //! one line that says what is wrong, and exits with 1. The file is replaced as a whole or not at
 //! all. An old file that a measurement would not bring back is kept as FILE.old, FILE.old.2 and so
-//! on: a profile with priorities or deadlines that a user has set, and any file that is not a
-//! profile.
+//! on. That is a profile with priorities or deadlines that a user has set, or any other file.
 //!
 //! `pbg-save --check FILE PROGRAM ARCH SCALE TIMING` prints nothing if FILE is a profile of that
 //! program there. Else it prints one line that says what was expected, and exits with 1. Called by

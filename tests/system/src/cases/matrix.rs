@@ -17,7 +17,7 @@ use crate::{
 /// The apps that run under every policy, on [`ANY_ARCH`]. A profile of batch-at-once, which is
 /// batch without its waits, is replayed elsewhere.
 const ALL_POLICIES: &[&str] = &["yield", "realtime", "batch"];
-/// The apps that run under every third policy: an image takes eight seconds to link, and all of
+/// The apps that run under every third policy, as an image takes eight seconds to link. All of
 /// these cells are in the published tables, of which a sample is measured again.
 const FEW_POLICIES: &[&str] = &["equal", "unequal", "held", "occupy"];
 /// The app whose tasks wait for one another; a case of its own, so that it runs by its name.
