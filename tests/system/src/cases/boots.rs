@@ -26,7 +26,8 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         cases.push(runs(name, "clock", arch, format!("ARCH={arch}")));
     }
     let mut here = |name: String, what: &str, policy: &str| {
-        cases.push(runs(name, what, ANY_ARCH, format!("FEATURES={policy}")));
+        let variables = format!("ARCH={ANY_ARCH} FEATURES={policy}");
+        cases.push(runs(name, what, ANY_ARCH, variables));
     };
     here("qemu: selftest calls sched_rr".into(), "calls", "sched_rr");
     for what in [
