@@ -1,39 +1,30 @@
-//! What others have built on `core::future` runs here unchanged: the combinators of `futures`, and a channel
-//! that knows nothing of this executor.
+//! Code built on `core::future` alone runs here unchanged: the combinators of `futures`, and a channel that does not
+//! know this executor.
+
+mod domains;
 
 use std::pin::pin;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread;
 use std::time::Duration;
 
-use axcoop::host::HOST;
-use axcoop::{Domain, DomainId, Mutex, Priority, SUMMARY, channel, sleep, timeout, yield_now};
+use axcoop::{Domain, Mutex, Priority, channel, sleep, timeout, yield_now};
+use domains::with_domain;
 use futures::future::{Either, FutureExt, join_all, select};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 
-/// Runs a future in a domain of its own, on one worker and on several.
+/// Returns the outputs of a future on one worker and on several.
 fn runs<T: Send + 'static, F>(test: impl Fn(&'static Domain) -> F) -> Vec<T>
 where
     F: Future<Output = T> + Send + 'static,
 {
-    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    [1, 3]
-        .into_iter()
-        .map(|workers| {
-            let domain: &'static Domain =
-                Box::leak(Box::new(Domain::new(DomainId::new(4), &SUMMARY, &HOST)));
-            domain.open().unwrap();
-            domain.alloc_cpu(workers).unwrap();
+    let mut outputs = Vec::new();
+    for workers in [1, 3] {
+        with_domain(workers, |domain| {
             let output = domain.spawn(test(domain), Priority::DEFAULT).join();
-            domain.alloc_cpu(0).unwrap();
-            while domain.close().is_err() {
-                thread::yield_now();
-            }
-            output.unwrap()
-        })
-        .collect()
+            outputs.push(output.unwrap());
+        });
+    }
+    outputs
 }
 
 #[test]

@@ -2,15 +2,21 @@
 
 mod domains;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use axcoop::host::HOST;
-use axcoop::{Domain, Ended, Priority, RunError, SUMMARY, cancel, current, wake, yield_now};
+use axcoop::{Domain, Ended, Priority, RunError, SUMMARY, cancel, current, yield_now};
 
-/// Runs a test in a domain of its own, which nothing says is ready afterwards.
+/// Runs a test in a domain of its own, which must not be marked as ready afterwards.
 fn with_domain(workers: usize, test: impl FnOnce(&'static Domain)) {
     let _one = domains::with_domain_on(&HOST, workers, test);
     assert_eq!(SUMMARY.of(domains::ID), None);
+}
+
+async fn yields(times: usize) {
+    for _ in 0..times {
+        yield_now().await;
+    }
 }
 
 #[test]
@@ -19,15 +25,11 @@ fn outputs_come_through_handles() {
         with_domain(workers, |domain| {
             let handles: Vec<_> = (0..1000_usize)
                 .map(|n| {
-                    domain.spawn(
-                        async move {
-                            for _ in 0..n % 7 {
-                                yield_now().await;
-                            }
-                            String::from("x").repeat(n)
-                        },
-                        Priority::new(n % 8),
-                    )
+                    let repeats = async move {
+                        yields(n % 7).await;
+                        String::from("x").repeat(n)
+                    };
+                    domain.spawn(repeats, Priority::new(n % 8))
                 })
                 .collect();
             for (n, handle) in handles.into_iter().enumerate() {
@@ -38,61 +40,16 @@ fn outputs_come_through_handles() {
 }
 
 #[test]
-fn a_panic_ends_one_alone() {
-    with_domain(2, |domain| {
-        let bad = domain.spawn(async { panic!("as the test wants it") }, Priority::DEFAULT);
-        let good = domain.spawn(async { 1 }, Priority::DEFAULT);
-        let bad: Result<(), _> = bad.join();
-        assert_eq!(bad, Err(Ended::Panicked));
-        assert_eq!(good.join(), Ok(1));
-    });
-}
-
-#[test]
-fn a_cancelled_one_drops_its_future_and_says_so() {
-    for workers in [1, 2] {
-        with_domain(workers, |domain| {
-            static DROPPED: AtomicUsize = AtomicUsize::new(0);
-            struct Drops;
-            impl Drop for Drops {
-                fn drop(&mut self) {
-                    DROPPED.fetch_add(1, SeqCst);
-                }
-            }
-            DROPPED.store(0, SeqCst);
-            let drops = Drops;
-            let handle = domain.spawn(
-                async move {
-                    let _drops = drops;
-                    std::future::pending::<()>().await
-                },
-                Priority::LAST,
-            );
-            let cid = handle.cid();
-            cancel(cid).unwrap();
-            assert_eq!(handle.join(), Err(Ended::Cancelled));
-            assert_eq!(DROPPED.load(SeqCst), 1);
-            assert!(wake(cid).is_err());
-            assert!(cancel(cid).is_err());
-        });
-    }
-}
-
-#[test]
 fn workers_come_and_go() {
     with_domain(1, |domain| {
         let handles: Vec<_> = (0..64)
             .map(|n| {
-                domain.spawn(
-                    async move {
-                        for _ in 0..2000 {
-                            yield_now().await;
-                        }
-                        assert!(current().is_some());
-                        n
-                    },
-                    Priority::new(n % 3),
-                )
+                let counts = async move {
+                    yields(2000).await;
+                    assert!(current().is_some());
+                    n
+                };
+                domain.spawn(counts, Priority::new(n % 3))
             })
             .collect();
         for n in [2, 1, 4, 3, 1, 0, 1, 2, 8, 1] {
@@ -106,11 +63,11 @@ fn workers_come_and_go() {
 }
 
 #[test]
-fn a_thread_serves_until_its_coroutine_has_ended_and_only_then() {
+fn run_until_serves_until_its_coroutine_has_ended() {
     with_domain(0, |domain| {
         for turn in 0..3 {
             let me = std::thread::current().id();
-            // It outlives what is waited for: it goes on when the domain is served again.
+            // It outlives the first call, and goes on when the domain is served again.
             let (sender, receiver) = axcoop::channel::bounded(1);
             let other = domain.spawn(async move { receiver.recv().await }, Priority::FIRST);
             let ran = domain.run_until(
@@ -123,14 +80,14 @@ fn a_thread_serves_until_its_coroutine_has_ended_and_only_then() {
             assert_eq!(ran, Ok((Ok(me), turn)));
             assert!(current().is_none() && !other.is_finished());
             sender.try_send(turn).unwrap();
-            assert!(!other.is_finished(), "nobody serves it");
+            assert!(!other.is_finished(), "no worker serves it");
             assert_eq!(domain.run_until(other, Priority::LAST), Ok(Ok(Ok(turn))));
         }
     });
 }
 
 #[test]
-fn a_thread_does_not_serve_a_domain_that_has_workers() {
+fn run_until_refuses_a_domain_with_workers() {
     with_domain(2, |domain| {
         let run = domain.run_until(async {}, Priority::DEFAULT);
         assert_eq!(run, Err(RunError::HasWorkers(2)));
@@ -139,7 +96,7 @@ fn a_thread_does_not_serve_a_domain_that_has_workers() {
 }
 
 #[test]
-fn a_thread_that_serves_learns_how_its_coroutine_has_ended() {
+fn run_until_returns_how_its_coroutine_has_ended() {
     with_domain(0, |domain| {
         let panics = domain.run_until(async { panic!("as the test wants it") }, Priority::DEFAULT);
         assert_eq!(panics, Err::<(), _>(RunError::Ended(Ended::Panicked)));
@@ -155,9 +112,9 @@ fn a_thread_that_serves_learns_how_its_coroutine_has_ended() {
     });
 }
 
-/// Whatever becomes of the number of workers meanwhile, the output comes, and afterwards there are none.
+/// The output comes whatever number of workers is requested meanwhile, and no worker is left afterwards.
 #[test]
-fn workers_come_and_go_beside_a_thread_that_serves() {
+fn workers_come_and_go_during_run_until() {
     with_domain(0, |domain| {
         static STOP: AtomicBool = AtomicBool::new(false);
         STOP.store(false, SeqCst);
@@ -171,15 +128,13 @@ fn workers_come_and_go_beside_a_thread_that_serves() {
             }
         });
         for turn in 0..50 {
-            // Until all that the other thread has brought in have left.
+            // Until all workers of the other thread have left.
             let output = loop {
-                let yields = async move {
-                    for _ in 0..300 {
-                        yield_now().await;
-                    }
+                let counts = async move {
+                    yields(300).await;
                     turn
                 };
-                match domain.run_until(yields, Priority::DEFAULT) {
+                match domain.run_until(counts, Priority::DEFAULT) {
                     Err(RunError::HasWorkers(_)) => std::thread::yield_now(),
                     output => break output,
                 }
@@ -192,7 +147,7 @@ fn workers_come_and_go_beside_a_thread_that_serves() {
 }
 
 #[test]
-fn a_coroutine_does_not_serve() {
+fn run_until_in_a_coroutine_panics() {
     with_domain(1, |domain| {
         let ran = domain.spawn(
             async move {

@@ -1,7 +1,5 @@
 //! What a priority is made of, against a list.
 
-use alloc::vec::Vec;
-
 use axcoop_summary::Priority;
 use proptest::prelude::*;
 

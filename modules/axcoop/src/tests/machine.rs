@@ -1,6 +1,5 @@
 //! A system with one thread, which serves until there is nothing more to do.
 
-use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::cell::Cell;
 use core::future::Future;

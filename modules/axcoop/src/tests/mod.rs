@@ -1,9 +1,14 @@
-//! Tests from inside. They are not beside what they test, as that is built again elsewhere with
-//! other atomics.
+//! Tests that reach inside the crate. They are not beside the code they test, because that code is built again
+//! elsewhere with other atomics.
 
-mod executor;
+mod blocks;
+mod domain;
+mod fixture;
+mod hook;
 mod lent;
 mod machine;
 mod model;
+mod polls;
 mod state;
 mod table;
+mod workers;

@@ -4,7 +4,6 @@
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::task::Poll;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Each rule of [`state`](crate::state), and what there is from each state.
+//! The rules of [`state`](crate::state): each step from each state.
 
 use crate::state::{Begun, State, Suspended, Woken};
 
@@ -22,7 +22,7 @@ fn done() -> State {
 }
 
 #[test]
-fn rule_1_who_wakes_an_idle_one_queues_it() {
+fn rule_1_wake_of_an_idle_one_queues_it() {
     let state = idle();
     assert_eq!(state.wake(), Woken::MustBeQueued);
     assert_eq!(state.begin(), Begun::Poll);
@@ -30,18 +30,18 @@ fn rule_1_who_wakes_an_idle_one_queues_it() {
 }
 
 #[test]
-fn rule_2_a_wake_of_a_queued_one_changes_nothing() {
+fn rule_2_wake_of_a_queued_one_changes_nothing() {
     let state = State::queued();
     assert_eq!(state.wake(), Woken::Already);
     assert_eq!(state.wake(), Woken::Already);
     assert!(!state.wake_running(), "it does not run");
     assert_eq!(state.begin(), Begun::Poll);
-    assert!(!state.is_woken(), "that is over when it begins");
+    assert!(!state.is_woken(), "the wake is over when the poll begins");
     assert_eq!(state.suspend(), Suspended::Idle);
 }
 
 #[test]
-fn rule_4_a_wake_while_it_runs_is_remembered() {
+fn rule_4_wake_of_a_running_one_is_remembered() {
     let state = running();
     assert_eq!(state.wake(), Woken::Already);
     assert!(state.is_woken());
@@ -53,20 +53,20 @@ fn rule_4_a_wake_while_it_runs_is_remembered() {
 }
 
 #[test]
-fn rule_5_without_a_wake_it_is_idle() {
+fn rule_5_without_a_wake_it_becomes_idle() {
     assert!(!idle().wake_running());
     assert_eq!(idle().wake(), Woken::MustBeQueued);
 }
 
 #[test]
-fn rule_6_with_one_it_is_queued_again_by_its_worker() {
-    // Seen before its poll is over for the state, which stays as it is.
+fn rule_6_woken_while_running_is_queued_again() {
+    // The worker sees the wake after the poll.
     let state = running();
     assert_eq!(state.wake(), Woken::Already);
     assert!(state.is_woken());
     assert_eq!(state.wake(), Woken::Already);
     assert_eq!(state.begin(), Begun::Poll);
-    // Or only by the step that would have made it idle.
+    // It sees the wake only in the step that would have made it idle.
     let state = running();
     assert!(!state.is_woken());
     assert_eq!(state.wake(), Woken::Already);
@@ -86,7 +86,7 @@ fn rule_7_it_ends_from_running_woken_or_not() {
 }
 
 #[test]
-fn rule_8_nothing_changes_it_afterwards() {
+fn rule_8_nothing_changes_it_after_the_end() {
     let state = done();
     assert_eq!(state.wake(), Woken::Already);
     assert_eq!(state.cancel(), Woken::Already);
@@ -95,11 +95,11 @@ fn rule_8_nothing_changes_it_afterwards() {
 }
 
 #[test]
-fn rule_9_a_request_to_cancel_takes_the_place_of_the_next_poll() {
+fn rule_9_cancel_takes_the_place_of_the_next_poll() {
     let state = State::queued();
     assert_eq!(state.cancel(), Woken::Already);
     assert_eq!(state.begin(), Begun::Cancel);
-    // While it runs, and that poll ends pending.
+    // During a poll that ends pending.
     let state = running();
     assert_eq!(state.cancel(), Woken::Already);
     assert_eq!(state.suspend(), Suspended::Queued);
@@ -108,7 +108,7 @@ fn rule_9_a_request_to_cancel_takes_the_place_of_the_next_poll() {
     assert_eq!(state.cancel(), Woken::Already);
     assert!(state.is_woken());
     assert_eq!(state.begin(), Begun::Cancel);
-    // Or is the last one.
+    // During the last poll.
     let state = running();
     assert_eq!(state.cancel(), Woken::Already);
     state.finish();

@@ -1,6 +1,5 @@
 //! The rules of [`table`](crate::table).
 
-use alloc::vec::Vec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 

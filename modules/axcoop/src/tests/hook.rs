@@ -1,0 +1,108 @@
+//! When a worker calls the domain's [`Attendant`].
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::fixture::{leaked, output, ran, spawn, yields};
+use super::machine::{run, with_domain};
+use crate::{Attendant, Domain, DomainId, Priority, current, yield_now};
+
+/// Counts its calls, and is late from this time on.
+struct Counting {
+    until: Option<u64>,
+    calls: AtomicUsize,
+}
+
+impl Attendant for Counting {
+    fn attend(&self, _: DomainId) {
+        assert_eq!(current(), None, "a coroutine calls it");
+        self.calls.fetch_add(1, Relaxed);
+    }
+
+    fn until(&self) -> Option<u64> {
+        self.until
+    }
+}
+
+/// Sets an attendant that is late from this time on, and returns its number of calls.
+fn attended(domain: &'static Domain, until: Option<u64>) -> &'static AtomicUsize {
+    let attendant = leaked(Counting {
+        until,
+        calls: AtomicUsize::new(0),
+    });
+    domain.set_attendant(Some(attendant));
+    &attendant.calls
+}
+
+#[test]
+fn requested_attendant_is_called_between_polls_and_after_each_wait() {
+    with_domain(|domain, _| {
+        let calls = attended(domain, None);
+        let ended = ran(domain, 4, async move {
+            domain.call_attendant();
+            let before = calls.load(Relaxed);
+            yield_now().await;
+            calls.load(Relaxed) - before
+        });
+        assert_eq!(ended, Ok(1));
+        assert_eq!(calls.load(Relaxed), 2);
+        domain.set_attendant(None);
+    });
+}
+
+/// In 800 polls, also while another domain has something more urgent.
+#[test]
+fn busy_worker_calls_the_attendant_only_when_it_is_late() {
+    for (until, elsewhere, least, most) in
+        [(u64::MAX, false, 0, 0), (0, false, 2, 4), (0, true, 2, 60)]
+    {
+        with_domain(|domain, _| {
+            let other = DomainId::new(6);
+            if elsewhere {
+                domain.summary.mark(other, Priority::FIRST);
+            }
+            let calls = attended(domain, Some(until));
+            let handle = spawn(domain, 4, async {
+                yields(800).await;
+                calls.load(Relaxed)
+            });
+            domain.alloc_cpu(1).unwrap();
+            domain.serve(0);
+            let calls = output(handle).unwrap();
+            assert!(
+                (least..=most).contains(&calls),
+                "{until}, {elsewhere}: {calls}"
+            );
+            domain.summary.clear(other, Priority::FIRST);
+            domain.set_attendant(None);
+        });
+    }
+}
+
+#[test]
+fn attendant_that_is_gone_is_not_called() {
+    with_domain(|domain, machine| {
+        // Taken back while the worker waits.
+        let taken_back = attended(domain, Some(0));
+        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.set_attendant(None));
+        run(domain);
+        assert_eq!(taken_back.load(Relaxed), 0);
+        // The domain was closed.
+        let forgotten = attended(domain, Some(0));
+        domain.close().unwrap();
+        domain.open().unwrap();
+        run(domain);
+        assert_eq!(forgotten.load(Relaxed), 0);
+    });
+}
+
+/// A worker that is parked has not asked the new attendant until when.
+#[test]
+fn new_attendant_unparks_a_worker() {
+    with_domain(|domain, machine| {
+        domain.sleepers.store(1, Relaxed);
+        attended(domain, Some(0));
+        assert_eq!(machine.unparks.load(Relaxed), 1);
+        domain.sleepers.store(0, Relaxed);
+        domain.set_attendant(None);
+    });
+}
