@@ -1,5 +1,5 @@
-//! [`lost_wakes`](../lost_wakes.rs) with the seeds' order of steps: check, then mark as blocked after
-//! the poll. Its scenarios find the loss.
+//! [`lost_wakes`](../lost_wakes.rs) with the order of steps of the seeds: a wake checks the state, which is marked
+//! blocked only after the poll. The scenarios find the lost wake.
 #![allow(dead_code, reason = "not all that the crate offers is called here")]
 
 extern crate alloc;

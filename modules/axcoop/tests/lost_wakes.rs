@@ -1,8 +1,8 @@
-//! Random schedules of threads that wake, cancel, join and serve, of [Shuttle](shuttle): a wake that
-//! is lost, a state that is not foreseen, an output that is dropped twice would be found.
+//! Random schedules of threads that wake, cancel, join and serve, made by [Shuttle](shuttle). They find a lost wake, a
+//! state that is not foreseen, and an output that is dropped twice.
 //!
-//! `AXCOOP_SCHEDULES` says how many there are, over all scenarios; `make lost-wakes` has 10^6.
-//! [`faulty_lost_wakes`](../faulty_lost_wakes.rs) is the same with other states, and finds the loss.
+//! `AXCOOP_SCHEDULES` is the number of schedules of all scenarios together; `make lost-wakes` sets 10^6.
+//! [`faulty_lost_wakes`](../faulty_lost_wakes.rs) does the same with faulty states, and finds the lost wake.
 #![allow(dead_code, reason = "not all that the crate offers is called here")]
 
 extern crate alloc;
@@ -14,7 +14,7 @@ mod state;
 
 type Scenario = (&'static str, fn());
 
-/// How many schedules each of so many scenarios gets.
+/// Returns the number of schedules for each of this many scenarios.
 fn schedules(scenarios: usize) -> usize {
     let all = std::env::var("AXCOOP_SCHEDULES").map_or(2_000_usize, |all| {
         all.parse().expect("AXCOOP_SCHEDULES is a number")
@@ -22,7 +22,7 @@ fn schedules(scenarios: usize) -> usize {
     all.div_ceil(scenarios)
 }
 
-/// The number of a domain is for one scenario at a time.
+/// One test for all scenarios: a domain number is open once at a time.
 #[test]
 fn no_schedule_loses_a_wake() {
     let scenarios: [Scenario; 12] = [
@@ -49,7 +49,7 @@ fn no_schedule_loses_a_wake() {
         ),
         (
             "a poll waits for what another worker runs",
-            scenarios::nobody_waits_beside_an_idle_worker,
+            scenarios::no_coroutine_waits_beside_an_idle_worker,
         ),
         (
             "a mark stays while a worker that is alone clears stale ones",

@@ -1,4 +1,4 @@
-//! Operations that are ready at once give way, and a coroutine does not block its worker.
+//! Operations that are ready at once yield within a budget, and a coroutine cannot block its worker.
 
 use std::boxed::Box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,9 +13,9 @@ use super::giving_way::{assert_each_gives_way, awaited};
 use super::{Begun, Net};
 use crate::{Error, TcpStream, Wait};
 
-/// Takes back what was leaked.
+/// Frees a value that `leaked` has returned.
 fn freed<T>(value: &'static T) {
-    // SAFETY: it comes from `leaked`, and the coroutines that had it have ended.
+    // SAFETY: it comes from `leaked`, and the coroutines that used it have ended.
     drop(unsafe { Box::from_raw(core::ptr::from_ref(value).cast_mut()) });
 }
 
@@ -25,12 +25,12 @@ fn every_operation_gives_way_within_its_budget() {
     let listener = leaked(net.listen(80));
     let (one, other) = net.pair(listener, 80);
     let (one, other) = (leaked(one), leaked(other));
-    // More than all reads of a byte take.
+    // More bytes than all reads take.
     net.write_all(other, &[7; 4096]);
     net.rounds(50);
-    // So any other is refused at once.
+    // So that any other accept is refused at once.
     let mut accepts = Begun::new(listener.accept());
-    assert!(accepts.poll().is_pending());
+    accepts.wait();
     let elsewhere = "[::1]:80".parse().unwrap();
     with_domain(1, |domain| {
         let table = vec![

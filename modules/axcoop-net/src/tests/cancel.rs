@@ -1,5 +1,5 @@
-//! An operation that is cancelled, in each way and at each stage, takes nothing with it: its buffer is gone,
-//! its side is free, no byte and no connection is lost to the next one, and the connection goes on.
+//! A cancelled operation, in each way and at each stage, takes nothing with it. Its buffer is dropped, its side of the
+//! connection is free, and the next operation loses no byte and no connection.
 
 use std::boxed::Box;
 use std::future::Future;
@@ -20,27 +20,27 @@ use super::domains::{leaked, wait_until};
 use super::{Begun, Net, here};
 use crate::{Error, Operation, Result, SEND_BUFFER, TcpStream};
 
-/// In which way it is cancelled.
+/// The way in which an operation is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Its future is dropped.
+    /// The future is dropped.
     Drop,
     /// The coroutine that awaits it is cancelled.
     Cancel,
-    /// That coroutine waits for so long and not longer.
+    /// The coroutine awaits it with a timeout.
     Timeout,
-    /// It has a deadline.
+    /// The operation has a deadline.
     Within,
 }
 
-/// How far it has come.
+/// The stage at which an operation is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nobody has polled it.
+    /// It has not been polled.
     Made,
     /// It waits.
     Waits,
-    /// What it waits for is there, and it is woken.
+    /// It has been woken, because what it waits for is there.
     Woken,
 }
 
@@ -53,8 +53,8 @@ fn each(mut test: impl FnMut(Way, Stage)) {
     }
 }
 
-/// Has it come to this stage, cancels it, and gets it what it waits for, if that is not there yet. What it
-/// had if it was done: an operation which is ready when the time is over is done.
+/// Brings an operation to a stage and cancels it, then gets what it waits for unless that is there already. Returns the
+/// output of an operation that was done: one that is ready when its time is over is done.
 fn cancelled<F>(
     net: &mut Net,
     (way, stage): (Way, Stage),
@@ -76,7 +76,7 @@ where
         Way::Drop => {
             let mut begun = Begun::new(operation);
             if stage != Stage::Made {
-                assert!(begun.poll().is_pending());
+                begun.wait();
                 assert!(!begun.was_woken());
             }
             gets(net, stage == Stage::Woken);
@@ -86,10 +86,9 @@ where
         }
         Way::Within => {
             const TIME: Duration = Duration::from_millis(40);
-            let time = if stage == Stage::Made {
-                Duration::ZERO
-            } else {
-                TIME
+            let time = match stage {
+                Stage::Made => Duration::ZERO,
+                _ => TIME,
             };
             let mut begun = Begun::new(operation.within(time));
             let mut polled = begun.poll();
@@ -184,12 +183,12 @@ impl Coroutines {
         self.0.spawn(future, priority)
     }
 
-    /// Polls nothing until what this returns is dropped.
+    /// Keeps the worker from polling anything until the returned sender is dropped.
     pub fn hold(&self) -> mpsc::Sender<()> {
         self.hold_at(Priority::FIRST)
     }
 
-    /// As [`hold`](Self::hold), when all that are ready have been polled.
+    /// Does the same as [`hold`](Self::hold), after all ready coroutines have been polled.
     pub fn hold_after_others(&self) -> mpsc::Sender<()> {
         self.hold_at(Priority::LAST)
     }
@@ -218,7 +217,7 @@ impl Drop for Coroutines {
     }
 }
 
-/// What a transfer had if it was done in time: so many bytes of a buffer that came back.
+/// Returns the number of bytes of a transfer, which is 0 if it was not done in time.
 fn of_transfer<B>(output: Option<(Result<usize>, B)>) -> usize {
     match output {
         Some((Ok(length), _)) => length,
@@ -231,7 +230,7 @@ fn of_transfer<B>(output: Option<(Result<usize>, B)>) -> usize {
 }
 
 #[test]
-fn rule_3_a_cancelled_read_loses_nothing() {
+fn rule_3_cancelled_read_loses_no_bytes() {
     let mut net = Net::new();
     let listener = net.listen(80);
     each(|way, stage| {
@@ -250,12 +249,12 @@ fn rule_3_a_cancelled_read_loses_nothing() {
     });
 }
 
-/// A stream of bytes each of which is where it belongs.
+/// Bytes whose values tell their position.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|n| (n % 251) as u8).collect()
 }
 
-/// Writes until no more is taken, and returns what was.
+/// Writes until no more is taken, and returns the bytes that were.
 fn fill(net: &mut Net, stream: &TcpStream) -> Vec<u8> {
     let mut filled = Vec::new();
     loop {
@@ -275,7 +274,7 @@ fn fill(net: &mut Net, stream: &TcpStream) -> Vec<u8> {
 }
 
 #[test]
-fn rule_3_a_cancelled_write_leaves_nothing_and_disturbs_nothing() {
+fn rule_3_cancelled_write_does_not_disturb_the_next() {
     let mut net = Net::new();
     let listener = net.listen(80);
     each(|way, stage| {
@@ -292,35 +291,29 @@ fn rule_3_a_cancelled_write_leaves_nothing_and_disturbs_nothing() {
         let first = next.poll();
         let left = sent.len() - read.len();
         read.extend_from_slice(&net.read(&reads, left));
-        let (result, _) = match first {
-            Poll::Ready(done) => done,
-            Poll::Pending => match next.poll() {
-                Poll::Ready(done) => done,
-                Poll::Pending => panic!("all of it has been read"),
-            },
-        };
-        result.unwrap();
+        let done = if first.is_ready() { first } else { next.poll() };
+        assert!(matches!(done, Poll::Ready((Ok(()), _))));
         next.cancel();
         assert_eq!(read, sent);
         net.goes_on(&reads, &writes);
     });
 }
 
-/// What it had handed over is sent, which is a beginning of the buffer; then comes the next one.
+/// The bytes that it had handed over are sent, the first ones of its buffer, then those of the next write.
 #[test]
-fn rule_3_what_a_dropped_write_had_handed_over_is_sent() {
+fn rule_3_bytes_that_a_dropped_write_handed_over_are_sent() {
     let mut net = Net::new();
     let listener = net.listen(80);
     for reads_before in [0, 1, 5_000, 20_000] {
         let (writes, reads) = net.pair(&listener, 80);
         let bytes = pattern(65_536);
         let mut begun = Begun::new(writes.write_all(net.buffer(&bytes)));
-        assert!(begun.poll().is_pending());
+        begun.wait();
         let mut read = Vec::new();
         while read.len() < reads_before {
             read.extend_from_slice(&net.read(&reads, 1));
             if begun.was_woken() {
-                assert!(begun.poll().is_pending());
+                begun.wait();
             }
         }
         begun.cancel();
@@ -342,7 +335,7 @@ fn rule_3_what_a_dropped_write_had_handed_over_is_sent() {
 }
 
 #[test]
-fn rule_3_a_cancelled_accept_loses_no_connection() {
+fn rule_3_cancelled_accept_loses_no_connection() {
     let mut net = Net::new();
     let listener = net.listen(80);
     each(|way, stage| {
@@ -362,7 +355,7 @@ fn rule_3_a_cancelled_accept_loses_no_connection() {
 }
 
 #[test]
-fn rule_3_a_cancelled_connect_leaves_no_socket_and_the_port_goes_on() {
+fn rule_3_cancelled_connect_leaves_no_socket() {
     let mut net = Net::new();
     let listener = net.listen(80);
     each(|way, stage| {
@@ -375,7 +368,7 @@ fn rule_3_a_cancelled_connect_leaves_no_socket_and_the_port_goes_on() {
             }
         };
         net.write_all(&other, b"here");
-        // Those that were cancelled after they were connected have come in, and have ended.
+        // Connections that were cancelled after the handshake have come in, and have ended.
         let accepted = loop {
             let (stream, _) = net.done(listener.accept()).unwrap();
             let buffer = net.room(4);
@@ -388,13 +381,13 @@ fn rule_3_a_cancelled_connect_leaves_no_socket_and_the_port_goes_on() {
     });
 }
 
-/// Who accepts is told, and the port is another's at once.
+/// A pending accept fails, and the port is free at once.
 #[test]
-fn rule_2_a_listener_that_is_dropped_leaves_its_port_and_nobody_waiting() {
+fn rule_2_dropped_listener_frees_its_port_and_its_waiter() {
     let mut net = Net::new();
     let listener = net.listen(80);
     let mut accepts = Begun::new(listener.accept());
-    assert!(accepts.poll().is_pending());
+    accepts.wait();
     drop(listener);
     assert!(accepts.was_woken());
     assert!(matches!(accepts.poll(), Poll::Ready(Err(Error::BadState))));
@@ -404,14 +397,12 @@ fn rule_2_a_listener_that_is_dropped_leaves_its_port_and_nobody_waiting() {
     net.goes_on(&one, &other);
 }
 
-/// Who is refused for another's sake gets his buffer back, and in turn as soon as that one has gone.
+/// An operation that is refused because another is under way returns its buffer.
 #[test]
-fn rule_2_a_side_is_free_as_soon_as_its_operation_is_cancelled() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let (reads, writes) = net.pair(&listener, 80);
+fn rule_2_side_is_free_as_soon_as_its_operation_is_cancelled() {
+    let (mut net, listener, reads, writes) = Net::connected();
     let mut first = Begun::new(reads.read(net.room(8)));
-    assert!(first.poll().is_pending());
+    first.wait();
     let (refused, buffer) = net.done(reads.read(net.buffer(b"mine")));
     assert_eq!(refused, Err(Error::ResourceBusy));
     assert_eq!(buffer.bytes, b"mine");
@@ -419,7 +410,7 @@ fn rule_2_a_side_is_free_as_soon_as_its_operation_is_cancelled() {
     first.cancel();
     net.goes_on(&reads, &writes);
     let mut accepts = Begun::new(listener.accept());
-    assert!(accepts.poll().is_pending());
+    accepts.wait();
     assert!(matches!(
         net.done(listener.accept()),
         Err(Error::ResourceBusy)

@@ -1,56 +1,41 @@
-//! The traits of `embedded-io-async`, used as a library uses them.
+//! The traits of `embedded-io-async`, as a library uses them.
 
 use core::time::Duration;
 
 use embedded_io_async::{Error as _, ErrorKind, Read, ReadExactError, Write};
+use futures_util::future::join;
 
-use super::{Begun, Net};
+use super::Net;
 use crate::{SEND_BUFFER, TimedStream, system};
 
-/// Reads into memory that it borrows.
+/// Reads exactly this many bytes.
 async fn exactly<R: Read>(mut from: R, length: usize) -> std::vec::Vec<u8> {
     let mut bytes = std::vec![0; length];
     from.read_exact(&mut bytes).await.unwrap();
     bytes
 }
 
-/// Writes what it borrows. The connection's own methods have these names, too, and own buffers.
+/// Writes borrowed bytes. The connection's own methods have these names, too, and own their buffers.
 async fn all<W: Write>(mut to: W, bytes: &[u8]) -> Result<(), W::Error> {
     to.write_all(bytes).await?;
     to.flush().await
 }
 
 #[test]
-fn more_than_a_buffer_is_written_and_read() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let (one, mut other) = net.pair(&listener, 80);
+fn transfers_more_than_a_buffer_both_ways() {
+    let (mut net, _listener, one, mut other) = Net::connected();
     let sent: std::vec::Vec<u8> = (0..3 * SEND_BUFFER).map(|n| (n * 7) as u8).collect();
-    // Both directions at once: a reference for each.
-    let mut write = Begun::new(async {
-        all(&one, &sent).await.unwrap();
-    });
-    let mut read = Begun::new(exactly(&mut other, sent.len()));
-    let (mut written, mut got) = (false, None);
-    net.until(|| {
-        written = written || write.poll().is_ready();
-        if got.is_none()
-            && let core::task::Poll::Ready(bytes) = read.poll()
-        {
-            got = Some(bytes);
-        }
-        written && got.is_some()
-    });
-    assert!(got.unwrap() == sent);
-    drop((write, read));
+    // Both at once: a reference for each direction.
+    let both = join(all(&one, &sent), exactly(&mut other, sent.len()));
+    let (written, read) = net.done(both);
+    written.unwrap();
+    assert!(read == sent);
     net.goes_on(&one, &other);
 }
 
 #[test]
-fn the_end_and_a_reset_are_told_apart() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let (one, mut other) = net.pair(&listener, 80);
+fn end_and_reset_are_different_errors() {
+    let (mut net, _listener, one, mut other) = Net::connected();
     one.shutdown();
     let end = net.done(async { other.read_exact(&mut [0; 4]).await });
     assert_eq!(end, Err(ReadExactError::UnexpectedEof));
@@ -60,10 +45,8 @@ fn the_end_and_a_reset_are_told_apart() {
 }
 
 #[test]
-fn a_deadline_is_that_of_all_that_follows() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let (one, other) = net.pair(&listener, 80);
+fn deadline_bounds_all_later_calls() {
+    let (mut net, _listener, one, other) = Net::connected();
     let mut one = TimedStream::new(one);
     one.within(Duration::from_millis(50));
     let begin = system::now();
@@ -74,7 +57,7 @@ fn a_deadline_is_that_of_all_that_follows() {
         assert!(took >= Duration::from_millis(50), "{took:?}");
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
-    // A new one, until the other end takes no more.
+    // A new deadline, until the other end takes no more.
     one.within(Duration::from_secs(1));
     net.write_all(&other, b"here");
     let mut bytes = [0; 4];

@@ -1,5 +1,5 @@
-//! The whole of it over a cable from the card to itself, on the host. The test makes the rounds, so each
-//! stage of an operation can be stopped at.
+//! The whole stack on the host, over a cable from the card to itself. The test makes the rounds of the poller, so it can
+//! stop an operation at each stage.
 
 mod budget;
 mod cancel;
@@ -21,7 +21,6 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
 use std::vec;
 use std::vec::Vec;
 
@@ -33,10 +32,10 @@ use crate::poller::{Pause, Poller};
 use crate::stream::TcpStream;
 use crate::{LINGER, TcpListener, connection, ports, stack, system, urgency, wire};
 
-/// The poller's.
+/// The poller's domain.
 pub const DOMAIN: DomainId = DomainId::new(6);
 
-/// The network, of one test at a time, which leaves nothing behind.
+/// The network of one test at a time, which must leave nothing behind.
 pub struct Net {
     poller: Poller,
     buffers: Buffers,
@@ -47,7 +46,7 @@ impl Net {
     pub fn new() -> Self {
         static ONE: Mutex<()> = Mutex::new(());
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of a test that has failed.
+        // What a failed test has left.
         stack::abandon();
         connection::newly_waited_for(&mut Vec::new());
         ports::new_ports(&mut Vec::new());
@@ -63,7 +62,7 @@ impl Net {
         }
     }
 
-    /// What the poller does when it is its turn; then a millisecond passes.
+    /// Makes one round of the poller; then a millisecond passes.
     pub fn round(&mut self) -> Pause {
         let pause = self.poller.turn();
         system::passes();
@@ -76,27 +75,27 @@ impl Net {
         }
     }
 
-    /// Rounds until it is so.
-    pub fn until(&mut self, mut it_is_so: impl FnMut() -> bool) {
-        let late = Instant::now() + Duration::from_secs(30);
-        while !it_is_so() {
-            assert!(Instant::now() < late, "it is never so");
-            self.round();
-            std::thread::yield_now();
-        }
+    /// Makes rounds until a condition is true.
+    pub fn until(&mut self, mut condition: impl FnMut() -> bool) {
+        domains::wait_until(|| {
+            let is_true = condition();
+            if !is_true {
+                self.round();
+            }
+            is_true
+        });
     }
 
-    /// The output of an operation that is done sooner or later.
+    /// Makes rounds until an operation is done, and returns its output.
     pub fn done<F: Future>(&mut self, operation: F) -> F::Output {
         let mut operation = Begun::new(operation);
         let mut output = None;
-        self.until(|| {
-            if output.is_none()
-                && let Poll::Ready(done) = operation.poll()
-            {
+        self.until(|| match operation.poll() {
+            Poll::Ready(done) => {
                 output = Some(done);
+                true
             }
-            output.is_some()
+            Poll::Pending => false,
         });
         output.unwrap()
     }
@@ -107,7 +106,15 @@ impl Net {
         listener
     }
 
-    /// Two ends of a connection.
+    /// A network with a listener on port 80, and a connection through it.
+    pub fn connected() -> (Self, TcpListener, TcpStream, TcpStream) {
+        let mut net = Self::new();
+        let listener = net.listen(80);
+        let (one, other) = net.pair(&listener, 80);
+        (net, listener, one, other)
+    }
+
+    /// Returns the two ends of a new connection: the one that connected, and the one that was accepted.
     pub fn pair(&mut self, listener: &TcpListener, port: u16) -> (TcpStream, TcpStream) {
         let one = self.done(TcpStream::connect(here(port))).unwrap();
         let (other, _) = self.done(listener.accept()).unwrap();
@@ -118,7 +125,7 @@ impl Net {
         self.buffers.with(bytes)
     }
 
-    /// Empty, of this length.
+    /// A buffer of this many zeros.
     pub fn room(&self, length: usize) -> Buffer {
         self.buffer(&vec![0; length])
     }
@@ -132,7 +139,7 @@ impl Net {
         self.done(stream.write_all(buffer)).0.unwrap();
     }
 
-    /// So many bytes, and not more.
+    /// Reads exactly this many bytes.
     pub fn read(&mut self, stream: &TcpStream, length: usize) -> Vec<u8> {
         let mut read = Vec::new();
         while read.len() < length {
@@ -145,7 +152,7 @@ impl Net {
         read
     }
 
-    /// Both directions of the connection go on.
+    /// Asserts that both directions of the connection still work.
     pub fn goes_on(&mut self, one: &TcpStream, other: &TcpStream) {
         for (from, to) in [(one, other), (other, one)] {
             self.write_all(from, b"it goes on");
@@ -159,23 +166,23 @@ impl Drop for Net {
         if std::thread::panicking() {
             return;
         }
-        assert_eq!(self.buffers(), 0, "buffers that nobody has dropped");
+        assert_eq!(self.buffers(), 0, "buffers that are not dropped");
         self.rounds(20);
         system::pass(LINGER);
         self.rounds(20);
-        assert_eq!(stack::sockets(), 0, "sockets that nobody has closed");
+        assert_eq!(stack::sockets(), 0, "sockets that are not closed");
         assert!(self.poller.has_nothing_to_watch());
         assert_eq!(urgency::waiting(), 0, "waiters that are counted and gone");
     }
 }
 
-/// This machine.
+/// A port of this machine.
 pub fn here(port: u16) -> SocketAddr {
     let address = wire::OWN_ADDRESS.unwrap().parse().unwrap();
     SocketAddr::new(address, port)
 }
 
-/// Knows whether it was woken, and calls this then.
+/// A waker that notes each wake, and calls a closure.
 struct Told {
     was_woken: AtomicBool,
     calls: Box<dyn Fn() + Send + Sync>,
@@ -199,7 +206,7 @@ impl<F: Future> Begun<F> {
         Self::calling(operation, || {})
     }
 
-    /// Calls this with each wake.
+    /// Begins an operation each wake of which calls a closure.
     pub fn calling(operation: F, calls: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
             operation: Box::pin(operation),
@@ -210,6 +217,11 @@ impl<F: Future> Begun<F> {
         }
     }
 
+    /// Polls an operation that has to wait.
+    pub fn wait(&mut self) {
+        assert!(self.poll().is_pending());
+    }
+
     pub fn poll(&mut self) -> Poll<F::Output> {
         let waker = Waker::from(self.told.clone());
         self.operation
@@ -217,15 +229,15 @@ impl<F: Future> Begun<F> {
             .poll(&mut Context::from_waker(&waker))
     }
 
-    /// Whether it was woken since it was asked last.
+    /// Returns true if it was woken since the last call.
     pub fn was_woken(&self) -> bool {
         self.told.was_woken.swap(false, SeqCst)
     }
 
-    /// Drops it, after which nobody can wake it.
+    /// Drops the operation, after which its waker must be gone, too.
     pub fn cancel(self) {
         let Self { operation, told } = self;
         drop(operation);
-        assert_eq!(Arc::strong_count(&told), 1, "somebody still has its waker");
+        assert_eq!(Arc::strong_count(&told), 1, "its waker is still held");
     }
 }

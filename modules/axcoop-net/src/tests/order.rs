@@ -1,4 +1,4 @@
-//! Of several that wait the most urgent one is served first.
+//! The most urgent of several waiters is served first.
 
 use std::format;
 use std::string::{String, ToString};
@@ -12,7 +12,7 @@ use super::cancel::Coroutines;
 use super::{Begun, Net};
 use crate::{Operation, system};
 
-/// In no order.
+/// All priorities, shuffled.
 const PRIORITIES: [u8; 8] = [3, 7, 0, 5, 1, 6, 2, 4];
 
 type Trace = Arc<Mutex<Vec<String>>>;
@@ -22,15 +22,12 @@ fn notes(trace: &Trace, what: &str) -> impl Fn() + Send + Sync + use<> {
     move || trace.lock().unwrap().push(what.clone())
 }
 
-/// Reads whose bytes come in one round, and an accept whose time is over in it.
+/// The bytes of all reads come in one round, in which the time of an accept is over.
 #[test]
-fn rule_5_of_one_round_the_most_urgent_is_woken_first() {
+fn rule_5_most_urgent_waiter_of_a_round_is_woken_first() {
     let mut net = Net::new();
     let listener = net.listen(80);
-    let mut pairs = Vec::new();
-    for _ in PRIORITIES {
-        pairs.push(net.pair(&listener, 80));
-    }
+    let pairs = PRIORITIES.map(|_| net.pair(&listener, 80));
     let trace = Trace::default();
     let mut reads: Vec<_> = PRIORITIES
         .iter()
@@ -40,19 +37,16 @@ fn rule_5_of_one_round_the_most_urgent_is_woken_first() {
             Begun::calling(read, notes(&trace, &format!("read {priority}")))
         })
         .collect();
-    for read in &mut reads {
-        assert!(read.poll().is_pending());
-    }
+    reads.iter_mut().for_each(Begun::wait);
     let mut accept = Begun::calling(
         listener.accept().within(Duration::from_millis(30)).at(2),
         notes(&trace, "accept 2"),
     );
-    assert!(accept.poll().is_pending());
+    accept.wait();
     for (_, stream) in &pairs {
-        let mut write = Begun::new(stream.write(net.buffer(b"x")));
-        assert!(write.poll().is_ready());
+        assert!(Begun::new(stream.write(net.buffer(b"x"))).poll().is_ready());
     }
-    // Sends them. The next round takes them in, and the time of the accept is over.
+    // This round sends the bytes. The next one receives them, and the time of the accept is over.
     net.round();
     (0..30).for_each(|_| system::passes());
     net.round();
@@ -69,9 +63,9 @@ fn rule_5_of_one_round_the_most_urgent_is_woken_first() {
     }
 }
 
-/// Coroutines of one worker and one priority: their operations are done in the order of theirs.
+/// The coroutines have one worker and one priority.
 #[test]
-fn rule_5_coroutines_are_served_in_the_order_of_their_operations() {
+fn rule_5_coroutines_go_on_in_the_order_of_their_operations_priorities() {
     let mut net = Net::new();
     let listener = net.listen(80);
     let coroutines = Coroutines::new();
@@ -92,11 +86,10 @@ fn rule_5_coroutines_are_served_in_the_order_of_their_operations() {
         }));
     }
     net.until(|| begun.load(SeqCst) == PRIORITIES.len());
-    // Its turn comes when all others wait.
+    // Begins when all others wait.
     let hold = coroutines.hold_after_others();
     for other in &others {
-        let mut write = Begun::new(other.write(net.buffer(b"x")));
-        assert!(write.poll().is_ready());
+        assert!(Begun::new(other.write(net.buffer(b"x"))).poll().is_ready());
     }
     net.rounds(5);
     drop(hold);

@@ -14,11 +14,11 @@ use crate::stack;
 use crate::{BACKLOG, Error, HEADROOM, RECEIVE_BUFFER, SEND_BUFFER, SOCKETS, TcpStream, system};
 
 thread_local! {
-    /// Bytes that this thread has.
+    /// Bytes that this thread has allocated.
     static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts.
+/// The system's allocator, which counts bytes.
 struct Counting;
 
 // SAFETY: every call is handed on to `System` as it came.
@@ -40,10 +40,8 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-fn rule_1_there_are_never_more_sockets_than_that() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
+fn rule_1_sockets_are_bounded() {
+    let (mut net, listener, stranger) = Stranger::comes();
     let mut accepted = Vec::new();
     for begin in (0..SOCKETS).step_by(BACKLOG) {
         let some = ports(SOCKETS).skip(begin).take(BACKLOG);
@@ -58,7 +56,7 @@ fn rule_1_there_are_never_more_sockets_than_that() {
     let connects = net.done(TcpStream::connect(here(81)));
     assert!(matches!(connects, Err(Error::TooManyOpenFiles)));
     assert_eq!(stack::sockets(), SOCKETS);
-    // The others go on, and who leaves makes room.
+    // The others go on, and one that closes makes room.
     stranger.sends((1, 80), TcpControl::Rst, FIRST + 1, None);
     net.rounds(3);
     drop(accepted.swap_remove(0));
@@ -66,17 +64,12 @@ fn rule_1_there_are_never_more_sockets_than_that() {
     assert_eq!(stack::sockets(), SOCKETS - 1);
     stranger.begins(5000, 80);
     let told = net.told();
-    assert!(
-        told.iter()
-            .any(|told| told.port == 5000 && told.control == TcpControl::Syn)
-    );
+    assert!(told.iter().any(|told| told.says(5000, TcpControl::Syn)));
 }
 
 #[test]
-fn rule_2_a_first_packet_without_memory_is_not_answered() {
-    let mut net = Net::new();
-    let _listener = net.listen(80);
-    let stranger = Stranger::new();
+fn rule_2_first_packet_is_not_answered_without_memory() {
+    let (mut net, _listener, stranger) = Stranger::comes();
     net.told();
     for free in [0, HEADROOM, HEADROOM + RECEIVE_BUFFER + SEND_BUFFER] {
         system::set_free(free);
@@ -87,14 +80,14 @@ fn rule_2_a_first_packet_without_memory_is_not_answered() {
         assert_eq!(net.told(), [], "{free}");
         assert_eq!(stack::sockets(), 0);
     }
-    // It tries again.
+    // The stranger tries again.
     system::set_free(usize::MAX);
     stranger.begins(1, 80);
     assert_eq!(net.told()[0].control, TcpControl::Syn);
 }
 
 #[test]
-fn rule_2_who_connects_is_told_that_there_is_no_memory() {
+fn rule_2_connect_fails_without_memory() {
     let mut net = Net::new();
     system::set_free(HEADROOM);
     let connects = net.done(TcpStream::connect(here(80)));
@@ -102,13 +95,11 @@ fn rule_2_who_connects_is_told_that_there_is_no_memory() {
     assert_eq!(stack::sockets(), 0);
 }
 
-/// What is asked for is for the socket and for all that its connection takes later, and leaves
-/// [`HEADROOM`] to everybody else.
+/// The bytes asked for are for the socket and for all that its connection allocates later, and leave [`HEADROOM`] to the
+/// rest of the system.
 #[test]
-fn rule_2_a_connection_takes_no_more_than_was_asked_for() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
+fn rule_2_connection_takes_no_more_than_was_asked_for() {
+    let (mut net, listener, stranger) = Stranger::comes();
     net.told();
     let mut told = Vec::with_capacity(BACKLOG);
     for port in ports(BACKLOG) {
@@ -118,7 +109,7 @@ fn rule_2_a_connection_takes_no_more_than_was_asked_for() {
         let asked = system::asked();
         told.extend(net.told());
         let taken = (HELD.get() - before) as usize;
-        // To those who are on their way already, and to everybody else.
+        // To the connections that are under way already, and to the rest of the system.
         let promised = usize::from(port - 1) * BESIDE + HEADROOM;
         assert!(
             taken + promised <= asked,
@@ -128,7 +119,7 @@ fn rule_2_a_connection_takes_no_more_than_was_asked_for() {
     let half_open = HELD.get();
     told.iter().for_each(|told| stranger.completes(*told, 80));
     net.rounds(BACKLOG / 16);
-    // Among it what was told twice, as the handshakes took so long.
+    // Some packets were sent twice, because the handshakes took so long.
     net.told();
     let taken = (HELD.get() - half_open) as usize;
     let promised = BACKLOG * BESIDE;

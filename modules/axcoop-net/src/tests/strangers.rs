@@ -1,6 +1,7 @@
-//! The rules of `stack.rs` about strangers, who are played packet by packet: they do what no stack does.
+//! The rules of `stack.rs` about strangers. The tests play them packet by packet, because no stack behaves like them.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::task::Poll;
 use std::time::Duration;
 use std::vec;
@@ -17,27 +18,41 @@ use super::{Begun, Net, here};
 use crate::stack::{self, on_wire};
 use crate::{BACKLOG, HANDSHAKE, LINGER, LINGERING, TcpListener, TcpStream, system, wire};
 
-/// A machine of which nobody knows anything.
+/// A machine that is played packet by packet.
 pub struct Stranger {
     address: Ipv4Address,
     card: EthernetAddress,
 }
 
-/// What it was sent.
+/// A packet that it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// To this port.
+    /// The port of the stranger.
     pub port: u16,
     pub control: TcpControl,
     number: TcpSeqNumber,
     ack: Option<TcpSeqNumber>,
 }
 
-/// The number of each of its first packets.
+/// The sequence number of each of its first packets.
 pub const FIRST: TcpSeqNumber = TcpSeqNumber(1000);
 
+impl Told {
+    /// Returns true if it is this kind of packet to this port.
+    pub fn says(&self, port: u16, control: TcpControl) -> bool {
+        (self.port, self.control) == (port, control)
+    }
+}
+
 impl Stranger {
-    /// One that says who it is, as who is about to connect does to find us.
+    /// Sets up a listener on port 80, and a stranger that has asked for its card.
+    pub fn comes() -> (Net, TcpListener, Self) {
+        let mut net = Net::new();
+        let listener = net.listen(80);
+        (net, listener, Self::new())
+    }
+
+    /// A stranger that names its card, by asking for ours as a machine does before it connects.
     pub fn new() -> Self {
         let stranger = Self::silent(200);
         let asks = ArpRepr::EthernetIpv4 {
@@ -54,7 +69,7 @@ impl Stranger {
         stranger
     }
 
-    /// One that does not, and does not answer whoever asks.
+    /// A stranger that does not, and does not answer requests for its card.
     fn silent(number: u8) -> Self {
         Self {
             address: Ipv4Address::new(10, 9, 8, number),
@@ -79,7 +94,7 @@ impl Stranger {
         packet
     }
 
-    /// It sends a packet without data from one of its ports to one of ours.
+    /// Sends a packet without data from one of its ports to one of ours.
     pub fn sends(
         &self,
         (from, to): (u16, u16),
@@ -122,20 +137,15 @@ impl Stranger {
         on_wire(|wire| wire.comes(packet));
     }
 
-    /// The first packet of a connection.
+    /// Sends the first packet of a connection.
     pub fn begins(&self, from: u16, to: u16) {
         self.sends((from, to), TcpControl::Syn, FIRST, None);
     }
 
-    /// The last one of a handshake, after what it was told then.
+    /// Completes a handshake with the answer to what it was told. Acknowledges an end likewise, without ending itself.
     pub fn completes(&self, told: Told, to: u16) {
         let ack = Some(told.number + 1);
         self.sends((told.port, to), TcpControl::None, FIRST + 1, ack);
-    }
-
-    /// It acknowledges what it was told, an end, and does not end itself.
-    fn acknowledges(&self, told: Told, to: u16) {
-        self.completes(told, to);
     }
 }
 
@@ -144,7 +154,7 @@ fn own() -> Ipv4Address {
 }
 
 impl Net {
-    /// What strangers are told in some rounds.
+    /// Makes two rounds, and returns the packets sent to strangers.
     pub fn told(&mut self) -> Vec<Told> {
         self.rounds(2);
         on_wire(|wire| wire.sent_to_strangers())
@@ -169,10 +179,10 @@ impl Net {
             .collect()
     }
 
-    /// The stranger connects from each of these ports.
+    /// Connects a stranger from each of these ports.
     pub fn come(&mut self, stranger: &Stranger, from: impl Iterator<Item = u16>, to: u16) {
         let from: Vec<_> = from.collect();
-        // As many as the poller takes in at a time.
+        // As many as the poller receives in a round.
         for ports in from.chunks(32) {
             ports.iter().for_each(|port| stranger.begins(*port, to));
             let told = self.told();
@@ -186,10 +196,29 @@ impl Net {
         assert_eq!(self.told(), []);
     }
 
+    /// Begins a connection from this port, and returns the answer.
+    fn half_open(&mut self, stranger: &Stranger, port: u16) -> Told {
+        stranger.begins(port, 80);
+        self.told()[0]
+    }
+
+    /// Begins connections from these ports, one a round.
+    fn fill_backlog(&mut self, stranger: &Stranger, ports: RangeInclusive<u16>) {
+        for port in ports {
+            stranger.begins(port, 80);
+            self.round();
+        }
+        self.told();
+        assert_eq!(stack::sockets(), BACKLOG);
+    }
+
     fn accept(&mut self, listener: &TcpListener) -> (TcpStream, SocketAddr) {
         self.done(listener.accept()).unwrap()
     }
 }
+
+/// The port of the last connection that a full backlog holds.
+const LAST: u16 = BACKLOG as u16;
 
 /// Ports of a stranger.
 pub fn ports(n: usize) -> impl Iterator<Item = u16> {
@@ -197,10 +226,8 @@ pub fn ports(n: usize) -> impl Iterator<Item = u16> {
 }
 
 #[test]
-fn rule_2_nobody_comes_in_beyond_the_backlog_until_one_is_accepted() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
+fn rule_2_full_backlog_refuses_connections_until_one_is_accepted() {
+    let (mut net, listener, stranger) = Stranger::comes();
     net.come(&stranger, ports(BACKLOG), 80);
     assert_eq!(stack::sockets(), BACKLOG);
     stranger.begins(5000, 80);
@@ -214,12 +241,10 @@ fn rule_2_nobody_comes_in_beyond_the_backlog_until_one_is_accepted() {
     drop(first);
 }
 
-/// Its peer acknowledges our end, and does not end: it is told that nobody is there any more.
+/// The peer acknowledges our end and does not end itself.
 #[test]
-fn rule_4_a_peer_that_does_not_end_is_reset() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
+fn rule_4_peer_that_does_not_end_is_reset() {
+    let (mut net, listener, stranger) = Stranger::comes();
     net.come(&stranger, 1..2, 80);
     drop(net.accept(&listener));
     let told = net.told();
@@ -227,7 +252,7 @@ fn rule_4_a_peer_that_does_not_end_is_reset() {
         panic!("it was told {told:?}");
     };
     assert_eq!(end.control, TcpControl::Fin);
-    stranger.acknowledges(end, 80);
+    stranger.completes(end, 80);
     assert_eq!(net.told(), []);
     system::pass(LINGER - Duration::from_millis(20));
     assert_eq!(net.told(), [], "before its time");
@@ -245,10 +270,8 @@ fn rule_4_a_peer_that_does_not_end_is_reset() {
 }
 
 #[test]
-fn rule_4_of_too_many_that_linger_the_oldest_are_reset() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
+fn rule_4_oldest_of_too_many_lingering_connections_are_reset() {
+    let (mut net, listener, stranger) = Stranger::comes();
     net.come(&stranger, ports(LINGERING + 2), 80);
     for _ in 0..LINGERING + 2 {
         drop(net.done(listener.accept()).unwrap());
@@ -264,12 +287,12 @@ fn rule_4_of_too_many_that_linger_the_oldest_are_reset() {
     assert_eq!(stack::sockets(), LINGERING);
 }
 
-/// First packets that nothing follows, of machines that nobody finds: who means it comes in, and at once.
+/// First packets without a handshake, from machines that do not answer: a genuine peer still connects at once.
 #[test]
-fn rule_5_a_flood_keeps_nobody_out() {
+fn rule_5_flood_keeps_no_genuine_peer_out() {
     let mut net = Net::new();
     let listener = net.listen(80);
-    // So that its card is known, as that of a gateway is: smoltcp asks for one a second.
+    // So that our card is known, like that of a gateway: smoltcp asks for one address a second.
     drop(net.pair(&listener, 80));
     net.rounds(50);
     assert_eq!(stack::sockets(), 0);
@@ -283,64 +306,41 @@ fn rule_5_a_flood_keeps_nobody_out() {
     net.rounds(20);
     assert_eq!(stack::sockets(), BACKLOG);
     let mut connects = Begun::new(TcpStream::connect(here(80)));
-    assert!(connects.poll().is_pending());
+    connects.wait();
     net.rounds(20);
-    let Poll::Ready(connected) = connects.poll() else {
-        panic!("it is kept out");
+    let Poll::Ready(Ok(connected)) = connects.poll() else {
+        panic!("the genuine peer is kept out");
     };
-    let connected = connected.unwrap();
     let (accepted, _) = net.accept(&listener);
     net.goes_on(&connected, &accepted);
 }
 
-/// How long who connects may take: until so many others have begun after it.
+/// A handshake may take until a full backlog of others has begun after it.
 #[test]
-fn rule_5_the_oldest_half_open_one_makes_room() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
-    stranger.begins(1, 80);
-    let first = net.told()[0];
-    stranger.begins(2, 80);
-    let second = net.told()[0];
-    for port in 3..=BACKLOG as u16 + 1 {
-        stranger.begins(port, 80);
-        net.round();
-    }
-    assert_eq!(stack::sockets(), BACKLOG);
-    net.told();
+fn rule_5_oldest_half_open_connection_makes_room() {
+    let (mut net, listener, stranger) = Stranger::comes();
+    let first = net.half_open(&stranger, 1);
+    let second = net.half_open(&stranger, 2);
+    net.fill_backlog(&stranger, 3..=LAST + 1);
     // One more than there is room for has come, and not two.
     stranger.completes(second, 80);
     assert_eq!(net.told(), []);
     assert_eq!(net.accept(&listener).1.port(), 2);
     stranger.completes(first, 80);
     let told = net.told();
-    let reset = told
-        .iter()
-        .find(|told| told.port == 1)
-        .expect("it is to know");
-    assert_eq!(reset.control, TcpControl::Rst);
+    assert!(told.iter().any(|told| told.says(1, TcpControl::Rst)));
     let mut accepts = Begun::new(listener.accept());
-    assert!(accepts.poll().is_pending(), "those that are in stay in");
+    assert!(accepts.poll().is_pending(), "the others stay half-open");
 }
 
-/// What was never a connection makes room before what may become one.
+/// A connection that was reset makes room before one that may still complete.
 #[test]
-fn rule_5_what_was_reset_makes_room_first() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
-    stranger.begins(1, 80);
-    let first = net.told()[0];
-    for port in 2..=BACKLOG as u16 {
-        stranger.begins(port, 80);
-        net.round();
-    }
-    net.told();
-    assert_eq!(stack::sockets(), BACKLOG);
-    // In one round, before anybody looks.
-    let last = BACKLOG as u16;
-    stranger.sends((last, 80), TcpControl::Rst, FIRST + 1, None);
+fn rule_5_reset_connection_makes_room_first() {
+    let (mut net, listener, stranger) = Stranger::comes();
+    let first = net.half_open(&stranger, 1);
+    net.fill_backlog(&stranger, 2..=LAST);
+    // In one round, before an accept looks.
+    stranger.sends((LAST, 80), TcpControl::Rst, FIRST + 1, None);
     stranger.begins(5000, 80);
     net.round();
     stranger.completes(first, 80);
@@ -348,20 +348,12 @@ fn rule_5_what_was_reset_makes_room_first() {
     assert_eq!(net.accept(&listener).1.port(), 1);
 }
 
-/// Also before anybody has looked at who is in.
+/// Not even before an accept has looked.
 #[test]
-fn rule_5_who_is_in_is_not_driven_out() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
-    stranger.begins(1, 80);
-    let first = net.told()[0];
-    for port in ports(BACKLOG).skip(1) {
-        stranger.begins(port, 80);
-        net.round();
-    }
-    net.told();
-    assert_eq!(stack::sockets(), BACKLOG);
+fn rule_5_established_connection_is_not_driven_out() {
+    let (mut net, listener, stranger) = Stranger::comes();
+    let first = net.half_open(&stranger, 1);
+    net.fill_backlog(&stranger, 2..=LAST);
     // In one round.
     stranger.completes(first, 80);
     stranger.begins(5000, 80);
@@ -371,14 +363,10 @@ fn rule_5_who_is_in_is_not_driven_out() {
 }
 
 #[test]
-fn rule_5_a_handshake_has_its_time() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
-    stranger.begins(1, 80);
-    let first = net.told()[0];
-    stranger.begins(2, 80);
-    let second = net.told()[0];
+fn rule_5_handshake_is_reset_after_its_time() {
+    let (mut net, listener, stranger) = Stranger::comes();
+    let first = net.half_open(&stranger, 1);
+    let second = net.half_open(&stranger, 2);
     system::pass(HANDSHAKE - Duration::from_millis(20));
     net.told();
     stranger.completes(first, 80);
@@ -386,13 +374,11 @@ fn rule_5_a_handshake_has_its_time() {
     system::pass(Duration::from_millis(20));
     net.rounds(10);
     assert_eq!(stack::sockets(), 1);
-    let told = net.told();
-    let last = told.last().map(|told| (told.port, told.control));
-    assert_eq!(last, Some((2, TcpControl::Rst)));
+    assert!(net.told().last().unwrap().says(2, TcpControl::Rst));
     stranger.completes(second, 80);
     let told = net.told();
-    assert_eq!((told[0].port, told[0].control), (2, TcpControl::Rst));
-    // Once it is in it has as long as any.
+    assert!(told[0].says(2, TcpControl::Rst));
+    // An established connection has no such limit.
     let (accepted, peer) = net.accept(&listener);
     assert_eq!(peer.port(), 1);
     system::pass(HANDSHAKE + Duration::from_millis(20));
@@ -400,12 +386,10 @@ fn rule_5_a_handshake_has_its_time() {
     assert!(accepted.peer_addr().is_some());
 }
 
-/// While a half-open one can make room, its memory is enough.
+/// The memory of the half-open connection that makes room is enough.
 #[test]
-fn rule_5_without_memory_the_oldest_half_open_one_makes_room() {
-    let mut net = Net::new();
-    let listener = net.listen(80);
-    let stranger = Stranger::new();
+fn rule_5_oldest_half_open_connection_makes_room_without_memory() {
+    let (mut net, listener, stranger) = Stranger::comes();
     for port in 1..=3 {
         stranger.begins(port, 80);
     }
@@ -413,7 +397,7 @@ fn rule_5_without_memory_the_oldest_half_open_one_makes_room() {
     system::set_free(0);
     stranger.begins(4, 80);
     let told = net.told();
-    assert_eq!((told[0].port, told[0].control), (4, TcpControl::Syn));
+    assert!(told[0].says(4, TcpControl::Syn));
     assert_eq!(stack::sockets(), 3);
     stranger.completes(told[0], 80);
     net.told();

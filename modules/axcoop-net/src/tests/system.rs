@@ -1,4 +1,4 @@
-//! The host as the tests have it: time passes when a test says so, and rounds are made by the test.
+//! The system of the tests: the test lets time pass and makes the rounds.
 
 use core::future::Future;
 use core::pin::pin;
@@ -12,19 +12,19 @@ use axcoop::DomainId;
 static MILLIS: AtomicU64 = AtomicU64::new(1);
 /// The largest piece of memory that is free.
 static FREE: AtomicUsize = AtomicUsize::new(usize::MAX);
-/// How much of it was asked for last.
+/// The number of bytes that was asked for last.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 pub fn now() -> Duration {
     Duration::from_millis(MILLIS.load(SeqCst))
 }
 
-/// A millisecond passes.
+/// Lets a millisecond pass.
 pub fn passes() {
     pass(Duration::from_millis(1));
 }
 
-/// So much time passes, in whole milliseconds.
+/// Lets time pass, in whole milliseconds.
 pub fn pass(time: Duration) {
     MILLIS.fetch_add(time.as_millis() as u64, SeqCst);
 }
@@ -34,12 +34,12 @@ pub fn has_memory(bytes: usize) -> bool {
     bytes <= FREE.load(SeqCst)
 }
 
-/// From now on a piece of so many bytes is the largest that is free.
+/// Sets the size of the largest free piece of memory.
 pub fn set_free(bytes: usize) {
     FREE.store(bytes, SeqCst);
 }
 
-/// How many bytes were asked for last.
+/// Returns the number of bytes that was asked for last.
 pub fn asked() -> usize {
     ASKED.load(SeqCst)
 }
@@ -65,7 +65,7 @@ pub fn serve_domain() -> Option<DomainId> {
     None
 }
 
-/// A test rings, or wakes it as a tick would.
+/// Waits until a test rings, or wakes the poller as a tick would.
 pub async fn rest(_: Option<Duration>, rung: impl Future<Output = ()>) {
     rung.await;
 }

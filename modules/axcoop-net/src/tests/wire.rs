@@ -1,22 +1,22 @@
-//! A cable from the card to itself: what this machine sends to its own address comes back. What it sends to
-//! another card is a stranger's, whom a test plays.
+//! A cable from the card to itself: a packet to the machine's own address comes back. A packet to another card goes to
+//! a stranger, which a test plays.
 
 use std::collections::VecDeque;
 use std::vec;
 use std::vec::Vec;
 
-// Of no machines that there are.
+// Addresses of no real machines.
 pub const OWN_ADDRESS: Option<&str> = Some("10.9.8.7");
 pub const GATEWAY: Option<&str> = Some("10.9.8.1");
 
-/// There is always one here.
+/// Is never returned: there is always a network here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoNetwork {
-    /// See above.
+    /// The machine has no address.
     NoAddress,
 }
 
-/// The card's own address.
+/// The address of the card.
 pub const CARD: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 #[derive(Default)]
@@ -58,12 +58,12 @@ impl Wire {
         result
     }
 
-    /// A stranger sends this packet.
+    /// Receives a packet from a stranger.
     pub fn comes(&mut self, packet: Vec<u8>) {
         self.comes.push_back(packet);
     }
 
-    /// What strangers were sent since this was asked last.
+    /// Returns the packets sent to strangers since the last call.
     pub fn sent_to_strangers(&mut self) -> Vec<Vec<u8>> {
         core::mem::take(&mut self.to_strangers)
     }

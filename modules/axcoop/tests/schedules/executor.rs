@@ -1,5 +1,5 @@
-// The executor, built here once more with Shuttle's atomics: all of it but `state` and `sync`, which
-// the test says itself, and `host`.
+// The executor, built here again with Shuttle's atomics: all of it except `state` and `sync`, which the test names
+// itself, and `host`.
 
 #[path = "../../src/block.rs"]
 mod block;
@@ -52,10 +52,18 @@ mod worker;
 #[path = "../../src/yielding.rs"]
 mod yielding;
 
-/// The atomics, as `src/sync.rs` has those of other builds.
+/// The atomics, in place of those of `src/sync.rs`.
 mod sync {
     pub(crate) use shuttle::hint::spin_loop;
     pub(crate) use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+}
+
+/// What `machine` needs of Shuttle.
+mod explorer {
+    pub use shuttle::future::block_on;
+    pub use shuttle::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    pub use shuttle::sync::{Condvar, Mutex};
+    pub use shuttle::{thread, thread_local};
 }
 
 mod machine;

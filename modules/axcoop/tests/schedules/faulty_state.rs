@@ -1,5 +1,5 @@
-//! The states in the order of steps of the seeds' executors: who wakes looks whether the coroutine is
-//! blocked, and the executor marks it blocked after the poll. What comes between is lost.
+//! The states with the order of steps of the seeds' executors: a waker checks that the coroutine is blocked, and the
+//! executor marks it blocked only after the poll. A wake between the two is lost.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -17,14 +17,14 @@ pub(crate) enum Woken {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "nobody can be cancelled")]
+#[allow(dead_code, reason = "no coroutine is cancelled")]
 pub(crate) enum Begun {
     Poll,
     Cancel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "nobody is queued again")]
+#[allow(dead_code, reason = "no coroutine is queued again")]
 pub(crate) enum Suspended {
     Idle,
     Queued,

@@ -1,62 +1,71 @@
-//! A system of Shuttle's threads.
+//! A system of modelled threads: Shuttle's in `tests/schedules`, loom's in `src/interleavings.rs`, which have the same
+//! names in `super::explorer`.
 
-use core::future::Future;
+use core::cell::Cell;
+use core::future::{Future, poll_fn};
 use core::pin::Pin;
-use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::ptr;
+use core::task::{Poll, Waker};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 
-use axcoop_summary::{DomainId, SUMMARY};
-use shuttle::sync::{Condvar, Mutex};
-use shuttle::thread;
+use axcoop_summary::{DomainId, Summary};
 
+use super::explorer::{AtomicBool, Condvar, Mutex, Relaxed, block_on, thread, thread_local};
 use crate::domain::Domain;
 use crate::kernel::{Kernel, NoWorker};
 
+/// The number of the domains.
+pub const ID: DomainId = DomainId::new(0);
 /// More workers than any scenario has.
-const WORKERS: usize = 4;
+const WORKERS: usize = 3;
 
-shuttle::thread_local! {
-    static HERE: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
+thread_local! {
+    static HERE: Cell<*const ()> = Cell::new(ptr::null());
 }
 
-/// Of one execution.
+/// The system of one execution.
 pub struct Machine {
+    summary: Summary,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
     parking: [(Mutex<bool>, Condvar); WORKERS],
-    /// Is called when a worker gives way.
-    gives_way: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Called when a worker yields.
+    at_yield: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Workers of this number and above never begin.
     begin: AtomicUsize,
 }
 
 impl Machine {
-    /// Has this called whenever a worker of the domain gives way from now on, and has only its first worker begin.
-    pub fn watches(domain: &Domain, gives_way: impl Fn() + Send + Sync + 'static) {
-        // SAFETY: the machine of `with_domain`.
-        let machine = unsafe { &*std::ptr::from_ref(domain.kernel()).cast::<Self>() };
+    /// Calls a closure from now on when a worker of the domain yields, and lets only its first worker begin.
+    #[allow(dead_code, reason = "loom has no such scenario")]
+    pub fn watch(domain: &Domain, at_yield: impl Fn() + Send + Sync + 'static) {
+        let machine = Self::of(domain);
         machine.begin.store(1, Relaxed);
-        assert!(machine.gives_way.set(Box::new(gives_way)).is_ok());
+        assert!(machine.at_yield.set(Box::new(at_yield)).is_ok());
     }
 
-    fn new() -> Self {
-        Self {
-            threads: Mutex::new(Vec::new()),
-            parking: std::array::from_fn(|_| (Mutex::new(false), Condvar::new())),
-            gives_way: OnceLock::new(),
-            begin: AtomicUsize::new(WORKERS),
+    /// Waits until all workers that have begun have left.
+    pub fn join_workers(domain: &Domain) {
+        loop {
+            let thread = Self::of(domain).threads.lock().unwrap().pop();
+            let Some(thread) = thread else { break };
+            thread.join().unwrap();
         }
+    }
+
+    fn of(domain: &Domain) -> &Self {
+        // SAFETY: every domain here is an `OwnDomain`'s.
+        unsafe { &*ptr::from_ref(domain.kernel()).cast::<Self>() }
     }
 }
 
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
 unsafe impl Kernel for Machine {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
-        if number >= self.begin.load(Relaxed) {
-            return Ok(());
+        if number < self.begin.load(Relaxed) {
+            let thread = thread::spawn(move || crate::worker::serve(domain, number));
+            self.threads.lock().unwrap().push(thread);
         }
-        let thread = thread::spawn(move || crate::worker::serve(domain, number));
-        self.threads.lock().unwrap().push(thread);
         Ok(())
     }
 
@@ -77,8 +86,8 @@ unsafe impl Kernel for Machine {
     }
 
     fn yield_now(&self) {
-        if let Some(gives_way) = self.gives_way.get() {
-            gives_way();
+        if let Some(at_yield) = self.at_yield.get() {
+            at_yield();
         }
         thread::yield_now();
     }
@@ -106,29 +115,81 @@ unsafe impl Kernel for Machine {
     fn unmask(&self, _: usize) {}
 
     fn block_on(&self, future: Pin<&mut dyn Future<Output = ()>>) {
-        shuttle::future::block_on(future);
+        block_on(future);
     }
 }
 
-/// Calls this with a domain of its own, which has to be empty afterwards.
-pub fn with_domain(workers: usize, scenario: impl FnOnce(&'static Domain)) {
-    let machine = Box::into_raw(Box::new(Machine::new()));
-    // SAFETY: it lives until below, when nobody uses it any more.
-    let kernel: &'static Machine = unsafe { &*machine };
-    let id = DomainId::new(0);
-    let domain = Box::into_raw(Box::new(Domain::new(id, &SUMMARY, kernel)));
-    // SAFETY: as the machine.
-    let here: &'static Domain = unsafe { &*domain };
-    here.open().unwrap();
-    here.alloc_cpu(workers).unwrap();
-    scenario(here);
-    here.alloc_cpu(0).unwrap();
-    let threads = std::mem::take(&mut *kernel.threads.lock().unwrap());
-    for thread in threads {
-        thread.join().unwrap();
+/// A domain of one execution that is not opened, and its machine. Both are freed with it.
+pub struct OwnDomain {
+    pub domain: &'static Domain,
+    machine: *mut Machine,
+}
+
+impl OwnDomain {
+    pub fn new() -> Self {
+        let machine = Box::into_raw(Box::new(Machine {
+            summary: Summary::new(),
+            threads: Mutex::new(Vec::new()),
+            parking: core::array::from_fn(|_| (Mutex::new(false), Condvar::new())),
+            at_yield: OnceLock::new(),
+            begin: AtomicUsize::new(WORKERS),
+        }));
+        // SAFETY: it lives until `drop`.
+        let kernel: &'static Machine = unsafe { &*machine };
+        let domain = Box::leak(Box::new(Domain::new(ID, &kernel.summary, kernel)));
+        Self { domain, machine }
     }
-    here.close().unwrap();
-    // A worker may have cleared it, and a wake that came late have marked it again.
-    // SAFETY: all threads have ended, and it is closed.
-    drop(unsafe { (Box::from_raw(domain), Box::from_raw(machine)) });
+}
+
+impl Drop for OwnDomain {
+    fn drop(&mut self) {
+        // SAFETY: all threads have ended, and no number leads to it.
+        drop(unsafe { Box::from_raw(ptr::from_ref(self.domain).cast_mut()) });
+        // SAFETY: the domain that refers to it is gone.
+        drop(unsafe { Box::from_raw(self.machine) });
+    }
+}
+
+/// An event that a coroutine awaits and another thread signals.
+pub struct Event {
+    has_come: AtomicBool,
+    waits: Mutex<Option<Waker>>,
+}
+
+impl Event {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            has_come: AtomicBool::new(false),
+            waits: Mutex::new(None),
+        })
+    }
+
+    /// Signals the event. The wake alone orders the store before the coroutine's load.
+    pub fn signal(&self) {
+        self.has_come.store(true, Relaxed);
+        let waits = self.waits.lock().unwrap().take();
+        if let Some(waker) = waits {
+            waker.wake();
+        }
+    }
+
+    /// Signals the event as soon as a coroutine is about to wait for it.
+    #[allow(dead_code, reason = "loom has no such scenario")]
+    pub fn signal_to_a_waiter(&self) {
+        while self.waits.lock().unwrap().is_none() {
+            thread::yield_now();
+        }
+        self.signal();
+    }
+
+    pub async fn wait(&self) {
+        poll_fn(|context| {
+            *self.waits.lock().unwrap() = Some(context.waker().clone());
+            match self.has_come.load(Relaxed) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await
+    }
 }

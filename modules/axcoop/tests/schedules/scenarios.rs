@@ -1,13 +1,10 @@
-//! What threads may do to each other's coroutines. A wake that is lost leaves everybody waiting,
-//! which Shuttle takes for a deadlock and reports.
+//! What threads may do to each other's coroutines. After a lost wake all threads wait, which Shuttle reports as a
+//! deadlock.
 
-use core::future::poll_fn;
-use core::task::{Poll, Waker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use axcoop_summary::{DomainId, Priority, SUMMARY};
-use shuttle::sync::Mutex;
+use axcoop_summary::{DomainId, Priority};
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use shuttle::thread;
 
@@ -15,85 +12,55 @@ use crate::domain::Domain;
 use crate::error::Ended;
 use crate::kernel::Attendant;
 use crate::loan::lend;
-use crate::machine::{Machine, with_domain};
+use crate::join::JoinHandle;
+use crate::machine::{Event, Machine, OwnDomain};
 use crate::named;
 use crate::yielding::yield_now;
 
-/// Something that one awaits and another says.
-#[derive(Default)]
-struct Event {
-    has_come: AtomicBool,
-    waits: Mutex<Option<Waker>>,
+/// Runs a scenario with a domain of its own, which has to be empty afterwards.
+fn with_domain(workers: usize, scenario: impl FnOnce(&'static Domain)) {
+    let own = OwnDomain::new();
+    own.domain.open().unwrap();
+    own.domain.alloc_cpu(workers).unwrap();
+    scenario(own.domain);
+    own.domain.alloc_cpu(0).unwrap();
+    Machine::join_workers(own.domain);
+    own.domain.close().unwrap();
 }
 
-impl Event {
-    fn comes(&self) {
-        self.has_come.store(true, SeqCst);
-        let waits = self.waits.lock().unwrap().take();
-        if let Some(waker) = waits {
-            waker.wake();
-        }
-    }
-
-    /// It comes as soon as somebody is about to wait for it.
-    fn comes_to_a_waiter(&self) {
-        while self.waits.lock().unwrap().is_none() {
-            thread::yield_now();
-        }
-        self.comes();
-    }
-
-    async fn wait(&self) {
-        poll_fn(|context| {
-            *self.waits.lock().unwrap() = Some(context.waker().clone());
-            match self.has_come.load(SeqCst) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            }
-        })
-        .await
-    }
+/// A coroutine that waits for two events.
+fn waits_twice(domain: &'static Domain) -> ([Arc<Event>; 2], JoinHandle<()>) {
+    let events = [(); 2].map(|()| Event::new());
+    let [one, other] = events.clone();
+    let waits = async move {
+        one.wait().await;
+        other.wait().await;
+    };
+    (events, domain.spawn(waits, Priority::DEFAULT))
 }
 
-/// A thread wakes a coroutine that is about to wait, or does, or has not begun.
+/// A thread wakes a coroutine that is about to wait, waits, or has not begun.
 pub fn wake_and_pending() {
     with_domain(1, |domain| {
-        let events = [(); 2].map(|()| Arc::new(Event::default()));
-        let waits = events.clone();
-        let handle = domain.spawn(
-            async move {
-                waits[0].wait().await;
-                waits[1].wait().await;
-            },
-            Priority::DEFAULT,
-        );
-        events[0].comes_to_a_waiter();
-        events[1].comes();
+        let ([one, other], handle) = waits_twice(domain);
+        one.signal_to_a_waiter();
+        other.signal();
         assert_eq!(handle.join(), Ok(()));
     });
 }
 
-/// The same with two workers, two threads, and a coroutine that waits twice.
+/// Two threads wake a coroutine that waits twice, with two workers.
 pub fn two_wakers() {
     with_domain(2, |domain| {
-        let events = [(); 2].map(|()| Arc::new(Event::default()));
-        let waits = events.clone();
-        let handle = domain.spawn(
-            async move {
-                waits[0].wait().await;
-                waits[1].wait().await;
-            },
-            Priority::DEFAULT,
-        );
-        let [one, other] = events;
-        let thread = thread::spawn(move || one.comes());
-        other.comes();
+        let ([one, other], handle) = waits_twice(domain);
+        let thread = thread::spawn(move || one.signal());
+        other.signal();
         assert_eq!(handle.join(), Ok(()));
         thread.join().unwrap();
     });
 }
 
-/// Coroutines wake each other to and fro, beside some that yield, while workers come and go.
+/// Coroutines yield at two levels while workers come and go.
 pub fn workers_come_and_go() {
     with_domain(1, |domain| {
         let polls = Arc::new(AtomicUsize::new(0));
@@ -120,14 +87,14 @@ pub fn workers_come_and_go() {
     });
 }
 
-/// One is cancelled, woken and waited for at once; and its name is stale when it has ended.
+/// A coroutine is cancelled, woken and awaited at once, and its name is stale after its end.
 pub fn cancel_and_end() {
     with_domain(2, |domain| {
-        let event = Arc::new(Event::default());
+        let event = Event::new();
         let waits = event.clone();
         let handle = domain.spawn(async move { waits.wait().await }, Priority::DEFAULT);
         let cid = handle.cid();
-        let thread = thread::spawn(move || event.comes());
+        let thread = thread::spawn(move || event.signal());
         let is_too_late = named::cancel(cid).is_err();
         match handle.join() {
             Ok(()) => {}
@@ -138,10 +105,10 @@ pub fn cancel_and_end() {
     });
 }
 
-/// A name is looked up while its block becomes another coroutine's: that one is not meant.
+/// A name is looked up while its block becomes another coroutine's, which is not cancelled.
 pub fn names_and_blocks() {
     with_domain(1, |domain: &'static Domain| {
-        let event = Arc::new(Event::default());
+        let event = Event::new();
         let waits = event.clone();
         // One type for both, so that they are of one size.
         let one = |waits: Option<Arc<Event>>| async move {
@@ -159,7 +126,7 @@ pub fn names_and_blocks() {
             Priority::DEFAULT,
         );
         let _ = named::cancel(name);
-        event.comes();
+        event.signal();
         assert_eq!(both.join(), Ok(Ok(())));
     });
 }
@@ -206,7 +173,7 @@ pub fn coroutines_join() {
 /// A priority is lent and taken back while its coroutine runs, waits and ends.
 pub fn loans() {
     with_domain(2, |domain| {
-        let event = Arc::new(Event::default());
+        let event = Event::new();
         let waits = event.clone();
         let handle = domain.spawn(
             async move {
@@ -224,7 +191,7 @@ pub fn loans() {
                 assert_eq!(priority, Priority::DEFAULT);
             }
         });
-        event.comes();
+        event.signal();
         assert_eq!(handle.join(), Ok(()));
         thread.join().unwrap();
     });
@@ -249,8 +216,8 @@ pub fn a_worker_is_taken_away() {
     });
 }
 
-/// A poll waits for another coroutine, which the second worker has to run meanwhile.
-pub fn nobody_waits_beside_an_idle_worker() {
+/// A poll spins until another coroutine has run, which the second worker must run meanwhile.
+pub fn no_coroutine_waits_beside_an_idle_worker() {
     with_domain(2, |domain| {
         let is_done = Arc::new(AtomicBool::new(false));
         let waits = is_done.clone();
@@ -260,7 +227,7 @@ pub fn nobody_waits_beside_an_idle_worker() {
                 let mut looks = 0;
                 while !waits.load(SeqCst) {
                     looks += 1;
-                    assert!(looks < 1_000, "nobody runs the other one");
+                    assert!(looks < 1_000, "no worker runs the other one");
                     thread::yield_now();
                 }
             },
@@ -273,7 +240,7 @@ pub fn nobody_waits_beside_an_idle_worker() {
     });
 }
 
-/// Takes long: others run meanwhile.
+/// An attendant that takes long: other threads run meanwhile.
 struct Slow;
 
 impl Attendant for Slow {
@@ -286,31 +253,31 @@ impl Attendant for Slow {
     }
 }
 
-/// LOOK AGAIN (rule 6 of `worker`): a worker that clears marks which it takes for stale looks again, so one that
-/// was spawned meanwhile is marked whenever it gives way.
+/// LOOK AGAIN (rule 6 of `worker`): a worker that clears marks that it takes for stale looks again. So a coroutine that
+/// was spawned meanwhile is marked whenever the worker yields.
 fn marks_stay(workers: usize) {
     let (urgent, elsewhere) = (Priority::new(1), DomainId::new(1));
     with_domain(1, |domain| {
         let is_spawned = Arc::new(AtomicBool::new(false));
         let has_run = Arc::new(AtomicBool::new(false));
         let (spawned, ran) = (is_spawned.clone(), has_run.clone());
-        Machine::watches(domain, move || {
+        Machine::watch(domain, move || {
             if spawned.load(SeqCst) && !ran.load(SeqCst) {
-                assert!(SUMMARY.is_marked(domain.id(), urgent), "it is unmarked");
+                assert!(domain.summary.is_marked(domain.id(), urgent), "it is unmarked");
             }
         });
         domain.alloc_cpu(workers).unwrap();
-        // So the worker gives way before it polls.
-        SUMMARY.mark(elsewhere, Priority::FIRST);
+        // So that the worker yields before it polls.
+        domain.summary.mark(elsewhere, Priority::FIRST);
         domain.set_attendant(Some(&Slow));
         let last = domain.spawn(async {}, Priority::LAST);
-        // It is called after what has arrived is queued, and before the worker gives way.
+        // It is called after the inbox is drained, and before the worker yields.
         domain.call_attendant();
         let first = domain.spawn(async move { has_run.store(true, SeqCst) }, urgent);
         is_spawned.store(true, SeqCst);
         assert_eq!((first.join(), last.join()), (Ok(()), Ok(())));
-        SUMMARY.clear(elsewhere, Priority::FIRST);
-        // Those that never began.
+        domain.summary.clear(elsewhere, Priority::FIRST);
+        // Workers that never began.
         domain.books.with(domain.kernel(), |books| books.serving &= 1);
     });
 }
@@ -320,7 +287,7 @@ pub fn marks_stay_alone() {
     marks_stay(1);
 }
 
-/// It serves as if there were others, but none of them clears any mark.
+/// The worker serves as if there were others, but none of them clears any mark.
 pub fn marks_stay_shared() {
     marks_stay(2);
 }
