@@ -1,4 +1,4 @@
-//! The rules of the crate, each in a test of its name, on a disk in memory.
+//! The rules of the crate, each in a test of its name, with a disk in memory.
 
 #[path = "../../../axcoop/tests/domains/mod.rs"]
 mod domains;
@@ -18,15 +18,16 @@ use std::vec::Vec;
 
 use axcoop::host::HOST;
 use axcoop::{
-    Domain, DomainId, Elapsed, Ended, Priority, SUMMARY, cancel, set_priority, sleep, timeout,
+    Domain, DomainId, Elapsed, Ended, JoinHandle, Priority, SUMMARY, cancel, set_priority, sleep,
+    timeout,
 };
 
 use self::domains::{Buffer, Buffers, leaked, wait_until as until};
 use self::giving_way::{assert_each_gives_way, awaited};
 use crate::system::{hold, pool, state, stopped, stopped_unless};
-use crate::{Error, File, remove};
+use crate::{Error, File, Result, remove};
 
-/// The disk, and a program of one worker, of one test at a time.
+/// The disk and a program with one worker, of one test at a time.
 struct Machine {
     program: &'static Domain,
     buffers: Buffers,
@@ -56,7 +57,7 @@ impl Machine {
         self.buffers.with(bytes)
     }
 
-    /// What a coroutine of the program makes of this.
+    /// Runs a future in a coroutine of the program.
     fn runs<F>(&self, future: F) -> F::Output
     where
         F: Future + Send + 'static,
@@ -68,12 +69,21 @@ impl Machine {
             .unwrap()
     }
 
-    /// A file with this in it.
+    /// Creates a file with these bytes.
     fn file(&self, path: &str, bytes: &[u8]) -> File {
         let mut file = File::create(path.to_string()).wait().unwrap();
         file.write_all(self.buffer(bytes)).wait().0.unwrap();
         file.seek(0);
         file
+    }
+
+    /// Begins to read a file, and stops the pool before it does so.
+    fn stop_at_read(&self, file: &File, priority: Priority) -> JoinHandle<(Result<usize>, Buffer)> {
+        hold(true);
+        let read = file.read_at(0, self.buffer(&[0]));
+        let read = self.program.spawn(read, priority);
+        stopped();
+        read
     }
 
     fn contents(&self, path: &str) -> Vec<u8> {
@@ -98,40 +108,37 @@ fn trace() -> Vec<String> {
     std::mem::take(&mut state().trace)
 }
 
-/// The same by a coroutine and by a thread.
-#[test]
-fn rule_1_a_buffer_comes_back_with_the_result() {
-    let machine = Machine::new();
-    let (whole, rest) = (machine.buffer(b"0123456789"), machine.buffer(&[0; 8]));
-    machine.runs(async move {
-        let mut file = File::create("a".into()).await.unwrap();
-        let (written, buffer) = file.write_all(whole).await;
+/// A macro because a coroutine awaits each operation, and a thread waits for it.
+macro_rules! transfers {
+    ($whole:expr, $rest:expr, $($get:tt)*) => {
+        let mut file = File::create("a".into()) $($get)*.unwrap();
+        let (written, buffer) = file.write_all($whole) $($get)*;
         assert_eq!((written, &*buffer.bytes), (Ok(10), &b"0123456789"[..]));
-        assert_eq!(file.length().await, Ok(10));
+        assert_eq!(file.length() $($get)*, Ok(10));
         file.seek(4);
-        let (read, buffer) = file.read(rest).await;
+        let (read, buffer) = file.read($rest) $($get)*;
         assert_eq!((read, &buffer.bytes[..3]), (Ok(3), &b"456"[..]));
         assert_eq!(file.position(), 7);
-        let (read, buffer) = file.read_at(9, buffer).await;
+        let (read, buffer) = file.read_at(9, buffer) $($get)*;
         assert_eq!((read, &buffer.bytes[..1]), (Ok(1), &b"9"[..]));
-        let (read, _) = file.read_at(10, buffer).await;
+        let (read, _) = file.read_at(10, buffer) $($get)*;
         assert_eq!((read, file.position()), (Ok(0), 7));
-        file.close().await;
+        file.close() $($get)*;
+    };
+}
+
+#[test]
+fn rule_1_buffer_comes_back_with_the_result() {
+    let machine = Machine::new();
+    let buffers = || (machine.buffer(b"0123456789"), machine.buffer(&[0; 8]));
+    let (whole, rest) = buffers();
+    machine.runs(async move {
+        transfers!(whole, rest, .await);
     });
     let by_coroutine = trace();
-    let mut file = File::create("a".into()).wait().unwrap();
-    let (written, buffer) = file.write_all(machine.buffer(b"0123456789")).wait();
-    assert_eq!((written, &*buffer.bytes), (Ok(10), &b"0123456789"[..]));
-    assert_eq!(file.length().wait(), Ok(10));
-    file.seek(4);
-    let (read, buffer) = file.read(machine.buffer(&[0; 8])).wait();
-    assert_eq!((read, &buffer.bytes[..3]), (Ok(3), &b"456"[..]));
-    let (read, buffer) = file.read_at(9, buffer).wait();
-    assert_eq!((read, &buffer.bytes[..1]), (Ok(1), &b"9"[..]));
-    let (read, _) = file.read_at(10, buffer).wait();
-    assert_eq!((read, file.position()), (Ok(0), 7));
-    file.close().wait();
-    assert_eq!(trace(), by_coroutine, "one source");
+    let (whole, rest) = buffers();
+    transfers!(whole, rest, .wait());
+    assert_eq!(trace(), by_coroutine, "coroutine and thread differ");
     assert_eq!(
         File::open("b".into()).wait().map(drop),
         Err(Error::NotFound)
@@ -140,23 +147,20 @@ fn rule_1_a_buffer_comes_back_with_the_result() {
     assert_eq!(remove("a".into()).wait(), Err(Error::NotFound));
 }
 
-/// One is under way when the others come, in no order.
+/// One operation is under way when the others come, in a shuffled order.
 #[test]
-fn rule_2_the_most_urgent_is_next() {
+fn rule_2_most_urgent_operation_is_next() {
     const PRIORITIES: [u8; 8] = [3, 7, 0, 5, 1, 6, 2, 4];
     let machine = Machine::new();
     let files = PRIORITIES.map(|priority| machine.file(&priority.to_string(), b"x"));
     for by_coroutine in [true, false] {
         let slow = machine.file("slow", b"x");
         trace();
-        hold(true);
-        let begun = slow.read_at(0, machine.buffer(&[0]));
-        let begun = machine.program.spawn(begun, Priority::LAST);
-        stopped();
+        let begun = machine.stop_at_read(&slow, Priority::LAST);
         let mut handles = Vec::new();
         for (priority, file) in PRIORITIES.into_iter().zip(&files) {
             let read = file.read_at(0, machine.buffer(&[0]));
-            // Its coroutine's priority, or its own.
+            // The priority of the coroutine, or that of the operation.
             handles.push(match by_coroutine {
                 true => machine.program.spawn(read, Priority::new(priority.into())),
                 false => machine.program.spawn(read.at(priority), Priority::LAST),
@@ -175,22 +179,19 @@ fn rule_2_the_most_urgent_is_next() {
 }
 
 #[test]
-fn rule_2_who_becomes_more_urgent_lends_it_to_its_operation() {
+fn rule_2_operation_inherits_a_raised_priority() {
     let machine = Machine::new();
     let slow = machine.file("slow", b"x");
     let files = ["3", "6"].map(|path| machine.file(path, b"x"));
     trace();
-    hold(true);
-    let begun = slow.read_at(0, machine.buffer(&[0]));
-    let begun = machine.program.spawn(begun, Priority::LAST);
-    stopped();
+    let begun = machine.stop_at_read(&slow, Priority::LAST);
     let [third, sixth] = [(&files[0], 3), (&files[1], 6)].map(|(file, priority)| {
         let read = file.read_at(0, machine.buffer(&[0]));
         machine.program.spawn(read, Priority::new(priority))
     });
     until(|| pool().coroutines() == 3);
     set_priority(sixth.cid(), Priority::FIRST).unwrap();
-    // What is ready in the pool, beside what is under way.
+    // The priority of the read that is ready in the pool.
     until(|| SUMMARY.of(pool().id()) == Some(Priority::FIRST));
     hold(false);
     for handle in [begun, third, sixth] {
@@ -199,26 +200,22 @@ fn rule_2_who_becomes_more_urgent_lends_it_to_its_operation() {
     assert_eq!(trace(), ["read slow", "read 6", "read 3"]);
 }
 
-/// The disk itself says so if it is not so.
+/// The disk asserts that one operation is under way at a time.
 #[test]
 fn rule_3_threads_and_the_pool_exclude_one_another() {
     let machine = Machine::new();
     let file = Arc::new(machine.file("a", &[0; 64]));
-    let coroutines: Vec<_> = (0..4)
-        .map(|n| {
-            let (file, mut buffer) = (file.clone(), machine.buffer(&[n; 3]));
-            machine.program.spawn(
-                async move {
-                    for turn in 0..200 {
-                        let done = file.write_at(turn % 60, buffer).await;
-                        done.0.unwrap();
-                        buffer = done.1;
-                    }
-                },
-                Priority::new(n.into()),
-            )
-        })
-        .collect();
+    let coroutines = [0, 1, 2, 3].map(|n| {
+        let (file, mut buffer) = (file.clone(), machine.buffer(&[n; 3]));
+        let writes = async move {
+            for turn in 0..200 {
+                let done = file.write_at(turn % 60, buffer).await;
+                done.0.unwrap();
+                buffer = done.1;
+            }
+        };
+        machine.program.spawn(writes, Priority::new(n.into()))
+    });
     thread::scope(|scope| {
         for n in 4..6 {
             let (file, mut buffer) = (&file, machine.buffer(&[n; 3]));
@@ -234,13 +231,11 @@ fn rule_3_threads_and_the_pool_exclude_one_another() {
     for coroutine in coroutines {
         coroutine.join().unwrap();
     }
-    assert_eq!(
-        trace().iter().filter(|what| *what == "write a").count(),
-        22 + 1200
-    );
+    let writes = trace().iter().filter(|what| *what == "write a").count();
+    assert_eq!(writes, 22 + 1200);
 }
 
-/// How an operation is cancelled.
+/// The way in which an operation is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Drop,
@@ -248,17 +243,20 @@ enum Way {
     Timeout,
 }
 
-/// Made, waiting behind another one, under way, done but not yet taken.
+/// The stage at which an operation is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Made,
+    /// It waits behind another one.
     Waits,
+    /// It is under way.
     Begun,
+    /// It is done, and its result has not been taken.
     Done,
 }
 
 #[test]
-fn rule_4_a_cancelled_operation_takes_nothing_with_it() {
+fn rule_4_cancelled_operation_takes_nothing_with_it() {
     for way in [Way::Drop, Way::Cancel, Way::Timeout] {
         for stage in [Stage::Made, Stage::Waits, Stage::Begun, Stage::Done] {
             for writes in [false, true] {
@@ -272,20 +270,13 @@ fn rule_4_a_cancelled_operation_takes_nothing_with_it() {
     }
 }
 
-/// False if the time was over before it had come to that stage.
+/// Returns false if the time was over before the operation had come to that stage.
 fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
     let machine = Machine::new();
     let mut file = machine.file("a", b"before");
     let slow = machine.file("slow", b"x");
     trace();
-    let begun = (stage == Stage::Waits).then(|| {
-        hold(true);
-        let begun = machine
-            .program
-            .spawn(slow.read_at(0, machine.buffer(&[0])), Priority::FIRST);
-        stopped();
-        begun
-    });
+    let begun = (stage == Stage::Waits).then(|| machine.stop_at_read(&slow, Priority::FIRST));
     if stage == Stage::Begun {
         hold(true);
     }
@@ -293,7 +284,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
     let had = Arc::new(Mutex::new(None));
     let file_back = Arc::new(Mutex::new(None));
     let buffer = machine.buffer(b"new");
-    // The file comes back when the operation is gone.
+    // Returns the file when the operation is dropped.
     struct Returns(Option<File>, Arc<Mutex<Option<File>>>);
     impl Drop for Returns {
         fn drop(&mut self) {
@@ -321,7 +312,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
         Way::Drop => {
             let mut operation = Box::pin(operation);
             if stage != Stage::Made {
-                // It is not done before it has been polled.
+                // So that it is not done before it has been polled.
                 hold(true);
                 let mut context = Context::from_waker(Waker::noop());
                 assert!(operation.as_mut().poll(&mut context) == Poll::Pending);
@@ -334,7 +325,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
             drop(operation);
         }
         Way::Cancel | Way::Timeout => {
-            // While this is held, the program's worker polls nothing else.
+            // While this sender exists, the program's worker polls nothing else.
             let (lets_go, held) = std::sync::mpsc::channel::<()>();
             let time = match way {
                 Way::Timeout => time,
@@ -356,7 +347,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
                     machine.program.spawn(operation, Priority::DEFAULT)
                 }
                 Stage::Done => {
-                    // It is under way when its worker begins to have no time for it.
+                    // It is under way when its worker becomes busy.
                     hold(true);
                     let handle = machine.program.spawn(operation, Priority::DEFAULT);
                     stopped_unless(|| handle.is_finished());
@@ -382,7 +373,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
     let had_it = had.lock().unwrap().take().is_some();
     hold(false);
     until(|| pool().coroutines() == 0);
-    // The pool drops it, a moment after its coroutine has ended.
+    // The pool drops the buffer, a moment after the coroutine has ended.
     until(|| machine.buffers.count() == is_busy);
     drop(begun.map(|begun| begun.join().unwrap()));
     let wanted = if writes { "write a" } else { "read a" };
@@ -399,14 +390,13 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
         Stage::Begun | Stage::Done => assert!(was_done),
         Stage::Made => {}
     }
-    // The cursor is where it was, unless the result was had.
+    // The cursor has not moved unless the result was taken.
     assert_eq!(file.position(), if had_it { 3 } else { 0 });
-    let expected: &[u8] = if writes && was_done {
-        b"newore"
-    } else {
-        b"before"
-    };
-    assert_eq!(machine.contents("a"), expected);
+    let is_new = writes && was_done;
+    assert_eq!(
+        machine.contents("a"),
+        if is_new { b"newore" } else { b"before" }
+    );
     file.seek(0);
     let next = machine.buffer(b"next");
     let (file, result) = machine.runs(async move {
@@ -425,14 +415,14 @@ fn trace_is_empty() -> bool {
 }
 
 #[test]
-fn rule_5_a_file_is_closed_once_by_whoever_may_block() {
+fn rule_5_file_is_closed_once_by_a_thread_that_may_block() {
     let machine = Machine::new();
     let file = machine.file("a", b"x");
     trace();
     machine.runs(async move { file.close().await });
     assert_eq!(trace(), ["close a"]);
     machine.file("a", b"x").close().wait();
-    // Dropped by a coroutine, which does not wait; the pool has it to do.
+    // Dropped by a coroutine, which does not wait: the pool closes the file.
     let file = machine.file("a", b"x");
     trace();
     hold(true);
@@ -456,7 +446,7 @@ fn rule_5_a_file_is_closed_once_by_whoever_may_block() {
     assert_eq!(trace(), ["read a", "close a"]);
 }
 
-/// An operation that the pool has done is ready at once.
+/// An operation that the pool has done is ready at the first poll.
 #[test]
 fn every_operation_gives_way_within_its_budget() {
     const EACH: usize = 1_000;

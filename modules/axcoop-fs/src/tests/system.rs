@@ -1,5 +1,4 @@
-//! The host as the tests have it: a disk in memory that writes down what it is asked, and stops where a test
-//! says so.
+//! The system of the tests: a disk in memory that records its operations, and stops before one if a test asks for that.
 
 use std::collections::BTreeMap;
 use std::string::{String, ToString};
@@ -23,11 +22,11 @@ pub enum How {
 pub struct State {
     pub files: BTreeMap<String, Vec<u8>>,
     pub trace: Vec<String>,
-    /// Operations are to stop before they do anything.
+    /// Operations stop before they do anything.
     pub is_held: bool,
-    /// One has stopped.
+    /// An operation has stopped.
     pub has_stopped: bool,
-    /// One is under way.
+    /// An operation is under way.
     is_busy: bool,
 }
 
@@ -44,7 +43,7 @@ pub fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the next operation stop, or all go on.
+/// Makes the next operation stop, or lets all go on.
 pub fn hold(is_held: bool) {
     let mut state = state();
     state.is_held = is_held;
@@ -52,12 +51,12 @@ pub fn hold(is_held: bool) {
     CHANGED.notify_all();
 }
 
-/// Until an operation has stopped.
+/// Waits until an operation has stopped.
 pub fn stopped() {
     stopped_unless(|| false);
 }
 
-/// The same, unless none will any more.
+/// Waits until an operation has stopped, or a condition is true.
 pub fn stopped_unless(is_over: impl Fn() -> bool) {
     const LOOK: Duration = Duration::from_millis(5);
     let mut state = state();
@@ -66,7 +65,7 @@ pub fn stopped_unless(is_over: impl Fn() -> bool) {
     }
 }
 
-/// An operation, which takes its time.
+/// Does an operation, which takes some time.
 fn does<R>(what: &str, does: impl FnOnce(&mut State) -> R) -> R {
     let mut state = state();
     assert!(!state.is_busy, "rule 3: two at a time");
@@ -98,7 +97,7 @@ impl Disk {
         })
     }
 
-    /// Three bytes at most, so that who wants more has to ask again.
+    /// Reads three bytes at most, so that a longer read takes several calls.
     pub fn read_at(&self, at: u64, into: &mut [u8]) -> AxResult<usize> {
         does(&format!("read {}", self.0), |state| {
             let bytes = state.files.get(&self.0).ok_or(AxError::NotFound)?;
@@ -109,7 +108,7 @@ impl Disk {
         })
     }
 
-    /// Three bytes at most, too.
+    /// Writes three bytes at most.
     pub fn write_at(&self, at: u64, bytes: &[u8]) -> AxResult<usize> {
         does(&format!("write {}", self.0), |state| {
             let file = state.files.get_mut(&self.0).ok_or(AxError::NotFound)?;
