@@ -1,38 +1,34 @@
-//! What a coroutine is in memory: one block, with a head that is the same for all and a body that
-//! is its future first and its output afterwards.
+//! The memory of a coroutine: one block, with a head of one layout for all coroutines. Its body holds the future
+//! first, and the output afterwards.
 //!
 //! # Who may touch what
 //!
-//! - WORKER: the body, while the coroutine has not ended, is its worker's alone: the one that has
-//!   begun a poll ([`State::begin`]). Which worker that is may change; what hands it over is the state
-//!   and the queue.
-//! - QUEUE: `next` is of who has to queue it ([`Woken::MustBeQueued`], by which there is exactly one),
-//!   then of the inbox, and from there on, with `prev` and `level`, of who has the domain's turn.
-//! - BOOKS: `base`, `lent` and writing `effective` are of who has the lock of the domain's books. The
-//!   priorities are read by anybody: a byte each.
-//! - JOIN: the output and the slot of the joiner's waker, below.
-//! - REFERENCES: the coroutine is there as long as anybody refers to it: the domain until it has
-//!   ended, the join handle, each waker, each loan ([`Ref`](crate::waker::Ref)). By then the body is
-//!   empty and the joiner's place as well, so the last one gives back memory and does nothing else, which
-//!   may be in an interrupt.
-//! - SPARE: a block to which nobody refers may be kept for another coroutine ([`Spares`](crate::spares)).
-//!   It keeps its slot, and `state` and `refs`, which are only ever changed as atomics, as who looks
-//!   a name up may look at `refs` of a block that is another's by now (NAMES in
-//!   [`books`](crate::books)). All else is written anew.
+//! - WORKER: the body of a coroutine that has not ended belongs to the worker that has begun a poll
+//!   ([`State::begin`]). Another worker may poll it next; the state and the queue hand it over.
+//! - QUEUE: `next` belongs to the one caller that must queue the coroutine ([`Woken::MustBeQueued`]), then to the
+//!   inbox. From there on `next`, `prev` and `level` belong to the holder of the domain's queue token.
+//! - BOOKS: `base`, `lent` and writes of `effective` need the lock of the domain's books. Reads of the priorities
+//!   need no lock: each is a byte.
+//! - JOIN: the output, and the slot of the joiner's waker; see below.
+//! - REFERENCES: a coroutine exists while it is referred to by the domain (until it has ended), its join handle, a
+//!   waker or a loan ([`Ref`](crate::waker::Ref)). The last reference finds the body and the joiner's slot empty. It
+//!   frees memory and does nothing else, so it may be dropped in an interrupt.
+//! - SPARE: a block without references may be kept for another coroutine ([`Spares`](crate::spares)). It keeps its
+//!   slot, `state` and `refs`. These two are only changed atomically, because a lookup of a name may read the `refs`
+//!   of a block that another coroutine has by now (NAMES in [`books`](crate::books)). All else is written anew.
 //!
 //! # JOIN
 //!
-//! In `refs`, above the count:
+//! The flags in `refs`, above the count:
 //!
-//! | bit | is set by | from then on |
+//! | bit | set by | afterwards |
 //! |---|---|---|
-//! | `JOINER` | the handle, after writing its waker into the slot | the slot is the worker's |
-//! | `ENDED`, with `CANCELLED` or `PANICKED` if there is no output | the worker, after the future is gone and the output there | the output is the handle's, and the slot the worker's if `JOINER` was set |
-//! | `DETACHED` | the handle that is dropped | an output is the worker's, who drops it; if `ENDED` was set, the handle's, who does |
+//! | `JOINER` | the handle, after writing its waker into the slot | the slot belongs to the worker |
+//! | `ENDED`, with `CANCELLED` or `PANICKED` if there is no output | the worker, after dropping the future and writing the output | the output belongs to the handle, and the slot to the worker if `JOINER` was set |
+//! | `DETACHED` | the handle, when it is dropped | the output belongs to the worker, or to the handle if `ENDED` was set; the owner drops it |
 //!
-//! A handle that knows how the coroutine has ended, and has taken its output, need not say that it is
-//! dropped. It takes `JOINER` back before it writes another waker, and leaves the slot alone if it
-//! finds `ENDED` then.
+//! A handle that knows how the coroutine has ended, and has taken its output, does not set `DETACHED`. It clears
+//! `JOINER` before it writes another waker, and leaves the slot alone if it then finds `ENDED`.
 
 use alloc::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
@@ -55,18 +51,18 @@ use crate::sync::{AtomicU32, Ordering};
 const JOINER: u32 = 1 << 31;
 /// The coroutine has ended.
 const ENDED: u32 = 1 << 30;
-/// Nobody will ask for the output.
+/// The output is not wanted.
 const DETACHED: u32 = 1 << 29;
 /// It ended without an output.
 const CANCELLED: u32 = 1 << 28;
 const PANICKED: u32 = 1 << 27;
-/// How often it is referred to.
+/// The reference count.
 const COUNT: u32 = PANICKED - 1;
 
-/// The number of futures that can be ready in one poll of a coroutine: the next one gives way.
+/// The number of futures that can be ready in one poll of a coroutine. The next one yields.
 pub const POLL_BUDGET: u8 = 64;
 
-/// [`Header::level`] of one that is in no level of the ready queues.
+/// [`Header::level`] of a coroutine that is in no ready queue.
 pub(crate) const APART: u8 = u8::MAX;
 
 /// The head of a block: 64 bytes on a 64-bit target.
@@ -85,49 +81,49 @@ pub(crate) struct Header {
     place: Place,
     base: AtomicU8,
     effective: AtomicU8,
-    /// The rest of the budget of its poll ([`budget`](crate::budget)). Only the worker that polls it
-    /// uses it. An atomic, as safe code can poll a future with the waker of another coroutine.
+    /// What is left of the budget of the current poll ([`budget`](crate::budget)). Only the worker that polls uses
+    /// it. It is atomic because safe code can poll a future with the waker of another coroutine.
     budget: AtomicU8,
-    /// QUEUE: in which level, or [`APART`].
+    /// QUEUE: the level of its ready queue, or [`APART`].
     pub(crate) level: Cell<u8>,
 }
 
 // Model checkers have atomics of another size.
 const _: () = assert!(size_of::<Header>() <= 64 || size_of::<AtomicU32>() > 4);
 
-/// What differs by the type of the future.
+/// The operations that depend on the type of the future.
 pub(crate) struct Does {
-    /// Of the block.
+    /// The layout of the block.
     pub(crate) layout: Layout,
-    /// Blocks of the same size and alignment have the same; [`NOT_KEPT`] if none are kept.
+    /// The class of the block's size and alignment, or [`NOT_KEPT`].
     pub(crate) size: u8,
-    /// Where the body is, behind the head.
+    /// The offset of the body.
     body: usize,
-    /// Polls the future; if it is ready, leaves the output in its place.
+    /// Polls the future. If it is ready, writes the output in its place.
     poll: unsafe fn(NonNull<Header>, &mut Context<'_>) -> Polled,
     drop_future: unsafe fn(NonNull<Header>),
     drop_output: unsafe fn(NonNull<Header>),
 }
 
-/// What has come of a poll.
+/// The result of a poll.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Polled {
     Pending,
     Ready,
-    /// The future panicked, and is gone.
+    /// The future panicked, and has been dropped.
     Panicked,
 }
 
-/// A block's size, with the [`HEAD`] that an allocator puts before it, is a multiple of this.
+/// A block and the [`HEAD`] of the allocator take a multiple of this.
 const GRAIN: usize = 32;
 const HEAD: usize = 16;
-/// How many sizes of blocks are kept.
+/// The number of size classes of which blocks are kept.
 pub(crate) const SIZES: usize = 16;
-/// [`Does::size`] of a block that is not.
+/// [`Does::size`] of a block that is not kept.
 pub(crate) const NOT_KEPT: u8 = SIZES as u8;
 
-/// The layout of all blocks of a size that is kept.
+/// Returns the layout of the blocks of a size class.
 pub(crate) const fn of_size(size: usize) -> Layout {
     match Layout::from_size_align((size + 1) * GRAIN - HEAD, HEAD) {
         Ok(layout) => layout,
@@ -166,8 +162,8 @@ impl<F: Future> Block<F> {
         drop_output: Self::drop_output,
     };
 
-    /// Of the block: with the 16 bytes that an allocator puts before it a multiple of 32, as
-    /// allocators give anyway, so that blocks of about the same size are of one class.
+    /// Returns the layout of the block. With the allocator's 16 bytes it is a multiple of 32, which allocators round
+    /// up to anyway, so that blocks of similar sizes share a class.
     const fn layout() -> Layout {
         let of = Layout::new::<Self>();
         let size = (of.size() + HEAD).next_multiple_of(GRAIN) - HEAD;
@@ -177,7 +173,7 @@ impl<F: Future> Block<F> {
         }
     }
 
-    /// The body of the block with this head.
+    /// Returns the body of the block with this head.
     fn body(header: NonNull<Header>) -> *mut Body<F> {
         // SAFETY: the head is that of a `Block<F>`, as its `does` says.
         let body = unsafe { header.byte_add(offset_of!(Self, body)) };
@@ -195,7 +191,7 @@ impl<F: Future> Block<F> {
             Ok(Poll::Pending) => Polled::Pending,
             Ok(Poll::Ready(output)) => {
                 let drops = crate::panics::caught(|| {
-                    // SAFETY: as above; nobody polls it any more.
+                    // SAFETY: as above; it is not polled any more.
                     unsafe { ManuallyDrop::drop(&mut (*body).future) }
                 });
                 if drops.is_err() {
@@ -218,7 +214,7 @@ impl<F: Future> Block<F> {
     /// The head of a `Block<F>` with a future; WORKER. It is not touched afterwards.
     unsafe fn drop_future(header: NonNull<Header>) {
         let body = Self::body(header);
-        // What a destructor that panics has to say it has said; the future is gone.
+        // A destructor that panics has printed its message; the future is gone.
         let _ = crate::panics::caught(|| {
             // SAFETY: as promised.
             unsafe { ManuallyDrop::drop(&mut (*body).future) }
@@ -236,15 +232,15 @@ impl<F: Future> Block<F> {
     }
 }
 
-/// What is done with a coroutine of this future.
+/// Returns the operations for coroutines of this future.
 pub(crate) const fn does<F: Future>() -> &'static Does {
     const { &Block::<F>::DOES }
 }
 
-/// Makes a spare block (SPARE) of memory.
+/// Makes a spare block (SPARE) in memory.
 ///
 /// # Safety
-/// `memory` is of this layout, and the caller's.
+/// `memory` has the layout of `does`, and belongs to the caller.
 pub(crate) unsafe fn make(
     memory: NonNull<u8>,
     does: &'static Does,
@@ -271,10 +267,10 @@ pub(crate) unsafe fn make(
     header
 }
 
-/// Makes memory again of a spare block, to which nothing leads any more.
+/// Turns a spare block, to which nothing leads any more, back into memory.
 ///
 /// # Safety
-/// It is the caller's; it is not touched afterwards.
+/// The block belongs to the caller, and is not touched afterwards.
 pub(crate) unsafe fn unmake(header: NonNull<Header>) -> NonNull<u8> {
     // Atomics of a model checker have something to drop.
     // SAFETY: as promised.
@@ -282,10 +278,10 @@ pub(crate) unsafe fn unmake(header: NonNull<Header>) -> NonNull<u8> {
     header.cast()
 }
 
-/// Makes a coroutine of a spare block, with two references: that of the domain and that of the handle.
+/// Makes a coroutine in a spare block, with two references: those of the domain and of the handle.
 ///
 /// # Safety
-/// The block is the caller's, and of the size of `does::<F>()`.
+/// The block belongs to the caller, and has the size class of `does::<F>()`.
 #[inline]
 pub(crate) unsafe fn begin<F: Future>(header: NonNull<Header>, future: F, priority: Priority) {
     // SAFETY: as promised: what is not atomic is the caller's, and there is room for it.
@@ -298,7 +294,7 @@ pub(crate) unsafe fn begin<F: Future>(header: NonNull<Header>, future: F, priori
         debug_assert!(this.level.get() == APART);
         this.state.queues();
         (*Block::<F>::body(header)).future = ManuallyDrop::new(future);
-        // Whoever counts one more sees all of this (NAMES).
+        // A lookup that takes a reference sees all of this (NAMES).
         this.refs.store(2, Ordering::Release);
     }
 }
@@ -319,15 +315,15 @@ impl Header {
         self.does.get()
     }
 
-    /// REFERENCES: one more, of somebody who has one, or has one lent.
+    /// REFERENCES: takes one more, for a caller that has or borrows one.
     #[inline]
     pub(crate) fn refers(&self) {
         let was = self.refs.fetch_add(1, Ordering::Relaxed);
-        // Half of what would run into the flags; who forgets wakers by the million ends here.
+        // Half of the count, before it runs into the flags. A program that forgets wakers by the million ends here.
         assert!(was & COUNT < COUNT / 2, "too many wakers of one coroutine");
     }
 
-    /// REFERENCES: one less; returns whether it was the last.
+    /// REFERENCES: drops one, and returns true if it was the last.
     #[inline]
     #[must_use]
     pub(crate) fn unrefers(&self) -> bool {
@@ -336,13 +332,13 @@ impl Header {
         was & COUNT == 1
     }
 
-    /// REFERENCES: one more if the coroutine has not ended, whichever it is.
+    /// REFERENCES: takes one more unless the coroutine has ended, whichever coroutine that is.
     ///
     /// # Safety
-    /// The block is there, a spare one, or a coroutine's.
+    /// The block exists, spare or not.
     #[must_use]
     pub(crate) unsafe fn refers_if_any(header: NonNull<Self>) -> bool {
-        // SAFETY: as promised; nothing but `refs` is looked at (SPARE).
+        // SAFETY: as promised; only `refs` is read (SPARE).
         let refs = unsafe { &(*header.as_ptr()).refs };
         let mut was = refs.load(Ordering::Relaxed);
         while was & ENDED == 0 && was & COUNT != 0 {
@@ -355,22 +351,22 @@ impl Header {
         false
     }
 
-    /// The level that it has to stand in.
+    /// Returns the level at which it must be queued.
     #[inline]
     pub(crate) fn effective(&self) -> usize {
         self.effective.load(Ordering::Relaxed) as usize
     }
 
-    /// Its own priority.
+    /// Returns its own priority.
     #[inline]
     pub(crate) fn base(&self) -> usize {
         self.base.load(Ordering::Relaxed) as usize
     }
 
-    /// Changes what counts for its priority, and returns whether that has changed.
+    /// Changes the parts of its priority, and returns true if the effective one has changed.
     ///
     /// # Safety
-    /// BOOKS: the caller has the lock.
+    /// BOOKS: the caller holds the lock.
     pub(crate) unsafe fn change(&self, change: impl FnOnce(&mut Lent)) -> bool {
         let mut lent = self.lent.get();
         change(&mut lent);
@@ -379,10 +375,10 @@ impl Header {
         self.effective.swap(effective as u8, Ordering::Relaxed) as usize != effective
     }
 
-    /// Gives it another priority of its own, and returns whether the effective one has changed.
+    /// Sets its own priority, and returns true if the effective one has changed.
     ///
     /// # Safety
-    /// BOOKS: the caller has the lock.
+    /// BOOKS: the caller holds the lock.
     pub(crate) unsafe fn set_base(&self, priority: Priority) -> bool {
         let was = self.base() as u8;
         self.base.store(priority.index() as u8, Ordering::Relaxed);
@@ -390,13 +386,13 @@ impl Header {
         unsafe { self.change(|lent| lent.moves_base(was.into(), priority.index())) }
     }
 
-    /// Returns the rest of the budget of its poll.
+    /// Returns what is left of the budget of its poll.
     #[inline]
     pub(crate) fn budget(&self) -> u8 {
         self.budget.load(Ordering::Relaxed)
     }
 
-    /// Takes one from the budget; returns false if nothing is left.
+    /// Takes one from the budget. Returns false if nothing is left.
     #[inline]
     #[must_use]
     pub(crate) fn spends(&self) -> bool {
@@ -417,17 +413,17 @@ impl Header {
     }
 
     /// # Safety
-    /// WORKER, and it has a future, which is gone then.
+    /// WORKER, and it has a future, which is dropped.
     pub(crate) unsafe fn drop_future(&self) {
         // SAFETY: as promised.
         unsafe { (self.does.get().drop_future)(NonNull::from(self)) }
     }
 
-    /// JOIN: it has ended, so or with an output; whom to wake for that, once it is not touched any
-    /// more.
+    /// JOIN: marks it as ended, with the output or `without` one. Returns the waker to wake once the coroutine is not
+    /// touched any more.
     ///
     /// # Safety
-    /// WORKER, once: the future is gone, and the output is there if `without` is none.
+    /// WORKER, called once: the future is dropped, and the output is written if `without` is none.
     #[must_use]
     #[inline]
     pub(crate) unsafe fn ended(&self, without: Option<Ended>) -> Option<Waker> {
@@ -436,25 +432,25 @@ impl Header {
             Some(Ended::Cancelled) => CANCELLED,
             Some(Ended::Panicked) => PANICKED,
         };
-        // None of these is set: a sum takes fewer instructions.
+        // None of these bits is set: an addition takes fewer instructions.
         let was = self.refs.fetch_add(ENDED | how, Ordering::AcqRel);
         let joiner = (was & JOINER != 0).then(|| {
             // SAFETY: JOIN: a waker is there, and it is the worker's.
             unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() }
         });
         if was & DETACHED != 0 && without.is_none() {
-            // SAFETY: JOIN: nobody else will take it.
+            // SAFETY: JOIN: no handle will take it.
             unsafe { (self.does.get().drop_output)(NonNull::from(self)) };
         }
         joiner
     }
 
-    /// JOIN: whether there is anything to wait for.
+    /// JOIN: returns true if it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.refs.load(Ordering::Acquire) & ENDED != 0
     }
 
-    /// How it has ended, if it has.
+    /// Returns how it has ended, if it has.
     #[inline]
     fn ending(refs: u32) -> Option<Result<(), Ended>> {
         match refs & (ENDED | CANCELLED | PANICKED) {
@@ -465,13 +461,13 @@ impl Header {
         }
     }
 
-    /// JOIN: whether it has ended, and how.
+    /// JOIN: returns how it has ended, if it has.
     #[inline]
     pub(crate) fn how_it_ended(&self) -> Option<Result<(), Ended>> {
         Self::ending(self.refs.load(Ordering::Acquire))
     }
 
-    /// JOIN, of the handle: whether it has ended, and how; if not, `waker` will be woken then.
+    /// JOIN, for the handle: returns how it has ended. If it has not, `waker` will be woken then.
     ///
     /// # Safety
     /// Called by the handle alone.
@@ -481,13 +477,13 @@ impl Header {
         if refs & JOINER != 0 && refs & ENDED == 0 {
             refs = self.refs.fetch_and(!JOINER, Ordering::AcqRel);
             if refs & ENDED == 0 {
-                // SAFETY: JOIN: it is the handle's again.
+                // SAFETY: JOIN: the slot is the handle's again.
                 drop(unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() });
             }
         }
         if refs & ENDED == 0 {
             self.joiner.set(MaybeUninit::new(waker()));
-            // It is not set: a sum takes fewer instructions.
+            // The bit is not set: an addition takes fewer instructions.
             refs = self.refs.fetch_add(JOINER, Ordering::AcqRel);
             if refs & ENDED != 0 {
                 // SAFETY: the worker found no `JOINER`, so the slot is the handle's.
@@ -497,11 +493,10 @@ impl Header {
         Self::ending(refs)
     }
 
-    /// JOIN: the output.
+    /// JOIN: returns the output.
     ///
     /// # Safety
-    /// It is a `T`, the coroutine has ended with one, and it is the caller's. It is not touched
-    /// afterwards.
+    /// The coroutine has ended with an output of type `T`, which belongs to the caller. It is not touched afterwards.
     #[inline]
     pub(crate) unsafe fn takes_output<T>(&self) -> T {
         let of = self.does.get().body;
@@ -509,23 +504,23 @@ impl Header {
         unsafe { NonNull::from(self).byte_add(of).cast::<T>().read() }
     }
 
-    /// JOIN: the handle is dropped, and has not been told how it has ended.
+    /// JOIN: drops the claim of a handle that does not know how the coroutine has ended.
     ///
     /// # Safety
-    /// Called by the handle alone, as the last thing.
+    /// Called by the handle alone, as its last call.
     #[inline(never)]
     pub(crate) unsafe fn detaches(&self) {
         let mut refs = self.refs.load(Ordering::Acquire);
         if refs & JOINER != 0 && refs & ENDED == 0 {
             refs = self.refs.fetch_and(!JOINER, Ordering::AcqRel);
             if refs & ENDED == 0 {
-                // SAFETY: JOIN: it is the handle's again.
+                // SAFETY: JOIN: the slot is the handle's again.
                 drop(unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() });
             }
         }
         let refs = self.refs.fetch_add(DETACHED, Ordering::AcqRel);
         if Self::ending(refs) == Some(Ok(())) {
-            // SAFETY: JOIN: it is there, and the handle's.
+            // SAFETY: JOIN: the output is written, and belongs to the handle.
             unsafe { (self.does.get().drop_output)(NonNull::from(self)) };
         }
     }

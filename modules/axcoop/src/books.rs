@@ -1,20 +1,19 @@
-//! What a domain keeps under a lock: which blocks there are, whose priority has changed, how many
-//! workers serve, and a few spare blocks.
+//! What a domain keeps under a lock: its blocks, the changed priorities, its workers, and a few spare blocks.
 //!
 //! # NAMES
 //!
-//! A block has a slot of the table for as long as it is there, spare or not. So a worker that has a spare
-//! block has all that a coroutine needs, and neither begins nor ends one with the lock: it gives the slot
-//! the next generation, then the block its references; and the name is stale when the block says that
-//! its coroutine has ended. So who looks a name up, with the lock, by which the block stays there, goes by
-//! these steps:
+//! A block, spare or not, has a slot of the table while it exists. So a worker with a spare block has all that a
+//! coroutine needs, and begins and ends one without the lock: it gives the slot the next generation, then the block
+//! its references. A name is stale when the reference count says that its coroutine has ended.
 //!
-//! 1. The slot has the generation of the name; if not, the name is stale.
-//! 2. He counts one more reference to the block, unless it is spare or its coroutine has ended.
-//! 3. The slot still has the generation, so it is that coroutine to which he refers. If not, the block
-//!    was given to another one between 1 and 2: he gives the reference back, without the lock, and the name
-//!    is stale. (That he sees the other generation is because the reference that he has counted is seen by
-//!    him, which is written after it.)
+//! A lookup holds the lock, which keeps the block in existence, and takes these steps:
+//!
+//! 1. It compares the generation of the slot with that of the name. If they differ, the name is stale.
+//! 2. It takes a reference to the block, unless the block is spare or its coroutine has ended.
+//! 3. It compares the generations again. If they are still equal, the reference is to the named coroutine. If not,
+//!    the block was given to another coroutine between 1 and 2: the reference is dropped, without the lock, and the
+//!    name is stale. The lookup sees the other generation because the references that it counts in were stored after
+//!    it.
 
 use core::ptr::NonNull;
 
@@ -27,29 +26,29 @@ use crate::spares::Spares;
 use crate::table::{Directory, END, NoSlot, Table, UNLISTED, USED_UP};
 
 pub(crate) struct Books {
-    /// The domain's number leads to it: if not, it has neither workers nor blocks.
+    /// The domain's number leads to it. If not, it has neither workers nor blocks.
     pub(crate) is_open: bool,
     table: Table,
-    /// The first and the last in the list of those whose priority has changed, through
+    /// The first and the last slot in the list of changed priorities, linked by
     /// [`Slot::link`](crate::table::Slot::link).
     moved: u32,
     last_moved: u32,
-    /// None of them is in that list.
+    /// Spare blocks, none of which is in that list.
     spares: Spares,
-    /// How many workers shall serve.
+    /// The number of workers requested.
     pub(crate) wanted: usize,
-    /// Which do, a bit each, from when they are asked for; and which of these have begun.
+    /// The workers that serve, from their request on, and those of them that have begun (bit masks).
     pub(crate) serving: u32,
     begun: u32,
     pub(crate) attendant: Option<&'static dyn Attendant>,
 }
 
-/// Who has been found by a name (NAMES).
+/// The result of a lookup (NAMES).
 #[must_use]
 pub(crate) struct Found {
-    /// It has one reference more, which is the caller's: to be given back without the lock.
+    /// Has one more reference, which belongs to the caller and is dropped without the lock.
     pub(crate) header: NonNull<Header>,
-    /// Whether it is the one that was meant (step 3).
+    /// True if it is the named coroutine (step 3).
     pub(crate) is_meant: bool,
 }
 
@@ -68,7 +67,7 @@ impl Books {
         }
     }
 
-    /// The worker of this number begins; false if it was not asked for, or has begun already.
+    /// Begins the worker of this number. Returns false if it was not requested, or has begun already.
     #[must_use]
     pub(crate) fn begins(&mut self, number: usize) -> bool {
         let one = 1 << number;
@@ -79,13 +78,13 @@ impl Books {
         may_begin
     }
 
-    /// It leaves.
+    /// Removes the worker of this number.
     pub(crate) fn leaves(&mut self, number: usize) {
         self.serving &= !(1 << number);
         self.begun &= !(1 << number);
     }
 
-    /// A spare block, and the generation of who shall have it.
+    /// Returns a spare block, and the generation of its next coroutine.
     pub(crate) fn admits(
         &mut self,
         kernel: &dyn Kernel,
@@ -121,7 +120,7 @@ impl Books {
             .expect("a slot that is used up is neither free nor of a spare block")
     }
 
-    /// The name of one that has not ended.
+    /// Returns the name of a coroutine that has not ended.
     pub(crate) fn names(&mut self, header: &Header) -> Cid {
         let place = header.place();
         let slot = self.table.slot(place.index()).expect("a block has a slot");
@@ -131,10 +130,10 @@ impl Books {
         }
     }
 
-    /// The coroutine of this name: NAMES.
+    /// Looks a name up (NAMES).
     pub(crate) fn finds(&mut self, cid: Cid) -> Option<Found> {
         let header = self.looks(cid)?;
-        // SAFETY: it is there as long as its slot leads to it, which the lock is for.
+        // SAFETY: the block exists while its slot leads to it, which the lock protects.
         unsafe { self.refers(cid, header) }
     }
 
@@ -150,7 +149,7 @@ impl Books {
     /// NAMES, steps 2 and 3.
     ///
     /// # Safety
-    /// The block is there: the slot of this name leads to it, and has done so since step 1.
+    /// The block exists: the slot of this name leads to it, and has done so since step 1.
     pub(crate) unsafe fn refers(&mut self, cid: Cid, header: NonNull<Header>) -> Option<Found> {
         let slot = self.table.slot(cid.place.index())?;
         // SAFETY: as promised.
@@ -161,7 +160,7 @@ impl Books {
         })
     }
 
-    /// Its priority has changed: it is listed, unless it has ended, in which case false is returned.
+    /// Lists a coroutine whose priority has changed. Returns false if it has ended.
     pub(crate) fn moves(&mut self, header: &Header) -> bool {
         if header.has_ended() {
             return false;
@@ -181,9 +180,9 @@ impl Books {
         true
     }
 
-    /// Takes one off the list of those that are to move, and calls this with it; false if there is
-    /// none. It may have ended since, and its block be spare, or another coroutine's; then that is
-    /// the caller's own, as it has the turn.
+    /// Takes the first entry off the list of changed priorities and calls `on` with it. Returns false if the list is
+    /// empty. The coroutine may have ended since, and its block be spare or another coroutine's; that one then
+    /// belongs to the caller, which holds the token.
     pub(crate) fn next_moved(
         &mut self,
         kernel: &dyn Kernel,
@@ -198,7 +197,7 @@ impl Books {
         if self.moved == END {
             self.last_moved = END;
         }
-        // SAFETY: it is there as long as its slot leads to it, which the lock is for.
+        // SAFETY: the block exists while its slot leads to it, which the lock protects.
         match unsafe { slot.block.get().cast::<Header>().as_ref() } {
             Some(header) => on(header),
             None => self.table.free(kernel, index),
@@ -206,11 +205,11 @@ impl Books {
         true
     }
 
-    /// A block is spare. `will_trim`: somebody will call [`trims`](Self::trims) later; if not, it is not
-    /// kept. Returns whether it is; if not, its memory is the caller's to give back.
+    /// Takes back a block without references. Keeps it only if `will_trim`: [`trims`](Self::trims) will be called
+    /// later. Returns true if it is kept; if not, its memory is the caller's to free.
     ///
     /// # Safety
-    /// Nobody refers to it.
+    /// There is no reference to it.
     #[must_use]
     pub(crate) unsafe fn takes_back(
         &mut self,
@@ -235,19 +234,19 @@ impl Books {
         false
     }
 
-    /// Blocks that there are, but for the spare ones here.
+    /// Returns the number of blocks, without the spare ones here.
     pub(crate) fn blocks(&self) -> usize {
         self.table.used() - self.spares.count()
     }
 
-    /// Gives back the spare blocks of this size of another owner, whose the call is.
+    /// Frees the spare blocks of a size class of another owner, which is the caller.
     pub(crate) fn clears_of(&mut self, kernel: &dyn Kernel, spares: &Spares, size: u8) {
         while let Some(header) = spares.takes(size) {
             self.drops(kernel, header, size);
         }
     }
 
-    /// Gives back the memory that is kept for later.
+    /// Frees the memory that is kept for later.
     pub(crate) fn trims(&mut self, kernel: &dyn Kernel, directory: &Directory) {
         if self.spares.count() != 0 {
             for size in 0..SIZES as u8 {
@@ -259,25 +258,25 @@ impl Books {
         self.table.trim(kernel, directory);
     }
 
-    /// Gives back a spare block.
+    /// Frees a spare block.
     fn drops(&mut self, kernel: &dyn Kernel, header: NonNull<Header>, size: u8) {
         // SAFETY: a spare block is there.
         let place = unsafe { header.as_ref() }.place();
         self.table.leaves(kernel, place.index());
-        // SAFETY: its slot does not lead to it any more, and nobody refers to it.
+        // SAFETY: its slot does not lead to it any more, and there is no reference to it.
         let memory = unsafe { block::unmake(header) };
         // SAFETY: it was kept because it is of this size.
         unsafe { kernel.dealloc(memory.as_ptr(), block::of_size(size.into())) };
     }
 
-    /// It is open; no name is one that there was before this generation.
+    /// Opens the books. All names from now on have this generation or a later one.
     pub(crate) fn opens(&mut self, later: u32) {
         self.is_open = true;
         self.table.goes_on_from(later);
     }
 
-    /// Takes those off the list whose block has gone before they could be moved: without a worker
-    /// nobody else does.
+    /// Takes those off the list whose block has gone before they could be moved. Without a worker, no other call does
+    /// so.
     pub(crate) fn forgets_gone(&mut self, kernel: &dyn Kernel) {
         while self.moved != END {
             let slot = self
@@ -291,8 +290,8 @@ impl Books {
         }
     }
 
-    /// It is no longer open: gives back everything, as nobody is left, and returns with which generation
-    /// names go on.
+    /// Closes the books of a domain without coroutines and workers: frees everything, and returns the generation with
+    /// which names go on.
     pub(crate) fn closes(&mut self, kernel: &dyn Kernel, directory: &Directory) -> u32 {
         self.is_open = false;
         self.attendant = None;

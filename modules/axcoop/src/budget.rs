@@ -1,15 +1,15 @@
-//! The budget of a poll: a coroutine whose awaits are all ready at once gives way all the same.
+//! The budget of a poll: a coroutine whose awaits are all ready at once yields all the same.
 //!
-//! 1. A poll of a coroutine begins with a budget of [`POLL_BUDGET`]. Every future of this crate, of
-//!    `axcoop-net` and of `axcoop-fs` takes one from it when it is ready, also when it is ready with an error.
-//! 2. A future that finds the budget spent does nothing but wake the coroutine and return
-//!    [`Poll::Pending`]. So the poll ends, and the worker picks the most urgent coroutine.
-//! 3. CLOCK: the same future makes the domain look at its timers. So a coroutine whose time has come, or a
+//! 1. A poll of a coroutine begins with a budget of [`POLL_BUDGET`]. Every future of this crate, of `axcoop-net` and
+//!    of `axcoop-fs` takes one from it when it is ready, also with an error.
+//! 2. A future that finds the budget spent only wakes the coroutine and returns [`Poll::Pending`]. So the poll ends,
+//!    and the worker picks the most urgent coroutine.
+//! 3. CLOCK: the same future makes the domain look at its timers. So a sleeping coroutine, or a
 //!    [`timeout`](crate::timeout()) around that future, is late by one budget at most beside the granule.
 //! 4. A thread has no budget: the system preempts it.
 //!
-//! The idea is that of tokio's `coop`. The budget is in the head of a coroutine and not in its worker: there the
-//! waker leads to it without a call of the system.
+//! The idea is that of tokio's `coop`. The budget is in the head of the coroutine and not in its worker, because the
+//! waker leads to the head without a call of the system.
 
 use core::task::{Context, Poll, Waker};
 
@@ -17,15 +17,14 @@ use crate::block::Header;
 use crate::domain;
 use crate::waker;
 
-/// Polls a future in the budget of the coroutine that calls: for futures that are made outside of this crate, and
-/// may be ready at once again and again.
+/// Polls a future within the budget of the calling coroutine. It is for futures of other crates that may be ready at
+/// once again and again.
 ///
-/// Returns [`Poll::Pending`] without calling `poll` if the budget is spent; the waker has been woken then. Takes one
-/// from the budget if `poll` is ready.
+/// Returns [`Poll::Pending`] without calling `poll` if the budget is spent, after waking the waker. Takes one from
+/// the budget if `poll` is ready.
 ///
-/// **Cost.** A few instructions with the waker of the coroutine; with another one, as a combinator has, a
-/// question to the system which coroutine calls.
-///
+/// **Cost.** A few instructions with the waker of the coroutine. With another waker, as a combinator has, the system
+/// is asked which coroutine calls.
 /// ```
 /// # use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST};
 /// use core::{future::poll_fn, task::Poll};
@@ -48,7 +47,7 @@ use crate::waker;
 ///     },
 ///     Priority::DEFAULT,
 /// );
-/// // It gave way once, after 64.
+/// // It yielded once, after 64.
 /// assert_eq!((polls.join()?, POLL_BUDGET), (101, 64));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -66,13 +65,13 @@ pub fn within_budget<T>(
     if polled.is_ready()
         && let Some(header) = header
     {
-        // A future in it may have taken the last one.
+        // A future inside it may have taken the last one.
         let _ = header.spends();
     }
     polled
 }
 
-/// Takes one from the budget, for a future that is ready and can be ready later as well; if it is spent, the
+/// Takes one from the budget, for a future that is ready and may be ready again later. If the budget is spent, the
 /// future is pending (rule 2).
 #[inline]
 pub(crate) fn spend(waker: &Waker) -> Poll<()> {
@@ -82,13 +81,13 @@ pub(crate) fn spend(waker: &Waker) -> Poll<()> {
     }
 }
 
-/// Returns true if something is left of the budget, or if there is none.
+/// Returns true if the budget is not spent, or if the caller has none.
 #[inline]
 pub(crate) fn is_left(waker: &Waker) -> bool {
     coroutine(waker).is_none_or(|header| header.budget() != 0)
 }
 
-/// With a waker that is not its own, or with nothing left.
+/// Spends with a waker that is not the coroutine's own, or when nothing is left.
 #[cold]
 #[inline(never)]
 fn spend_slowly(waker: &Waker, header: Option<&Header>) -> Poll<()> {
@@ -100,7 +99,7 @@ fn spend_slowly(waker: &Waker, header: Option<&Header>) -> Poll<()> {
     Poll::Pending
 }
 
-/// The coroutine whose budget counts: that of the waker, as it is most likely the one that calls.
+/// Returns the coroutine whose budget counts: that of the waker, which most likely is the caller.
 #[inline]
 fn coroutine(waker: &Waker) -> Option<&Header> {
     match waker::of_waker(waker) {
@@ -109,14 +108,14 @@ fn coroutine(waker: &Waker) -> Option<&Header> {
     }
 }
 
-/// The coroutine that calls, with a waker that is not its own.
+/// Returns the calling coroutine, which polls with a waker that is not its own.
 #[cold]
 #[inline(never)]
 fn caller<'a>() -> Option<&'a Header> {
     domain::current_header()
 }
 
-/// Rules 2 and 3.
+/// Ends the poll (rules 2 and 3).
 #[cold]
 #[inline(never)]
 fn gives_way(waker: &Waker) {

@@ -1,19 +1,17 @@
-//! Messages from several to several, with room for so many.
+//! Bounded channels with several senders and several receivers.
 //!
-//! 1. A message goes to one receiver. They are taken out in the order in which they were put in, and a
-//!    channel has as many at most as it has room for.
-//! 2. Who sends waits for room, who receives for a message, each in the order of
-//!    [`waiters`](crate::waiters): the most urgent first, and of one priority who came first.
-//! 3. Sending is done if and only if [`Sender::send`] says so: if its future is dropped before, the
-//!    message is dropped, and if the channel is closed before, it comes back. If the future of
-//!    [`Receiver::recv`] is dropped, no message is lost.
-//! 4. A channel is closed when somebody says so, or when its last sender, or its last receiver, is
-//!    dropped. Then nothing is put in any more. What is in it is received; after that, receiving says that it
-//!    is closed. With the last receiver, what is in it is dropped.
+//! 1. Each message goes to one receiver. Messages are received in the order in which they were put in. A channel
+//!    holds at most as many as it has room for.
+//! 2. A sender waits for room, and a receiver for a message, in the order of [`waiters`](crate::waiters): the most
+//!    urgent first, and in order of arrival within a priority.
+//! 3. A message is sent if and only if [`Sender::send`] returns success. If its future is dropped before, the message
+//!    is dropped; if the channel is closed before, the message comes back. Dropping the future of [`Receiver::recv`]
+//!    loses no message.
+//! 4. A channel is closed by a call, or with its last sender or its last receiver. Then no message is put in any
+//!    more. The messages in it can still be received; with the last receiver they are dropped.
 //!
-//! The seeds' algorithm 1, a producer and a consumer with a queue between them, in which the one wakes the
-//! other by name when the queue is full:
-//!
+//! Algorithm 1 of the seeds: a producer and a consumer with a queue between them, in which one wakes the other by
+//! name when the queue is full:
 //! ```
 //! use axcoop::{Domain, DomainId, Priority, SUMMARY, channel, host::HOST};
 //!
@@ -42,10 +40,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Why not a channel of the ecosystem: without a system underneath, those that are well kept wait in a
-//! loop for a thread that was interrupted half-way through a push. If that is a less urgent one of the same
-//! CPU, or the interrupt is what pushes, they wait for ever. And none has the order of rule 2. Where neither
-//! matters they run here unchanged, as does all that is built on [`core::future`].
+//! Why not a channel of the ecosystem: without a system underneath, the well-kept ones spin until a thread that was
+//! interrupted in a push has finished it. If that thread is a less urgent one of the same CPU, or the interrupt
+//! pushes, they spin for ever. And none has the order of rule 2. Where neither matters they run here unchanged, as
+//! does all code built on [`core::future`].
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -63,12 +61,12 @@ use crate::gate::{Gate, Later, Side, Wait, change, locked};
 use crate::lock::Lock;
 use crate::waiters::{self, NoTicket, Tickets};
 
-/// Makes a channel with room for so many messages.
+/// Makes a channel with room for this many messages.
 ///
-/// **Cost.** Two allocations, for the room as well. Sending and receiving make none.
+/// **Cost.** Two allocations, one of them for the room. Sending and receiving allocate nothing.
 ///
 /// # Panics
-/// If there is to be no room, or there is no memory for it.
+/// If the room is 0, or there is no memory for it.
 #[cfg(not(loom))]
 pub fn bounded<T>(room: usize) -> (Sender<T>, Receiver<T>) {
     assert!(room != 0, "channel: room for 0 messages: at least 1");
@@ -85,16 +83,16 @@ pub fn bounded<T>(room: usize) -> (Sender<T>, Receiver<T>) {
 
 struct State<T> {
     messages: VecDeque<T>,
-    /// A ticket for each place that is free, and that no sender has been granted.
+    /// A permit for each free place that no sender has been granted.
     room: Tickets,
-    /// A ticket for each message that no receiver has been granted.
+    /// A permit for each message that no receiver has been granted.
     filled: Tickets,
     senders: usize,
     receivers: usize,
 }
 
 impl<T> State<T> {
-    /// A sender has a place: it uses it, or leaves it if the channel has been closed meanwhile.
+    /// Uses a place that a sender has been granted, or gives it up if the channel has been closed meanwhile.
     fn puts(&mut self, message: &mut Option<T>) -> Result<(), Closed> {
         if self.room.is_closed() {
             self.room.give(1);
@@ -107,7 +105,7 @@ impl<T> State<T> {
         Ok(())
     }
 
-    /// A receiver has a message.
+    /// Takes the message that a receiver has been granted.
     fn takes(&mut self) -> T {
         let message = self.messages.pop_front().expect("it has been granted one");
         self.room.give(1);
@@ -129,9 +127,9 @@ impl<T> Gate for State<T> {
     }
 }
 
-/// Where senders wait.
+/// The wait queue of senders.
 struct Room<T>(PhantomData<T>);
-/// Where receivers wait.
+/// The wait queue of receivers.
 struct Filled<T>(PhantomData<T>);
 
 impl<T> Side for Room<T> {
@@ -150,14 +148,14 @@ impl<T> Side for Filled<T> {
     }
 }
 
-/// Who puts messages in. Its clones send to the same channel.
+/// The sending side of a channel. Its clones send to the same channel.
 pub struct Sender<T>(Arc<Lock<State<T>>>);
 
-/// Who takes them out. Its clones receive from the same channel.
+/// The receiving side of a channel. Its clones receive from the same channel.
 pub struct Receiver<T>(Arc<Lock<State<T>>>);
 
 impl<T> Sender<T> {
-    /// Waits for room, and puts it in.
+    /// Waits for room, and puts a message in.
     ///
     /// # Errors
     /// [`SendError`] with the message if the channel is closed.
@@ -168,8 +166,8 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Puts it in if there is room, and nobody as urgent or more waits for that. Also in an interrupt, from
-    /// when a domain is opened on.
+    /// Puts a message in if there is room and no sender waits that is as urgent or more. May be called in an
+    /// interrupt once a domain has been opened.
     ///
     /// # Errors
     /// [`TrySendError`] with the message if not, or if the channel is closed.
@@ -187,13 +185,13 @@ impl<T> Sender<T> {
         })
     }
 
-    /// As [`send`](Self::send), for a thread, which waits.
+    /// Blocks the calling thread until there is room, and puts a message in.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// [`SendError`] with the message if the channel is closed.
     ///
     /// # Panics
-    /// In a coroutine, which would stop all others of its worker; and if no domain is open.
+    /// In a coroutine, which would block its worker; and if no domain is open.
     pub fn send_blocking(&self, message: T) -> Result<(), SendError<T>> {
         domain::assert_may_block("send_blocking", "`send`");
         domain::block_on(self.send(message))
@@ -204,7 +202,7 @@ impl<T> Sender<T> {
         change(&self.0, State::close);
     }
 
-    /// Whether it is closed.
+    /// Returns true if the channel is closed.
     pub fn is_closed(&self) -> bool {
         locked(&self.0, |state| state.room.is_closed())
     }
@@ -214,15 +212,15 @@ impl<T> Receiver<T> {
     /// Waits for a message, and takes it out.
     ///
     /// # Errors
-    /// [`Closed`] if there is none and there will be none.
+    /// [`Closed`] if the channel is closed and empty.
     pub fn recv(&self) -> Receiving<'_, T> {
         Receiving {
             wait: Wait::new(&self.0, 1),
         }
     }
 
-    /// Takes one out if there is any, and nobody as urgent or more waits for it. Also in an interrupt, from
-    /// when a domain is opened on.
+    /// Takes a message out if there is one and no receiver waits that is as urgent or more. May be called in an
+    /// interrupt once a domain has been opened.
     ///
     /// # Errors
     /// [`TryRecvError`] if not.
@@ -237,13 +235,13 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// As [`recv`](Self::recv), for a thread, which waits.
+    /// Blocks the calling thread until there is a message, and takes it out.
     ///
     /// # Errors
-    /// As [`recv`](Self::recv).
+    /// [`Closed`] if the channel is closed and empty.
     ///
     /// # Panics
-    /// In a coroutine, which would stop all others of its worker; and if no domain is open.
+    /// In a coroutine, which would block its worker; and if no domain is open.
     pub fn recv_blocking(&self) -> Result<T, Closed> {
         domain::assert_may_block("recv_blocking", "`recv`");
         domain::block_on(self.recv())
@@ -254,17 +252,17 @@ impl<T> Receiver<T> {
         change(&self.0, State::close);
     }
 
-    /// Whether it is closed; there may still be messages in it.
+    /// Returns true if the channel is closed. There may still be messages in it.
     pub fn is_closed(&self) -> bool {
         locked(&self.0, |state| state.room.is_closed())
     }
 
-    /// How many messages are in it, with those that receivers have been granted.
+    /// Returns the number of messages in the channel, including those that receivers have been granted.
     pub fn len(&self) -> usize {
         locked(&self.0, |state| state.messages.len())
     }
 
-    /// Whether none is.
+    /// Returns true if no message is in the channel.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -297,7 +295,7 @@ impl<T> Drop for Sender<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // What nobody will receive is dropped without the lock.
+        // Messages without a receiver are dropped without the lock.
         drop(change(&self.0, |state| {
             state.receivers -= 1;
             if state.receivers != 0 {
@@ -341,7 +339,7 @@ impl<T> Future for Sending<'_, T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let message = this.message;
-        // Not with the lock, which would stay taken.
+        // Before the lock is taken, which would stay taken.
         assert!(message.is_some(), "a send is polled after it was ready");
         let sent = this.wait.poll(context, |state| state.puts(message));
         sent.map(|sent| match sent {
@@ -373,25 +371,25 @@ impl<T> Future for Receiving<'_, T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// The channel is closed, and this was not sent.
+/// The channel is closed, and this message was not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// Why something could not be sent at once; it is given back.
+/// Why a message could not be sent at once. The message comes back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// There is no room, or who is as urgent waits for it.
+    /// There is no room, or a sender that is as urgent waits for it.
     Full(T),
     /// The channel is closed.
     Closed(T),
 }
 
-/// Why nothing could be received at once.
+/// Why no message could be received at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// There is no message, or who is as urgent waits for it.
+    /// There is no message, or a receiver that is as urgent waits for it.
     Empty,
-    /// There is none, and there will be none.
+    /// The channel is closed and empty.
     Closed,
 }
 

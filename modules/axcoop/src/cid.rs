@@ -1,13 +1,13 @@
-//! What names a coroutine.
+//! The names of coroutines.
 
 use core::fmt;
 
 use axcoop_summary::DomainId;
 
-/// How many coroutines a domain can have at a time.
+/// The number of coroutines that a domain can have at a time.
 pub const MAX_COROUTINES: usize = 1 << 24;
 
-/// Which domain, and which place in its table: what a coroutine keeps of its [`Cid`].
+/// The domain and the place in its table: the part of its [`Cid`] that a coroutine stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place(u32);
 
@@ -28,8 +28,7 @@ impl Place {
     }
 }
 
-/// The name of a coroutine, of all that there have ever been: its place is used again when it has
-/// ended, with another generation.
+/// The name of a coroutine, which is never used again. Its place is, with another generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cid {
     pub(crate) place: Place,
@@ -37,12 +36,12 @@ pub struct Cid {
 }
 
 impl Cid {
-    /// Its domain.
+    /// Returns its domain.
     pub fn domain(self) -> DomainId {
         DomainId::new(self.place.domain())
     }
 
-    /// As one number, which differs from that of any other.
+    /// Returns a number that differs from that of any other name.
     pub fn number(self) -> u64 {
         (self.place.0 as u64) << 32 | self.generation as u64
     }

@@ -1,5 +1,5 @@
-//! One program's executor: what it is made of, how it is reached by its number, and how coroutines
-//! come to its queues. What a worker does with them is in [`worker`](crate::worker).
+//! One program's executor: its parts, the lookup by its number, and how coroutines come to its queues.
+//! [`worker`](crate::worker) says what a worker does with them.
 
 use core::cell::UnsafeCell;
 use core::future::Future;
@@ -29,59 +29,58 @@ use crate::turn::Turn;
 
 /// One program's coroutines, and the workers that run them.
 ///
-/// A domain is a static, or leaked, and has to be [opened](Self::open) before anything is spawned.
+/// A domain is a static, or leaked. It must be [opened](Self::open) before anything is spawned.
 pub struct Domain {
     pub(crate) id: DomainId,
     pub(crate) summary: &'static Summary,
     pub(crate) kernel: &'static dyn Kernel,
-    /// By the level of what would run next: what of other domains is more urgent, and what of this.
+    /// The bits of more urgent work in other domains, and in this one, by the level that would run next.
     pub(crate) elsewhere: [Bits; PRIORITIES],
     pub(crate) own: [Bits; PRIORITIES + 1],
-    /// What comes from outside.
+    /// Coroutines that were woken from outside.
     pub(crate) inbox: Inbox,
-    /// Workers that wait, or are about to, a bit each: WAIT in [`worker`](crate::worker).
+    /// Workers that are parked or about to park (bit mask): WAIT in [`worker`](crate::worker).
     pub(crate) sleepers: AtomicU32,
-    /// Is another number after each change of who shall serve.
+    /// Changes with every change of the workers requested.
     pub(crate) epoch: AtomicU32,
-    /// Whose turn it is.
+    /// The queue token.
     pub(crate) turn: Turn,
-    /// The [task](Kernel::me) of the worker that has the turn for good, or 0, and that worker. Only that
-    /// task writes them, and only it reads the second.
+    /// The [task](Kernel::me) of the worker that keeps the token, or 0, and that worker. Only that task writes them,
+    /// and only it reads the second.
     pub(crate) alone: AtomicUsize,
     pub(crate) alone_worker: AtomicPtr<Polling>,
-    /// Of who has the turn.
+    /// Owned by the holder of the token.
     pub(crate) ready: UnsafeCell<Ready>,
-    /// Of the worker that has the turn for good; without one, there are none.
+    /// Owned by the worker that keeps the token. Without one it is empty.
     pub(crate) spares: UnsafeCell<Spares>,
-    /// Coroutines that have not ended.
+    /// The number of coroutines that have not ended.
     coroutines: Counter,
     pub(crate) directory: Directory,
     pub(crate) books: Lock<Books>,
-    /// Its system's clock has ticked, and so will tick again: KEEP in [`spares`](crate::spares).
+    /// The system's clock has ticked, and so will tick again: KEEP in [`spares`](crate::spares).
     has_ticks: Flag,
-    /// The books may keep memory for later, of which the next tick is to know.
+    /// The books may keep memory, which the next tick has to look at.
     keeps: Flag,
-    /// Who waits for a time.
+    /// The sleeping wakers.
     pub(crate) timers: Timers,
     pub(crate) workers: [Polling; MAX_WORKERS],
 }
 
-// SAFETY: `ready` and `spares` are of who has the turn; all else is atomic or locked.
+// SAFETY: `ready` and `spares` belong to the holder of the token; all else is atomic or locked.
 unsafe impl Sync for Domain {}
 
-/// The domains that are open, by their numbers.
+/// The open domains, by their numbers.
 ///
-/// CLOSE: whether a domain is open is decided with the lock of its books. [`Domain::close`] reads and clears
+/// CLOSE: the lock of its books decides whether a domain is open. [`Domain::close`] reads and clears
 /// [`Books::is_open`] in one step, so one call closes a domain, and only that call frees the number.
 #[cfg(not(loom))]
 static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut()) }; DOMAINS];
 
-/// For each number, the generation from which names go on when a domain of it is opened next: a [`Cid`]
-/// never names a coroutine of another domain that has had the number.
+/// The first generation for the next domain opened with each number, so that a [`Cid`] is never used again.
 #[cfg(not(loom))]
 static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
 
-// The same of one execution.
+// Of one execution of loom.
 #[cfg(loom)]
 loom::lazy_static! {
     static ref OPEN: [AtomicPtr<Domain>; DOMAINS] =
@@ -89,15 +88,15 @@ loom::lazy_static! {
     static ref LATER: [AtomicU32; DOMAINS] = core::array::from_fn(|_| AtomicU32::new(0));
 }
 
-/// The domain that was opened last, whether or not it is still open: it is static, and so is its system.
+/// The domain that was opened last, even if it is closed since: domains and their system are `'static`.
 static LAST: Pointer<Domain> = Pointer::new(ptr::null_mut());
 
-/// The domain of a coroutine that there is.
+/// Returns the domain of an existing coroutine.
 #[inline]
 pub(crate) fn open(domain: usize) -> &'static Domain {
     let domain = OPEN[domain % DOMAINS].load(Ordering::Relaxed);
     debug_assert!(!domain.is_null());
-    // SAFETY: a domain stays open as long as there are blocks of it.
+    // SAFETY: a domain stays open while it has blocks.
     unsafe { &*domain }
 }
 
@@ -106,8 +105,8 @@ pub(crate) fn maybe_open(domain: usize) -> Option<&'static Domain> {
     unsafe { OPEN[domain].load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the domain that was opened last if it is open, and otherwise any that is. All domains know
-/// the same system, so this leads to it from what belongs to no domain.
+/// Returns the domain that was opened last if it is open, or else any open one. All domains have the same system, to
+/// which this leads where no domain is known.
 pub(crate) fn last_opened() -> Option<&'static Domain> {
     let last = LAST.load(Ordering::Acquire).cast_const();
     let mut open = (0..DOMAINS).filter_map(maybe_open);
@@ -115,7 +114,7 @@ pub(crate) fn last_opened() -> Option<&'static Domain> {
     by_number.or_else(|| open.next())
 }
 
-/// Returns the system, if any domain has ever been open.
+/// Returns the system, if any domain has ever been opened.
 #[inline]
 pub(crate) fn system() -> Option<&'static dyn Kernel> {
     // SAFETY: null, or a domain, which is static.
@@ -123,24 +122,24 @@ pub(crate) fn system() -> Option<&'static dyn Kernel> {
     domain.map(|domain| domain.kernel)
 }
 
-/// The domain of the coroutine that calls.
+/// Returns the domain of the calling coroutine.
 pub(crate) fn of_current() -> Option<&'static Domain> {
     current_header().map(|header| open(header.place().domain()))
 }
 
-/// The coroutine that calls, as it is until the poll ends that it calls from.
+/// Returns the calling coroutine, which stays valid until its poll ends.
 #[inline]
 pub(crate) fn current_header<'a>() -> Option<&'a Header> {
     here()?.current()
 }
 
-/// The worker that calls.
+/// Returns the calling worker.
 #[inline]
 pub(crate) fn here() -> Option<&'static Polling> {
     worker_here(system()?)
 }
 
-/// The worker that calls, on this system.
+/// Returns the calling worker of this system.
 #[inline]
 fn worker_here(kernel: &dyn Kernel) -> Option<&'static Polling> {
     // SAFETY: only workers set it, to themselves, and take it back when they leave.
@@ -148,7 +147,7 @@ fn worker_here(kernel: &dyn Kernel) -> Option<&'static Polling> {
 }
 
 impl Domain {
-    /// A domain of this number, which says in `summary` what it has ready, on this system.
+    /// Makes a domain of this number, which marks its ready priorities in `summary` and runs on `kernel`.
     #[cfg(not(loom))]
     pub const fn new(id: DomainId, summary: &'static Summary, kernel: &'static dyn Kernel) -> Self {
         Self {
@@ -175,7 +174,7 @@ impl Domain {
         }
     }
 
-    /// As in the other builds.
+    /// Makes a domain, as in the other builds.
     #[cfg(loom)]
     pub fn new(id: DomainId, summary: &'static Summary, kernel: &'static dyn Kernel) -> Self {
         Self {
@@ -202,10 +201,10 @@ impl Domain {
         }
     }
 
-    /// Makes it known by its number. No worker serves it yet: [`alloc_cpu`](Self::alloc_cpu).
+    /// Makes the domain known by its number. No worker serves it yet: [`alloc_cpu`](Self::alloc_cpu).
     ///
     /// # Errors
-    /// [`DomainError::Taken`] if another of this number is open.
+    /// [`DomainError::Taken`] if another domain of this number is open.
     pub fn open(&'static self) -> Result<(), DomainError> {
         self.inbox.note(Notes::SHARED);
         let this = ptr::from_ref(self).cast_mut();
@@ -225,11 +224,11 @@ impl Domain {
         }
     }
 
-    /// Gives back what it has, and its number. Everything has to have ended before, and nobody may
-    /// hold a handle or a waker any more.
+    /// Frees the memory and the number of the domain.
     ///
     /// # Errors
-    /// [`DomainError::InUse`] if not, and [`DomainError::NotOpen`].
+    /// [`DomainError::InUse`] if there is a coroutine, a handle, a waker, a timer or a worker left, and
+    /// [`DomainError::NotOpen`].
     pub fn close(&'static self) -> Result<(), DomainError> {
         let later = self.books.with(self.kernel, |books| {
             // CLOSE.
@@ -237,7 +236,7 @@ impl Domain {
                 return Err(DomainError::NotOpen(self.id));
             }
             books.forgets_gone(self.kernel);
-            // SAFETY: anybody may ask how many there are.
+            // SAFETY: any thread may read the count.
             let spares = unsafe { &*self.spares.get() }.count();
             let blocks = books.blocks().saturating_sub(spares);
             let timers = self.timers.set(self.kernel);
@@ -249,45 +248,45 @@ impl Domain {
             }
             Ok(books.closes(self.kernel, &self.directory))
         })?;
-        // The call that opens the next one sees these writes, as it sees that the number is free.
+        // The call that opens the next domain sees these writes, because it sees that the number is free.
         LATER[self.id.index()].store(later, Ordering::Relaxed);
         self.summary.clear_all(Bits::own(self.id));
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
         Ok(())
     }
 
-    /// Frees its number whatever there may be: of a test that has failed.
+    /// Frees the number in any case, after a test that has failed.
     #[cfg(test)]
     #[allow(dead_code, reason = "only the tests of the library need it")]
     pub(crate) fn abandons(&self) {
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
     }
 
-    /// The open domain of this number.
+    /// Returns the open domain of this number.
     pub fn of(id: DomainId) -> Option<&'static Self> {
         maybe_open(id.index())
     }
 
-    /// Its number.
+    /// Returns the number of the domain.
     pub fn id(&self) -> DomainId {
         self.id
     }
 
-    /// The system that it runs on.
+    /// Returns the system that it runs on.
     pub fn kernel(&self) -> &'static dyn Kernel {
         self.kernel
     }
 
-    /// How many coroutines have not ended.
+    /// Returns the number of coroutines that have not ended.
     pub fn coroutines(&self) -> usize {
         self.coroutines.load(Ordering::Relaxed)
     }
 
-    /// A spare block for a coroutine, by the books.
+    /// Takes a spare block for a coroutine from the books.
     #[inline(never)]
     pub(crate) fn admits(&self, does: &'static Does) -> Result<Spare, SpawnError> {
         let admitted = self.books.with(self.kernel, |books| {
-            // Under the lock with which it is closed: as long as there is the block, it is open.
+            // Under the lock with which it is closed: while the block exists, the domain is open.
             match books.is_open {
                 true => Some(books.admits(self.kernel, &self.directory, self.id, does)),
                 false => None,
@@ -301,12 +300,12 @@ impl Domain {
         }
     }
 
-    /// The system's clock has ticked: those whose time has come are woken (rule 5 of [`timers`](crate::timers)).
-    /// Called in its interrupt, or elsewhere, by one CPU for each domain; a system without ticks does without.
+    /// Wakes the sleepers whose time has come (rule 5 of [`timers`](crate::timers)). The system calls it at each tick
+    /// of its clock, in the interrupt or elsewhere, from one CPU for each domain. A system without ticks does not
+    /// call it.
     ///
-    /// **Cost.** Two loads and a store if nobody is due and nothing was kept since the last tick. Otherwise a wake of each who is
-    /// due, 32 at most: further ones are left to the worker that has been woken for these; and what is kept for later
-    /// is given back.
+    /// **Cost.** Two loads and a store if no timer is due and nothing was kept since the last tick. Otherwise a wake
+    /// for each due timer, 32 at most, and the memory kept for later is freed. A woken worker handles further timers.
     pub fn clock_ticked(&'static self) {
         self.timers.ticks(self.kernel);
         self.has_ticks.store(true, Ordering::Relaxed);
@@ -315,18 +314,19 @@ impl Domain {
         }
     }
 
-    /// KEEP in [`spares`](crate::spares): gives back what the books have kept since the last tick.
+    /// KEEP in [`spares`](crate::spares): frees what the books have kept since the last tick.
     #[cold]
     fn trims_at_tick(&self) {
-        // Before the lock: who keeps something has it, and says so then; what comes later is said later.
+        // Before the lock is taken: a block kept under the lock sets the flag there, and one kept later sets it
+        // again.
         self.keeps.store(false, Ordering::Relaxed);
         self.books.with(self.kernel, |books| {
             books.trims(self.kernel, &self.directory)
         });
     }
 
-    /// KEEP in [`spares`](crate::spares): whether what the books keep may stay until the next tick, which is
-    /// told of it. If not, the caller gives it back. With the lock of the books.
+    /// KEEP in [`spares`](crate::spares): returns true if kept blocks may stay until the next tick, which is told of
+    /// them. If not, the caller frees them. Called with the lock of the books.
     #[must_use]
     pub(crate) fn leaves_it_to_the_tick(&self) -> bool {
         let has_ticks = self.has_ticks.load(Ordering::Relaxed);
@@ -336,29 +336,29 @@ impl Domain {
         has_ticks
     }
 
-    /// CLOCK in [`budget`](crate::budget).
+    /// Makes the domain look at its timers (CLOCK in [`budget`](crate::budget)).
     pub(crate) fn looks_at_clock(&self) {
         self.timers.looks_at_clock(self.kernel);
     }
 
-    /// A coroutine begins.
+    /// Counts a coroutine that begins.
     #[inline]
     pub(crate) fn counts_one(&self) {
         self.coroutines.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A coroutine has ended.
+    /// Counts a coroutine that has ended.
     #[inline]
     pub(crate) fn forgets_one(&self) {
         self.coroutines.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sets how many workers serve the domain. With fewer than before, the last ones leave when
-    /// their polls have ended; with 0 nothing runs until there are some again.
+    /// Sets the number of workers that serve the domain. Of fewer workers than before, the last ones leave when their
+    /// polls have ended. With 0 nothing runs.
     ///
     /// # Errors
-    /// Too many, or the system has not started all of them; those that it has serve. Or the domain is
-    /// not open.
+    /// If there are too many, the domain is not open, or the system could not start all of them. Those that it has
+    /// started serve.
     pub fn alloc_cpu(&'static self, workers: usize) -> Result<(), CpuError> {
         if workers > MAX_WORKERS {
             return Err(CpuError::TooMany(workers));
@@ -383,7 +383,7 @@ impl Domain {
             if self.kernel.start(self.id, number).is_err() {
                 let serving = self.books.with(self.kernel, |books| {
                     books.serving &= !new;
-                    // Others may have asked for fewer since.
+                    // Fewer may have been requested since.
                     books.wanted = books.wanted.min(number);
                     self.changes_workers();
                     books.serving.count_ones() as usize
@@ -399,31 +399,30 @@ impl Domain {
         Ok(())
     }
 
-    /// Has all workers look who of them shall serve, and how; under the lock of the books.
+    /// Makes all workers look whether and how they serve. Called under the lock of the books.
     pub(crate) fn changes_workers(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.inbox.note(Notes::SHARED);
     }
 
-    /// Has a worker call this between two polls, when asked to, and after each time that it has waited;
-    /// and no worker wait for longer than it says. One that was set before is not called any more; a call
-    /// that has begun may still be under way.
+    /// Sets a hook that a worker calls between two polls when requested, and after each park, and that bounds the
+    /// time of a park. The hook set before is not called any more; a call that has begun may still be under way.
     pub fn set_attendant(&'static self, attendant: Option<&'static dyn Attendant>) {
         self.books
             .with(self.kernel, |books| books.attendant = attendant);
-        // One that waits has not asked this one until when.
+        // A parked worker does not know the limit of this one.
         if attendant.is_some() {
             self.unparks_one();
         }
     }
 
-    /// Has a worker call the attendant soon; also in an interrupt.
+    /// Makes a worker call the attendant soon. May be called in an interrupt.
     pub fn call_attendant(&'static self) {
         self.inbox.note(Notes::CALL);
         self.unparks_one();
     }
 
-    /// Somebody wakes a coroutine of this domain.
+    /// Wakes a coroutine of this domain.
     #[inline]
     pub(crate) fn wakes(&'static self, header: &Header) {
         match header.state().wake() {
@@ -432,8 +431,7 @@ impl Domain {
         }
     }
 
-    /// A coroutine has become ready, and it is the caller who queues it (rule 1 of
-    /// [`state`](crate::state)).
+    /// Queues a coroutine that has become ready, which the caller must do (rule 1 of [`state`](crate::state)).
     #[inline]
     pub(crate) fn arrives(&'static self, header: &Header) {
         let level = header.effective();
@@ -443,15 +441,15 @@ impl Domain {
         }
     }
 
-    /// Rule 4 of [`worker`](crate::worker): whether who calls is the worker that has the turn for good, and is
-    /// not in an interrupt. Then the queues are its own to change, and so are the spare blocks.
+    /// Rule 4 of [`worker`](crate::worker): returns the right to change the queues and the spare blocks, if the
+    /// caller is the worker that keeps the token, outside an interrupt.
     #[inline]
     pub(crate) fn alone_here(&'static self) -> Option<Alone> {
         let alone = self.alone.load(Ordering::Relaxed);
         (alone != 0 && self.kernel.me() == alone).then_some(Alone(self))
     }
 
-    /// Queues it. In the turn.
+    /// Queues a coroutine. Called with the token.
     #[inline]
     pub(crate) fn queues(&self, ready: &Ready, header: &'static Header) {
         self.queues_at(ready, header, header.effective());
@@ -476,8 +474,8 @@ impl Domain {
         self.unparks_one();
     }
 
-    /// One that waits goes on, if there is any: one at most. That of the lowest number: those that are to leave have
-    /// the highest ones, and none of them goes on in place of one that stays and waits.
+    /// Unparks one worker, if any is parked: that of the lowest number, because those that shall leave have the
+    /// highest ones. So none of these is unparked in place of one that stays.
     #[inline]
     pub(crate) fn unparks_one(&'static self) {
         let sleepers = self.sleepers.load(Ordering::Relaxed);
@@ -486,7 +484,7 @@ impl Domain {
         }
     }
 
-    /// One of these goes on, or of those that wait by now.
+    /// Unparks one of these workers, or of those that are parked by now.
     pub(crate) fn unparks(&'static self, mut sleepers: u32) {
         while sleepers != 0 {
             let number = sleepers.trailing_zeros();
@@ -498,7 +496,7 @@ impl Domain {
         }
     }
 
-    /// All that wait go on.
+    /// Unparks all workers.
     pub(crate) fn unparks_all(&'static self) {
         let mut sleepers = self.sleepers.swap(0, Ordering::AcqRel);
         while sleepers != 0 {
@@ -508,10 +506,10 @@ impl Domain {
         }
     }
 
-    /// A block is spare.
+    /// Takes back a block without references.
     ///
     /// # Safety
-    /// Nobody refers to it.
+    /// There is no reference to it.
     #[inline]
     pub(crate) unsafe fn gives_back(&'static self, header: NonNull<Header>) {
         // SAFETY: as promised.
@@ -525,14 +523,14 @@ impl Domain {
     }
 
     /// # Safety
-    /// As of [`gives_back`](Self::gives_back).
+    /// As for [`gives_back`](Self::gives_back).
     #[cold]
     unsafe fn gives_back_by_books(&self, header: NonNull<Header>) {
         // SAFETY: as promised.
         let layout = unsafe { header.as_ref() }.does().layout;
         let is_kept = self.books.with(self.kernel, |books| {
-            // KEEP in `spares`. A worker that waits has given back what was kept, and says that it waits before
-            // that. (One whose bit was taken back will wait again.)
+            // KEEP in `spares`. A parked worker has freed what was kept, and has set its bit before. A worker whose
+            // bit was cleared will park again.
             let will_trim = self.leaves_it_to_the_tick()
                 || books.serving & !self.sleepers.load(Ordering::Acquire) != 0;
             // SAFETY: as promised.
@@ -541,14 +539,14 @@ impl Domain {
         if !is_kept {
             // SAFETY: its slot does not lead to it any more.
             let memory = unsafe { block::unmake(header) };
-            // SAFETY: of `admits`, with this layout or, if it was another's before, one of the same size.
+            // SAFETY: it comes from `admits`, with this layout or one of the same size class.
             unsafe { self.kernel.dealloc(memory.as_ptr(), layout) };
         }
     }
 
-    /// Gives back the spare blocks of the worker that has the turn for good, which is who calls.
+    /// Frees the spare blocks of the worker that keeps the token, which is the caller.
     pub(crate) fn clears_spares(&self) {
-        // SAFETY: it is the owner that calls, and nothing that this calls comes back here.
+        // SAFETY: the owner calls, and nothing called from here comes back here.
         let spares = unsafe { &*self.spares.get() };
         if spares.count() == 0 {
             return;
@@ -560,16 +558,16 @@ impl Domain {
         }
     }
 
-    /// Changes what counts for a coroutine's priority. If that changes it, it is moved, and polled,
-    /// so that it passes on to whom it waits for what it has been lent.
+    /// Changes the parts of a coroutine's priority. If the effective one changes, the coroutine is moved and polled,
+    /// so that it passes its loan on to what it waits for.
     pub(crate) fn changes(&'static self, header: &Header, change: impl FnOnce(&Header) -> bool) {
         if self.notes_change(header, change) {
             self.moves(header);
         }
     }
 
-    /// The first half of [`changes`](Self::changes), for who has a lock and wakes nobody before letting it
-    /// go: returns whether the second half, [`moves`](Self::moves), is to be done.
+    /// Does the first half of [`changes`](Self::changes), for a caller with a lock that wakes nothing before it lets
+    /// go. Returns true if the second half, [`moves`](Self::moves), must be called.
     #[must_use]
     pub(crate) fn notes_change(
         &'static self,
@@ -580,7 +578,7 @@ impl Domain {
             .with(self.kernel, |books| change(header) && books.moves(header))
     }
 
-    /// Has a worker move, and poll, one that is listed as having another priority.
+    /// Makes a worker move, and poll, a coroutine that is listed with a new priority.
     pub(crate) fn moves(&'static self, header: &Header) {
         let level = header.effective();
         self.inbox.note(Notes::MOVES);
@@ -593,51 +591,50 @@ impl Domain {
     }
 }
 
-/// The worker that has the turn for good calls, not in an interrupt: the queues are its own to change, and
-/// the spare blocks.
+/// The right of the worker that keeps the token, outside an interrupt, to change the queues and the spare blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Alone(&'static Domain);
 
 impl Alone {
     #[inline]
     fn ready(self) -> &'static Ready {
-        // SAFETY: it is the worker that calls, and it has the turn; `Ready` rule 4.
+        // SAFETY: the worker calls, and it holds the token; `Ready` rule 4.
         unsafe { &*self.0.ready.get() }
     }
 
     #[inline]
     fn spares(self) -> &'static Spares {
-        // SAFETY: it is the owner that calls, and nothing that they call comes back here.
+        // SAFETY: the owner calls, and nothing called from there comes back here.
         unsafe { &*self.0.spares.get() }
     }
 
-    /// As [`Domain::arrives`], of one of this level.
+    /// Does what [`Domain::arrives`] does, for a coroutine of this level.
     #[inline]
     pub(crate) fn arrives(self, header: &Header, level: usize) {
         if self.may_queue_at_once(level) {
-            // SAFETY: QUEUE: it is for the caller to queue, and lives, as it has not ended.
+            // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
             (self.0).queues_at(self.ready(), unsafe { &*ptr::from_ref(header) }, level);
         } else {
             self.0.arrives_by_inbox(header, level);
         }
     }
 
-    /// Rule 4 of [`worker`](crate::worker), of one of this level.
+    /// Rule 4 of [`worker`](crate::worker): returns true if a coroutine of this level may be queued at once.
     #[inline]
     fn may_queue_at_once(self, level: usize) -> bool {
-        // SAFETY: it is the worker that calls, which has said where it is.
+        // SAFETY: the worker calls, and has stored its address.
         let polling = unsafe { &*self.0.alone_worker.load(Ordering::Relaxed) };
         let polled = polling.current();
         !self.0.inbox.has_any()
             && polled.is_none_or(|polled| level >= usize::from(polled.level.get()))
     }
 
-    /// A spare block of this size.
+    /// Takes a spare block of this size class.
     #[inline]
     pub(crate) fn takes_spare(self, size: u8) -> Option<Spare> {
         let header = self.spares().takes(size)?;
-        // SAFETY: a spare block is there, and its slot is taken, by this worker or by who has sent it
-        // the coroutine that has had the block before.
+        // SAFETY: a spare block exists, and its slot was taken by this worker or by the sender of the block's last
+        // coroutine.
         let slot = unsafe { self.0.directory.slot(header.as_ref().place().index()) };
         match slot.next_generation() {
             Some(generation) => Some(Spare::new(header, generation)),
@@ -650,7 +647,7 @@ impl Alone {
     }
 }
 
-/// A spare block, and the name of the coroutine that shall have it.
+/// A spare block, and the name of its next coroutine.
 pub(crate) struct Spare {
     pub(crate) header: NonNull<Header>,
     pub(crate) cid: Cid,
@@ -688,8 +685,8 @@ const fn own(id: DomainId) -> [Bits; PRIORITIES + 1] {
     of
 }
 
-/// Panics in a coroutine: for a function `this` that blocks the calling thread. A coroutine that blocks stops all
-/// others of its worker; it awaits `that` instead.
+/// Panics in a coroutine: for a function `this` that blocks the calling thread. A coroutine would block its worker,
+/// and awaits `that` instead.
 ///
 /// # Panics
 /// In a coroutine.
@@ -701,10 +698,10 @@ pub fn assert_may_block(this: &str, that: &str) {
     );
 }
 
-/// Has the calling thread wait for a future.
+/// Blocks the calling thread until a future is ready, and returns its output.
 ///
 /// # Panics
-/// If no domain is open: there is nothing to wait with.
+/// If no domain is open: there is no system to wait with.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let domain = last_opened().expect("a thread waits with an open domain's kernel: none is open");
     let mut output = None;

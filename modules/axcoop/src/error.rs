@@ -1,4 +1,4 @@
-//! What can go wrong, each with one line.
+//! The errors, each with a message of one line.
 
 use core::error::Error;
 use core::fmt;
@@ -8,7 +8,7 @@ use axcoop_summary::DomainId;
 use crate::cid::Cid;
 use crate::kernel::MAX_WORKERS;
 
-/// The coroutine of this [`Cid`] has ended; it is never another one's.
+/// The coroutine of this [`Cid`] has ended. The name is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale(pub Cid);
 
@@ -23,7 +23,7 @@ impl fmt::Display for Stale {
 pub enum SpawnError {
     /// There is no memory for it.
     OutOfMemory {
-        /// How much it would have taken.
+        /// The bytes that it would have taken.
         bytes: usize,
     },
     /// There are [`MAX_COROUTINES`](crate::MAX_COROUTINES) already.
@@ -48,12 +48,12 @@ impl fmt::Display for SpawnError {
     }
 }
 
-/// How a coroutine has ended that has no output.
+/// How a coroutine without an output has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It was cancelled.
     Cancelled,
-    /// It panicked, and the target can do without it.
+    /// It panicked, and the target can unwind.
     Panicked,
 }
 
@@ -71,14 +71,13 @@ impl fmt::Display for Ended {
 pub enum DomainError {
     /// Another domain of this number is open.
     Taken(DomainId),
-    /// It is not open.
+    /// The domain is not open.
     NotOpen(DomainId),
-    /// It still has coroutines, or somebody who holds a handle or a waker of one, or who waits for a
-    /// time, or workers.
+    /// A coroutine, a handle or a waker of one, a timer or a worker is left.
     InUse {
-        /// Coroutines and what is left of them.
+        /// The coroutines and what is left of them.
         coroutines: usize,
-        /// Workers.
+        /// The workers.
         workers: usize,
     },
 }
@@ -99,16 +98,16 @@ impl fmt::Display for DomainError {
     }
 }
 
-/// Why a domain has not got the workers that were asked for.
+/// Why a domain has not got the workers that were requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuError {
-    /// More than [`MAX_WORKERS`].
+    /// More than [`MAX_WORKERS`] were requested.
     TooMany(usize),
     /// The system could not start all of them.
     OutOfMemory {
-        /// How many were asked for.
+        /// The number requested.
         wanted: usize,
-        /// How many serve the domain.
+        /// The number that serve the domain.
         serving: usize,
     },
     /// The domain is not open.

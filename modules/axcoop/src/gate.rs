@@ -1,16 +1,16 @@
-//! What a [`Mutex`](crate::Mutex), a [`Semaphore`](crate::Semaphore) and a [`channel`](crate::channel) have
-//! in common: a state under a lock, tickets in it, and futures that wait for them.
+//! The common part of a [`Mutex`](crate::Mutex), a [`Semaphore`](crate::Semaphore) and a [`channel`](crate::channel):
+//! a state under a lock, permits in it, and futures that wait for permits.
 //!
-//! 1. The state is changed under its lock, with interrupts off, a short time each: so an interrupt may do
-//!    whatever does not wait. After each change it [settles](Gate::settle), still under the lock: who is first
-//!    has its tickets.
-//! 2. What may take longer, or may be another's code, is done without the lock: waking, cloning and dropping
-//!    wakers, moving coroutines to another level, dropping what was in the state.
-//! 3. A settling does one thing at a time, so that the time under the lock is bounded; it is
-//!    called until there is nothing more to do.
-//! 4. The futures are polled by coroutines, and by threads that wait; not in interrupts.
-//! 5. How interrupts are disabled is known from when the first domain is opened on, also when it is closed
-//!    again. Before, no interrupt may do any of this.
+//! 1. The state is changed under its lock, for a short time, with interrupts off. So an interrupt may make every
+//!    change that does not wait. After each change the state is [settled](Gate::settle) under the same lock: the
+//!    first waiter is granted its permits.
+//! 2. Work that may take longer, or is foreign code, runs without the lock: waking, cloning and dropping wakers,
+//!    moving coroutines to another level, dropping values of the state.
+//! 3. One settling does one thing, so that the time under the lock is bounded. It is called until there is nothing
+//!    more to do.
+//! 4. Coroutines poll the futures, and threads that wait; interrupts do not.
+//! 5. How to disable interrupts is known once any domain has been opened, even if closed since. Before that, an
+//!    interrupt must not do any of this.
 
 use core::cell::Cell;
 use core::pin::Pin;
@@ -22,33 +22,33 @@ use crate::lock::Lock;
 use crate::waiters::{self, NoTicket, Node, Tickets, Turn};
 use crate::waker::Ref;
 
-/// A state with tickets.
+/// A state with permits.
 pub(crate) trait Gate {
-    /// Does one thing that is to be done after a change, and says what is left for later (rules 1 to 3).
+    /// Does one thing that follows a change, and returns what is left for later (rules 1 to 3).
     fn settle(&mut self) -> Later;
 }
 
-/// Where in a state the tickets are that somebody waits for.
+/// The permits of a state that one kind of waiter waits for.
 pub(crate) trait Side {
     type Gate: Gate;
 
     fn tickets(gate: &mut Self::Gate) -> &mut Tickets;
 }
 
-/// What is done without the lock (rule 2).
+/// Work that is done without the lock (rule 2).
 #[must_use]
 #[derive(Default)]
 pub(crate) struct Later {
-    /// Somebody has been granted what it waits for, or is refused.
+    /// Wakers of waiters that have been granted their permits, or are refused.
     pub(crate) wakes: [Option<Waker>; 2],
-    /// Their priority has changed.
+    /// Coroutines whose priority has changed.
     pub(crate) moves: [Option<Ref>; 2],
-    /// Not referred to any more.
+    /// References that are dropped.
     pub(crate) drops: [Option<Ref>; 3],
 }
 
 impl Later {
-    /// Does it, and returns whether there may be more to settle.
+    /// Does the work, and returns true if there may be more to settle.
     #[inline]
     fn run(self) -> bool {
         let Self {
@@ -68,17 +68,17 @@ impl Later {
     }
 }
 
-/// Calls this with the lock.
+/// Calls a closure with the lock.
 #[inline]
 pub(crate) fn locked<G, R>(gate: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
     match domain::system() {
         Some(kernel) => gate.with(kernel, on),
-        // Rule 5: threads at most want it, too, and each of them goes on.
+        // Rule 5: only threads can contend for it, and each of them makes progress.
         None => gate.with_masked(on),
     }
 }
 
-/// Changes the state.
+/// Changes the state, and settles it.
 pub(crate) fn change<G: Gate, R>(gate: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
     let (result, mut later) = locked(gate, |gate| (on(gate), gate.settle()));
     while later.run() {
@@ -87,23 +87,23 @@ pub(crate) fn change<G: Gate, R>(gate: &Lock<G>, on: impl FnOnce(&mut G) -> R) -
     result
 }
 
-/// There will be no more.
+/// There will be no more permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused;
 
-/// Waits for tickets.
+/// A wait for permits.
 pub(crate) struct Wait<'a, S: Side> {
     gate: &'a Lock<S::Gate>,
-    /// It may be in the list, or have been granted something: then the node is under the lock.
+    /// The node may be in the wait queue, or have been granted permits: then it is under the lock.
     is_listed: Cell<bool>,
     wants: usize,
     node: Node,
 }
 
-// SAFETY: WAITERS in `waiters`: the node is touched under the lock once it is listed, before and
-// `is_listed` always by who polls or drops the future, which is one at a time; the state is under the lock.
+// SAFETY: WAITERS in `waiters`: a listed node is touched under the lock. The owner that polls or drops the future,
+// one at a time, touches it before, and `is_listed` always. The state is under the lock.
 unsafe impl<S: Side> Send for Wait<'_, S> where S::Gate: Send {}
-// SAFETY: there is nothing to be done with a reference.
+// SAFETY: a shared reference has no operations.
 unsafe impl<S: Side> Sync for Wait<'_, S> where S::Gate: Send {}
 
 impl<'a, S: Side> Wait<'a, S> {
@@ -116,25 +116,26 @@ impl<'a, S: Side> Wait<'a, S> {
         }
     }
 
-    /// Once it has its tickets, calls this with the state, under the same lock. It is not to be polled
-    /// again then.
+    /// Calls a closure with the state once it has its permits, under the same lock. It must not be polled again after
+    /// that.
     pub(crate) fn poll<R>(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         has: impl FnOnce(&mut S::Gate) -> R,
     ) -> Poll<Result<R, Refused>> {
         within_budget(context, |context| {
-            // Others have pointers to the node: from here on there are shared references only.
+            // The wait queue has pointers to the node: from here on there are shared references only.
             let this = self.into_ref().get_ref();
             let who = domain::current_header();
             let level = waiters::level_of(who);
             let mut has = Some(has);
-            // Under a lock no waker is cloned: it asks once without one, and if it has to wait, with one.
+            // No waker is cloned under the lock: the first attempt has none, and the second, if it has to wait, has
+            // one.
             let mut asked = change(this.gate, |gate| {
                 this.asks(gate, level, context.waker(), &mut None, &mut has)
             });
             if let Asked::WantsWaker = asked {
-                // The waker that comes back is dropped without the lock as well.
+                // The waker that comes back is dropped without the lock, too.
                 let mut mine = Some((context.waker().clone(), who.map(Ref::of)));
                 asked = change(this.gate, |gate| {
                     this.asks(gate, level, context.waker(), &mut mine, &mut has)
@@ -152,7 +153,8 @@ impl<'a, S: Side> Wait<'a, S> {
         })
     }
 
-    /// `mine`: the waker and the coroutine that it waits with from now on, or those that it has had.
+    /// Asks for permits. `mine` is the waker and the coroutine that it waits with from now on; it comes back with the
+    /// previous ones.
     fn asks<R>(
         &self,
         gate: &mut S::Gate,
@@ -201,7 +203,7 @@ impl<'a, S: Side> Wait<'a, S> {
     }
 }
 
-/// What has come of asking for tickets.
+/// The result of asking for permits.
 enum Asked<R> {
     Has(R),
     Refused,

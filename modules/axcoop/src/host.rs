@@ -28,9 +28,9 @@ std::thread_local! {
     static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
 }
 
-/// Where a worker waits.
+/// Where a worker parks.
 struct Parking {
-    /// It need not wait.
+    /// The worker has been unparked.
     may_go: Mutex<bool>,
     goes: Condvar,
 }
@@ -48,13 +48,13 @@ impl Parking {
     }
 }
 
-/// When the clock began.
+/// Returns the time at which the clock began.
 fn start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)
 }
 
-/// A thread that waits for a future.
+/// A thread that blocks on a future.
 struct Blocked(Thread);
 
 impl Wake for Blocked {
@@ -63,7 +63,7 @@ impl Wake for Blocked {
     }
 }
 
-// SAFETY: `HERE` is the thread's; nothing interrupts a thread of the host and then calls the executor.
+// SAFETY: `HERE` is the thread's own; nothing interrupts a host thread and then calls the executor.
 unsafe impl Kernel for Host {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         let name = format!("axcoop {}.{number}", domain.index());

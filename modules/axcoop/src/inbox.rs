@@ -1,8 +1,8 @@
-//! What comes to a domain from outside: a stack of coroutines that were woken, in one word with a
-//! few notes for the worker, who sees by one load whether there is anything.
+//! What comes to a domain from outside: a stack of woken coroutines in one word, with a few notes. A worker sees by
+//! one load whether there is anything.
 //!
-//! Anybody pushes, without a lock, also in an interrupt; a worker takes all at once, so no
-//! coroutine that is taken off and put back can be mistaken for itself (no ABA).
+//! Pushing needs no lock, also in an interrupt. A worker takes the whole stack at once, so a coroutine that is taken
+//! off and put back cannot be mistaken for itself (no ABA).
 
 use core::ptr;
 
@@ -14,9 +14,9 @@ use crate::sync::{AtomicPtr, Ordering};
 pub(crate) struct Notes(usize);
 
 impl Notes {
-    /// Priorities have changed of coroutines that may be queued: the list is in the books.
+    /// Priorities of coroutines have changed that may be queued: the list is in the books.
     pub(crate) const MOVES: Self = Self(1);
-    /// The domain is not served by one worker that has it for itself. Stays.
+    /// The domain is not served by one worker alone. The note stays.
     pub(crate) const SHARED: Self = Self(2);
     /// The attendant is wanted.
     pub(crate) const CALL: Self = Self(4);
@@ -27,10 +27,10 @@ impl Notes {
     }
 }
 
-/// The word.
+/// The stack and the notes.
 pub(crate) struct Inbox(AtomicPtr<Header>);
 
-/// All that was in it, the first first.
+/// The coroutines that were in it, the first one first.
 pub(crate) struct Arrived {
     next: *const Header,
     pub(crate) notes: Notes,
@@ -47,7 +47,7 @@ impl Inbox {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Puts it in. What was written before is seen by who takes it out.
+    /// Pushes a coroutine. The taker sees what was written before.
     #[inline]
     pub(crate) fn push(&self, header: &Header) {
         let mut word = self.0.load(Ordering::Relaxed);
@@ -70,35 +70,35 @@ impl Inbox {
         self.changes(|word| word.map_addr(|at| at | note.0));
     }
 
-    /// Takes a note away.
+    /// Removes a note.
     pub(crate) fn unnote(&self, note: Notes) {
         self.changes(|word| word.map_addr(|at| at & !note.0));
     }
 
-    /// Whether there is anything at all, as of some moment before.
+    /// Returns true if there was anything at all a moment ago.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
         !self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// Whether there is anything beside `SHARED`, as of some moment before.
+    /// Returns true if there was anything beside `SHARED` a moment ago.
     pub(crate) fn has_more(&self) -> bool {
         self.0.load(Ordering::Relaxed).addr() & !Notes::SHARED.0 != 0
     }
 
-    /// The notes, as of some moment before.
+    /// Returns the notes of a moment ago.
     #[inline]
     pub(crate) fn notes(&self) -> Notes {
         Notes(self.0.load(Ordering::Relaxed).addr() & Notes::ALL)
     }
 
-    /// Whether there is anything beside `SHARED`. A read-modify-write: whoever pushes later sees
-    /// what was written before this.
+    /// Returns true if there is anything beside `SHARED`. A read-modify-write: a later push sees what was written
+    /// before this call.
     pub(crate) fn looks(&self) -> bool {
         self.changes(|word| word).addr() & !Notes::SHARED.0 != 0
     }
 
-    /// Takes all out but the note `SHARED`.
+    /// Takes everything except the note `SHARED`.
     #[inline]
     pub(crate) fn take(&self) -> Arrived {
         let word = self
@@ -122,13 +122,13 @@ impl Inbox {
 }
 
 impl Arrived {
-    /// Turns the stack round: the first that came is the first again.
+    /// Reverses the stack: the first that came is the first again.
     #[inline]
     fn of(word: *mut Header) -> Self {
         let notes = Notes(word.addr() & Notes::ALL);
         let mut rest = word.map_addr(|at| at & !Notes::ALL).cast_const();
         let mut next = ptr::null();
-        // SAFETY: QUEUE: they are the taker's, and alive as long as they have not ended.
+        // SAFETY: QUEUE: they belong to the taker, and live while they have not ended.
         while let Some(header) = unsafe { rest.as_ref() } {
             rest = header.next.replace(next);
             next = header;
@@ -140,7 +140,7 @@ impl Arrived {
 impl Iterator for Arrived {
     type Item = &'static Header;
 
-    /// The next one, which is the caller's to queue (QUEUE); it refers to it until it has done so.
+    /// Returns the next coroutine, which the caller must queue (QUEUE). The domain refers to it until that is done.
     #[inline]
     fn next(&mut self) -> Option<&'static Header> {
         // SAFETY: as above.

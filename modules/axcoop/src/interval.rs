@@ -1,13 +1,13 @@
-//! Something that comes again and again.
+//! A timer that comes again each period.
 
 use core::time::Duration;
 
 use crate::sleep::{after, now, sleep_until};
 
-/// Comes each `period`: for the first time a period from now.
+/// Returns a timer that comes each `period`, for the first time one period from now.
 ///
 /// # Panics
-/// If the period is 0, and if no domain is open: there is no clock.
+/// If the period is 0, or no domain is open: there is no clock.
 pub fn interval(period: Duration) -> Interval {
     assert!(!period.is_zero(), "interval: a period of 0");
     let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
@@ -25,11 +25,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Waits until it comes next, and returns how often it has come since the last time: more than
-    /// once if whoever waits has been too late for some. All times are whole periods after the beginning,
-    /// however late one is.
+    /// Waits for the next time, and returns the number of periods that have passed since the last one: more than 1
+    /// for a late caller. All times are whole periods after the beginning, however late a call is.
     ///
-    /// If this future is dropped before it is ready, nothing is missed.
+    /// If this future is dropped before it is ready, no period is missed.
     pub async fn tick(&mut self) -> u64 {
         sleep_until(self.next_nanos).await;
         let times = 1 + now().saturating_sub(self.next_nanos) / self.period_nanos;
@@ -38,7 +37,7 @@ impl Interval {
         times
     }
 
-    /// When it comes next, in [`now`]'s nanoseconds.
+    /// Returns the next time, in [`now`]'s nanoseconds.
     pub fn due(&self) -> u64 {
         self.next_nanos
     }

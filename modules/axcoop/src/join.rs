@@ -1,4 +1,4 @@
-//! Waiting for a coroutine's output.
+//! Waiting for the output of a coroutine.
 
 use core::future::Future;
 use core::marker::PhantomData;
@@ -13,17 +13,16 @@ use crate::error::Ended;
 use crate::loan;
 use crate::waker::{self, Ref};
 
-/// The output of a coroutine, for who awaits it. If it is dropped, the coroutine goes on.
+/// The output of a coroutine. If the handle is dropped, the coroutine goes on.
 ///
-/// While a more urgent coroutine awaits it, that one lends its priority. A coroutine that awaits it by reference, as in
-/// `timeout(time, &mut handle)`, and leaves it lends on until the handle is dropped, or awaited by another. (A combinator that polls
-/// only what was woken, as `FuturesUnordered`, passes on what its coroutine is lent later only when it
-/// polls the handle.)
+/// A more urgent coroutine that awaits the handle lends its priority. If it awaits by reference, as in `timeout(time,
+/// &mut handle)`, and leaves, it lends until the handle is dropped or another coroutine awaits it. (A combinator that
+/// polls only woken futures, as `FuturesUnordered`, passes a later loan on only when it polls the handle.)
 #[must_use = "a coroutine runs by itself; `drop` says that nobody wants its output"]
 pub struct JoinHandle<T> {
     header: Ref,
     cid: Cid,
-    /// What it has lent, or [`APART`].
+    /// The level that it has lent, or [`APART`].
     lent: u8,
     has_output: bool,
     output: PhantomData<fn() -> T>,
@@ -40,17 +39,17 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Which coroutine it is.
+    /// Returns the name of the coroutine.
     pub fn cid(&self) -> Cid {
         self.cid
     }
 
-    /// Whether it has ended: then this is ready at once.
+    /// Returns true if the coroutine has ended: then the handle is ready at once.
     pub fn is_finished(&self) -> bool {
         self.header.has_ended()
     }
 
-    /// As [`cancel`](crate::cancel); nothing happens if it has ended.
+    /// Cancels the coroutine, as [`cancel`](crate::cancel) does. Does nothing if it has ended.
     pub fn cancel(&self) {
         self.header.cancel();
     }
@@ -58,10 +57,10 @@ impl<T> JoinHandle<T> {
     /// Blocks the calling thread until the coroutine has ended.
     ///
     /// # Errors
-    /// It has ended without an output.
+    /// [`Ended`] if it has ended without an output.
     ///
     /// # Panics
-    /// In a coroutine, which would stop all others of its worker: it has to await the handle.
+    /// In a coroutine, which would block its worker: it has to await the handle.
     pub fn join(self) -> Result<T, Ended> {
         assert_may_block("join", "the handle");
         let mut output = None;
@@ -81,7 +80,7 @@ impl<T> JoinHandle<T> {
         self.lent = loan::changes(&self.header, self.lent, level);
     }
 
-    /// It has not ended when this is called; if it has meanwhile, how.
+    /// Waits for a coroutine that had not ended. Returns how it has ended if it has meanwhile.
     #[inline(never)]
     fn waits(&mut self, waker: &Waker) -> Option<Result<(), Ended>> {
         let who = waker::of_waker(waker);
@@ -96,7 +95,7 @@ impl<T> JoinHandle<T> {
                 Some(header) => header.effective() as u8,
                 None => loan::of_who_calls(),
             };
-            // What is not more urgent than its own is not worth a lock.
+            // A loan that is not more urgent than its own priority is not worth a lock.
             let level = if usize::from(level) < self.header.base() {
                 level
             } else {
@@ -126,7 +125,7 @@ impl<T> Future for JoinHandle<T> {
         ready!(budget::spend(context.waker()));
         self.lends(APART);
         self.has_output = false;
-        // SAFETY: it is a `T`, there, and this handle's.
+        // SAFETY: the output is a `T`, is written, and belongs to this handle.
         Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
     }
 }

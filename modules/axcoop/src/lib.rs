@@ -1,11 +1,9 @@
 //! Coroutines with priorities that a scheduler can see.
 //!
-//! A [`Domain`] is one program's executor: its ready coroutines in 8 priorities, 0 first, and the
-//! workers that run them, tasks of the system underneath. What it has ready it says in
-//! [`axcoop_summary`], so a scheduler can give the CPU to the program whose most urgent coroutine is
-//! the most urgent of all. What it needs of the system is the [`Kernel`]; the crate itself depends on
-//! none, and with feature `std` runs on the [`host`].
-//!
+//! A [`Domain`] is one program's executor. It has ready queues of 8 priorities, 0 first, and workers, which are tasks
+//! of the system. It marks its ready priorities in [`axcoop_summary`], so that a scheduler can give the CPU to the
+//! program with the most urgent coroutine. [`Kernel`] is the interface to the system. The crate depends on no system;
+//! with feature `std` it runs on the [`host`].
 //! ```
 //! use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST, yield_now};
 //!
@@ -27,38 +25,36 @@
 //!
 //! # Map
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `state` | the states of a coroutine, drawn and numbered |
-//! | `block`, `lent` | what it is in memory: head, future, output, priority |
-//! | `inbox`, `ready` | what was woken and is to be queued; the queues |
-//! | `table`, `spares`, `books`, `lock` | which coroutines there are: [`Cid`] |
-//! | `waker`, `named`, `loan` | references to coroutines, by a waker or a name, and what is done by them |
-//! | `worker`, `polling`, `turn` | what a worker does, and how several share a domain |
-//! | `run_until` | a thread that is its domain's worker as long as it waits |
-//! | `budget` | how many awaits of one poll can be ready at once |
-//! | `wheel`, `timers` | who waits for a time, and who looks at the clock |
-//! | `waiters`, `gate` | who waits for a lock, room, a message: in which order, and how it gets it |
-//! | [`Domain`], `spawn`, [`JoinHandle`], [`Loan`], [`yield_now`] | what a program calls |
-//! | [`sleep`], [`timeout()`], [`interval()`], [`Mutex`], [`Semaphore`], [`channel`] | what a coroutine waits with |
-//! | [`Kernel`], [`Attendant`] | what it stands on |
+//! | `state` | the state machine of a coroutine, drawn and numbered |
+//! | `block`, `lent` | its memory: head, future, output, priority |
+//! | `inbox`, `ready` | woken coroutines that are not queued yet; the ready queues |
+//! | `table`, `spares`, `books`, `lock` | the coroutines of a domain, and their names: [`Cid`] |
+//! | `waker`, `named`, `loan` | references to coroutines by a waker or a name, and priority inheritance |
+//! | `worker`, `polling`, `turn` | the loop of a worker, and the queue token with which several share a domain |
+//! | `run_until` | a thread that is its domain's worker while it waits |
+//! | `budget` | the number of awaits of one poll that can be ready |
+//! | `wheel`, `timers` | the timers, and which worker looks at the clock |
+//! | `waiters`, `gate` | wait queues for a lock, room or messages |
+//! | [`Domain`], `spawn`, [`JoinHandle`], [`Loan`], [`yield_now`] | the calls of a program |
+//! | [`sleep`], [`timeout()`], [`interval()`], [`Mutex`], [`Semaphore`], [`channel`] | what a coroutine can await |
+//! | [`Kernel`], [`Attendant`] | the interface to the system |
 //! | [`host`] | feature `std`: the host as a system |
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! - **Wakes.** None is lost, whether it comes from an interrupt, another CPU, another domain, or
-//!   from the coroutine itself, before, during or after a poll; after the end it does nothing.
-//! - **Futures** are polled and dropped by workers of their domain only. A waker may be dropped
-//!   anywhere, also in an interrupt: at most that frees memory. An output is dropped by who has the
-//!   handle; if that is gone before, by the worker.
-//! - **Giving way.** At most [`POLL_BUDGET`] awaits of one poll are ready, however many could be: then more
-//!   urgent coroutines have their turn.
-//! - **Panics.** With feature `std` a coroutine that panics ends alone, and its handle says
-//!   [`Ended::Panicked`]. Without it a panic is the system's, and under ArceOS ends the image.
-//! - **Memory.** One allocation a coroutine; beside its future it takes 64 bytes, a slot of 16, and
-//!   what the allocator adds. All of it is given back when it has ended and nobody refers to it any
-//!   more.
-//! - **A coroutine that nobody wakes** and nobody cancels stays for ever.
+//! - **Wakes.** No wake is lost, whether it comes from an interrupt, another CPU, another domain or the coroutine
+//!   itself, before, during or after a poll. After the end it does nothing.
+//! - **Futures** are polled and dropped only by workers of their domain. A waker may be dropped anywhere, also in an
+//!   interrupt: at most it frees memory. The handle drops the output; if the handle is gone before, the worker does.
+//! - **Yielding.** At most [`POLL_BUDGET`] awaits of one poll are ready, however many could be. Then more urgent
+//!   coroutines run.
+//! - **Panics.** With feature `std` a panic ends only its coroutine, and the handle returns [`Ended::Panicked`].
+//!   Without it the system handles the panic, which under ArceOS ends the image.
+//! - **Memory.** A coroutine is one allocation. Beside its future it takes 64 bytes, a slot of 16, and what the
+//!   allocator adds. All of it is freed when the coroutine has ended and there is no reference to it.
+//! - **A coroutine that is neither woken nor cancelled** stays for ever.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -1,15 +1,14 @@
-//! Priority inheritance: who waits for a coroutine lends it its priority.
+//! Priority inheritance: a coroutine that waits for another one lends it its priority.
 //!
-//! 1. A coroutine has a base priority; its effective one is the most urgent of that and of what is
-//!    lent to it.
-//! 2. A loan lasts as long as the [`Loan`]. The handle of a coroutine has one from when a more urgent
-//!    coroutine awaits it until it is ready, polled by a less urgent one, or dropped.
-//! 3. One whose effective priority changes is moved to that level, if it is queued, and polled: so
-//!    what it waits for itself is lent the new one, link by link along a chain, at a poll a link.
-//! 4. CYCLE: coroutines that wait for each other in a circle keep the most urgent priority that was ever lent to
-//!    one of them, also when the lender has gone, as each of them lends it to the next. Such a circle is a deadlock,
-//!    which a timeout or a cancel ends. With it every loan of the circle ends, and each has what others lend it.
-//! 5. At most 253 loans of one priority to a coroutine count at a time; more are not counted.
+//! 1. The effective priority of a coroutine is the more urgent one of its base priority and its loans.
+//! 2. A loan lasts as long as its [`Loan`]. A join handle lends from when a more urgent coroutine awaits it until the
+//!    handle is ready, dropped, or polled by a less urgent coroutine.
+//! 3. A coroutine whose effective priority changes is moved to that level, if it is queued, and polled. In that poll
+//!    it lends its new priority to what it waits for. So a loan passes along a chain, at one poll a link.
+//! 4. CYCLE: coroutines that wait for each other in a cycle keep the most urgent priority that was ever lent to one
+//!    of them, also after the lender has gone, because each lends it to the next. Such a cycle is a deadlock, which a
+//!    timeout or a cancel ends. With it every loan of the cycle ends.
+//! 5. At most 253 loans of one priority to a coroutine count at a time; further ones are not counted.
 
 use axcoop_summary::{PRIORITIES, Priority};
 
@@ -20,17 +19,17 @@ use crate::error::Stale;
 use crate::named;
 use crate::waker::{self, Ref};
 
-/// A priority that is lent to a coroutine until this is dropped.
+/// A priority that is lent to a coroutine until the loan is dropped.
 #[must_use = "a loan lasts until it is dropped"]
 pub struct Loan {
     to: Ref,
     level: u8,
 }
 
-/// Lends a coroutine a priority: not in an interrupt.
+/// Lends a priority to a coroutine. Must not be called in an interrupt.
 ///
 /// # Errors
-/// [`Stale`] if it has ended.
+/// [`Stale`] if the coroutine has ended.
 pub fn lend(cid: Cid, priority: Priority) -> Result<Loan, Stale> {
     let to = named::find(cid)?;
     let level = changes(&to, APART, priority.index() as u8);
@@ -38,12 +37,12 @@ pub fn lend(cid: Cid, priority: Priority) -> Result<Loan, Stale> {
 }
 
 impl Loan {
-    /// Lends another priority instead.
+    /// Changes the priority that is lent.
     pub fn set(&mut self, priority: Priority) {
         self.level = changes(&self.to, self.level, priority.index() as u8);
     }
 
-    /// The priority that is lent; none if it is not counted (rule 5).
+    /// Returns the priority that is lent, or none if the loan is not counted (rule 5).
     pub fn priority(&self) -> Option<Priority> {
         (self.level != APART).then(|| Priority::new(self.level.into()))
     }
@@ -55,7 +54,7 @@ impl Drop for Loan {
     }
 }
 
-/// Lends this level instead of that; [`APART`] is nothing. Returns what is lent now.
+/// Lends level `to` instead of `from`, where [`APART`] is no loan. Returns the level that is lent now.
 pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
     let (lent, moves) = notes_change(header, from, to);
     if moves {
@@ -64,8 +63,8 @@ pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
     lent
 }
 
-/// As [`changes`], for who has a lock and wakes nobody before letting it go: says as well whether
-/// [`Domain::moves`](crate::Domain) is to be called then.
+/// Does what [`changes`] does, for a caller with a lock that wakes nothing before it lets go. Also returns whether
+/// [`Domain::moves`](crate::Domain) must be called then.
 #[must_use]
 pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     if from == to {
@@ -88,8 +87,8 @@ pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     (lent, moves)
 }
 
-/// The level of the coroutine that calls, and polls with somebody's own waker, as a combinator does;
-/// [`APART`] if it is none.
+/// Returns the level of the calling coroutine, which polls with a foreign waker, as a combinator does; or [`APART`]
+/// outside a coroutine.
 pub(crate) fn of_who_calls() -> u8 {
     domain::current_header().map_or(APART, |header| header.effective() as u8)
 }

@@ -1,12 +1,12 @@
-//! A lock for what is rarely needed and soon done with: spawning, ending, looking up.
+//! A lock for rare and short work: spawning, ending, looking up.
 
 use core::cell::UnsafeCell;
 
 use crate::kernel::Kernel;
 use crate::sync::{AtomicU32, Ordering, spin_loop};
 
-/// A value that one CPU has at a time, with its interrupts off: so also an interrupt may take it,
-/// and nobody waits for a task that does not run.
+/// A value that one CPU has at a time, with its interrupts off. So an interrupt may take the lock, too, and no CPU
+/// waits for a preempted task.
 pub(crate) struct Lock<T> {
     is_held: AtomicU32,
     value: UnsafeCell<T>,
@@ -32,7 +32,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Calls this with the value. It must not take the lock again, nor panic.
+    /// Calls a closure with the value. The closure must neither take the lock again nor panic.
     #[inline]
     pub(crate) fn with<R>(&self, kernel: &dyn Kernel, on: impl FnOnce(&mut T) -> R) -> R {
         let was = kernel.mask();
@@ -41,7 +41,7 @@ impl<T> Lock<T> {
         result
     }
 
-    /// As [`with`](Self::with), for who has interrupts off, or no system.
+    /// Does what [`with`](Self::with) does, for a caller that has interrupts off, or no system.
     #[inline]
     pub(crate) fn with_masked<R>(&self, on: impl FnOnce(&mut T) -> R) -> R {
         while self
@@ -51,7 +51,7 @@ impl<T> Lock<T> {
         {
             spin_loop();
         }
-        // SAFETY: `is_held` was 0, and is 1 until below, so nobody else is here.
+        // SAFETY: `is_held` was 0, and is 1 until below, so no other thread is here.
         let result = on(unsafe { &mut *self.value.get() });
         self.is_held.store(0, Ordering::Release);
         result

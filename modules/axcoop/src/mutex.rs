@@ -1,20 +1,19 @@
-//! A lock that a coroutine may hold while it waits for something else.
+//! A lock that a coroutine may hold while it awaits something.
 //!
-//! 1. One at a time has the value. Who waits has it in the order of [`waiters`](crate::waiters): the most
-//!    urgent first, and of one priority who came first. The lock goes from one to the next directly, so
-//!    nobody overtakes who has been granted it; and if that one has gone, it goes on to the next.
-//! 2. INHERITANCE: as long as somebody waits, the coroutine that has the lock is lent the most urgent
-//!    waiter's priority ([`loan`](crate::loan)). So nobody between the two, in priority, keeps the urgent one
-//!    waiting, for longer than the holder has the lock.
-//! 3. If the holder waits for another lock, or for a coroutine, it lends on what it has been lent: it is
-//!    polled when that changes, link by link.
-//! 4. The loan is given back when the lock is let go, and the next holder is lent the priority of who
-//!    still waits.
-//! 5. A thread is lent nothing, and counts as [`Priority::DEFAULT`](crate::Priority::DEFAULT) when it waits.
+//! 1. One holder at a time has the value. Waiters are served in the order of [`waiters`](crate::waiters): the most
+//!    urgent first, and in order of arrival within a priority. The lock passes directly to the next waiter, so it is
+//!    not overtaken. If that waiter has gone, the lock passes on.
+//! 2. INHERITANCE: while there are waiters, the holder is lent the priority of the most urgent one
+//!    ([`loan`](crate::loan)). So a coroutine of a priority in between delays the urgent one no longer than the
+//!    holder has the lock.
+//! 3. A holder that waits for another lock, or for a coroutine, lends on what it has been lent: it is polled when
+//!    that changes, link by link.
+//! 4. The loan ends when the lock is released, and the next holder is lent the priority of the remaining waiters.
+//! 5. A thread is lent nothing, and waits at [`Priority::DEFAULT`](crate::Priority::DEFAULT).
 //!
-//! Priority inheritance: Sha, Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990. There is no
-//! protection from a deadlock, of two coroutines that wait for each other's locks; as long as it lasts, they keep what
-//! was lent to them (CYCLE in [`loan`](crate::loan)).
+//! Priority inheritance: Sha, Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990. There is no protection
+//! from deadlock. Coroutines that wait for each other's locks keep what was lent to them while it lasts (CYCLE in
+//! [`loan`](crate::loan)).
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -34,11 +33,9 @@ use crate::lock::Lock;
 use crate::waiters::Tickets;
 use crate::waker::Ref;
 
-/// A value that one coroutine, or thread, has at a time, also while it awaits something.
+/// A value that one coroutine, or thread, holds at a time, also while it awaits something.
 ///
-/// Who waits for it lends the holder its priority. For what is done without awaiting anything, a lock of
-/// the system is cheaper.
-///
+/// A waiter lends the holder its priority. For work that awaits nothing, a lock of the system is cheaper.
 /// ```
 /// # use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST, yield_now};
 /// use axcoop::Mutex;
@@ -66,16 +63,16 @@ pub struct Mutex<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is of who has the guard, one at a time (rule 1).
+// SAFETY: the value belongs to the holder of the guard, one at a time (rule 1).
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
-/// Who has it, and who waits.
+/// The holder and the waiters.
 struct State {
-    /// One, for the value.
+    /// One permit, for the value.
     tickets: Tickets,
-    /// The coroutine that has it, if one does.
+    /// The coroutine that holds the lock, if a coroutine does.
     holder: Option<Ref>,
-    /// Rule 2: to whom, and which level.
+    /// Rule 2: the borrower, and the level lent.
     loan: Option<(Ref, u8)>,
 }
 
@@ -89,7 +86,7 @@ impl State {
         }
     }
 
-    /// It is this coroutine's now, or a thread's. What is returned is to be dropped without the lock.
+    /// Makes a coroutine, or a thread, the holder. The result must be dropped without the lock.
     fn is_held_by(&mut self, who: Option<&Header>) -> Option<Ref> {
         let held = self.holder.as_deref().map(ptr::from_ref);
         if held == who.map(ptr::from_ref) {
@@ -103,7 +100,7 @@ impl Gate for State {
     fn settle(&mut self) -> Later {
         let mut later = Later::default();
         if self.tickets.free() != 0 {
-            // Who had it has let it go, or was granted it and has gone.
+            // The previous holder has released it, or was granted it and has gone.
             later.drops[2] = self.holder.take();
         }
         if let Some(node) = self.tickets.grants() {
@@ -146,7 +143,7 @@ impl Gate for State {
     }
 }
 
-/// The tickets of a [`State`].
+/// The permits of a [`State`].
 enum Holding {}
 
 impl Side for Holding {
@@ -158,7 +155,7 @@ impl Side for Holding {
 }
 
 impl<T> Mutex<T> {
-    /// With this value, held by nobody.
+    /// Makes an unlocked mutex with this value.
     #[cfg(not(loom))]
     pub const fn new(value: T) -> Self {
         Self {
@@ -167,18 +164,19 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits for the value, and has it as long as the guard is there.
+    /// Waits for the value. The guard holds it.
     ///
-    /// Dropping the future is all that it takes to stop waiting.
+    /// Dropping the future ends the wait.
     ///
-    /// **Cost.** No allocation; a short time under a lock, the same however many wait. Not in an interrupt.
+    /// **Cost.** No allocation; a short time under a lock, the same for any number of waiters. Must not be called in
+    /// an interrupt.
     pub fn lock(&self) -> Locking<'_, T> {
         Locking {
             mutex: self,
@@ -186,7 +184,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The value, if nobody has it.
+    /// Returns the value if it is not held.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let who = domain::current_header();
         let level = crate::waiters::level_of(who);
@@ -196,11 +194,11 @@ impl<T: ?Sized> Mutex<T> {
         before.ok().map(|_| MutexGuard { mutex: self })
     }
 
-    /// As [`lock`](Self::lock), for a thread, which waits.
+    /// Blocks the calling thread until it has the value.
     ///
     /// # Panics
-    /// In a coroutine, which would stop all others of its worker; and if no domain is open and it has to
-    /// wait: there is nothing to wait with.
+    /// In a coroutine, which would block its worker; and if it has to wait while no domain is open: there is no
+    /// system to wait with.
     pub fn lock_blocking(&self) -> MutexGuard<'_, T> {
         domain::assert_may_block("lock_blocking", "`lock`");
         if let Some(guard) = self.try_lock() {
@@ -209,7 +207,7 @@ impl<T: ?Sized> Mutex<T> {
         domain::block_on(self.lock())
     }
 
-    /// The value: who has the only reference need not wait.
+    /// Returns the value without locking: the only reference need not wait.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -249,14 +247,14 @@ impl<'a, T: ?Sized> Future for Locking<'a, T> {
     }
 }
 
-/// A [`Mutex`]'s value, until it is dropped. It may be sent to another coroutine: the loans go on to the one
-/// that has locked it.
+/// The value of a [`Mutex`] until it is dropped. It may be sent to another coroutine: the loans go to the one that
+/// has locked it.
 #[must_use = "the mutex is unlocked when it is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
 }
 
-// SAFETY: it is as good as a reference to the value.
+// SAFETY: it is equivalent to a reference to the value.
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! What is done with a coroutine by its name.
+//! Operations on a coroutine by its name.
 
 use axcoop_summary::Priority;
 
@@ -8,7 +8,7 @@ use crate::domain::{self, Domain};
 use crate::error::Stale;
 use crate::waker::{self, Ref};
 
-/// The coroutine of this name.
+/// Returns the coroutine of this name.
 fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {
     let domain = domain::maybe_open(cid.place.domain()).ok_or(Stale(cid))?;
     let found = domain.books.with(domain.kernel, |books| books.finds(cid));
@@ -21,13 +21,13 @@ fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {
     }
 }
 
-/// As for [`Loan`](crate::Loan).
+/// Returns the coroutine of this name, for a [`Loan`](crate::Loan).
 pub(crate) fn find(cid: Cid) -> Result<Ref, Stale> {
     found(cid).map(|(_, header)| header)
 }
 
-/// The coroutine that calls; none if it is no coroutine. An interrupt handler gets that of the
-/// worker that it has interrupted.
+/// Returns the calling coroutine, or none outside a coroutine. In an interrupt handler it is that of the worker that
+/// was interrupted.
 pub fn current() -> Option<Cid> {
     let header = domain::current_header()?;
     let domain = waker::domain_of(header);
@@ -35,13 +35,12 @@ pub fn current() -> Option<Cid> {
     Some(domain.books.with(domain.kernel, name))
 }
 
-/// The priority of the coroutine that calls, with what is lent to it: what is done on its behalf
-/// has this priority.
+/// Returns the effective priority of the calling coroutine, for work done on its behalf.
 pub fn current_priority() -> Option<Priority> {
     Some(Priority::new(domain::current_header()?.effective()))
 }
 
-/// Wakes a coroutine: also from an interrupt, from another CPU, or from itself.
+/// Wakes a coroutine. May be called in an interrupt, from another CPU, and by the coroutine itself.
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
@@ -49,8 +48,8 @@ pub fn wake(cid: Cid) -> Result<(), Stale> {
     found(cid).map(|(_, header)| header.wake())
 }
 
-/// Has a coroutine end where it waits, or at its next await: its future is dropped by its worker,
-/// and its handle says so. If it ends by itself meanwhile, that counts.
+/// Ends a coroutine where it waits, or at its next await: its worker drops the future, and its handle returns
+/// [`Ended::Cancelled`](crate::Ended::Cancelled). If it ends by itself meanwhile, that counts.
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
@@ -58,8 +57,7 @@ pub fn cancel(cid: Cid) -> Result<(), Stale> {
     found(cid).map(|(_, header)| header.cancel())
 }
 
-/// Gives a coroutine another priority of its own. If it is queued, it becomes the last of its new
-/// level.
+/// Sets the base priority of a coroutine. If it is queued, it becomes the last of its new level.
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
@@ -70,7 +68,7 @@ pub fn set_priority(cid: Cid, priority: Priority) -> Result<(), Stale> {
     Ok(())
 }
 
-/// The priority of a coroutine: its own, or what is lent to it if that is more urgent.
+/// Returns the effective priority of a coroutine: its own, or that of a more urgent loan.
 ///
 /// # Errors
 /// [`Stale`] if it has ended.

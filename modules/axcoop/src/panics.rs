@@ -1,16 +1,16 @@
-//! A panic ends the coroutine alone where the target can unwind.
+//! A panic ends only its coroutine where the target can unwind.
 //!
-//! With feature `std` it is caught. Without it a panic is the system's, which for ArceOS is the end of
-//! the image: its targets abort.
+//! With feature `std` it is caught. Without it the system handles the panic, which for ArceOS ends the image: its
+//! targets abort.
 
-/// What was called has panicked, and has said so.
+/// The call has panicked, and has printed its message.
 pub(crate) struct Panicked;
 
 #[cfg(feature = "std")]
 pub(crate) fn caught<R>(on: impl FnOnce() -> R) -> Result<R, Panicked> {
-    // A future that has panicked is dropped and never polled again, so nobody sees it half done.
+    // A future that has panicked is dropped and never polled again, so its broken state is not seen.
     std::panic::catch_unwind(core::panic::AssertUnwindSafe(on)).map_err(|what| {
-        // A payload whose destructor panics, too, is more than anybody asks for.
+        // The destructor of a payload may panic, too: the payload is leaked.
         core::mem::forget(what);
         Panicked
     })

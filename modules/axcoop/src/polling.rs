@@ -1,13 +1,13 @@
-//! What a worker is to those that it polls.
+//! The state of a worker that its coroutines see.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::block::Header;
 
-/// What a worker polls.
+/// The coroutine that a worker polls.
 pub(crate) struct Polling {
-    /// Null if nobody. Read by the worker, and by interrupts of its CPU.
+    /// Null between polls. Read by the worker, and by interrupts of its CPU.
     current: AtomicPtr<Header>,
 }
 
@@ -24,10 +24,10 @@ impl Polling {
         self.current.store(header.cast_mut(), Ordering::Relaxed);
     }
 
-    /// What it polls.
+    /// Returns the coroutine that is polled.
     #[inline]
     pub(crate) fn current(&self) -> Option<&Header> {
-        // SAFETY: what is polled has not ended, and this is called within its poll.
+        // SAFETY: a polled coroutine has not ended, and this is called within its poll.
         unsafe { self.current.load(Ordering::Relaxed).as_ref() }
     }
 }

@@ -1,15 +1,13 @@
-//! The coroutines of a domain that are ready: a ring for each priority, and a bit for each ring.
+//! The ready coroutines of a domain: a ring for each priority, and a bit for each ring.
 //!
-//! 1. The head of a level is the one that came first; a new one becomes the last.
-//! 2. The bit of a level is set if and only if there is somebody in it.
-//! 3. All of it is of who has the domain's turn (QUEUE in [`block`](crate::block)).
+//! 1. The head of a level came first; a new one becomes the last.
+//! 2. The bit of a level is set if and only if its ring is not empty.
+//! 3. All of it belongs to the holder of the domain's queue token (QUEUE in [`block`](crate::block)).
+//! 4. Nothing here calls foreign code, and all of it is in cells. So the holder of the token may append a coroutine
+//!    at any point, as in a poll that wakes one.
 //!
-//! 4. Nothing here calls anybody, and all of it is in cells: so who has the turn may append a coroutine
-//!    whatever it is about, as in a poll that wakes it.
-//!
-//! While one worker has the domain for itself, the coroutine that runs stays where it is, at the
-//! head of its level: if it yields, its level is turned by one place, which is all that there is to
-//! queueing it and finding the next; and its bit stays set, as it should.
+//! While one worker has the domain alone, the running coroutine stays at the head of its level. If it yields, the
+//! ring is rotated by one place, which queues it and finds the next one; its bit stays set.
 
 use core::cell::Cell;
 use core::ptr;
@@ -23,12 +21,13 @@ pub(crate) struct Ready {
     heads: [Cell<*const Header>; PRIORITIES],
     /// Rule 2.
     some: Cell<u8>,
-    /// How many of each level run that have been taken out, and for which levels that is not 0.
+    /// The number of coroutines of each level that were taken out and are running, and the levels for which it is not
+    /// 0.
     running: [Cell<u8>; PRIORITIES],
     some_run: Cell<u8>,
 }
 
-// SAFETY: rule 3 is what makes it so for those who share it.
+// SAFETY: rule 3 protects a shared value.
 unsafe impl Send for Ready {}
 
 /// The lowest bit of a byte: a table, as not every target has an instruction for it.
@@ -52,13 +51,13 @@ impl Ready {
         }
     }
 
-    /// One of this level that has been taken out is polled.
+    /// Counts a coroutine of this level that was taken out and is polled.
     pub(crate) fn begins(&self, level: usize) {
         self.running[level].update(|running| running + 1);
         self.some_run.update(|some| some | 1 << level);
     }
 
-    /// Its poll has ended.
+    /// Counts the end of its poll.
     pub(crate) fn stops(&self, level: usize) {
         self.running[level].update(|running| running - 1);
         if self.running[level].get() == 0 {
@@ -66,33 +65,33 @@ impl Ready {
         }
     }
 
-    /// The most urgent level with anybody who is ready or runs.
+    /// Returns the most urgent level with a ready or running coroutine.
     #[inline]
     pub(crate) fn urgency(&self) -> usize {
         LOWEST[usize::from(self.some.get() | self.some_run.get())].into()
     }
 
-    /// The most urgent level with anybody in it; [`PRIORITIES`] if there is none.
+    /// Returns the most urgent level that is not empty, or [`PRIORITIES`].
     #[inline]
     pub(crate) fn first(&self) -> usize {
         LOWEST[usize::from(self.some.get())].into()
     }
 
-    /// Which levels have somebody, a bit each.
+    /// Returns the levels that are not empty (bit mask).
     #[inline]
     pub(crate) fn some(&self) -> u8 {
         self.some.get()
     }
 
-    /// The first of a level that has somebody.
+    /// Returns the first coroutine of a level that is not empty.
     #[inline]
     pub(crate) fn head(&self, level: usize) -> &'static Header {
         debug_assert!(self.some.get() >> level & 1 != 0);
-        // SAFETY: rule 2; those that are in a level have not ended, so they live.
+        // SAFETY: rule 2; queued coroutines have not ended, so they live.
         unsafe { &*self.heads[level % PRIORITIES].get() }
     }
 
-    /// Appends it, and returns whether the level was empty.
+    /// Appends a coroutine, and returns true if the level was empty.
     #[inline]
     pub(crate) fn push(&self, header: &'static Header, level: usize) -> bool {
         debug_assert!(header.level.get() == APART);
@@ -120,7 +119,7 @@ impl Ready {
         was_empty
     }
 
-    /// Takes it out of its level, and returns whether that is empty now.
+    /// Takes a coroutine out of its level, and returns true if that is empty now.
     #[inline]
     pub(crate) fn remove(&self, header: &Header) -> bool {
         let level = usize::from(header.level.replace(APART));
@@ -143,7 +142,7 @@ impl Ready {
         false
     }
 
-    /// The head of the level becomes its last, and the next one, which is returned, its head.
+    /// Rotates a level: its head becomes the last one. Returns the new head.
     #[inline]
     pub(crate) fn turn(&self, level: usize, head: &Header) -> &'static Header {
         debug_assert!(ptr::eq(self.heads[level].get(), head));
@@ -153,7 +152,7 @@ impl Ready {
         unsafe { &*next }
     }
 
-    /// Rules 1 to 3, as far as they can be seen.
+    /// Asserts rules 1 to 3 as far as they can be seen.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn assert_valid(&self) {
         for (level, head) in self.heads.iter().map(Cell::get).enumerate() {

@@ -1,11 +1,11 @@
-//! A thread that serves a domain itself, for as long as it waits for something in it.
+//! A thread that serves a domain itself while it waits for a coroutine of it.
 //!
-//! 1. The thread is the domain's worker number 0, and its only one. So whoever has workers has to be rid of
-//!    them first, and nobody has to take a number that somebody else counts on.
-//! 2. That ends with the coroutine that the thread waits for, and in whatever way that ends: the number of workers
-//!    is set to 0 when its future is dropped.
-//! 3. The output is taken by the handle, as by any thread that joins. So nothing is lost if somebody changes
-//!    the number of workers meanwhile, and the thread leaves before the end: it waits then.
+//! 1. The thread is worker 0 of the domain, and its only one. So a domain with workers must lose them first, and no
+//!    number is taken that another worker has.
+//! 2. The thread ends as a worker when the coroutine ends, in whatever way: the number of workers is set to 0 when
+//!    its future is dropped.
+//! 3. The handle takes the output, as for any thread that joins. So nothing is lost if the number of workers is
+//!    changed meanwhile, and the thread leaves early: it then blocks on the handle.
 
 use core::fmt;
 use core::future::Future;
@@ -20,14 +20,12 @@ use crate::worker::serve;
 const NUMBER: usize = 0;
 
 impl Domain {
-    /// Spawns a coroutine, and has the calling thread serve the domain until that one has ended: as `block_on` of
-    /// a runtime that has no threads of its own. Returns its output.
+    /// Spawns a coroutine and serves the domain on the calling thread until it has ended, like `block_on` of a
+    /// runtime without threads. Returns its output.
     ///
-    /// The domain must have no workers, and has none afterwards. What else has been spawned is run as
-    /// well, as long, and then stays as it is until there is a worker again. Somebody else may
-    /// [add workers](Self::alloc_cpu) meanwhile; who sets their number to 0 has the calling thread
-    /// wait until there are some again.
-    ///
+    /// The domain must have no workers, and has none afterwards. Other coroutines run in the meantime, and then stay
+    /// as they are until there is a worker again. Another thread may [add workers](Self::alloc_cpu) meanwhile. If it
+    /// sets their number to 0, the calling thread blocks until there are some again.
     /// ```
     /// use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST};
     ///
@@ -46,7 +44,7 @@ impl Domain {
     /// [`RunError`]. The future is dropped then.
     ///
     /// # Panics
-    /// In a coroutine, which has to await what it waits for.
+    /// In a coroutine, which has to await the future instead.
     pub fn run_until<F>(&'static self, future: F, priority: Priority) -> Result<F::Output, RunError>
     where
         F: Future + Send + 'static,
@@ -79,20 +77,20 @@ impl Domain {
         }
     }
 
-    /// The calling thread will not serve. Its future is dropped, so nobody is wanted, but by who has added
-    /// workers since, and they get one in its place.
+    /// Takes back the calling thread as a worker that will not serve. Its future is dropped, so the number is 0
+    /// unless workers have been added since, which get one in its place.
     #[cold]
     fn gives_up_its_number(&'static self) {
         let wanted = self.books.with(self.kernel, |books| {
             books.serving &= !(1 << NUMBER);
             books.wanted
         });
-        // They were told that there is one; without memory there is none now.
+        // The caller was told that there is one; without memory there is none now.
         let _ = self.alloc_cpu(wanted);
     }
 }
 
-/// Rule 2.
+/// Sets the number of workers to 0 when it is dropped (rule 2).
 struct Dismisses(&'static Domain);
 
 impl Drop for Dismisses {
@@ -104,7 +102,7 @@ impl Drop for Dismisses {
 /// Why [`Domain::run_until`] has no output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// The domain has so many workers, which may be about to leave: it must have none.
+    /// The domain has this many workers, which may be about to leave. It must have none.
     HasWorkers(usize),
     /// The coroutine could not be spawned.
     Spawn(SpawnError),

@@ -1,15 +1,15 @@
-//! So many at a time, or so many events.
+//! A counting semaphore, of which an interrupt may release permits.
 //!
-//! 1. There are so many permits. Who acquires some waits until there are enough, in the order of
-//!    [`waiters`](crate::waiters): the most urgent first, and of one priority who came first; who is first
-//!    and wants many is not overtaken by others, as urgent or less, that want few.
-//! 2. A permit is given back when it is dropped. [`Semaphore::release`] adds some, and a permit that is
-//!    [forgotten](SemaphorePermit::forget) is taken away: so a semaphore counts events that an interrupt
+//! 1. An acquisition waits until there are enough permits, in the order of [`waiters`](crate::waiters): the most
+//!    urgent first, and in order of arrival within a priority. The first waiter is not overtaken by one that is no
+//!    more urgent and wants fewer permits.
+//! 2. A permit returns when it is dropped. [`Semaphore::release`] adds permits, and a
+//!    [forgotten](SemaphorePermit::forget) one does not return. So a semaphore can count events that an interrupt
 //!    signals and a coroutine awaits.
-//! 3. Who acquires and is dropped before it has its permits, or has been granted them, takes none.
+//! 3. An acquisition that is dropped before it is ready takes no permits, even if they have been granted.
 //!
-//! Nobody owns a permit, so nobody is lent anything: where an urgent coroutine waits for a less urgent one to
-//! give back the only permit, use a [`Mutex`](crate::Mutex).
+//! A permit has no owner, so there is no priority inheritance. Where an urgent coroutine waits for the only permit of
+//! a less urgent one, use a [`Mutex`](crate::Mutex).
 
 use core::fmt;
 use core::future::Future;
@@ -23,14 +23,14 @@ use crate::gate::{Gate, Later, Side, Wait, change, locked};
 use crate::lock::Lock;
 use crate::waiters::{self, Tickets};
 
-/// So many permits.
+/// A counting semaphore.
 ///
 /// ```
 /// # use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST};
 /// use axcoop::Semaphore;
 ///
 /// # static PROGRAM: Domain = Domain::new(DomainId::new(0), &SUMMARY, &HOST);
-/// /// Counts the frames that have come.
+/// /// Counts the frames that have arrived.
 /// static CAME: Semaphore = Semaphore::new(0);
 ///
 /// # PROGRAM.open()?;
@@ -45,7 +45,7 @@ use crate::waiters::{self, Tickets};
 /// ```
 pub struct Semaphore(Lock<Permits>);
 
-/// A state that is nothing but tickets.
+/// A state that consists of permits.
 struct Permits(Tickets);
 
 impl Gate for Permits {
@@ -65,7 +65,7 @@ impl Side for Permits {
 }
 
 impl Semaphore {
-    /// With so many permits.
+    /// Makes a semaphore with this many permits.
     #[cfg(not(loom))]
     pub const fn new(permits: usize) -> Self {
         Self(Lock::new(Permits(Tickets::new(permits))))
@@ -73,12 +73,13 @@ impl Semaphore {
 
     /// Waits for a permit.
     ///
-    /// **Cost.** No allocation; a short time under a lock, the same however many wait. Not in an interrupt.
+    /// **Cost.** No allocation; a short time under a lock, the same for any number of waiters. Must not be called in
+    /// an interrupt.
     pub fn acquire(&self) -> Acquiring<'_> {
         self.acquire_many(1)
     }
 
-    /// Waits for so many at once: for ever if there are never as many.
+    /// Waits for this many permits at once: for ever if there are never as many.
     pub fn acquire_many(&self, permits: usize) -> Acquiring<'_> {
         Acquiring {
             semaphore: self,
@@ -87,36 +88,36 @@ impl Semaphore {
         }
     }
 
-    /// A permit, if there is one, and nobody as urgent or more waits. Also in an interrupt, from when a
-    /// domain is opened on.
+    /// Takes a permit if there is one and no waiter is as urgent or more. May be called in an interrupt once a domain
+    /// has been opened.
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
         self.try_acquire_many(1)
     }
 
-    /// So many at once, as [`try_acquire`](Self::try_acquire).
+    /// Takes this many permits at once, under the conditions of [`try_acquire`](Self::try_acquire).
     pub fn try_acquire_many(&self, permits: usize) -> Option<SemaphorePermit<'_>> {
         let level = waiters::level_of(domain::current_header());
         let taken = change(&self.0, |of| of.0.take(permits, level));
-        // Not made before it is known that there is one: it would be given back.
+        // Not made before the permits are taken: its drop would return them.
         taken.is_ok().then(|| SemaphorePermit {
             semaphore: self,
             permits,
         })
     }
 
-    /// As [`acquire`](Self::acquire), for a thread, which waits.
+    /// Blocks the calling thread until it has a permit.
     ///
     /// # Panics
-    /// In a coroutine, which would stop all others of its worker; and if no domain is open.
+    /// In a coroutine, which would block its worker; and if no domain is open.
     pub fn acquire_blocking(&self) -> SemaphorePermit<'_> {
         domain::assert_may_block("acquire_blocking", "`acquire`");
         domain::block_on(self.acquire())
     }
 
-    /// Adds so many. Also in an interrupt, from when a domain is opened on.
+    /// Adds permits. May be called in an interrupt once a domain has been opened.
     ///
     /// # Panics
-    /// If there were more than `usize::MAX` that nobody has; none is added then.
+    /// If there were more than `usize::MAX` free ones; none is added then.
     pub fn release(&self, permits: usize) {
         let fits = change(&self.0, |of| {
             let fits = of.0.fits(permits);
@@ -128,7 +129,7 @@ impl Semaphore {
         assert!(fits, "a semaphore has at most `usize::MAX` permits");
     }
 
-    /// How many there are that nobody has, nor has been granted.
+    /// Returns the number of permits that are neither taken nor granted.
     pub fn available(&self) -> usize {
         locked(&self.0, |of| of.0.free())
     }
@@ -169,7 +170,7 @@ impl<'a> Future for Acquiring<'a> {
     }
 }
 
-/// One or several permits, given back when this is dropped.
+/// One or several permits, which return when this is dropped.
 #[derive(Debug)]
 #[must_use = "the permits are given back when it is dropped"]
 pub struct SemaphorePermit<'a> {
@@ -178,12 +179,12 @@ pub struct SemaphorePermit<'a> {
 }
 
 impl SemaphorePermit<'_> {
-    /// How many.
+    /// Returns the number of permits.
     pub fn permits(&self) -> usize {
         self.permits
     }
 
-    /// They are not given back.
+    /// Drops the permits without returning them.
     pub fn forget(mut self) {
         self.permits = 0;
     }

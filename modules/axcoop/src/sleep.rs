@@ -1,4 +1,4 @@
-//! Waiting for a time.
+//! Sleeping until a time.
 
 use core::cell::Cell;
 use core::future::Future;
@@ -11,14 +11,14 @@ use crate::domain::{self, Domain};
 use crate::timers::IsFirst;
 use crate::wheel::Node;
 
-/// Waits for this long from now: at least, and at most by
-/// [`GRANULE_NANOS`](crate::GRANULE_NANOS) longer, beside what the worker does meanwhile.
+/// Waits for this long: at least, and at most [`GRANULE_NANOS`](crate::GRANULE_NANOS) longer, beside the time that
+/// the worker is busy.
 ///
-/// Works in any coroutine of any domain. Elsewhere, as in [`Kernel::block_on`](crate::Kernel::block_on),
-/// it is the workers of the domain that was opened last that see to it: that has to stay open.
+/// Works in any coroutine of any domain. Elsewhere, as in [`Kernel::block_on`](crate::Kernel::block_on), the workers
+/// of the domain that was opened last look at the timer: that domain must stay open.
 ///
-/// **Cost.** No allocation; a short time under a lock when it begins and when it ends, the same
-/// however many wait. Not in an interrupt.
+/// **Cost.** No allocation; a short time under a lock at the beginning and at the end, the same for any number of
+/// timers. Must not be called in an interrupt.
 ///
 /// # Panics
 /// If no domain is open: there is no clock.
@@ -26,7 +26,7 @@ pub fn sleep(duration: Duration) -> Sleep {
     sleep_until(after(now(), duration))
 }
 
-/// As [`sleep`], until a time in [`now`]'s nanoseconds; it may have passed.
+/// Waits until a time in [`now`]'s nanoseconds, which may have passed; otherwise like [`sleep`].
 pub fn sleep_until(nanos: u64) -> Sleep {
     Sleep {
         nanos,
@@ -35,7 +35,7 @@ pub fn sleep_until(nanos: u64) -> Sleep {
     }
 }
 
-/// The time, in nanoseconds since some moment: [`Kernel::now`](crate::Kernel::now).
+/// Returns the time in nanoseconds since some fixed moment: [`Kernel::now`](crate::Kernel::now).
 ///
 /// # Panics
 /// If no domain is open: there is no clock.
@@ -43,37 +43,37 @@ pub fn now() -> u64 {
     domain().kernel().now()
 }
 
-/// So much later; at the end of time if it would be after that.
+/// Returns this time plus a duration, or the last time if that overflows.
 pub(crate) fn after(nanos: u64, duration: Duration) -> u64 {
     let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     nanos.saturating_add(duration)
 }
 
-/// Whose timers are used.
+/// Returns the domain whose timers are used.
 fn domain() -> &'static Domain {
     domain::of_current()
         .or_else(domain::last_opened)
         .expect("the time: no domain is open")
 }
 
-/// The future of [`sleep`] and [`sleep_until`]. Dropping it is all that it takes to stop waiting. If it
-/// is polled after it was ready, it is ready.
+/// The future of [`sleep`] and [`sleep_until`]. Dropping it ends the wait. If it is polled after it was ready, it is
+/// ready again.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Sleep {
     nanos: u64,
-    /// Whose timers have the node; of who polls.
+    /// The domain whose timers have the node. Owned by the caller that polls.
     domain: Cell<Option<&'static Domain>>,
     node: Node,
 }
 
-// SAFETY: WHEEL in `wheel`: the node is touched under the lock of the wheel, once it is in one; before, and
-// `domain` always, by who polls or drops the future, which is one at a time.
+// SAFETY: WHEEL in `wheel`: a node in a wheel is touched under its lock. The owner that polls or drops the future,
+// one at a time, touches it before, and `domain` always.
 unsafe impl Send for Sleep {}
-// SAFETY: what there is to be done with a reference is reading the deadline.
+// SAFETY: a shared reference can only read the deadline.
 unsafe impl Sync for Sleep {}
 
 impl Sleep {
-    /// Until when, in [`now`]'s nanoseconds.
+    /// Returns the end of the sleep, in [`now`]'s nanoseconds.
     pub fn deadline(&self) -> u64 {
         self.nanos
     }
@@ -89,9 +89,9 @@ impl Future for Sleep {
 }
 
 impl Sleep {
-    /// As [`poll`](Future::poll), whatever is left of the budget.
+    /// Does what [`poll`](Future::poll) does, without regard to the budget.
     pub(crate) fn comes(self: Pin<&mut Self>, waker: &Waker) -> Poll<()> {
-        // Others have pointers to the node: from here on there are shared references only.
+        // The wheel has pointers to the node: from here on there are shared references only.
         let this = self.into_ref().get_ref();
         let domain = this.domain.get().unwrap_or_else(domain);
         this.domain.set(Some(domain));

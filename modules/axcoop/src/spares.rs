@@ -1,13 +1,13 @@
-//! Blocks that are kept for the next coroutines, by size: an allocator and the table of names take more
-//! instructions than all the rest of a spawn.
+//! Blocks kept for the next coroutines, by size class: the allocator and the table of names would take more
+//! instructions than the rest of a spawn.
 //!
-//! There are few at any time: 16 of each of 16 sizes, 64 KiB if all of them are there.
+//! There are at most 16 blocks of each of 16 size classes, together 64 KiB.
 //!
-//! KEEP: an idle domain keeps none, nor a chunk of slots with nobody in it. The worker that has the turn
-//! for good gives back its own when it waits. What the books keep is given back by the next
-//! [tick](crate::Domain::clock_ticked) of the system's clock, if that has ever ticked; if not, when a worker
-//! waits, and nothing is kept while all of them do. Where two domains work for each other their workers wait
-//! several times for each request, and what one of them would give back then the other one asks for next.
+//! KEEP: an idle domain keeps no block, and no empty chunk of slots. The worker that keeps the queue token frees its
+//! own blocks when it parks. The blocks of the books are freed at the next [tick](crate::Domain::clock_ticked) of the
+//! system's clock, if that has ever ticked. If not, they are freed when a worker parks, and none is kept while all
+//! workers are parked. The tick is for domains that work for each other: their workers park several times a request,
+//! and a block that one frees is what the other allocates next.
 
 use core::cell::Cell;
 use core::ptr::{self, NonNull};
@@ -17,15 +17,15 @@ use crate::block::{Header, SIZES};
 
 const OF_ONE_SIZE: u8 = 16;
 
-/// Spare blocks (SPARE in [`block`](crate::block)): of one owner at a time, who has all of this. Others may
-/// ask how many there are.
+/// Spare blocks (SPARE in [`block`](crate::block)). All operations are the owner's, one at a time, but reading the
+/// count.
 pub(crate) struct Spares {
-    /// The first of each size; `next` is the next one.
+    /// The first block of each size class; `next` links them.
     first: [Cell<*const Header>; SIZES],
     kept: [AtomicU8; SIZES],
 }
 
-// SAFETY: the blocks are the owner's.
+// SAFETY: the blocks belong to the owner.
 unsafe impl Send for Spares {}
 
 impl Spares {
@@ -36,21 +36,21 @@ impl Spares {
         }
     }
 
-    /// Takes one of this size.
+    /// Takes a block of this size class.
     #[inline]
     pub(crate) fn takes(&self, size: u8) -> Option<NonNull<Header>> {
         let size = usize::from(size);
         let header = NonNull::new(self.first.get(size)?.get().cast_mut())?;
-        // SAFETY: of `keeps`.
+        // SAFETY: it comes from `keeps`.
         self.first[size].set(unsafe { header.as_ref() }.next.get());
         self.counts(size, |kept| kept - 1);
         Some(header)
     }
 
-    /// Keeps one of this size, or returns false: there are enough.
+    /// Keeps a block of this size class. Returns false if there are enough.
     ///
     /// # Safety
-    /// It is the caller's, and then the owner's.
+    /// The block belongs to the caller, and to the owner afterwards.
     #[inline]
     #[must_use]
     pub(crate) unsafe fn keeps(&self, size: u8, header: NonNull<Header>) -> bool {
@@ -65,13 +65,13 @@ impl Spares {
         true
     }
 
-    /// How many there are: exact for the owner.
+    /// Returns the number of blocks: exact for the owner.
     pub(crate) fn count(&self) -> usize {
         let kept = |kept: &AtomicU8| usize::from(kept.load(Ordering::Relaxed));
         self.kept.iter().map(kept).sum()
     }
 
-    /// By the owner alone.
+    /// Changes the count of a size class. Called by the owner alone.
     #[inline]
     fn counts(&self, size: usize, to: impl FnOnce(u8) -> u8) {
         let kept = &self.kept[size];

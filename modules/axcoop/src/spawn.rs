@@ -11,15 +11,15 @@ use crate::join::JoinHandle;
 use crate::waker::Ref;
 
 impl Domain {
-    /// Spawns a coroutine, which is ready at once. Its first poll is its worker's, never the
-    /// caller's.
+    /// Spawns a coroutine, which is ready at once. Its worker makes its first poll, never the caller.
     ///
-    /// **Cost.** In a coroutine of a domain with one worker, no lock and no allocation, if one of about the
-    /// same size has ended before; otherwise a short time under a lock, and an allocation. Not in an
+    /// **Cost.** In a coroutine of a domain with one worker, no lock and no allocation, if a coroutine of about the
+    /// same size has ended before. Otherwise a short time under a lock, and an allocation. Must not be called in an
     /// interrupt.
     ///
     /// # Panics
-    /// If there is no memory, there are too many, or the domain is not open: [`try_spawn`](Self::try_spawn).
+    /// If there is no memory, there are too many coroutines, or the domain is not open.
+    /// [`try_spawn`](Self::try_spawn) returns these as errors.
     #[inline]
     pub fn spawn<F>(&'static self, future: F, priority: Priority) -> JoinHandle<F::Output>
     where
@@ -32,10 +32,10 @@ impl Domain {
         }
     }
 
-    /// As [`spawn`](Self::spawn), for who can do without the coroutine; its future is dropped then.
+    /// Spawns a coroutine as [`spawn`](Self::spawn) does, or drops its future.
     ///
     /// # Errors
-    /// There is no memory, there are too many, or the domain is not open.
+    /// If there is no memory, there are too many coroutines, or the domain is not open.
     #[inline]
     pub fn try_spawn<F>(
         &'static self,
@@ -57,7 +57,7 @@ impl Domain {
         self.try_spawn_by_books(future, priority)
     }
 
-    /// Spawns with the lock.
+    /// Spawns with a block of the books.
     #[inline(never)]
     fn try_spawn_by_books<F>(
         &'static self,
@@ -75,7 +75,7 @@ impl Domain {
         Ok(handle)
     }
 
-    /// A coroutine begins, which is to be queued.
+    /// Begins a coroutine, which the caller must queue.
     #[inline]
     fn begins<F: Future>(
         &self,
@@ -84,7 +84,7 @@ impl Domain {
         priority: Priority,
     ) -> JoinHandle<F::Output> {
         self.counts_one();
-        // SAFETY: it is of this size, and this call's.
+        // SAFETY: it has this size class, and belongs to this call.
         unsafe { block::begin(spare.header, future, priority) };
         // SAFETY: there is a reference for it.
         JoinHandle::new(unsafe { Ref::from_raw(spare.header) }, spare.cid)

@@ -1,6 +1,5 @@
-//! Where atomics and what is shared under a protocol come from: this file is loom's where
-//! `make interleavings` builds it, and a test that plays with other schedules puts its own in its
-//! place.
+//! The source of atomics and of cells under a protocol. `make interleavings` builds this file with loom's, and a test
+//! with other schedules replaces the file.
 
 #[cfg(not(loom))]
 pub(crate) use core::{

@@ -1,14 +1,13 @@
-//! Which coroutines there are: a slot of 16 bytes each, by which a [`Cid`](crate::Cid) is looked up.
+//! The table of coroutines: a slot of 16 bytes for each, by which a [`Cid`](crate::Cid) is looked up.
 //!
-//! 1. A slot that is used again has another generation, so a stale `Cid` finds nothing. Who takes it
-//!    for a coroutine gives it that, which may be without the lock: NAMES in [`books`](crate::books).
+//! 1. A slot that is used again has another generation, so a stale `Cid` finds nothing. The owner of the slot sets
+//!    the generation, which needs no lock: NAMES in [`books`](crate::books).
 //! 2. A slot whose generations are used up is not used again.
-//! 3. Slots come in chunks of 256, made as they are needed and given back when nobody is in them,
-//!    but for one that is kept in reserve (KEEP in [`spares`](crate::spares)). A chunk that is made again goes on with later generations
-//!    than any that it had, so rule 1 holds for it, too. The list of chunks is given back when there
-//!    is none; the next list goes on with later generations than all of them.
-//! 4. Taking a slot and leaving it takes the same time however many there are, but for making a
-//!    chunk, and for doubling the list of chunks.
+//! 3. Slots come in chunks of 256, which are allocated as needed and freed when they are empty. One empty chunk is
+//!    kept in reserve (KEEP in [`spares`](crate::spares)). A chunk that is allocated again begins with later
+//!    generations than it had, so rule 1 holds. The list of chunks is freed when there is no chunk; the next list
+//!    begins with later generations than all of them.
+//! 4. Taking and freeing a slot takes constant time, except for allocating a chunk and doubling the list.
 
 use alloc::alloc::Layout;
 use core::cell::Cell;
@@ -20,22 +19,20 @@ use crate::kernel::Kernel;
 
 const SLOTS: usize = 256;
 const CHUNKS: usize = MAX_COROUTINES / SLOTS;
-/// No slot, no chunk.
+/// No slot or chunk.
 const NONE: u32 = u32::MAX;
 
 /// [`Slot::link`] of a coroutine in no list.
 pub(crate) const UNLISTED: u32 = NONE;
-/// [`Slot::link`] of the last one in a list.
+/// [`Slot::link`] of the last coroutine in a list.
 pub(crate) const END: u32 = NONE - 1;
 
-/// All but the generation is of who has the lock of the domain's books. A slot stays where it is as
-/// long as it is taken.
+/// All except the generation is under the lock of the domain's books. A slot does not move while it is taken.
 pub(crate) struct Slot {
-    /// The block that has it: null if it is free, or if its block has gone while it was listed.
+    /// The block of the slot: null if the slot is free, or if its block has gone while it was listed.
     pub(crate) block: Cell<*const ()>,
     generation: AtomicU32,
-    /// The next free one of its chunk; of a coroutine, the next in the list of those whose priority
-    /// has changed.
+    /// The next free slot of its chunk; for a coroutine, the next one in the list of changed priorities.
     pub(crate) link: Cell<u32>,
 }
 
@@ -43,17 +40,17 @@ pub(crate) struct Slot {
 pub(crate) const USED_UP: u32 = u32::MAX;
 
 impl Slot {
-    /// Of the coroutine that has it, or has had it last.
+    /// Returns the generation of the coroutine that has the slot, or had it last.
     #[inline]
     pub(crate) fn generation(&self) -> u32 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Of the next coroutine that has it, by who has its block; none if they are used up.
+    /// Returns the generation of the next coroutine, or none if they are used up. Called by the owner of the block.
     #[inline]
     pub(crate) fn next_generation(&self) -> Option<u32> {
         let generation = self.generation.load(Ordering::Relaxed).checked_add(1)?;
-        // Whoever sees what is written later sees this (NAMES).
+        // A reader that sees later writes sees this one (NAMES).
         self.generation.store(generation, Ordering::Release);
         Some(generation)
     }
@@ -64,10 +61,10 @@ impl Slot {
     }
 }
 
-/// Where the slots are, for who knows that one is taken: a list of chunks that is read without the lock.
-/// When it grows there is another one, and the old ones stay until nobody is left.
+/// The addresses of the slots, for callers that know a slot to be taken: a list of chunks that is read without the
+/// lock. A longer list replaces it, and the old ones stay until the domain is empty.
 pub(crate) struct Directory {
-    /// As many as [`Table::capacity`], and one more, which is the list before it.
+    /// [`Table::capacity`] entries, and one that is the list before.
     chunks: AtomicPtr<AtomicPtr<Slot>>,
 }
 
@@ -78,37 +75,37 @@ impl Directory {
         }
     }
 
-    /// The slot of this index.
+    /// Returns the slot of this index.
     ///
     /// # Safety
-    /// It is taken, and the caller knows that from who has taken it.
+    /// The slot is taken, and the caller was told so by the taker.
     #[inline]
     pub(crate) unsafe fn slot(&self, index: u32) -> &Slot {
         let (number, at) = (index as usize / SLOTS, index as usize % SLOTS);
-        // SAFETY: as promised: the list has it, the chunk is there and stays, and has so many.
+        // SAFETY: as promised: the list has the entry, and the chunk exists and has this many slots.
         unsafe {
             let slots = &*self.chunks.load(Ordering::Acquire).add(number);
             &*slots.load(Ordering::Relaxed).add(at)
         }
     }
 
-    /// A chunk is where it is from now on.
+    /// Sets the address of a chunk.
     ///
     /// # Safety
-    /// There is room for so many.
+    /// The list has this many entries.
     unsafe fn set(&self, number: u32, slots: *mut Slot) {
         // SAFETY: as promised.
         let entry = unsafe { &*self.chunks.load(Ordering::Relaxed).add(number as usize) };
         entry.store(slots, Ordering::Release);
     }
 
-    /// There is room for so many chunks, and was for so many before.
+    /// Replaces the list by one with this many entries.
     fn grows(&self, kernel: &dyn Kernel, from: usize, to: usize) -> Result<(), NoSlot> {
         let chunks: *mut AtomicPtr<Slot> = memory(kernel, to + 1)?;
         let old = self.chunks.load(Ordering::Relaxed);
         for number in 0..to {
             let slots = match number < from {
-                // SAFETY: there are so many.
+                // SAFETY: the old list has this many.
                 true => unsafe { &*old.add(number) }.load(Ordering::Relaxed),
                 false => ptr::null_mut(),
             };
@@ -121,20 +118,20 @@ impl Directory {
         Ok(())
     }
 
-    /// Gives back all lists, the last of which has room for so many chunks. Nobody is left.
+    /// Frees all lists, the last of which has this many entries. No coroutine is left.
     fn clears(&self, kernel: &dyn Kernel, mut capacity: usize) {
         let mut chunks = self.chunks.swap(ptr::null_mut(), Ordering::Relaxed);
         while !chunks.is_null() {
-            // SAFETY: of `grows`: behind so many there is the one before.
+            // SAFETY: it comes from `grows`: behind the entries there is the list before.
             let old = unsafe { &*chunks.add(capacity) }.load(Ordering::Relaxed);
-            // SAFETY: of `grows`.
+            // SAFETY: it comes from `grows`.
             unsafe { kernel.dealloc(chunks.cast(), layout::<AtomicPtr<Slot>>(capacity + 1)) };
             (chunks, capacity) = (old.cast(), before(capacity));
         }
     }
 }
 
-/// How much room the list has that comes after one with so much.
+/// Returns the capacity of the list after one of this capacity.
 const fn after(capacity: usize) -> usize {
     match 2 * capacity {
         0 => LEAST,
@@ -143,7 +140,7 @@ const fn after(capacity: usize) -> usize {
     }
 }
 
-/// And the one before.
+/// Returns the capacity of the list before it.
 const fn before(capacity: usize) -> usize {
     match capacity {
         LEAST => 0,
@@ -151,21 +148,21 @@ const fn before(capacity: usize) -> usize {
     }
 }
 
-/// Room in the first list of chunks; that of all others is a power of two as well.
+/// The capacity of the first list of chunks; those of the others are powers of two, too.
 const LEAST: usize = 4;
 const _: () = assert!(LEAST.is_power_of_two() && CHUNKS.is_power_of_two());
 
 struct Chunk {
-    /// Null if it is not there.
+    /// Null if the chunk is not allocated.
     slots: *mut Slot,
-    /// The generation of all its slots when it is made again.
+    /// The generation of all its slots when it is allocated again.
     generation: u32,
     /// The first free slot.
     free: u32,
-    /// How many are not free.
+    /// The number of slots that are not free.
     used: u32,
-    /// Among those that are open, which are there and have a free slot; and `next` among those that
-    /// are not there.
+    /// The neighbours among the open chunks, which are allocated and have a free slot; and `next` among those that
+    /// are not allocated.
     next: u32,
     prev: u32,
 }
@@ -174,14 +171,14 @@ struct Chunk {
 pub(crate) struct Table {
     chunks: *mut Chunk,
     capacity: u32,
-    /// How many of `chunks` have been used.
+    /// The number of `chunks` that have been used.
     made: u32,
     open: u32,
     absent: u32,
-    /// Rule 3: a chunk with nobody in it.
+    /// Rule 3: an empty chunk.
     reserve: u32,
     used: usize,
-    /// Rule 3: the generation of a chunk that has never been there.
+    /// Rule 3: the generation of a chunk that has never been allocated.
     later: u32,
 }
 
@@ -209,12 +206,12 @@ impl Table {
         }
     }
 
-    /// How many slots are not free.
+    /// Returns the number of slots that are not free.
     pub(crate) fn used(&self) -> usize {
         self.used
     }
 
-    /// Takes a slot for a block, which the caller puts in, and returns its index.
+    /// Takes a slot, in which the caller stores its block, and returns its index.
     pub(crate) fn take(
         &mut self,
         kernel: &dyn Kernel,
@@ -238,7 +235,7 @@ impl Table {
         Ok(number * SLOTS as u32 + at)
     }
 
-    /// The slot of somebody, whose `Cid` has this index, or anything else that there may be.
+    /// Returns the slot of an index, which may come from any `Cid`, if its chunk is allocated.
     pub(crate) fn slot(&mut self, index: u32) -> Option<&Slot> {
         let number = index / SLOTS as u32;
         if number >= self.made || self.chunk(number).slots.is_null() {
@@ -247,8 +244,8 @@ impl Table {
         Some(self.chunk(number).slot(index % SLOTS as u32))
     }
 
-    /// The block that has the slot goes. Unless it is in a list, the slot is free; otherwise
-    /// [`free`](Self::free) has to be called when it is taken off.
+    /// Removes the block of a slot. An unlisted slot is free then; for a listed one, [`free`](Self::free) must be
+    /// called when it is taken off the list.
     pub(crate) fn leaves(&mut self, kernel: &dyn Kernel, index: u32) {
         let slot = self.slot(index).expect("a block has a slot");
         debug_assert!(!slot.block.get().is_null());
@@ -287,7 +284,7 @@ impl Table {
         }
     }
 
-    /// Gives back what is in reserve, and all else if nobody is left.
+    /// Frees the reserve, and everything if no coroutine is left.
     pub(crate) fn trim(&mut self, kernel: &dyn Kernel, directory: &Directory) {
         if self.reserve != NONE {
             let number = core::mem::replace(&mut self.reserve, NONE);
@@ -298,7 +295,7 @@ impl Table {
         }
     }
 
-    /// A chunk more is open.
+    /// Opens one more chunk.
     fn opens(&mut self, kernel: &dyn Kernel, directory: &Directory) -> Result<(), NoSlot> {
         if self.absent == NONE {
             if self.made == self.capacity {
@@ -341,7 +338,7 @@ impl Table {
         Ok(())
     }
 
-    /// There is room for twice as many chunks.
+    /// Doubles the room for chunks.
     fn grows(&mut self, kernel: &dyn Kernel, directory: &Directory) -> Result<(), NoSlot> {
         let capacity = after(self.capacity as usize);
         if capacity == self.capacity as usize {
@@ -349,12 +346,12 @@ impl Table {
         }
         let chunks: *mut Chunk = memory(kernel, capacity)?;
         if let Err(why) = directory.grows(kernel, self.capacity as usize, capacity) {
-            // SAFETY: of just now.
+            // SAFETY: it was allocated just now.
             unsafe { kernel.dealloc(chunks.cast(), layout::<Chunk>(capacity)) };
             return Err(why);
         }
         if self.capacity != 0 {
-            // SAFETY: both are of so many at least; the old ones are not used any more.
+            // SAFETY: both have this many entries at least; the old ones are not used any more.
             unsafe {
                 chunks.copy_from_nonoverlapping(self.chunks, self.made as usize);
                 kernel.dealloc(self.chunks.cast(), layout::<Chunk>(self.capacity as usize));
@@ -365,7 +362,7 @@ impl Table {
         Ok(())
     }
 
-    /// Gives back a chunk with nobody in it. Its generations go on (rule 3).
+    /// Frees an empty chunk. Its generations go on (rule 3).
     fn drops(&mut self, kernel: &dyn Kernel, number: u32) {
         self.closes(number);
         let absent = self.absent;
@@ -373,11 +370,11 @@ impl Table {
         let slots = core::mem::replace(&mut chunk.slots, ptr::null_mut());
         chunk.next = absent;
         self.absent = number;
-        // SAFETY: of `opens`, and nobody is in it.
+        // SAFETY: it comes from `opens`, and is empty.
         unsafe { kernel.dealloc(slots.cast(), layout::<Slot>(SLOTS)) };
     }
 
-    /// It is open.
+    /// Links an open chunk.
     fn links(&mut self, number: u32) {
         let next = core::mem::replace(&mut self.open, number);
         let chunk = self.chunk(number);
@@ -387,7 +384,7 @@ impl Table {
         }
     }
 
-    /// It is not open any more.
+    /// Unlinks a chunk that is no longer open.
     fn closes(&mut self, number: u32) {
         let chunk = self.chunk(number);
         let (next, prev) = (chunk.next, chunk.prev);
@@ -402,22 +399,22 @@ impl Table {
 
     fn chunk(&mut self, number: u32) -> &mut Chunk {
         debug_assert!(number < self.made);
-        // SAFETY: so many are there.
+        // SAFETY: there are this many.
         unsafe { &mut *self.chunks.add(number as usize) }
     }
 
-    /// Rule 3, of all that there will be.
+    /// Sets the generation of all chunks to come (rule 3).
     pub(crate) fn goes_on_from(&mut self, later: u32) {
         self.later = self.later.max(later);
     }
 
-    /// Rule 3: a generation that is as late as any that there has been.
+    /// Returns a generation that is as late as any used so far (rule 3).
     pub(crate) fn later(&mut self) -> u32 {
         let generations = (0..self.made).map(|number| self.chunk(number).generation);
         generations.max().unwrap_or(0).max(self.later)
     }
 
-    /// Gives back all memory. Generations go on (rule 3).
+    /// Frees all memory. Generations go on (rule 3).
     pub(crate) fn clear(&mut self, kernel: &dyn Kernel, directory: &Directory) {
         assert_eq!(self.used, 0, "somebody is in it");
         let later = self.later();
@@ -425,12 +422,12 @@ impl Table {
         for number in 0..self.made {
             let slots = self.chunk(number).slots;
             if !slots.is_null() {
-                // SAFETY: of `opens`, and nobody is in it.
+                // SAFETY: it comes from `opens`, and is empty.
                 unsafe { kernel.dealloc(slots.cast(), layout::<Slot>(SLOTS)) };
             }
         }
         if self.capacity != 0 {
-            // SAFETY: of `grows`.
+            // SAFETY: it comes from `grows`.
             unsafe {
                 kernel.dealloc(self.chunks.cast(), layout::<Chunk>(self.capacity as usize));
             }
@@ -443,7 +440,8 @@ impl Table {
 impl Chunk {
     fn slot<'a>(&self, at: u32) -> &'a Slot {
         debug_assert!(!self.slots.is_null());
-        // SAFETY: of so many; it stays where it is while it is taken, or while the caller has the table.
+        // SAFETY: the chunk has this many; a slot does not move while it is taken, or while the caller borrows the
+        // table.
         unsafe { &*self.slots.add(at as usize % SLOTS) }
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for something, but not for ever.
+//! Waiting with a limit.
 
 use core::error::Error;
 use core::fmt;
@@ -12,13 +12,12 @@ use pin_project_lite::pin_project;
 use crate::budget;
 use crate::sleep::{Sleep, sleep, sleep_until};
 
-/// Waits for the future, for this long from now: then it is [`Elapsed`]. What is ready at the end of
-/// the time counts. A future that was too late is dropped with the timeout.
+/// Waits for a future for this long, after which the output is [`Elapsed`]. A future that is ready at the end of the
+/// time counts. One that is late is dropped with the timeout.
 ///
-/// A future that awaits only what is ready at once is late as any other: the time is looked at whenever it has
-/// spent its [`POLL_BUDGET`](crate::POLL_BUDGET). Once the time is over it is not polled again, unless its
-/// coroutine had spent the budget before it.
-///
+/// A future whose awaits are all ready at once is late as any other: the time is looked at whenever it has spent its
+/// [`POLL_BUDGET`](crate::POLL_BUDGET). Once the time has passed it is not polled again, unless its coroutine had
+/// spent the budget before it.
 /// ```
 /// # use axcoop::{Domain, DomainId, Elapsed, Priority, SUMMARY, host::HOST, timeout};
 /// # use core::time::Duration;
@@ -44,7 +43,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
     }
 }
 
-/// As [`timeout`], until a time in [`now`](crate::now)'s nanoseconds.
+/// Waits for a future until a time in [`now`](crate::now)'s nanoseconds; otherwise like [`timeout`].
 pub fn timeout_at<F: Future>(nanos: u64, future: F) -> Timeout<F> {
     Timeout {
         future,
@@ -63,9 +62,9 @@ pin_project! {
         future: F,
         #[pin]
         sleep: Sleep,
-        // The time was over at the last poll.
+        // The time had passed at the last poll.
         is_late: bool,
-        // And the future had a part of a budget in it: it is not polled again.
+        // And the future had a part of a budget in that poll: it is not polled again.
         is_over: bool,
     }
 }
@@ -80,10 +79,10 @@ impl<F: Future> Future for Timeout<F> {
             if let Poll::Ready(output) = this.future.poll(context) {
                 return Poll::Ready(Ok(output));
             }
-            // Whatever is left of the budget: a future that spends all of each would never be late.
+            // Without regard to the budget: a future that spends each budget would never be late.
             ready!(this.sleep.comes(context.waker()));
             *this.is_over = had_budget;
-            // And yet it gives way, once: a coroutine that awaits one late timeout after another would not.
+            // And yet it yields once: a coroutine that awaits one late timeout after another would not.
             if !core::mem::replace(this.is_late, true) {
                 ready!(budget::spend(context.waker()));
             }
@@ -92,7 +91,7 @@ impl<F: Future> Future for Timeout<F> {
     }
 }
 
-/// The time was over first.
+/// The time passed before the future was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed;
 

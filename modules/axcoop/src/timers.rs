@@ -1,23 +1,20 @@
-//! The timers of a domain: who drives them, and how late they may be.
+//! The timers of a domain: which worker looks at the clock, and how late a timer may be.
 //!
-//! 1. A time is rounded up to a granule, 2^20 ns (1.05 ms): nobody is woken before his time.
-//! 2. A worker looks at the clock whenever it has waited, before it waits, and after 32 polls while
-//!    there are timers (256 after the first one was set while it was polling). So who waits is woken
-//!    at most a granule late, and what [`Kernel::park`](crate::Kernel::park) and those polls add to that.
-//! 3. A worker waits until the next time at most, and not at all for a time that has come. One that
-//!    sets a time before all others has one that waits look again (WAIT in
-//!    [`worker`](crate::worker): who is about to wait has said so before it asks for the next time, and
-//!    who sets one does so before it looks whether anybody waits; both under the lock).
-//! 4. Under the lock, and with interrupts off, is one [step](Wheel::step) at a time: wakers are called,
-//!    cloned and dropped outside.
-//! 5. A system whose clock ticks says so ([`Domain::clock_ticked`]), in its interrupt. So who is due is
-//!    ready, and marked in the summary, before a worker has the CPU. Otherwise a worker that waits until
-//!    a time would be woken with nothing ready, and a scheduler that goes by the summary would have it
-//!    come last, however urgent the one is that waits.
+//! 1. A time is rounded up to a granule, 2^20 ns (1.05 ms): no timer is early.
+//! 2. A worker looks at the clock after each park, before each park, and after 32 polls while there are timers (256
+//!    if the first one was set while it was polling). So a timer is late by a granule at most, beside those polls and
+//!    the delay of [`Kernel::park`](crate::Kernel::park).
+//! 3. A worker parks until the next time at most, and not at all for a time that has come. Setting an earlier time
+//!    unparks a worker. WAIT in [`worker`](crate::worker) makes this safe: a worker sets its bit before it asks for
+//!    the next time, and a timer is set before the bits are read, both under the lock.
+//! 4. One [step](Wheel::step) at a time is made under the lock, with interrupts off. Wakers are called, cloned and
+//!    dropped outside.
+//! 5. A system whose clock ticks calls [`Domain::clock_ticked`] in its interrupt. So a due coroutine is ready, and
+//!    marked in the summary, before a worker has the CPU. Without it, a worker with a due timer would have nothing
+//!    marked, and a scheduler that reads the summary would run it last, however urgent the coroutine is.
 //!
-//! All workers that wait do so until the same next time, and look when it comes: the first one finds
-//! something to do. The other way, one that waits for all, has to be relieved each time that it
-//! finds something else to do.
+//! All parked workers wait until the same next time, and look when it comes: the first one finds something to do. The
+//! alternative is one worker that waits for all; it would have to be relieved whenever it finds other work.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
@@ -26,16 +23,16 @@ use crate::kernel::Kernel;
 use crate::lock::Lock;
 use crate::wheel::{Node, Step, Wheel};
 
-/// Of a granule in nanoseconds, the exponent of 2 (rule 1).
+/// The exponent of 2 of a granule in nanoseconds (rule 1).
 const GRANULE: u32 = 20;
 
-/// How late a timer may be by itself: a time is rounded up to a multiple of this, in nanoseconds.
+/// The most that a timer may be late by itself: a time is rounded up to a multiple of this, in nanoseconds.
 pub const GRANULE_NANOS: u64 = 1 << GRANULE;
 
-/// How many polls a worker makes before it looks at the clock, if there are timers (rule 2).
+/// The number of polls between two looks at the clock, if there are timers (rule 2).
 pub(crate) const LOOK: u32 = 32;
 
-/// How many steps are made in a tick (rule 5), which bounds the time in its interrupt.
+/// The number of steps in a tick (rule 5), which bounds the time in its interrupt.
 const AT_A_TICK: usize = 32;
 
 /// No time.
@@ -43,12 +40,12 @@ const NEVER: u64 = u64::MAX;
 
 pub(crate) struct Timers {
     wheel: Lock<Wheel>,
-    /// The granule of [`Wheel::next`], or [`NEVER`]: written with the lock. Read without it by workers
-    /// that are busy, to whom it may be news later.
+    /// The granule of [`Wheel::next`], or [`NEVER`]. Written with the lock; busy workers read it without, and may see
+    /// a change later.
     next: AtomicU64,
 }
 
-/// Whether a time comes before all others.
+/// True if a time comes before all others.
 #[must_use]
 pub(crate) struct IsFirst(pub(crate) bool);
 
@@ -69,18 +66,18 @@ impl Timers {
         }
     }
 
-    /// Whether there are any, as of some moment before.
+    /// Returns true if there were any timers a moment ago.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
         self.next.load(Ordering::Relaxed) != NEVER
     }
 
-    /// Whether this time, in nanoseconds, has come; if not, the waker will be woken then. Also whether
-    /// it comes before all others: then a worker that waits has to look again (rule 3).
+    /// Returns ready if this time, in nanoseconds, has come. If not, the waker will be woken then. Also returns
+    /// whether the time comes before all others: then a parked worker must look again (rule 3).
     ///
     /// # Safety
-    /// The node is of no other timers, and stays where it is, and is not dropped, until this
-    /// has said that the time has come or [`forgets`](Self::forgets) has returned.
+    /// The node belongs to no other timers, and is neither moved nor dropped until this has returned ready or
+    /// [`forgets`](Self::forgets) has returned.
     pub(crate) unsafe fn waits_until(
         &self,
         kernel: &dyn Kernel,
@@ -104,7 +101,7 @@ impl Timers {
         }
         let at = nanos.div_ceil(GRANULE_NANOS);
         let mut waker = Some(waker.clone());
-        // What is not needed is dropped without the lock (rule 4).
+        // Unused wakers are dropped without the lock (rule 4).
         let (poll, is_first) = self.with(kernel, |wheel| {
             if node.is_due() {
                 return (Poll::Ready(()), false);
@@ -116,7 +113,7 @@ impl Timers {
             let was = wheel.next();
             // SAFETY: as promised.
             if !unsafe { wheel.insert(node, at, now >> GRANULE) } {
-                // The hand has passed it: another CPU's clock is ahead of what was read above.
+                // The hand has passed it: another CPU's clock is ahead of the one read above.
                 waker = node.wakes(None);
                 return (Poll::Ready(()), false);
             }
@@ -126,7 +123,7 @@ impl Timers {
         (poll, IsFirst(is_first))
     }
 
-    /// Takes out one that may be in.
+    /// Removes a node that may be in the wheel.
     pub(crate) fn forgets(&self, kernel: &dyn Kernel, node: &Node) {
         self.with(kernel, |wheel| {
             if node.is_in() {
@@ -136,24 +133,24 @@ impl Timers {
         });
     }
 
-    /// How many timers are set.
+    /// Returns the number of timers.
     pub(crate) fn set(&self, kernel: &dyn Kernel) -> usize {
         self.with(kernel, |wheel| wheel.waiting())
     }
 
-    /// Until when a worker may wait that has said that it does (rule 3), in nanoseconds.
+    /// Returns the time, in nanoseconds, until which a worker that has set its bit may park (rule 3).
     pub(crate) fn next(&self, kernel: &dyn Kernel) -> Option<u64> {
         let next = self.with(kernel, |wheel| wheel.next())?;
-        // The last one of all is beyond the clock's end.
+        // The last granule is beyond the end of the clock.
         Some(next.saturating_mul(GRANULE_NANOS))
     }
 
-    /// The system's clock has ticked (rule 5).
+    /// Handles a tick of the system's clock (rule 5).
     pub(crate) fn ticks(&self, kernel: &dyn Kernel) {
         self.wakes_due(kernel, AT_A_TICK);
     }
 
-    /// Wakes those whose time has come (rule 2).
+    /// Wakes all whose time has come (rule 2).
     pub(crate) fn looks_at_clock(&self, kernel: &dyn Kernel) {
         self.wakes_due(kernel, usize::MAX);
     }

@@ -1,10 +1,10 @@
-//! Who may touch the ready queues of a domain.
+//! The queue token of a domain: its holder owns the ready queues.
 //!
-//! 1. A worker that has the domain for itself has the turn for good, also while it polls and while
-//!    it waits: no switch costs it anything.
-//! 2. Otherwise a worker has it while it queues and picks, with interrupts off, for about fifty
-//!    instructions; who wants it meanwhile tries again.
-//! 3. Who finds it taken for good has nothing to do before that changes, which it is told.
+//! 1. A worker that has the domain alone keeps the token, also while it polls and while it is parked. So a switch
+//!    does not take it.
+//! 2. Otherwise a worker takes the token to queue and pick, with interrupts off, for about fifty instructions.
+//!    Another worker that wants it meanwhile spins.
+//! 3. A worker that finds the token kept has nothing to do until that changes, and is told of the change.
 
 use crate::kernel::Kernel;
 use crate::sync::{AtomicU32, Ordering, spin_loop};
@@ -26,20 +26,20 @@ impl Turn {
         Self(AtomicU32::new(FREE))
     }
 
-    /// Rule 1, by the only worker that there is.
+    /// Takes the token to keep (rule 1). Called by the only worker.
     pub(crate) fn takes_for_good(&self) {
         let was = self.0.swap(FOR_GOOD, Ordering::AcqRel);
         assert_eq!(was, FREE, "another worker has the turn");
     }
 
-    /// Ends what [`takes_for_good`](Self::takes_for_good) began. A read-modify-write: who has found it
-    /// taken, [`shortly`](Self::shortly), has written something before that the caller sees.
+    /// Releases a token that was kept. A read-modify-write: the caller sees what a worker wrote before it found the
+    /// token kept, in [`shortly`](Self::shortly).
     pub(crate) fn gives_up(&self) {
         let was = self.0.swap(FREE, Ordering::AcqRel);
         debug_assert_eq!(was, FOR_GOOD);
     }
 
-    /// Rules 2 and 3: calls this in its turn; none if it is another's for good.
+    /// Calls a closure with the token (rules 2 and 3). Returns none if another worker keeps it.
     pub(crate) fn shortly<R>(&self, kernel: &dyn Kernel, on: impl FnOnce() -> R) -> Option<R> {
         let was = kernel.mask();
         loop {

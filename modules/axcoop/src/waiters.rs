@@ -1,19 +1,20 @@
-//! Coroutines that wait for something of which there is so much: a lock, room, a message.
+//! The wait queue of a counted resource: a lock, room, messages. It is ordered by priority.
 //!
-//! 1. TICKETS: what there is to have is counted in tickets. Who wants some and is first has them as
-//!    soon as there are enough, and in that very moment: they are granted, and nobody else can have them.
-//! 2. ORDER: the most urgent is first, and of one priority who came first. Who comes and is more urgent
-//!    than all that wait is first at once; who is not waits, though there may be enough for it.
-//! 3. Who is polled while it waits, and has another priority than before, stands where that belongs, as
-//!    the last of it. (A coroutine whose priority changes is polled.)
-//! 4. CANCEL: who no longer wants to wait is taken out, and the next one may be first; who has been granted
-//!    tickets and does not come to use them gives them back, so the next one has them.
-//! 5. CLOSED: nobody waits any more when there shall be no more tickets: who waits is refused, who
-//!    comes later as well. What has been granted before is.
-//! 6. A thread that waits counts as [`Priority::DEFAULT`].
+//! 1. TICKETS: the resource is counted in permits, here called tickets. The first waiter is granted its permits as
+//!    soon as there are enough, in the same step. From then on they are its own.
+//! 2. ORDER: the most urgent waiter is first, and in order of arrival within a priority. A newcomer that is more
+//!    urgent than all waiters is served first. Any other queues, even if there are enough permits for it (no
+//!    barging).
+//! 3. A waiter that is polled with another priority than before moves to the end of that level. (A coroutine whose
+//!    priority changes is polled.)
+//! 4. CANCEL: a waiter that gives up is removed, and the next one may be first. If it has been granted permits, they
+//!    go to the next one.
+//! 5. CLOSED: when there shall be no more permits, all waiters are refused, and all later ones. Permits granted
+//!    before stay granted.
+//! 6. A thread waits at [`Priority::DEFAULT`].
 //!
-//! WAITERS: all of a node is of who has the lock that the tickets are under ([`gate`](crate::gate)). Nothing
-//! is allocated: a node is in the future that waits, which stays where it is.
+//! WAITERS: all of a node is under the lock of its tickets ([`gate`](crate::gate)). Nothing is allocated: the node is
+//! in the future that waits, which does not move.
 
 use core::cell::Cell;
 use core::marker::PhantomPinned;
@@ -25,28 +26,28 @@ use axcoop_summary::{PRIORITIES, Priority};
 use crate::block::Header;
 use crate::waker::Ref;
 
-/// How it is with a waiter.
+/// The state of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It is in the list.
+    /// It is in the wait queue.
     Waits,
-    /// It has its tickets (rule 1).
+    /// It has its permits (rule 1).
     Granted,
-    /// Rule 5.
+    /// It is refused (rule 5).
     Refused,
     /// None of these.
     Apart,
 }
 
-/// Somebody who waits.
+/// A waiter.
 pub(crate) struct Node {
     next: Cell<*const Node>,
     prev: Cell<*const Node>,
-    /// Who is woken.
+    /// The waker of the waiter.
     pub(crate) waker: Cell<Option<Waker>>,
-    /// The coroutine that waits; none of a thread.
+    /// The coroutine that waits, or none for a thread.
     pub(crate) who: Cell<Option<Ref>>,
-    /// How many tickets it wants.
+    /// The number of permits that it wants.
     wants: Cell<usize>,
     level: Cell<u8>,
     turn: Cell<Turn>,
@@ -75,7 +76,7 @@ impl Node {
         self.level.get().into()
     }
 
-    /// Whether it is this one's waker that it has.
+    /// Returns true if it has this waker, or an equal one.
     pub(crate) fn will_wake(&self, waker: &Waker) -> bool {
         let mine = self.waker.take();
         let will = mine.as_ref().is_some_and(|mine| mine.will_wake(waker));
@@ -84,21 +85,21 @@ impl Node {
     }
 }
 
-/// What there is to have, and who waits for it.
+/// The permits of a resource, and its waiters.
 pub(crate) struct Tickets {
-    /// That nobody has.
+    /// The permits that are neither taken nor granted.
     free: usize,
     is_closed: bool,
-    /// Which levels have somebody.
+    /// The levels with a waiter (bit mask).
     some: u8,
-    /// Of each level, a ring (rule 2).
+    /// A ring for each level (rule 2).
     heads: [*const Node; PRIORITIES],
 }
 
-// SAFETY: WAITERS: whoever has the lock may touch the nodes, from whatever thread.
+// SAFETY: WAITERS: the holder of the lock may touch the nodes from any thread.
 unsafe impl Send for Tickets {}
 
-/// Why there are none to be had at once.
+/// Why permits cannot be had at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoTicket {
     Wait,
@@ -115,7 +116,7 @@ impl Tickets {
         }
     }
 
-    /// How many nobody has.
+    /// Returns the number of permits that are neither taken nor granted.
     pub(crate) fn free(&self) -> usize {
         self.free
     }
@@ -124,53 +125,52 @@ impl Tickets {
         self.is_closed
     }
 
-    /// The level of who is first; none if nobody waits.
+    /// Returns the level of the first waiter, or none without waiters.
     pub(crate) fn first_level(&self) -> Option<usize> {
         (self.some != 0).then(|| self.some.trailing_zeros() as usize)
     }
 
-    /// Takes so many at once, if whoever comes is first (rule 2).
+    /// Takes this many permits at once, if the newcomer is first (rule 2).
     pub(crate) fn take(&mut self, wants: usize, level: usize) -> Result<(), NoTicket> {
         let is_first = self.first_level().is_none_or(|first| level < first);
         if is_first && self.free >= wants {
             self.free -= wants;
             return Ok(());
         }
-        // What is granted is not free, so what there is left can be had by somebody who comes.
+        // Granted permits are not free, so a newcomer may have what is left.
         match self.is_closed {
             true => Err(NoTicket::Closed),
             false => Err(NoTicket::Wait),
         }
     }
 
-    /// Whether there is room for so many more.
+    /// Returns true if this many more permits fit.
     pub(crate) fn fits(&self, tickets: usize) -> bool {
         self.free.checked_add(tickets).is_some()
     }
 
-    /// Some are given back, or there are more than before; what does not [fit](Self::fits) is lost. No panic:
-    /// that would leave the lock taken.
+    /// Adds permits. Those that do not [fit](Self::fits) are lost: a panic would leave the lock taken.
     pub(crate) fn give(&mut self, tickets: usize) {
         self.free = self.free.saturating_add(tickets);
     }
 
-    /// Has it wait, as the last of this level.
+    /// Queues a waiter as the last of its level.
     ///
     /// # Safety
-    /// The node stays where it is, and is not dropped, until it no longer [waits](Turn::Waits).
+    /// The node is neither moved nor dropped until it no longer [waits](Turn::Waits).
     pub(crate) unsafe fn wait(&mut self, node: &Node, level: usize) {
         debug_assert!(node.turn() != Turn::Waits);
         node.turn.set(Turn::Waits);
         self.puts(node, level);
     }
 
-    /// Rule 3.
+    /// Moves a waiter to another level (rule 3).
     pub(crate) fn moves(&mut self, node: &Node, level: usize) {
         self.takes(node);
         self.puts(node, level);
     }
 
-    /// Rule 4.
+    /// Removes a waiter (rule 4).
     pub(crate) fn leaves(&mut self, node: &Node) {
         match node.turn.replace(Turn::Apart) {
             Turn::Waits => self.takes(node),
@@ -179,18 +179,17 @@ impl Tickets {
         }
     }
 
-    /// It uses what it has been granted, or knows that it is refused.
+    /// Ends a wait that has been granted or refused.
     pub(crate) fn settles(&mut self, node: &Node) {
         debug_assert!(node.turn() != Turn::Waits);
         node.turn.set(Turn::Apart);
     }
 
-    /// Grants what there is to who is first, if it is enough; or refuses one if all are to be. To be
-    /// called until it returns none, each time that something has changed. The node is there until the lock
-    /// is let go.
+    /// Grants the first waiter its permits if there are enough, or refuses one waiter if the tickets are closed. Must
+    /// be called after each change, until it returns none. The node lives until the lock is released.
     pub(crate) fn grants(&mut self) -> Option<&Node> {
         let level = self.first_level()?;
-        // SAFETY: who is in a list stays until it is taken out.
+        // SAFETY: a node stays in the queue until it is removed.
         let node = unsafe { &*self.heads[level] };
         if self.free >= node.wants.get() {
             self.free -= node.wants.get();
@@ -204,7 +203,7 @@ impl Tickets {
         Some(node)
     }
 
-    /// Rule 5.
+    /// Closes the tickets (rule 5).
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
@@ -249,7 +248,7 @@ impl Tickets {
     }
 }
 
-/// Rule 6.
+/// Returns the level at which a coroutine, or a thread, waits (rule 6).
 pub(crate) fn level_of(who: Option<&Header>) -> usize {
     who.map_or(Priority::DEFAULT.index(), |who| who.effective())
 }
@@ -279,7 +278,7 @@ mod tests {
         }
     }
 
-    /// Numbers that are the same at each run (xorshift64).
+    /// Numbers that are the same in each run (xorshift64).
     fn random(state: &mut u64, below: u64) -> u64 {
         *state ^= *state << 13;
         *state ^= *state >> 7;
@@ -287,9 +286,10 @@ mod tests {
         *state % below
     }
 
-    /// Against a vector in the order of rule 2: none lost, none double, and always to the first.
+    /// Compares with a vector in the order of rule 2: no permit is lost or doubled, and each goes to the first
+    /// waiter.
     #[test]
-    fn rules_1_to_5_tickets_go_as_in_a_sorted_list() {
+    fn rules_1_to_5_tickets_agree_with_a_sorted_list() {
         const N: usize = 40;
         let mut state = 0x5eed_5eed_5eed;
         for _ in 0..200 {
@@ -297,7 +297,7 @@ mod tests {
                 Box::into_pin((0..N).map(|n| Node::new(1 + n % 3)).collect());
             let wants = |n: usize| 1 + n % 3;
             let mut tickets = Tickets::new(3);
-            // Who waits, by level and arrival; who has been granted, or has taken, so many.
+            // Waiters by level and arrival, and the permits that are granted and taken.
             let mut waits: Vec<(usize, usize, usize)> = Vec::new();
             let (mut arrivals, mut held, mut given, mut taken) = (0, 0, 3, 0);
             let mut granted: Vec<usize> = Vec::new();
@@ -365,7 +365,7 @@ mod tests {
                 if let Some(&(.., n)) = waits.first() {
                     assert!(
                         tickets.free() < wants(n),
-                        "rule 1: who is first waits for nothing"
+                        "rule 1: the first waiter waits without need"
                     );
                     assert!(!tickets.is_closed(), "rule 5");
                 }

@@ -1,4 +1,4 @@
-//! References to coroutines, and the wakers that are made of them.
+//! References to coroutines, and the wakers made of them.
 
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
@@ -8,28 +8,27 @@ use crate::block::{Header, Polled};
 use crate::domain::{self, Domain};
 use crate::state::Woken;
 
-/// A reference to a coroutine that is counted: REFERENCES in [`block`](crate::block).
+/// A counted reference to a coroutine: REFERENCES in [`block`](crate::block).
 pub(crate) struct Ref(NonNull<Header>);
 
-// SAFETY: what it gives access to is atomic, or under a protocol of `block`; futures and outputs are
-// `Send`, as spawning asks.
+// SAFETY: all that it reaches is atomic, or under a protocol of `block`; spawning requires that futures and outputs
+// are `Send`.
 unsafe impl Send for Ref {}
 // SAFETY: as above.
 unsafe impl Sync for Ref {}
 
 impl Ref {
-    /// A reference of its own to one that is referred to.
+    /// Returns a new reference to a coroutine that is referred to.
     #[inline]
     pub(crate) fn of(header: &Header) -> Self {
         header.refers();
         Self(header.into())
     }
 
-    /// The reference that somebody has given up with [`into_raw`](Self::into_raw), or that was counted
-    /// for it.
+    /// Returns the reference given up with [`into_raw`](Self::into_raw), or counted for the caller.
     ///
     /// # Safety
-    /// There is such a one.
+    /// There is such a reference.
     #[inline]
     pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> Self {
         Self(header)
@@ -44,29 +43,29 @@ impl Ref {
         ManuallyDrop::new(self).0
     }
 
-    /// The reference that a waker is, if it is a coroutine's; the waker if not.
+    /// Returns the reference in a coroutine's waker, or the waker if it is another one.
     #[inline]
     pub(crate) fn of_waker(waker: Waker) -> Result<Self, Waker> {
         match of_waker(&waker) {
-            // The waker's reference is this one from now on.
+            // The waker's reference becomes this one.
             Some(_) => Ok(Self(at(ManuallyDrop::new(waker).data()))),
             None => Err(waker),
         }
     }
 
-    /// Its domain.
+    /// Returns the domain of the coroutine.
     #[inline]
     pub(crate) fn domain(&self) -> &'static Domain {
         domain_of(self)
     }
 
-    /// Somebody wakes it.
+    /// Wakes the coroutine.
     #[inline]
     pub(crate) fn wake(&self) {
         wake(self);
     }
 
-    /// Somebody cancels it.
+    /// Cancels the coroutine.
     pub(crate) fn cancel(&self) {
         match self.state().cancel() {
             Woken::MustBeQueued => self.domain().arrives(self),
@@ -95,17 +94,17 @@ impl Drop for Ref {
     }
 }
 
-/// A block is spare.
+/// Gives a block without references back to its domain.
 ///
 /// # Safety
-/// Nobody refers to it.
+/// There is no reference to it.
 #[inline(never)]
 unsafe fn gives_back(header: NonNull<Header>) {
-    // SAFETY: as promised; it is there until below.
+    // SAFETY: as promised; it exists until below.
     unsafe { domain_of(header.as_ref()).gives_back(header) };
 }
 
-/// The domain of a coroutine.
+/// Returns the domain of a coroutine.
 #[inline]
 pub(crate) fn domain_of(header: &Header) -> &'static Domain {
     domain::open(header.place().domain())
@@ -126,8 +125,8 @@ fn wake(header: &Header) {
 #[inline]
 pub(crate) unsafe fn poll(header: &Header) -> Polled {
     let raw = RawWaker::new(ptr::from_ref(header).cast(), &WAKER);
-    // SAFETY: the vtable is that of blocks. It is not counted, and not dropped: the domain's
-    // reference is there as long as the poll.
+    // SAFETY: the vtable is that of blocks. The waker is neither counted nor dropped: the domain's reference outlives
+    // the poll.
     let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw) });
     let mut context = Context::from_waker(&waker);
     // SAFETY: as promised.
@@ -136,7 +135,7 @@ pub(crate) unsafe fn poll(header: &Header) -> Polled {
 
 static WAKER: RawWakerVTable = RawWakerVTable::new(
     |header| {
-        // SAFETY: a waker has a reference, or the poll has that lends it.
+        // SAFETY: a waker has a reference, or borrows that of the poll.
         let reference = Ref::of(unsafe { at(header).as_ref() });
         RawWaker::new(reference.into_raw().as_ptr().cast_const().cast(), &WAKER)
     },
@@ -152,22 +151,22 @@ static WAKER: RawWakerVTable = RawWakerVTable::new(
     |header| drop(unsafe { Ref::from_raw(at(header)) }),
 );
 
-/// The head that a waker has as its data.
+/// Returns the head that a waker has as its data.
 #[inline]
 fn at(header: *const ()) -> NonNull<Header> {
     // SAFETY: all wakers of this vtable are made from heads.
     unsafe { NonNull::new_unchecked(header.cast_mut().cast()) }
 }
 
-/// The head of the coroutine whose waker it is, if it is one's.
+/// Returns the head of the coroutine that a waker wakes, if it wakes one.
 #[inline]
 pub(crate) fn of_waker(waker: &Waker) -> Option<&Header> {
     let is_ours = ptr::eq(waker.vtable(), &WAKER);
-    // SAFETY: a waker has a reference, or the poll has that lends it.
+    // SAFETY: a waker has a reference, or borrows that of the poll.
     is_ours.then(|| unsafe { at(waker.data()).as_ref() })
 }
 
-/// A waker of this coroutine.
+/// Returns a waker of this coroutine.
 #[inline]
 pub(crate) fn of(header: &Header) -> Waker {
     let raw = Ref::of(header).into_raw().as_ptr().cast_const();
@@ -175,8 +174,8 @@ pub(crate) fn of(header: &Header) -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(raw.cast(), &WAKER)) }
 }
 
-/// Wakes who polls with this waker. If it is a coroutine, then most likely this one, which runs: a
-/// few instructions less.
+/// Wakes the task that polls with this waker. If it is a coroutine, it most likely is the running one: a few
+/// instructions less.
 #[inline]
 pub(crate) fn wake_self(waker: &Waker) {
     let Some(header) = of_waker(waker) else {
@@ -187,7 +186,7 @@ pub(crate) fn wake_self(waker: &Waker) {
     }
 }
 
-/// One that does not run, or is woken already.
+/// Wakes a coroutine that does not run, or is woken already.
 #[cold]
 #[inline(never)]
 fn wakes_other(header: &Header) {

@@ -1,23 +1,21 @@
-//! Times that somebody waits for, in a hierarchical wheel (Varghese and Lauck, "Hashed and
-//! Hierarchical Timing Wheels", 1987, scheme 7).
+//! The timers in a hierarchical wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 7).
 //!
-//! 1. Time is counted in granules, and the hand is at one of them. Who waits for a granule is due
-//!    once the hand is there or has passed it: never before.
-//! 2. There are 6 levels of 64 slots, for the 6 digits of a granule in base 64. Who waits stands in the
-//!    level of the highest digit in which his time differs from the hand's, in the slot of that digit.
-//!    The slots of the top level go round: who waits for more than 63 of them stands in the farthest
-//!    one, and is looked at again when the hand is there, as often as it takes.
-//! 3. So all of a level are due before any of the levels above, and of a level those of the lower slot
-//!    before those of the higher. The hand jumps from slot to slot that has somebody: two
-//!    find-first-sets tell which is next. Who is in that slot is due, or is moved to a level below.
-//! 4. Each call takes the same time however many wait: inserting, removing, asking for the next, and
-//!    a [step](Wheel::step), of which somebody who waits takes at most one for each level, and one more
-//!    for each turn of the top level.
-//! 5. The bit of a slot is set if and only if there is somebody in it, and the bit of a level if and
-//!    only if a slot of it has.
+//! 1. Time is counted in granules, and the hand is at one of them. A timer is due once the hand has reached its
+//!    granule, never before.
+//! 2. There are 6 levels of 64 slots, for the 6 digits of a granule in base 64. A timer is in the level of the
+//!    highest digit in which its time differs from the hand's, in the slot of that digit. The slots of the top level
+//!    are reused in a circle. A timer beyond 63 of them is in the farthest one, and is looked at again when the hand
+//!    is there, as often as needed.
+//! 3. So all timers of a level are due before any of the levels above, and those of a lower slot before those of a
+//!    higher one. The hand jumps from one occupied slot to the next, which two find-first-sets find. The timers of
+//!    that slot are due, or move to a level below.
+//! 4. Each call takes constant time: inserting, removing, asking for the next time, and a [step](Wheel::step). A
+//!    timer takes at most one step for each level, and one more for each turn of the top level.
+//! 5. The bit of a slot is set if and only if the slot is not empty, and the bit of a level if and only if one of its
+//!    slots is not.
 //!
-//! Nothing is allocated: the links are in the [`Node`]s, which stay where they are while they are in
-//! the wheel. WHEEL: all of a node is of who has the lock of the wheel that it is in.
+//! Nothing is allocated: the links are in the [`Node`]s, which do not move while they are in the wheel. WHEEL: all of
+//! a node is under the lock of its wheel.
 
 use core::cell::Cell;
 use core::marker::PhantomPinned;
@@ -29,48 +27,48 @@ const BITS: usize = 6;
 const SLOTS: usize = 1 << BITS;
 const TOP: usize = LEVELS - 1;
 
-/// [`Node::slot`] of one that is in no slot: it has never been in one.
+/// [`Node::slot`] of a node that has never been in a slot.
 const OUT: u16 = u16::MAX;
-/// The same of one whose time has come.
+/// [`Node::slot`] of a node whose time has come.
 const DUE: u16 = OUT - 1;
 
-/// Somebody who waits.
+/// A timer.
 pub(crate) struct Node {
     next: Cell<*const Node>,
     prev: Cell<*const Node>,
     waker: Cell<Option<Waker>>,
-    /// In granules.
+    /// The time, in granules.
     at: Cell<u64>,
     /// Level times 64 and slot, or [`OUT`], or [`DUE`].
     slot: Cell<u16>,
     _pinned: PhantomPinned,
 }
 
-/// The times of a domain.
+/// The timers of a domain.
 pub(crate) struct Wheel {
-    /// Rule 1, in granules.
+    /// The hand, in granules (rule 1).
     hand: u64,
     waiting: usize,
-    /// Rule 5.
+    /// The levels that are not empty (rule 5).
     some_levels: u8,
     some_slots: [u64; LEVELS],
-    /// The slot that the hand has come to and that has not been emptied, or [`OUT`].
+    /// The slot at the hand that has not been emptied yet, or [`OUT`].
     open: u16,
-    /// Of each slot, a ring.
+    /// A ring for each slot.
     heads: [[*const Node; SLOTS]; LEVELS],
 }
 
-// SAFETY: WHEEL: whoever has the lock may touch the nodes, from whatever thread.
+// SAFETY: WHEEL: the holder of the lock may touch the nodes from any thread.
 unsafe impl Send for Wheel {}
 
-/// What a step has done.
+/// The result of a step.
 #[must_use]
 pub(crate) enum Step {
-    /// Somebody's time has come, and this is to be woken.
+    /// A timer is due, and this waker must be woken.
     Due(Option<Waker>),
-    /// Somebody has been moved to a level below.
+    /// A timer has moved to a level below.
     Moved,
-    /// Nobody's has: there is nothing more to do until [`Wheel::next`].
+    /// No timer is due: there is nothing to do until [`Wheel::next`].
     Nothing,
 }
 
@@ -86,22 +84,22 @@ impl Node {
         }
     }
 
-    /// Whether it is in the wheel.
+    /// Returns true if it is in the wheel.
     pub(crate) fn is_in(&self) -> bool {
         self.slot.get() < DUE
     }
 
-    /// Whether it was, and its time has come.
+    /// Returns true if its time has come.
     pub(crate) fn is_due(&self) -> bool {
         self.slot.get() == DUE
     }
 
-    /// Has this woken instead of what is returned.
+    /// Sets the waker, and returns the one before.
     pub(crate) fn wakes(&self, waker: Option<Waker>) -> Option<Waker> {
         self.waker.replace(waker)
     }
 
-    /// Whether that would wake the same.
+    /// Returns true if it has this waker, or an equal one.
     pub(crate) fn will_wake(&self, waker: &Waker) -> bool {
         let mine = self.waker.take();
         let will = mine.as_ref().is_some_and(|mine| mine.will_wake(waker));
@@ -122,21 +120,21 @@ impl Wheel {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of timers.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Puts one in that is in no wheel, to wait for the granule `at`; it is `now`. Returns false if
-    /// that is due already: then it is not put in.
+    /// Inserts a node that is in no wheel, for the granule `at`, at the time `now`. Returns false, without inserting
+    /// it, if it is due already.
     ///
     /// # Safety
-    /// The node stays where it is, and is not dropped, until it is due or removed.
+    /// The node is neither moved nor dropped until it is due or removed.
     #[must_use]
     pub(crate) unsafe fn insert(&mut self, node: &Node, at: u64, now: u64) -> bool {
         debug_assert!(!node.is_in());
         if self.waiting == 0 {
-            // Nobody is left behind, so the hand need not go there step by step.
+            // There is no timer in between, so the hand need not go there step by step.
             self.hand = self.hand.max(now);
         }
         if at <= self.hand {
@@ -148,15 +146,14 @@ impl Wheel {
         true
     }
 
-    /// Takes one out that is in.
+    /// Removes a node that is in the wheel.
     pub(crate) fn remove(&mut self, node: &Node) {
         self.takes(node);
         node.slot.set(OUT);
         self.waiting -= 1;
     }
 
-    /// When there is something to do next: somebody is due then, or has to be moved. None if nobody
-    /// waits.
+    /// Returns the time at which a timer is due or must be moved, or none without timers.
     pub(crate) fn next(&self) -> Option<u64> {
         if self.open != OUT {
             return Some(self.hand);
@@ -164,7 +161,7 @@ impl Wheel {
         self.next_slot().map(|(at, _)| at)
     }
 
-    /// Does one thing that is to be done by `now`.
+    /// Makes one step of those that are due at `now`.
     pub(crate) fn step(&mut self, now: u64) -> Step {
         if self.open == OUT {
             match self.next_slot() {
@@ -179,7 +176,7 @@ impl Wheel {
             }
         }
         let (level, slot) = split(self.open);
-        // SAFETY: rule 5 and `open`: there is somebody, who stays until he is taken out.
+        // SAFETY: rule 5 and `open`: the slot is not empty, and a node stays until it is removed.
         let node = unsafe { &*self.heads[level][slot] };
         self.takes(node);
         if node.at.get() <= self.hand {
@@ -191,7 +188,7 @@ impl Wheel {
         Step::Moved
     }
 
-    /// Rule 3: the next slot with anybody in it, and when the hand comes there.
+    /// Returns the next occupied slot, and the time at which the hand reaches it (rule 3).
     fn next_slot(&self) -> Option<(u64, u16)> {
         let level = self.some_levels.trailing_zeros() as usize;
         let some = *self.some_slots.get(level)?;
@@ -207,7 +204,7 @@ impl Wheel {
         Some((at, join(level, (at >> shift) as usize % SLOTS)))
     }
 
-    /// Rule 2: where one stands who waits for a granule after the hand.
+    /// Returns the place of a timer for a granule after the hand (rule 2).
     fn place(&self, at: u64) -> (usize, usize) {
         debug_assert!(at > self.hand);
         let top = self.hand >> (TOP * BITS);
@@ -220,13 +217,13 @@ impl Wheel {
         (level, (at >> (level * BITS)) as usize % SLOTS)
     }
 
-    /// Puts it where it belongs, as the last.
+    /// Puts a node where it belongs, as the last.
     fn puts(&mut self, node: &Node) {
         let (level, slot) = self.place(node.at.get());
         debug_assert!(join(level, slot) != self.open, "{level} {slot}");
         node.slot.set(join(level, slot));
         let head = &mut self.heads[level][slot];
-        // SAFETY: who is in a slot stays until he is taken out.
+        // SAFETY: a node stays in its slot until it is removed.
         match unsafe { head.as_ref() } {
             None => {
                 node.next.set(node);
@@ -245,7 +242,7 @@ impl Wheel {
         }
     }
 
-    /// Takes it out of its slot.
+    /// Takes a node out of its slot.
     fn takes(&mut self, node: &Node) {
         let at = node.slot.get();
         debug_assert!(node.is_in());
@@ -290,7 +287,7 @@ mod tests {
     use super::*;
 
     impl Wheel {
-        /// Rules 2, 3 and 5, of all that is in.
+        /// Asserts rules 2, 3 and 5 for all timers.
         fn assert_valid(&self) {
             let mut waiting = 0;
             for level in 0..LEVELS {
@@ -306,7 +303,7 @@ mod tests {
                         if self.open != join(level, slot) {
                             let time = node.at.get();
                             assert!(time > self.hand, "rule 1");
-                            // Who stood farther away than the top level goes may be here earlier.
+                            // A timer that was beyond the top level may be here earlier.
                             let digit = self.hand >> (TOP * BITS);
                             let ahead = (slot as u64).wrapping_sub(digit) % SLOTS as u64;
                             let is_before = level == TOP && digit + ahead < time >> (TOP * BITS);
@@ -329,7 +326,7 @@ mod tests {
         }
     }
 
-    /// Numbers that are the same at each run (xorshift64).
+    /// Numbers that are the same in each run (xorshift64).
     struct Random(u64);
 
     impl Random {
@@ -344,7 +341,7 @@ mod tests {
             self.next() % n
         }
 
-        /// Of any size up to so many bits, each size as often as another.
+        /// Returns a number of up to this many bits, each size as often as another.
         fn up_to_bits(&mut self, bits: u64) -> u64 {
             let bits = self.below(bits + 1);
             self.next() & ((1 << bits) - 1)
@@ -355,7 +352,7 @@ mod tests {
         Box::into_pin((0..n).map(|_| Node::new()).collect())
     }
 
-    /// All steps that are to be done, as a number, and who was due.
+    /// Makes all steps, and returns their number and that of the due timers.
     fn steps(wheel: &mut Wheel, now: u64) -> (usize, usize) {
         let (mut all, mut due) = (0, 0);
         loop {
@@ -368,10 +365,10 @@ mod tests {
         }
     }
 
-    /// Against a map: 100,000 times something is inserted, removed or waited for; with near times,
-    /// far ones, and some beyond the last slot of the top level.
+    /// Compares with a map, 100,000 times: inserts, removes and waits, with near and far times, some beyond the last
+    /// slot of the top level.
     #[test]
-    fn rules_1_2_3_the_wheel_does_what_a_map_does() {
+    fn rules_1_2_3_wheel_agrees_with_a_map() {
         for seed in 1..=4_u64 {
             let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
             let all = nodes(500);
@@ -398,14 +395,14 @@ mod tests {
                         model.remove(&(at, n));
                     }
                     (kind, _) => {
-                        // At times to somebody's very time, or just before.
+                        // Sometimes to the very time of a timer, or just before.
                         let to = match (kind, model.keys().next()) {
                             (5, Some(&(at, _))) => at,
                             (6, Some(&(at, _))) => at - 1,
                             _ => now + random.up_to_bits(if turn % 50 == 0 { 40 } else { 14 }),
                         };
                         now = now.max(to);
-                        // Not more than so many steps at a time, as under a lock.
+                        // One step at a time, as under a lock.
                         loop {
                             match wheel.step(now) {
                                 Step::Nothing => break,
@@ -448,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_4_a_hundred_thousand_take_a_few_steps_each() {
+    fn rule_4_each_timer_takes_a_few_steps() {
         const N: usize = 100_000;
         let all = nodes(N);
         let mut wheel = Wheel::new();
@@ -465,7 +462,7 @@ mod tests {
             assert!(next > now);
             now = next;
             let (steps, of_them_due) = steps(&mut wheel, now);
-            assert!(steps > 0, "the wheel wants to be looked at for nothing");
+            assert!(steps > 0, "the wheel asks for a look without a step");
             calls += steps;
             due += of_them_due;
         }
@@ -474,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_2_the_farthest_time_is_waited_for_turn_by_turn() {
+    fn rule_2_farthest_timer_is_looked_at_once_a_turn() {
         let all = nodes(1);
         let mut wheel = Wheel::new();
         let at = (u64::MAX >> 20) + 1;
@@ -492,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_3_who_is_removed_while_his_slot_is_open_is_gone() {
+    fn rule_3_node_removed_from_the_open_slot_is_gone() {
         let all = nodes(3);
         let mut wheel = Wheel::new();
         for node in &all[..] {

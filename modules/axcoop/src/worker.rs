@@ -1,29 +1,25 @@
-//! What a worker does: it takes in what has arrived, picks the most urgent, polls it, and waits if
-//! there is nothing.
+//! A worker drains the inbox, picks the most urgent coroutine, polls it, and parks if there is none.
 //!
-//! 1. The first of the most urgent level is next. Of one level all have their turn before any has
-//!    another.
-//! 2. Before each poll, one load tells whether another domain has something more urgent; if so, the
-//!    worker gives way to other tasks. If that is in vain, as what is more urgent runs on another CPU
-//!    or the scheduler does not care, it does not ask again for 16 polls.
-//! 3. After 256 polls it gives way in any case. While there are timers, it looks at the clock after
-//!    each 32 of them ([`timers`](crate::timers)).
-//! 4. A worker that is alone has the turn for good ([`turn`](crate::turn)), and leaves a coroutine
-//!    in its level while it polls it. With several, each takes the first one out in its turn, and puts it
-//!    back in the turn in which it takes out the next. So they are served in the order of rule 1 by
-//!    whoever is free first; one that is more urgent than what runs is begun when the first poll ends.
-//!    What an alone worker itself wakes, in a poll, it puts where it belongs at once; not in an
-//!    interrupt that has hit it, nor if something came before by the inbox, nor if it is more urgent than
-//!    what is polled: that the worker has to notice, for which it looks at the inbox.
-//! 5. WAIT: a worker without work says so (`sleepers`), then looks once more, then waits. Who
-//!    brings something brings it first, then looks whether one waits, and has at most one go on. Both
-//!    look by read-modify-writes of the same word, so one of them sees the other. A worker that leaves
-//!    something behind has another go on, so nobody waits while something is ready but for the time that
-//!    takes, and, after a second worker has been asked for, until the first poll of the first has ended.
-//! 6. A priority stays marked in the summary while the last coroutine of it runs: its worker is as
-//!    urgent as that. What is marked and not there is cleared when a level becomes empty, before
-//!    waiting, and after 256 polls, and then looked for once more (LOOK AGAIN in
-//!    [`axcoop_summary`]).
+//! 1. The first coroutine of the most urgent level is next. Within a level, coroutines run round robin.
+//! 2. Before each poll, one load tells whether another domain has more urgent work. If so, the worker yields to other
+//!    tasks. If the yield has no effect, because that work runs on another CPU or the scheduler does not regard it,
+//!    the worker does not look again for 16 polls.
+//! 3. After 256 polls it yields in any case. While there are timers, it looks at the clock after each 32 polls
+//!    ([`timers`](crate::timers)).
+//! 4. A worker that is alone keeps the queue token ([`turn`](crate::turn)), and leaves a coroutine in its level
+//!    during the poll. With several, each takes the first one out with the token, and puts it back when it takes out
+//!    the next. So the first free worker serves the next coroutine of rule 1, and a more urgent one begins at the end
+//!    of the first poll. In a poll, a worker that is alone queues a coroutine that it wakes at once. Three kinds go
+//!    by the inbox, at which it looks: those woken in an interrupt, those woken while the inbox is not empty, and
+//!    those more urgent than the running one.
+//! 5. WAIT: a worker without work sets its bit in `sleepers`, looks once more, then parks. A waker first queues its
+//!    coroutine, then looks at the bits, and unparks one worker at most. Both look by read-modify-writes of the same
+//!    word, so one of them sees the other. A worker that leaves ready coroutines behind unparks another. So no
+//!    coroutine waits beside a parked worker longer than that takes; when a second worker has just been requested,
+//!    until the first poll of the first has ended.
+//! 6. A priority stays marked in the summary while its last coroutine runs, because the worker is as urgent as that.
+//!    Stale marks are cleared when a level becomes empty, before parking, and after 256 polls. Then the worker looks
+//!    once more (LOOK AGAIN in [`axcoop_summary`]).
 
 use core::ptr;
 use core::task::Waker;
@@ -42,30 +38,30 @@ use crate::sync::Ordering;
 use crate::timers::LOOK;
 use crate::waker::{self, Ref};
 
-/// Rule 3.
+/// The polls between two yields (rule 3).
 const BUDGET: u32 = 256;
-/// Rule 2.
+/// The polls after a yield without effect (rule 2).
 const QUIET: u32 = 16;
-/// How many are queued in one turn where there are several workers: what bounds the time with
-/// interrupts off.
+/// The number of coroutines that are queued with the token at a time, where there are several workers. It bounds the
+/// time with interrupts off.
 const BATCH: usize = 32;
 
-/// How a worker serves.
+/// How a worker serves now.
 enum Mode {
     Alone,
-    /// Until this is another number: [`Domain::epoch`].
+    /// Beside others, until [`Domain::epoch`] differs from this.
     Shared(u32),
     Leaves,
 }
 
-/// Rules 2 and 3.
+/// The counters of rules 2 and 3.
 #[derive(Clone, Copy)]
 struct Polls {
-    /// Until it looks at the clock, or gives way.
+    /// The polls until it looks at the clock, or yields.
     left: u32,
-    /// Until it gives way, after those.
+    /// The polls after those until it yields.
     more: u32,
-    /// Bits of other domains that it gives way to, by the level of what would run.
+    /// The bits of other domains to which it yields, by the level that would run next.
     heeds: &'static [Bits; PRIORITIES],
 }
 
@@ -80,7 +76,7 @@ impl Polls {
         polls
     }
 
-    /// Some of what is left of the budget, or all of it.
+    /// Takes the polls until the next look at the clock from the rest, or all of it.
     fn goes_on(&mut self, domain: &Domain) {
         self.left = if domain.timers.has_any() {
             self.more.min(LOOK)
@@ -90,7 +86,7 @@ impl Polls {
         self.more -= self.left;
     }
 
-    /// Whether to give way before a poll of this level.
+    /// Returns true if the worker must look at its rules before a poll of this level.
     #[inline]
     fn must_give_way(&mut self, domain: &Domain, level: usize) -> bool {
         self.left -= 1;
@@ -100,58 +96,54 @@ impl Polls {
 
 static HEEDS_NOBODY: [Bits; PRIORITIES] = [Bits::NONE; PRIORITIES];
 
-/// Runs a domain's coroutines as its worker of this number, until there shall be fewer.
-/// Called by the task that [`Kernel::start`](crate::Kernel::start) has started, and by nobody else. That waits in
-/// [`Kernel::park`](crate::Kernel::park).
+/// Runs a domain's coroutines as its worker of this number, until fewer workers are requested. Only a task that
+/// [`Kernel::start`](crate::Kernel::start) has started calls it. It parks with [`Kernel::park`](crate::Kernel::park).
 ///
 /// # Panics
-/// If the domain is not open, or has not asked for this worker, or the worker serves already; and in a
-/// coroutine.
+/// If the domain is not open, or has not requested this worker, or the worker serves already; and in a coroutine.
 pub fn serve(domain: DomainId, number: usize) {
     Server::new(domain, number).serves();
 }
 
-/// A worker that serves from one wait to the next: for a system whose tasks wait by returning, as `poll`
-/// does, and so need nothing anew for each wait. [`serve`](fn@serve) is this and
-/// [`Kernel::park`](crate::Kernel::park).
+/// A worker that returns to park: for a system whose tasks wait by returning, as `poll` does. [`serve`](fn@serve) is
+/// this and [`Kernel::park`](crate::Kernel::park).
 ///
-/// It is all used by the task that has made it, which [runs](Self::run) it until it leaves, and neither spawns nor
-/// wakes a coroutine of the domain between two runs: what its worker does is queued without telling anybody. One that
-/// is dropped before leaves its domain with a worker that does nothing.
+/// Only the task that has made it uses it, and [runs](Self::run) it until it leaves. That task neither spawns nor
+/// wakes a coroutine of the domain between two runs: its worker would queue the coroutine without unparking another.
+/// If it is dropped earlier, the domain has a worker that does nothing.
 #[must_use = "a worker that does not run serves nobody"]
 pub struct Server {
     domain: &'static Domain,
     number: usize,
     polls: Polls,
-    /// It has the turn for good.
+    /// It keeps the token.
     is_alone: bool,
-    /// It waits, and this has to be done when it goes on.
+    /// It is parked, and does this when it goes on.
     waits: Option<Waits>,
 }
 
-/// What [`Server::run`] has come to.
+/// The result of [`Server::run`].
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// There is nothing to do: it is to be run again when it was [unparked](crate::Kernel::unpark) since
-    /// the last run, or when this time in [`Kernel::now`](crate::Kernel::now)'s nanoseconds has come. It may be
-    /// run earlier.
+    /// There is nothing to do. It must be run again after an [unpark](crate::Kernel::unpark) since the last run, or
+    /// at this time in [`Kernel::now`](crate::Kernel::now)'s nanoseconds. It may be run earlier.
     Waits {
-        /// None is never.
+        /// None if there is no time.
         until: Option<u64>,
     },
-    /// It is no worker any more, and not to be run again.
+    /// It is no worker any more, and must not be run again.
     Leaves,
 }
 
-/// Of one wait.
+/// State carried across one park.
 struct Waits {
     until: Option<u64>,
     attendant: Option<&'static dyn Attendant>,
 }
 
 impl Server {
-    /// Makes a worker of the calling task.
+    /// Makes the calling task a worker.
     ///
     /// # Panics
     /// As [`serve`](fn@serve).
@@ -166,7 +158,7 @@ impl Server {
         let kernel = domain.kernel;
         assert!(kernel.here().is_null(), "a worker serves already");
         let may_begin = domain.books.with(kernel, |books| books.begins(number));
-        // As long as it serves the domain stays open, and what is this worker's is no other's.
+        // While it serves, the domain stays open, and this worker's state is its own.
         assert!(
             may_begin,
             "worker {number} of domain {} was not asked for",
@@ -182,7 +174,7 @@ impl Server {
         }
     }
 
-    /// Serves until there is nothing to do, or there shall be fewer workers.
+    /// Serves until it must park, or fewer workers are requested.
     pub fn run(&mut self) -> Served {
         let (domain, number) = (self.domain, self.number);
         let worker = &domain.workers[number];
@@ -215,7 +207,7 @@ impl Server {
         Served::Leaves
     }
 
-    /// Until it leaves.
+    /// Serves until it leaves.
     fn serves(&mut self) {
         while let Served::Waits { until } = self.run() {
             (self.domain.kernel).park(self.domain.id, self.number, until);
@@ -230,7 +222,7 @@ impl Server {
 }
 
 impl Domain {
-    /// As [`serve`](fn@serve).
+    /// Runs this worker on the calling thread, as [`serve`](fn@serve) does.
     #[cfg(test)]
     #[allow(dead_code, reason = "only the tests of the library need it")]
     pub(crate) fn serve(&'static self, number: usize) {
@@ -243,36 +235,35 @@ impl Domain {
                 books.leaves(number);
                 self.changes_workers();
                 if books.serving == 0 {
-                    // Nobody will wait, which is when it is given back otherwise.
+                    // No worker will park, which would free them otherwise.
                     books.trims(self.kernel, &self.directory);
                 }
                 Mode::Leaves
             } else if books.wanted == 1 && books.serving == 1 {
-                // It is number 0.
+                // It is worker 0.
                 self.turn.takes_for_good();
                 self.inbox.unnote(Notes::SHARED);
                 Mode::Alone
             } else {
-                // With the lock: what changes afterwards, before it serves, is another epoch.
+                // Under the lock: a later change, before it serves, changes the epoch.
                 Mode::Shared(self.epoch.load(Ordering::Acquire))
             }
         })
     }
 
-    /// It is the only worker, and has the turn for good.
+    /// Becomes the only worker, which keeps the token.
     fn begins_alone(&'static self, worker: &Polling) {
         (self.alone_worker).store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
         self.alone.store(self.kernel.me(), Ordering::Relaxed);
     }
 
     /// Serves while it is the only worker: between [`begins_alone`](Self::begins_alone) and
-    /// [`ends_being_alone`](Self::ends_being_alone). Returns how it has to wait; none if it is not the only one any
-    /// more.
+    /// [`ends_being_alone`](Self::ends_being_alone). Returns how to park, or none if it is no longer the only one.
     #[inline(never)]
     fn alone(&'static self, number: usize, worker: &Polling, polls: &mut Polls) -> Option<Waits> {
-        // SAFETY: it has the turn, until `ends_being_alone`.
+        // SAFETY: it keeps the token until `ends_being_alone`.
         let ready = unsafe { &*self.ready.get() };
-        // A copy of its own, which is on this call's stack: a switch counts in it.
+        // A copy on this call's stack: a switch counts in it.
         let mut here = *polls;
         let waits = loop {
             if self.inbox.has_any() {
@@ -303,9 +294,9 @@ impl Domain {
         self.unparks_all();
     }
 
-    /// Polls who is in the most urgent level, until another may be that, or there is something else
-    /// to do. What is more urgent comes by the inbox, so as long as that is empty and coroutines
-    /// yield, there is nothing to look for: this is the whole of a switch.
+    /// Polls the coroutines of the most urgent level, until another level may be that, or there is something else to
+    /// do. More urgent coroutines come by the inbox. While that is empty and coroutines yield, there is nothing to
+    /// look for: this is the whole of a switch.
     #[inline]
     fn runs(&'static self, worker: &Polling, ready: &Ready, polls: &mut Polls, level: usize) {
         let heeds = polls.heeds[level];
@@ -374,8 +365,8 @@ impl Domain {
         self.leaves_alone(worker, ready, header, Some(Ended::Cancelled));
     }
 
-    /// It has ended. Whoever awaits it is queued before it leaves its level, which so does not become
-    /// empty for nothing.
+    /// Ends a coroutine. Its awaiter is queued before it leaves its level, so that the level does not become empty in
+    /// between.
     #[inline(always)]
     fn leaves_alone(
         &'static self,
@@ -387,7 +378,7 @@ impl Domain {
         worker.polls(None);
         self.forgets_one();
         header.state().finish();
-        // SAFETY: WORKER, and its future is gone, one way or the other.
+        // SAFETY: WORKER, and its future is dropped, one way or the other.
         if let Some(joiner) = unsafe { header.ended(without) } {
             self.wakes_joiner(ready, joiner);
         }
@@ -399,11 +390,11 @@ impl Domain {
         }
     }
 
-    /// Its poll has ended pending, without a wake so far.
+    /// Ends a poll that was pending, without a wake so far.
     #[inline(never)]
     fn suspends_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
         worker.polls(None);
-        // Before it can be idle it has to be out of its level: then it is another's.
+        // An idle coroutine belongs to its next waker: it must be out of its level before.
         let level = usize::from(header.level.get());
         let is_empty = ready.remove(header);
         match header.state().suspend() {
@@ -413,7 +404,7 @@ impl Domain {
         }
     }
 
-    /// Rule 4, of who has awaited one that has ended; nobody is polled.
+    /// Queues the awaiter of a coroutine that has ended (rule 4). No coroutine is being polled.
     #[inline(always)]
     fn wakes_joiner(&'static self, ready: &Ready, joiner: Waker) {
         let joiner = match Ref::of_waker(joiner) {
@@ -424,12 +415,12 @@ impl Domain {
             return joiner.wake();
         }
         if joiner.state().wake() == Woken::MustBeQueued {
-            // SAFETY: QUEUE: it is for the caller to queue, and lives, as it has not ended.
+            // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
             self.queues(ready, unsafe { joiner.as_raw().as_ref() });
         }
     }
 
-    /// A level is empty. What has arrived meanwhile may belong there.
+    /// Handles an empty level. A coroutine in the inbox may belong there.
     #[inline(never)]
     fn emptied(&'static self, ready: &Ready) {
         if self.inbox.has_more() {
@@ -438,7 +429,7 @@ impl Domain {
         self.settles(ready);
     }
 
-    /// Queues what has arrived.
+    /// Queues the coroutines of the inbox.
     fn takes_in(&'static self, ready: &Ready) {
         let arrived = self.inbox.take();
         let notes = arrived.notes;
@@ -453,7 +444,7 @@ impl Domain {
         }
     }
 
-    /// Moves one whose priority has changed to its level, if it is in another; false if there is none.
+    /// Moves a listed coroutine to its new level, if it is queued in another one. Returns false if the list is empty.
     fn moves_one(&self, ready: &Ready) -> bool {
         self.books.with(self.kernel, |books| {
             books.next_moved(self.kernel, |header| {
@@ -466,7 +457,7 @@ impl Domain {
         })
     }
 
-    /// Rule 6: clears what is more urgent than anything that is here.
+    /// Clears marks that are more urgent than anything here (rule 6).
     fn settles(&'static self, ready: &Ready) {
         while self.summary.any(self.own[ready.urgency()]) {
             self.summary.clear_all(self.own[ready.urgency()]);
@@ -477,12 +468,12 @@ impl Domain {
         }
     }
 
-    /// Rules 2 and 3.
+    /// Looks at the clock, or yields (rules 2 and 3).
     #[cold]
     fn gives_way(&'static self, polls: &mut Polls) {
         let is_quiet = ptr::eq(polls.heeds, &HEEDS_NOBODY);
         if polls.left != 0 {
-            // Something is more urgent elsewhere.
+            // Another domain has more urgent work.
             self.kernel.yield_now();
             if self.is_less_urgent() {
                 *polls = Polls {
@@ -498,8 +489,7 @@ impl Domain {
         } else {
             self.timers.looks_at_clock(self.kernel);
             *polls = Polls::new(self);
-            // Also after the 16 polls of rule 2: as long as something is more urgent elsewhere, nothing
-            // else comes to its end.
+            // Also after the 16 polls of rule 2: while another domain has more urgent work, the 256 polls do not end.
             if self.is_attendant_late() {
                 self.attends();
             }
@@ -511,19 +501,19 @@ impl Domain {
         self.kernel.yield_now();
     }
 
-    /// Rule 2: whether giving way was in vain, as another domain still has something more urgent than all that
-    /// there is here now. That may have become more urgent meanwhile: who works for this domain has been polled.
+    /// Rule 2: returns true if a yield had no effect, because another domain still has more urgent work than all that
+    /// is here now. There may be more urgent work here than before: other tasks of this domain have run.
     fn is_less_urgent(&self) -> bool {
         let here = self.summary.of(self.id);
         here.is_some_and(|here| self.summary.any(self.elsewhere[here.index()]))
     }
 
-    /// Rule 5, of one that is alone: how it has to wait; none if there is something to do after all.
+    /// Rule 5, alone: returns how to park, or none if there is something to do after all.
     fn waits(&'static self, number: usize, ready: &Ready) -> Option<Waits> {
         self.sleepers.fetch_or(1 << number, Ordering::AcqRel);
-        // Whom this wakes is queued at once (rule 4), and does not come by the inbox.
+        // A coroutine woken by this is queued at once (rule 4), and does not come by the inbox.
         self.timers.looks_at_clock(self.kernel);
-        // The note that it is not alone any more counts as well.
+        // The note that it is no longer alone counts as well.
         if ready.some() != 0 || self.inbox.looks() || self.inbox.has_any() {
             self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
             return None;
@@ -532,7 +522,7 @@ impl Domain {
         Some(self.will_wait())
     }
 
-    /// How long it has to wait, after it has said so and looked, at the clock, too.
+    /// Returns how to park, after it has set its bit and has looked, at the clock, too.
     fn will_wait(&'static self) -> Waits {
         let attendant = self.books.with(self.kernel, |books| {
             if !self.leaves_it_to_the_tick() {
@@ -548,11 +538,11 @@ impl Domain {
         Waits { until, attendant }
     }
 
-    /// It goes on.
+    /// Goes on after a park.
     fn has_waited(&'static self, number: usize, waits: Waits) {
         self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
         self.timers.looks_at_clock(self.kernel);
-        // It may be another by now, or none.
+        // It may be another one by now, or none.
         if waits.attendant.is_some() {
             self.attends();
         }
@@ -571,7 +561,7 @@ impl Domain {
         until.is_some_and(|until| until <= self.kernel.now())
     }
 
-    /// The last poll of one that is out of the queues has come to this.
+    /// Handles the last poll of a coroutine that is out of the queues.
     #[must_use]
     fn ends(&self, header: &'static Header, polled: Polled) -> Option<Waker> {
         let without = match polled {
@@ -582,20 +572,20 @@ impl Domain {
         self.finishes(header, without)
     }
 
-    /// One that is out of the queues has ended. Returns whom to wake for it.
+    /// Ends a coroutine that is out of the queues. Returns the awaiter to wake.
     #[inline]
     #[must_use]
     fn finishes(&self, header: &'static Header, without: Option<Ended>) -> Option<Waker> {
         self.forgets_one();
         header.state().finish();
-        // SAFETY: WORKER, and its future is gone, one way or the other.
+        // SAFETY: WORKER, and its future is dropped, one way or the other.
         let joiner = unsafe { header.ended(without) };
         // SAFETY: the domain's reference, and it is not used any more.
         drop(unsafe { Ref::from_raw(header.into()) });
         joiner
     }
 
-    /// Serves beside others. Returns how it has to wait; none if it has to ask again how it serves.
+    /// Serves beside others. Returns how to park, or none if it must ask again how to serve.
     fn shared(
         &'static self,
         number: usize,
@@ -603,9 +593,9 @@ impl Domain {
         polls: &mut Polls,
         epoch: u32,
     ) -> Option<Waits> {
-        // What it has polled last, in which level, and whether it has to be queued.
+        // The level that it has polled last, and the coroutine if it must be queued again.
         let mut polled: Option<(usize, Option<&'static Header>)> = None;
-        // It has said that it waits.
+        // It has set its bit in `sleepers`.
         let mut is_sleeper = false;
         loop {
             let has_more = match is_sleeper {
@@ -645,7 +635,7 @@ impl Domain {
             });
             let (step, leaves_some, clears) = match step {
                 Some(step) => step,
-                // Rule 5: another has the turn for good, and gives it up when its poll has ended.
+                // Rule 5: another worker keeps the token, and releases it when its poll has ended.
                 None if leaves => (Step::Leaves, false, false),
                 None => (Step::Nothing, false, false),
             };
@@ -655,16 +645,16 @@ impl Domain {
                 self.takes_in_by_turns();
             }
             if !matches!(step, Step::Nothing) {
-                // Rule 5. What it has taken in since it picked is left behind, too: whoever was told of that
-                // may have looked before it was queued, and wait again.
+                // Rule 5. What it has queued since it picked is left behind, too: a worker unparked for it may have
+                // looked before it was queued, and park again.
                 let mut leaves_some = leaves_some || must_look;
                 if is_sleeper {
                     let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
                     is_sleeper = false;
-                    // Who has it go on may have brought something after it looked.
+                    // The waker that has unparked it may have pushed something after the look.
                     leaves_some |= was >> number & 1 == 0 && self.inbox.has_more();
                 }
-                // No sooner: it would be itself that goes on.
+                // No sooner: it would unpark itself.
                 if leaves_some {
                     self.unparks_one();
                 }
@@ -675,15 +665,15 @@ impl Domain {
                 }
                 Step::GivesWay => self.gives_way(polls),
                 Step::Leaves => return None,
-                // Whoever was told of it may have looked before it was queued, and wait again: so this
-                // one must not wait before it has looked for it (rule 5).
+                // A worker unparked for it may have looked before it was queued, and park again. So this one must
+                // look for it before it parks (rule 5).
                 Step::Nothing if must_look => {}
                 Step::Nothing if !is_sleeper => {
                     self.sleepers.fetch_or(1 << number, Ordering::AcqRel);
                     is_sleeper = true;
                 }
                 Step::Nothing => {
-                    // Whom this wakes comes by the inbox, and then this worker does not wait.
+                    // A coroutine woken by this comes by the inbox, and then this worker does not park.
                     self.timers.looks_at_clock(self.kernel);
                     return Some(self.will_wait());
                 }
@@ -691,7 +681,7 @@ impl Domain {
         }
     }
 
-    /// Polls one that is out of the queues, and returns it if it has to be queued again.
+    /// Polls a coroutine that is out of the queues, and returns it if it must be queued again.
     fn polls_shared(
         &'static self,
         header: &'static Header,
@@ -720,10 +710,9 @@ impl Domain {
         is_queued.then_some(header)
     }
 
-    /// Queues what has arrived, so many in one turn.
+    /// Queues the coroutines of the inbox, a batch with each token.
     fn takes_in_by_turns(&'static self) {
-        // If another has the turn for good, so has it what has arrived. If not, nobody will as long as
-        // this one serves.
+        // A worker that keeps the token also drains the inbox. If none does, none will while this one serves.
         if self.in_turn(|_| ()).is_none() {
             return;
         }
@@ -750,16 +739,16 @@ impl Domain {
         }
     }
 
-    /// Calls this with the queues, in this worker's turn; none if it is another's for good.
+    /// Calls a closure with the queues and the token. Returns none if another worker keeps the token.
     fn in_turn<R>(&self, on: impl FnOnce(&Ready) -> R) -> Option<R> {
         self.turn.shortly(self.kernel, || {
-            // SAFETY: it has the turn.
+            // SAFETY: it holds the token.
             on(unsafe { &*self.ready.get() })
         })
     }
 }
 
-/// What a worker beside others does next.
+/// The next step of a worker beside others.
 enum Step {
     Polls(&'static Header, usize),
     GivesWay,

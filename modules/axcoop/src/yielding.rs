@@ -1,4 +1,4 @@
-//! Giving way to other coroutines of the domain.
+//! Yielding to other coroutines of the domain.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -6,7 +6,7 @@ use core::task::{Context, Poll};
 
 use crate::waker;
 
-/// Lets all others run that are ready and at least as urgent.
+/// Lets all other ready coroutines run that are at least as urgent.
 #[inline]
 pub fn yield_now() -> YieldNow {
     YieldNow { has_yielded: false }
