@@ -1,4 +1,4 @@
-//! The domains of the image, and how one is opened.
+//! The domains of the image, and how to open one.
 
 use core::fmt;
 
@@ -23,7 +23,7 @@ pub fn domain(name: &'static str) -> Result<&'static Domain, OpenError> {
     Options::new(name).open()
 }
 
-/// A domain that is to be opened.
+/// The options of a domain that is about to be opened.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "it is opened by `open`"]
 pub struct Options {
@@ -33,12 +33,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// The stack of a worker, if nothing else is said: all polls of its coroutines, and the
-    /// interrupts that hit them, have to find room there.
+    /// The default stack size of a worker. All polls of its coroutines, and the interrupts that hit them, use that
+    /// stack.
     pub const STACK_BYTES: usize = said::STACK_BYTES;
 
-    /// One with a worker on each CPU. With an empty name its workers have none either, which makes each wake of
-    /// them cheaper: `axtask` formats the name of whom it wakes.
+    /// Returns options for a worker on each CPU. With an empty name the workers have no names, which makes each wake
+    /// of them cheaper: `axtask` formats the name of the task that it wakes.
     pub fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -47,12 +47,12 @@ impl Options {
         }
     }
 
-    /// So many workers, 0 to [`MAX_WORKERS`]; [`Domain::alloc_cpu`] changes it later.
+    /// Sets the number of workers, 0 to [`MAX_WORKERS`]; [`Domain::alloc_cpu`] changes it later.
     pub fn workers(self, workers: usize) -> Self {
         Self { workers, ..self }
     }
 
-    /// The size of each worker's stack, in bytes; rounded up to a page, and 8 KiB at least.
+    /// Sets the size of each worker's stack in bytes, which is rounded up to a page, and is 8 KiB at least.
     pub fn stack_bytes(self, stack_bytes: usize) -> Self {
         const LEAST: usize = 8 * 1024;
         Self {
@@ -61,10 +61,10 @@ impl Options {
         }
     }
 
-    /// Opens it, with the first number that is free.
+    /// Opens the domain, with the first free number.
     ///
     /// # Errors
-    /// [`OpenError`]; then no domain is open that was not before.
+    /// [`OpenError`]; then the domain is closed again.
     pub fn open(self) -> Result<&'static Domain, OpenError> {
         let domain = (ALL.iter())
             .find(|domain| domain.open().is_ok())
@@ -80,9 +80,9 @@ impl Options {
     }
 }
 
-/// Closes one that nobody has seen yet.
+/// Closes a domain that has not been returned yet.
 fn withdraw(domain: &'static Domain) -> Result<(), DomainError> {
-    // Those that have started leave as soon as they run.
+    // Workers that have started leave as soon as they run.
     domain.alloc_cpu(0).expect("0 workers are not too many");
     loop {
         match domain.close() {
@@ -95,11 +95,11 @@ fn withdraw(domain: &'static Domain) -> Result<(), DomainError> {
 /// Why a domain could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// There are [`DOMAINS`] already.
+    /// There are [`DOMAINS`] open domains already.
     AllTaken,
-    /// It could not have the workers that it should.
+    /// It could not have the requested workers.
     Workers(CpuError),
-    /// It could not have them, nor be closed again.
+    /// It could not have the requested workers, and could not be closed again.
     Domain(DomainError),
 }
 

@@ -1,15 +1,16 @@
-//! What the scheduler is told of a worker, where it wants to know: under `sched_coop`.
+//! What the scheduler is told of a worker, under `sched_coop`.
 
 use axcoop::DomainId;
 
-/// The calling task serves this domain from now on. Under any policy but `sched_coop` this is nothing.
+/// Tells the scheduler that the calling task serves this domain. Does nothing under any other policy than
+/// `sched_coop`.
 pub fn serves(domain: DomainId) {
     if let Some(coop) = axsched::coop_of(&**axtask::current()) {
         coop.serve(domain);
     }
 }
 
-/// It serves none any more, and has the priority that it had before.
+/// Tells the scheduler that the calling task serves no domain any more, and has its previous priority.
 pub fn serves_none() {
     if let Some(coop) = axsched::coop_of(&**axtask::current()) {
         coop.serves_none();

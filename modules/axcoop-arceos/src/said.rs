@@ -1,9 +1,9 @@
-//! What is said of each domain when it is opened, for those that start and name its workers.
+//! The names and stack sizes of the domains, for the code that starts and names their workers.
 
 use axcoop::{DOMAINS, DomainId};
 use kspin::SpinNoIrq;
 
-/// The stack of a worker, if nothing else is said.
+/// The default stack size of a worker.
 pub(crate) const STACK_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Copy)]
@@ -19,17 +19,17 @@ static SAID: SpinNoIrq<[Said; DOMAINS]> = SpinNoIrq::new(
     }; DOMAINS],
 );
 
-/// Remembers it.
+/// Stores the name and the stack size of a domain.
 pub(crate) fn say(id: DomainId, name: &'static str, stack_bytes: usize) {
     SAID.lock()[id.index()] = Said { name, stack_bytes };
 }
 
-/// The name of a domain, empty if it was never opened.
+/// Returns the name of a domain, empty if it was never opened.
 pub fn name(id: DomainId) -> &'static str {
     SAID.lock()[id.index()].name
 }
 
-/// The stack of each of its workers.
+/// Returns the stack size of its workers.
 pub(crate) fn stack_bytes(id: DomainId) -> usize {
     SAID.lock()[id.index()].stack_bytes
 }

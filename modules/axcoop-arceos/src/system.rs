@@ -1,4 +1,4 @@
-//! What the executor asks of ArceOS.
+//! ArceOS as the executor's system.
 
 use alloc::alloc::Layout;
 use core::future::Future;
@@ -14,22 +14,22 @@ use crate::{said, worker};
 /// ArceOS.
 pub struct ArceOs;
 
-/// The only one.
+/// The only value of [`ArceOs`].
 pub static ARCEOS: ArceOs = ArceOs;
 
-/// What a task takes beside its stack, roughly: itself, its entry, its name.
+/// Roughly the bytes of a task beside its stack: the task, its entry, its name.
 const TASK_BYTES: usize = 2 * 1024;
 
-// SAFETY: `here` is looked up by the task that runs; `mask` is `kernel_guard`'s.
+// SAFETY: `here` is looked up by the running task; `mask` is `kernel_guard`'s.
 unsafe impl Kernel for ArceOs {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         let stack_bytes = said::stack_bytes(domain);
-        // `axtask` would panic. Who takes the memory in between makes it do so all the same.
+        // `axtask` would panic. It still does if the memory is taken in between.
         let needs = Layout::from_size_align(stack_bytes + TASK_BYTES, 16).map_err(|_| NoWorker)?;
         let allocator = axalloc::global_allocator();
         let room = allocator.alloc(needs).map_err(|_| NoWorker)?;
         allocator.dealloc(room, needs);
-        // A handle would have gc look for the task again and again after its end.
+        // With a handle, gc would look for the task again and again after its end.
         drop(axtask::spawn_task(worker::task(
             domain,
             number,
@@ -71,8 +71,8 @@ unsafe impl Kernel for ArceOs {
     }
 
     fn mask(&self) -> usize {
-        // Not interrupts alone: the executor allocates with its lock, and when the allocator drops its own
-        // guard, whatever was due to preempt this task would.
+        // Not interrupts alone: the executor allocates under its lock, and the allocator drops its own guard. A due
+        // preemption of this task would happen there.
         NoPreemptIrqSave::acquire()
     }
 
@@ -95,10 +95,10 @@ unsafe impl Kernel for ArceOs {
     }
 }
 
-/// Blocks the calling thread until the future is done, and returns its output.
+/// Blocks the calling thread until the future is ready, and returns its output.
 ///
 /// # Panics
-/// In a coroutine, whose worker it would stop: it has to await the future.
+/// In a coroutine, which would block its worker: it has to await the future.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     axcoop::assert_may_block("block_on", "the future");
     axtask::future::block_on(pin!(future))

@@ -1,27 +1,22 @@
-//! The tasks that serve domains: where they wait, what they remember, and which of them is here.
+//! The tasks that serve domains: where they park, what they store, and which of them is the calling one.
 //!
-//! 1. **One waker.** A worker is one call of `block_on` from its first moment to its last, and waits by not
-//!    being ready: so there is one waker, for its life, and no wait allocates anything or has anything to give
-//!    back before the first coroutine runs. Who unparks a worker makes no other: it has that one. And an unpark
-//!    between the worker's last look for work and its wait is not lost: the place says so.
-//! 2. **One wake.** Of all that unpark a worker which waits one wakes it. The others do nothing, as
-//!    `axtask` formats a name in each wake.
-//! 3. **One CPU.** The worker of a number runs on one CPU: number + domain, modulo the number of CPUs.
-//!    The domain's queues are what its workers share, so a worker that moves would share nothing
-//!    more, and three things need it to stay. A timer is looked at on the CPU that it was set on; who
-//!    a task is, is looked up among those of a CPU; and `axtask` puts a task that it wakes into the
-//!    queues of all CPUs where it may run in turn, so that a worker could be behind a busy one while its own
-//!    idles.
-//! 4. **Time.** A tick of its CPU wakes a worker that waits until a time that has come: after it, by
-//!    a tick at most. That allocates nothing, and no other clock is needed. Before, on the CPU of
-//!    worker 0, the tick wakes the coroutines that are due: so `sched_coop` sees how urgent they are,
-//!    whether their worker waits for the time or for a CPU.
-//! 5. **Stalls.** A tick that finds a worker blocked which does not wait here has found a coroutine
-//!    that calls a blocking function of `axtask`. It is counted, and the worker says so when
-//!    it is through.
+//! 1. **One waker.** A worker is one call of `block_on` for its whole life, and parks by returning pending. So there
+//!    is one waker, and a park allocates nothing and frees nothing before the first coroutine runs. An unpark uses
+//!    that waker. An unpark between the worker's last look for work and its park is not lost: a flag of the slot
+//!    holds it.
+//! 2. **One wake.** Of several unparks of a parked worker, one wakes it. The others do nothing, because `axtask`
+//!    formats a name in each wake.
+//! 3. **One CPU.** The worker of a number runs on one CPU: number + domain, modulo the number of CPUs. The workers
+//!    share the domain's queues, so migration would gain nothing, and three things forbid it. A timer is looked at on
+//!    the CPU on which it was set. The calling worker is looked up among those of a CPU. And `axtask` enqueues a
+//!    woken task on the CPUs of its mask in turn, so a worker could wait behind a busy one while its own CPU is idle.
+//! 4. **Time.** A tick of its CPU wakes a worker that is parked until a time that has passed, a tick late at most.
+//!    That allocates nothing and needs no other clock. On the CPU of worker 0, the tick first wakes the coroutines
+//!    that are due. So `sched_coop` sees how urgent they are, whether their worker waits for the time or for a CPU.
+//! 5. **Stalls.** A tick that finds a worker blocked elsewhere has found a coroutine that calls a blocking function
+//!    of `axtask`. It is counted, and the worker logs it afterwards.
 //!
-//! Rules 4 and 5 are one look at each worker of the CPU, and at each domain's next time, in each of its
-//! ticks.
+//! In each tick of a CPU, rules 4 and 5 look once at each of its workers, and at each domain's next time.
 
 use alloc::string::String;
 use core::future::poll_fn;
@@ -37,47 +32,47 @@ use axhal::percpu::{current_task_ptr, this_cpu_id};
 use axtask::{AxTaskRef, TaskInner, TaskState};
 use kspin::SpinNoIrq;
 
-/// What `axtask`'s references are of.
+/// The type that `axtask`'s references point to.
 type AxTask = <AxTaskRef as Deref>::Target;
 
-/// Nothing to wait for.
+/// No time.
 const NEVER: u64 = u64::MAX;
 
-/// A worker's place, which the next one of its number takes over.
+/// The state of a worker, which the next worker of its number takes over.
 struct Slot {
-    /// The task, from its first moment as a worker to its last; it lives as long.
+    /// The task, which lives while it is here: from the first to the last moment of a worker.
     task: AtomicPtr<AxTask>,
-    /// What it has remembered. Only ever touched by the task itself.
+    /// The pointer that the task has stored. Only the task itself touches it.
     here: AtomicPtr<()>,
     parking: SpinNoIrq<Parking>,
-    /// Whether it is in the executor, or anything that a coroutine calls. A task that leaves lets it be: the
-    /// next one may have the place already.
+    /// True while the task is in the executor, or in code that a coroutine calls. A task that leaves does not clear
+    /// it: the next one may have the slot already.
     is_busy: AtomicBool,
-    /// Until when it waits, in ns since boot.
+    /// The time until which it is parked, in ns since boot.
     until_ns: AtomicU64,
-    /// How many ticks found it stalled, and how many of them it has told of.
+    /// The number of ticks that found it stalled, and the number of those that it has logged.
     stalled: AtomicU32,
     told: AtomicU32,
 }
 
 struct Parking {
     state: State,
-    /// Rule 1. Of the task that has the place now, from its first wait on.
+    /// Rule 1: the waker of the current task, from its first park on.
     waker: Option<Waker>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Runs,
-    /// It waits, or is about to.
+    /// It is parked, or about to park.
     Waits,
-    /// It was told not to, and has not seen it yet.
+    /// It was unparked, and has not seen that yet.
     Told,
 }
 
 static SLOTS: [[Slot; MAX_WORKERS]; DOMAINS] =
     [const { [const { Slot::new() }; MAX_WORKERS] }; DOMAINS];
-/// The domains that have ever had a worker, bit by bit, and how many numbers of each were used.
+/// The domains that have ever had a worker (bit mask), and the number of slots used of each.
 static SERVED: AtomicU8 = AtomicU8::new(0);
 static NUMBERS: [AtomicUsize; DOMAINS] = [const { AtomicUsize::new(0) }; DOMAINS];
 
@@ -99,7 +94,7 @@ impl Slot {
         }
     }
 
-    /// A task takes it; the one before has nothing to do any more.
+    /// Gives the slot to the calling task. The previous one does not need it any more.
     fn begins(&self) {
         self.here.store(ptr::null_mut(), Relaxed);
         self.task
@@ -109,7 +104,7 @@ impl Slot {
         drop(before);
     }
 
-    /// The task leaves it, unless the next one has it already.
+    /// Leaves the slot, unless the next task has it already.
     fn ends(&self) {
         let me = current_task_ptr::<AxTask>().cast_mut();
         let left = self
@@ -122,7 +117,7 @@ impl Slot {
         drop(waker);
     }
 
-    /// Ready when it was told to go on.
+    /// Returns ready if the worker was unparked.
     fn waits(&self, waker: &Waker) -> Poll<()> {
         let mut parking = self.parking.lock();
         match parking.state {
@@ -147,13 +142,13 @@ impl Slot {
                 State::Runs | State::Told => None,
             }
         };
-        // Not with the lock: this takes that of a run queue, and may spin until a task has left its CPU.
+        // Not with the lock: a wake takes the lock of a run queue, and may spin until a task has left its CPU.
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
-    /// In the timer's interrupt, on its CPU.
+    /// Handles a tick, in the timer's interrupt on its CPU.
     fn ticks(&self, now_ns: u64) {
         let task = self.task.load(Relaxed);
         if task.is_null() {
@@ -163,8 +158,8 @@ impl Slot {
             self.until_ns.store(NEVER, Relaxed);
             self.unpark();
         }
-        // SAFETY: it lives until it has left the place, which it does on this CPU (rule 3), and so
-        // not during this interrupt.
+        // SAFETY: the task lives until it has left the slot, which it does on this CPU (rule 3), and so not during
+        // this interrupt.
         if self.is_busy.load(Relaxed) && unsafe { &*task }.state() == TaskState::Blocked {
             self.stalled.fetch_add(1, Relaxed);
         }
@@ -175,12 +170,12 @@ fn slot(domain: DomainId, number: usize) -> &'static Slot {
     &SLOTS[domain.index()][number]
 }
 
-/// Rule 3.
+/// Returns the CPU of a worker (rule 3).
 fn cpu_of(domain: DomainId, number: usize) -> usize {
     (domain.index() + number) % axhal::cpu_num()
 }
 
-/// Rule 3: the places of a CPU that were ever used.
+/// Returns the slots of a CPU that were ever used (rule 3).
 #[inline]
 fn slots_of(cpu: usize) -> impl Iterator<Item = &'static Slot> {
     let (cpus, served) = (axhal::cpu_num(), SERVED.load(Relaxed));
@@ -195,7 +190,7 @@ fn slots_of(cpu: usize) -> impl Iterator<Item = &'static Slot> {
         })
 }
 
-/// Rule 4: the open domains whose worker 0 is of this CPU.
+/// Returns the open domains whose worker 0 runs on this CPU (rule 4).
 fn domains_of(cpu: usize) -> impl Iterator<Item = &'static Domain> {
     let served = SERVED.load(Relaxed);
     (0..DOMAINS)
@@ -205,22 +200,22 @@ fn domains_of(cpu: usize) -> impl Iterator<Item = &'static Domain> {
         .filter_map(Domain::of)
 }
 
-/// The place of the task that calls, if it is a worker.
+/// Returns the slot of the calling task, if it is a worker.
 #[inline]
 fn current() -> Option<&'static Slot> {
     let task = current_task_ptr::<AxTask>().cast_mut();
-    // A worker stays on its CPU; a task that does not is found nowhere.
+    // A worker stays on its CPU; a task that migrates is not found.
     slots_of(this_cpu_id()).find(|slot| slot.task.load(Relaxed) == task)
 }
 
-/// What the calling task has remembered, if it is a worker; null for any other.
+/// Returns the pointer that the calling worker has stored, or null in any other task.
 #[inline]
 pub fn here() -> *const () {
     current().map_or(ptr::null(), |slot| slot.here.load(Relaxed))
 }
 
-/// Has the calling task, which is a worker, remember this. One that leaves may have been preempted after its
-/// number was free again, and the next one have taken the place: then it remembers nothing already.
+/// Stores a pointer for the calling worker. A worker that leaves may have been preempted after its number was free
+/// again, and the next one have taken the slot: then nothing is stored.
 pub fn set_here(here: *const ()) {
     match current() {
         Some(slot) => slot.here.store(here.cast_mut(), Relaxed),
@@ -228,12 +223,12 @@ pub fn set_here(here: *const ()) {
     }
 }
 
-/// Wakes the worker, or has it not wait the next time.
+/// Wakes the worker, or makes its next park return at once.
 pub fn unpark(domain: DomainId, number: usize) {
     slot(domain, number).unpark();
 }
 
-/// How many ticks of their CPUs found workers of this domain stalled (rule 5).
+/// Returns the number of ticks that found workers of this domain stalled (rule 5).
 pub fn stalled_ticks(domain: DomainId) -> u64 {
     let used = NUMBERS[domain.index()].load(Relaxed);
     SLOTS[domain.index()][..used]
@@ -242,7 +237,7 @@ pub fn stalled_ticks(domain: DomainId) -> u64 {
         .sum()
 }
 
-/// A task that will be the worker of this number.
+/// Makes a task that will be the worker of this number.
 pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
     uses(id, number);
     let name = match crate::said::name(id) {
@@ -254,8 +249,8 @@ pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
     task
 }
 
-/// Has the calling task be the worker of this number until there shall be fewer. As long it is on the CPU
-/// of that number (rule 3), and under `sched_coop` as urgent as the domain.
+/// Runs the worker of this number on the calling task, until fewer workers are requested. Meanwhile the task is
+/// pinned to that worker's CPU (rule 3), and under `sched_coop` it is as urgent as the domain.
 pub fn serve_here(id: DomainId, number: usize) {
     uses(id, number);
     let where_it_may_run = axtask::current().cpumask();
@@ -266,13 +261,13 @@ pub fn serve_here(id: DomainId, number: usize) {
     axtask::set_current_affinity(where_it_may_run);
 }
 
-/// From now on the places of the domain up to this number are looked at.
+/// Includes the slots of the domain up to this number in the ticks.
 fn uses(domain: DomainId, number: usize) {
     NUMBERS[domain.index()].fetch_max(number + 1, Relaxed);
     SERVED.fetch_or(1 << domain.index(), Relaxed);
 }
 
-/// What a worker does from its first moment to its last.
+/// Serves the domain on the calling task until it leaves.
 fn serve(domain: DomainId, number: usize) {
     let slot = slot(domain, number);
     watch_ticks();
@@ -282,7 +277,7 @@ fn serve(domain: DomainId, number: usize) {
     let mut waits = false;
     axtask::future::block_on(poll_fn(|context| {
         loop {
-            // Not at all if it was unparked since it waited last.
+            // Returns at once if it was unparked since its last park.
             if waits && slot.waits(context.waker()).is_pending() {
                 return Poll::Pending;
             }
@@ -299,14 +294,14 @@ fn serve(domain: DomainId, number: usize) {
 }
 
 impl Slot {
-    /// It has nothing to do.
+    /// Prepares to park.
     fn will_wait(&self, domain: DomainId, number: usize, until_ns: Option<u64>) {
         self.is_busy.store(false, Relaxed);
         self.tells(domain, number);
         self.until_ns.store(until_ns.unwrap_or(NEVER), Relaxed);
     }
 
-    /// Rule 5.
+    /// Logs new stalls (rule 5).
     fn tells(&self, domain: DomainId, number: usize) {
         let stalled = self.stalled.load(Relaxed);
         let told = self.told.swap(stalled, Relaxed);
@@ -321,7 +316,7 @@ impl Slot {
     }
 }
 
-/// Has each tick of this CPU look at the workers here. Called on it.
+/// Makes each tick of this CPU look at its workers. Called on that CPU.
 fn watch_ticks() {
     static WATCHED: AtomicU64 = AtomicU64::new(0);
     let cpu = this_cpu_id();

@@ -1,4 +1,4 @@
-//! Files, and what may be done with them.
+//! Files and their operations.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -11,16 +11,16 @@ use axerrno::{AxError, AxResult};
 use crate::operation::{Operation, later};
 use crate::system::{Disk, How, remove_from_disk};
 
-/// A file that is open.
+/// An open file.
 ///
-/// It has a cursor, which [`read`](Self::read) and [`write`](Self::write) move; [`read_at`](Self::read_at) and
-/// [`write_at`](Self::write_at) need none.
+/// It has a cursor, which [`read`](Self::read) and [`write`](Self::write) move. [`read_at`](Self::read_at) and
+/// [`write_at`](Self::write_at) do not use it.
 pub struct File {
     open: Arc<Open>,
     cursor: u64,
 }
 
-/// Closed when the file and all its operations are gone (rule 5).
+/// Is closed when the file and all its operations are dropped (rule 5).
 struct Open(Option<Disk>);
 
 impl Open {
@@ -31,7 +31,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // Closing writes, so it is an operation as well.
+        // Closing writes, so it is an operation, too.
         if let Some(disk) = self.0.take() {
             later(|| drop(disk));
         }
@@ -46,9 +46,9 @@ pub fn remove(path: String) -> Operation<impl FnOnce() -> AxResult + Send + 'sta
     Operation::new(move || remove_from_disk(&path))
 }
 
-/// What opening a file is.
+/// An operation that opens a file.
 type Opens<F> = Operation<F, AxResult<File>>;
-/// What reads or writes has its buffer back with the result.
+/// The result of a read or a write, with its buffer.
 type Done<B> = (AxResult<usize>, B);
 
 impl File {
@@ -68,7 +68,7 @@ impl File {
         Self::opens(path, How::Write)
     }
 
-    /// Opens an empty file for reading and writing: what was there of this name is gone.
+    /// Opens an empty file for reading and writing. A file of this name is truncated.
     ///
     /// # Errors
     /// Those of the disk.
@@ -83,7 +83,7 @@ impl File {
         })
     }
 
-    /// Reads some bytes at the cursor into the buffer, at most its length; 0 at the end of the file.
+    /// Reads bytes at the cursor into the buffer, at most its length. Returns their number, 0 at the end of the file.
     ///
     /// # Errors
     /// Those of the disk.
@@ -96,7 +96,7 @@ impl File {
         Transfer { operation, cursor }
     }
 
-    /// Writes some bytes of the buffer at the cursor, at least one.
+    /// Writes bytes of the buffer at the cursor. Returns their number, which is 1 at least.
     ///
     /// # Errors
     /// Those of the disk.
@@ -109,8 +109,8 @@ impl File {
         Transfer { operation, cursor }
     }
 
-    /// Writes all bytes of the buffer at the cursor, in one operation. If it fails, the cursor is where it
-    /// was, and how many were written is not known.
+    /// Writes all bytes of the buffer at the cursor, in one operation. If it fails, the cursor does not move, and the
+    /// number of written bytes is not known.
     ///
     /// # Errors
     /// Those of the disk; `WriteZero` if it takes no more.
@@ -138,7 +138,7 @@ impl File {
         Transfer { operation, cursor }
     }
 
-    /// Reads some bytes at this place in the file.
+    /// Reads bytes at an offset in the file. Returns their number, 0 at the end of the file.
     ///
     /// # Errors
     /// Those of the disk.
@@ -151,7 +151,7 @@ impl File {
         Operation::new(move || (open.disk().read_at(at, buffer.as_mut()), buffer))
     }
 
-    /// Writes some bytes of the buffer at this place in the file.
+    /// Writes bytes of the buffer at an offset in the file. Returns their number.
     ///
     /// # Errors
     /// Those of the disk.
@@ -164,7 +164,7 @@ impl File {
         Operation::new(move || (open.disk().write_at(at, buffer.as_ref()), buffer))
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes in the file.
     ///
     /// # Errors
     /// Those of the disk.
@@ -175,21 +175,21 @@ impl File {
         Operation::new(move || open.disk().length())
     }
 
-    /// The next read or write is here.
+    /// Moves the cursor.
     pub fn seek(&mut self, to: u64) {
         self.cursor = to;
     }
 
-    /// Where the next read or write is.
+    /// Returns the position of the cursor.
     pub fn position(&self) -> u64 {
         self.cursor
     }
 
-    /// Closes it. If an operation on it that was cancelled is under way, that does.
+    /// Closes the file. If a cancelled operation on it is under way, that operation closes it.
     pub fn close(self) -> Operation<impl FnOnce() + Send + use<>, ()> {
         let open = self.open;
         Operation::new(move || {
-            // Here, and not later, as whoever drops the last one would.
+            // Here, and not where the last reference happens to be dropped.
             if let Some(mut open) = Arc::into_inner(open) {
                 drop(open.0.take());
             }
@@ -197,7 +197,7 @@ impl File {
     }
 }
 
-/// A read or a write at the cursor, which moves with the result (rule 4).
+/// A read or a write at the cursor, which moves when the result is taken (rule 4).
 #[must_use = "nothing happens until it is awaited, or waited for"]
 pub struct Transfer<'a, F, B> {
     operation: Operation<F, Done<B>>,
@@ -209,7 +209,7 @@ where
     F: FnOnce() -> Done<B> + Send + 'static,
     B: Send + 'static,
 {
-    /// As [`Operation::at`].
+    /// Sets its priority, as [`Operation::at`] does.
     pub fn at(self, priority: u8) -> Self {
         Self {
             operation: self.operation.at(priority),
@@ -217,10 +217,10 @@ where
         }
     }
 
-    /// As [`Operation::wait`].
+    /// Does it on the calling thread, as [`Operation::wait`] does.
     ///
     /// # Panics
-    /// As that.
+    /// As [`Operation::wait`].
     pub fn wait(self) -> Done<B> {
         let done = self.operation.wait();
         moves(self.cursor, &done.0);

@@ -7,18 +7,18 @@
 //! file.close().await;
 //! ```
 //!
-//! # Who does what
+//! # Overview
 //!
-//! `axfs` blocks: it asks the disk and looks until it has answered. So a coroutine hands its operation over,
-//! with its buffer, to a task whose only work that is, and waits for it as for any coroutine; a thread does
-//! the same operation itself. There is one source for both: the operation is a function, and
-//! [`Operation::wait`] calls it where the future has it called.
+//! `axfs` blocks: it asks the disk and spins until it has answered. So a coroutine hands its operation, with its
+//! buffer, to a task that only does operations, and awaits it as any coroutine. A thread does the same operation
+//! itself. Both have one source: an operation is a function, which the pool calls for a future, and
+//! [`Operation::wait`] for a thread.
 //!
 //! ```text
 //!  coroutine                          the pool, one task of the domain `axcoop-fs`        axfs
 //!  ---------                          --------------------------------------------        ----
 //!  read: buffer, and the function --> ready, at the caller's priority
-//!        waits for it, lends            the most urgent one is next  ------------------>  blocks
+//!        awaits it, lends             the most urgent one is next  ------------------>  blocks
 //!  woken <--------------------------  result and buffer
 //!
 //!  thread
@@ -26,32 +26,32 @@
 //!  read(…).wait()  ---------------------------------------------------------------------> blocks
 //! ```
 //!
-//! The pool is a [`Domain`](axcoop::Domain) of one worker, and an operation that is handed over a coroutine of it. So the order,
-//! the loans and the wakes are `axcoop`'s, and `sched_coop` sees how urgent the pool is.
+//! The pool is a [`Domain`](axcoop::Domain) with one worker, and each operation handed to it is a coroutine. So
+//! `axcoop` provides order, priority inheritance and wakes, and `sched_coop` sees how urgent the pool is.
 //!
 //! # Rules
 //!
-//! 1. **Owned.** An operation has its buffer from the call until it gives it back with the result. Nobody else has a
-//!    pointer into it, whether or not the future's destructor runs.
-//! 2. **Order.** Of those that are handed over the most urgent is begun first, and of one priority who came
-//!    first: at the priority of the coroutine that awaits it, or that of [`Operation::at`] if that is
-//!    more urgent. Who becomes more urgent while it waits lends that to its operation. An operation
-//!    that has begun is ended first: an urgent one waits for one other at most.
-//! 3. **One at a time.** Operations exclude one another, those of threads included: `axfs` has a spinning
-//!    lock about the disk and holds it, with preemption on, while it waits for that. Who came to it
-//!    from a second task would spin for as long, under strict priorities for ever. So more tasks would do nothing more.
-//!    Whoever calls `axfs` or `std::fs` beside this may spin so.
-//! 4. **Cancelling.** An operation whose future is dropped before it has begun is not done; one that has
-//!    begun is finished by the pool. Its buffer is dropped there in both cases. A cursor moves with the
-//!    result only: what a cancelled read has read is there for the next one, and the next write is
-//!    where the cancelled one was, which may have been done or not, but is not done afterwards.
-//! 5. **Closing.** What was written is on the disk, with the file's length, when [`File::close`] is done. A file
-//!    that is dropped is closed by the pool, some time later.
+//! 1. **Owned.** An operation owns its buffer until it returns it with the result. There is no other pointer into the
+//!    buffer, whether or not the future's destructor runs.
+//! 2. **Order.** The pool begins the most urgent operation first, and in order of arrival within a priority. The
+//!    priority is that of the awaiting coroutine, or that of [`Operation::at`] if it is more urgent. A coroutine that
+//!    becomes more urgent lends that to its operation. An operation under way is finished first: an urgent one waits
+//!    for one other at most.
+//! 3. **One at a time.** Operations exclude one another, including those of threads. `axfs` holds a spin lock, with
+//!    preemption on, while it waits for the disk. A second task would spin as long, and for ever under strict
+//!    priorities. So more tasks would gain nothing. A task that calls `axfs` or `std::fs` directly may spin like
+//!    that.
+//! 4. **Cancelling.** An operation whose future is dropped before it has begun is not done. The pool finishes one
+//!    that has begun. In both cases the pool drops its buffer. The cursor moves only with the result: the next read
+//!    gets what a cancelled one has read. The next write is where the cancelled one was, which may or may not have
+//!    been done, but is not done afterwards.
+//! 5. **Closing.** When [`File::close`] is done, all writes and the file's length are on the disk. The pool closes a
+//!    dropped file some time later.
 //!
-//! # What it takes
+//! # Requirements
 //!
-//! A domain of the eight, a task with a stack of 64 KiB, and for each operation that is handed over a coroutine, with the
-//! memory for it. An image has `axstd/fs`, which makes ArceOS look for a disk at boot, and so no `axcoop-net`.
+//! One of the eight domains, a task with a stack of 64 KiB, and a coroutine with its memory for each operation in the
+//! pool. The image has `axstd/fs`, which makes ArceOS look for a disk at boot, and therefore not `axcoop-net`.
 
 #![no_std]
 
@@ -64,7 +64,7 @@ extern crate std;
 mod file;
 #[cfg(any(test, target_os = "none"))]
 mod operation;
-// What differs on the host, where there are tests only.
+// The part that differs on the host, where there are only tests.
 #[cfg(target_os = "none")]
 mod system;
 #[cfg(all(test, not(target_os = "none")))]

@@ -1,4 +1,4 @@
-//! A blocking function as a future, and as the blocking call that it is.
+//! A blocking function, as a future and as a blocking call.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -8,10 +8,10 @@ use axcoop::{JoinHandle, Mutex, Priority};
 
 use crate::system;
 
-/// Rule 3: whoever does an operation has this.
+/// Rule 3: held during each operation.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// An operation on a file: awaited by a coroutine, or done by a thread.
+/// An operation on a file, which a coroutine awaits or a thread does.
 #[must_use = "nothing happens until it is awaited, or waited for"]
 pub struct Operation<F, T> {
     at: Option<Priority>,
@@ -19,7 +19,7 @@ pub struct Operation<F, T> {
 }
 
 enum Stage<F, T> {
-    /// What is to be done, with all that it needs.
+    /// The function, with all that it needs.
     Made(F),
     HandedOver(JoinHandle<T>),
     Over,
@@ -40,17 +40,17 @@ where
         }
     }
 
-    /// It has this priority, 0 (first) to 7, and not that of the coroutine that awaits it, if that is
-    /// not more urgent. What somebody else than a coroutine awaits has 4.
+    /// Sets its priority, 0 (first) to 7, in place of that of the awaiting coroutine unless that is more urgent.
+    /// Outside a coroutine it is 4.
     pub fn at(mut self, priority: u8) -> Self {
         self.at = Some(Priority::new(priority.min(7).into()));
         self
     }
 
-    /// Does it, and returns when it is done. For a thread; it is as urgent as that.
+    /// Does the operation on the calling thread, at that thread's priority.
     ///
     /// # Panics
-    /// In a coroutine, which would stop all others of its worker; and if it has been polled.
+    /// In a coroutine, which would block its worker; and if it has been polled.
     #[track_caller]
     pub fn wait(mut self) -> T {
         axcoop::assert_may_block("wait", "the operation");
@@ -89,7 +89,7 @@ where
         let Stage::HandedOver(handle) = &mut self.stage else {
             panic!("it is polled after it was ready");
         };
-        // The handle lends the operation the priority of who awaits it (rule 2).
+        // The handle lends the operation the priority of the awaiting coroutine (rule 2).
         Pin::new(handle).poll(context).map(|done| {
             self.stage = Stage::Over;
             done.expect("nobody else can cancel it")
@@ -106,7 +106,7 @@ impl<F, T> Drop for Operation<F, T> {
     }
 }
 
-/// Has the pool do this some time, for nobody.
+/// Hands a function to the pool without waiting for it.
 pub(crate) fn later(does: impl FnOnce() + Send + 'static) {
     let priority = axcoop::current_priority().unwrap_or_default();
     let operation = async move {

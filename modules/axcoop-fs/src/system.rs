@@ -1,4 +1,4 @@
-//! What this asks of ArceOS: `axfs`, and a domain for the pool.
+//! The parts of ArceOS that this crate uses: `axfs`, and a domain for the pool.
 
 use core::fmt;
 use core::ptr;
@@ -12,15 +12,15 @@ use axfs::fops;
 /// How a file is opened.
 #[derive(Clone, Copy, Debug)]
 pub enum How {
-    /// It is there, and is not changed.
+    /// For reading; it must exist.
     Read,
-    /// It is there.
+    /// For reading and writing; it must exist.
     Write,
-    /// It is empty, and made if it is not there.
+    /// For reading and writing; it is created or truncated.
     New,
 }
 
-/// A file of `axfs`. To drop it writes its length.
+/// A file of `axfs`. Dropping it writes its length.
 pub struct Disk(fops::File);
 
 impl Disk {
@@ -70,8 +70,8 @@ impl fmt::Display for NoPool {
 
 impl core::error::Error for NoPool {}
 
-/// Starts the pool, if that has not been done. The first operation does so by itself; this is for who wants
-/// to know why it fails.
+/// Starts the pool if it does not run. The first operation does so by itself; this call returns the reason of a
+/// failure.
 ///
 /// # Errors
 /// [`NoPool`].
@@ -96,14 +96,14 @@ pub fn start() -> Result<(), NoPool> {
     Ok(())
 }
 
-/// Whose coroutines the operations are.
+/// Returns the domain whose coroutines the operations are.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be opened.
 pub fn pool() -> &'static Domain {
     if let Err(why) = start() {
         panic!("{why}");
     }
-    // SAFETY: a domain of `axcoop_arceos`, which are static.
+    // SAFETY: a domain of `axcoop_arceos`, which is static.
     unsafe { &*POOL.load(Acquire) }
 }

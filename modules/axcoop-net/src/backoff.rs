@@ -1,28 +1,27 @@
-//! How long the poller rests between two rounds.
+//! How long the poller sleeps between two rounds.
 //!
 //! Rules:
-//! 1. For [`ACTIVE`] after something was to be done it does not rest, but lets others go first.
-//! 2. Then it rests, for twice as long each time, from [`Backoff::SHORTEST`] to
-//!    [`Backoff::LONGEST`]. ArceOS looks at its timers at each tick, 10 ms apart: a rest ends with
-//!    the first tick after it.
-//! 3. Whatever is to be done begins it anew.
+//! 1. For [`ACTIVE`] after the last activity it does not sleep, but yields.
+//! 2. Then it sleeps, twice as long each time, from [`Backoff::SHORTEST`] to [`Backoff::LONGEST`]. ArceOS looks at
+//!    its timers at each tick, 10 ms apart: a sleep ends with the first tick after its time.
+//! 3. Any activity starts again with rule 1.
 
 use core::time::Duration;
 
-/// How long after something was to be done the next is expected at once. A request and what follows
-/// it are tenths of a millisecond apart.
+/// The time after an activity in which the next one is expected at once. A request and its continuation are tenths of
+/// a millisecond apart.
 pub const ACTIVE: Duration = Duration::from_millis(2);
 
-/// What the poller does before its next round.
+/// The action of the poller before its next round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// It lets others go first, once.
+    /// It yields once.
     Yield,
-    /// It sleeps for so long, or until somebody rings.
+    /// It sleeps for this long, or until a ring.
     Sleep(Duration),
 }
 
-/// Counts how long nothing has been to do.
+/// Counts the time without activity.
 #[derive(Debug, Default)]
 pub struct Backoff {
     active_until: Duration,
@@ -30,12 +29,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The first rest.
+    /// The first sleep.
     pub const SHORTEST: Duration = Duration::from_millis(1);
-    /// The longest one.
+    /// The longest sleep.
     pub const LONGEST: Duration = Duration::from_millis(16);
 
-    /// After a round at this time, in which something was to be done or not.
+    /// Returns the action after a round that ended `now`, in which there was activity or not.
     #[must_use]
     pub fn after_round(&mut self, now: Duration, was_active: bool) -> Rest {
         if was_active {
@@ -64,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_1_it_stays_awake_for_a_while() {
+    fn rule_1_poller_yields_after_activity() {
         let mut backoff = Backoff::default();
         assert_eq!(backoff.after_round(ms(100), true), Rest::Yield);
         assert_eq!(backoff.after_round(ms(101), false), Rest::Yield);
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_2_rests_grow_to_the_longest() {
+    fn rule_2_sleeps_double_up_to_the_longest() {
         let mut backoff = Backoff::default();
         let rests = [1, 2, 4, 8, 16, 16, 16].map(|n| Rest::Sleep(ms(n)));
         assert_eq!(
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_3_something_to_do_begins_it_anew() {
+    fn rule_3_activity_starts_again() {
         let mut backoff = Backoff::default();
         let _ = backoff.after_round(ms(1), false);
         let _ = backoff.after_round(ms(2), false);

@@ -8,46 +8,45 @@ use futures_util::task::AtomicWaker;
 
 use crate::urgency;
 
-/// Somebody has rung, and no round has begun since.
+/// A ring has come, and no round has begun since.
 static RUNG: AtomicBool = AtomicBool::new(false);
-/// Somebody waits who did not when the poller looked last.
+/// There are waiters that the poller has not seen.
 static LOOK: AtomicBool = AtomicBool::new(false);
 static BELL: AtomicWaker = AtomicWaker::new();
 
-/// A round is to follow, soon, and is as urgent as this.
+/// Requests a round soon, at this priority.
 pub(crate) fn ring(priority: Priority) {
     urgency::rings(priority);
-    // Who rang before has woken it, or it has not slept since.
+    // An earlier ring has woken it, or it has not slept since.
     if !RUNG.swap(true, AcqRel) {
         BELL.wake();
     }
 }
 
-/// Somebody waits for a connection, so urgently.
+/// Requests a look at the waiters, at this priority.
 pub(crate) fn look_again(priority: Priority) {
     LOOK.store(true, Release);
     ring(priority);
 }
 
-/// Of the poller, before a round, so that a ring in the middle of it makes another: whether somebody has
-/// rung.
+/// Returns true if a ring has come. The poller calls it before a round, so that a ring during the round makes another
+/// one.
 pub(crate) fn answer() -> bool {
-    // What is noted before the ring is of the round that answers it.
+    // A note that comes before the ring belongs to the round that answers it.
     urgency::begins_round();
     RUNG.swap(false, AcqRel)
 }
 
-/// Of the poller: whether somebody waits who did not before. Those who come from here on ring for another
-/// round.
+/// Returns true if there are new waiters. Called by the poller; later waiters ring for another round.
 pub(crate) fn is_to_look() -> bool {
     LOOK.swap(false, AcqRel)
 }
 
-/// Of the poller: until somebody rings.
+/// Waits for a ring. Called by the poller.
 pub(crate) async fn rung() {
     core::future::poll_fn(|context| {
         BELL.register(context.waker());
-        // After registering: who rings from here on wakes us.
+        // After registering: a ring from here on wakes it.
         if RUNG.load(Acquire) {
             Poll::Ready(())
         } else {

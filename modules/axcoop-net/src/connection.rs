@@ -1,7 +1,7 @@
-//! One TCP socket, and who waits for it.
+//! One TCP socket, and its waiters.
 //!
-//! What two sides share is a word of flags, of which each has one writer at a time, and a waker for
-//! each direction, behind a lock that is held for a few instructions.
+//! The poller and the waiters share a word of flags, each of which has one writer at a time, and a waker for each
+//! direction, behind a lock that is held for a few instructions.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,18 +19,18 @@ use crate::stack::Socket;
 use crate::system::now;
 use crate::urgency::Waiting;
 
-/// One of the two directions in which somebody may wait.
+/// One of the two directions of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Reader,
-    /// Also who connects.
+    /// Also used to connect.
     Writer,
 }
 
 impl Side {
     pub const BOTH: [Self; 2] = [Self::Reader, Self::Writer];
 
-    /// Somebody waits: set by who does, cleared by whoever takes the waker.
+    /// There is a waiter: set by the waiter, cleared by the task that takes the waker.
     const fn waits(self) -> u8 {
         1 << self as u8
     }
@@ -42,19 +42,19 @@ impl Side {
 }
 
 const WAITS: u8 = Side::Reader.waits() | Side::Writer.waits();
-/// The poller has it on its list, or will put it there.
+/// The connection is on the poller's list, or about to be.
 const LISTED: u8 = 16;
 
-/// Those that the poller does not have on its list yet.
+/// The connections that are not on the poller's list yet.
 static NEWLY_LISTED: SpinNoIrq<Vec<Arc<Connection>>> = SpinNoIrq::new(Vec::new());
 
-/// Of the poller: puts those that somebody waits for since its last round on its list.
+/// Adds the connections with new waiters to the poller's list. Called by the poller.
 pub(crate) fn newly_waited_for(listed: &mut Vec<Arc<Connection>>) {
     listed.append(&mut NEWLY_LISTED.lock());
 }
 
 struct Waiter {
-    /// Counts as long as it is here.
+    /// The waker, and its count among the waiters.
     waker: SpinNoIrq<Option<(Waker, Waiting)>>,
     until_nanos: AtomicU64,
 }
@@ -83,7 +83,7 @@ impl Connection {
         &self.socket
     }
 
-    /// An operation begins, if none of this side is under way (rule 2).
+    /// Begins an operation, unless one of this side is under way (rule 2).
     pub fn take(&self, side: Side) -> AxResult {
         if self.flags.fetch_or(side.taken(), Acquire) & side.taken() == 0 {
             Ok(())
@@ -92,13 +92,13 @@ impl Connection {
         }
     }
 
-    /// It ends, ready or dropped; its waker goes (rule 3).
+    /// Ends an operation that is ready or dropped; its waker is dropped (rule 3).
     pub fn release(&self, side: Side) {
         drop(self.take_waker(side));
         self.flags.fetch_and(!side.taken(), Release);
     }
 
-    /// Tries, and, if it would block, has the caller woken when it would not, or is late.
+    /// Tries `operation`. If it would block, the caller will be woken when it would not, or is late.
     pub fn poll<T>(
         self: &Arc<Self>,
         side: Side,
@@ -121,11 +121,11 @@ impl Connection {
         let nanos = u64::try_from(terms.until.as_nanos()).unwrap_or(u64::MAX);
         waiter.until_nanos.store(nanos, Relaxed);
         let priority = terms.priority();
-        // Cloned and dropped outside the lock: both may be anybody's code.
+        // Cloned and dropped outside the lock: both may be foreign code.
         let waits = (context.waker().clone(), Waiting::at(priority));
         let old = waiter.waker.lock().replace(waits);
         let is_other = old.is_some_and(|(_, old)| old.priority() != priority);
-        // Release: the poller that sees the flag sees the waker. From here on it may be woken.
+        // Release: a poller that sees the flag sees the waker. From here on the waiter may be woken.
         let before = self.flags.fetch_or(side.waits() | LISTED, AcqRel);
         if before & LISTED == 0 {
             NEWLY_LISTED.lock().push(self.clone());
@@ -135,14 +135,14 @@ impl Connection {
         }
     }
 
-    /// Whether anybody waits. If not, it is off the poller's list with this: whoever comes from here
-    /// on finds it off, and lists it again.
+    /// Returns true if there is a waiter. If not, the connection is off the poller's list: the next waiter lists it
+    /// again.
     pub fn is_waited_for(&self) -> bool {
         let off = |flags: u8| (flags & WAITS == 0).then_some(flags & !LISTED);
         self.flags.fetch_update(AcqRel, Acquire, off).is_err()
     }
 
-    /// Of whom who waits is to be woken, for being ready or late, with its waker.
+    /// Hands out the wakers of the sides that are ready or late.
     pub fn wake(&self, ready: [bool; 2], now: Duration, mut woken: impl FnMut(Priority, Waker)) {
         for (side, is_ready) in Side::BOTH.into_iter().zip(ready) {
             let waiter = &self.waiters[side as usize];

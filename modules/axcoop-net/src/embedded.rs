@@ -1,7 +1,7 @@
-//! The traits of `embedded-io-async` for connections: what is built on them runs on axcoop.
+//! The traits of `embedded-io-async` for connections: libraries built on them run on axcoop.
 //!
-//! A read or write that is dropped before it is ready has read or written nothing (rule 3 of the
-//! crate). `flush` has nothing to do: what is written is on its way.
+//! A read or write that is dropped before it is ready has read or written nothing (rule 3 of the crate). `flush` does
+//! nothing: what is written is on its way.
 
 use core::fmt;
 use core::time::Duration;
@@ -13,7 +13,7 @@ use crate::operation::{Operation, Terms};
 use crate::stream::TcpStream;
 use crate::system::now;
 
-/// An error of a connection, as the traits have it.
+/// An error of a connection, for the traits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoError(pub AxError);
 
@@ -30,7 +30,7 @@ impl Error for IoError {
         match self.0 {
             AxError::ConnectionReset => ErrorKind::ConnectionReset,
             AxError::TimedOut => ErrorKind::TimedOut,
-            // `ResourceBusy`: another task is at it.
+            // `ResourceBusy`: another task is using the connection.
             _ => ErrorKind::Other,
         }
     }
@@ -51,8 +51,7 @@ impl TimedStream {
         }
     }
 
-    /// Makes reads and writes fail with `TimedOut` once this time has passed from now. It is seen
-    /// as late as with [`Operation::within`].
+    /// Makes reads and writes fail with `TimedOut` from this time on. The delay is that of [`Operation::within`].
     pub fn within(&mut self, time: Duration) {
         self.terms.until = now().checked_add(time).unwrap_or(Duration::MAX);
     }
@@ -95,7 +94,7 @@ impl Write for TcpStream {
     }
 }
 
-/// One half for each direction: a reference reads while another writes.
+/// A reference reads while another one writes.
 impl ErrorType for &TcpStream {
     type Error = IoError;
 }

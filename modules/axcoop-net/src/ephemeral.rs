@@ -1,9 +1,8 @@
-//! Ports of connections that begin here.
+//! Local ports of outgoing connections.
 //!
 //! Rules:
-//! 1. Each is the one after the last, among the dynamic ports (RFC 6335, 49152 to 65535), and after the
-//!    last of them the first.
-//! 2. One that is used is passed over; if all are, there is none.
+//! 1. Each port is the one after the last, among the dynamic ports (RFC 6335, 49152 to 65535), in a circle.
+//! 2. A port in use is skipped; if all are in use, there is none.
 
 const FIRST: u16 = 0xc000;
 
@@ -30,14 +29,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_1_one_after_the_other() {
+    fn rule_1_ports_are_taken_in_a_circle() {
         let mut ports = Ephemeral::new();
         assert!((FIRST..=u16::MAX).all(|port| ports.take(|_| false) == Some(port)));
         assert_eq!(ports.take(|_| false), Some(FIRST));
     }
 
     #[test]
-    fn rule_2_one_that_is_used_is_passed_over() {
+    fn rule_2_used_port_is_skipped() {
         let mut ports = Ephemeral::new();
         assert_eq!(ports.take(|port| port <= FIRST + 1), Some(FIRST + 2));
         assert_eq!(ports.take(|port| port != FIRST + 1), Some(FIRST + 1));

@@ -7,11 +7,11 @@
 //! let (read, buffer) = stream.read(vec![0; 1024]).within(Duration::from_secs(5)).await;
 //! ```
 //!
-//! There is one source for both: the blocking call is [`Wait::wait`] on the future of the
-//! asynchronous one. With the feature `embedded-io` a connection has the traits of
-//! [`embedded-io-async`](https://docs.rs/embedded-io-async), on which libraries are built.
+//! Both have one source: the blocking call is [`Wait::wait`] on the future of the asynchronous one. With the feature
+//! `embedded-io` a connection has the traits of [`embedded-io-async`](https://docs.rs/embedded-io-async), on which
+//! libraries are built.
 //!
-//! # Who does what
+//! # Overview
 //!
 //! ```text
 //!  coroutine or thread                 the poller, one task             card and smoltcp
@@ -20,57 +20,55 @@
 //!        waker into the connection
 //!        bell  ----------------------> packets in, packets out  ------>
 //!                                      if a socket has changed: looks
-//!                                      at all that are waited for  -->  readable? writable?
+//!                                      at all with a waiter  -------->  readable? writable?
 //!  woken <---------------------------  wakes, most urgent first
 //!  tries again, and has it
 //! ```
 //!
 //! # Why not `axnet`
 //!
-//! The card is ArceOS's (`axdriver`), and so are tasks, time and memory; the stack is smoltcp, as in
-//! `axnet`. But `axnet` 0.3.0-preview.3 between the two cannot be left to strangers, and cannot be mended
-//! from outside:
+//! The card is ArceOS's (`axdriver`), and so are tasks, time and memory; the stack is smoltcp, as in `axnet`. But
+//! `axnet` 0.3.0-preview.3 between the two cannot be exposed to strangers, and cannot be mended from outside:
 //!
-//! - a client that connects and resets before it is accepted makes it panic (`listen_table.rs`, line
-//!   153: `accept` unwraps an address that the reset takes away);
-//! - `accept` takes the lock of the port and then that of the sockets, a poll that sees a new
-//!   connection takes them the other way round, and two tasks that do so at once hang; `connect` does
-//!   the same with the interface;
+//! - a client that connects and resets before it is accepted makes it panic (`listen_table.rs`, line 153: `accept`
+//!   unwraps an address that the reset takes away);
+//! - `accept` takes the lock of the port and then that of the sockets, a poll that sees a new connection takes them
+//!   in the opposite order, and two such tasks deadlock; `connect` does the same with the interface;
 //! - a socket that is dropped loses what it had not sent yet;
 //! - 128 KiB for each connection.
 //!
-//! An image has this or `axstd/net`, not both: there is one card. Nor has it `axstd/fs`: for a disk ArceOS
-//! looks through the bus itself, and to look once more takes the disk away. On riscv64 and aarch64 the
-//! bus is mapped only with `axstd/paging`.
+//! An image has this or `axstd/net`, not both: there is one card. Nor has it `axstd/fs`: for a disk ArceOS probes the
+//! bus itself, and a second probe takes the disk away. On riscv64 and aarch64 the bus is mapped only with
+//! `axstd/paging`.
 //!
 //! # Rules
 //!
-//! 1. **OWNER.** The card, the interface and all sockets are behind one lock (`stack.rs`), under which
-//!    nothing of a caller's runs.
-//! 2. **One at a time.** A connection has one reader and one writer, a listener one who accepts; the
-//!    second one is told `ResourceBusy`, rather than that the first one's wake is lost.
-//! 3. **Cancelling.** A future that is dropped takes its waker and its buffer with it; whatever arrives
-//!    is there for the next read. Nobody holds a pointer into a buffer between polls, whether or not
-//!    the future's destructor runs. What a dropped write had handed over is sent.
-//! 4. **No wake is lost.** Who waits first says for what, then rings; the poller looks at *every*
-//!    connection waited for, at its state and not at changes, after each ring of one who waits and after
-//!    each packet that may have changed one. So what comes between trying and saying so is seen.
-//! 5. **Order.** An operation has the priority of the coroutine that awaits it, or that of
-//!    [`Operation::at`]. Of those who are ready in one round the most urgent is woken first, and the poller
-//!    is as urgent as the most urgent operation that waits (`urgency.rs`).
-//! 6. **Rest.** After [`ACTIVE`] without anything to do the poller sleeps between rounds, longer each
-//!    time, up to [`Backoff::LONGEST`]; the first ring wakes it. Without a listener and a socket it sleeps until
-//!    there is one: a socket that nobody waits for may have something to send. The card's interrupt, which ArceOS does not use, would
-//!    do this better.
-//! 7. **Closing.** A stream that is dropped is closed after what it had written: its socket stays
-//!    until the peer has all of it and has ended, too, for [`LINGER`] at most; then the peer is reset.
+//! 1. **OWNER.** The card, the interface and all sockets are behind one lock (`stack.rs`), under which no code of a
+//!    caller runs.
+//! 2. **One at a time.** A connection has one reader and one writer, and a listener one accept. A second operation
+//!    fails with `ResourceBusy`; otherwise the first one's wake would be lost.
+//! 3. **Cancelling.** A dropped future drops its waker and its buffer; bytes that arrive are there for the next read.
+//!    There is no pointer into a buffer between polls, whether or not the future's destructor runs. Bytes that a
+//!    dropped write had handed over are sent.
+//! 4. **No wake is lost.** A waiter registers first, then rings. After each ring of a waiter, and after each packet
+//!    that may have changed a connection, the poller looks at *every* connection with a waiter, at its state and not
+//!    at changes. So a change between the try and the registration is seen.
+//! 5. **Order.** An operation has the priority of the coroutine that awaits it, or that of [`Operation::at`]. Of the
+//!    waiters that are ready in a round the most urgent one is woken first. The poller has the priority of its most
+//!    urgent waiter (`urgency.rs`).
+//! 6. **Sleep.** After [`ACTIVE`] without activity the poller sleeps between rounds, longer each time, up to
+//!    [`Backoff::LONGEST`]; the first ring wakes it. Without a listener and a socket it sleeps until there is one: a
+//!    socket without a waiter may have something to send. The card's interrupt, which ArceOS does not use, would do
+//!    this better.
+//! 7. **Closing.** A dropped stream is closed after what it had written. Its socket stays until the peer has all of
+//!    it and has ended, too, for [`LINGER`] at most; then the peer is reset.
 //!
-//! # What it takes
+//! # Requirements
 //!
-//! - **Memory.** [`RECEIVE_BUFFER`] and [`SEND_BUFFER`] for each connection, from its first packet on,
-//!   some 900 bytes for its socket, and the future that waits. There are [`SOCKETS`] at most, of which a listener
-//!   has [`BACKLOG`] that nobody has accepted; [`HEADROOM`] is left to everybody else (`sockets.rs`).
-//! - **Processor and latency** are in `docs/coop/io.md`, measured.
+//! - **Memory.** [`RECEIVE_BUFFER`] and [`SEND_BUFFER`] for each connection, from its first packet on, some 900 bytes
+//!   for its socket, and the future that waits. There are [`SOCKETS`] at most, of which a listener has [`BACKLOG`]
+//!   that are not accepted; [`HEADROOM`] is left to the rest of the image (`sockets.rs`).
+//! - **CPU time and latency** are in `docs/coop/io.md`, measured.
 
 #![no_std]
 
@@ -107,7 +105,7 @@ mod stack;
 mod stream;
 #[cfg(any(test, target_os = "none"))]
 mod urgency;
-// What differs on the host, where there are tests only.
+// The part that differs on the host, where there are only tests.
 #[cfg(target_os = "none")]
 mod system;
 #[cfg(all(test, not(target_os = "none")))]

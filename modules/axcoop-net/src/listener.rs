@@ -24,11 +24,11 @@ use crate::stream::TcpStream;
 use crate::system::now;
 use crate::urgency::Waiting;
 
-/// A port on which connections come in. Whoever connects is accepted by the poller at once, and
-/// waits here for [`accept`](Self::accept).
+/// A port on which connections come in. The poller accepts each connection at once, which then waits for
+/// [`accept`](Self::accept).
 pub struct TcpListener(Arc<Listening>);
 
-/// What the poller and the listener share.
+/// The state that the poller and the listener share.
 pub(crate) struct Listening {
     port: Listen,
     state: SpinNoIrq<State>,
@@ -43,12 +43,12 @@ struct State {
 }
 
 impl TcpListener {
-    /// Listens on a port, of whatever address this machine has. Up to
-    /// [`BACKLOG`](crate::BACKLOG) connections wait to be accepted.
+    /// Listens on a port of all addresses of this machine. Up to [`BACKLOG`](crate::BACKLOG) connections wait to be
+    /// accepted.
     ///
     /// # Errors
-    /// `AddrInUse`, if somebody listens there; `InvalidInput` for port 0; `NoSuchDevice` without a
-    /// network ([`start`](crate::start) says why).
+    /// `AddrInUse` if there is a listener on the port; `InvalidInput` for port 0; `NoSuchDevice` without a network
+    /// ([`start`](crate::start) returns the reason).
     pub fn bind(port: u16) -> AxResult<Self> {
         poller::start().map_err(|_| AxError::NoSuchDevice)?;
         let listening = Arc::new(Listening {
@@ -64,11 +64,10 @@ impl TcpListener {
         Ok(Self(listening))
     }
 
-    /// The next connection, and who is at its other end.
+    /// Returns the next connection, and the address of its peer.
     ///
     /// # Errors
-    /// `TimedOut`; `ResourceBusy` if somebody else accepts; `BadState` once the listener is dropped; nothing
-    /// else.
+    /// `TimedOut`; `ResourceBusy` if another accept is under way; `BadState` once the listener is dropped.
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn accept(&self) -> Accept {
         Accept {
@@ -83,8 +82,7 @@ impl Drop for TcpListener {
     fn drop(&mut self) {
         self.0.closed.store(true, Release);
         self.0.port.close();
-        // Who accepts has the port as well, and would wait for ever. It looks with the lock whether this is
-        // closed.
+        // An accept refers to the port, too, and would wait for ever. It checks with the lock whether this is closed.
         let (accepted, waiter) = {
             let mut state = self.0.state.lock();
             (core::mem::take(&mut state.accepted), state.waiter.take())
@@ -131,7 +129,7 @@ impl Listens for Listening {
     }
 }
 
-/// [`TcpListener::accept`] under way.
+/// The future of [`TcpListener::accept`].
 pub struct Accept {
     listening: Arc<Listening>,
     terms: Terms,
@@ -161,7 +159,7 @@ impl Accept {
             }
             this.taken = true;
         }
-        // Made before the lock is taken: it is anybody's code.
+        // Computed before the lock is taken: it is foreign code.
         let priority = this.terms.priority();
         let waits = (
             context.waker().clone(),
@@ -183,8 +181,7 @@ impl Accept {
         let old = state.waiter.replace(waits);
         drop(state);
         drop(old);
-        // The poller looks at each listener in each round: nothing to tell it, but that it need
-        // not rest for long.
+        // The poller looks at each listener in each round: it only must not sleep long.
         bell::ring(priority);
         Poll::Pending
     }

@@ -1,4 +1,4 @@
-//! What all operations have in common: who waits, at which priority, and until when.
+//! The common part of all operations: the waiter, its priority and its deadline.
 
 use core::future::Future;
 use core::time::Duration;
@@ -7,12 +7,12 @@ use axcoop::Priority;
 
 use crate::system::{self, now};
 
-/// The blocking call of every asynchronous one.
+/// The blocking form of every future.
 pub trait Wait: Future + Sized {
     /// Blocks the calling thread until the operation is done.
     ///
     /// # Panics
-    /// In a coroutine, which would stop all others of its worker: it awaits the operation.
+    /// In a coroutine, which would block its worker: it awaits the operation.
     #[track_caller]
     fn wait(self) -> Self::Output {
         axcoop::assert_may_block("wait", "the operation");
@@ -22,13 +22,13 @@ pub trait Wait: Future + Sized {
 
 impl<F: Future> Wait for F {}
 
-/// Until when somebody waits, and how urgently.
+/// The deadline and the priority of a waiter.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Terms {
-    /// By [`now`]; `Duration::MAX` without an end.
+    /// In the time of [`now`]; `Duration::MAX` without a deadline.
     pub(crate) until: Duration,
-    /// None is the caller's.
+    /// The caller's priority if none.
     pub(crate) at: Option<Priority>,
 }
 
@@ -38,29 +38,29 @@ impl Terms {
         at: None,
     };
 
-    /// At which priority it is done. A coroutine's may change while it waits: then it is polled, and
-    /// asks this again.
+    /// Returns the priority of the operation. If that of its coroutine changes during a wait, the coroutine is polled
+    /// and asks again.
     pub(crate) fn priority(&self) -> Priority {
         let of_caller = || axcoop::current_priority().unwrap_or_default();
         self.at.unwrap_or_else(of_caller)
     }
 }
 
-/// What may be said of an operation before it begins.
+/// Settings of an operation that has not begun.
 pub trait Operation: Sized {
     #[doc(hidden)]
     fn terms(&mut self) -> &mut Terms;
 
-    /// It fails with `TimedOut` when so much time has passed. It is seen in a round of the poller:
-    /// up to [`Backoff::LONGEST`](crate::Backoff::LONGEST) and a tick late.
+    /// Makes it fail with `TimedOut` after this time. A round of the poller sees that, up to
+    /// [`Backoff::LONGEST`](crate::Backoff::LONGEST) and a tick late.
     #[must_use]
     fn within(mut self, time: Duration) -> Self {
         self.terms().until = now().checked_add(time).unwrap_or(Duration::MAX);
         self
     }
 
-    /// It has this priority, 0 (first) to 7, and not that of the coroutine that polls it, with what is
-    /// lent to that. What a thread waits for has 4.
+    /// Sets its priority, 0 (first) to 7, in place of the effective priority of the coroutine that polls it. That of
+    /// a thread is 4.
     #[must_use]
     fn at(mut self, priority: u8) -> Self {
         self.terms().at = Some(Priority::new(priority.min(7).into()));

@@ -1,4 +1,4 @@
-//! The one task that polls the network for all who wait.
+//! The task that polls the network for all waiters.
 
 use alloc::sync::Arc;
 use alloc::task::Wake;
@@ -22,23 +22,23 @@ use crate::system::{self, now};
 use crate::urgency;
 use crate::wire::NoNetwork;
 
-/// Packets that are taken in before it is seen who is ready.
+/// The packets received before the sockets are looked at.
 const BATCH: usize = 64;
-/// How often deadlines are looked at while nothing changes.
+/// The time between two looks at the deadlines while nothing changes.
 const DEADLINES: Duration = Duration::from_millis(5);
 
-/// What the poller has done since it was started.
+/// Counters of the poller since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// Times that packets were taken in and sent.
+    /// Rounds of receiving and sending packets.
     pub rounds: u64,
-    /// Packets that were taken in.
+    /// Packets received.
     pub packets: u64,
-    /// Looks at a connection that somebody waited for.
+    /// Looks at a connection with a waiter.
     pub looks: u64,
-    /// How many were woken.
+    /// Wakes.
     pub wakes: u64,
-    /// How often it slept.
+    /// Sleeps.
     pub sleeps: u64,
 }
 
@@ -48,7 +48,7 @@ static LOOKS: AtomicU64 = AtomicU64::new(0);
 static WAKES: AtomicU64 = AtomicU64::new(0);
 static SLEEPS: AtomicU64 = AtomicU64::new(0);
 
-/// What the poller has done so far.
+/// Returns the counters so far.
 pub fn statistics() -> Statistics {
     Statistics {
         rounds: ROUNDS.load(Relaxed),
@@ -59,8 +59,8 @@ pub fn statistics() -> Statistics {
     }
 }
 
-/// Makes the card ours and begins to poll it, if that has not been done. Whoever listens or
-/// connects does so by itself; this is for who wants to know why it fails.
+/// Takes the card and starts the poller, unless that is done. Listening and connecting do so by themselves; this call
+/// returns the reason of a failure.
 ///
 /// # Errors
 /// [`NoNetwork`].
@@ -85,23 +85,23 @@ pub fn start() -> Result<(), NoNetwork> {
 }
 
 pub(crate) struct Poller {
-    /// Those that somebody waits for.
+    /// The connections with waiters.
     connections: Vec<Arc<Connection>>,
     listeners: Vec<Arc<dyn Listens>>,
     looked: Duration,
     backoff: Backoff,
-    /// Who is to be woken after the round, and how urgently.
+    /// The wakers of the round, with their priorities.
     woken: Vec<(Priority, Waker)>,
-    /// Empty between rounds, as `woken` is: kept for their memory.
+    /// Empty between rounds, like `woken`: kept for its memory.
     fetched: Vec<(Socket, SocketAddr)>,
 }
 
-/// What the poller does between two rounds.
+/// The action of the poller between two rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// It lets others go first.
+    /// It yields.
     Yield,
-    /// It sleeps until somebody rings, or so long.
+    /// It sleeps until a ring, or for this long.
     Sleep(Option<Duration>),
 }
 
@@ -117,7 +117,7 @@ fn run() {
     }
 }
 
-/// Who wakes the poller says first how urgent it is (rule 4 of [`urgency`]).
+/// Marks the poller's priority before it wakes the poller (rule 4 of [`urgency`]).
 #[derive(Default)]
 pub(crate) struct Sleeper {
     task: AtomicWaker,
@@ -125,7 +125,7 @@ pub(crate) struct Sleeper {
 
 #[cfg(test)]
 impl Sleeper {
-    /// What the time of a rest does when it is over.
+    /// Wakes the poller when the time of a sleep is over.
     pub fn ticks(self: &Arc<Self>) {
         self.wake_by_ref();
     }
@@ -142,7 +142,7 @@ impl Wake for Sleeper {
     }
 }
 
-/// Until somebody rings, or so long.
+/// Sleeps until a ring, or for this long.
 pub(crate) async fn sleep(sleeper: &Arc<Sleeper>, rest: Option<Duration>) {
     SLEEPS.fetch_add(1, Relaxed);
     urgency::rests();
@@ -167,7 +167,7 @@ impl Poller {
         }
     }
 
-    /// A round, and what is to be done before the next one.
+    /// Makes a round, and returns the action before the next one.
     pub fn turn(&mut self) -> Pause {
         let rung = bell::answer();
         let did = self.round();
@@ -186,7 +186,7 @@ impl Poller {
         self.listeners.is_empty() && !stack::has_sockets()
     }
 
-    /// Packets in and out, then whoever is ready because of them. Whether anything was to be done.
+    /// Receives and sends packets, then wakes the waiters that are ready. Returns true if there was activity.
     fn round(&mut self) -> bool {
         let (mut packets, mut has_changed) = (0, false);
         while packets < BATCH
@@ -209,7 +209,7 @@ impl Poller {
         did
     }
 
-    /// Looks at all that somebody waits for, and wakes.
+    /// Looks at all connections with waiters, and wakes those that are ready.
     fn look(&mut self, now: Duration) -> bool {
         let Self {
             connections,
@@ -241,7 +241,7 @@ impl Poller {
         stack::clear_lingering();
         let woke = !woken.is_empty();
         WAKES.fetch_add(woken.len() as u64, Relaxed);
-        // Stable: those of one priority in the order in which they were listed.
+        // Stable: those of one priority stay in the order in which they were listed.
         woken.sort_by_key(|(priority, _)| *priority);
         woken.drain(..).for_each(|(_, waker)| waker.wake());
         woke || has_come

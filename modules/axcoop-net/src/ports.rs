@@ -1,4 +1,4 @@
-//! The ports that somebody listens to, as the poller knows them.
+//! The ports with a listener, as the poller knows them.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,8 +14,8 @@ use crate::stack::Socket;
 
 /// A port, as the poller sees it.
 pub(crate) trait Listens: Send + Sync {
-    /// One look of the poller. Takes in whoever has come, and hands out who is to be woken; says
-    /// whether anybody has come, and nothing if it is closed. `fetched` is empty before and after.
+    /// Takes in new connections, and hands out the wakers. Returns true if a connection has come, and none if the
+    /// port is closed. `fetched` is empty before and after.
     fn look(
         &self,
         now: Duration,
@@ -24,16 +24,16 @@ pub(crate) trait Listens: Send + Sync {
     ) -> Option<bool>;
 }
 
-/// Ports that the poller does not know yet.
+/// The ports that the poller does not know yet.
 static PORTS: SpinNoIrq<Vec<Arc<dyn Listens>>> = SpinNoIrq::new(Vec::new());
 
-/// The poller is to look at this port in each round.
+/// Makes the poller look at this port in each round.
 pub(crate) fn listen(port: Arc<dyn Listens>) {
     PORTS.lock().push(port);
     bell::ring(Priority::DEFAULT);
 }
 
-/// Of the poller: the ports that it does not know yet.
+/// Returns the ports that the poller does not know yet. Called by the poller.
 pub(crate) fn new_ports(ports: &mut Vec<Arc<dyn Listens>>) {
     ports.append(&mut PORTS.lock());
 }

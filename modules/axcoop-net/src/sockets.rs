@@ -1,11 +1,11 @@
-//! The sockets, and what they may take.
+//! The sockets, and their limits.
 //!
 //! Rules:
-//! 1. **SOCKETS.** There are never more than [`SOCKETS`], whoever they are of: each packet is compared with
-//!    all of them, so this bounds time under the lock as well as memory.
-//! 2. **MEMORY.** What a socket takes, and what its connection will take beside it, is asked for first, and
-//!    [`HEADROOM`] besides: ArceOS's global allocator ends the guest when there is none, and `try_reserve`
-//!    asks the same one. Who takes more than that in between has to ask as well.
+//! 1. **SOCKETS.** There are never more than [`SOCKETS`], of all owners. Each packet is compared with all of them, so
+//!    this bounds time under the lock as well as memory.
+//! 2. **MEMORY.** The memory of a socket and of its connection is asked for first, with [`HEADROOM`] besides.
+//!    ArceOS's global allocator ends the guest when there is none, and `try_reserve` asks the same allocator. Code
+//!    that takes more in between has to ask as well.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,28 +18,28 @@ use smoltcp::wire::IpEndpoint;
 
 use crate::system;
 
-/// Bytes that a connection keeps of what has come and nobody has read.
+/// The bytes that a connection holds of what has come and has not been read.
 pub const RECEIVE_BUFFER: usize = 8 * 1024;
-/// Bytes that it keeps of what was written and the peer does not have yet.
+/// The bytes that a connection holds of what was written and has not been acknowledged.
 pub const SEND_BUFFER: usize = 8 * 1024;
-/// Sockets in all: of connections in both directions, accepted or on their way in, and of those that linger.
-/// Beyond them a stranger's first packet is ignored, and to connect is `TooManyOpenFiles`. They take some
-/// 17 MiB at most.
+/// The number of sockets: of connections in both directions, established or not, and of those that linger. Beyond
+/// them a stranger's first packet is ignored, and `connect` fails with `TooManyOpenFiles`. They take some 17 MiB at
+/// most.
 pub const SOCKETS: usize = 1024;
-/// Bytes that have to be free in one piece, beside what a new socket takes: for whatever else the image
-/// does. With less a stranger's first packet is ignored, and to connect is `NoMemory`.
+/// The bytes that must be free in one piece, beside a new socket, for the rest of the image. With less, a stranger's
+/// first packet is ignored, and `connect` fails with `NoMemory`.
 pub const HEADROOM: usize = 64 * 1024;
-/// Bytes that a connection takes beside its socket once it is in, with its places on lists.
+/// The bytes of an established connection beside its socket, with its places on lists.
 pub const BESIDE: usize = 512;
-/// After so long without a sign of life a connection is broken, whether or not anything was sent.
+/// A connection without a sign of life for this long is broken, whether or not anything was sent.
 pub const DEAD_AFTER: Duration = Duration::from_secs(60);
-/// How often a silent peer is asked for one: without that smoltcp takes silence for death.
+/// The time between two keep-alive requests to a silent peer: without them smoltcp takes silence for death.
 const ASK_AFTER: Duration = Duration::from_secs(15);
 
 pub struct Sockets {
     set: SocketSet<'static>,
     count: usize,
-    /// As many as there have been at a time: so many places the set has.
+    /// The most sockets that there have been at a time: the set has as many places.
     places: usize,
 }
 
@@ -56,12 +56,12 @@ impl Sockets {
         }
     }
 
-    /// What smoltcp works on; nobody else adds or removes.
+    /// Returns the set for smoltcp, which neither adds nor removes.
     pub fn set(&mut self) -> &mut SocketSet<'static> {
         &mut self.set
     }
 
-    /// A socket to be [added](Self::add), while so many are on their way in.
+    /// Makes a socket to be [added](Self::add), while `coming` others are not established.
     ///
     /// # Errors
     /// `TooManyOpenFiles` (rule 1), `NoMemory` (rule 2).
@@ -71,7 +71,7 @@ impl Sockets {
         if self.count >= SOCKETS {
             return Err(AxError::TooManyOpenFiles);
         }
-        // A vector that is full takes up to twice its room, beside what it has.
+        // A full vector takes up to twice its room, beside the old one.
         let place = size_of::<SocketStorage<'_>>();
         let places = match self.count == self.places {
             true => 2 * (self.places + 2) * place,
@@ -85,12 +85,12 @@ impl Sockets {
         let mut socket = tcp::Socket::new(buffer(RECEIVE_BUFFER), buffer(SEND_BUFFER));
         socket.set_timeout(Some(DEAD_AFTER));
         socket.set_keep_alive(Some(ASK_AFTER));
-        // What is written is written whole; to wait for more is of no use.
+        // Writes are whole messages; waiting for more is of no use.
         socket.set_nagle_enabled(false);
         Ok(socket)
     }
 
-    /// One that was [made](Self::make) for it just now, or that was removed.
+    /// Adds a socket that was just [made](Self::make), or was removed.
     pub fn add(&mut self, socket: tcp::Socket<'static>) -> SocketHandle {
         self.count += 1;
         self.places = self.places.max(self.count);
@@ -111,7 +111,7 @@ impl Sockets {
         self.set.get_mut(handle)
     }
 
-    /// Our end of each, and the peer's.
+    /// Returns our end of each socket, and the peer's.
     pub fn ends(&self) -> impl Iterator<Item = (Option<IpEndpoint>, Option<IpEndpoint>)> {
         self.set.iter().map(|(_, socket)| {
             let smoltcp::socket::Socket::Tcp(socket) = socket;

@@ -1,22 +1,22 @@
 //! The network: ArceOS's card, smoltcp's TCP, and one lock around both.
 //!
 //! Rules:
-//! 1. **LOCK.** One lock is around the interface, the card and all sockets. It is held for one packet
-//!    that comes in, one sweep of packets that go out, or one socket's bytes; nobody waits with it, and
-//!    nothing of a caller's runs under it, no waker and no destructor.
-//! 2. A socket that listens exists only for a connection on its way in: it is made when the first
-//!    packet is seen, before smoltcp sees it. So any number may come at a time, up to [`BACKLOG`]
-//!    in all that nobody has accepted, half-open ones among them, and as far as `sockets.rs` has sockets
-//!    and memory; whose packet is ignored tries again.
-//! 3. A connection that is reset on its way in is gone, and its memory with it.
-//! 4. A socket whose owner is gone stays until the peer has all that was written and its end of the
-//!    stream, or [`LINGER`] has passed, or [`LINGERING`] others have come after it. In the last two cases
-//!    the peer is sent a reset: it would go on with a connection that nobody has any more.
-//! 5. **FLOOD.** A first packet that finds no place gets the socket of one on its way in to the same port: of
-//!    one that was reset, or else of the oldest that is half-open; this takes no memory. So a handshake has
-//!    until as many others have begun as there are half-open ones, which is [`BACKLOG`] without those that
-//!    wait to be accepted, or fewer if `sockets.rs` has no more; and [`HANDSHAKE`] at most. Who is in is never
-//!    driven out. To answer without a socket, as with SYN cookies, is not within smoltcp's means.
+//! 1. **LOCK.** One lock is around the interface, the card and all sockets. It is held for one received packet, one
+//!    sweep of sent packets, or one socket's bytes. No task waits under it, and no code of a caller runs under it: no
+//!    waker and no destructor.
+//! 2. A socket in the state of listening exists only for a connection that is being established: it is made when the
+//!    first packet is seen, before smoltcp sees that. So any number may come at a time, up to [`BACKLOG`] that are
+//!    not accepted, including half-open ones, and as far as `sockets.rs` has sockets and memory. A peer whose packet
+//!    is ignored tries again.
+//! 3. A connection that is reset before it is established is gone, and its memory with it.
+//! 4. A socket without an owner stays until the peer has all that was written and has ended its stream, or [`LINGER`]
+//!    has passed, or [`LINGERING`] others have come after it. In the last two cases the peer is sent a reset:
+//!    otherwise it would use a connection without an owner.
+//! 5. **FLOOD.** A first packet without a place gets the socket of a connection to the same port that is not
+//!    established: of one that was reset, or else of the oldest half-open one. This takes no memory. So a handshake
+//!    may take until as many others have begun as there are half-open ones. That is [`BACKLOG`] without those that
+//!    wait to be accepted, or fewer if `sockets.rs` has no more; and [`HANDSHAKE`] at most. An established connection
+//!    is never driven out. smoltcp cannot answer without a socket, as with SYN cookies.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -40,16 +40,16 @@ use crate::sockets::{DEAD_AFTER, Sockets};
 use crate::system;
 use crate::wire::{self, NoNetwork, Wire};
 
-/// Connections of one listener that nobody has accepted, half-open ones among them. A stranger's first packet
-/// beyond them takes the place of the oldest half-open one; without one it is ignored.
+/// The connections of a listener that are not accepted, including half-open ones. A stranger's first packet beyond
+/// them takes the place of the oldest half-open one; without one it is ignored.
 pub const BACKLOG: usize = 512;
-/// How long a handshake may take, from the first packet on. A client sends that four times in it.
+/// The limit of a handshake, from the first packet on. A client sends that packet four times in it.
 pub const HANDSHAKE: core::time::Duration = core::time::Duration::from_secs(10);
-/// How long a socket may stay after its owner.
+/// The limit of a socket without an owner.
 pub const LINGER: core::time::Duration = core::time::Duration::from_secs(5);
-/// How many of them at most.
+/// The number of sockets without an owner.
 pub const LINGERING: usize = 256;
-/// The network's own part of an address.
+/// The length of the network prefix of an address.
 const PREFIX: u8 = 24;
 /// An Ethernet frame without its checksum.
 const FRAME: usize = 1514;
@@ -61,21 +61,21 @@ struct Stack {
     card: Card,
     sockets: Sockets,
     ports: Vec<Port>,
-    /// Without an owner, the oldest first.
+    /// The sockets without an owner, the oldest first.
     lingering: VecDeque<(Instant, SocketHandle)>,
     ephemeral: Ephemeral,
-    /// How many have listened.
+    /// The number of listens so far.
     listens: u64,
 }
 
-/// A port on which somebody listens.
+/// A port with a listener.
 struct Port {
     number: u16,
-    /// Which [`Listen`] it is: the next one may have the same number.
+    /// The [`Listen`] of the port: the next one may have the same port number.
     listen: u64,
-    /// On their way in, or in and not fetched; in the order in which they began.
+    /// Not established, or established and not fetched; in the order of their first packets.
     coming: Vec<SocketHandle>,
-    /// In, fetched, and not accepted.
+    /// The number established, fetched, and not accepted.
     fetched: usize,
 }
 
@@ -83,7 +83,7 @@ fn now() -> Instant {
     Instant::from_micros(system::now().as_micros() as i64)
 }
 
-/// Looks for the card and makes it ours, if that has not been done. Blocks for the time of it.
+/// Finds and takes the card, unless that is done. Blocks meanwhile.
 pub fn start() -> Result<(), NoNetwork> {
     if STACK.lock().is_some() {
         return Ok(());
@@ -133,7 +133,7 @@ fn with<R>(f: impl FnOnce(&mut Stack) -> R) -> R {
         .expect("whoever has a socket has started the network"))
 }
 
-/// Takes in one packet. Nothing if there is none; else whether a socket may have changed.
+/// Receives one packet. Returns none without a packet, else whether a socket may have changed.
 pub fn receive() -> Option<bool> {
     with(|stack| {
         if !stack.card.fetch() {
@@ -157,7 +157,7 @@ pub fn receive() -> Option<bool> {
     })
 }
 
-/// Sends what there is to be sent, and what timers demand. Whether a socket may have changed.
+/// Sends all due packets, and what timers demand. Returns true if a socket may have changed.
 pub fn transmit() -> bool {
     with(|stack| {
         let Stack {
@@ -170,7 +170,7 @@ pub fn transmit() -> bool {
     })
 }
 
-/// Takes away sockets without an owner that are over, and resets those whose time is.
+/// Removes sockets without an owner that are closed, and resets those whose time is over.
 pub fn clear_lingering() {
     with(|stack| {
         let now = now();
@@ -187,9 +187,9 @@ pub fn clear_lingering() {
             if is_over {
                 sockets.remove(*handle);
             } else if is_late {
-                // The next sweep sends the reset, and the next look, which comes after that, finds it
-                // closed. Should the card have no room for it, it is lost as any packet may be: what the
-                // peer sends from then on is answered by another.
+                // The next sweep sends the reset, and the next look, which comes after that, finds it closed. If the
+                // card has no room, the reset is lost like any packet: the next packet of the peer is answered by
+                // another.
                 socket.abort();
             }
             !is_over
@@ -197,12 +197,12 @@ pub fn clear_lingering() {
     })
 }
 
-/// Whether there is any socket, also on its way in, or of a connection that nobody has any more.
+/// Returns true if there is any socket, established or not, with an owner or not.
 pub fn has_sockets() -> bool {
     with(|stack| !stack.sockets.has_none())
 }
 
-/// Who begins a connection to whom, if this packet does.
+/// Returns the ends of a connection that this packet begins, if it begins one.
 fn first_of_connection(packet: &[u8]) -> Option<(IpEndpoint, IpEndpoint)> {
     let frame = EthernetFrame::new_checked(packet).ok()?;
     if frame.ethertype() != EthernetProtocol::Ipv4 {
@@ -219,10 +219,10 @@ fn first_of_connection(packet: &[u8]) -> Option<(IpEndpoint, IpEndpoint)> {
 }
 
 impl Port {
-    /// The socket of one on its way in, which is nobody's now (rule 5). To begin anew is all that it is good
-    /// for: nothing is sent to whom it was for, who is reset with the next packet from there.
+    /// Takes the socket of a connection that is not established (rule 5). It can only begin anew: its peer is sent
+    /// nothing, and is reset with its next packet.
     ///
-    /// **Cost.** A look at each of [`BACKLOG`] at most.
+    /// **Cost.** A look at [`BACKLOG`] sockets at most.
     #[cold]
     fn makes_room(&mut self, sockets: &mut Sockets) -> Option<tcp::Socket<'static>> {
         let of_state = |wanted: &[State]| {
@@ -231,7 +231,7 @@ impl Port {
         };
         let at = of_state(&[State::Listen, State::Closed])
             .or_else(|| of_state(&[State::SynReceived]))?;
-        // Removed and added again: where it was it might wait for a neighbour that is another's.
+        // Removed and added again: its place may be among the neighbours of another connection.
         let mut socket = sockets.remove(self.coming.remove(at));
         socket.abort();
         Some(socket)
@@ -239,7 +239,7 @@ impl Port {
 }
 
 impl Stack {
-    /// Makes the socket that a new connection needs, or has its packet ignored (rule 2).
+    /// Makes the socket of a new connection, or lets its packet be ignored (rule 2).
     fn admit(&mut self, from: IpEndpoint, to: IpEndpoint) {
         let Some(at) = self.ports.iter().position(|port| port.number == to.port) else {
             return; // smoltcp refuses it
@@ -267,7 +267,7 @@ impl Stack {
         port.coming.push(sockets.add(socket));
     }
 
-    /// How many are on their way in.
+    /// Returns the number of connections that are not established.
     fn coming(&self) -> usize {
         self.ports.iter().map(|port| port.coming.len()).sum()
     }
@@ -282,7 +282,7 @@ impl Stack {
     }
 }
 
-/// Somebody listens on a port, until this is closed or dropped.
+/// A listener on a port, until this is closed or dropped.
 pub struct Listen(u64);
 
 impl Listen {
@@ -305,7 +305,7 @@ impl Listen {
         })
     }
 
-    /// Those who are in, with who they are, into this list; nobody once it is closed.
+    /// Moves the established connections, with their peers, into a list. Adds none once it is closed.
     pub fn fetch(&self, into: &mut Vec<(Socket, SocketAddr)>) {
         with(|stack| {
             let Stack { sockets, ports, .. } = stack;
@@ -316,7 +316,7 @@ impl Listen {
                 let socket = sockets.get_mut(*handle);
                 match (socket.state(), socket.remote_endpoint()) {
                     (State::SynReceived, _) => true,
-                    // Reset: before it was in, it listens again; after that, it is closed.
+                    // Reset: before it was established, it listens again; after that, it is closed.
                     (State::Listen | State::Closed, _) | (_, None) => {
                         sockets.remove(*handle);
                         false
@@ -332,7 +332,7 @@ impl Listen {
         });
     }
 
-    /// One of those who were fetched is no longer of the backlog.
+    /// Takes a fetched connection out of the backlog.
     pub fn accepted(&self) {
         with(|stack| {
             if let Some(port) = stack.ports.iter_mut().find(|port| port.listen == self.0) {
@@ -341,7 +341,7 @@ impl Listen {
         });
     }
 
-    /// From now on nobody listens, and another may.
+    /// Ends the listening. The port is free.
     pub fn close(&self) {
         with(|stack| {
             if let Some(at) = stack.ports.iter().position(|port| port.listen == self.0) {
@@ -365,11 +365,11 @@ fn address(endpoint: IpEndpoint) -> SocketAddr {
     SocketAddr::new(address.into(), endpoint.port)
 }
 
-/// A TCP socket, until this is dropped; then it lingers (rule 4).
+/// A TCP socket. When it is dropped, it lingers (rule 4).
 pub struct Socket(SocketHandle);
 
 impl Socket {
-    /// One that is on its way to this address.
+    /// Begins a connection to this address.
     pub fn connect(remote: SocketAddr) -> AxResult<Self> {
         let SocketAddr::V4(remote) = remote else {
             return Err(AxError::Unsupported);
@@ -388,7 +388,7 @@ impl Socket {
         })
     }
 
-    /// Whether it is connected; an error if it will not be.
+    /// Returns true if it is connected, or an error if it will not be.
     pub fn is_connected(&self) -> AxResult<bool> {
         with(|stack| match stack.socket(self).state() {
             State::SynSent | State::SynReceived => Ok(false),
@@ -397,7 +397,7 @@ impl Socket {
         })
     }
 
-    /// Reads some of what has come; 0 when no more will.
+    /// Reads some of what has come. Returns 0 at the end of the stream.
     pub fn receive(&self, into: &mut [u8]) -> AxResult<usize> {
         with(|stack| {
             let socket = stack.socket(self);
@@ -420,7 +420,7 @@ impl Socket {
         })
     }
 
-    /// Nothing more will be sent; the peer is told so behind what was.
+    /// Ends our stream; the peer is told after the bytes already written.
     pub fn close(&self) {
         with(|stack| stack.socket(self).close());
     }
@@ -433,13 +433,13 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         with(|stack| stack.linger(self.0));
-        // The peer is to hear of it, though nobody may wait for anything.
+        // The peer must be told, though there may be no waiter.
         bell::ring(Terms::NONE.priority());
     }
 }
 
 impl Stack {
-    /// For a connection that begins here.
+    /// Returns a free port for an outgoing connection.
     fn free_port(&mut self) -> Option<u16> {
         let Self {
             ephemeral,
@@ -455,7 +455,7 @@ impl Stack {
     }
 }
 
-/// Which of these sockets are ready to be read, and to be written; a broken one is both.
+/// Looks which of these sockets can be read, and which written; a broken one can be both.
 pub fn readiness<'a>(sockets: impl Iterator<Item = &'a Socket>, mut look: impl FnMut(bool, bool)) {
     with(|stack| {
         for socket in sockets {
@@ -470,14 +470,14 @@ pub fn readiness<'a>(sockets: impl Iterator<Item = &'a Socket>, mut look: impl F
 
 struct Card {
     wire: Wire,
-    /// The packet that smoltcp is to see next; empty if there is none.
+    /// The packet that smoltcp sees next; empty if there is none.
     packet: Vec<u8>,
 }
 
 impl Card {
-    /// The next packet, into `packet`.
+    /// Reads the next packet into `packet`.
     fn fetch(&mut self) -> bool {
-        // A packet may demand an answer: without room for one it has to wait in the card.
+        // A packet may demand an answer: without room for one it waits in the card.
         self.wire.has_room() && self.wire.receive(&mut self.packet)
     }
 }
@@ -503,7 +503,7 @@ impl Device for Card {
     }
 }
 
-/// A packet that has come.
+/// A received packet.
 struct Packet<'a>(&'a [u8]);
 
 impl RxToken for Packet<'_> {
@@ -512,7 +512,7 @@ impl RxToken for Packet<'_> {
     }
 }
 
-/// Room for a packet that goes.
+/// Room for a packet to send.
 struct Room<'a>(&'a mut Wire);
 
 impl TxToken for Room<'_> {
@@ -521,19 +521,19 @@ impl TxToken for Room<'_> {
     }
 }
 
-/// How many sockets there are.
+/// Returns the number of sockets.
 #[cfg(test)]
 pub fn sockets() -> usize {
     with(|stack| stack.sockets.count())
 }
 
-/// What the test does with the cable.
+/// Gives the test the cable.
 #[cfg(test)]
 pub fn on_wire<R>(f: impl FnOnce(&mut Wire) -> R) -> R {
     with(|stack| f(&mut stack.card.wire))
 }
 
-/// Forgets all of it.
+/// Forgets everything.
 #[cfg(test)]
 pub fn abandon() {
     *STACK.lock() = None;

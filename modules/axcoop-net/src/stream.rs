@@ -1,4 +1,4 @@
-//! A TCP connection, and what may be done with it.
+//! A TCP connection and its operations.
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -22,10 +22,10 @@ impl TcpStream {
     /// Connects to a remote address, from a port of its own.
     ///
     /// # Errors
-    /// `ConnectionRefused`; `TimedOut`; `AddrInUse` if all ports of its own are used; `TooManyOpenFiles` if there
-    /// are [`SOCKETS`](crate::SOCKETS); `NoMemory` if there is none for it with
-    /// [`HEADROOM`](crate::HEADROOM); `Unsupported` if it is not of IPv4; `NoSuchDevice` without a network
-    /// ([`start`](crate::start) says why).
+    /// `ConnectionRefused`; `TimedOut`; `AddrInUse` if all own ports are used; `TooManyOpenFiles` if there are
+    /// [`SOCKETS`](crate::SOCKETS); `NoMemory` if there is none for it with [`HEADROOM`](crate::HEADROOM);
+    /// `Unsupported` if the address is not IPv4; `NoSuchDevice` without a network ([`start`](crate::start) returns
+    /// the reason).
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn connect(remote: SocketAddr) -> Connect {
         Connect {
@@ -35,24 +35,24 @@ impl TcpStream {
         }
     }
 
-    /// Who is at the other end; nobody once the connection is broken.
+    /// Returns the address of the peer, or none once the connection is broken.
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         self.0.socket().peer()
     }
 
-    /// Reads some bytes into the buffer, at most its length, and gives it back; 0 at the end of what
-    /// the peer sends, or for an empty buffer.
+    /// Reads bytes into the buffer, at most its length, and returns both. The number is 0 at the end of the peer's
+    /// stream, or for an empty buffer.
     ///
     /// # Errors
-    /// `ConnectionReset` if the connection is broken; `TimedOut`; `ResourceBusy` if somebody else reads.
+    /// `ConnectionReset` if the connection is broken; `TimedOut`; `ResourceBusy` if another read is under way.
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn read<B: AsMut<[u8]> + Unpin>(&self, buffer: B) -> Read<B> {
         Read(Transfer::new(&self.0, Side::Reader, buffer))
     }
 
-    /// Writes some bytes of the buffer, at least one, and gives it back.
+    /// Writes bytes of the buffer, at least one, and returns both.
     ///
-    /// Written is what taken into the [`SEND_BUFFER`](crate::SEND_BUFFER) of this connection.
+    /// A byte is written when it is in the [`SEND_BUFFER`](crate::SEND_BUFFER) of this connection.
     ///
     /// # Errors
     /// Those of [`read`](Self::read).
@@ -61,8 +61,7 @@ impl TcpStream {
         Write(Transfer::new(&self.0, Side::Writer, buffer))
     }
 
-    /// Writes all bytes of the buffer and gives it back; how many were written is not known if it
-    /// fails.
+    /// Writes all bytes of the buffer and returns it. If it fails, the number of written bytes is not known.
     ///
     /// # Errors
     /// Those of [`read`](Self::read).
@@ -74,23 +73,22 @@ impl TcpStream {
         }
     }
 
-    /// Nothing more will be written; the peer is told so behind what was. What it sends can be read
-    /// on.
+    /// Ends our stream; the peer is told after the bytes already written. Its stream can still be read.
     pub fn shutdown(&self) {
         self.0.socket().close();
-        // Who writes is to hear of it, and the peer.
+        // A pending write must be told, and the peer.
         bell::look_again(Terms::NONE.priority());
     }
 }
 
-/// An operation on one side of a connection, with what it has been given for the time.
+/// An operation on one side of a connection, with its buffer.
 struct Transfer<B> {
     connection: Arc<Connection>,
     side: Side,
     terms: Terms,
-    /// Whether the side is ours.
+    /// True if the operation has taken the side.
     taken: bool,
-    /// Given back when it is done.
+    /// Returned at the end.
     buffer: Option<B>,
 }
 
@@ -114,7 +112,7 @@ impl<B> Transfer<B> {
         Ok(())
     }
 
-    /// It is done: the side is free for the next one.
+    /// Ends the operation: the side is free for the next one.
     fn done<T>(&mut self, result: T) -> Poll<(T, B)> {
         self.release();
         Poll::Ready((
@@ -136,7 +134,7 @@ impl<B> Drop for Transfer<B> {
     }
 }
 
-/// [`TcpStream::read`] under way.
+/// The future of [`TcpStream::read`].
 pub struct Read<B>(Transfer<B>);
 
 impl<B> Operation for Read<B> {
@@ -174,7 +172,7 @@ impl<B: AsMut<[u8]> + Unpin> Transfer<B> {
                         .receive(buffer))
             )
         };
-        // There is room for the peer to send more, which it is to be told.
+        // There is room for the peer to send more, which it must be told.
         if matches!(result, Ok(1..)) {
             bell::ring(this.terms.priority());
         }
@@ -182,7 +180,7 @@ impl<B: AsMut<[u8]> + Unpin> Transfer<B> {
     }
 }
 
-/// [`TcpStream::write`] under way.
+/// The future of [`TcpStream::write`].
 pub struct Write<B>(Transfer<B>);
 
 impl<B> Operation for Write<B> {
@@ -203,7 +201,7 @@ impl<B: AsRef<[u8]> + Unpin> Future for Write<B> {
 }
 
 impl<B: AsRef<[u8]>> Transfer<B> {
-    /// Writes some of what is behind these bytes.
+    /// Writes some of the bytes after the first `written`.
     fn poll_write(&mut self, written: usize, context: &Context<'_>) -> Poll<AxResult<usize>> {
         self.take()?;
         let bytes = &self
@@ -216,13 +214,13 @@ impl<B: AsRef<[u8]>> Transfer<B> {
         }
         let tries = |socket: &Socket| socket.send(bytes);
         let result = ready!(self.connection.poll(self.side, self.terms, context, tries));
-        // It is in a buffer; the poller sends it.
+        // The bytes are in a buffer; the poller sends them.
         bell::ring(self.terms.priority());
         Poll::Ready(result)
     }
 }
 
-/// [`TcpStream::write_all`] under way.
+/// The future of [`TcpStream::write_all`].
 pub struct WriteAll<B> {
     transfer: Transfer<B>,
     written: usize,
@@ -253,10 +251,10 @@ impl<B: AsRef<[u8]> + Unpin> Future for WriteAll<B> {
     }
 }
 
-/// [`TcpStream::connect`] under way.
+/// The future of [`TcpStream::connect`].
 pub struct Connect {
     terms: Terms,
-    /// From the first poll to the last.
+    /// Present from the first poll to the last.
     connection: Option<Arc<Connection>>,
     remote: SocketAddr,
 }

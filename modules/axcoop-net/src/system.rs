@@ -1,4 +1,4 @@
-//! What this asks of ArceOS beside a card: time, tasks, and whether there is memory.
+//! The parts of ArceOS that this crate uses beside a card: time, tasks, and the allocator.
 
 use alloc::alloc::Layout;
 use core::future::Future;
@@ -9,12 +9,12 @@ use axcoop::DomainId;
 pub use axtask::future::block_on;
 pub use axtask::yield_now;
 
-/// What deadlines are counted in: the time since the machine was started.
+/// Returns the time since boot, in which deadlines are counted.
 pub fn now() -> Duration {
     axhal::time::monotonic_time()
 }
 
-/// Whether so many bytes are free, in one piece. The global allocator would end the guest if not.
+/// Returns true if this many bytes are free in one piece. If not, the global allocator would end the guest.
 pub fn has_memory(bytes: usize) -> bool {
     let allocator = axalloc::global_allocator();
     Layout::from_size_align(bytes, align_of::<usize>()).is_ok_and(|layout| {
@@ -31,17 +31,17 @@ pub fn spawn(poller: fn()) {
     axtask::spawn_with_name(poller, "axcoop-net".into());
 }
 
-/// The calling task serves a domain of its own from now on: `sched_coop` has it run as the most urgent
-/// that the domain has ready. None if all domains are taken.
+/// Makes the calling task serve a domain of its own: `sched_coop` then runs it at the most urgent priority that the
+/// domain has marked. Returns none if all domains are taken.
 pub fn serve_domain() -> Option<DomainId> {
-    // There is nothing for a worker of the executor to do in it.
+    // A worker of the executor would have nothing to do in it.
     let domain = axcoop_arceos::Options::new("axcoop-net").workers(0).open();
     let id = domain.ok()?.id();
     axcoop_arceos::serves(id);
     Some(id)
 }
 
-/// Until somebody rings, or so long: a round follows in any case.
+/// Waits until a ring, or for this long. A round follows in any case.
 pub(crate) async fn rest(rest: Option<Duration>, rung: impl Future<Output = ()>) {
     let _ = axtask::future::timeout(rest, rung).await;
 }

@@ -1,37 +1,36 @@
-//! How urgent the poller is: as urgent as what it does it for.
+//! The priority of the poller: that of its most urgent work.
 //!
 //! Rules:
-//! 1. **Waiters.** While somebody waits, it has the priority of the most urgent who does. Who comes, or
-//!    becomes more urgent while he waits, counts at once; who goes, until the next round has ended.
-//! 2. **Rings.** A ring counts with the priority of who rang, until a round has been made for it: so what was
-//!    written is sent at the priority of who wrote it.
-//! 3. With neither it has [`Priority::DEFAULT`], as a task has.
-//! 4. **Said.** It says so in [`SUMMARY`], as a domain of its own that has a coroutine of that priority ready. `sched_coop`
-//!    picks by that, and a worker with less urgent coroutines gives way to it, under every policy. While
-//!    it sleeps it says nothing; whoever wakes it, a ring or a tick, says it first.
-//! 5. LOOK AGAIN, of [`axcoop_summary`]: who rings notes it and then says it; the poller takes back what is
-//!    said and then looks at what was noted. So nothing that was noted stays unsaid, and what is said too
-//!    much is taken back after the next round.
+//! 1. **Waiters.** While there are waiters, it has the priority of the most urgent one. A waiter that comes, or
+//!    becomes more urgent, counts at once; one that goes, until the next round has ended.
+//! 2. **Rings.** A ring counts with its priority until a round has been made for it. So written bytes are sent at the
+//!    priority of the write.
+//! 3. With neither it has [`Priority::DEFAULT`], like a task.
+//! 4. **Marks.** It marks its priority in [`SUMMARY`], as a domain with one ready coroutine. `sched_coop` picks by
+//!    that, and a worker with less urgent coroutines yields to it under every policy. While it sleeps nothing is
+//!    marked; a ring or a tick marks the priority before it wakes the poller.
+//! 5. LOOK AGAIN, of [`axcoop_summary`]: a ring is noted and then marked; the poller clears the marks and then looks
+//!    at the notes. So no noted ring stays unmarked, and a stale mark is cleared after the next round.
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 
 use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, SUMMARY};
 
-/// How many wait, of each priority.
+/// The number of waiters of each priority.
 static WAITING: [AtomicUsize; PRIORITIES] = [const { AtomicUsize::new(0) }; PRIORITIES];
-/// The priorities that have been rung for since the last round began, a bit each.
+/// The priorities rung for since the last round began (bit mask).
 static RUNG: AtomicU8 = AtomicU8::new(0);
-/// The poller's domain; [`DOMAINS`] without one, and then nothing is said.
+/// The poller's domain, or [`DOMAINS`] without one: then nothing is marked.
 static DOMAIN: AtomicU8 = AtomicU8::new(DOMAINS as u8);
 
 const _: () = assert!(PRIORITIES <= u8::BITS as usize);
 
-/// Somebody waits, as long as this is there.
+/// Counts a waiter while it exists.
 #[derive(Debug)]
 pub(crate) struct Waiting(Priority);
 
 impl Waiting {
-    /// Who begins to, or does so with another priority than before, rings then.
+    /// Counts a waiter. One that is new, or has a new priority, rings then.
     pub fn at(priority: Priority) -> Self {
         WAITING[priority.index()].fetch_add(1, SeqCst);
         Self(priority)
@@ -48,28 +47,28 @@ impl Drop for Waiting {
     }
 }
 
-/// A ring of this priority.
+/// Notes and marks a ring of this priority.
 pub(crate) fn rings(priority: Priority) {
     RUNG.fetch_or(1 << priority.index(), SeqCst);
     say(priority);
 }
 
-/// Of the poller: this is its domain.
+/// Sets the poller's domain. Called by the poller.
 pub(crate) fn serves(domain: Option<DomainId>) {
     DOMAIN.store(domain.map_or(DOMAINS, DomainId::index) as u8, SeqCst);
 }
 
-/// Of the poller: a round begins, for all that have rung.
+/// Begins a round, for all rings so far. Called by the poller.
 pub(crate) fn begins_round() {
     RUNG.store(0, SeqCst);
 }
 
-/// Of the poller: the round has ended.
+/// Ends the round. Called by the poller.
 pub(crate) fn ends_round() {
     ends_round_while(|| {});
 }
 
-/// The same, while somebody else does this at the worst moment.
+/// Ends the round, with a call of `others` at the worst moment.
 fn ends_round_while(others: impl FnOnce()) {
     let Some(domain) = domain() else {
         return;
@@ -84,20 +83,20 @@ fn ends_round_while(others: impl FnOnce()) {
     }
 }
 
-/// Of the poller: it is about to sleep. If somebody rings from here on, or has rung since the round began, it does
-/// not.
+/// Clears the marks before a sleep. The poller does not sleep if a ring comes from here on, or has come since the
+/// round began. Called by the poller.
 pub(crate) fn rests() {
     if let Some(domain) = domain() {
         SUMMARY.clear_all(Bits::own(domain));
     }
 }
 
-/// Of who wakes the poller.
+/// Marks the priority. Called before the poller is woken.
 pub(crate) fn wakes() {
     say(level());
 }
 
-/// Rules 1 to 3.
+/// Returns the priority of rules 1 to 3.
 fn level() -> Priority {
     let waiting = (0..PRIORITIES).find(|&level| WAITING[level].load(SeqCst) != 0);
     let rung = RUNG.load(SeqCst).trailing_zeros() as usize;
@@ -116,13 +115,13 @@ fn say(priority: Priority) {
     }
 }
 
-/// How many wait.
+/// Returns the number of waiters.
 #[cfg(test)]
 pub(crate) fn waiting() -> usize {
     WAITING.iter().map(|waiting| waiting.load(SeqCst)).sum()
 }
 
-/// Forgets those of a test that has failed.
+/// Forgets the waiters of a failed test.
 #[cfg(test)]
 pub(crate) fn forget() {
     WAITING.iter().for_each(|waiting| waiting.store(0, SeqCst));
@@ -134,7 +133,7 @@ mod tests {
     use crate::tests::{DOMAIN, Net};
 
     #[test]
-    fn rule_5_who_comes_as_it_is_taken_back_is_said() {
+    fn rule_5_waiter_that_comes_during_a_clear_is_marked() {
         let net = Net::new();
         let urgent = Priority::new(1);
         rings(urgent);

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use axdriver::AxNetDevice;
 use axdriver::prelude::{NetBufPtr, NetDriverOps};
 
-/// The image's address, and the gateway's: what was said when it was built.
+/// The address of the image and of its gateway, as given to the build.
 pub const OWN_ADDRESS: Option<&str> = option_env!("AX_IP");
-/// See [`OWN_ADDRESS`].
+/// The gateway: see [`OWN_ADDRESS`].
 pub const GATEWAY: Option<&str> = option_env!("AX_GW");
 
 /// Why there is no network.
@@ -15,7 +15,7 @@ pub const GATEWAY: Option<&str> = option_env!("AX_GW");
 pub enum NoNetwork {
     /// The machine has no card that ArceOS knows.
     NoCard,
-    /// The image was built without an address (`AX_IP`), or with none that is one of IPv4.
+    /// The image was built without an address (`AX_IP`), or with one that is not IPv4.
     NoAddress,
 }
 
@@ -34,7 +34,7 @@ impl core::error::Error for NoNetwork {}
 pub struct Wire(AxNetDevice);
 
 impl Wire {
-    /// Looks for it on the bus and makes it ours.
+    /// Finds the card on the bus and takes it.
     pub fn find() -> Result<Self, NoNetwork> {
         let card = axdriver::init_drivers().net.take_one();
         card.map(Self).ok_or(NoNetwork::NoCard)
@@ -44,12 +44,12 @@ impl Wire {
         self.0.mac_address().0
     }
 
-    /// Whether it would take a packet.
+    /// Returns true if the card would take a packet.
     pub fn has_room(&mut self) -> bool {
         self.0.recycle_tx_buffers().is_ok() && self.0.can_transmit()
     }
 
-    /// The next packet, if there is one. It is copied, so that the device has its buffer back at once.
+    /// Receives the next packet, if there is one. It is copied, so that the device has its buffer back at once.
     pub fn receive(&mut self, into: &mut Vec<u8>) -> bool {
         let Ok(received) = self.0.receive() else {
             return false;
@@ -62,7 +62,7 @@ impl Wire {
         true
     }
 
-    /// Sends a packet of this length, which `fill` writes. There has to be room.
+    /// Sends a packet of this length, which `fill` writes. The card must have room.
     pub fn send<R>(&mut self, length: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R {
         let filled = self.0.alloc_tx_buffer(length).map(|mut buffer: NetBufPtr| {
             let result = fill(buffer.packet_mut());

@@ -1,32 +1,28 @@
-//! Which domains have ready coroutines, and of which priorities: one word for all of them.
+//! Which domains have ready coroutines of which priorities, in one word.
 //!
-//! A *domain* is one program's executor of coroutines, a *worker* a task that runs the coroutines
-//! of one domain. An executor says here what it has ready, and a scheduler reads it; neither knows
-//! the other. It is the *global priority bitmap* of COPS and SharedScheduler, which their kernel
-//! makes anew at each timer tick by a scan of all programs. Here each push and each pop that
-//! changes it keeps it up to date, so that one load tells whether anybody has something more
-//! urgent.
+//! A *domain* is one program's executor of coroutines, and a *worker* is a task that runs the coroutines of one
+//! domain. An executor marks here what it has ready, and a scheduler reads it; neither knows the other. It is the
+//! *global priority bitmap* of COPS and SharedScheduler, whose kernel rebuilds it at each timer tick by a scan of all
+//! programs. Here each push and each pop that changes it updates it. So one load tells whether any domain has more
+//! urgent work.
 //!
 //! # The word
 //!
-//! Bit `8 × priority + domain` is set while that domain has a ready coroutine of that priority. So
-//! the lowest bit that is set is of the most urgent priority of all, and all that is more urgent
-//! than a priority are the bits below it.
+//! Bit `8 × priority + domain` is set while that domain has a ready coroutine of that priority. So the lowest set bit
+//! has the most urgent priority of all, and the bits below those of a priority are the more urgent ones.
 //!
 //! # What a reader may rely on
 //!
-//! LOOK AGAIN: who adds a coroutine pushes it first, then marks its priority, then looks whether a
-//! worker sleeps that has to be woken. Who takes the last one of a priority clears it, and then looks
-//! once more for what was pushed meanwhile: if there is something, marks it again. So whatever lies in
-//! a queue is marked as soon as its waker is through, and what is marked and not there any more costs
-//! a worker a look.
+//! LOOK AGAIN: a caller that adds a coroutine pushes it first, then marks its priority, then looks whether a parked
+//! worker must be woken. A worker that takes the last coroutine of a priority clears the mark, and then looks once
+//! more for a coroutine pushed meanwhile; if there is one, it marks the priority again. So a queued coroutine is
+//! marked as soon as its waker is through, and a stale mark costs a worker a look.
 //!
-//! All operations but [`Summary::any`] and [`Summary::bits`] are `SeqCst` read-modify-writes and loads,
-//! so that of a CPU that adds a coroutine and one that goes to sleep for want of any at least one
-//! sees the other.
+//! All operations except [`Summary::any`] and [`Summary::bits`] are `SeqCst` read-modify-writes and loads. So of a
+//! CPU that adds a coroutine and one that goes to sleep for want of any, at least one sees the other.
 //!
-//! **Cost.** [`Summary::mark`] of a bit that is set is a load; every other operation is one atomic
-//! instruction or one load, and a handful of others.
+//! **Cost.** [`Summary::mark`] of a bit that is set is a load. Every other operation is one atomic instruction or one
+//! load, and a handful of others.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -44,16 +40,16 @@ use loom::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 
-/// How many priorities there are.
+/// The number of priorities.
 pub const PRIORITIES: usize = 8;
-/// How many domains there can be.
+/// The number of domains.
 pub const DOMAINS: usize = 8;
 
-/// How urgent something is: 0 is the most urgent, 7 the least.
+/// A priority: 0 is the most urgent, 7 the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(u8);
 
-/// A priority that there is not.
+/// A number that is not a priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSuchPriority(pub usize);
 
@@ -70,17 +66,17 @@ impl Priority {
     pub const FIRST: Self = Self(0);
     /// The least urgent one, 7.
     pub const LAST: Self = Self(PRIORITIES as u8 - 1);
-    /// What has none of its own: 4.
+    /// The priority of what has none of its own: 4.
     pub const DEFAULT: Self = Self(4);
 
-    /// The priority of this number, 0 to 7; anything else does not compile in a constant, and
-    /// panics elsewhere. [`try_from`](Self::try_from) is for numbers that come from outside.
+    /// Returns the priority of this number, 0 to 7. Any other number does not compile in a constant, and panics
+    /// elsewhere. [`try_from`](Self::try_from) is for numbers from outside.
     pub const fn new(priority: usize) -> Self {
         assert!(priority < PRIORITIES, "a priority is 0 to 7");
         Self(priority as u8)
     }
 
-    /// Its number, 0 to 7.
+    /// Returns its number, 0 to 7.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -104,25 +100,25 @@ impl Default for Priority {
     }
 }
 
-/// Which domain: 0 to 7.
+/// The number of a domain, 0 to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DomainId(u8);
 
 impl DomainId {
-    /// The domain of this number, 0 to 7; anything else panics.
+    /// Returns the domain of this number, 0 to 7. Any other number panics.
     pub const fn new(domain: usize) -> Self {
         assert!(domain < DOMAINS, "a domain is 0 to 7");
         Self(domain as u8)
     }
 
-    /// Its number, 0 to 7.
+    /// Returns its number, 0 to 7.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Some bits of the word, made once by who asks often; see [`Summary::any`].
+/// Some bits of the word, computed once for frequent use with [`Summary::any`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits(u64);
 
@@ -130,17 +126,17 @@ impl Bits {
     /// No bit, which [`Summary::any`] never finds.
     pub const NONE: Self = Self(0);
 
-    /// All of one domain.
+    /// Returns all bits of one domain.
     pub const fn own(domain: DomainId) -> Self {
         Self(column(domain))
     }
 
-    /// What is more urgent than `priority` in `domain` itself.
+    /// Returns the bits of `domain` that are more urgent than `priority`.
     pub const fn own_above(domain: DomainId, priority: Priority) -> Self {
         Self(above(priority) & column(domain))
     }
 
-    /// What is more urgent than `priority` in all other domains.
+    /// Returns the bits of all other domains that are more urgent than `priority`.
     pub const fn elsewhere_above(domain: DomainId, priority: Priority) -> Self {
         Self(above(priority) & !column(domain))
     }
@@ -150,12 +146,12 @@ impl Bits {
 #[derive(Debug)]
 pub struct Summary(AtomicU64);
 
-/// The system's, of which a scheduler knows.
+/// The summary of the system, which a scheduler reads.
 #[cfg(not(loom))]
 pub static SUMMARY: Summary = Summary::new();
 #[cfg(loom)]
 loom::lazy_static! {
-    /// The system's, of which a scheduler knows.
+    /// The summary of the system, which a scheduler reads.
     pub static ref SUMMARY: Summary = Summary::new();
 }
 
@@ -164,19 +160,19 @@ const fn bit(domain: DomainId, priority: Priority) -> u64 {
     1 << (DOMAINS * priority.index() + domain.index())
 }
 
-/// All that is more urgent than `priority`, of whatever domain.
+/// Returns the bits of all domains that are more urgent than `priority`.
 #[inline]
 const fn above(priority: Priority) -> u64 {
     (1 << (DOMAINS * priority.index())) - 1
 }
 
-/// The bits of one domain, whatever their priority.
+/// Returns all bits of one domain.
 #[inline]
 const fn column(domain: DomainId) -> u64 {
     0x0101_0101_0101_0101 << domain.index()
 }
 
-/// The priority of the lowest of these bits.
+/// Returns the priority of the lowest of these bits.
 #[inline]
 const fn first(bits: u64) -> Option<Priority> {
     match bits {
@@ -192,19 +188,19 @@ impl Default for Summary {
 }
 
 impl Summary {
-    /// Nothing is ready.
+    /// Returns a summary without marks.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Nothing is ready.
+    /// Returns a summary without marks.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// `domain` has a ready coroutine of `priority`.
+    /// Marks that `domain` has a ready coroutine of `priority`.
     #[inline]
     pub fn mark(&self, domain: DomainId, priority: Priority) {
         let bit = bit(domain, priority);
@@ -213,59 +209,58 @@ impl Summary {
         }
     }
 
-    /// `domain` has none of `priority` any more; who says so looks once more, and
-    /// [marks](Self::mark) it again if one has come.
+    /// Clears the mark of `priority` in `domain`. The caller then looks once more, and [marks](Self::mark) it again
+    /// if a coroutine has come.
     #[inline]
     pub fn clear(&self, domain: DomainId, priority: Priority) {
         self.0.fetch_and(!bit(domain, priority), SeqCst);
     }
 
-    /// Whether any of these is marked, as of some moment before: a relaxed load, for who asks again
-    /// and again.
+    /// Returns true if any of these bits was set a moment ago: a relaxed load, for frequent use.
     #[inline]
     pub fn any(&self, of: Bits) -> bool {
         self.0.load(Relaxed) & of.0 != 0
     }
 
-    /// There is nothing of these any more; who says so looks once more, as for [`clear`](Self::clear).
+    /// Clears all these bits. The caller then looks once more, as for [`clear`](Self::clear).
     #[inline]
     pub fn clear_all(&self, of: Bits) {
         self.0.fetch_and(!of.0, SeqCst);
     }
 
-    /// Whether anything of `domain` with `priority` is marked.
+    /// Returns true if `priority` is marked in `domain`.
     #[inline]
     pub fn is_marked(&self, domain: DomainId, priority: Priority) -> bool {
         self.0.load(SeqCst) & bit(domain, priority) != 0
     }
 
-    /// The most urgent priority that is ready in `domain`.
+    /// Returns the most urgent marked priority of `domain`.
     #[inline]
     pub fn of(&self, domain: DomainId) -> Option<Priority> {
         first(self.0.load(SeqCst) & column(domain))
     }
 
-    /// The most urgent priority that is ready in any domain.
+    /// Returns the most urgent marked priority of any domain.
     #[inline]
     pub fn most_urgent(&self) -> Option<Priority> {
         first(self.0.load(SeqCst))
     }
 
-    /// Whether another domain than `domain` has something more urgent than `priority`.
+    /// Returns true if a domain other than `domain` has marked something more urgent than `priority`.
     #[inline]
     pub fn is_more_urgent_elsewhere(&self, domain: DomainId, priority: Priority) -> bool {
         self.0.load(SeqCst) & above(priority) & !column(domain) != 0
     }
 
-    /// The word itself: for a scheduler, which looks at several domains at one moment. The load is
-    /// relaxed: what was marked before a worker was woken is seen by who has taken the lock of the
-    /// queue that the worker was put into; anything else is seen a moment later.
+    /// Returns the word, for a scheduler that compares several domains at one moment. The load is relaxed. A mark
+    /// made before a worker was woken is seen by a CPU that has taken the lock of the run queue that the worker was
+    /// put into. Any other mark is seen a moment later.
     #[inline]
     pub fn bits(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
-    /// The domains that have something of `priority` ready, bit by bit.
+    /// Returns the domains with a mark of `priority` (bit mask).
     #[inline]
     pub fn domains(&self, priority: Priority) -> u8 {
         (self.0.load(SeqCst) >> (DOMAINS * priority.index())) as u8
@@ -278,9 +273,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// What the word says, against a set of pairs, for all pairs.
+    /// Compares the word with a set of pairs.
     #[test]
-    fn the_word_is_a_set_of_pairs() {
+    fn word_is_a_set_of_pairs() {
         let summary = Summary::new();
         let mut model = BTreeSet::new();
         let mut seed = 1_u64;
@@ -336,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_from_outside_is_0_to_7() {
+    fn priority_from_outside_is_0_to_7() {
         assert_eq!(Priority::try_from(7), Ok(Priority::LAST));
         let why = Priority::try_from(8).unwrap_err();
         assert_eq!(std::format!("{why}"), "priority 8: allowed is 0 to 7");

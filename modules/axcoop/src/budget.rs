@@ -25,6 +25,7 @@ use crate::waker;
 ///
 /// **Cost.** A few instructions with the waker of the coroutine. With another waker, as a combinator has, the system
 /// is asked which coroutine calls.
+///
 /// ```
 /// # use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST};
 /// use core::{future::poll_fn, task::Poll};

@@ -12,6 +12,7 @@
 //!
 //! Algorithm 1 of the seeds: a producer and a consumer with a queue between them, in which one wakes the other by
 //! name when the queue is full:
+//!
 //! ```
 //! use axcoop::{Domain, DomainId, Priority, SUMMARY, channel, host::HOST};
 //!

@@ -4,6 +4,7 @@
 //! of the system. It marks its ready priorities in [`axcoop_summary`], so that a scheduler can give the CPU to the
 //! program with the most urgent coroutine. [`Kernel`] is the interface to the system. The crate depends on no system;
 //! with feature `std` it runs on the [`host`].
+//!
 //! ```
 //! use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST, yield_now};
 //!

@@ -36,6 +36,7 @@ use crate::waker::Ref;
 /// A value that one coroutine, or thread, holds at a time, also while it awaits something.
 ///
 /// A waiter lends the holder its priority. For work that awaits nothing, a lock of the system is cheaper.
+///
 /// ```
 /// # use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST, yield_now};
 /// use axcoop::Mutex;

@@ -26,6 +26,7 @@ impl Domain {
     /// The domain must have no workers, and has none afterwards. Other coroutines run in the meantime, and then stay
     /// as they are until there is a worker again. Another thread may [add workers](Self::alloc_cpu) meanwhile. If it
     /// sets their number to 0, the calling thread blocks until there are some again.
+    ///
     /// ```
     /// use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST};
     ///

@@ -18,6 +18,7 @@ use crate::sleep::{Sleep, sleep, sleep_until};
 /// A future whose awaits are all ready at once is late as any other: the time is looked at whenever it has spent its
 /// [`POLL_BUDGET`](crate::POLL_BUDGET). Once the time has passed it is not polled again, unless its coroutine had
 /// spent the budget before it.
+///
 /// ```
 /// # use axcoop::{Domain, DomainId, Elapsed, Priority, SUMMARY, host::HOST, timeout};
 /// # use core::time::Duration;
