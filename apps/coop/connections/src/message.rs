@@ -1,8 +1,8 @@
-//! What is sent to and fro: a matrix of 15 × 15 numbers, with what its sender knows it by.
+//! The messages: a matrix of 15 × 15 numbers, with the sender's identification.
 //!
-//! A request's matrix is a fixed one times the request's key. So its product with the server's matrix
-//! is the fixed product times that key, and whoever asked can check all of the answer with a
-//! fifteenth of the multiplications that it took.
+//! A request's matrix is a fixed one times the request's key. So its product with the server's matrix is the fixed
+//! product times that key. The client can check all of the answer with a fifteenth of the multiplications that it
+//! took.
 
 /// Rows and columns of a matrix.
 pub const SIZE: usize = 15;
@@ -10,14 +10,14 @@ pub const SIZE: usize = 15;
 /// A matrix, row by row. Numbers wrap around.
 pub type Matrix = [u32; SIZE * SIZE];
 
-/// What each request is a multiple of.
+/// The matrix of which each request is a multiple.
 const BASE: Matrix = filled(1, 1);
-/// What the server multiplies by.
+/// The matrix that the server multiplies by.
 pub const FACTOR: Matrix = filled(7, 3);
 /// The answer to [`BASE`].
 const PRODUCT: Matrix = multiply(&BASE, &FACTOR);
 
-/// `first`, and each further one more by `step`.
+/// Returns a matrix of `first`, and each further entry more by `step`.
 const fn filled(first: u32, step: u32) -> Matrix {
     let mut matrix = [0; SIZE * SIZE];
     let mut at = 0;
@@ -28,7 +28,7 @@ const fn filled(first: u32, step: u32) -> Matrix {
     matrix
 }
 
-/// The product of two matrices: 3,375 multiplications.
+/// Returns the product of two matrices: 3,375 multiplications.
 pub const fn multiply(left: &Matrix, right: &Matrix) -> Matrix {
     let mut product = [0; SIZE * SIZE];
     let mut row = 0;
@@ -49,26 +49,25 @@ pub const fn multiply(left: &Matrix, right: &Matrix) -> Matrix {
     product
 }
 
-/// What the request of that number, of the connection of that number, is a multiple by: odd, so that
-/// no entry is lost.
+/// Returns the key of a request: odd, so that no entry is lost.
 const fn key(connection: usize, number: u32) -> u32 {
     ((connection as u32) << 16) ^ ((number << 1) | 1)
 }
 
-/// A request, or the answer to it: the matrix is another one, the rest is as it was.
+/// A request, or its answer, which differs in the matrix only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// When the request was due, in nanoseconds since boot.
+    /// The time at which the request was due, in nanoseconds since boot.
     pub due_ns: u64,
-    /// Which of its connection's requests it is, from 0.
+    /// The number of the request within its connection, from 0.
     pub number: u32,
     key: u32,
-    /// What is multiplied, or the product.
+    /// The matrix to multiply, or the product.
     pub matrix: Matrix,
 }
 
 impl Message {
-    /// What a buffer holds before anything was read into it.
+    /// The content of a buffer before the first read.
     #[cfg(target_os = "none")]
     pub const EMPTY: Self = Self {
         due_ns: 0,
@@ -77,7 +76,7 @@ impl Message {
         matrix: [0; SIZE * SIZE],
     };
 
-    /// The request of that number, of the connection of that number.
+    /// Returns the request of this number of a connection.
     pub fn request(connection: usize, number: u32, due_ns: u64) -> Self {
         let key = key(connection, number);
         let mut request = Self {
@@ -90,7 +89,7 @@ impl Message {
         request
     }
 
-    /// Whether it is the right answer to the request of that number, of that connection.
+    /// Returns true if it is the right answer to the request of this number of a connection.
     pub fn answers(&self, connection: usize, number: u32) -> bool {
         let key = key(connection, number);
         let is_product = |(found, of_base): (&u32, &u32)| *found == of_base.wrapping_mul(key);

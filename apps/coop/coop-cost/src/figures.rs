@@ -1,4 +1,4 @@
-//! A figure, its limit, and whether it keeps it.
+//! The figures, their limits, and the verdicts.
 //!
 //! | figure | limit | where |
 //! |---|---|---|
@@ -10,19 +10,19 @@
 //! | `connections` | 60 times as many | |
 //! | `left` | 4,096 bytes | |
 //!
-//! The ratios of time are judged where time is counted; in real time they are the host's affair.
+//! The ratios of time are judged where time is counted; in real time they depend on the host.
 
 use alloc::{format, string::String};
 
 use sched_tests_common::results::{Setting, context};
 use sched_tests_results::{COUNTED, CoopLine};
 
-/// What is promised.
+/// A limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// Of the ratio, if there is one, else of the figure.
+    /// An upper limit of the ratio if there is one, else of the figure.
     AtMost(f64),
-    /// The same.
+    /// A lower limit, likewise.
     AtLeast(f64),
 }
 
@@ -46,7 +46,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Of time, in what the clock counts.
+    /// Makes a figure of time, in the unit of the clock.
     pub fn of_time(
         setting: &Setting,
         what: &'static str,
@@ -73,7 +73,7 @@ impl Figure {
         }
     }
 
-    /// How far the costs of switches among different numbers are apart.
+    /// Makes the figure of the spread between the costs of switches among different numbers.
     pub fn spread(setting: &Setting, among: usize, costs: impl Iterator<Item = f64>) -> Self {
         let (least, most) = costs.fold((f64::MAX, 0.0_f64), |(least, most), cost| {
             (least.min(cost), most.max(cost))
@@ -88,12 +88,12 @@ impl Figure {
         }
     }
 
-    /// `coroutines` / `threads`.
+    /// Returns `coroutines` / `threads`.
     pub fn ratio(&self) -> Option<f64> {
         Some(self.coroutines / self.threads?)
     }
 
-    /// Whether it keeps its limit.
+    /// Returns true if it keeps its limit.
     pub fn pass(&self) -> bool {
         let judged = self.ratio().unwrap_or(self.coroutines);
         match self.limit {
@@ -103,7 +103,7 @@ impl Figure {
         }
     }
 
-    /// Its line.
+    /// Returns its result line.
     pub fn line(&self, setting: &Setting, phase: &str) -> CoopLine {
         CoopLine {
             context: context(setting, phase),
@@ -120,7 +120,7 @@ impl Figure {
         }
     }
 
-    /// Its row in a table for people, as wide as [`HEADING`].
+    /// Returns its row in a table for people, as wide as [`HEADING`].
     pub fn row(&self) -> String {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
         let limit = self.limit.map(|limit| match limit {
@@ -141,11 +141,11 @@ impl Figure {
     }
 }
 
-/// Of the rows.
+/// The heading of the rows.
 pub const HEADING: &str =
     "figure         among unit           coroutines     threads     ratio     limit";
 
-/// To so many parts of one; `core` has no `round`, and no figure is negative.
+/// Rounds to this many parts of one; `core` has no `round`, and no figure is negative.
 fn rounded(figure: f64, parts: f64) -> f64 {
     (figure * parts + 0.5) as u64 as f64 / parts
 }

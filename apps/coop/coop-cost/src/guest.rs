@@ -1,4 +1,4 @@
-//! The measurement, and what is printed of it.
+//! The measurement and its output.
 
 use alloc::{vec, vec::Vec};
 
@@ -16,22 +16,22 @@ use crate::{
     turns::{self, BATCH, per_turn},
 };
 
-/// Among how many a coroutine yields.
+/// The numbers of coroutines that yield.
 const AMONG: [usize; 6] = [2, 4, 64, 1_024, 10_000, 100_000];
-/// From so many on they have to cost the same.
+/// From this number on they must cost the same.
 const SPREAD_FROM: usize = 4;
-/// Threads that yield: what a thread costs does not depend on their number under most policies.
+/// The number of threads that yield: under most policies the cost does not depend on it.
 const THREADS: usize = 4;
-/// Yields of all together that the second round has more than the first.
+/// The yields that the second round has more than the first, of all together.
 const YIELDS: u64 = 1 << 20;
-/// Turns of the others.
+/// The turns of the other figures.
 const SPAWNS: u64 = 1 << 14;
 const BATCHES: u64 = 1 << 5;
 const WAKES: u64 = 1 << 15;
-/// Coroutines of each size whose memory is looked at: of 16 sizes 10,000 together.
+/// The coroutines of each size whose memory is measured: of 16 sizes 10,000 together.
 const OF_A_SIZE: usize = 625;
-/// What may be left of memory: the slots that a domain keeps in reserve, and what `axtask` keeps
-/// of tasks that are gone.
+/// The memory that may be left: the slots that a domain keeps in reserve, and what `axtask` keeps of tasks that are
+/// gone.
 const LEFT_BYTES: f64 = 4_096.0;
 
 const PHASE: &str = "run";
@@ -47,7 +47,7 @@ pub fn main() {
             return print_lines(&setting, &[phase(false)]);
         }
     };
-    // First, as what the others have taken from the page allocator does not return there.
+    // First, because memory that others have taken from the page allocator does not return there.
     let [coroutines, threads] = memory::connections(domain);
     let mut figures = of_connections(coroutines, threads);
     let beside = memory::beside_a_future(domain, OF_A_SIZE);
@@ -150,7 +150,7 @@ fn of_time(setting: &Setting, domain: &'static Domain) -> Vec<Figure> {
     figures
 }
 
-/// A phase without rows.
+/// Returns a phase without rows.
 fn phase(pass: bool) -> Phase {
     Phase {
         name: PHASE,

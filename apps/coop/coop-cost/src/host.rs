@@ -1,8 +1,8 @@
-//! Threads of the host are none of `axtask`: there is nothing to measure.
+//! On the host there is nothing to measure: its threads are not `axtask`'s.
 
 use sched_tests_common::platform;
 
-/// Says how to run it on a guest, and fails.
+/// Prints how to run it on a guest, and fails.
 pub fn main() {
     println!("coop-cost measures a guest: make run A=coop-cost FEATURES=stock_fifo");
     platform::finish(false);

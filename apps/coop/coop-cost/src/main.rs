@@ -11,16 +11,14 @@
 //! | `connections` | how many connections of three coroutines fit into 34 MiB | of three threads with stacks of 16 KiB |
 //! | `left` | what their memory has not given back | the same |
 //!
-//! **Time.** Each of the first five runs twice, the second time with twice as many turns; the
-//! figure is the difference by the turns that the second has more, so that what comes before the first
-//! turn and after the last falls out. Under counted time it is instructions, to the same number on
-//! every machine.
+//! **Time.** Each of the first five runs twice, the second time with twice as many turns. The figure is the
+//! difference divided by the additional turns, so it excludes what comes before the first turn and after the last.
+//! Under counted time the unit is instructions, with the same number on every machine.
 //!
-//! **Memory.** The seeds of the coroutine work give a program 8 MiB of heap and 26 MiB of frames.
-//! Here all memory but as much is taken away, then connections are made until there is no memory for
-//! another. One is a receiver with 120 bytes of state, a handler with 64 and a sender with 80. Then
-//! each serves one request, which has to go through all three, and all end. What comes to that
-//! for threads is done in the same memory afterwards.
+//! **Memory.** The seeds of the coroutine work give a program 8 MiB of heap and 26 MiB of frames. Here all memory
+//! beyond that is taken away, then connections are made until there is no memory for another. A connection is a
+//! receiver with 120 bytes of state, a handler with 64 and a sender with 80. Then each serves one request, which
+//! passes all three, and all end. The same is done with threads in the same memory afterwards.
 //!
 //! A line for each figure:
 //!
@@ -28,9 +26,9 @@
 //! SCHED-COOP {"app":"coop-cost","arch":"x86_64","smp":1,"sched":"stock-fifo","phase":"run","timing":"icount","scale":1,"figure":"switch","among":4,"unit":"instructions","coroutines":76.5,"threads":160.0,"ratio":0.478,"limit":0.55,"pass":true}
 //! ```
 //!
-//! Its keys are documented at `CoopLine` in `sched-tests-results`, the limits at [`figures`]. `pass` of the
-//! `SCHED-RUN` line is whether all figures keep theirs, and all coroutines, threads and requests
-//! came to their ends. `SCALE=n` makes the turns n times fewer.
+//! `CoopLine` in `sched-tests-results` documents its keys, [`figures`] the limits. `pass` of the `SCHED-RUN` line is
+//! true if all figures keep theirs, and all coroutines, threads and requests came to their ends. `SCALE=n` divides
+//! the turns by n.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 

@@ -1,4 +1,4 @@
-//! What takes memory: coroutines of all sizes, and connections until nothing is left.
+//! The memory of coroutines of all sizes, and of connections until nothing is left.
 
 use alloc::{alloc::Layout, sync::Arc, vec::Vec};
 use core::{
@@ -21,28 +21,28 @@ const STACK_BYTES: usize = 16 * 1024;
 const PAGE_BYTES: usize = 4096;
 /// Kept for `axtask`, which allocates when it wakes a task, and panics if it cannot.
 const RESERVE_BYTES: usize = 64 * 1024;
-/// What a thread takes beside its stack, at most: the task, its name, its entry, its waker.
+/// The most bytes of a thread beside its stack: the task, its name, its entry, its waker.
 const BESIDE_STACK_BYTES: usize = 4 * 1024;
 const PRIORITY: Priority = Priority::DEFAULT;
-/// What ArceOS's allocator, TLSF, puts before each block, and what it makes the sum a multiple of.
+/// The bytes that ArceOS's allocator, TLSF, puts before each block, and the multiple to which it rounds the sum.
 const HEAD_BYTES: usize = 16;
 const GRAIN_BYTES: usize = 32;
-/// How long all of them may take to be gone, and how often it is looked at.
+/// The limit for all of them to be gone, and the time between two looks.
 const PATIENCE_NS: u64 = 60_000_000_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Of the byte allocator, without its heads.
+/// Returns the bytes in use of the byte allocator, without its heads.
 fn used_bytes() -> usize {
     global_allocator().used_bytes()
 }
 
-/// In the byte allocator and in whole pages.
+/// Returns the free bytes in the byte allocator and in whole pages.
 fn available_bytes() -> usize {
     let allocator = global_allocator();
     allocator.available_bytes() + allocator.available_pages() * PAGE_BYTES
 }
 
-/// Waits until this is so; false if that takes for ever.
+/// Waits for a condition; returns false after the limit.
 fn comes(is_so: impl Fn() -> bool) -> bool {
     let begin_ns = now_ns();
     while !is_so() {
@@ -54,7 +54,7 @@ fn comes(is_so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Is ready when it has been woken once, and has so many bytes.
+/// A future of this many bytes that is ready when it has been woken once.
 struct Waits<const BYTES: usize>([u8; BYTES]);
 
 impl<const BYTES: usize> Future for Waits<BYTES> {
@@ -79,14 +79,14 @@ macro_rules! sizes {
     };
 }
 
-/// What a coroutine takes beside its future, in bytes, of the size for which that is most; so many of
-/// each size. None if they do not end.
+/// Returns the bytes of a coroutine beside its future, for the size for which they are most, with this many
+/// coroutines of each size. Returns none if they do not end.
 pub fn beside_a_future(domain: &'static Domain, coroutines: usize) -> Option<f64> {
     let sizes = sizes!(8 16 24 32 40 48 56 64 72 80 88 96 104 112 120 128);
     let mut most = 0.0_f64;
     for (future_bytes, spawns) in sizes {
         let mut handles = Vec::with_capacity(coroutines + 2);
-        // Of the first two the second takes a block alone: the table has room from the first on.
+        // Of the first two only the second takes just a block: the table has room from the first on.
         handles.push(spawns(domain));
         let second = used_bytes();
         handles.push(spawns(domain));
@@ -113,7 +113,7 @@ impl Hoard {
         let mut pieces = Vec::with_capacity(64);
         let mut pages = available_bytes().saturating_sub(SEEDS_BYTES) / PAGE_BYTES;
         let mut piece = pages;
-        // In as few pieces as there are.
+        // In as few pieces as possible.
         while pages > 0 && piece > 0 && pieces.len() < pieces.capacity() {
             let taken = global_allocator().alloc_pages(piece, PAGE_BYTES, UsageKind::Global);
             match taken {
@@ -137,8 +137,8 @@ impl Drop for Hoard {
     }
 }
 
-/// [`RESERVE_BYTES`], until it is dropped. By the allocator's own call: one that is of the language's
-/// heap, and not used, the compiler leaves out.
+/// [`RESERVE_BYTES`], until it is dropped. Taken from the allocator directly: the compiler removes an unused
+/// allocation of the language's heap.
 struct Reserve(Option<NonNull<u8>>);
 
 impl Reserve {
@@ -160,7 +160,7 @@ impl Drop for Reserve {
     }
 }
 
-/// How many fitted, what their memory had not given back at the end, and whether all came to it.
+/// The number of connections that fitted, the bytes that were left at the end, and whether all came to their end.
 #[derive(Clone, Copy, Debug)]
 pub struct Connections {
     pub fitted: usize,
@@ -168,30 +168,30 @@ pub struct Connections {
     pub all_served: bool,
 }
 
-/// Of coroutines and of threads, in the same memory.
+/// Measures the connections of coroutines and of threads, in the same memory.
 pub fn connections(domain: &'static Domain) -> [Connections; 2] {
     let _hoard = Hoard::new();
     [of_coroutines(domain), of_threads()]
 }
 
-/// What is common to the connections of a run.
+/// The common state of the connections of a run.
 #[derive(Default)]
 struct Server {
-    /// How many senders have sent their answers.
+    /// The number of senders that have sent their answers.
     answered: AtomicUsize,
 }
 
-/// One of a connection: it waits for a wake, does what it has to, and ends. Of so many bytes, in all.
+/// A coroutine of a connection: it waits for a wake, does its work, and ends. It has this many bytes in all.
 struct Part<const PAD: usize> {
     server: &'static Server,
-    /// Whom it wakes: who comes next in its connection, and the first one of the next connection.
+    /// The coroutines that it wakes: the next of its connection, and the first of the next connection.
     next: Option<Cid>,
     also: Option<Cid>,
     was_polled: bool,
     _state: [u8; PAD],
 }
 
-// Of the seeds: receiver, handler, sender.
+// The sizes of the seeds: receiver, handler, sender.
 type Receiver = Part<{ 120 - PART_BYTES }>;
 type Handler = Part<{ 64 - PART_BYTES }>;
 type Sender = Part<{ 80 - PART_BYTES }>;
@@ -255,7 +255,7 @@ fn of_coroutines(domain: &'static Domain) -> Connections {
     }
 }
 
-/// One more, whose receiver wakes this one, too; or none, and no part of it.
+/// Makes one more connection, whose receiver wakes this one, too; or none of its parts.
 fn connection(domain: &'static Domain, last: Option<Cid>) -> Result<Cid, SpawnError> {
     let sender = domain.try_spawn(Sender::new(&SERVER, None, None), PRIORITY)?;
     let handler = Handler::new(&SERVER, Some(sender.cid()), None);
@@ -285,7 +285,7 @@ fn of_threads() -> Connections {
         let thread = axtask::spawn_raw(body, "".into(), STACK_BYTES);
         threads.push(Arc::downgrade(&thread));
         drop(thread);
-        // It waits, with all that this takes, before the next one comes.
+        // It waits, with all its memory, before the next one comes.
         axtask::yield_now();
     }
     drop(reserve);
@@ -302,7 +302,7 @@ fn of_threads() -> Connections {
     }
 }
 
-/// `axtask` would panic if there were none.
+/// Returns true if there is memory for a thread: `axtask` would panic without.
 fn has_room_for_thread() -> bool {
     let needs = |bytes| Layout::from_size_align(bytes, HEAD_BYTES).expect("a size");
     let (stack, beside) = (needs(STACK_BYTES), needs(BESIDE_STACK_BYTES));

@@ -1,4 +1,4 @@
-//! What takes time: each is done so many times, and how long that took.
+//! The figures of time: the time of a number of turns.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::{
@@ -14,21 +14,21 @@ use sched_tests_common::platform::now_ns;
 use spin::Once;
 
 const STACK_BYTES: usize = 16 * 1024;
-/// Whatever all of them have.
+/// The priority of all coroutines.
 const PRIORITY: Priority = Priority::DEFAULT;
-/// How many are spawned at once for `batch`.
+/// The number spawned at once for `batch`.
 pub const BATCH: usize = 250;
 
-/// How much longer `turns` × 2 take than `turns`, for each of the turns that are more; one turn is
-/// so many times what is measured.
+/// Returns how much longer `turns` × 2 take than `turns`, for each additional turn. One turn measures `of_one`
+/// operations.
 pub fn per_turn(turns: u64, of_one: u64, run: impl Fn(u64) -> u64) -> f64 {
-    // The memory that the allocator lacks comes in the first run.
+    // Memory that the allocator lacks comes in the first run.
     run(1);
     let (once, twice) = (run(turns), run(2 * turns));
     twice.saturating_sub(once) as f64 / (turns * of_one) as f64
 }
 
-/// So many coroutines yield so often, each.
+/// Lets coroutines yield this often each.
 pub fn coroutines_yield(domain: &'static Domain, coroutines: usize, yields: u64) -> u64 {
     let yielder = move |_| {
         let body = async move {
@@ -49,7 +49,7 @@ pub fn coroutines_yield(domain: &'static Domain, coroutines: usize, yields: u64)
     })
 }
 
-/// So many threads yield so often, each.
+/// Lets threads yield this often each.
 pub fn threads_yield(threads: usize, yields: u64) -> u64 {
     let left = Arc::new((AtomicUsize::new(threads), WaitQueue::new()));
     timed(|| {
@@ -72,7 +72,7 @@ pub fn threads_yield(threads: usize, yields: u64) -> u64 {
     })
 }
 
-/// Spawns one and awaits it, so often.
+/// Spawns and awaits a coroutine, this often.
 pub fn coroutines_spawn(domain: &'static Domain, turns: u64) -> u64 {
     timed(|| {
         run(domain, async move {
@@ -83,7 +83,7 @@ pub fn coroutines_spawn(domain: &'static Domain, turns: u64) -> u64 {
     })
 }
 
-/// Spawns one and joins it, so often.
+/// Spawns and joins a thread, this often.
 pub fn threads_spawn(turns: u64) -> u64 {
     timed(|| {
         for _ in 0..turns {
@@ -92,7 +92,7 @@ pub fn threads_spawn(turns: u64) -> u64 {
     })
 }
 
-/// Spawns [`BATCH`] and awaits them, so often.
+/// Spawns and awaits [`BATCH`] coroutines, this often.
 pub fn coroutines_spawn_batch(domain: &'static Domain, turns: u64) -> u64 {
     timed(|| {
         run(domain, async move {
@@ -107,7 +107,7 @@ pub fn coroutines_spawn_batch(domain: &'static Domain, turns: u64) -> u64 {
     })
 }
 
-/// Spawns [`BATCH`] and joins them, so often.
+/// Spawns and joins [`BATCH`] threads, this often.
 pub fn threads_spawn_batch(turns: u64) -> u64 {
     timed(|| {
         for _ in 0..turns {
@@ -120,7 +120,7 @@ pub fn threads_spawn_batch(turns: u64) -> u64 {
     })
 }
 
-/// Whose turn it is, of two: one that has it gives it to the other, wakes it, and waits for it.
+/// The number of the one of two that may go on: it hands the turn to the other, wakes it, and waits.
 #[derive(Default)]
 struct Turn(AtomicUsize);
 
@@ -134,7 +134,7 @@ impl Turn {
     }
 }
 
-/// Two coroutines wake each other, so often: one turn is a wake to the other one and one back.
+/// Lets two coroutines wake each other: one turn is a wake to the other one and one back.
 pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
     // A coroutine has one waker for its life, which it leaves once.
     let both = Arc::new((Turn::default(), [const { Once::<Waker>::new() }; 2]));
@@ -152,7 +152,7 @@ pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
                 })
                 .await;
                 turn.gives(1 - me);
-                // Who has not left it yet has not looked whose turn it is.
+                // A coroutine that has not left its waker yet has not looked at the turn.
                 if let Some(waker) = wakers[1 - me].get() {
                     waker.wake_by_ref();
                 }
@@ -169,7 +169,7 @@ pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
     })
 }
 
-/// Two threads do the same.
+/// Lets two threads wake each other.
 pub fn threads_wake(turns: u64) -> u64 {
     let both = Arc::new((Turn::default(), [WaitQueue::new(), WaitQueue::new()]));
     let side = |me: usize| {

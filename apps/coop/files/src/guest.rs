@@ -8,15 +8,15 @@ use std::{format, println, vec};
 use axcoop_arceos::{Priority, Semaphore};
 use axcoop_fs::{File, remove};
 
-/// How many that are not urgent, and how much each of them writes.
+/// The number of coroutines that are not urgent, and the amount that each writes.
 const OTHERS: u8 = 3;
 const CHUNK: usize = 4096;
 const CHUNKS: usize = 24;
-/// How often somebody urgent comes: after so many operations of the others each time.
+/// The number of times that the urgent coroutine comes, and the operations of the others in between.
 const TIMES: usize = 10;
 const EVERY: usize = 6;
 
-/// Operations that those who are not urgent have had done.
+/// Operations done for the coroutines that are not urgent.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static COMES: Semaphore = Semaphore::new(0);
 
@@ -45,7 +45,7 @@ pub fn main() {
         assert_eq!(file.length().wait(), Ok((CHUNKS * CHUNK) as u64));
         let mut at = 0;
         let mut buffer = vec![0; CHUNK];
-        // By a thread, with the same calls.
+        // In a thread, with the same calls.
         loop {
             let (read, bytes) = file.read_at(at, buffer).wait();
             let read = read.expect("the disk is whole");
@@ -74,7 +74,7 @@ fn path(number: u8) -> String {
     format!("/OTHER{number}.BIN")
 }
 
-/// Writes a file, a chunk each time.
+/// Writes a file, a chunk at a time.
 async fn writes(number: u8) {
     let mut file = File::create(path(number)).await.expect("there is a disk");
     for chunk in 0..CHUNKS {
@@ -88,8 +88,8 @@ async fn writes(number: u8) {
     file.close().await;
 }
 
-/// Now and then writes a little and reads it; returns the most operations of others that ended between the
-/// call and the result of one.
+/// Writes and reads a little at intervals. Returns the most operations of others that ended between a call and its
+/// result.
 async fn comes_and_goes() -> usize {
     const PATH: &str = "/URGENT.BIN";
     let mut most = 0;

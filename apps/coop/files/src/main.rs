@@ -1,6 +1,6 @@
-//! Coroutines of two priorities write files on a FAT32 disk, and read them back; a thread reads one of them by
-//! the same calls. Somebody urgent comes while three others write all the time, and waits for one of
-//! their operations at most.
+//! Coroutines of two priorities write files on a FAT32 disk, and read them back; a thread reads one of them with the
+//! same calls. An urgent coroutine comes while three others write all the time, and waits for one of their operations
+//! at most.
 //!
 //! ```sh
 //! make run A=apps/coop/files FEATURES=sched_coop BLK=y

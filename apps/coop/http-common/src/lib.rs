@@ -1,16 +1,16 @@
-//! The part that the HTTP servers have in common, with a thread or a coroutine for each connection. They
-//! are built on [`edge_http`], with a layer above it for the cases of RFC 9110 and 9112 that it
-//! has wrong ([ADR 0032](../../../../docs/adr/0032-a-library-and-a-layer-for-http.md)).
+//! The common part of the HTTP servers, which have a thread or a coroutine for each connection. They are
+//! built on [`edge_http`], with a layer above it for the cases of RFC 9110 and 9112 that it
+//! handles wrongly ([ADR 0032](../../../../docs/adr/0032-a-library-and-a-layer-for-http.md)).
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `site.rs` | paths, answers, counters, and the end |
-//! | `head.rs` | the head of a request is checked; its rules |
+//! | `head.rs` | the checks of the head of a request, and their rules |
 //! | `serve.rs` | the course of one connection, over anything that reads and writes |
 //! | `cases.rs` | the cases of the RFCs, as a table for tests |
 //! | `wire.rs` | the network of `axcoop-net`, and a server's main |
 //!
-//! Only the last knows of ArceOS; the others are tested on the host.
+//! Only the last one uses ArceOS; the others are tested on the host.
 
 #![cfg_attr(not(test), no_std)]
 

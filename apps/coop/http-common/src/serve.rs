@@ -1,10 +1,10 @@
-//! The course of one connection, over anything that reads and writes. It is one source for threads
-//! and coroutines: what differs is in [`Place`].
+//! The course of one connection, over anything that reads and writes. Threads and
+//! coroutines share it: the differences are in [`Place`].
 //!
 //! Rules:
 //! 1. A client that has sent a part of a request and not the rest within [`Limits::request`] gets
-//!    408. One that is silent between requests for [`Limits::idle`] is let go.
-//! 2. One that does not take an answer within [`Limits::answer`] is let go.
+//!    408. One that is silent between requests for [`Limits::idle`] is disconnected.
+//! 2. A client that does not take an answer within [`Limits::answer`] is disconnected.
 //! 3. After a refusal, and after the last answer of a connection, the server ends its side at
 //!    once. What still comes is read and thrown away until the client ends its side, too, for
 //!    [`Limits::linger`] at most: to close with bytes unread would reset the connection, and the

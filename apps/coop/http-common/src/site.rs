@@ -191,7 +191,7 @@ impl Site {
         })
     }
 
-    /// The counters, as the answer to `/stats` has them.
+    /// Returns the counters, as in the answer to `/stats`.
     pub fn stats(&self) -> String {
         format!(
             "{{\"used_bytes\":{},\"open\":{},\"most\":{},\"accepted\":{},\"answered\":{},\
@@ -208,14 +208,14 @@ impl Site {
     }
 }
 
-/// The number behind this prefix, written as it would be printed.
+/// Returns the number behind this prefix, written as it would be printed.
 fn numbered(path: &str, prefix: &str) -> Option<u32> {
     let digits = path.strip_prefix(prefix)?;
     let number: u32 = digits.parse().ok()?;
     (format!("{number}") == digits).then_some(number)
 }
 
-/// The priority that a path names, 0 first and 7 last.
+/// Returns the priority that a path names, 0 first and 7 last.
 pub fn priority(path: &str) -> Option<u8> {
     let number = numbered(path, "/p/")?;
     u8::try_from(number).ok().filter(|p| *p < 8)
@@ -228,7 +228,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Returns a computation of so many thousand rounds, of which none is done.
+    /// Returns a computation of this many thousand rounds, of which none is done.
     pub fn new(thousands: u32) -> Self {
         Self {
             thousands,

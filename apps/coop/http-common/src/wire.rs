@@ -1,5 +1,5 @@
-//! The network of `axcoop-net`, and a server's main. It is the same for coroutines, which await, and
-//! for threads, which block on the same futures.
+//! The network of `axcoop-net`, and a server's main. Coroutines, which await, and threads, which block on the same
+//! futures, share it.
 
 use core::fmt::Display;
 use core::sync::atomic::Ordering::Relaxed;
@@ -29,8 +29,8 @@ impl Link for TimedStream {
     }
 }
 
-/// Runs a server: starts the network, has `accepts` accept connections until a client tells the
-/// server to end, and waits for those that are open.
+/// Runs a server: starts the network, calls `accepts` to accept connections until a client tells the server to end,
+/// and waits for the open ones.
 pub fn run(name: &str, accepts: impl FnOnce(TcpListener)) {
     if let Err(error) = axcoop_net::start() {
         println!("{name}: {error}");
@@ -50,15 +50,15 @@ pub fn run(name: &str, accepts: impl FnOnce(TcpListener)) {
     println!("{name}: {:?}", axcoop_net::statistics());
 }
 
-/// Accepts connections until a client tells the server to end. `begin` starts a task that
-/// [converses](converse); without memory for one the client is let go.
+/// Accepts connections until a client tells the server to end. `begin` starts a task that [converses](converse).
+/// Without memory for the task the connection is closed.
 pub async fn accept<E: Display>(
     name: &str,
     listener: TcpListener,
     begin: impl Fn(TcpStream) -> Result<(), E>,
 ) {
     while !SITE.has_quit() {
-        // Now and then to see whether it is to end.
+        // A time limit, to see whether the server must end.
         match listener.accept().within(Duration::from_millis(100)).await {
             Ok((stream, _)) => {
                 SITE.connection_begins();

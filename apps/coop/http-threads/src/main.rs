@@ -1,5 +1,5 @@
-//! An HTTP server with a thread per connection: what `apps/coop/http` does with coroutines, from the
-//! same parts. A thread waits by blocking, so the path's priority is of no meaning here.
+//! An HTTP server with a thread per connection, made of the same parts as `apps/coop/http` with its coroutines. A
+//! thread waits by blocking, so the path's priority has no effect here.
 //!
 //! ```sh
 //! make serve A=http-threads FEATURES=sched_rr MEM=256M

@@ -15,7 +15,7 @@ pub fn main() {
             let served = domain.try_spawn(converse(stream, Coroutine), Priority::DEFAULT);
             served.map(drop)
         };
-        // To accept is more urgent than anything asked for: the path comes out after that.
+        // Accepting is more urgent than any request: the path is known only after that.
         let accepts = domain.spawn(accept("http", listener, begin), Priority::FIRST);
         accepts.join().expect("nothing cancels it");
     });

@@ -1,6 +1,6 @@
-//! An HTTP server with a coroutine per connection, whose priority is that of the path it is asked
-//! for: `/p/0` comes first, `/p/7` last, everything else is 4. `apps/coop/http-threads` is the same
-//! with threads, from the same parts (`apps/coop/http-common`).
+//! An HTTP server with a coroutine per connection, whose priority is that of the requested path: `/p/0` is the most
+//! urgent, `/p/7` the least, and all other paths have 4. `apps/coop/http-threads` does the same with threads, from
+//! the same parts (`apps/coop/http-common`).
 //!
 //! ```sh
 //! make serve A=http FEATURES=sched_coop

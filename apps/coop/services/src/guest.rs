@@ -2,7 +2,7 @@
 
 pub use axcoop_arceos::*;
 
-/// A domain without workers, with the first number that is free.
+/// Opens a domain without workers, with the first free number.
 pub fn open(name: &'static str) -> &'static Domain {
     let opened = Options::new(name).workers(0).open();
     opened.expect("an image has more domains than this program")

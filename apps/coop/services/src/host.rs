@@ -3,7 +3,7 @@
 use axcoop::host::HOST;
 pub use axcoop::*;
 
-/// A domain without workers, with the first number that is free.
+/// Opens a domain without workers, with the first free number.
 pub fn open(_name: &'static str) -> &'static Domain {
     let opened = (0..DOMAINS).find_map(|number| {
         let id = DomainId::new(number);

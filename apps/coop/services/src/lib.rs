@@ -1,34 +1,34 @@
 //! Five programs of coroutines and the services that they call: does the most urgent coroutine's program get the
 //! CPU?
 //!
-//! Each is a domain of `axcoop`, and a task that serves it until its coroutines have ended
-//! (`Domain::run_until`). Every policy sees six tasks; only `sched_coop` sees which coroutines are ready in
-//! which of them.
+//! Each program is a domain of `axcoop`, and a task that serves it until its coroutines have ended
+//! (`Domain::run_until`). Every policy sees six tasks; only `sched_coop` sees which coroutines are ready in which of
+//! them.
 //!
 //! | task | priorities | coroutines | items of each | own work for an item, service, µs | together |
 //! |---|---|--:|--:|---|--:|
-//! | `services` | of who asks | one for each request | | | 366 ms |
+//! | `services` | those of the callers | one for each request | | | 366 ms |
 //! | `backup` | 7 | 4 | 50 | 3,000 + 1,000 | 600 + 200 ms |
 //! | `index` | 6 | 4 | 60 | 1,600 + 400 | 384 + 96 ms |
 //! | `report` | 4 and 5 | 4 | 50 | 1,000 + 250 | 200 + 50 ms |
 //! | `web` | 2 and 3 | 40, one in 4 ms | 4 | 400 + 100 | 64 + 16 ms |
 //! | `control` | 0 and 1 | 20, one in 5 ms | 4 | 200 + 50 | 16 + 4 ms |
 //!
-//! A microsecond is 1,000 instructions. Of a program's coroutines every second one has the second priority. For
-//! each item a coroutine does half of its own work, yields, does the other half, sends a request to the services and
-//! waits for the answer. A service is a coroutine in the domain of the services, spawned for the request with the
-//! priority of who asks, as a kernel works on behalf of its caller; it sends the answer back over a channel. What
-//! accepts requests there has priority 0: who it is comes out after that. So an urgent program needs two
+//! A microsecond is 1,000 instructions. Every second coroutine of a program has the second priority. For each item a
+//! coroutine does half of its own work, yields, does the other half, sends a request to the services and waits for
+//! the answer. A service is a coroutine in the domain of the services, spawned for the request at the caller's
+//! priority, as a kernel works on behalf of its caller. It sends the answer back over a channel. The coroutine that
+//! accepts requests there has priority 0, because it knows the caller only after that. So an urgent program needs two
 //! domains in turn.
 //!
-//! The tasks are spawned in the order of the table, so the long programs, which are the least urgent ones, are there
-//! first. These three have all their coroutines at once; those of `web` and `control` arrive over time,
-//! by timers: the last ones at 156 and 95 ms, before which their programs cannot be done.
+//! The tasks are spawned in the order of the table, so the long programs, which are the least urgent ones, come
+//! first. These three have all their coroutines at once. Those of `web` and `control` arrive over time, by timers:
+//! the last ones at 156 and 95 ms, before which their programs cannot be done.
 //!
-//! Each coroutine checks its result, in which every round of its own work and of the services' counts.
+//! Each coroutine checks its result, which depends on every round of its own work and of the services'.
 //!
-//! `SCALE=n` divides the number of items where all coroutines are there at once, and that of the coroutines where they
-//! arrive over time; it leaves one item and two coroutines at least.
+//! `SCALE=n` divides the number of items where all coroutines are there at once, and the number of coroutines where
+//! they arrive over time. It leaves one item and two coroutines at least.
 
 #![cfg_attr(target_os = "none", no_std)]
 
@@ -52,24 +52,24 @@ use system::{
 /// Rounds of the loop in a microsecond under icount.
 const ROUNDS_US: u64 = 1_000 / work::INSTRUCTIONS_PER_ROUND;
 
-/// How many requests the services have room for; who sends another waits, the most urgent first.
+/// The number of requests for which the services have room. Further senders wait, the most urgent first.
 const ROOM: usize = 8;
 
-/// The number of the services' domain; the programs have those after it.
+/// The number of the services' domain; the programs have the following ones.
 const SERVICES: usize = 0;
 
 /// A program: a domain and its coroutines.
 #[derive(Clone, Copy)]
 struct Program {
     name: &'static str,
-    /// Of every other coroutine.
+    /// The priorities of every other coroutine.
     priorities: [Priority; 2],
     coroutines: u64,
-    /// From one coroutine's arrival to the next one's, in microseconds; 0 if all are there at once.
+    /// The time between two arrivals of coroutines, in microseconds; 0 if all are there at once.
     interval_us: u64,
-    /// How many items each has.
+    /// The number of items of each coroutine.
     items: u64,
-    /// Work for an item, in microseconds: its own, and the services'.
+    /// The work for an item, in microseconds: its own, and the services'.
     own_us: u64,
     service_us: u64,
 }
@@ -123,7 +123,7 @@ const PROGRAMS: [Program; 5] = [
 ];
 
 impl Program {
-    /// The program where all have a `scale`-th of their work.
+    /// Returns the program with a `scale`-th of its work.
     fn at(self, scale: u64) -> Self {
         match self.interval_us {
             0 => Self {
@@ -138,7 +138,7 @@ impl Program {
         }
     }
 
-    /// How many requests it sends.
+    /// Returns the number of requests that it sends.
     fn requests(&self) -> u64 {
         self.coroutines * self.items
     }
@@ -147,7 +147,7 @@ impl Program {
         self.priorities[coroutine as usize % self.priorities.len()]
     }
 
-    /// Of each of the two halves of an item's own work.
+    /// Returns the rounds of each of the two halves of an item's own work.
     fn own_rounds(&self) -> u64 {
         self.own_us * ROUNDS_US / 2
     }
@@ -156,28 +156,28 @@ impl Program {
         self.service_us * ROUNDS_US
     }
 
-    /// What a coroutine's value is at the end.
+    /// Returns the value of a coroutine at the end.
     fn value(&self, coroutine: u64) -> u64 {
         let of_item = 2 * self.own_rounds() + self.service_rounds();
         work::jump(seed(coroutine), self.items * of_item)
     }
 }
 
-/// What a coroutine's value is at first.
+/// Returns the value of a coroutine at first.
 const fn seed(coroutine: u64) -> u64 {
     2 * coroutine + 1
 }
 
-/// What a program asks of the services.
+/// A request to the services.
 struct Request {
     value: u64,
     rounds: u64,
-    /// Of who asks.
+    /// The priority of the caller.
     priority: Priority,
     answer: Sender<u64>,
 }
 
-/// The tasks: the services, then the programs, the least urgent one first.
+/// Returns the tasks: the services, then the programs, the least urgent one first.
 pub fn tasks(scale: u64) -> Vec<Task> {
     let programs = PROGRAMS.map(|program| program.at(scale));
     let expected = programs.iter().map(Program::requests).sum::<u64>();
@@ -185,7 +185,7 @@ pub fn tasks(scale: u64) -> Vec<Task> {
     let services = domain(SERVICES, "services");
     let mut tasks = Vec::with_capacity(1 + programs.len());
     let accepts = async move { accept(services, requests).await == expected };
-    // To accept is more urgent than anything asked for.
+    // Accepting is more urgent than any request.
     tasks.push(task("services", services, accepts, Priority::FIRST));
     for (program, number) in programs.into_iter().zip(SERVICES + 1..) {
         let domain = domain(number, program.name);
@@ -195,14 +195,14 @@ pub fn tasks(scale: u64) -> Vec<Task> {
     tasks
 }
 
-/// The domain of this number: in the first phase of a boot it is opened, in a second one there.
+/// Returns the domain of this number, which the first phase of a boot opens and a second one finds.
 fn domain(number: usize, name: &'static str) -> &'static Domain {
     let domain = Domain::of(DomainId::new(number)).unwrap_or_else(|| system::open(name));
     assert_eq!(domain.id(), DomainId::new(number), "somebody else has one");
     domain
 }
 
-/// A task that serves the domain until this is done, which says whether all has come out right.
+/// Returns a task that serves the domain until a future is ready, which returns true if all is right.
 fn task(
     name: &'static str,
     domain: &'static Domain,
@@ -215,7 +215,7 @@ fn task(
     })
 }
 
-/// Has each request served by a coroutine, until nobody can send any more. Returns how many there were.
+/// Spawns a coroutine for each request, until no program can send any more. Returns their number.
 async fn accept(domain: &'static Domain, requests: Receiver<Request>) -> u64 {
     let mut accepted = 0;
     let mut at_work: Vec<JoinHandle<()>> = Vec::new();
@@ -225,7 +225,7 @@ async fn accept(domain: &'static Domain, requests: Receiver<Request>) -> u64 {
         let priority = request.priority;
         at_work.push(domain.spawn(serve(request), priority));
     }
-    // Who has got the last answers may be done before who has sent them.
+    // A program that has the last answers may end before the services that have sent them.
     for one in at_work {
         one.await.expect("nobody cancels it");
     }
@@ -235,11 +235,11 @@ async fn accept(domain: &'static Domain, requests: Receiver<Request>) -> u64 {
 /// A service.
 async fn serve(request: Request) {
     let value = work::spin(request.value, request.rounds);
-    // Who asked sees whether it is right; who has gone does not want it.
+    // The caller checks the value; a caller that has gone does not want it.
     let _ = request.answer.send(value).await;
 }
 
-/// A program: spawns its coroutines when they are due, and waits for all. Whether all came out right.
+/// Runs a program: spawns its coroutines when they are due, and awaits all. Returns true if all came out right.
 async fn run(program: Program, domain: &'static Domain, services: Sender<Request>) -> bool {
     let begin = now();
     let interval = Duration::from_micros(program.interval_us).as_nanos() as u64;
@@ -259,7 +259,7 @@ async fn run(program: Program, domain: &'static Domain, services: Sender<Request
     are_right
 }
 
-/// A coroutine of a program: what its value has become, if the services were there.
+/// Runs a coroutine of a program. Returns its last value, or none without the services.
 async fn work_on_items(program: Program, coroutine: u64, services: Sender<Request>) -> Option<u64> {
     let (answer, answers) = channel::bounded(1);
     let mut value = seed(coroutine);
@@ -287,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    /// There is one domain of a number: one test at a time has them.
+    /// There is one domain of a number: one test at a time uses them.
     fn one() -> MutexGuard<'static, ()> {
         static ONE: Mutex<()> = Mutex::new(());
         ONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,5 @@
-//! A domain of services and five programs, all of coroutines with priorities: does the most urgent
-//! coroutine's program get the CPU?
+//! A domain of services and five programs, all of coroutines with priorities: does the most urgent coroutine's
+//! program get the CPU?
 //!
 //! The programs are described in the library part, [`services`].
 

@@ -1,26 +1,25 @@
-//! Whose the CPU time is: of the components and operations, of the client, of nobody, and what is left.
+//! The account of CPU time: components and operations, the client, idle time, and the rest.
 //!
-//! Time goes to whoever was said to have the CPU last. A component and an operation has it from the
-//! beginning of its poll to the end; the client while an interrupt delivers what is due, and while it checks an
-//! answer; nobody from when the CPU stopped having anything to do until the interrupt that finds it so. What
-//! is left is the way from one to the next: an executor or `axtask`.
-//! So the four add up to all time, to the tick of the counter. Of what is left, what comes after the last poll
-//! before the CPU idles counts as idle: a switch.
+//! Time is charged to the owner that was handed the CPU last. A component or an operation owns it from the beginning
+//! of its poll to the end. The client owns it while an interrupt delivers due requests, and while it checks an
+//! answer. Idle time runs from when the CPU had nothing to do until the interrupt that ends it. The rest is the way
+//! from one owner to the next: an executor or `axtask`. So the four add up to all time, to the tick of the counter.
+//! The switch after the last poll before an idle CPU counts as idle.
 //!
-//! What a component does so that the next one goes on is in its own time: the wake of a coroutine, or of a
+//! The steps of a component that make the next one ready are in its own time: the wake of a coroutine, or of a
 //! thread, which takes more.
 //!
-//! **Where it is kept.** On one CPU. On several each would have its own, and a component that polls there
-//! says nothing about how long others had nothing to do.
+//! **Limits.** The account is kept on one CPU. Each of several would have its own, and a poll on one says nothing
+//! about how long others were idle.
 //!
-//! **What it costs.** Two readings of the counter a poll, with interrupts off, in each combination alike.
+//! **Cost.** Two readings of the counter a poll, with interrupts off, in each combination alike.
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use axhal::time::{current_ticks, ticks_to_nanos};
 use kernel_guard::{BaseGuard, IrqSave};
 
-/// Who has the CPU.
+/// The owner of the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Owner {
@@ -28,47 +27,47 @@ pub enum Owner {
     Component,
     /// The client, or its device.
     Client,
-    /// Somebody on the way from one to the next.
+    /// The way from one owner to the next.
     Rest,
-    /// Nobody.
+    /// No task: the CPU is idle.
     Idle,
 }
 
 const OWNERS: [Owner; 4] = [Owner::Component, Owner::Client, Owner::Rest, Owner::Idle];
 
-/// Until when all is booked, in ticks.
+/// The time up to which all is charged, in ticks.
 static UNTIL: AtomicU64 = AtomicU64::new(0);
-/// Who has the CPU since then.
+/// The owner since then.
 static OWNER: AtomicU8 = AtomicU8::new(Owner::Rest as u8);
 static BOOKED: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 static POLLS: AtomicU64 = AtomicU64::new(0);
-/// What was booked and counted when the account was closed.
+/// The times and the count when the account was closed.
 static CLOSED: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
-/// The id of the task that runs when there is nothing to do, once it was met.
+/// The id of the idle task, once it was seen.
 static IDLE: AtomicU64 = AtomicU64::new(0);
 
-/// Whether there is an account.
+/// Returns true if there is an account.
 #[inline]
 pub fn is_kept() -> bool {
     axhal::cpu_num() == 1
 }
 
-/// What the account says of a window.
+/// The account of a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Account {
     /// Nanoseconds of components and operations.
     pub components_ns: u64,
-    /// Of the client.
+    /// Nanoseconds of the client.
     pub client_ns: u64,
-    /// Of what is left.
+    /// Nanoseconds of the rest.
     pub rest_ns: u64,
-    /// Of nobody.
+    /// Nanoseconds of idle time.
     pub idle_ns: u64,
     /// Polls of components and operations.
     pub polls: u64,
 }
 
-/// Interrupts are off: each of the CPU's owners is written by one at a time.
+/// Charges the time so far and sets the owner. Interrupts are off, so there is one writer at a time.
 fn book(to: Owner) -> Owner {
     let now = current_ticks();
     let was = OWNERS[usize::from(OWNER.load(Relaxed)) % OWNERS.len()];
@@ -78,12 +77,12 @@ fn book(to: Owner) -> Owner {
     was
 }
 
-/// A plain addition: there is one writer at a time.
+/// Adds without a read-modify-write: there is one writer at a time.
 fn add(to: &AtomicU64, amount: u64) {
     to.store(to.load(Relaxed).wrapping_add(amount), Relaxed);
 }
 
-/// From now on the CPU is this owner's; returns whose it was.
+/// Hands the CPU to an owner; returns the previous one.
 #[inline]
 pub fn hand_to(owner: Owner) -> Owner {
     if !is_kept() {
@@ -95,7 +94,7 @@ pub fn hand_to(owner: Owner) -> Owner {
     was
 }
 
-/// A poll begins; returns whose the CPU was.
+/// Begins a poll; returns the previous owner.
 #[inline]
 pub fn poll_begins() -> Owner {
     if is_kept() {
@@ -104,7 +103,7 @@ pub fn poll_begins() -> Owner {
     hand_to(Owner::Component)
 }
 
-/// The device's interrupt begins; returns whose the CPU was, or will be again.
+/// Begins the device's interrupt; returns the owner that it has interrupted.
 pub fn interrupt_begins() -> Owner {
     if !is_kept() {
         return Owner::Client;
@@ -117,7 +116,7 @@ pub fn interrupt_begins() -> Owner {
     book(Owner::Client)
 }
 
-/// Whether the interrupt has come while the CPU had nothing to do.
+/// Returns true if the interrupt has come while the CPU was idle.
 fn is_idle() -> bool {
     let current = axtask::current();
     let id = current.id().as_u64();
@@ -130,7 +129,7 @@ fn is_idle() -> bool {
     }
 }
 
-/// A window begins now; in an interrupt.
+/// Begins a window. Called in an interrupt.
 pub fn open() {
     if is_kept() {
         book(Owner::Client);
@@ -139,7 +138,7 @@ pub fn open() {
     }
 }
 
-/// The window ends now; in an interrupt.
+/// Ends the window. Called in an interrupt.
 pub fn close() {
     if is_kept() {
         book(Owner::Client);
@@ -149,7 +148,7 @@ pub fn close() {
     }
 }
 
-/// What the last window's account says, if there is one.
+/// Returns the account of the last window, if there is one.
 pub fn closed() -> Option<Account> {
     let of = |at: usize| CLOSED[at].load(Relaxed);
     let ns = |owner: Owner| ticks_to_nanos(of(owner as usize));

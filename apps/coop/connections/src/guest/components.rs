@@ -17,7 +17,7 @@ use super::{
 };
 use crate::message::{FACTOR, multiply};
 
-/// Reads requests as long as there are any.
+/// Reads requests until there are no more.
 pub async fn receive(connection: Arc<Connection>, service: impl Service) {
     while let Some(buffer) = connection.free.take().await {
         let Some(request) = service.read(&connection, buffer).await else {
@@ -29,8 +29,8 @@ pub async fn receive(connection: Arc<Connection>, service: impl Service) {
     program::ends();
 }
 
-/// Answers them: `rounds` multiplications each, all with the same result, between which others may run that
-/// are more urgent.
+/// Answers requests: `rounds` multiplications each, all with the same result, between which more urgent coroutines
+/// may run.
 pub async fn handle<P: Program>(connection: Arc<Connection>, rounds: u64) {
     while let Some(mut buffer) = connection.requests.take().await {
         let mut product = multiply(&buffer.matrix, &FACTOR);

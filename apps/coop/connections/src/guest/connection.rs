@@ -1,11 +1,11 @@
 //! A connection: the server's socket, and the client at its other end.
 //!
-//! The client is open loop: a request comes when it is due, whether or not the one before was answered. With
-//! an interval of 0 it is closed: the next request comes with the answer. Its network takes no time, and loses
-//! what a full socket has no room for, which is counted.
+//! The client is open loop: a request comes when it is due, whether or not the one before was answered. With an
+//! interval of 0 it is closed: the next request comes with the answer. Its network takes no time, and loses requests
+//! for which a socket has no room, which are counted.
 //!
-//! **Account.** Each request is answered within the window, or late, or lost, or unanswered;
-//! [`Client::figures`] has all four, and what was sent is their sum.
+//! **Account.** Each request is answered within the window, late, lost or unanswered; [`Client::figures`] has all
+//! four, and their sum is the number sent.
 
 use alloc::{boxed::Box, collections::VecDeque, sync::Arc, vec::Vec};
 use core::{
@@ -23,15 +23,15 @@ use super::{
 };
 use crate::message::Message;
 
-/// The requests that a socket keeps.
+/// The number of requests that a socket holds.
 const SOCKET_ROOM: usize = 4;
-/// The buffers of a connection: one waits for the next request while the other one is on its way.
+/// The number of buffers of a connection: one waits for the next request while the other one is in use.
 const BUFFERS: usize = 2;
 
-/// What an operation owns while it is under way.
+/// The buffer that an operation owns while it is under way.
 pub type Buffer = Box<Message>;
 
-/// When a run's requests are due, since boot; both 0 before it starts.
+/// The time in which a run's requests are due, in ns since boot; both 0 before it starts.
 #[derive(Default)]
 pub struct Window {
     start_ns: AtomicU64,
@@ -39,27 +39,27 @@ pub struct Window {
 }
 
 impl Window {
-    /// It is from here to there.
+    /// Sets the begin and the end.
     pub fn set(&self, start_ns: u64, end_ns: u64) {
         self.start_ns.store(start_ns, Relaxed);
         self.end_ns.store(end_ns, Relaxed);
     }
 
-    /// When it ends.
+    /// Returns the end.
     pub fn end_ns(&self) -> u64 {
         self.end_ns.load(Relaxed)
     }
 }
 
-/// A connection, and what its three components hand to each other.
+/// A connection, and the mailboxes between its three components.
 pub struct Connection {
     /// Its number, from 0.
     pub number: usize,
-    /// How urgent it is, 0 most.
+    /// Its priority, 0 the most urgent.
     pub priority: u8,
     /// The server's end.
     pub socket: Socket,
-    /// The client's.
+    /// The client's end.
     pub client: Client,
     /// From the receiver to the handler.
     pub requests: Mailbox<Buffer>,
@@ -70,7 +70,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection, whose client has room for so many latencies before it allocates.
+    /// Makes a connection, whose client has room for this many latencies before it allocates.
     pub fn new(
         number: usize,
         priority: u8,
@@ -98,7 +98,7 @@ impl Connection {
         })
     }
 
-    /// The client's next request comes, which was due then.
+    /// Delivers the client's next request, which was due then.
     pub fn request(&self, due_ns: u64) {
         let number = self.client.sends();
         if !self
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// The server's answer leaves; in a closed loop the next request comes at once.
+    /// Takes the server's answer; in a closed loop the next request comes at once.
     pub fn answer(&self, answer: &Message) {
         let now = now_ns();
         let was = account::hand_to(Owner::Client);
@@ -121,7 +121,7 @@ impl Connection {
     }
 }
 
-/// What is between the device and who reads.
+/// The queue between the device and the reader.
 pub struct Socket(SpinNoIrq<Queue>);
 
 struct Queue {
@@ -139,7 +139,7 @@ impl Socket {
         }))
     }
 
-    /// A message comes from the network, also in an interrupt; false if there is no room for it.
+    /// Delivers a message from the network, also in an interrupt. Returns false if there is no room for it.
     fn deliver(&self, message: Message) -> bool {
         let reader = {
             let mut queue = self.0.lock();
@@ -155,7 +155,7 @@ impl Socket {
         true
     }
 
-    /// Nothing more comes: who reads learns that.
+    /// Ends the stream, and tells the reader.
     pub fn close(&self) {
         let reader = {
             let mut queue = self.0.lock();
@@ -167,13 +167,13 @@ impl Socket {
         }
     }
 
-    /// Copies the next message, if there is one; `Some(false)` if none will come.
+    /// Copies the next message, if there is one. Returns `Some(false)` at the end of the stream.
     pub fn try_read(&self, buffer: &mut Message) -> Option<bool> {
         let mut queue = self.0.lock();
         queue.read(buffer)
     }
 
-    /// The same, and wakes the caller later if there is none.
+    /// Copies the next message. If there is none, the caller will be woken.
     pub fn poll_read(&self, buffer: &mut Message, context: &Context) -> Poll<bool> {
         let mut queue = self.0.lock();
         match queue.read(buffer) {
@@ -198,14 +198,14 @@ impl Queue {
     }
 }
 
-/// The other end.
+/// The other end of a connection.
 pub struct Client {
     window: Arc<Window>,
     is_closed_loop: bool,
     line: SpinNoIrq<Line>,
 }
 
-/// What the client knows.
+/// The state of the client.
 #[derive(Default)]
 struct Line {
     sent: u32,
@@ -214,34 +214,34 @@ struct Line {
     late: u64,
     wrong: u64,
     latencies: Vec<u64>,
-    /// The number of the answer that came last, and one.
+    /// The number of the last answer, plus 1.
     next: u32,
 }
 
-/// What became of the requests of a connection.
+/// The counts of a connection's requests.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Those that were due.
+    /// Requests that were due.
     pub sent: u64,
-    /// Answered within the window.
+    /// Requests answered within the window.
     pub answered: u64,
-    /// Answered after it.
+    /// Requests answered after it.
     pub late: u64,
-    /// Those that the socket had no room for.
+    /// Requests for which the socket had no room.
     pub lost: u64,
     /// Answers that were not the product, or came in another order than their requests.
     pub wrong: u64,
-    /// From the time that a request was due to its answer, of all answers.
+    /// The times from when a request was due to its answer, of all answers.
     pub latencies: Vec<u64>,
 }
 
 impl Figures {
-    /// Those that were not answered.
+    /// Returns the number of requests that were not answered.
     pub fn unanswered(&self) -> u64 {
         self.sent - self.lost - self.answered - self.late
     }
 
-    /// Adds those of another connection.
+    /// Adds the counts of another connection.
     pub fn add(&mut self, mut other: Self) {
         self.sent += other.sent;
         self.answered += other.answered;
@@ -262,7 +262,7 @@ impl Client {
 
     fn takes(&self, connection: usize, answer: &Message, now_ns: u64) {
         let is_late = now_ns > self.window.end_ns();
-        // Numbers between were lost.
+        // Requests with numbers in between were lost.
         let is_right = answer.answers(connection, answer.number);
         let mut line = self.line.lock();
         if !is_right || answer.number < line.next {
@@ -277,13 +277,13 @@ impl Client {
         }
     }
 
-    /// Whether there is a request that was neither lost nor answered.
+    /// Returns true if there is a request that was neither lost nor answered.
     pub fn waits(&self) -> bool {
         let line = self.line.lock();
         u64::from(line.sent) > line.lost + line.answered + line.late
     }
 
-    /// What became of its requests until now. Its latencies are given away.
+    /// Returns the counts so far. Its latencies are moved out.
     pub fn figures(&self) -> Figures {
         let mut line = self.line.lock();
         Figures {

@@ -1,14 +1,12 @@
 //! The network's device: an interrupt when a request is due.
 //!
-//! A guest of this kit has one device that comes at a given time, the CPU's timer, and `axruntime` has it
-//! for the tick of 10 ms. Its handler takes each interrupt for a tick, and sets the next one a
-//! period later than the one that is set: what came earlier would push the tick away, by hours within a run.
-//! So [`start`] puts its own handler in that one's place, for good: it delivers what is due, sets the timer to
-//! what comes first, the next request or the next tick, and only at a tick does what
-//! `axruntime` did. So a request that comes is no tick to the policy, as it would not be with a device of
-//! its own.
+//! A guest of this kit has one device with a programmable time, the CPU's timer, which `axruntime` uses for the tick
+//! of 10 ms. Its handler takes each interrupt for a tick, and sets the next one a period after the last one set:
+//! earlier interrupts would push the tick away, by hours within a run. So [`start`] replaces that handler for good.
+//! Its own delivers due requests, sets the timer to the next request or tick, and does the work of `axruntime` only
+//! at a tick. So a request is no tick to the policy, as with a device of its own.
 //!
-//! Ticks are each CPU's; requests come on the one that called [`start`].
+//! Ticks are per-CPU; requests come on the CPU that called [`start`].
 
 use alloc::{sync::Arc, vec::Vec};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -26,27 +24,27 @@ use super::{
 
 /// The period of the tick.
 const TICK_NS: u64 = 10_000_000;
-/// As many as `make` allows.
+/// The number of CPUs that `make` allows.
 const MAX_CPUS: usize = 8;
 
-/// How long after a tick the window begins: else, with few connections, each request would come with a
-/// tick, and wait for what is done then.
+/// The time from a tick to the beginning of the window. Without it, and with few connections, each request would come
+/// with a tick, and wait for its work.
 const AFTER_TICK_NS: u64 = 3_000_000;
 
-/// What comes, and when.
+/// The requests to deliver, and when.
 pub struct Arrivals {
-    /// All of them. Each sends a fraction of the interval after the one before.
+    /// All connections. Each sends a fraction of the interval after the one before.
     pub connections: Vec<Arc<Connection>>,
-    /// Those that are as urgent as this or less send nothing.
+    /// Connections of this priority or a less urgent one send nothing.
     pub senders: u8,
-    /// The time between two requests of one of them; 0: each has one, at the start, and the
-    /// next ones come with the answers.
+    /// The time between two requests of a connection. With 0 each has one at the start, and the next ones come with
+    /// the answers.
     pub interval_ns: u64,
-    /// The requests of each.
+    /// The number of requests of each connection.
     pub requests: u64,
-    /// Told when it is, as soon as that is known.
+    /// Set as soon as the window is known.
     pub window: Arc<Window>,
-    /// How long it is.
+    /// The length of the window.
     pub window_ns: u64,
 }
 
@@ -54,9 +52,9 @@ enum State {
     Idle,
     /// The window begins some time after the next tick.
     Armed(Arrivals),
-    /// It begins then.
+    /// The window begins at this time.
     Soon(Arrivals, u64),
-    /// It has begun; so many requests have been delivered, or passed over.
+    /// The window has begun, and this many requests have been delivered or skipped.
     Open {
         arrivals: Arrivals,
         start_ns: u64,
@@ -65,16 +63,16 @@ enum State {
 }
 
 static DEVICE_CPU: AtomicUsize = AtomicUsize::new(0);
-/// When the next tick of each CPU is, since boot.
+/// The time of each CPU's next tick, since boot.
 static NEXT_TICKS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 static STATE: SpinNoIrq<State> = SpinNoIrq::new(State::Idle);
 /// The most memory that was seen in use at a tick of the window.
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes the timer's interrupt, of all CPUs. Once.
+/// Takes the timer's interrupt of all CPUs. Called once.
 ///
 /// # Panics
-/// If nobody had it.
+/// If the interrupt had no handler.
 pub fn start() {
     let _here = NoPreemptIrqSave::new();
     DEVICE_CPU.store(this_cpu_id(), Relaxed);
@@ -82,18 +80,18 @@ pub fn start() {
     assert!(irq::register(irq_num(), interrupt), "nobody has it now");
 }
 
-/// Has the requests come, the first of them soon after the next tick.
+/// Arms the requests, the first of which comes soon after the next tick.
 pub fn arm(arrivals: Arrivals) {
     PEAK_BYTES.store(0, Relaxed);
     *STATE.lock() = State::Armed(arrivals);
 }
 
-/// Whether there is a window, or one to come.
+/// Returns true if there is a window, or one to come.
 pub fn is_busy() -> bool {
     !matches!(*STATE.lock(), State::Idle)
 }
 
-/// The most memory that was in use at a tick of the last window.
+/// Returns the most memory that was in use at a tick of the last window.
 pub fn peak_bytes() -> usize {
     PEAK_BYTES.load(Relaxed)
 }
@@ -119,7 +117,7 @@ fn interrupt() {
     account::hand_to(was);
 }
 
-/// Delivers what is due; returns when the next is.
+/// Delivers due requests; returns the time of the next one.
 fn deliver(now: u64, is_tick: bool) -> Option<u64> {
     let mut state = STATE.lock();
     *state = match core::mem::replace(&mut *state, State::Idle) {

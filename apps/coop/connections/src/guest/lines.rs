@@ -1,4 +1,4 @@
-//! What is printed: a table for people, and a result line for each row.
+//! The output: a table for people, and a result line for each row.
 
 use alloc::format;
 
@@ -13,7 +13,7 @@ use super::{
     run::{Load, Outcome, Served},
 };
 
-/// The columns of a phase.
+/// Prints the column headings of a phase.
 pub fn heading(phase: &str) {
     println!("\n{phase}\n");
     println!(
@@ -34,8 +34,8 @@ pub fn heading(phase: &str) {
     );
 }
 
-/// Prints a run; returns whether it is as it has to be: each request is accounted for, each answer right, the
-/// CPU time adds up and the memory was given back.
+/// Prints a run. Returns true if each request is accounted for, each answer is right, the CPU time adds up and the
+/// memory was given back.
 pub fn print(
     setting: &Setting,
     phase: &str,
@@ -117,7 +117,7 @@ fn row(line: &ConnLine) {
             format!("{}.{}", permille / 10, permille % 10)
         })
     };
-    // What an answer costs on the CPU, without the client.
+    // The CPU time of an answer, without the client.
     let busy = (line.components_ns.zip(line.rest_ns)).map(|(own, rest)| own + rest);
     println!(
         "{:>11}{:>7}{:>9}{:>10}{:>7}{:>10}{:>10}{:>10}{:>10}{:>9}{:>10}{:>7}{:>7}",

@@ -1,7 +1,7 @@
-//! What one component hands to the next.
+//! The queue from one component to the next.
 //!
-//! The same for coroutines and threads, so that neither has a better one: who waits leaves its
-//! [`Waker`], which is its coroutine's or its thread's.
+//! Coroutines and threads use the same one, so that neither has a better one: a waiter leaves its [`Waker`], which
+//! wakes its coroutine or its thread.
 
 use alloc::collections::VecDeque;
 use core::{
@@ -11,7 +11,7 @@ use core::{
 
 use kspin::SpinNoIrq;
 
-/// A queue that one puts into and one takes from.
+/// A queue with one sender and one receiver.
 pub struct Mailbox<T>(SpinNoIrq<Inside<T>>);
 
 struct Inside<T> {
@@ -21,7 +21,7 @@ struct Inside<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// An empty one, with room for so many: for more it would allocate.
+    /// Makes an empty queue with room for this many items: further ones would allocate.
     pub fn new(room: usize) -> Self {
         Self(SpinNoIrq::new(Inside {
             items: VecDeque::with_capacity(room),
@@ -30,7 +30,7 @@ impl<T> Mailbox<T> {
         }))
     }
 
-    /// Hands over.
+    /// Puts an item in.
     pub fn put(&self, item: T) {
         let taker = {
             let mut inside = self.0.lock();
@@ -42,7 +42,7 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Nothing more will be put.
+    /// Ends the queue: no more items will be put in.
     pub fn close(&self) {
         let taker = {
             let mut inside = self.0.lock();
@@ -54,7 +54,7 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Takes what was put first, as soon as there is anything; nothing if there will be none.
+    /// Waits for the first item. Returns none at the end.
     pub async fn take(&self) -> Option<T> {
         poll_fn(|context| self.poll_take(context)).await
     }

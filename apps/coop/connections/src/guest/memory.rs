@@ -1,27 +1,27 @@
-//! Memory: what is in use, and whether there is some for a thread.
+//! The memory in use, and whether there is some for a thread.
 
 use core::alloc::Layout;
 
-/// The stack of a thread: that of the report.
+/// The stack size of a thread: that of the report.
 pub const STACK_BYTES: usize = 16 * 1024;
-/// What has to be left then, in pieces: what those that were started before still need when they run for the
-/// first time, and what `axtask` allocates in each wake.
+/// The bytes that must be left then, in pieces: for the first run of the threads already started, and for the
+/// allocations of `axtask` in each wake.
 const LEFT_BYTES: usize = 64 * 1024;
 const LEFT_PIECES: usize = 16;
 
-/// There is none.
+/// There is no memory for a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
-/// The bytes that the allocator has given out.
+/// Returns the bytes that the allocator has given out.
 pub fn used_bytes() -> usize {
     axalloc::global_allocator().used_bytes()
 }
 
-/// Whether there is enough for one more thread.
+/// Checks that there is enough memory for one more thread.
 ///
-/// `axtask` asks the global allocator, which panics when there is none; so this asks the same
-/// allocator first, in a way that may fail, and gives back what it got.
+/// `axtask` asks the global allocator, which panics when there is none. So this asks the same allocator first, in a
+/// way that may fail, and frees what it got.
 ///
 /// # Errors
 /// [`OutOfMemory`] if there is not.

@@ -19,7 +19,7 @@ pin_project! {
 }
 
 impl<F> Metered<F> {
-    /// This one.
+    /// Wraps a future.
     pub fn new(future: F) -> Self {
         Self { future }
     }

@@ -1,18 +1,18 @@
-//! The experiments, and what is printed of them.
+//! The experiments and their output.
 //!
-//! | module | its business |
+//! | module | contents |
 //! |---|---|
-//! | [`run`] | one run: connections, their components, requests, what became of them |
+//! | [`run`] | one run: connections, their components, requests, and their counts |
 //! | [`connection`] | the socket and the client at its other end |
 //! | [`device`] | requests come when they are due |
 //! | [`combination`] | components, and the way their reads wait |
-//! | [`components`] | what receives, handles and sends |
+//! | [`components`] | receivers, handlers and senders |
 //! | [`program`] | a component is a coroutine or a thread |
 //! | [`service`] | the way a read waits |
-//! | [`mailbox`] | from one component to the next |
-//! | [`account`] | whose the CPU time is |
+//! | [`mailbox`] | the queue from one component to the next |
+//! | [`account`] | the account of CPU time |
 //! | [`metered`] | a future whose polls are in the account |
-//! | [`memory`] | what is in use, and whether there is some |
+//! | [`memory`] | the memory in use, and whether there is some |
 //! | [`lines`] | the result lines and the tables |
 
 mod account;
@@ -45,15 +45,15 @@ use program::{Coroutines, Threads};
 use run::{Load, Outcome, run};
 use service::{Direct, Operations};
 
-/// How many connections there are, in turn: the report's, and 1,024.
+/// The numbers of connections: the report's, and 1,024.
 const CONNECTIONS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 1_024];
-/// How often a connection sends a request, and for how long, as in the report.
+/// The time between two requests of a connection, and the length of the window, as in the report.
 const INTERVAL_NS: u64 = 100_000_000;
 const PACED_NS: u64 = 5_000_000_000;
-/// How long requests come as fast as they are answered.
+/// The length of the window in which requests come as fast as they are answered.
 const FULL_NS: u64 = 1_000_000_000;
 
-/// The experiment with priorities, as in the report: so many connections, of so many priorities.
+/// The experiment with priorities, as in the report: the numbers of connections and priorities.
 const PRIORITY_CONNECTIONS: usize = 64;
 const PRIORITIES: u8 = 8;
 const PRIORITY_INTERVAL_NS: u64 = 50_000_000;
@@ -93,7 +93,7 @@ pub fn main() {
     print_lines(&setting, &phases);
 }
 
-/// A phase without tasks of its own.
+/// Returns a phase without tasks of its own.
 fn phase(name: &'static str, pass: bool) -> Phase {
     Phase {
         name,
@@ -102,7 +102,7 @@ fn phase(name: &'static str, pass: bool) -> Phase {
     }
 }
 
-/// Each connection sends a request from time to time.
+/// Returns the load in which each connection sends a request at a fixed interval.
 fn paced(connections: usize) -> Load {
     let requests = (PACED_NS / INTERVAL_NS / SCALE).max(2);
     Load {
@@ -116,7 +116,7 @@ fn paced(connections: usize) -> Load {
     }
 }
 
-/// Each connection sends its next request when it has an answer.
+/// Returns the load in which each connection sends its next request after an answer.
 fn full(connections: usize) -> Load {
     Load {
         connections,
@@ -129,14 +129,14 @@ fn full(connections: usize) -> Load {
     }
 }
 
-/// 64 connections of 8 priorities, with enough CPU, with too little, and with those only whom too little is
-/// enough for.
+/// Runs 64 connections of 8 priorities: with enough CPU time, with too little, and with only those for which too
+/// little is enough.
 fn priorities(setting: &Setting, domain: &'static Domain) -> Vec<Phase> {
-    // 1.5 times what the CPUs can do.
+    // 1.5 times the capacity of the CPUs.
     let due_per_s = PRIORITY_CONNECTIONS as u64 * 1_000_000_000 / PRIORITY_INTERVAL_NS;
     let cpu_ns_per_s = 1_000_000_000 * platform::cpus() as u64;
     let rounds = (cpu_ns_per_s * 3 / 2 / due_per_s / round_ns()).max(1);
-    // Each priority asks for 1.5 / 8 of them.
+    // Each priority asks for 1.5 / 8 of it.
     let urgent = PRIORITIES * 2 / 3;
     let requests = (PACED_NS / PRIORITY_INTERVAL_NS / SCALE).max(4);
     let short = Load {
@@ -172,7 +172,7 @@ fn priorities(setting: &Setting, domain: &'static Domain) -> Vec<Phase> {
     phases
 }
 
-/// How long a multiplication takes.
+/// Returns the time of a multiplication.
 fn round_ns() -> u64 {
     const TIMES: u64 = 1_000;
     let request = Message::request(0, 0, 0);

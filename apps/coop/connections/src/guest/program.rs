@@ -13,23 +13,23 @@ use super::{
     metered::Metered,
 };
 
-/// What components are made of.
+/// The kind of components.
 pub trait Program: 'static {
-    /// Starts one of this priority; threads have none.
+    /// Starts a component of this priority; threads have none.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// If there is no memory for it.
     fn start(
         &self,
         component: impl Future<Output = ()> + Send + 'static,
         priority: u8,
     ) -> Result<(), OutOfMemory>;
 
-    /// Lets others run that are more urgent, in the middle of a component.
+    /// Lets more urgent components run, in the middle of a component.
     fn pause() -> impl Future<Output = ()> + Send;
 }
 
-/// The components that have not ended.
+/// The number of components that have not ended.
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns the number of components that have not ended.
@@ -37,14 +37,14 @@ pub fn alive() -> usize {
     ALIVE.load(Acquire)
 }
 
-/// The one that calls is done: the last that it does.
+/// Counts the end of the calling component, as its last step.
 pub fn ends() {
     ALIVE.fetch_sub(1, AcqRel);
 }
 
-/// A thread each, with the stack of the report.
+/// A thread for each component, with the stack of the report.
 ///
-/// It blocks by `axtask`'s own `block_on`, once for all of its life: no wait allocates anything.
+/// It blocks with `axtask`'s own `block_on`, once for its whole life: no wait allocates anything.
 #[derive(Clone, Copy)]
 pub struct Threads;
 
@@ -68,7 +68,7 @@ impl Program for Threads {
     }
 }
 
-/// A coroutine each, of this domain.
+/// A coroutine of this domain for each component.
 #[derive(Clone, Copy)]
 pub struct Coroutines(pub &'static Domain);
 

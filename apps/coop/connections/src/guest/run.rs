@@ -1,4 +1,4 @@
-//! One run: so many connections, one combination, requests for a while.
+//! One run: connections of one combination, and requests for some time.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
@@ -18,54 +18,54 @@ use super::{
     service::{self, Service},
 };
 
-/// What a run is asked for.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// How many connections there are.
+    /// The number of connections.
     pub connections: usize,
-    /// Of how many priorities: connection n has n modulo this.
+    /// The number of priorities: connection n has n modulo this.
     pub priorities: u8,
-    /// Only those of these, the first ones, send requests.
+    /// Only connections of the first priorities, below this one, send requests.
     pub senders: u8,
-    /// The time between two requests of a connection; 0: the next one comes with the answer.
+    /// The time between two requests of a connection. With 0 the next one comes with the answer.
     pub interval_ns: u64,
-    /// The requests of each connection, or 1.
+    /// The number of requests of each connection, or 1.
     pub requests: u64,
-    /// How often each is multiplied.
+    /// The number of multiplications of each request.
     pub rounds: u64,
-    /// How long requests come.
+    /// The time in which requests come.
     pub window_ns: u64,
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// How many connections had all their components.
+    /// The number of connections with all their components.
     pub started: usize,
-    /// There was no memory for all.
+    /// True if there was no memory for all.
     pub out_of_memory: bool,
-    /// Of each priority.
+    /// The counts of each priority.
     pub by_priority: Vec<Served>,
-    /// Of all.
+    /// The counts of all.
     pub all: Served,
-    /// What components and operations took, when all of them waited.
+    /// The bytes of components and operations when all of them waited.
     pub waiting_bytes: usize,
-    /// The most that they took.
+    /// The most bytes that they took.
     pub peak_bytes: usize,
-    /// What was not given back.
+    /// The bytes that were not given back.
     pub kept_bytes: usize,
-    /// Where the CPU time of the window went, if it is known.
+    /// The account of the window's CPU time, if it is known.
     pub account: Option<Account>,
 }
 
-/// What became of requests.
+/// The counts of requests.
 #[derive(Debug, Default)]
 pub struct Served {
-    /// Of whose connections so many are.
+    /// The number of connections.
     pub connections: usize,
-    /// Counted.
+    /// The counts.
     pub figures: Figures,
-    /// Of its answers.
+    /// The latencies of the answers.
     pub latencies: Latencies,
 }
 
@@ -82,10 +82,10 @@ impl Served {
 
 /// A timer tick.
 const TICK: Duration = Duration::from_millis(10);
-/// How long what is on its way may take once nothing more comes, and what has ended to be reclaimed.
+/// The limit for pending requests after the last one, and for reclaiming what has ended.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
-/// Waits until it is so, or patience ends; returns whether it is.
+/// Waits for a condition within the limit; returns true if it came.
 fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     let until_ns = now_ns() + PATIENCE_NS;
     while !is_so() {
@@ -97,7 +97,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Serves `load` by components of `program`, which read by `service`.
+/// Serves `load` with components of `program`, which read with `service`.
 ///
 /// # Panics
 /// If a component has not ended long after its socket was closed.
@@ -151,7 +151,7 @@ pub fn run<P: Program, S: Service>(load: &Load, program: &P, service: S) -> Outc
         "{} components do not end",
         program::alive()
     );
-    // What `gc` and the executor give back of it.
+    // The memory that `gc` and the executor give back.
     wait_until(|| used_bytes() <= before);
     outcome.kept_bytes = used_bytes().saturating_sub(before);
     outcome.serve(load, &connections);

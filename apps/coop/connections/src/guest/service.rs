@@ -7,8 +7,8 @@
 //! | [`Operations`] | is another coroutine, which the device wakes; it copies the data and wakes the caller | KC |
 //! | [`Direct`] | waits at the socket, and the device wakes the caller | no service |
 //!
-//! A unikernel makes the second possible, and the reports do not have it. The difference is the cost of the
-//! service itself.
+//! A unikernel makes the second possible, and the reports do not have it. The difference is the cost of the service
+//! itself.
 
 use alloc::sync::Arc;
 use core::{
@@ -25,7 +25,7 @@ use super::{
 
 /// Reads for a component.
 pub trait Service: Copy + Send + Sync + 'static {
-    /// Reads the next request into the buffer; nothing if there will be none.
+    /// Reads the next request into the buffer. Returns false at the end.
     fn read(
         &self,
         connection: &Arc<Connection>,
@@ -41,8 +41,8 @@ pub fn had_no_memory() -> bool {
     HAD_NO_MEMORY.swap(false, Relaxed)
 }
 
-/// Tries a read at once, and spawns a coroutine of this domain for one that has to wait. It has the priority
-/// of its connection.
+/// Tries a read at once, and spawns a coroutine of this domain for one that has to wait, at the priority of its
+/// connection.
 #[derive(Clone, Copy)]
 pub struct Operations(pub &'static Domain);
 
