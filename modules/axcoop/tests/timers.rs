@@ -230,9 +230,10 @@ fn sleep_may_move_to_another_coroutine_and_stays_ready() {
                 std::task::Poll::Ready(slept.as_mut().poll(context).is_ready())
             })
             .await;
-            slept
+            Some(slept)
         };
-        let mut slept = domain.spawn(polls, Priority::DEFAULT).join().unwrap();
+        let slept = domain.spawn(polls, Priority::DEFAULT).join();
+        let mut slept = slept.unwrap().unwrap();
         let awaits = async move {
             slept.as_mut().await;
             slept.as_mut().await;
