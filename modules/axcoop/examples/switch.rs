@@ -1,5 +1,5 @@
-//! `switch COROUTINES YIELDS`: so many coroutines that yield so often each, for Callgrind to count.
-//! The difference of two runs is what the yields between them cost.
+//! `switch COROUTINES YIELDS`: coroutines that yield this often each, for Callgrind. The difference of two runs is the
+//! cost of the additional yields.
 
 use axcoop::host::HOST;
 use axcoop::{Domain, DomainId, Priority, SUMMARY, yield_now};

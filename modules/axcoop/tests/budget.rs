@@ -1,5 +1,5 @@
-//! The rules of `budget`: a coroutine whose awaits are all ready at once gives way. Rule 3 is about the clock, so
-//! `timers.rs` has its tests.
+//! The rules of `budget`: a coroutine whose awaits are all ready at once yields. Rule 3 is about the clock: its tests
+//! are in `timers.rs`.
 
 mod domains;
 mod giving_way;
@@ -21,9 +21,9 @@ use futures::future::{join, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use giving_way::{assert_each_gives_way, awaited};
 
-/// Rules 1 and 2, of each future that there is, with each way that it can be ready at once.
+/// Rules 1 and 2, for each future and each way in which it can be ready at once.
 #[test]
-fn every_future_gives_way_within_its_budget() {
+fn rules_1_and_2_every_future_yields_within_its_budget() {
     with_domain(1, |domain| {
         let mutex = leaked(Mutex::new(()));
         let semaphore = leaked(Semaphore::new(2));
@@ -77,7 +77,7 @@ fn every_future_gives_way_within_its_budget() {
                 let mut late = late.clone();
                 async move { assert!(late.tick().await > 1) }
             }),
-            // The time of one that is late is looked at as well.
+            // A late timeout, too.
             awaited(&["Timeout"], 1, || async {
                 let late = timeout(Duration::ZERO, pending::<()>());
                 assert_eq!(late.await, Err(Elapsed));
@@ -93,12 +93,12 @@ fn every_future_gives_way_within_its_budget() {
             awaited(&["Acquiring"], 2, || async {
                 drop(join(semaphore.acquire(), semaphore.acquire()).await);
             }),
-            // With a waker of its own.
+            // A combinator with a waker of its own.
             awaited(&["Locking"], 1, || async {
                 let mut all: FuturesUnordered<_> = [mutex.lock()].into_iter().collect();
                 drop(all.next().await.unwrap());
             }),
-            // And what they make otherwise.
+            // Futures of other crates.
             awaited(&[], 1, || {
                 poll_fn(|context| within_budget(context, |_| Poll::Ready(())))
             }),
@@ -108,9 +108,8 @@ fn every_future_gives_way_within_its_budget() {
     });
 }
 
-/// Rule 4.
 #[test]
-fn thread_has_no_budget() {
+fn rule_4_thread_has_no_budget() {
     with_domain(1, |_| {
         let mutex = leaked(Mutex::new(()));
         let mut polls = 0;

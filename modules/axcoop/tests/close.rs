@@ -1,4 +1,4 @@
-//! Closing a domain beside others that close and open one of its number, at the worst moments.
+//! Closing a domain while other threads close and open domains of its number, at the worst moments.
 
 mod on_host;
 
@@ -9,11 +9,11 @@ use axcoop::{Domain, DomainError, DomainId, Priority, SUMMARY};
 use on_host::OnHost;
 
 thread_local! {
-    /// Runs once, where this thread is about to disable interrupts.
+    /// Called once, where this thread is about to disable interrupts.
     static PREEMPTED_BY: Cell<Option<fn()>> = const { Cell::new(None) };
 }
 
-/// The host, where a thread may be preempted just before it has interrupts off.
+/// The host, with a preemption just before interrupts are off.
 static SYSTEM: OnHost = OnHost {
     mask: || {
         if let Some(other) = PREEMPTED_BY.take() {
@@ -25,7 +25,7 @@ static SYSTEM: OnHost = OnHost {
 const ID: DomainId = DomainId::new(0);
 
 #[test]
-fn a_second_close_does_not_free_the_number_of_the_domain_opened_since() {
+fn second_close_does_not_free_the_number_of_a_new_domain() {
     static ONE: Domain = Domain::new(ID, &SUMMARY, &SYSTEM);
     static TWO: Domain = Domain::new(ID, &SUMMARY, &SYSTEM);
     ONE.open().unwrap();

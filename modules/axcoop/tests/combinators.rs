@@ -104,7 +104,7 @@ fn futures_unordered_polls_what_was_woken() {
 }
 
 #[test]
-fn streams_have_so_many_under_way() {
+fn buffered_stream_bounds_futures_under_way() {
     static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
     let outputs = runs(|domain| async move {
         let squares = stream::iter(0..40_usize)
@@ -126,9 +126,9 @@ fn streams_have_so_many_under_way() {
     assert_eq!(outputs, [expected.clone(), expected]);
 }
 
-/// With wakers and locks of its own.
+/// The channel has wakers and locks of its own.
 #[test]
-fn a_channel_of_the_ecosystem() {
+fn channel_of_another_crate_works() {
     let outputs = runs(|domain| async move {
         let (sender, receiver) = async_channel::bounded(3);
         let sends = domain.spawn(

@@ -1,4 +1,4 @@
-//! What a priority is made of, against a list.
+//! The parts of a priority, compared with a list.
 
 use axcoop_summary::Priority;
 use proptest::prelude::*;
@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use crate::lent::Lent;
 
 #[test]
-fn of_one_priority_253_loans_count_at_least() {
+fn at_least_253_loans_of_one_priority_count() {
     let mut lent = Lent::only(Priority::LAST);
     for _ in 0..254 {
         assert!(lent.lend(2));
     }
     assert!(!lent.lend(2));
     assert!(lent.lend(3), "another priority has its own count");
-    // The base finds room in any case.
+    // There is always room for the base.
     lent.moves_base(7, 2);
     for _ in 0..254 {
         lent.returns(2);
@@ -25,7 +25,7 @@ fn of_one_priority_253_loans_count_at_least() {
 
 proptest! {
     #[test]
-    fn the_most_urgent_counts(base in 0_usize..8, steps in prop::collection::vec((0_usize..8, 0..3), 0..100)) {
+    fn most_urgent_part_counts(base in 0_usize..8, steps in prop::collection::vec((0_usize..8, 0..3), 0..100)) {
         let mut base = base;
         let mut lent = Lent::only(Priority::new(base));
         let mut model: Vec<usize> = Vec::new();

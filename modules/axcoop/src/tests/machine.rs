@@ -1,4 +1,4 @@
-//! A system with one thread, which serves until there is nothing more to do.
+//! A system with one thread, which serves until nothing is ready.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -17,29 +17,29 @@ std::thread_local! {
     static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
 }
 
-/// A step of another thread, taken once.
+/// A step of another thread, which happens once.
 pub type AtMask = Box<dyn FnOnce() + Send>;
 
-/// What happens to be counted.
+/// The counters and the settings of the system.
 #[derive(Default)]
 pub struct Machine {
     pub memory: AtomicUsize,
-    /// Fewer bytes than these are left; 0 is no bound.
+    /// The most bytes that can be allocated; 0 is no limit.
     pub limit: AtomicUsize,
     pub unparks: AtomicUsize,
-    /// Which workers they were of, a bit each.
+    /// The workers that were unparked (bit mask).
     pub unparked: AtomicU32,
     pub yields: AtomicUsize,
     pub masks: AtomicUsize,
-    /// How often interrupts have been disabled.
+    /// The number of times that interrupts were disabled.
     pub locks: AtomicUsize,
     /// The time, in nanoseconds.
     pub clock: AtomicU64,
-    /// A step of another thread, taken when interrupts have been disabled so often.
+    /// A step of another thread, after interrupts were disabled this often.
     pub at_mask: Mutex<Option<(usize, AtMask)>>,
-    /// What somebody else does while a worker waits, or cannot be started: once.
+    /// Called once, while a worker is parked or cannot be started.
     pub meanwhile: Mutex<Option<fn(&'static Domain)>>,
-    /// What others do each time that a worker gives way.
+    /// Called when a worker yields.
     pub others: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 
@@ -55,7 +55,7 @@ impl Machine {
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
 unsafe impl Kernel for Machine {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
-        // The test serves itself.
+        // The test serves the domain itself.
         if number < MAX_WORKERS - 1 {
             return Ok(());
         }
@@ -141,11 +141,10 @@ unsafe impl Kernel for Machine {
     }
 }
 
-/// One at a time has this number.
+/// One domain at a time has this number.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Calls this with a domain of its own, which has to be empty afterwards and has to have given back
-/// all memory.
+/// Runs a test with a domain of its own, which has to be empty afterwards, with all memory freed.
 pub fn with_domain(test: impl FnOnce(&'static Domain, &'static Machine)) {
     let _one = ONE
         .lock()
@@ -166,14 +165,14 @@ pub fn with_domain(test: impl FnOnce(&'static Domain, &'static Machine)) {
     core::mem::forget(fails);
     domain.close().unwrap();
     assert_eq!(summary.most_urgent(), None);
-    assert_eq!(machine.memory.load(Relaxed), 0, "memory is given back");
+    assert_eq!(machine.memory.load(Relaxed), 0, "memory is freed");
 }
 
-/// Polls whoever is ready until nobody is.
+/// Serves until no coroutine is ready.
 pub fn run(domain: &'static Domain) {
     domain.alloc_cpu(1).unwrap();
     domain.serve(0);
-    assert_eq!(domain.summary.of(domain.id()), None, "nobody is ready");
-    // SAFETY: nobody serves.
+    assert_eq!(domain.summary.of(domain.id()), None, "a coroutine is ready");
+    // SAFETY: no worker serves.
     unsafe { (*domain.ready.get()).assert_valid() };
 }

@@ -1,6 +1,5 @@
-//! The executor against a model of it made of the standard library's queues: random coroutines that
-//! wake each other, change priorities, lend, cancel, yield, wait and end, and the whole order in
-//! which they are polled.
+//! The executor against a model made of the standard library's queues. Random coroutines wake each other, change
+//! priorities, lend, cancel, yield, wait and end. The whole order in which they are polled must agree.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -18,7 +17,7 @@ enum Op {
     Wake(usize),
     SetPriority(usize, usize),
     Lend(usize, usize),
-    /// The first loan that there is.
+    /// Ends the oldest loan.
     Return,
     Cancel(usize),
 }
@@ -30,7 +29,7 @@ enum Then {
     Ends,
 }
 
-/// What a coroutine does in a poll.
+/// The operations of a coroutine in a poll, and the end of that poll.
 type Step = (Vec<Op>, Then);
 
 #[derive(Clone, Debug)]
@@ -42,13 +41,13 @@ struct Script {
 const COROUTINES: usize = 5;
 
 fn op() -> impl Strategy<Value = Op> {
-    let who = 0..COROUTINES;
+    let n = 0..COROUTINES;
     prop_oneof![
-        4 => who.clone().prop_map(Op::Wake),
-        2 => (who.clone(), 0_usize..8).prop_map(|(who, to)| Op::SetPriority(who, to)),
-        2 => (who.clone(), 0_usize..8).prop_map(|(who, to)| Op::Lend(who, to)),
+        4 => n.clone().prop_map(Op::Wake),
+        2 => (n.clone(), 0_usize..8).prop_map(|(n, to)| Op::SetPriority(n, to)),
+        2 => (n.clone(), 0_usize..8).prop_map(|(n, to)| Op::Lend(n, to)),
         1 => Just(Op::Return),
-        1 => who.prop_map(Op::Cancel),
+        1 => n.prop_map(Op::Cancel),
     ]
 }
 
@@ -59,14 +58,14 @@ fn script() -> impl Strategy<Value = Script> {
         .prop_map(|(priority, steps)| Script { priority, steps })
 }
 
-/// What is seen of it.
+/// An observed event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Seen {
     Polled(usize),
     Cancelled(usize),
 }
 
-/// One of the model's coroutines.
+/// A coroutine of the model.
 #[derive(Default)]
 struct Model {
     base: usize,
@@ -95,85 +94,85 @@ impl Executor {
         of.lent.iter().copied().min().unwrap_or(7).min(of.base)
     }
 
-    fn wakes(&mut self, who: usize) {
-        let of = &mut self.all[who];
+    fn wakes(&mut self, n: usize) {
+        let of = &mut self.all[n];
         if !of.has_ended && !of.is_woken {
             of.is_woken = true;
             if !of.runs {
-                self.arrives(who);
+                self.arrives(n);
             }
         }
     }
 
-    /// Rule 4 of the worker: at once, if it is the worker that wakes it, nothing came before by the
-    /// inbox, and it is not more urgent than what is polled.
-    fn arrives(&mut self, who: usize) {
+    /// Rule 4 of `worker`: queues it at once if the worker wakes it in a poll, the inbox is empty, and it is not more
+    /// urgent than the running one.
+    fn arrives(&mut self, n: usize) {
         let polled = self.all.iter().find(|of| of.runs);
         let level = polled.and_then(|of| of.level);
         let is_first = self.inbox.is_empty() && self.moved.is_empty();
         match level {
-            Some(level) if is_first && self.effective(who) >= level => self.queues(who),
-            _ => self.inbox.push_back(who),
+            Some(level) if is_first && self.effective(n) >= level => self.queues(n),
+            _ => self.inbox.push_back(n),
         }
     }
 
-    fn changes(&mut self, who: usize, change: impl FnOnce(&mut Model)) {
-        let was = self.effective(who);
-        change(&mut self.all[who]);
-        if self.effective(who) != was && !self.all[who].has_ended {
-            if !self.moved.contains(&who) {
-                self.moved.push_back(who);
+    fn changes(&mut self, n: usize, change: impl FnOnce(&mut Model)) {
+        let was = self.effective(n);
+        change(&mut self.all[n]);
+        if self.effective(n) != was && !self.all[n].has_ended {
+            if !self.moved.contains(&n) {
+                self.moved.push_back(n);
             }
-            self.wakes(who);
+            self.wakes(n);
         }
     }
 
     fn does(&mut self, op: &Op) {
         match *op {
-            Op::Wake(who) => self.wakes(who),
-            Op::SetPriority(who, to) if !self.all[who].has_ended => {
-                self.changes(who, |of| of.base = to);
+            Op::Wake(n) => self.wakes(n),
+            Op::SetPriority(n, to) if !self.all[n].has_ended => {
+                self.changes(n, |of| of.base = to);
             }
-            Op::Lend(who, level) if !self.all[who].has_ended => {
-                self.loans.push_back((who, level));
-                self.changes(who, |of| of.lent.push(level));
+            Op::Lend(n, level) if !self.all[n].has_ended => {
+                self.loans.push_back((n, level));
+                self.changes(n, |of| of.lent.push(level));
             }
             Op::Return => {
-                if let Some((who, level)) = self.loans.pop_front() {
-                    self.changes(who, |of| {
+                if let Some((n, level)) = self.loans.pop_front() {
+                    self.changes(n, |of| {
                         let at = of.lent.iter().position(|&of| of == level).unwrap();
                         of.lent.remove(at);
                     });
                 }
             }
-            Op::Cancel(who) if !self.all[who].has_ended => {
-                self.all[who].is_cancelled = true;
-                self.wakes(who);
+            Op::Cancel(n) if !self.all[n].has_ended => {
+                self.all[n].is_cancelled = true;
+                self.wakes(n);
             }
             _ => {}
         }
     }
 
-    fn queues(&mut self, who: usize) {
-        let level = self.effective(who);
-        self.all[who].level = Some(level);
-        self.levels[level].push_back(who);
+    fn queues(&mut self, n: usize) {
+        let level = self.effective(n);
+        self.all[n].level = Some(level);
+        self.levels[level].push_back(n);
     }
 
-    fn leaves(&mut self, who: usize) {
-        let level = self.all[who].level.take().unwrap();
-        self.levels[level].retain(|&of| of != who);
+    fn leaves(&mut self, n: usize) {
+        let level = self.all[n].level.take().unwrap();
+        self.levels[level].retain(|&of| of != n);
     }
 
     fn takes_in(&mut self) {
-        while let Some(who) = self.inbox.pop_front() {
-            self.queues(who);
+        while let Some(n) = self.inbox.pop_front() {
+            self.queues(n);
         }
-        while let Some(who) = self.moved.pop_front() {
-            let level = self.effective(who);
-            if self.all[who].level.is_some_and(|of| of != level) {
-                self.leaves(who);
-                self.queues(who);
+        while let Some(n) = self.moved.pop_front() {
+            let level = self.effective(n);
+            if self.all[n].level.is_some_and(|of| of != level) {
+                self.leaves(n);
+                self.queues(n);
             }
         }
     }
@@ -184,35 +183,35 @@ impl Executor {
             let Some(level) = self.levels.iter().position(|of| !of.is_empty()) else {
                 break;
             };
-            let who = self.levels[level][0];
-            self.all[who].is_woken = false;
-            self.all[who].runs = true;
+            let n = self.levels[level][0];
+            self.all[n].is_woken = false;
+            self.all[n].runs = true;
             let mut then = Then::Ends;
-            if self.all[who].is_cancelled {
-                self.seen.push(Seen::Cancelled(who));
+            if self.all[n].is_cancelled {
+                self.seen.push(Seen::Cancelled(n));
             } else {
-                self.seen.push(Seen::Polled(who));
-                if let Some((ops, after)) = self.all[who].steps.pop_front() {
+                self.seen.push(Seen::Polled(n));
+                if let Some((ops, after)) = self.all[n].steps.pop_front() {
                     ops.iter().for_each(|op| self.does(op));
                     then = after;
                 }
             }
-            self.all[who].runs = false;
+            self.all[n].runs = false;
             match then {
-                Then::Yields => self.all[who].is_woken = true,
+                Then::Yields => self.all[n].is_woken = true,
                 Then::Waits => {}
-                Then::Ends => self.all[who].has_ended = true,
+                Then::Ends => self.all[n].has_ended = true,
             }
-            if then != Then::Ends && self.all[who].is_woken {
+            if then != Then::Ends && self.all[n].is_woken {
                 self.levels[level].rotate_left(1);
             } else {
-                self.leaves(who);
+                self.leaves(n);
             }
         }
     }
 }
 
-/// What the coroutines of the executor share.
+/// The state that the coroutines of the executor share.
 #[derive(Default)]
 struct Shared {
     cids: Vec<Cid>,
@@ -221,13 +220,13 @@ struct Shared {
 }
 
 fn does(shared: &Mutex<Shared>, op: &Op) {
-    let cid = |who: usize| shared.lock().unwrap().cids[who];
-    // Who has ended is no matter.
+    let cid = |n: usize| shared.lock().unwrap().cids[n];
+    // A stale name is no error here.
     match *op {
-        Op::Wake(who) => drop(wake(cid(who))),
-        Op::SetPriority(who, to) => drop(set_priority(cid(who), Priority::new(to))),
-        Op::Lend(who, level) => {
-            if let Ok(loan) = lend(cid(who), Priority::new(level)) {
+        Op::Wake(n) => drop(wake(cid(n))),
+        Op::SetPriority(n, to) => drop(set_priority(cid(n), Priority::new(to))),
+        Op::Lend(n, level) => {
+            if let Ok(loan) = lend(cid(n), Priority::new(level)) {
                 shared.lock().unwrap().loans.push_back(loan);
             }
         }
@@ -235,11 +234,11 @@ fn does(shared: &Mutex<Shared>, op: &Op) {
             let loan = shared.lock().unwrap().loans.pop_front();
             drop(loan);
         }
-        Op::Cancel(who) => drop(cancel(cid(who))),
+        Op::Cancel(n) => drop(cancel(cid(n))),
     }
 }
 
-/// Says so when a future is dropped that has not ended by itself.
+/// Notes the drop of a future that has not ended by itself.
 struct Ends(usize, Arc<Mutex<Shared>>, bool);
 
 impl Ends {
@@ -260,7 +259,7 @@ fn plays(scripts: &[Script]) {
     let mut model = Executor::default();
     with_domain(|domain, _| {
         let shared = Arc::new(Mutex::new(Shared::default()));
-        for (who, script) in scripts.iter().enumerate() {
+        for (n, script) in scripts.iter().enumerate() {
             let mut steps: VecDeque<_> = script.steps.clone().into();
             model.all.push(Model {
                 base: script.priority,
@@ -268,13 +267,13 @@ fn plays(scripts: &[Script]) {
                 is_woken: true,
                 ..Model::default()
             });
-            model.inbox.push_back(who);
+            model.inbox.push_back(n);
             let of = shared.clone();
-            let mut ends = Ends(who, shared.clone(), false);
+            let mut ends = Ends(n, shared.clone(), false);
             let handle = domain.spawn(
                 async move {
                     poll_fn(|context| {
-                        of.lock().unwrap().seen.push(Seen::Polled(who));
+                        of.lock().unwrap().seen.push(Seen::Polled(n));
                         let Some((ops, then)) = steps.pop_front() else {
                             return Poll::Ready(());
                         };
@@ -293,13 +292,13 @@ fn plays(scripts: &[Script]) {
             );
             shared.lock().unwrap().cids.push(handle.cid());
         }
-        // Whoever waits is woken from outside until all have ended.
+        // Waiting coroutines are woken from outside until all have ended.
         for _ in 0..10 {
             run(domain);
             model.runs();
-            for who in 0..scripts.len() {
-                does(&shared, &Op::Wake(who));
-                model.does(&Op::Wake(who));
+            for n in 0..scripts.len() {
+                does(&shared, &Op::Wake(n));
+                model.does(&Op::Wake(n));
             }
         }
         assert_eq!(shared.lock().unwrap().seen, model.seen);
@@ -312,7 +311,7 @@ fn plays(scripts: &[Script]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
-    fn the_order_of_polls_is_the_models(
+    fn order_of_polls_agrees_with_the_model(
         scripts in prop::collection::vec(script(), COROUTINES..=COROUTINES)
     ) {
         plays(&scripts);

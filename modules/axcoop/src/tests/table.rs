@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::machine::Machine;
 use crate::table::{Directory, NoSlot, Table, USED_UP};
 
-/// A block, of which nothing but the address counts.
+/// A block, of which only the address matters.
 fn block(n: usize) -> *const () {
     core::ptr::without_provenance(64 * (n + 1))
 }
@@ -17,7 +17,7 @@ fn take(of: &mut (Table, Directory), machine: &Machine, n: usize) -> (u32, u32) 
     let (table, directory) = of;
     let index = table.take(machine, directory).unwrap();
     let slot = table.slot(index).unwrap();
-    assert!(slot.block.get().is_null(), "it is somebody else's");
+    assert!(slot.block.get().is_null(), "the slot is taken");
     slot.block.set(block(n));
     let generation = slot.next_generation().unwrap();
     // SAFETY: it is taken.
@@ -26,7 +26,7 @@ fn take(of: &mut (Table, Directory), machine: &Machine, n: usize) -> (u32, u32) 
     (index, generation)
 }
 
-/// Its coroutine ends, and its block goes.
+/// Removes the block of a slot.
 fn ends(of: &mut (Table, Directory), machine: &Machine, index: u32) {
     of.0.leaves(machine, index);
 }
@@ -41,7 +41,7 @@ fn clear((mut all, directory): (Table, Directory), machine: &Machine) {
 }
 
 #[test]
-fn rule_2_a_slot_whose_generations_are_used_up_is_not_used_again() {
+fn rule_2_slot_with_used_up_generations_is_not_used_again() {
     let (mut table, machine) = new();
     let (index, _) = take(&mut table, &machine, 0);
     table.0.slot(index).unwrap().set_generation(USED_UP);
@@ -55,7 +55,7 @@ fn rule_2_a_slot_whose_generations_are_used_up_is_not_used_again() {
 }
 
 #[test]
-fn rule_3_chunks_are_given_back_but_for_one() {
+fn rule_3_all_empty_chunks_but_one_are_freed() {
     let (mut table, machine) = new();
     let all: Vec<_> = (0..100_000)
         .map(|n| take(&mut table, &machine, n))
@@ -68,7 +68,7 @@ fn rule_3_chunks_are_given_back_but_for_one() {
     }
     let left = machine.memory.load(Relaxed);
     assert!(left <= 256 * 16 + lists, "{left} bytes are left");
-    // And their generations go on.
+    // Their generations go on.
     let old: BTreeMap<_, _> = all.into_iter().collect();
     let new: Vec<_> = (0..100_000)
         .map(|n| take(&mut table, &machine, n))
@@ -101,9 +101,9 @@ fn no_memory_is_an_error_and_changes_nothing() {
 }
 
 proptest! {
-    /// Rule 1: who is in it, by index and generation, against a map.
+    /// Compares the blocks, by index and generation, with a list.
     #[test]
-    fn rule_1_a_name_is_of_one_coroutine(steps in prop::collection::vec((0_usize..600, any::<bool>()), 0..2000)) {
+    fn rule_1_name_is_never_used_again(steps in prop::collection::vec((0_usize..600, any::<bool>()), 0..2000)) {
         let (mut table, machine) = new();
         let mut there: Vec<(u32, u32, usize)> = Vec::new();
         let mut names = BTreeSet::new();

@@ -1,5 +1,4 @@
-//! A domain for each test, and what its coroutines share and hand over, for the tests of all crates that have
-//! futures.
+//! A domain for each test, and counted buffers, for the tests of all crates with futures.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::boxed::Box;
@@ -14,12 +13,12 @@ use axcoop::{Domain, DomainId, Kernel, SUMMARY};
 /// The number of these domains.
 pub const ID: DomainId = DomainId::new(3);
 
-/// Runs a test in a domain of its own on the host, one at a time, which has to be empty afterwards.
+/// Runs a test in a domain of its own on the host, which has to be empty afterwards. One test runs at a time.
 pub fn with_domain(workers: usize, test: impl FnOnce(&'static Domain)) {
     drop(with_domain_on(&HOST, workers, test));
 }
 
-/// The same on another kernel. No other test begins before what this returns is dropped.
+/// Does the same on another kernel. No other test begins before the returned guard is dropped.
 pub fn with_domain_on(
     kernel: &'static dyn Kernel,
     workers: usize,
@@ -36,15 +35,16 @@ pub fn with_domain_on(
     one
 }
 
-/// Leaks a value, so that it lives as long as the program.
+/// Leaks a value, so that coroutines can refer to it.
 pub fn leaked<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-pub fn wait_until(mut it_is_so: impl FnMut() -> bool) {
+/// Waits until a condition is true, for 30 s at most.
+pub fn wait_until(mut condition: impl FnMut() -> bool) {
     let late = Instant::now() + Duration::from_secs(30);
-    while !it_is_so() {
-        assert!(Instant::now() < late, "it is never so");
+    while !condition() {
+        assert!(Instant::now() < late, "the condition is never true");
         thread::yield_now();
     }
 }
@@ -67,7 +67,7 @@ impl AsMut<[u8]> for Buffer {
     }
 }
 
-/// Makes buffers, and counts them: there is one reference more than there are buffers.
+/// Makes and counts buffers. There is one reference more than there are buffers.
 #[derive(Default)]
 pub struct Buffers(Arc<()>);
 

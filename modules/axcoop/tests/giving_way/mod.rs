@@ -1,5 +1,5 @@
-//! That a future gives way, for the tables of all crates that have futures: each names every future that its
-//! crate exports, and a future that is missing in it fails the test.
+//! Checks that futures yield within the budget, for the tables of all crates with futures. A table names every future
+//! that its crate exports; a missing one fails the test.
 
 use std::boxed::Box;
 use std::collections::BTreeSet;
@@ -16,15 +16,16 @@ use std::{format, fs};
 
 use axcoop::{Domain, Ended, POLL_BUDGET, Priority, cancel, wake};
 
-/// Something that can be awaited again and again, and is ready at once.
+/// An await that is always ready at once.
 pub struct Awaited {
-    /// The futures of the crate in it, and the budget that they spend each time.
+    /// The futures of the crate in it.
     pub of: &'static [&'static str],
+    /// The budget that it spends each time.
     pub spends: usize,
     next: Box<dyn FnMut() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>,
 }
 
-/// Something that awaits these, spends so much each time, and is made by this.
+/// Makes an entry of the table: an await of these futures, which spends this much each time.
 pub fn awaited<F>(
     of: &'static [&'static str],
     spends: usize,
@@ -40,10 +41,10 @@ where
     }
 }
 
-/// Awaits each in the least urgent coroutine of the domain, beside the most urgent one that it wakes: that one has
-/// its turn within [`POLL_BUDGET`] awaits. And the table has all futures of these sources.
+/// Asserts that each entry yields: the least urgent coroutine of the domain awaits it, and wakes the most urgent one,
+/// which must run within [`POLL_BUDGET`] awaits. Asserts that the table has all futures of these sources.
 ///
-/// The domain has one worker: on two the urgent coroutine has its turn in any case.
+/// The domain must have one worker: on two the urgent coroutine runs in any case.
 pub fn assert_each_gives_way(domain: &'static Domain, sources: &Path, table: Vec<Awaited>) {
     let of: BTreeSet<_> = table.iter().flat_map(|awaited| awaited.of).collect();
     let of: Vec<_> = of.into_iter().map(|name| name.to_string()).collect();
@@ -57,7 +58,7 @@ pub fn assert_each_gives_way(domain: &'static Domain, sources: &Path, table: Vec
         let (of, spends) = (awaited.of, awaited.spends);
         let awaits = awaits_between_turns(domain, awaited);
         let budget = usize::from(POLL_BUDGET);
-        // That it is ready at once, and spends no more than it should, is seen by the lower end.
+        // The lower end holds that it is ready at once, and spends no more than it should.
         let allowed = (budget / spends).saturating_sub(1)..=budget / spends;
         if !allowed.contains(awaits.start()) || !allowed.contains(awaits.end()) {
             bad.push(format!(
@@ -68,7 +69,7 @@ pub fn assert_each_gives_way(domain: &'static Domain, sources: &Path, table: Vec
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
-/// The fewest and the most awaits that were ready from a wake of the urgent coroutine to its turn.
+/// Returns the fewest and the most awaits from a wake of the urgent coroutine to its poll.
 fn awaits_between_turns(domain: &'static Domain, mut awaited: Awaited) -> RangeInclusive<usize> {
     const ROUNDS: usize = 5;
     const MOST: usize = 3 * POLL_BUDGET as usize;
@@ -106,7 +107,7 @@ fn awaits_between_turns(domain: &'static Domain, mut awaited: Awaited) -> RangeI
     awaits
 }
 
-/// The names of all types that are futures in these sources, and of all public asynchronous functions.
+/// Returns the names of all futures and of all public asynchronous functions in these sources.
 fn futures(sources: &Path) -> Vec<String> {
     let name = |rest: &str| {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');

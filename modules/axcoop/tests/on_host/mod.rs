@@ -1,4 +1,4 @@
-//! The host as a kernel that a test gets hold of at some of its calls.
+//! The host as a kernel some of whose calls a test replaces.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,10 +6,10 @@ use std::pin::Pin;
 use axcoop::host::HOST;
 use axcoop::{DomainId, Kernel, NoWorker};
 
-/// The host, but for what a test does in its place.
+/// The host, with the calls that a test replaces.
 pub struct OnHost {
     pub park: fn(DomainId, usize, Option<u64>),
-    /// Is called before the host's.
+    /// Called before the host's.
     pub unpark: fn(usize),
     pub now: fn() -> u64,
     pub mask: fn(),
@@ -25,8 +25,8 @@ impl OnHost {
     };
 }
 
-// SAFETY: it is the host's, but for a `park` that may be early, a clock that goes forward, and what another thread
-// does before interrupts are off.
+// SAFETY: it is the host, except for a `park` that may be early, a clock that goes forward, and steps of another
+// thread before interrupts are off.
 unsafe impl Kernel for OnHost {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         HOST.start(domain, number)
