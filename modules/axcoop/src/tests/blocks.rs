@@ -12,8 +12,8 @@ use super::machine::{run, with_domain};
 use crate::table::USED_UP;
 use crate::waker::Ref;
 use crate::{
-    Cid, DomainError, Ended, Priority, Stale, cancel, current, lend, priority, set_priority, wake,
-    yield_now,
+    Cid, Domain, DomainError, Ended, Priority, Stale, cancel, current, lend, priority,
+    set_priority, wake, yield_now,
 };
 
 /// Asserts that no call takes the name for that of a coroutine.
@@ -28,7 +28,7 @@ fn assert_stale(cid: Cid) {
 
 #[test]
 fn name_is_stale_after_the_end() {
-    with_domain(|domain, _| {
+    with_domain(|domain, machine| {
         let handle = spawn(domain, 5, async { current() });
         let cid = handle.cid();
         assert_eq!(current(), None);
@@ -46,14 +46,19 @@ fn name_is_stale_after_the_end() {
         assert_stale(cid);
         run(domain);
         assert_eq!(output(next), Ok(()));
-        // Also when the domain was closed and opened again.
+        // Also when the domain was closed, and it or another one of its number is open.
         domain.close().unwrap();
+        let other = leaked(Domain::new(domain.id(), domain.summary, machine));
+        for domain in [other, domain] {
+            domain.open().unwrap();
+            let after = spawn(domain, 5, async {});
+            assert_ne!(after.cid(), cid);
+            assert_stale(cid);
+            run(domain);
+            assert_eq!(output(after), Ok(()));
+            domain.close().unwrap();
+        }
         domain.open().unwrap();
-        let after = spawn(domain, 5, async {});
-        assert_ne!(after.cid(), cid);
-        assert_stale(cid);
-        run(domain);
-        assert_eq!(output(after), Ok(()));
     });
 }
 
