@@ -1,6 +1,8 @@
 //! One CPU for tests: a scheduler, the task that has the CPU, and a clock moved
 //! by hand. What the tests of the policies play their scenes on.
 
+mod trace;
+
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use std::vec::Vec;
@@ -66,6 +68,8 @@ pub struct Bench<S: Scheduler> {
     pub scheduler: S,
     /// The running task; none on an idle CPU.
     pub current: Option<Handle<S>>,
+    /// The tasks that a [trace](Self::trace) has blocked, and may wake by name.
+    asleep: Vec<Handle<S>>,
 }
 
 impl<S: Scheduler> Default for Bench<S> {
@@ -86,6 +90,7 @@ impl<S: Scheduler> Bench<S> {
         Self {
             scheduler,
             current: Some(task::<S>("main")),
+            asleep: Vec::new(),
         }
     }
 

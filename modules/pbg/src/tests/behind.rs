@@ -5,7 +5,8 @@ use crate::*;
 use sched_core::BaseScheduler;
 use sched_core::units::TaskKey;
 
-/// Measured: a gate of 10 ticks, so many who wait for it, and two shorter than the gate.
+/// Measures a gate of 10 ticks, `waiting` tasks that wait for it, and two that are shorter than the
+/// gate.
 fn measured_with_a_gate(waiting: usize) -> Cpu {
     let mut runs = vec![("gate", 10 * TICK)];
     runs.extend(vec![("waits", 10); waiting]);
@@ -13,27 +14,25 @@ fn measured_with_a_gate(waiting: usize) -> Cpu {
     measured(&runs)
 }
 
-/// Replayed: those who wait look first, and again at each tick, in vain, while the shorter
-/// ones run. Says which of 18 ticks found the replay behind, if one did.
+/// Replays it: the waiting tasks look first, and again at each tick, in vain, while the shorter
+/// tasks run. Returns which of 18 ticks found the replay behind, if one did.
 fn replayed_with_a_gate(cpu: &mut Cpu, waiting: usize) -> Option<u64> {
-    cpu.spawn("gate");
-    cpu.run(1);
-    (0..waiting).for_each(|_| drop(cpu.spawn("waits")));
-    cpu.spawn("short");
-    cpu.spawn("short");
+    cpu.trace("spawn gate, +1");
+    cpu.spawn_all(vec!["waits"; waiting]);
+    cpu.trace("spawn short, spawn short");
     cpu.block(); // main
-    let mut asleep = Vec::new();
     let mut found = None;
     for tick in 1..=18 {
         while cpu.name() == "waits" {
-            asleep.push(cpu.block());
+            cpu.trace("block");
         }
-        assert_eq!(cpu.name(), "short", "{tick}");
-        cpu.run(TICK);
+        cpu.trace("on>short, +1t");
         if tick == 9 {
             cpu.block(); // the first has ended, just before the tick
         }
-        asleep.drain(..).for_each(|waits| cpu.wake(&waits));
+        while cpu.asleep("waits").is_some() {
+            cpu.trace("wake waits");
+        }
         cpu.interrupt();
         if cpu.status().first.is_some() {
             found = found.or(Some(tick));
@@ -46,9 +45,9 @@ fn replayed_with_a_gate(cpu: &mut Cpu, waiting: usize) -> Option<u64> {
 }
 
 #[test]
-fn rule_11_a_replay_behind_what_was_measured_is_given_up() {
+fn rule_11_a_plan_that_is_behind_the_measured_run_is_dropped() {
     // The measured turnarounds are 10,000 of the gate, 10,010 to 10,030, 19,030 and
-    // 28,030: a twentieth of their sum is 4,356. After 13 ticks the gate and those who wait
+    // 28,030: a twentieth of their sum is 4,356. After 13 ticks the gate and the tasks that wait
     // for it are late by 3,000 each, less 60 in all, and the first short one was early by
     // 4,000: 7,940. After 14 it is 10,940, above 4,356 and six ticks.
     let mut cpu = measured_with_a_gate(3);
@@ -61,14 +60,9 @@ fn rule_11_a_replay_behind_what_was_measured_is_given_up() {
     assert_eq!((first.cause, first.task), (Cause::Turnaround, gate));
     assert_eq!((first.expected, first.found), (10 * TICK, 14 * TICK + 1));
 
-    // Who has the CPU has a slice; then those who are late, as they came.
-    for _ in 1..SLICE_TICKS {
-        assert_eq!(cpu.name(), "short");
-        cpu.interrupt();
-    }
-    let order = ["waits", "waits", "waits", "short", "gate"];
-    assert_eq!(cpu.name(), "gate");
-    assert_eq!(order.map(|_| cpu.yield_now()), order);
+    // The running task has a slice; then the late tasks run, in order of arrival.
+    cpu.trace(&std::format!("on>short, {}x interrupt", SLICE_TICKS - 1));
+    cpu.trace("on>gate, yield>waits, yield>waits, yield>waits, yield>short, yield>gate");
 }
 
 #[test]
@@ -81,72 +75,42 @@ fn rule_11_a_large_plan_is_looked_at_in_parts() {
 }
 
 #[test]
-fn rule_11_the_plan_stays_if_the_call_says_so() {
-    let mut cpu = measured_with_a_gate(3);
-    cpu.control.start_pbg_with(Behind::Keep).unwrap();
-    assert_eq!(replayed_with_a_gate(&mut cpu, 3), Some(14));
-    assert!(!cpu.status().dropped);
-}
-
-#[test]
-fn rule_11_the_plan_stays_if_the_user_has_asked_for_its_order() {
-    let mut cpu = measured_with_a_gate(3);
-    edited(&cpu, |tasks| {
-        for task in &mut tasks[1..] {
-            task.priority = core::num::NonZeroU8::new(1);
+fn rule_11_the_plan_stays_if_the_call_or_the_user_asks_for_it() {
+    for (when_behind, has_priorities) in [(Behind::Keep, false), (Behind::GiveUp, true)] {
+        let mut cpu = measured_with_a_gate(3);
+        if has_priorities {
+            edited(&cpu, |tasks| {
+                for task in &mut tasks[1..] {
+                    task.priority = core::num::NonZeroU8::new(1);
+                }
+            });
         }
-    });
-    cpu.control.start_pbg().unwrap();
-    assert_eq!(replayed_with_a_gate(&mut cpu, 3), Some(14));
-    assert!(!cpu.status().dropped);
+        cpu.control.start_pbg_with(when_behind).unwrap();
+        assert_eq!(replayed_with_a_gate(&mut cpu, 3), Some(14));
+        assert!(!cpu.status().dropped);
+    }
 }
 
 /// A planned task waits for an unknown one, which the measured run did not have.
 #[test]
-fn rule_11_what_unknown_tasks_take_is_not_counted() {
-    let (mut cpu, _main) = following(&[("a", 10)], &["unknown"]);
-    let a = cpu.block();
-    for _ in 0..100 {
-        assert_eq!(cpu.name(), "unknown");
-        cpu.tick();
-    }
-    cpu.wake(&a);
-    cpu.interrupt();
+fn rule_11_time_of_unknown_tasks_is_not_counted_and_idle_time_is() {
+    let mut cpu = following(&[("a", 10)], &["unknown"]);
+    cpu.trace("block>unknown, 100x tick>unknown, wake a, interrupt");
     assert!(!cpu.status().behind, "{}", cpu.status());
-    // But what nobody does is.
-    cpu.yield_now();
-    let a = cpu.block();
-    cpu.block(); // the unknown one
-    cpu.run(100 * TICK);
-    cpu.wake(&a);
-    cpu.pick();
-    cpu.interrupt();
+    cpu.trace("yield>a, block>unknown, block, +100t, wake a, pick, interrupt");
     assert!(cpu.status().behind, "{}", cpu.status());
 }
 
-/// Who is blocked and who has ended after fewer blocks than recorded look alike: neither gets
+/// A blocked task and one that has ended after fewer blocks than recorded look alike: neither gets
 /// later, and the blocked one counts once it wakes.
 #[test]
 fn rule_11_a_task_that_may_have_ended_does_not_get_later() {
     // `a` blocks eight times and lives for 8,091; all together may be 405 late.
     let mut cpu = with_a_task_that_blocks(&[10; 8], TICK, 10);
-    cpu.spawn("a");
-    let main = cpu.block();
-    assert_eq!(cpu.name(), "a");
-    cpu.run(10);
-    let a = cpu.block();
-    cpu.run(200 * TICK);
-    cpu.wake(&main);
-    cpu.pick();
-    cpu.spawn("b");
-    cpu.block();
-    for _ in 0..3 {
-        cpu.run(1);
-        assert_eq!(cpu.interrupt(), "b");
-    }
+    cpu.trace("spawn a, block>a, +10, block, +200t, wake main, pick, spawn b, block");
+    cpu.trace("+1, interrupt>b, +1, interrupt>b, +1, interrupt>b");
     assert!(!cpu.status().behind, "{}", cpu.status());
-    cpu.wake(&a);
-    cpu.interrupt();
+    cpu.trace("wake a, interrupt");
     assert!(cpu.status().behind, "{}", cpu.status());
 }
 
@@ -157,10 +121,7 @@ fn rule_11_a_task_that_was_removed_does_not_get_later() {
     let a = cpu.spawn("a");
     cpu.spawn("b");
     cpu.scheduler.remove_task(&a).expect("it is ready");
-    cpu.block(); // main
-    for _ in 0..50 {
-        assert_eq!(cpu.tick(), "b");
-    }
+    cpu.trace("block>b, 50x tick>b");
     assert!(!cpu.status().behind, "{}", cpu.status());
     // Put back, it is ready, and has lived for 50 ticks.
     cpu.wake(&a);
@@ -170,24 +131,21 @@ fn rule_11_a_task_that_was_removed_does_not_get_later() {
 
 /// In one burst, which has not been charged yet.
 #[test]
-fn rule_11_what_is_beyond_a_record_is_not_counted() {
-    let (mut cpu, _) = following(&[("over", 10 * TICK)], &[]);
-    for _ in 0..19 {
-        assert_eq!(cpu.tick(), "over");
-    }
+fn rule_11_time_beyond_a_record_is_not_counted() {
+    let mut cpu = following(&[("over", 10 * TICK)], &[]);
+    cpu.trace("19x tick>over");
     assert!(!cpu.status().dropped, "{}", cpu.status());
 }
 
 /// One has ten times as much to do, is demoted, and gets a turn now and then. It alone is
 /// later than all together may be.
 #[test]
-fn rule_11_who_has_more_to_do_is_late_by_itself() {
+fn rule_11_a_task_that_has_grown_does_not_drop_the_plan_by_its_lateness() {
     let mut left = [("grown", 20), ("b", 100), ("c", 100)];
-    let mut cpu = replaying(&[("grown", 2 * TICK), ("b", 100 * TICK), ("c", 100 * TICK)]);
-    for (name, _) in left {
-        cpu.spawn(name);
-    }
-    cpu.block();
+    let mut cpu = following(
+        &[("grown", 2 * TICK), ("b", 100 * TICK), ("c", 100 * TICK)],
+        &[],
+    );
     while cpu.name() != "idle" {
         cpu.run(TICK);
         let task = left.iter_mut().find(|task| task.0 == cpu.name()).unwrap();
@@ -207,25 +165,15 @@ fn rule_11_the_status_tells_how_long_all_have_lived() {
     // Measured: a from 0 to 1000, b from 0 to 1100, in all 2100.
     let mut cpu = replaying(&[("a", 1000), ("b", 100)]);
     assert_eq!(cpu.status().turnaround_permille, 0);
-    cpu.spawn("a");
-    cpu.spawn("b");
-    cpu.block();
-    assert_eq!(cpu.name(), "b");
-    cpu.run(100);
-    let b = cpu.block();
-    assert_eq!(cpu.status().turnaround_permille, 47); // 100
-    cpu.run(1000);
-    let a = cpu.block();
-    assert_eq!(cpu.status().turnaround_permille, 571); // and 1100
-    cpu.wake(&b);
-    cpu.pick();
-    cpu.run(5);
-    cpu.block();
-    assert_eq!(cpu.status().turnaround_permille, 1050); // 1105 and 1100
+    for (trace, permille) in [
+        ("spawn a, spawn b, block>b, +100, block", 47), // 100
+        ("+1000, block", 571),                          // and 1100
+        ("wake b, pick, +5, block", 1050),              // 1105 and 1100
+    ] {
+        cpu.trace(trace);
+        assert_eq!(cpu.status().turnaround_permille, permille);
+    }
     assert!(!cpu.status().behind, "not by more than a twentieth: 2205");
-    cpu.wake(&a);
-    cpu.pick();
-    cpu.run(1);
-    cpu.block();
+    cpu.trace("wake a, pick, +1, block");
     assert!(cpu.status().behind, "{}", cpu.status());
 }

@@ -11,61 +11,36 @@ use sched_core::clock::VirtualClock;
 use sched_core::units::TaskKey;
 
 #[test]
-fn a_call_is_heard_at_the_next_pick_whoever_runs() {
-    let mut cpu = Cpu::boot();
-    cpu.control.measure_start().unwrap();
-    let main = cpu.block();
+fn a_call_takes_effect_at_the_next_pick_and_the_running_task_is_known_from_then_on() {
+    let mut cpu = Cpu::measuring();
+    cpu.trace("block>gc");
     assert_eq!(cpu.control.mode(), ModeByte::MEASURING);
-    cpu.wake(&main);
-}
-
-#[test]
-fn from_that_pick_on_it_is_known_who_runs() {
-    let mut cpu = Cpu::boot();
-    cpu.control.measure_start().unwrap();
-    let main = cpu.block();
-    assert_eq!(cpu.name(), "gc");
-    cpu.spawn("a stranger's child");
-    cpu.block();
-    cpu.block();
-    cpu.wake(&main);
-    cpu.pick();
+    cpu.trace("spawn child of an outsider, block, block, wake main, pick");
     assert_eq!(cpu.measure_end(), Ok(0));
 }
 
-/// The spawn finds the lock taken, so the command stays and its giver is still the one who
-/// has the CPU.
+/// The spawn finds the lock taken, so the command stays, and the task that gave it still has the
+/// CPU when it is taken.
 #[test]
 fn a_timers_spawn_on_top_of_a_call_does_not_make_another_the_root() {
     let mut cpu = Cpu::boot();
-    cpu.spawn("root");
-    let main = cpu.block();
-    cpu.block(); // gc
-    assert_eq!(cpu.name(), "root");
+    cpu.trace("spawn root, block>gc, block>root");
     cpu.control.measure_start().unwrap();
     let control = cpu.control;
-    control.on_top_of_a_call(|| cpu.spawn("a timer's"));
+    control.on_top_of_a_call(|| cpu.spawn("timer's"));
     assert_eq!(control.mode(), ModeByte::COMMAND);
-    cpu.spawn("child 0");
-    let root = cpu.block();
-    cpu.wake(&main);
-    while cpu.name() != "main" {
-        cpu.block();
-    }
-    cpu.spawn("a stranger's child");
-    cpu.wake(&root);
-    while cpu.name() != "root" {
-        cpu.block();
-    }
-    cpu.spawn("child 1");
-    cpu.spawn("child 2");
+    cpu.trace("spawn child 0, block>timer's, wake main, block>child 0, block>main");
+    cpu.trace("spawn child of an outsider, wake root, block>child of an outsider, block>root");
+    cpu.trace("spawn child 1, spawn child 2");
     cpu.measure_end().unwrap();
-    let keys: Vec<_> = cpu.profile().tasks.iter().map(|task| task.key).collect();
-    assert_eq!(keys, [0, 1, 2].map(|place| TaskKey::ROOT.child(place)));
+    assert_eq!(
+        cpu.keys(),
+        [0, 1, 2].map(|place| TaskKey::ROOT.child(place))
+    );
 }
 
 #[test]
-fn a_profile_says_what_ran_while_it_was_measured() {
+fn a_profile_names_the_policy_it_was_measured_under() {
     for (base, name) in [(BasePolicy::RoundRobin, "rr"), (BasePolicy::Fifo, "fifo")] {
         assert_eq!(base.name(), name);
         let cpu = Cpu::boot();
@@ -85,12 +60,12 @@ fn a_plan_can_be_looked_at_before_it_is_followed() {
 }
 
 #[test]
-fn the_systems_control_is_that_of_the_calls() {
+fn the_system_control_is_that_of_the_calls() {
     assert!(core::ptr::eq(SystemControl::control(), &raw const CONTROL));
 }
 
 #[test]
-fn an_error_says_what_its_cause_says() {
+fn an_error_shows_its_cause() {
     for cause in [Error::NoMemory, Error::Contended] {
         let said = std::format!("{cause}");
         assert!(!said.is_empty());
@@ -99,7 +74,7 @@ fn an_error_says_what_its_cause_says() {
 }
 
 #[test]
-fn a_profile_goes_out_and_comes_back_in() {
+fn a_stored_profile_loads_and_is_followed() {
     let first = measured(&[("long", 100), ("short", 1)]);
     let bytes = pbg_profile::encode(&first.profile()).unwrap();
     let mut cpu = Cpu::boot();
@@ -110,11 +85,9 @@ fn a_profile_goes_out_and_comes_back_in() {
         cpu.control.load(&bytes, &cpu.about()),
         Err(LoadError::Call(Error::Replaying))
     );
-    cpu.spawn("long");
-    cpu.spawn("short");
+    cpu.trace("spawn long, spawn short");
     assert_eq!(cpu.status().matched, 2);
-    cpu.yield_now();
-    assert_eq!(cpu.name(), "short");
+    cpu.trace("yield>short");
 }
 
 #[test]
@@ -191,15 +164,12 @@ fn a_new_measurement_starts_from_nothing_even_at_once() {
     cpu.spawn("old");
     cpu.measure_end().unwrap();
     cpu.control.measure_start().unwrap();
-    cpu.spawn("new");
-    let main = cpu.block();
+    cpu.trace("spawn new, block");
     for expected in ["gc", "old", "new"] {
         assert_eq!(cpu.name(), expected);
-        cpu.spawn("child");
-        cpu.run(100);
-        cpu.block();
+        cpu.trace("spawn child, +100, block");
     }
-    cpu.wake(&main);
+    cpu.trace("wake main");
     while cpu.name() != "main" {
         cpu.block();
     }
@@ -243,8 +213,7 @@ fn several_queues_are_neither_measured_nor_follow_a_plan() {
     assert_eq!(cpu.control.measure_start(), Err(Error::NotSupported));
     assert_eq!(cpu.control.start_pbg(), Err(Error::NotSupported));
     assert_eq!(cpu.status().mode, Mode::Idle);
-    cpu.spawn("b");
-    assert_eq!(cpu.yield_now(), "b");
+    cpu.trace("spawn b, yield>b");
     assert_eq!(*second.pick_next_task().unwrap().inner(), "gc 1");
 }
 
@@ -261,9 +230,7 @@ fn a_dropped_scheduler_releases_the_tasks_of_both_queues() {
 fn remove_finds_a_task_that_stands_elsewhere_than_by_its_rank() {
     let mut cpu = replaying(&[("long", 100), ("short", 50)]);
     let long = cpu.spawn("long");
-    cpu.block();
-    cpu.run(80);
-    cpu.block();
+    cpu.trace("block, +80, block");
     cpu.wake(&long); // 20 remain
     assert!(cpu.scheduler.remove_task(&long).is_some());
 }
@@ -288,11 +255,9 @@ fn remove_finds_planned_and_fallback_tasks_and_no_others() {
         assert!(Arc::ptr_eq(&cpu.scheduler.remove_task(t).unwrap(), t));
         assert!(cpu.scheduler.remove_task(t).is_none());
     }
-    cpu.block();
-    assert_eq!(cpu.name(), "b");
+    cpu.trace("block>b");
     assert!(cpu.scheduler.remove_task(&b).is_none(), "it runs");
-    cpu.block();
-    assert_eq!(cpu.name(), "idle");
+    cpu.trace("block>idle");
     cpu.wake(&a);
     assert_eq!(cpu.pick(), "a");
 }

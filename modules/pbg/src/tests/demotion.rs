@@ -1,4 +1,6 @@
-//! Who overruns it: rule 8.
+//! Tasks that overrun the plan: rule 8.
+
+use std::format;
 
 use super::cpu::*;
 use crate::*;
@@ -7,245 +9,173 @@ use sched_core::units::TaskKey;
 
 #[test]
 fn rule_8_a_task_far_beyond_its_plan_is_demoted_and_the_rest_stands() {
-    let (mut cpu, _) = following(
-        &[("runaway", 5_000), ("next", 60_000), ("last", 70_000)],
-        &[],
-    );
+    let plan = [("runaway", 5_000), ("next", 60_000), ("last", 70_000)];
+    let mut cpu = following(&plan, &[]);
     // Beyond twice 5,000 at the 11th tick of 1,000; demoted at the second that says so.
-    let turn = (1..).find(|_| cpu.tick() != "runaway").unwrap();
-    assert_eq!(turn, 12);
-    assert_eq!((cpu.name(), cpu.status().demoted), ("next", 1));
+    cpu.trace("11x tick>runaway, tick>next");
+    assert_eq!(cpu.status().demoted, 1);
     // From now on it has the share of a task outside the plan.
     let had = cpu.shares(10);
     assert_eq!((had["next"], had["runaway"]), (9, 1));
-    cpu.block();
-    assert_eq!(cpu.name(), "last");
-    cpu.block();
-    assert_eq!(cpu.name(), "runaway", "and it is not lost");
-    assert_eq!(cpu.yield_now(), "runaway");
+    cpu.trace("block>last, block>runaway (it is not lost), yield>runaway");
 }
 
 #[test]
-fn rule_8_running_as_planned_is_never_demoted() {
-    let (mut cpu, _) = following(&[("steady", 10_000)], &[]);
-    for _ in 0..20 {
-        // Up to twice the plan, in bursts cut by yields and ticks.
-        cpu.tick();
-        cpu.yield_now();
-    }
+fn rule_8_a_task_that_runs_as_planned_is_never_demoted() {
+    let mut cpu = following(&[("steady", 10_000)], &[]);
+    // Up to twice the plan, in bursts cut by yields and ticks.
+    (0..20).for_each(|_| cpu.trace("tick, yield"));
     assert_eq!(cpu.status().demoted, 0);
 }
 
 #[test]
 fn rule_8_time_before_a_block_counts_too() {
     let mut cpu = measured(&[("blocks", 10)]);
-    cpu.control.start_pbg_with(Behind::Keep).unwrap(); // asleep for so long
-    cpu.spawn("blocks");
-    cpu.block();
-    for _ in 0..3 {
-        cpu.run(8);
-        let blocked = cpu.block();
-        cpu.run(1_000_000); // asleep
-        cpu.wake(&blocked);
-        cpu.pick();
+    cpu.control.start_pbg_with(Behind::Keep).unwrap(); // it sleeps for so long
+    cpu.trace("spawn blocks, block");
+    (0..3).for_each(|_| cpu.trace("+8, block, +1_000_000, wake blocks, pick"));
+    // 24 of 10: the first tick to find it so, and the second.
+    for demoted in [0, 1] {
+        cpu.trace("interrupt>blocks");
+        assert_eq!(cpu.status().demoted, demoted);
     }
-    assert_eq!(cpu.interrupt(), "blocks");
-    assert_eq!(
-        cpu.status().demoted,
-        0,
-        "24 of 10: the first tick to find it so"
-    );
-    cpu.interrupt();
-    assert_eq!(cpu.status().demoted, 1);
 }
 
 #[test]
-fn rule_8_a_task_that_no_tick_ever_meets_is_demoted_too() {
-    let (mut cpu, _) = following(&[("evades", 10), ("waits", 1_000_000_000)], &[]);
+fn rule_8_a_task_that_no_tick_ever_hits_is_demoted_too() {
+    let mut cpu = following(&[("evades", 10), ("waits", 1_000_000_000)], &[]);
     for handover in 1..=OVERRUN_HANDOVERS {
-        assert_eq!(
-            (cpu.name(), cpu.status().demoted),
-            ("evades", 0),
-            "{handover}"
-        );
-        cpu.run(900);
-        let asleep = cpu.block();
-        assert_eq!(cpu.name(), "waits");
-        cpu.wake(&asleep);
-        cpu.yield_now();
+        let found = (cpu.name(), cpu.status().demoted);
+        assert_eq!(found, ("evades", 0), "{handover}");
+        cpu.trace("+900, block>waits, wake evades, yield");
     }
     assert_eq!((cpu.name(), cpu.status().demoted), ("waits", 1));
 }
 
 #[test]
 fn rule_8_a_demoted_task_goes_to_the_end_of_the_queue() {
-    let (mut cpu, _) = following(&[("runaway", 10), ("planned", 1_000_000_000)], &["patient"]);
+    let mut cpu = following(&[("runaway", 10), ("planned", 1_000_000_000)], &["patient"]);
     while cpu.name() != "patient" {
         cpu.tick();
-        assert!(
-            cpu.name() != "runaway" || cpu.status().demoted == 0,
-            "it has jumped the queue"
-        );
+        let is_first = cpu.name() == "runaway" && cpu.status().demoted > 0;
+        assert!(!is_first, "it has jumped the queue");
     }
 }
 
 #[test]
 fn rule_8_a_task_demoted_at_its_first_tick_goes_there_too() {
     let mut cpu = replaying(&[("runaway", 10), ("planned", 1_000_000_000)]);
-    cpu.spawn("runaway");
-    cpu.block();
+    cpu.trace("spawn runaway, block");
     for _ in 1..OVERRUN_HANDOVERS {
-        cpu.run(1000);
-        let runaway = cpu.block();
-        cpu.wake(&runaway);
-        assert_eq!((cpu.pick(), cpu.status().demoted), ("runaway", 0));
+        cpu.trace("+1000, block, wake runaway, pick>runaway");
+        assert_eq!(cpu.status().demoted, 0);
     }
-    cpu.spawn("patient");
-    assert_eq!((cpu.tick(), cpu.status().demoted), ("patient", 1));
+    cpu.trace("spawn patient, tick>patient");
+    assert_eq!(cpu.status().demoted, 1);
 }
 
 #[test]
 fn rule_8_a_task_that_yields_far_more_than_recorded_is_demoted() {
-    let (mut cpu, _) = following(&[("yielder", 1_000_000), ("next", 2_000_000)], &[]);
-    for _ in 0..FREE_YIELDS {
-        assert_eq!(cpu.yield_now(), "yielder");
-    }
+    let mut cpu = following(&[("yielder", 1_000_000), ("next", 2_000_000)], &[]);
+    cpu.trace(&format!("{FREE_YIELDS}x yield>yielder"));
     assert_eq!(cpu.status().demoted, 0);
-    assert_eq!(cpu.yield_now(), "next");
+    cpu.trace("yield>next");
     let first = cpu.status().first.unwrap();
     assert_eq!(cpu.status().demoted, 1);
-    assert_eq!(
-        (first.cause, first.task, first.expected, first.found),
-        (Cause::Yields, TaskKey::ROOT.child(0), 0, FREE_YIELDS + 1)
-    );
-    assert_eq!(cpu.yield_now(), "next");
+    let found = (first.cause, first.task, first.expected, first.found);
+    let yielder = TaskKey::ROOT.child(0);
+    assert_eq!(found, (Cause::Yields, yielder, 0, FREE_YIELDS + 1));
+    cpu.trace("yield>next");
 }
 
 #[test]
 fn rule_8_recorded_yields_may_be_twice_as_many() {
-    let mut cpu = Cpu::boot();
-    cpu.control.measure_start().unwrap();
-    cpu.spawn("yielder");
-    let main = cpu.block();
-    cpu.block(); // gc
-    (0..100).for_each(|_| assert_eq!(cpu.yield_now(), "yielder"));
-    cpu.block();
-    cpu.wake(&main);
-    cpu.pick();
-    assert_eq!(cpu.measure_end(), Ok(1));
-    cpu.control.start_pbg().unwrap();
-    cpu.spawn("yielder");
-    cpu.spawn("unknown");
-    cpu.block();
+    let mut cpu = Cpu::measuring();
+    cpu.trace("spawn yielder, block>gc, block>yielder, 100x yield>yielder, block");
+    cpu.trace("wake main, pick");
+    cpu.follow(1);
+    cpu.trace("spawn yielder, spawn unknown, block>yielder");
     let may = OVERRUN_FACTOR * 100 + FREE_YIELDS;
-    (0..may).for_each(|_| assert_eq!(cpu.yield_now(), "yielder"));
-    assert_eq!(cpu.yield_now(), "unknown");
+    cpu.trace(&format!("{may}x yield>yielder, yield>unknown"));
 }
 
-/// What was granted and not used is not counted when the task loses the CPU.
+/// Yields that were granted and not made are not counted when the task loses the CPU.
 #[test]
 fn rule_8_yields_before_a_preemption_are_counted_once() {
-    let (mut cpu, _) = following(&[("yielder", 1_000_000)], &["unknown"]);
+    let mut cpu = following(&[("yielder", 1_000_000)], &["unknown"]);
     for _ in 0..FREE_YIELDS / 3 {
-        for _ in 0..3 {
-            assert_eq!(cpu.yield_now(), "yielder");
-        }
-        assert_eq!(cpu.preempt(), "yielder");
+        cpu.trace("3x yield>yielder, preempt>yielder");
     }
     assert_eq!(cpu.status().demoted, 0);
-    for _ in 0..FREE_YIELDS % 3 {
-        assert_eq!(cpu.yield_now(), "yielder");
-    }
-    assert_eq!(cpu.yield_now(), "unknown", "one too many");
+    let rest = FREE_YIELDS % 3;
+    cpu.trace(&format!(
+        "{rest}x yield>yielder, yield>unknown (one too many)"
+    ));
 }
 
-/// Yields are counted whether or not they keep the CPU, and across blocks.
+/// Whether or not they keep the CPU.
 #[test]
 fn rule_8_yields_before_a_block_count_too() {
-    let (mut cpu, _) = following(&[("yielder", 1_000_000)], &[]);
-    for round in 0.. {
-        for _ in 0..FREE_YIELDS / 4 {
-            cpu.yield_now();
-        }
-        let asleep = cpu.block();
-        if cpu.status().demoted == 1 {
-            assert_eq!(round, 4);
-            break;
-        }
-        cpu.wake(&asleep);
-        cpu.pick();
+    let mut cpu = following(&[("yielder", 1_000_000)], &[]);
+    let quarter = format!("{}x yield, block", FREE_YIELDS / 4);
+    for demoted in [0, 0, 0, 0, 1] {
+        cpu.trace(&quarter);
+        assert_eq!(cpu.status().demoted, demoted);
+        cpu.trace("wake yielder, pick");
     }
+}
+
+#[test]
+fn rule_8_yields_before_a_block_are_not_granted_again() {
+    let mut cpu = following(&[("yielder", 1_000_000), ("next", 2_000_000)], &[]);
+    cpu.trace(&format!("{}x yield>yielder", FREE_YIELDS - 1));
+    cpu.trace("block, wake yielder, yield>yielder, yield>yielder, yield>next");
+}
+
+#[test]
+fn rule_8_yields_before_another_task_wakes_count_too() {
+    let mut cpu = following(&[("yielder", 1_000_000), ("sleeper", 2_000_000)], &[]);
+    let half = format!("{}x yield>yielder", FREE_YIELDS / 2);
+    cpu.trace("block>sleeper, block, wake yielder, pick");
+    cpu.trace(&half);
+    cpu.trace("wake sleeper");
+    cpu.trace(&half);
+    cpu.trace("yield>sleeper");
+    assert_eq!(cpu.status().demoted, 1);
 }
 
 /// It runs off the plan for so long that the last handover, to the root, is too many.
 #[test]
 fn rule_8_a_task_demoted_while_it_is_ready_leaves_its_place() {
-    let (mut cpu, main) = following(&[("evades", 10)], &["outsider"]);
+    let mut cpu = following(&[("evades", 10)], &["outsider"]);
     cpu.run(30);
     for _ in 1..OVERRUN_HANDOVERS {
-        let evades = cpu.block();
-        cpu.wake(&evades);
+        cpu.trace("block, wake evades");
         while cpu.name() != "evades" {
             cpu.yield_now();
         }
     }
     assert_eq!(cpu.status().demoted, 0);
-    cpu.wake(&main);
-    assert_eq!(cpu.yield_now(), "main");
+    cpu.trace("wake main, yield>main");
     assert_eq!(cpu.status().demoted, 1);
-    cpu.block();
-    assert_eq!(
-        cpu.name(),
-        "outsider",
-        "who was in the fallback queue before"
-    );
-    assert_eq!(cpu.yield_now(), "evades");
+    cpu.trace("block>outsider (it was in the fallback queue before), yield>evades");
 }
 
 #[test]
-fn rule_8_yields_before_a_block_are_not_granted_again() {
-    let (mut cpu, _) = following(&[("yielder", 1_000_000), ("next", 2_000_000)], &[]);
-    (1..FREE_YIELDS).for_each(|_| assert_eq!(cpu.yield_now(), "yielder"));
-    let asleep = cpu.block();
-    cpu.wake(&asleep);
-    assert_eq!(cpu.yield_now(), "yielder");
-    assert_eq!(cpu.yield_now(), "yielder");
-    assert_eq!(cpu.yield_now(), "next");
-}
-
-#[test]
-fn rule_8_yields_before_somebody_wakes_count_too() {
-    let (mut cpu, _) = following(&[("yielder", 1_000_000), ("sleeper", 2_000_000)], &[]);
-    let yielder = cpu.block();
-    let sleeper = cpu.block();
-    cpu.wake(&yielder);
-    cpu.pick();
-    for i in 0..FREE_YIELDS {
-        if i == FREE_YIELDS / 2 {
-            cpu.wake(&sleeper);
-        }
-        assert_eq!(cpu.yield_now(), "yielder");
-    }
-    assert_eq!(cpu.yield_now(), "sleeper");
-    assert_eq!(cpu.status().demoted, 1);
-}
-
-#[test]
-fn rule_8_the_first_who_went_its_own_way_is_told() {
-    let (mut cpu, _) = following(&[("a", 10)], &["unknown"]);
-    for _ in 0..=FREE_YIELDS {
-        cpu.yield_now();
-    }
+fn rule_8_the_first_divergence_is_reported() {
+    let mut cpu = following(&[("a", 10)], &["unknown"]);
+    demote(&mut cpu);
     assert_eq!((cpu.status().unplanned, cpu.status().demoted), (1, 1));
     let first = cpu.status().first.unwrap();
     let unknown = TaskKey::ROOT.child(1);
     assert_eq!((first.cause, first.task), (Cause::Unknown, unknown));
 }
 
-/// On several CPUs another may put somebody between a yield that keeps the CPU and its pick.
+/// On several CPUs another may put a task between a yield that keeps the CPU and its pick.
 #[test]
-fn rule_8_a_yield_counts_once_whoever_is_put_before_its_pick() {
-    let (mut cpu, main) = following(&[("yields", 1_000_000)], &[]);
+fn rule_8_a_yield_counts_once_even_if_a_task_is_put_before_its_pick() {
+    let mut cpu = following(&[("yields", 1_000_000)], &[]);
+    let main = cpu.asleep("main").unwrap();
     for made in 1..=FREE_YIELDS {
         let yields = cpu.current.take().unwrap();
         cpu.scheduler.put_prev_task(yields, false);

@@ -7,16 +7,12 @@ use crate::*;
 
 #[test]
 fn rule_10_the_plan_is_dropped_when_most_of_its_tasks_are_demoted() {
-    let mut cpu = replaying(&[("a", 1), ("b", 2), ("c", 1 << 40), ("d", 1 << 41)]);
-    for name in ["a", "b", "c", "d"] {
-        cpu.spawn(name);
-    }
-    cpu.block();
+    let mut cpu = following(&[("a", 1), ("b", 2), ("c", 1 << 40), ("d", 1 << 41)], &[]);
     for name in ["a", "b"] {
         assert_eq!(cpu.name(), name);
         demote(&mut cpu);
     }
-    // Two of four is not most; these have their tenth.
+    // Two of four is not most, and the two have their tenth.
     let had = cpu.shares(1000);
     assert_eq!((had["a"], had["b"], had["c"]), (50, 50, 900));
     while cpu.name() != "c" {
@@ -37,11 +33,7 @@ fn rule_10_the_plan_is_dropped_when_most_of_its_tasks_are_demoted() {
 /// What is left of a plan may be all that matters: two of three is not enough.
 #[test]
 fn rule_10_two_thirds_are_not_most() {
-    let mut cpu = replaying(&[("a", 1), ("b", 2), ("c", 1 << 40)]);
-    for name in ["a", "b", "c"] {
-        cpu.spawn(name);
-    }
-    cpu.block();
+    let mut cpu = following(&[("a", 1), ("b", 2), ("c", 1 << 40)], &[]);
     demote(&mut cpu);
     demote(&mut cpu);
     assert_eq!(cpu.shares(1000)["c"], 900);
@@ -49,98 +41,71 @@ fn rule_10_two_thirds_are_not_most() {
 }
 
 #[test]
-fn rule_10_an_unknown_task_that_runs_while_the_others_sleep_drops_nothing() {
-    let (mut cpu, main) = following(&[("planned", 1 << 40)], &["unknown"]);
+fn rule_10_an_unknown_task_that_runs_while_the_others_sleep_does_not_drop_the_plan() {
+    let mut cpu = beside_an_outsider();
     for _ in 1..PLAN_TICKS {
-        let planned = cpu.block();
-        (0..100).for_each(|_| assert_eq!(cpu.interrupt(), "unknown"));
-        cpu.wake(&planned);
-        assert_eq!(cpu.interrupt(), "planned", "at once, every time");
+        cpu.trace("block, 100x interrupt>outsider, wake planned");
+        cpu.trace("interrupt>planned (at once, every time)");
     }
-    cpu.block();
-    cpu.spawn("and what it spawns");
+    cpu.trace("block, spawn child of the outsider");
     cpu.shares(1000);
     assert!(!cpu.status().dropped);
-    drop(main);
 }
 
 #[test]
 fn rule_10_a_program_that_keeps_to_the_plan_never_loses_it() {
-    let (mut cpu, _) = following(&[("a", 1_000_000_000)], &["unknown"]);
-    let had = cpu.shares(1000);
-    assert_eq!(had["unknown"], 100, "a tenth is no drift");
+    let mut cpu = beside_an_outsider();
+    assert_eq!(cpu.shares(1000)["outsider"], 100, "a tenth is no drift");
     assert!(!cpu.status().dropped);
 }
 
 #[test]
-fn rule_10_neither_outsiders_nor_the_root_drop_it() {
+fn rule_10_neither_outsiders_nor_the_root_drop_the_plan() {
     let mut cpu = measured(&[("a", 1000)]);
-    cpu.spawn("older than the call");
+    cpu.spawn("older");
     cpu.control.start_pbg().unwrap();
-    cpu.spawn("a");
-    let main = cpu.block();
-    assert_eq!(cpu.name(), "a");
-    cpu.block();
-    (0..100).for_each(|_| assert_eq!(cpu.interrupt(), "older than the call"));
+    cpu.trace("spawn a, block>a, block, 100x interrupt>older");
     assert!(!cpu.status().dropped);
-    cpu.block();
-    cpu.wake(&main);
-    cpu.pick();
-    (0..100).for_each(|_| assert_eq!(cpu.interrupt(), "main"));
+    cpu.trace("block, wake main, pick, 100x interrupt>main");
     assert!(!cpu.status().dropped);
 }
 
-/// A plan of ten tasks, of which the first seven are demoted; the next, `a`, runs, and
-/// `b` and `c` are ready behind it, spawned in another order. The next tick drops it.
-fn about_to_drop_its_plan() -> (Cpu, Handle) {
+const WRONG: [&str; 7] = ["w1", "w2", "w3", "w4", "w5", "w6", "w7"];
+
+/// Follows a plan of ten tasks, of which the first seven are demoted. The next, `a`, runs, and `b`
+/// and `c` are ready behind it, spawned in another order. The next tick drops the plan.
+fn about_to_drop_its_plan() -> Cpu {
     let wrong = WRONG.map(|name| (name, 1));
-    let right = [("c", 3000), ("a", 1000), ("b", 2000)];
-    let all = [&wrong[..], &right].concat();
-    let mut cpu = replaying(&all);
-    for (name, _) in all {
-        cpu.spawn(name);
-    }
-    let main = cpu.block();
-    for (name, _) in wrong {
+    let all = [&wrong[..], &[("c", 3000), ("a", 1000), ("b", 2000)]].concat();
+    let mut cpu = following(&all, &[]);
+    for name in WRONG {
         assert_eq!(cpu.name(), name);
         demote(&mut cpu);
     }
     assert_eq!(cpu.name(), "a");
-    (cpu, main)
+    cpu
 }
 
 #[test]
-fn rule_10_what_was_ready_goes_to_the_end_by_rank_and_the_root_behind_it() {
-    let (mut cpu, main) = about_to_drop_its_plan();
+fn rule_10_ready_tasks_go_to_the_end_by_rank_and_the_root_behind_them() {
+    let mut cpu = about_to_drop_its_plan();
     cpu.interrupt();
     assert!(cpu.status().dropped);
-    cpu.wake(&main);
-    let mut order = Vec::new();
-    while cpu.name() != "idle" {
-        order.push(cpu.name());
-        cpu.block();
-    }
-    let expected = [&["a"], &WRONG[..], &["b", "c", "main"]].concat();
-    assert_eq!(order, expected);
+    cpu.trace("wake main, on>a, block>w1, block>w2, block>w3, block>w4, block>w5, block>w6");
+    cpu.trace("block>w7, block>b, block>c, block>main, block>idle");
 }
 
 #[test]
-fn rule_10_who_has_the_cpu_when_the_plan_is_dropped_keeps_it_across_no_yield() {
-    let (mut cpu, _main) = about_to_drop_its_plan();
-    assert_eq!(cpu.yield_now(), "a");
-    assert_eq!(cpu.interrupt(), "a", "its slice is not over");
-    for expected in [&WRONG[..], &["b", "c", "a", "w1"]].concat() {
-        assert_eq!(cpu.yield_now(), expected);
-    }
+fn rule_10_the_task_that_runs_when_the_plan_is_dropped_keeps_the_cpu_across_no_yield() {
+    let mut cpu = about_to_drop_its_plan();
+    cpu.trace("yield>a, interrupt>a (its slice is not over), yield>w1, yield>w2, yield>w3");
+    cpu.trace("yield>w4, yield>w5, yield>w6, yield>w7, yield>b, yield>c, yield>a, yield>w1");
 }
 
 #[test]
 fn rule_10_the_tick_that_drops_the_plan_is_the_first_of_a_slice() {
-    let (mut cpu, _main) = about_to_drop_its_plan();
-    for _ in 1..SLICE_TICKS {
-        assert_eq!(cpu.interrupt(), "a");
-    }
-    assert_eq!(cpu.interrupt(), "w1");
+    let slice = std::format!("{}x interrupt>a, interrupt>w1", SLICE_TICKS - 1);
+    about_to_drop_its_plan().trace(&slice);
 }
 
 #[test]
@@ -148,9 +113,8 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
     let names: Vec<(&'static str, u64)> = (0..50).map(|i| ("planned", 1000 + i)).collect();
     let mut cpu = replaying(&names);
     let all: Vec<_> = names.iter().map(|(name, _)| cpu.spawn(name)).collect();
-    cpu.spawn("unknown");
-    cpu.block();
-    // Off the plan by the other way: every one of them runs for ever.
+    cpu.trace("spawn unknown, block");
+    // Off the plan by the other way: every task runs for ever.
     let dropped = (0..10_000).any(|_| {
         cpu.tick();
         cpu.status().dropped
@@ -167,16 +131,9 @@ fn rule_10_no_task_is_lost_when_the_plan_is_dropped() {
 
 #[test]
 fn rule_10_a_root_that_waits_to_go_first_is_not_lost_either() {
-    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["unknown"]);
+    let mut cpu = beside_an_outsider();
     demote(&mut cpu);
-    assert_eq!(cpu.name(), "unknown");
-    cpu.wake(&main);
-    cpu.interrupt();
+    cpu.trace("on>outsider, wake main, interrupt");
     assert!(cpu.status().dropped);
-    for expected in ["unknown", "planned", "main", "idle"] {
-        assert_eq!(cpu.name(), expected);
-        if expected != "idle" {
-            cpu.block();
-        }
-    }
+    cpu.trace("on>outsider, block>planned, block>main, block>idle");
 }

@@ -8,120 +8,80 @@ use sched_core::BaseScheduler;
 
 #[test]
 fn rule_9_the_root_goes_first_when_it_wakes() {
-    let (mut cpu, main) = following(&[("a", 1_000_000)], &["unknown"]);
-    cpu.wake(&main);
-    assert_eq!(cpu.name(), "a");
-    assert_eq!(
-        cpu.interrupt(),
-        "main",
-        "at the next tick, before a and the unknown"
-    );
-    assert_eq!(
-        cpu.interrupt(),
-        "a",
-        "and for no longer than to the one after"
-    );
-    let main = main.clone();
-    while cpu.name() != "main" {
-        cpu.interrupt();
-    }
-    cpu.block();
-    while cpu.name() != "a" {
-        cpu.interrupt();
-    }
-    cpu.wake(&main);
-    assert_eq!(cpu.yield_now(), "main", "or at the next yield");
+    let mut cpu = beside_an_outsider();
+    cpu.trace("wake main, on>planned, interrupt>main (at the next tick, before all others)");
+    cpu.trace("interrupt>planned (and no longer than to the tick after that), reach main");
+    cpu.trace("block, reach planned, wake main, yield>main (or at the next yield)");
 }
 
 #[test]
-fn rule_9_the_root_goes_first_also_while_only_others_run() {
-    let (mut cpu, main) = following(&[("a", 1_000_000)], &["unknown"]);
-    cpu.block(); // a
-    assert_eq!(cpu.name(), "unknown");
+fn rule_9_the_root_goes_first_also_while_only_outsiders_run() {
+    let mut cpu = beside_an_outsider();
+    let main = cpu.asleep("main").unwrap();
+    cpu.trace("block>outsider");
     // A waker may ask for rescheduling, too.
-    cpu.scheduler.put_prev_task(main.clone(), true);
-    assert_eq!(cpu.interrupt(), "main");
-    cpu.block();
-    assert_eq!(cpu.name(), "unknown");
+    cpu.scheduler.put_prev_task(main, true);
+    cpu.trace("interrupt>main, block>outsider");
 }
 
 #[test]
-fn rule_9_a_turn_that_somebody_gave_up_is_not_the_roots() {
-    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["outsider"]);
-    (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.interrupt(), "planned"));
-    cpu.wake(&main);
-    assert_eq!(cpu.interrupt(), "main");
-    let main = cpu.block();
-    assert_eq!(cpu.name(), "outsider");
-    cpu.wake(&main);
-    cpu.block(); // the outsider
-    assert_eq!(cpu.name(), "main");
+fn rule_9_the_rest_of_a_turn_that_was_given_up_is_not_the_roots() {
+    let mut cpu = beside_an_outsider();
+    cpu.trace(&std::format!("{}x interrupt>planned", PLAN_TICKS - 1));
+    cpu.trace("wake main, interrupt>main, block>outsider, wake main, block>main");
     assert_ne!(cpu.interrupt(), "main");
 }
 
 #[test]
-fn rule_9_the_root_waits_for_the_end_of_a_turn_though_its_task_yields() {
-    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["outsider"]);
-    while cpu.interrupt() != "outsider" {}
-    cpu.wake(&main);
-    assert_eq!(cpu.yield_now(), "outsider");
-    assert_eq!(cpu.interrupt(), "main");
+fn rule_9_the_root_waits_for_the_end_of_a_turn_even_if_its_task_yields() {
+    let mut cpu = beside_an_outsider();
+    cpu.trace("reach outsider, wake main, yield>outsider, interrupt>main");
 }
 
 #[test]
 fn rule_9_a_root_that_is_removed_takes_its_turn_with_it() {
-    let (mut cpu, main) = following(&[("a", 1_000_000)], &["unknown"]);
-    cpu.wake(&main);
+    let mut cpu = beside_an_outsider();
+    let main = cpu.asleep("main").unwrap();
+    cpu.trace("wake main");
     let removed = cpu.scheduler.remove_task(&main).expect("it is ready");
     assert!(Arc::ptr_eq(&main, &removed));
-    assert_eq!(cpu.interrupt(), "a", "and the unknown has not got it");
+    cpu.trace("interrupt>planned (and the outsider has not got it)");
 }
 
 #[test]
 fn rule_9_the_root_goes_first_once_between_two_ticks_that_hit_planned_tasks() {
-    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["outsider"]);
-    cpu.wake(&main);
-    assert_eq!(cpu.yield_now(), "main");
-    let main = cpu.block();
-    let planned = cpu.block();
-    assert_eq!(cpu.name(), "outsider");
-    cpu.wake(&planned);
-    assert_eq!(cpu.interrupt(), "planned", "it has hit the outsider");
-    cpu.wake(&main);
-    assert_eq!(cpu.yield_now(), "planned");
+    let mut cpu = beside_an_outsider();
+    let main = cpu.asleep("main").unwrap();
+    cpu.trace("wake main, yield>main, block>planned, block>outsider, wake planned");
+    cpu.trace("interrupt>planned (it has hit the outsider), wake main, yield>planned");
     cpu.scheduler.remove_task(&main).unwrap();
     cpu.interrupt();
     cpu.wake(&main);
-    assert_eq!(cpu.yield_now(), "main");
+    cpu.trace("yield>main");
 }
 
 #[test]
-fn rule_9_the_turn_that_comes_while_the_root_goes_first_is_for_the_others() {
-    let (mut cpu, main) = following(&[("planned", 1_000_000)], &["outsider"]);
-    (1..PLAN_TICKS).for_each(|_| assert_eq!(cpu.interrupt(), "planned"));
-    cpu.wake(&main);
-    assert_eq!(cpu.yield_now(), "main");
-    assert_eq!(cpu.interrupt(), "outsider");
+fn rule_9_a_turn_that_comes_due_while_the_root_goes_first_is_for_the_outsiders() {
+    let mut cpu = beside_an_outsider();
+    cpu.trace(&std::format!("{}x interrupt>planned", PLAN_TICKS - 1));
+    cpu.trace("wake main, yield>main, interrupt>outsider");
 }
 
-/// It sleeps and wakes all the time; the others have their share.
 #[test]
-fn rule_9_a_root_that_wakes_all_the_time_takes_nobodys_turn() {
-    let (mut cpu, main) = following(&[("planned", 1_000_000_000)], &["outsider"]);
-    let mut asleep = Some(main);
+fn rule_9_a_root_that_sleeps_and_wakes_all_the_time_takes_no_turn_of_the_outsiders() {
+    let mut cpu = beside_an_outsider();
     let mut had = std::collections::BTreeMap::new();
     for _ in 0..1000 {
         // The timer wakes it first, and then the tick comes.
-        if let Some(main) = asleep.take() {
-            cpu.wake(&main);
+        if cpu.asleep("main").is_some() {
+            cpu.trace("wake main");
         }
         cpu.interrupt();
         let mut left = 1000;
         if cpu.name() == "main" {
             *had.entry("main").or_insert(0) += 900;
-            cpu.run(900);
+            cpu.trace("+900, block");
             left -= 900;
-            asleep = Some(cpu.block());
         }
         *had.entry(cpu.name()).or_insert(0) += left;
         cpu.run(left);
