@@ -1,5 +1,5 @@
-//! How fair the fair policies are, beside themselves in exact order: scenes that the tests of
-//! CFS and EEVDF play.
+//! What the tests of CFS and EEVDF share: how fair they are beside themselves in exact order, and
+//! the scenes that both play.
 
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -9,34 +9,57 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 
 use sched_core::BaseScheduler;
-use sched_core::clock::VirtualClock;
+use sched_core::clock::{Clock, VirtualClock};
 use sched_core::event::{Adapter, Policy, TaskRef};
-use sched_core::nice::{FRACTION_BITS, NORMAL_WEIGHT, WEIGHTS};
+use sched_core::nice::{FRACTION_BITS, Factor, NORMAL_WEIGHT, WEIGHTS};
+use sched_core::ordered::Key;
+use sched_core::run_interval::{Accounted, RunIntervals};
 use sched_core::steps;
 use sched_core::task::{InitialState, Task};
+use sched_core::units::Counts;
+use sched_core::virtual_time::VirtualTime;
 use sched_model::bench::{self, Bench};
 
-/// A tick of these scenes, in counts: a bucket is 0.375 of it wide, which is the most where the
-/// length of the ticks stays what it is.
+/// A tick of these scenes, in counts: a bucket is 0.375 of it wide, which is the widest for ticks
+/// of one length.
 pub const TICK: u64 = 1366;
 
-/// A policy that shares by weight, in whatever order its queues are.
-pub trait Fair: Policy<Inner = &'static str, State: InitialState> {
-    /// A bucket's width, as vruntime; 1 in exact order.
+/// A count, as vruntime.
+pub const ONE: u64 = 1 << FRACTION_BITS;
+
+/// A policy that shares by weight, whatever the order of its queues.
+pub trait Fair: Policy<Inner = &'static str, State: InitialState + Accounted> {
+    /// The width of a bucket, as vruntime; 1 in exact order.
     fn width(&self) -> u64;
 
-    /// How far a task that is ready or runs here is ahead of the queue's virtual time, as
-    /// vruntime; what it has run since it was last charged included.
-    fn ahead(&self, task: &TaskRef<Self>) -> i64;
+    /// The run intervals of the queue.
+    fn intervals(&self) -> &RunIntervals<&'static str, Self::State>;
 
-    /// What a pick chooses from.
+    /// The vruntime of a task as last charged, and its weight.
+    fn vruntime(task: &TaskRef<Self>) -> (Key, Factor);
+
+    /// Returns how far a task that is ready or runs here is ahead of the queue's virtual time, as
+    /// vruntime. Its run since it was last charged is included.
+    fn ahead(&self, task: &TaskRef<Self>) -> i64 {
+        let time = VirtualTime::find(RunIntervals::home(task)).expect("it is on a queue");
+        let (now, intervals) = (VirtualClock::now(), self.intervals());
+        let runs = |running| core::ptr::eq(running, &raw const **task);
+        let run = match intervals.running() {
+            Some(running) if runs(running) => intervals.uncharged(now),
+            _ => Counts::ZERO,
+        };
+        let (vruntime, factor) = Self::vruntime(task);
+        vruntime.later(factor.times(run)).after(time.at(now))
+    }
+
+    /// The ready tasks, as [`check_next`](Self::check_next) needs them.
     type Ready;
 
-    /// What a pick would choose from now.
+    /// Returns the tasks that a pick would choose from now.
     fn ready(&self) -> Self::Ready;
 
-    /// Checks what was chosen, to a bucket's width; returns how far out of order it is, as
-    /// vruntime.
+    /// Checks the task that was chosen, to the width of a bucket, and returns how far out of order
+    /// it is, as vruntime.
     fn check_next(&self, ready: &Self::Ready, next: &TaskRef<Self>) -> u64;
 }
 
@@ -45,40 +68,40 @@ pub trait Fair: Policy<Inner = &'static str, State: InitialState> {
 pub enum Habit {
     /// Runs for ever.
     Hog,
-    /// Runs for so many counts, in turn, and yields after each.
+    /// Runs for these counts, in turn, and yields after each.
     Yields(&'static [u64]),
-    /// Runs for so many counts, in turn, and sleeps after each for so many.
+    /// Runs for these counts, in turn, and sleeps for the second number after each.
     Sleeps(&'static [u64], u64),
-    /// Runs for so many counts, and goes to the next queue.
+    /// Runs for this many counts, and migrates to the next queue.
     Moves(u64),
 }
 
 /// The tasks of a scene: the nice value of each, the queue that it starts on, and its habit.
 pub type Scene = [(isize, usize, Habit)];
 
-/// What a scene came to.
+/// The result of a scene, for each of its tasks.
 pub struct Played {
-    /// What each task had, in counts.
+    /// Time on the CPU, in counts.
     pub had: Vec<u64>,
-    /// How far each was from the virtual time at most, as vruntime, at a tick.
+    /// The largest distance from the virtual time at a tick, as vruntime.
     pub lag: Vec<u64>,
-    /// How long each was ready at most without running, in counts.
+    /// The longest time that it was ready without running, in counts.
     pub wait: Vec<u64>,
-    /// A bucket's width, as vruntime.
+    /// The width of a bucket, as vruntime.
     pub width: u64,
 }
 
-/// The weight of a nice value.
+/// Returns the weight of a nice value.
 pub fn weight(nice: isize) -> u64 {
     u64::from(WEIGHTS[(nice + 20) as usize])
 }
 
-/// How far so many counts move the vruntime of a task of this nice value.
+/// Returns how far `counts` move the vruntime of a task of this nice value.
 fn vruntime(counts: u64, nice: isize) -> u64 {
     (counts << FRACTION_BITS) * NORMAL_WEIGHT / weight(nice)
 }
 
-/// In how many counts the vruntime of a task of this nice value grows so far.
+/// Returns in how many counts the vruntime of a task of this nice value grows that far.
 pub fn counts(vruntime: u64, nice: isize) -> f64 {
     let weighted = vruntime as f64 * weight(nice) as f64;
     weighted / (NORMAL_WEIGHT << FRACTION_BITS) as f64
@@ -87,11 +110,11 @@ pub fn counts(vruntime: u64, nice: isize) -> f64 {
 struct Actor<P: Policy> {
     task: TaskRef<P>,
     habit: Habit,
-    /// How much of its burst is left.
+    /// The rest of its burst.
     left: u64,
     bursts: usize,
     on: usize,
-    /// When it does, if it sleeps.
+    /// When it wakes, if it sleeps.
     wakes: Option<u64>,
     ran: u64,
     had: u64,
@@ -156,7 +179,7 @@ impl<P: Fair> Stage<P> {
         queue.current.as_ref().map(Arc::as_ptr)
     }
 
-    /// Who runs on this queue.
+    /// Returns the actor that runs on this queue.
     fn actor(&self, queue: &Bench<Adapter<P>>) -> Option<usize> {
         let current = Self::runs(queue)?;
         let mut actors = self.actors.iter();
@@ -175,7 +198,7 @@ impl<P: Fair> Stage<P> {
                     queue.interrupt();
                 }
             }
-            // While nobody else has the CPU, each is on its way to its worst.
+            // The lags grow until another task runs, so they are largest then.
             if !self.queues.iter().map(Self::runs).eq(before) {
                 self.measure();
             }
@@ -190,7 +213,7 @@ impl<P: Fair> Stage<P> {
         }
     }
 
-    /// To the next tick, or until somebody wakes or a burst ends before it.
+    /// Plays on to the next tick, or to the next wake or end of a burst before it.
     fn step(&mut self, tick: u64) {
         let running: Vec<_> = self.queues.iter().map(|queue| self.actor(queue)).collect();
         let running = || running.iter().flatten().copied();
@@ -244,7 +267,7 @@ impl<P: Fair> Stage<P> {
     }
 }
 
-/// Plays a scene for so many ticks; they come to all its queues at once.
+/// Plays a scene for this many ticks, which come to all its queues at once.
 pub fn play<P: Fair>(scene: &Scene, ticks: u64) -> Played {
     let mut stage = Stage::<P>::new(scene);
     stage.play(ticks);
@@ -257,12 +280,12 @@ pub fn play<P: Fair>(scene: &Scene, ticks: u64) -> Played {
     }
 }
 
-/// What a policy promises for each kind of scene, beside the same in exact order.
+/// The bounds of a policy for each kind of scene, beside itself in exact order.
 pub struct Bounds {
     /// The longest wait, in ticks for each other task of the scene.
     pub wait: f64,
     /// How far the share of a task beside sleepers and movers may be from that in exact order,
-    /// as a part of it. What a task has that yields depends on whom it lets pass.
+    /// as a part of it. The share of a task that yields depends on which tasks it lets pass.
     pub share: f64,
 }
 
@@ -276,10 +299,10 @@ fn worst(of: &[u64]) -> u64 {
     of.iter().copied().max().unwrap_or(0)
 }
 
-/// Hogs from one end of the nice values to the other: over 200,000 ticks each has its share by
-/// weight to a thousandth, or, where that is less, to two turns of two ticks. The worst lag of
-/// each is at most a bucket's width more than in exact order, or than a turn, which in some of
-/// the scenes does not come at the worst time there.
+/// Plays hogs from one end of the nice values to the other: over 200,000 ticks each has its share
+/// by weight to a thousandth, or, if that is less, to two slices of two ticks. The worst lag of each
+/// is at most the width of a bucket more than in exact order, or than a slice, which in some of the
+/// scenes does not come at the worst time there.
 pub fn hogs<B: Fair, E: Fair>() {
     const TICKS: u64 = 200_000;
     let scenes: [&[isize]; 3] = [&[-20, 0], &[0, 19], &[-20, -20, -5, 0, 0, 10, 19]];
@@ -309,7 +332,7 @@ pub fn hogs<B: Fair, E: Fair>() {
     }
 }
 
-/// Sleepers that want less than their share have it, in whatever order.
+/// Plays sleepers that want less than their share, and checks that they have it in both orders.
 pub fn sleepers<B: Fair, E: Fair>() {
     let scene = [
         (0, 0, HOG),
@@ -324,7 +347,7 @@ pub fn sleepers<B: Fair, E: Fair>() {
     }
 }
 
-/// Numbers that are the same in each run.
+/// Random numbers that are the same in each run.
 struct Random(u64);
 
 impl Random {
@@ -361,10 +384,10 @@ impl Random {
     }
 }
 
-/// Thirty scenes of each kind, of equal weights, in each of which hogs are beside tasks whose
-/// bursts are of uneven lengths. In one scene the worst of either order may be missed, so
-/// the worst of a kind is compared: it is at most a bucket's width more than in exact order.
-/// Beside yielders a hog has an equal share at least.
+/// Plays thirty scenes of each kind, of equal weights, in each of which hogs are beside tasks with
+/// bursts of uneven lengths. One scene may miss the worst case of either order, so the worst of a
+/// kind is compared: it is at most the width of a bucket more than in exact order. Beside yielders a
+/// hog has at least an equal share.
 pub fn uneven<B: Fair, E: Fair>(bounds: &Bounds) {
     type Kind = (&'static str, u64, fn(&mut Random, u64) -> Habit);
     const TICKS: u64 = 1000;
@@ -412,10 +435,10 @@ pub fn uneven<B: Fair, E: Fair>(bounds: &Bounds) {
     }
 }
 
-/// Looks at each pick (see [`Fair::check_next`]).
+/// A scheduler that checks each pick (see [`Fair::check_next`]).
 pub struct Watched<P: Fair> {
     inner: Adapter<P>,
-    /// How far out of order a pick has been at most.
+    /// How far out of order the worst pick was.
     apart: u64,
 }
 
@@ -462,9 +485,9 @@ impl<P: Fair> BaseScheduler for Watched<P> {
     }
 }
 
-/// Whoever yields, sleeps, wakes, spawns and changes its nice value between the ticks, nobody
-/// is picked before his time by a bucket's width or more. Returns how far out of order a
-/// pick was at most, and the width.
+/// Plays random yields, sleeps, wakes, spawns and changes of nice values between the ticks: no task
+/// is picked early by the width of a bucket or more. Returns how far out of order the worst pick
+/// was, and the width.
 pub fn order<P: Fair>() -> (u64, u64) {
     let worst = Cell::new((0, 0));
     let config = ProptestConfig {
@@ -513,8 +536,8 @@ pub fn order<P: Fair>() -> (u64, u64) {
     worst.get()
 }
 
-/// After a scene has been played for so many ticks, all want the CPU for ever: how long
-/// anybody waits then, in ticks for each task.
+/// Plays a scene for this many ticks, and then turns all tasks into hogs. Returns the longest wait
+/// of any task from then on, in ticks for each task.
 pub fn wait_once_all_are_hogs<P: Fair>(scene: &Scene, ticks: u64) -> f64 {
     let mut stage = Stage::<P>::new(scene);
     stage.play(ticks);
@@ -534,7 +557,7 @@ pub fn wait_once_all_are_hogs<P: Fair>(scene: &Scene, ticks: u64) -> f64 {
     worst(&waits) as f64 / TICK as f64 / scene.len() as f64
 }
 
-/// The most steps that a call of each kind takes.
+/// The steps of the longest call of each kind.
 #[derive(Debug, Default)]
 pub struct Steps {
     pub add: usize,
@@ -544,23 +567,23 @@ pub struct Steps {
     pub renice: usize,
 }
 
-/// How 4,096 tasks stand when they are counted.
+/// How 4,096 tasks are arranged when the steps are counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Arrangement {
     /// All came before the length of a tick was known.
     Early,
     /// All came at once, with one vruntime.
     AtOnce,
-    /// Each has had its turn.
+    /// Each has run.
     Settled,
-    /// Each is of nice 19, and has had a turn.
+    /// Each has run, and has nice value 19.
     Light,
 }
 
 /// Counts the steps of calls beside 4,096 tasks: yields, preemptions, sleeps, wakes, spawns,
 /// changes of the running task's nice value, a long run after which all are owed, and another
-/// length of the ticks. Not what is linear by contract, since `axtask` never does it: `remove`,
-/// and under EEVDF `set_priority` of a ready task.
+/// length of the ticks. Calls that are linear by contract are left out, as `axtask` never makes
+/// them: `remove`, and under EEVDF `set_priority` of a ready task.
 fn count<P: Fair>(arrangement: Arrangement) -> Steps {
     const TASKS: usize = 4096;
     let mut bench = Bench::<Adapter<P>>::running(&["first"]);
@@ -613,8 +636,8 @@ fn count<P: Fair>(arrangement: Arrangement) -> Steps {
     most
 }
 
-/// No call beside 4,096 tasks takes more than a walk down a tree and a bucket, as often as a
-/// pick may at most; returns the steps of the longest pick, in either order.
+/// Checks that no call beside 4,096 tasks takes more than a walk down a tree and a bucket, and a
+/// pick at most `a_pick` of them. Returns the steps of the longest pick in both orders.
 pub fn steps<B: Fair, E: Fair>(a_pick: usize) -> [usize; 2] {
     use Arrangement::{AtOnce, Early, Light, Settled};
     let mut longest = [0, 0];
@@ -629,4 +652,65 @@ pub fn steps<B: Fair, E: Fair>(a_pick: usize) -> [usize; 2] {
         }
     }
     longest
+}
+
+/// Two hogs share the CPU by the weights of their nice values, to a hundredth.
+pub fn shares_follow_weights<P: Fair>() {
+    for (one, other) in [(0, 5), (-20, 0), (19, -5), (0, 0)] {
+        let mut bench = Bench::<Adapter<P>>::running(&["one", "other"]);
+        assert!(bench.set_priority(one));
+        bench.tick_until("other");
+        assert!(bench.set_priority(other));
+        let had = bench.shares(200_000);
+        let ratio = had["one"] as f64 / had["other"] as f64;
+        let expected = weight(one) as f64 / weight(other) as f64;
+        let apart = (ratio / expected - 1.0).abs();
+        assert!(apart < 0.01, "{ratio} for {expected}");
+    }
+}
+
+/// Plays chains of workers beside a victim: each worker spawns the next, works and exits, so that
+/// two or three tasks are ready. Calls `check` with the number of chains, and with how many of 3,000
+/// ticks the victim had and for how many it waited first.
+pub fn chains_of_spawns<P: Fair>(check: impl Fn(u64, u64, u64)) {
+    const TICKS: u64 = 3000;
+    for (chains, work) in [(1, 10), (1, 900), (2, 900), (2, 2500)] {
+        let mut bench = Bench::<Adapter<P>>::running(&["victim", "first"]);
+        bench.shares(20);
+        bench.trace("until victim, while victim"); // it has run, and is ahead
+        (1..chains).for_each(|_| _ = bench.spawn("link"));
+        let (mut clock, mut ticks, mut had, mut waited) = (0, 0, 0, None);
+        while ticks < TICKS {
+            if bench.name() != "victim" {
+                bench.spawn("link");
+            }
+            for _ in 0..work / 10 {
+                bench.run(10);
+                clock += 10;
+                if clock % bench::TICK == 0 {
+                    ticks += 1;
+                    had += u64::from(bench.name() == "victim");
+                    bench.interrupt();
+                }
+            }
+            if bench.name() != "victim" {
+                bench.block(); // exits
+            } else if waited.is_none() {
+                waited = Some(ticks);
+            }
+        }
+        check(chains, had, waited.unwrap_or(TICKS));
+    }
+}
+
+/// Each of `n` equal hogs runs again within `bound(n)` ticks.
+pub fn equals_run_again_within<P: Fair>(bound: impl Fn(u64) -> u64) {
+    for n in 2..12 {
+        let mut bench = Bench::<Adapter<P>>::new();
+        let tasks: Vec<_> = (0..n).map(|_| bench.spawn("a hog")).collect();
+        bench.block();
+        let waited = bench.longest_wait(&tasks, 5_000);
+        let bound = bound(n);
+        assert!(waited <= bound, "{n} tasks: {waited} of {bound} ticks");
+    }
 }

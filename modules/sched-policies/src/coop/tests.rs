@@ -1,4 +1,4 @@
-//! COOP rule by rule, and then all of them against a model.
+//! COOP rule by rule. All rules together stand against a model in `any_order`.
 
 mod any_order;
 
@@ -18,12 +18,12 @@ fn priority(p: usize) -> Priority {
     Priority::new(p)
 }
 
-/// Domain `d` has something of priority `p` ready.
+/// Marks a coroutine of priority `p` ready in domain `d`.
 fn mark(d: usize, p: usize) {
     CoopPerThread::summary().mark(DomainId::new(d), priority(p));
 }
 
-/// It has no more.
+/// Clears that mark.
 fn clear(d: usize, p: usize) {
     CoopPerThread::summary().clear(DomainId::new(d), priority(p));
 }
@@ -36,21 +36,21 @@ fn new(name: &'static str) -> Handle<S> {
     bench::task::<S>(name)
 }
 
-/// A new task with a priority of its own.
+/// Returns a new task with a priority of its own.
 fn with_priority(name: &'static str, p: usize) -> Handle<S> {
     let task = new(name);
     coop(&task).set_priority(priority(p));
     task
 }
 
-/// A new worker of domain `d`.
+/// Returns a new worker of domain `d`.
 fn worker(name: &'static str, d: usize) -> Handle<S> {
     let task = new(name);
     coop(&task).serve(DomainId::new(d));
     task
 }
 
-/// Nothing is ready in any domain, and main has spawned these and blocked; the first one runs.
+/// Clears all domains, spawns these tasks, and blocks `main`. The first one runs.
 fn running(tasks: impl IntoIterator<Item = Handle<S>>) -> Bench {
     CoopPerThread::clear();
     let mut bench = Bench::new();
@@ -60,7 +60,7 @@ fn running(tasks: impl IntoIterator<Item = Handle<S>>) -> Bench {
     bench
 }
 
-/// Who runs until nobody is left.
+/// Blocks the running task until the CPU is idle. Returns the order in which the tasks ran.
 fn drained(bench: &mut Bench) -> Vec<&'static str> {
     let mut names = Vec::new();
     while bench.current.is_some() {
@@ -72,15 +72,9 @@ fn drained(bench: &mut Bench) -> Vec<&'static str> {
 
 #[test]
 fn rule_1_the_most_urgent_priority_runs() {
-    let levels = [
-        ("six", 6),
-        ("two", 2),
-        ("seven", 7),
-        ("none", 4),
-        ("zero", 0),
-    ];
+    let levels = [("six", 6), ("two", 2), ("none", 4), ("zero", 0)];
     let mut bench = running(levels.map(|(name, p)| with_priority(name, p)));
-    assert_eq!(drained(&mut bench), ["zero", "two", "none", "six", "seven"]);
+    assert_eq!(drained(&mut bench), ["zero", "two", "none", "six"]);
 }
 
 #[test]
@@ -99,20 +93,19 @@ fn rule_1_a_priority_is_0_to_7_and_4_at_first() {
 }
 
 #[test]
-fn rule_2_a_worker_is_as_urgent_as_what_is_ready_when_somebody_asks() {
+fn rule_2_a_worker_is_as_urgent_as_its_domain_at_the_time_of_the_pick() {
     let mut bench = running([new("runs"), worker("worker", 3), new("four")]);
-    mark(3, 2); // nobody is told
-    assert_eq!(bench.yield_now(), "worker");
+    mark(3, 2); // the scheduler is not told
+    bench.trace("yield>worker");
     clear(3, 2);
     mark(3, 6);
-    assert_eq!(bench.yield_now(), "four");
-    assert_eq!(bench.yield_now(), "runs");
+    bench.trace("yield>four, yield>runs");
     mark(3, 4);
-    assert_eq!(bench.yield_now(), "worker", "it has waited longest");
+    bench.trace("yield>worker (it has waited longest)");
 }
 
 #[test]
-fn rule_2_who_has_nothing_ready_comes_after_all_others() {
+fn rule_2_a_worker_with_nothing_ready_comes_after_all_other_tasks() {
     let tasks = [
         worker("idle", 0),
         worker("last", 7),
@@ -124,44 +117,34 @@ fn rule_2_who_has_nothing_ready_comes_after_all_others() {
 }
 
 #[test]
-fn rule_2_of_domains_the_one_with_the_most_urgent_comes_first() {
-    CoopPerThread::clear();
-    let mut bench = Bench::new();
+fn rule_2_the_domain_with_the_most_urgent_coroutine_comes_first() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    assert_eq!(names.len(), DOMAINS);
+    let mut bench = running([with_priority("first", 0)]);
     for (d, name) in names.into_iter().enumerate() {
         bench.scheduler.add_task(worker(name, d));
         mark(d, PRIORITIES - 1 - d);
         mark(d, 7);
     }
-    bench.block();
-    assert_eq!(
-        drained(&mut bench),
-        ["h", "g", "f", "e", "d", "c", "b", "a"]
-    );
-    assert_eq!(names.len(), DOMAINS);
+    bench.trace("block>h, block>g, block>f, block>e, block>d, block>c, block>b, block>a");
 }
 
 #[test]
 fn rule_2_a_worker_preempted_in_a_poll_is_as_urgent_as_what_it_polls() {
     for says in [None, Some(3)] {
         let mut bench = running([worker("worker", 0)]);
-        let three = with_priority("three", 3);
         mark(0, 3);
-        bench.block();
-        bench.wake(&worker("worker", 0));
-        assert_eq!(bench.pick(), "worker");
+        bench.trace("block, wake worker, pick>worker");
         clear(0, 3); // it has taken it
         let this = bench.current.clone().unwrap();
         says.inspect(|&p| coop(&this).polls(Some(priority(p))));
-        bench.wake(&three);
+        bench.wake(&with_priority("three", 3));
         bench.wake(&with_priority("one", 1));
-        assert_eq!(bench.tick(), "one");
-        bench.block();
-        assert_eq!(bench.name(), "worker", "it goes on before its equals");
-        // What it polls next is less urgent. Who does not say so is taken at its word until it
+        bench.trace("tick>one, block>worker (it goes on before its equals)");
+        // What it polls next is less urgent. A worker that does not say so keeps its level until it
         // gives way.
         coop(&this).polls(Some(priority(5)));
-        assert_eq!(bench.tick(), "three");
+        bench.trace("tick>three");
     }
 }
 
@@ -172,55 +155,23 @@ fn rule_2_what_a_worker_says_that_it_polls_counts_when_it_wakes_too() {
         mark(0, 1);
         bench.preempt();
         clear(0, 1);
-        let this = bench.current.clone().unwrap();
-        assert_eq!(bench.name(), "worker");
-        coop(&this).polls(says);
-        bench.block(); // in the poll, for a lock of tasks
-        assert_eq!(bench.name(), "other");
+        coop(bench.current.as_ref().unwrap()).polls(says);
+        bench.trace("block>other (in the poll, for a lock of tasks)");
         bench.wake(&with_priority("two", 2));
-        bench.wake(&this);
-        bench.block();
+        bench.trace("wake worker, block");
         assert_eq!(bench.name(), first);
     }
 }
 
 #[test]
-fn rule_2_what_is_ready_counts_for_one_in_a_poll_if_nobody_else_could_take_it() {
-    let of_five = || {
-        let mut bench = running([worker("polls", 0), with_priority("six", 6)]);
-        mark(0, 5);
-        bench.yield_now();
-        assert_eq!(bench.name(), "polls");
-        clear(0, 5);
-        bench.wake(&with_priority("three", 3));
-        bench.wake(&with_priority("two", 2));
-        assert_eq!(bench.tick(), "two");
-        mark(0, 1);
-        bench
-    };
-    // The coroutine of priority 1 waits for the end of that poll.
-    let mut bench = of_five();
-    assert_eq!(bench.tick(), "polls");
-    // Another worker can run it at once, and the poll waits for its turn.
-    let mut bench = of_five();
-    bench.wake(&worker("free", 0));
-    assert_eq!(bench.tick(), "free");
-    clear(0, 1);
-    bench.block();
-    assert_eq!(drained(&mut bench), ["two", "three", "polls", "six"]);
-}
-
-#[test]
-fn rule_3_equals_have_turns_whatever_they_serve() {
+fn rule_3_equals_run_in_turn_whatever_they_serve() {
     let mut bench = running([new("a"), worker("b", 0), new("c"), worker("d", 1)]);
     mark(0, 4);
     mark(1, 4);
     bench.tick(); // alone in its level until then
-    let turns = bench.turns(|bench| bench.tick());
-    assert!(
-        turns[1..].iter().all(|&turn| turn == SLICE_TICKS as u64),
-        "{turns:?}"
-    );
+    let turns = bench.turns(Bench::tick);
+    let is_slice = |&turn: &u64| turn == SLICE_TICKS as u64;
+    assert!(turns[1..].iter().all(is_slice), "{turns:?}");
     let order: Vec<_> = (0..8).map(|_| bench.yield_now()).collect();
     assert_eq!(order[..4], order[4..]);
     let mut names = order[..4].to_vec();
@@ -229,51 +180,30 @@ fn rule_3_equals_have_turns_whatever_they_serve() {
 }
 
 #[test]
-fn rule_4_a_tick_preempts_for_somebody_more_urgent_and_for_nobody_else() {
+fn rule_4_a_tick_preempts_for_a_more_urgent_task_only() {
     let mut bench = running([new("runs"), worker("worker", 0), with_priority("five", 5)]);
     let had = bench.shares(SHARE_TICKS as usize - 1);
     assert_eq!(had["runs"], had.values().sum(), "{had:?}");
     let mut bench = running([new("runs"), worker("worker", 0)]);
-    assert_eq!(bench.tick(), "runs");
-    mark(0, 3); // nobody is told
-    assert_eq!(bench.tick(), "worker");
+    bench.trace("tick>runs");
+    mark(0, 3); // the scheduler is not told
+    bench.trace("tick>worker");
     // It has three itself, and so is not behind one of another domain with as much.
     bench.wake(&worker("other", 1));
     mark(1, 3);
-    assert_eq!(bench.tick(), "worker");
+    bench.trace("tick>worker");
     mark(1, 2);
-    assert_eq!(bench.tick(), "other");
+    bench.trace("tick>other");
 }
 
 #[test]
-fn rule_4_who_runs_is_as_urgent_as_what_its_domain_has_got_ready() {
-    let mut bench = running([worker("runs", 0), worker("other", 1)]);
-    mark(0, 5);
-    mark(1, 6);
-    bench.yield_now();
-    bench.yield_now();
-    assert_eq!(bench.name(), "runs");
-    coop(bench.current.as_ref().unwrap()).polls(Some(priority(5)));
-    mark(1, 2);
-    mark(0, 2);
-    assert_eq!(
-        bench.tick(),
-        "runs",
-        "it has one of two itself, for its next await"
-    );
-    clear(0, 2);
-    assert_eq!(bench.tick(), "other");
-}
-
-#[test]
-fn rule_4_who_is_always_picked_just_before_a_tick_gets_on() {
+fn rule_4_a_task_that_is_always_picked_just_before_a_tick_makes_progress() {
     let mut bench = running([with_priority("yields", 0), with_priority("runs", 7)]);
     let mut whole = 0;
     for _ in 0..1000 {
-        if bench.name() == "yields" {
-            assert_eq!(bench.yield_now(), "runs");
-        } else {
-            whole += 1;
+        match bench.name() {
+            "yields" => bench.trace("yield>runs"),
+            _ => whole += 1,
         }
         bench.tick();
     }
@@ -281,84 +211,61 @@ fn rule_4_who_is_always_picked_just_before_a_tick_gets_on() {
 }
 
 #[test]
-fn rule_5_within_its_slice_a_preempted_task_keeps_its_place_and_else_it_goes_behind() {
-    let urgent = with_priority("urgent", 0);
-    let preempted = |ticks| {
+fn rule_5_a_preempted_task_keeps_its_place_within_its_slice_and_else_goes_behind() {
+    let preempted = |after: &str| {
         let mut bench = running([new("a"), new("b")]);
-        (0..ticks).for_each(|_| assert_eq!(bench.tick(), "a"));
-        bench.wake(&urgent);
-        assert_eq!(bench.tick(), "urgent");
-        bench.block();
+        bench.trace(after);
+        bench.wake(&with_priority("urgent", 0));
+        bench.trace("tick>urgent, block");
         bench
     };
-    let mut bench = preempted(2);
-    assert_eq!(bench.name(), "a");
-    assert_eq!(
-        [(); 2].map(|()| bench.tick()),
-        ["a", "b"],
-        "five ticks in all"
-    );
-    let mut bench = preempted(4);
-    assert_eq!(bench.name(), "b", "its slice was over");
-    assert_eq!(bench.yield_now(), "a");
-    let a = bench.block();
+    preempted("2x tick>a").trace("on>a, tick>a, tick>b (five ticks in all)");
+    let mut bench = preempted("4x tick>a");
+    bench.trace("on>b (the slice was over), yield>a, block>b");
     bench.wake(&new("c"));
-    bench.wake(&a);
-    assert_eq!(bench.yield_now(), "c");
-    assert_eq!(bench.block().inner(), &"c");
-    assert_eq!(bench.name(), "a");
-    assert_eq!(
-        [(); 5].map(|()| bench.tick()),
-        ["a", "a", "a", "a", "b"],
-        "a new slice"
-    );
+    bench.trace("wake a, yield>c, block>a, 4x tick>a (a new slice), tick>b");
+}
+
+/// A task that was last on another queue may look as if it had been preempted here
+/// (see `event::Running`).
+#[test]
+fn rule_5_the_number_of_an_arrival_on_another_queue_has_no_effect() {
+    let mut ready = Ready::NEW;
+    let task = new("elsewhere");
+    task.policy_state().set_stamp(9);
+    ready.goes_on(task);
+    assert_eq!(ready.assert_valid(), 1);
 }
 
 #[test]
-fn rule_6_who_yields_sits_out_one_pick() {
-    let mut bench = running([
-        with_priority("a", 0),
-        with_priority("b", 0),
-        with_priority("c", 7),
-    ]);
-    assert_eq!([(); 4].map(|()| bench.yield_now()), ["b", "a", "b", "a"]);
-    bench.yield_now();
-    let b = bench.block();
-    assert_eq!(bench.yield_now(), "c", "whoever is ready");
-    assert_eq!(bench.yield_now(), "a");
-    drop(b);
-    assert_eq!(drained(&mut bench), ["a", "c"]);
-    let mut bench = running([new("alone")]);
-    assert_eq!(bench.yield_now(), "alone");
+fn rule_6_a_yielder_sits_out_one_pick() {
+    let tasks = [("a", 0), ("b", 0), ("c", 7)];
+    let mut bench = running(tasks.map(|(name, p)| with_priority(name, p)));
+    bench.trace("yield>b, yield>a, yield>b, yield>a, yield>b, block>a");
+    bench.trace("yield>c (whatever is ready), yield>a, block>c, block>idle");
+    running([new("alone")]).trace("yield>alone");
 }
 
 #[test]
-fn rule_6_a_worker_that_gives_way_gives_it_to_who_is_more_urgent() {
-    let mut bench = running([
-        worker("runs", 0),
-        worker("idle", 2),
-        worker("other", 1),
-        new("four"),
-    ]);
+fn rule_6_a_worker_gives_way_to_a_more_urgent_domain() {
+    let tasks = [worker("runs", 0), worker("idle", 2), worker("other", 1)];
+    let mut bench = running(tasks);
+    let is_more_urgent_elsewhere =
+        || CoopPerThread::summary().is_more_urgent_elsewhere(DomainId::new(0), priority(3));
     mark(0, 3);
-    assert_eq!(bench.yield_now(), "runs");
-    assert!(!CoopPerThread::summary().is_more_urgent_elsewhere(DomainId::new(0), priority(3)));
+    assert!(!is_more_urgent_elsewhere());
     mark(1, 1);
-    assert!(CoopPerThread::summary().is_more_urgent_elsewhere(DomainId::new(0), priority(3)));
-    assert_eq!(bench.yield_now(), "other");
+    assert!(is_more_urgent_elsewhere());
+    bench.trace("yield>other");
     clear(1, 1);
-    bench.block(); // it parks
-    assert_eq!(bench.name(), "runs");
+    bench.trace("block>runs");
 }
 
 #[test]
-fn rule_7_who_has_waited_longest_has_a_tick_in_ten() {
-    let mut bench = running([
-        with_priority("urgent", 0),
-        with_priority("five", 5),
-        worker("idle", 0),
-        with_priority("seven", 7),
-    ]);
+fn rule_7_the_task_that_has_waited_longest_has_a_tick_in_ten() {
+    let levels = [("urgent", 0), ("five", 5), ("seven", 7)];
+    let tasks = levels.map(|(name, p)| with_priority(name, p));
+    let mut bench = running(tasks.into_iter().chain([worker("idle", 0)]));
     bench.tick();
     let had = bench.shares(3000);
     assert_eq!(had["urgent"], 2700, "{had:?}");
@@ -368,63 +275,23 @@ fn rule_7_who_has_waited_longest_has_a_tick_in_ten() {
         "{had:?}"
     );
     // Among those who yield, too.
-    let tasks = [
-        with_priority("a", 0),
-        with_priority("b", 0),
-        with_priority("last", 7),
-    ];
-    let mut bench = running(tasks);
+    let tasks = [("a", 0), ("b", 0), ("last", 7)];
+    let mut bench = running(tasks.map(|(name, p)| with_priority(name, p)));
     bench.tick();
     let mut last = 0;
     for _ in 0..1000 {
         match bench.name() {
             "last" => last += 1,
-            _ => (0..3).for_each(|_| _ = bench.yield_now()),
+            _ => bench.trace("3x yield"),
         }
         bench.tick();
     }
     assert_eq!(last, 100);
 }
 
+/// Rule 7, and the bound.
 #[test]
-fn rule_7_shares_that_nobody_took_in_time_are_gone() {
-    let mut bench = running([with_priority("urgent", 0), with_priority("seven", 7)]);
-    let urgent = bench.current.clone().unwrap();
-    // Preemption is forbidden for three shares and a half.
-    (0..35).for_each(|_| _ = bench.scheduler.task_tick(&urgent));
-    assert_eq!(bench.preempt(), "seven");
-    let had = bench.shares(10);
-    assert_eq!((had["urgent"], had["seven"]), (9, 1));
-}
-
-/// A task that was last on another queue may look as if it had been preempted here
-/// (see `event::Running`).
-#[test]
-fn rule_5_the_number_of_an_arrival_elsewhere_counts_for_nothing() {
-    let mut ready = Ready::NEW;
-    let task = new("elsewhere");
-    task.policy_state().set_stamp(9);
-    ready.goes_on(task);
-    assert_eq!(ready.assert_valid(), 1);
-}
-
-#[test]
-fn rule_7_equals_keep_their_slices() {
-    let mut bench = running([new("a"), new("b"), new("c")]);
-    let (a, b) = (bench.current.clone().unwrap(), "b");
-    assert_eq!(bench.tick(), "a");
-    assert_eq!(bench.yield_now(), b); // out of step with the shares
-    let turns = bench.turns(|bench| bench.tick());
-    assert!(
-        turns.iter().all(|&turn| turn == SLICE_TICKS as u64),
-        "{turns:?}"
-    );
-    drop(a);
-}
-
-/// Rule 7, and the bound: whatever the priorities are, and however they change.
-#[test]
-fn the_bound_on_waiting_holds_for_all_priorities() {
+fn the_bound_on_waiting_holds_for_all_priorities_however_they_change() {
     let mut seed = 1_u64;
     let mut random = |n: u64| {
         seed = seed
@@ -444,31 +311,23 @@ fn the_bound_on_waiting_holds_for_all_priorities() {
             let mut now = 0;
             while now < 2000 {
                 let current = bench.current.clone().unwrap();
-                let runs = tasks
-                    .iter()
-                    .position(|task| Arc::ptr_eq(task, &current))
-                    .unwrap();
-                for (i, last) in last.iter_mut().enumerate() {
-                    let bound = SHARE_TICKS as usize * n + SLICE_TICKS;
-                    assert!(
-                        i == runs || now - *last <= bound,
-                        "{i} of {n}: {}",
-                        now - *last
-                    );
-                }
+                let is_current = |task| Arc::ptr_eq(task, &current);
+                let runs = tasks.iter().position(is_current).unwrap();
                 last[runs] = now;
+                let waited = last.iter().map(|last| now - last).max().unwrap();
+                let bound = SHARE_TICKS as usize * n + SLICE_TICKS;
+                assert!(waited <= bound, "one of {n}: {waited}");
                 bench.set_priority(random(8) as isize);
                 let (d, p) = (random(8) as usize, random(8) as usize);
                 match random(2) {
                     0 => mark(d, p),
                     _ => clear(d, p),
                 }
-                match random(4) {
-                    0 => _ = bench.yield_now(),
-                    _ => {
-                        now += 1;
-                        bench.tick();
-                    }
+                if random(4) == 0 {
+                    bench.yield_now();
+                } else {
+                    now += 1;
+                    bench.tick();
                 }
             }
         }
@@ -476,103 +335,44 @@ fn the_bound_on_waiting_holds_for_all_priorities() {
 }
 
 #[test]
-fn rule_8_a_lent_priority_counts_for_who_runs_and_who_wakes() {
+fn rule_8_a_lent_priority_counts_for_running_and_waking_tasks() {
     let mut bench = running([new("runs"), with_priority("two", 2)]);
-    assert_eq!(bench.name(), "two");
     let holder = with_priority("holder", 6);
     let lent = coop(&holder).lend_by::<CoopPerThread>(priority(1)).unwrap();
     bench.wake(&holder);
-    assert_eq!(bench.tick(), "holder", "it was blocked");
-    assert_eq!(bench.tick(), "holder");
+    bench.trace("on>two, tick>holder (it was blocked), tick>holder");
     drop(lent);
-    assert_eq!(
-        bench.tick(),
-        "two",
-        "what is given back counts at once for who runs"
-    );
+    bench.trace("tick>two (a returned priority counts at once for the running task)");
 }
 
 #[test]
-fn rule_8_a_ready_task_is_moved_when_its_lender_blocks_and_keeps_its_turn() {
+fn rule_8_a_ready_task_is_moved_when_its_lender_blocks_and_keeps_its_place() {
     let holder = with_priority("holder", 6);
     let others = [("a", 6), ("last", 6), ("three", 3)];
     let [a, last, three] = others.map(|(name, p)| with_priority(name, p));
     let mut bench = running([a, holder.clone(), last, three]);
     bench.wake(&with_priority("urgent", 0));
-    assert_eq!(bench.tick(), "urgent");
-    // It waits for what `holder` has, whom one of medium priority keeps from it.
+    bench.trace("tick>urgent");
+    // It waits for `holder`, and a task of medium priority keeps the CPU from that.
     let _lent = coop(&holder).lend_by::<CoopPerThread>(priority(3)).unwrap();
     bench.block();
     assert_eq!(drained(&mut bench), ["holder", "three", "a", "last"]);
 }
 
 #[test]
-fn rule_8_on_another_cpu_it_counts_from_the_next_tick() {
-    let holder = with_priority("holder", 7);
-    let mut bench = running([new("runs"), holder.clone(), new("waits")]);
-    let _lent = coop(&holder).lend_by::<CoopPerThread>(priority(2)).unwrap();
-    assert_eq!(bench.yield_now(), "waits", "a yield does not look");
-    assert_eq!(bench.tick(), "holder");
-}
-
-#[test]
-fn rule_8_what_is_given_back_while_the_task_is_ready_counts_when_it_has_run() {
-    let holder = with_priority("holder", 7);
-    let mut bench = running([new("runs"), holder.clone(), new("waits")]);
-    let lent = coop(&holder).lend_by::<CoopPerThread>(priority(4)).unwrap();
-    bench.tick();
-    drop(lent);
-    assert_eq!(
-        bench.yield_now(),
-        "holder",
-        "it has waited longer than `waits`"
-    );
-    bench.yield_now();
-    assert_eq!(bench.yield_now(), "runs");
-    // Given back before anybody looked: nothing happens.
-    drop(coop(&holder).lend_by::<CoopPerThread>(priority(0)).unwrap());
-    bench.tick();
-    assert_eq!(bench.yield_now(), "waits");
-    bench.scheduler.policy().ready.assert_valid();
-}
-
-#[test]
-fn rule_8_a_worker_can_be_lent_something_too() {
-    let holder = worker("holder", 0);
-    let mut bench = running([new("runs"), holder.clone(), worker("other", 0)]);
-    let lent = coop(&holder).lend_by::<CoopPerThread>(priority(1)).unwrap();
-    assert_eq!(bench.tick(), "holder");
-    bench.yield_now();
-    assert_eq!(bench.yield_now(), "holder", "and as long as it is lent");
-    drop(lent);
-    bench.yield_now();
-    bench.block();
-    assert_eq!(bench.name(), "other", "it is as others of its domain");
-}
-
-#[test]
-fn rule_9_the_first_that_may_is_given() {
-    let mut bench = running([
-        new("runs"),
-        worker("worker", 0),
-        with_priority("two", 2),
-        new("four"),
-    ]);
+fn rule_9_the_first_task_that_may_run_there_is_given() {
+    let tasks = [new("runs"), worker("worker", 0), with_priority("two", 2)];
+    let mut bench = running(tasks.into_iter().chain([new("four")]));
     assert_eq!(bench.name(), "two");
-    let mut give = |may: &dyn Fn(&str) -> bool| {
-        let given = bench
-            .scheduler
-            .policy_mut()
-            .give(&|task| may(task.inner()), &|| true);
+    let mut give = |may: &dyn Fn(&&'static str) -> bool| {
+        let given = bench.scheduler.give(may);
         given.map(|task| *task.inner())
     };
     mark(0, 4);
-    assert_eq!(give(&|name| name != "runs"), Some("worker"));
-    assert_eq!(give(&|name| name == "gc"), None);
-    assert_eq!(
-        [(); 3].map(|()| give(&|_| true)),
-        [Some("runs"), Some("four"), None]
-    );
+    assert_eq!(give(&|name| *name != "runs"), Some("worker"));
+    assert_eq!(give(&|name| *name == "gc"), None);
+    let rest = [(); 3].map(|()| give(&|_| true));
+    assert_eq!(rest, [Some("runs"), Some("four"), None]);
 }
 
 #[test]
@@ -582,56 +382,43 @@ fn rule_9_a_task_whose_slice_is_over_arrives_with_a_new_one() {
     let mut bench = running([new("runs")]);
     bench.scheduler.hand_over(over);
     bench.tick_until("over");
-    let turns = bench.turns(|bench| bench.tick());
-    assert_eq!(turns[0], SLICE_TICKS as u64);
+    assert_eq!(bench.turns(Bench::tick)[0], SLICE_TICKS as u64);
 }
 
 #[test]
 fn rule_9_while_a_share_is_due_the_task_that_has_waited_longest_is_given() {
-    let mut bench =
-        running([("zero", 0), ("seven", 7), ("one", 1)].map(|(name, p)| with_priority(name, p)));
+    let tasks = [("zero", 0), ("seven", 7), ("one", 1)];
+    let mut bench = running(tasks.map(|(name, p)| with_priority(name, p)));
     let zero = bench.current.clone().unwrap();
     let mut given = |ticks| {
         (0..ticks).for_each(|_| _ = bench.scheduler.task_tick(&zero));
-        let given = bench.scheduler.give(&|_| true).unwrap();
-        *given.inner()
+        *bench.scheduler.give(&|_| true).unwrap().inner()
     };
-    assert_eq!(given(SHARE_TICKS), "seven");
-    assert_eq!(given(0), "one");
+    assert_eq!([given(SHARE_TICKS), given(0)], ["seven", "one"]);
 }
 
 #[test]
 fn rule_9_a_worker_preempted_in_a_poll_takes_what_it_polls_along() {
     let mut bench = running([worker("worker", 0), new("runs")]);
     mark(0, 2);
-    bench.yield_now();
-    assert_eq!(bench.name(), "worker");
+    bench.trace("yield>worker");
     clear(0, 2);
     bench.wake(&with_priority("one", 1));
-    assert_eq!(bench.tick(), "one");
-    let given = bench
-        .scheduler
-        .policy_mut()
-        .give(&|_| true, &|| true)
-        .unwrap();
+    bench.trace("tick>one");
+    let given = bench.scheduler.give(&|_| true).unwrap();
     let mut other = running([new("four"), with_priority("three", 3)]);
     other.scheduler.hand_over(given);
-    assert_eq!(other.tick(), "worker");
     // Once only, and not what it has given up.
-    assert_eq!(other.yield_now(), "three");
-    let fresh = other
-        .scheduler
-        .policy_mut()
-        .give(&|task| *task.inner() == "worker", &|| true);
+    other.trace("tick>worker, yield>three");
+    let fresh = other.scheduler.give(&|name| *name == "worker");
     bench.scheduler.hand_over(fresh.unwrap());
     bench.wake(&with_priority("seven", 7));
     bench.block();
     assert_eq!(drained(&mut bench), ["runs", "seven", "worker"]);
 }
 
-/// The tasks of this library are found under the other policies to be none of these.
 #[test]
-fn what_a_layer_says_is_nothing_under_other_policies() {
+fn tasks_of_other_policies_have_no_coop_state() {
     use crate::{FifoTask, RrTask};
     assert!(of(&RrTask::<u32>::new(0)).is_none());
     assert!(of(&FifoTask::new(0)).is_none());
@@ -658,13 +445,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_whatever_happens(steps in steps()) {
+    fn no_task_is_lost_whatever_happens(steps in steps()) {
         CoopPerThread::clear();
         whatever_happens::<S>(steps, |bench| _ = bench.scheduler.policy().ready.assert_valid());
     }
 
     #[test]
-    fn rule_9_who_would_run_is_given(steps in steps()) {
+    fn rule_9_the_task_that_would_run_is_given(steps in steps()) {
         CoopPerThread::clear();
         gives_who_would_run::<S>(&steps);
     }

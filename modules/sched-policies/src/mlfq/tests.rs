@@ -5,50 +5,64 @@ use sched_core::BaseScheduler;
 use sched_core::clock::VirtualClock;
 use sched_model::bench::{self, Gives, Handle, TICK};
 
-/// A reset that does not come by itself within a test, unless the test is about it.
-type P<const RESET: u32 = 100_000> = Mlfq<&'static str, VirtualClock, RESET>;
-type Bench<const RESET: u32 = 100_000> = bench::Bench<Adapter<P<RESET>>>;
+/// A reset does not come by itself within a test, unless the test is about it.
+const NO_RESET: u32 = 100_000;
+
+type P<const RESET: u32 = NO_RESET> = Mlfq<&'static str, VirtualClock, RESET>;
+type Bench<const RESET: u32 = NO_RESET> = bench::Bench<Adapter<P<RESET>>>;
 
 fn level<const R: u32>(bench: &Bench<R>, task: &Handle<Adapter<P<R>>>) -> usize {
     bench.scheduler.policy().catch_up(task.policy_state())
 }
 
-/// Knows how long a tick is.
-fn running<const R: u32>(names: &[&'static str]) -> Bench<R> {
+/// Returns the number of the queue's last reset.
+fn last_reset<const R: u32>(bench: &Bench<R>) -> u32 {
+    bench.scheduler.policy().reset
+}
+
+/// Ticks until the next reset.
+fn await_reset<const R: u32>(bench: &mut Bench<R>) {
+    let before = last_reset(bench);
+    while last_reset(bench) == before {
+        bench.tick();
+    }
+}
+
+/// Returns a bench that knows the length of a tick, on which the first of these tasks runs.
+fn resetting<const R: u32>(names: &[&'static str]) -> Bench<R> {
     let mut bench = Bench::<R>::new();
-    let teacher = bench.spawn("teacher");
+    bench.trace("spawn teacher, block, tick, tick");
     bench.block();
-    bench.tick();
-    bench.tick();
-    bench.block();
-    drop(teacher);
     names.iter().for_each(|name| drop(bench.spawn(name)));
     bench.pick();
     bench
 }
 
+fn running(names: &[&'static str]) -> Bench {
+    resetting(names)
+}
+
 #[test]
 fn rule_1_the_highest_level_runs_first() {
-    let mut bench = running::<100_000>(&["low", "high"]);
+    let mut bench = running(&["low", "high"]);
     let low = bench.current.clone().unwrap();
-    bench.tick();
-    assert_eq!((bench.name(), level(&bench, &low)), ("high", 1));
-    assert_eq!(bench.yield_now(), "low", "rule 8");
-    assert_eq!(bench.tick(), "high");
+    bench.trace("tick>high");
+    assert_eq!(level(&bench, &low), 1);
+    bench.trace("yield>low (rule 8), tick>high");
 }
 
 #[test]
 fn rule_2_a_new_task_starts_at_the_top() {
-    let mut bench = running::<100_000>(&["old"]);
+    let mut bench = running(&["old"]);
     bench.shares(50);
     let new = bench.spawn("new");
     assert_eq!(level(&bench, &new), 0);
-    assert_eq!(bench.tick(), "new");
+    bench.trace("tick>new");
 }
 
 #[test]
 fn rule_3_level_i_has_two_to_the_i_ticks() {
-    let mut bench = running::<100_000>(&["a"]);
+    let mut bench = running(&["a"]);
     let a = bench.current.clone().unwrap();
     for expected in 0..LEVELS {
         for tick in 0..1 << expected {
@@ -60,18 +74,17 @@ fn rule_3_level_i_has_two_to_the_i_ticks() {
 }
 
 #[test]
-fn rule_3_at_the_lowest_level_tasks_take_turns() {
-    let mut bench = running::<100_000>(&["a", "b"]);
+fn rule_3_at_the_lowest_level_tasks_run_in_turn() {
+    let mut bench = running(&["a", "b"]);
     bench.shares(2 * 255);
     let had = bench.shares(8 * 128);
     assert_eq!((had["a"], had["b"]), (512, 512));
-    let turn = (1..).find(|_| bench.tick() != "a").unwrap();
-    assert_eq!(turn, 128);
+    bench.trace("127x tick>a, tick>b");
 }
 
 #[test]
-fn rule_3_whose_allotment_a_tick_ends_goes_to_the_end_however_late_the_put_is() {
-    let mut bench = running::<100_000>(&["a", "b", "c"]);
+fn rule_3_a_task_whose_allotment_a_tick_ends_goes_to_the_end_however_late_its_put_is() {
+    let mut bench = running(&["a", "b", "c"]);
     let turns: [_; 9] = core::array::from_fn(|_| {
         let name = bench.name();
         let turn = (1..).find(|_| bench.late_tick() != name).unwrap();
@@ -91,74 +104,9 @@ fn rule_3_whose_allotment_a_tick_ends_goes_to_the_end_however_late_the_put_is() 
 }
 
 #[test]
-fn rule_3_a_tick_is_no_longer_where_the_cpu_is_mostly_idle() {
-    let mut bench = running::<100_000>(&["a", "b"]);
-    let [a, b] = [0, 1].map(|_| bench.block());
-    for _ in 0..20 {
-        bench.run(49 * TICK - TICK / 2); // idle, so no ticks
-        bench.wake(&a);
-        bench.pick();
-        bench.tick();
-        bench.run(TICK / 2);
-        bench.block();
-    }
-    // What a learned of ticks is what b, which is new, has in its first turn.
-    bench.wake(&b);
-    bench.wake(&a);
-    assert_eq!(bench.pick(), "b");
-    bench.tick();
-    assert_eq!(level(&bench, &b), 1);
-}
-
-#[test]
-fn rule_4_yielding_just_before_each_tick_does_not_help() {
-    let mut bench = running::<100_000>(&["gamer"]);
-    let gamer = bench.current.clone().unwrap();
-    for tick in 0..20 {
-        bench.run(TICK - 1);
-        bench.yield_now();
-        bench.run(1);
-        bench.interrupt();
-        let used = (tick + 1) * TICK;
-        let expected = (0..).find(|i| used < TICK * ((2 << i) - 1)).unwrap() as usize;
-        assert!(level(&bench, &gamer).abs_diff(expected) <= 1, "tick {tick}");
-    }
-    assert!(level(&bench, &gamer) >= 4);
-}
-
-#[test]
-fn rule_4_nor_does_blocking() {
-    let mut bench = running::<100_000>(&["gamer"]);
-    let gamer = bench.current.clone().unwrap();
-    for _ in 0..20 {
-        bench.run(TICK - 1);
-        let blocked = bench.block();
-        assert_eq!(bench.name(), "idle");
-        bench.run(1);
-        bench.wake(&blocked);
-        bench.pick();
-    }
-    assert!(level(&bench, &gamer) >= 4);
-}
-
-#[test]
-fn rule_5_the_end_after_a_yield_or_wake_the_front_after_a_preemption() {
-    let mut bench = running::<100_000>(&["a", "b", "c"]);
-    assert_eq!(bench.yield_now(), "b");
-    let b = bench.block();
-    bench.wake(&b);
-    assert_eq!(bench.name(), "c");
-    assert_eq!(bench.yield_now(), "a");
-    bench.run(10);
-    assert_eq!(bench.preempt(), "a", "preempted with allotment left");
-    assert_eq!(bench.yield_now(), "b");
-    assert_eq!(bench.yield_now(), "c");
-}
-
-#[test]
 fn rule_3_an_allotment_is_used_up_to_the_last_count() {
     for (run, expected) in [(TICK - 1, 0), (TICK, 1)] {
-        let mut bench = running::<100_000>(&["a"]);
+        let mut bench = running(&["a"]);
         let a = bench.current.clone().unwrap();
         bench.run(run);
         bench.yield_now();
@@ -167,19 +115,55 @@ fn rule_3_an_allotment_is_used_up_to_the_last_count() {
 }
 
 #[test]
-fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
-    let mut bench = running::<600>(&["sleeps", "ready", "runs"]);
-    bench.shares(500);
-    while bench.name() != "sleeps" {
-        bench.tick();
+fn rule_3_a_tick_is_not_longer_on_a_cpu_that_is_mostly_idle() {
+    let mut bench = running(&["a", "b"]);
+    bench.trace("block>b, block>idle");
+    let b = bench.asleep("b").unwrap();
+    for _ in 0..20 {
+        // Idle, so no ticks.
+        bench.trace("+48t, +500, wake a, pick, tick, +500, block");
     }
+    // The length of a tick that `a` has seen is that of the first allotment of `b`, which is new.
+    bench.trace("wake b, wake a, pick>b, tick");
+    assert_eq!(level(&bench, &b), 1);
+}
+
+#[test]
+fn rule_4_giving_way_just_before_each_tick_does_not_help() {
+    let mut bench = running(&["gamer"]);
+    let gamer = bench.current.clone().unwrap();
+    for tick in 0..20 {
+        bench.trace("+999, yield, +1, interrupt");
+        let used = (tick + 1) * TICK;
+        let expected = (0..).find(|i| used < TICK * ((2 << i) - 1)).unwrap() as usize;
+        assert!(level(&bench, &gamer).abs_diff(expected) <= 1, "tick {tick}");
+    }
+    assert!(level(&bench, &gamer) >= 4);
+    // Nor does blocking.
+    let mut bench = running(&["gamer"]);
+    let gamer = bench.current.clone().unwrap();
+    for _ in 0..20 {
+        bench.trace("+999, block>idle, +1, wake gamer, pick");
+    }
+    assert!(level(&bench, &gamer) >= 4);
+}
+
+#[test]
+fn rule_5_the_end_after_a_yield_or_wake_the_front_after_a_preemption() {
+    let mut bench = running(&["a", "b", "c"]);
+    bench.trace("yield>b, block>c, wake b, on>c, yield>a");
+    bench.trace("+10, preempt>a (preempted with allotment left), yield>b, yield>c");
+}
+
+#[test]
+fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
+    let mut bench = resetting::<600>(&["sleeps", "ready", "runs"]);
+    bench.shares(500);
+    bench.tick_until("sleeps");
     let sleeps = bench.block();
     let all = [sleeps.clone(), bench.current.clone().unwrap()];
     assert!(all.iter().all(|task| level(&bench, task) > 3));
-    let before = bench.scheduler.policy().reset;
-    while bench.scheduler.policy().reset == before {
-        bench.tick();
-    }
+    await_reset(&mut bench);
     assert!(all.iter().all(|task| level(&bench, task) == 0));
     bench.wake(&sleeps);
     let had = bench.shares(3);
@@ -187,19 +171,17 @@ fn rule_6_a_reset_finds_ready_running_and_sleeping_tasks() {
 }
 
 #[test]
-fn rule_6_a_reset_comes_when_it_is_said_to_and_gives_a_fresh_allotment() {
-    let mut bench = running::<100>(&["a"]);
+fn rule_6_a_reset_comes_after_its_period_and_gives_a_fresh_allotment() {
+    let mut bench = resetting::<100>(&["a"]);
     let a = bench.current.clone().unwrap();
-    while bench.scheduler.policy().reset == 0 {
-        bench.tick();
-    }
+    await_reset(&mut bench);
     for _ in 0..5 {
-        let before = bench.scheduler.policy().reset;
+        let before = last_reset(&bench);
         bench.shares(99);
-        assert_eq!(bench.scheduler.policy().reset, before);
+        assert_eq!(last_reset(&bench), before);
         assert!(level(&bench, &a) > 3 && a.policy_state().used.load(Relaxed) > 0);
         bench.tick();
-        assert_eq!(bench.scheduler.policy().reset, before + LEVELS as u32);
+        assert_eq!(last_reset(&bench), before + LEVELS as u32);
         assert_eq!(level(&bench, &a), 0);
         assert_eq!(a.policy_state().used.load(Relaxed), 0);
     }
@@ -207,10 +189,8 @@ fn rule_6_a_reset_comes_when_it_is_said_to_and_gives_a_fresh_allotment() {
 
 #[test]
 fn rule_6_a_reset_keeps_the_order_of_waiting() {
-    let mut bench = running::<20>(&["low", "lower"]);
-    while bench.scheduler.policy().reset < 2 {
-        bench.tick();
-    }
+    let mut bench = resetting::<20>(&["low", "lower"]);
+    await_reset(&mut bench);
     bench.shares(19);
     bench.spawn("new");
     let was = bench.name();
@@ -220,10 +200,8 @@ fn rule_6_a_reset_keeps_the_order_of_waiting() {
 
 #[test]
 fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
-    let (mut old, mut new) = (running::<100>(&["moves"]), running::<100>(&["local"]));
-    while old.scheduler.policy().reset == 0 {
-        old.tick();
-    }
+    let [mut old, mut new] = [["moves"], ["local"]].map(|names| resetting::<100>(&names));
+    await_reset(&mut old);
     old.shares(40);
     let moves = old.block();
     let was = moves.policy_state().level();
@@ -231,13 +209,10 @@ fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
     new.shares(30);
     new.wake(&moves);
     assert_eq!(level(&new, &moves), was, "no reset has passed");
-    while new.name() != "moves" {
-        new.tick();
-    }
+    new.tick_until("moves");
     let moves = new.block();
     new.shares(101);
-    old.spawn("busy");
-    old.pick();
+    old.trace("spawn busy, pick");
     old.shares(3);
     old.wake(&moves);
     assert_eq!(level(&old, &moves), 0);
@@ -245,8 +220,8 @@ fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
 
 /// Waiting counts from the wake on, over all queues in which the task waits.
 #[test]
-fn rule_6_a_task_that_is_handed_over_has_part_in_a_reset_since_it_waits() {
-    let mut queues = [&["sleeps", "a"][..], &["b"], &["c"]].map(running::<100>);
+fn rule_6_a_task_that_is_handed_over_hears_of_a_reset_since_it_waits() {
+    let mut queues = [&["sleeps", "a"][..], &["b"], &["c"]].map(resetting::<100>);
     let [old, new, other] = &mut queues;
     let reset_and_then = |bench: &mut Bench<100>, ticks| {
         while bench.scheduler.policy().ticks_since_reset != ticks {
@@ -275,8 +250,8 @@ fn rule_6_a_task_that_is_handed_over_has_part_in_a_reset_since_it_waits() {
 }
 
 #[test]
-fn rule_6_a_queue_that_has_not_seen_two_ticks_resets_nobody_who_comes() {
-    let (mut old, mut new) = (running::<100>(&["moves"]), Bench::<100>::new());
+fn rule_6_a_queue_that_has_not_seen_two_ticks_resets_no_task_that_comes() {
+    let (mut old, mut new) = (resetting::<100>(&["moves"]), Bench::<100>::new());
     old.shares(5);
     let moves = old.block();
     let was = level(&old, &moves);
@@ -286,14 +261,12 @@ fn rule_6_a_queue_that_has_not_seen_two_ticks_resets_nobody_who_comes() {
 }
 
 #[test]
-fn rule_6_a_thousand_tasks_over_a_reset_and_none_lost() {
-    let mut bench = running::<2000>(&[]);
+fn rule_6_no_task_of_a_thousand_is_lost_over_a_reset() {
+    let mut bench = resetting::<2000>(&[]);
     let tasks: Vec<_> = (0..1000).map(|_| bench.spawn("one of many")).collect();
     bench.pick();
-    let before = bench.scheduler.policy().reset;
-    while bench.scheduler.policy().reset < before + 2 * LEVELS as u32 {
-        bench.tick();
-    }
+    await_reset(&mut bench);
+    await_reset(&mut bench);
     let mut left = std::collections::BTreeSet::new();
     while bench.name() != "idle" {
         left.insert(Arc::as_ptr(&bench.block()));
@@ -304,37 +277,44 @@ fn rule_6_a_thousand_tasks_over_a_reset_and_none_lost() {
 
 #[test]
 fn rule_7_a_tick_preempts_for_a_higher_level_and_at_the_end_of_an_allotment() {
-    let mut bench = running::<100_000>(&["a"]);
-    bench.shares(20); // level 4, alone: no preemption
-    assert_eq!(bench.name(), "a");
-    bench.spawn("high");
-    assert_eq!(bench.name(), "a");
-    assert_eq!(bench.tick(), "high");
-    assert_eq!(bench.tick(), "high", "its level 1 is above a's");
-    bench.shares(13);
-    assert_eq!(bench.name(), "high", "level 3 is, too");
+    let mut bench = running(&["a"]);
+    bench.trace("20x tick>a (level 4, alone: no preemption), spawn high, on>a, tick>high");
+    bench.trace("tick>high (its level 1 is above a's), 13x tick>high (level 3 is, too)");
     let turn = (1..).find(|_| bench.tick() == "a").unwrap();
     assert!(turn <= 16);
 }
 
 #[test]
 fn rule_8_a_yielder_sits_out_one_pick() {
-    let mut bench = running::<100_000>(&["works"]);
+    let mut bench = running(&["works"]);
     bench.shares(40);
-    bench.spawn("spins");
-    bench.tick();
-    assert_eq!(bench.name(), "spins");
-    bench.run(1);
-    assert_eq!(bench.yield_now(), "works", "though it is five levels lower");
-    assert_eq!(bench.tick(), "spins");
-    bench.block();
-    assert_eq!(bench.yield_now(), "works", "alone, it goes on");
+    bench.trace("spawn spins, tick>spins, +1, yield>works (though it is five levels lower)");
+    bench.trace("tick>spins, block>works, yield>works (alone, it goes on)");
+}
+
+#[test]
+fn rule_9_a_given_task_takes_its_level_along_and_has_heard_of_resets() {
+    let (mut old, mut new) = (resetting::<100>(&["a", "b"]), resetting::<100>(&["local"]));
+    new.shares(60);
+    let given_level = |old: &mut Bench<100>, new: &mut Bench<100>| {
+        let given = old.scheduler.give(&|_| true);
+        let given = given.expect("one of the two is ready");
+        new.wake(&given);
+        let level = level(new, &given);
+        new.scheduler.remove_task(&given);
+        old.wake(&given);
+        level
+    };
+    old.shares(70);
+    assert!(given_level(&mut old, &mut new) > 2);
+    await_reset(&mut old);
+    assert_eq!(given_level(&mut old, &mut new), 0);
 }
 
 #[test]
 fn bound_each_of_n_runs_again_within_a_reset_and_two_ticks_each() {
     for n in [2, 5, 50, 300] {
-        let mut bench = running::<100>(&[]);
+        let mut bench = resetting::<100>(&[]);
         let tasks: Vec<_> = (0..n).map(|_| bench.spawn("a hog")).collect();
         bench.pick();
         let waited = bench.longest_wait(&tasks, 5_000);
@@ -344,7 +324,7 @@ fn bound_each_of_n_runs_again_within_a_reset_and_two_ticks_each() {
 
 #[test]
 fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_on_all_levels() {
-    let mut bench = running::<1>(&["runs"]);
+    let mut bench = resetting::<1>(&["runs"]);
     let policy = bench.scheduler.policy_mut();
     for i in 0..4096 {
         let task = Arc::new(MlfqTask::new("one of many"));
@@ -359,46 +339,22 @@ fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_on_all_levels() {
 
 #[test]
 fn priorities_are_refused() {
-    assert!(!running::<100_000>(&["a"]).set_priority(0));
+    assert!(!running(&["a"]).set_priority(0));
 }
 
 #[test]
 fn a_level_is_empty_when_its_last_task_is_removed() {
-    let mut bench = running::<100_000>(&["a", "b"]);
+    let mut bench = running(&["a", "b"]);
     bench.shares(20);
     let runs = bench.current.clone().unwrap();
-    let other = ["a", "b"].into_iter().find(|&name| name != bench.name());
     let ready = bench.scheduler.pick_next_task().unwrap();
-    assert_eq!(Some(*ready.inner()), other);
-    assert!(level(&bench, &ready) > 1);
+    assert!(!Arc::ptr_eq(&ready, &runs) && level(&bench, &ready) > 1);
     bench.scheduler.put_prev_task(runs.clone(), true);
     assert!(bench.scheduler.remove_task(&runs).is_some());
     assert_eq!(bench.scheduler.policy().occupied, 0);
 }
 
 #[test]
-fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
+fn a_tick_that_hits_main_lets_a_ready_task_go_before_it() {
     bench::hits_main::<Adapter<P>>();
-}
-
-#[test]
-fn rule_9_who_is_given_away_takes_its_level_along_and_has_heard_of_resets() {
-    let (mut old, mut new) = (running::<100>(&["a", "b"]), running::<100>(&["local"]));
-    new.shares(60);
-    let given_level = |old: &mut Bench<100>, new: &mut Bench<100>| {
-        let given = old.scheduler.policy_mut().give(&|_| true, &|| true);
-        let given = given.expect("one of the two is ready");
-        new.wake(&given);
-        let level = level(new, &given);
-        new.scheduler.remove_task(&given);
-        old.wake(&given);
-        level
-    };
-    old.shares(70);
-    assert!(given_level(&mut old, &mut new) > 2);
-    let before = old.scheduler.policy().reset;
-    while old.scheduler.policy().reset == before {
-        old.tick();
-    }
-    assert_eq!(given_level(&mut old, &mut new), 0);
 }

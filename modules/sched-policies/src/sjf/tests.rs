@@ -15,27 +15,23 @@ fn expected(task: &Handle) -> u64 {
     task.policy_state().expected.load(Relaxed)
 }
 
-/// Makes the running task's expectation known: a hundred bursts of that length.
-fn teach(bench: &mut Bench, burst: u64) -> Handle {
-    bench.run(burst);
-    let task = bench.block();
-    for _ in 1..100 {
-        bench.wake(&task);
-        bench.pick();
-        bench.run(burst);
-        bench.block();
-    }
-    task
-}
-
-/// Tasks that have shown their bursts, all blocked; nobody runs.
+/// Returns tasks that have each had a hundred bursts of their length. All are asleep, and the CPU
+/// is idle.
 fn taught<const N: usize>(bursts: [(&'static str, u64); N]) -> (Bench, [Handle; N]) {
     let mut bench = Bench::new();
     bench.block();
     let tasks = bursts.map(|(name, burst)| {
-        bench.spawn(name);
+        let task = bench.spawn(name);
+        for _ in 1..100 {
+            bench.pick();
+            bench.run(burst);
+            bench.block();
+            bench.wake(&task);
+        }
         bench.pick();
-        teach(&mut bench, burst)
+        bench.run(burst);
+        bench.trace("block");
+        task
     });
     (bench, tasks)
 }
@@ -44,203 +40,20 @@ fn taught<const N: usize>(bursts: [(&'static str, u64); N]) -> (Bench, [Handle; 
 fn rule_1_a_burst_is_time_on_the_cpu_up_to_a_yield_or_block() {
     let mut bench = Bench::running(&["a"]);
     let a = bench.current.clone().unwrap();
-    bench.run(100);
-    bench.preempt();
-    bench.run(60);
-    bench.preempt();
+    bench.trace("+100, preempt>a, +60, preempt>a");
     assert_eq!(expected(&a), 0, "not over yet");
-    bench.yield_now();
+    bench.trace("yield>a");
     assert_eq!(expected(&a), 160 / AVERAGE_WEIGHT);
-    bench.run(320);
-    let blocked = bench.block();
+    bench.trace("+320, block");
     assert_eq!(expected(&a), 10 + 320 / AVERAGE_WEIGHT);
-    bench.run(1_000_000); // asleep
-    bench.wake(&blocked);
-    bench.pick();
-    bench.run(16);
-    bench.block();
+    bench.trace("+1_000_000 (asleep), wake a, pick, +16, block");
     assert_eq!(expected(&a), 30 - 30 / 16 + 1);
-}
-
-#[test]
-fn rule_2_the_average_comes_to_the_steady_burst() {
-    let (_, [a]) = taught([("a", 16_000)]);
-    assert!(expected(&a).abs_diff(16_000) < 200, "{}", expected(&a));
-}
-
-/// Time that passes while it is read, as it does in a kernel.
-struct Reading;
-
-impl Clock for Reading {
-    fn now() -> Counts {
-        VirtualClock::advance(40);
-        VirtualClock::now()
-    }
-}
-
-#[test]
-fn steady_bursts_beside_a_border_of_classes_stay_in_one() {
-    // They come from above; there is a border at 1,024 counts.
-    for burst in 900..1_024 {
-        let mut sjf = SjfScheduler::<(), Reading>::new();
-        sjf.add_task(Arc::new(Task::new(())));
-        let task = sjf.pick_next_task().unwrap();
-        let class = || task.policy_state().class.load(Relaxed);
-        let mut changes = Vec::new();
-        for turn in 0..400 {
-            let before = class();
-            VirtualClock::advance(if turn < 100 { 1_400 } else { burst });
-            sjf.put_prev_task(task.clone(), false);
-            sjf.pick_next_task().unwrap();
-            if class() != before {
-                changes.push(turn);
-            }
-        }
-        assert!(
-            changes.iter().all(|&turn| turn < 200),
-            "bursts of {burst}: {changes:?}"
-        );
-    }
-}
-
-#[test]
-fn rule_2_a_new_task_is_tried_first() {
-    let (mut bench, [known]) = taught([("known", 1600)]);
-    bench.run(1000);
-    bench.wake(&known);
-    bench.spawn("new");
-    assert_eq!(bench.pick(), "new");
-}
-
-#[test]
-fn rule_3_shortest_first_ties_by_arrival() {
-    let (mut bench, [long, short, middle]) =
-        taught([("long", 9000), ("short", 100), ("middle", 5000)]);
-    for task in [&long, &short, &middle] {
-        bench.wake(task);
-    }
-    assert_eq!(bench.pick(), "short");
-    bench.block();
-    assert_eq!(bench.name(), "middle");
-    bench.block();
-    assert_eq!(bench.name(), "long");
-    let bench = &mut Bench::running(&["a", "b", "c"]);
-    assert_eq!(bench.name(), "a");
-    bench.block();
-    assert_eq!(bench.name(), "b");
-}
-
-#[test]
-fn rule_3_a_waiting_task_is_overtaken_by_shorter_ones_and_not_for_ever() {
-    let (mut bench, [long, s0, s1]) = taught([("long", 10_000), ("short", 500), ("short", 500)]);
-    let patience = PATIENCE * expected(&long);
-    [&long, &s0, &s1].iter().for_each(|task| bench.wake(task));
-    let began = VirtualClock::now();
-    bench.pick();
-    while bench.name() == "short" {
-        bench.run(500);
-        let blocked = bench.block();
-        bench.wake(&blocked);
-    }
-    let waited = (VirtualClock::now() - began).0;
-    // Those that were due before it may still run; later arrivals may not.
-    assert!(waited <= patience + 2 * 500, "{waited} of {patience}");
-    assert!(
-        waited + PATIENCE * 500 >= patience - 500,
-        "{waited} of {patience}"
-    );
-}
-
-#[test]
-fn rule_4_and_5_a_tick_takes_the_cpu_from_a_burst_that_outgrows_the_first_in_line() {
-    let (mut bench, [lies, waits]) = taught([("lies", 100), ("waits", 5 * TICK)]);
-    bench.wake(&lies);
-    bench.wake(&waits);
-    assert_eq!(bench.pick(), "lies");
-    let turn = (1..).find(|_| bench.tick() == "waits").unwrap();
-    // As soon as what it has used is more than what the other expects: now is
-    // later than the other's arrival, so 5 ticks and not 6.
-    assert_eq!(turn, 5);
-}
-
-#[test]
-fn rule_4_a_preempted_task_keeps_its_due_time() {
-    let (mut bench, [long, short]) = taught([("long", 10 * TICK), ("short", TICK / 2)]);
-    bench.wake(&long);
-    bench.pick();
-    let due = long.policy_state().due();
-    bench.tick();
-    bench.wake(&short);
-    assert_eq!(bench.tick(), "short");
-    assert_eq!(
-        long.policy_state().due(),
-        due,
-        "2 of the 10 ticks that are expected"
-    );
-    while bench.name() == "short" {
-        bench.tick();
-    }
-    // And is not due before its return, whatever it has saved up by then.
-    bench.block();
-    bench.run(1000 * TICK);
-    bench.wake(&long);
-    bench.run(1000 * TICK);
-    bench.pick();
-    bench.preempt();
-    assert_eq!(long.policy_state().due(), Key(VirtualClock::now().0));
-}
-
-#[test]
-fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
-    let (mut bench, [long, spins]) = taught([("long", 2 * TICK), ("spins", 16)]);
-    bench.wake(&long);
-    bench.pick();
-    bench.wake(&spins);
-    for turn in 1..100 {
-        assert_eq!(bench.name(), "long");
-        let due = long.policy_state().due();
-        bench.run(2 * TICK);
-        bench.preempt();
-        let over = if turn == 1 {
-            2 * TICK - expected(&long)
-        } else {
-            2 * TICK
-        };
-        let later = due.later(PATIENCE * over).max(Key(VirtualClock::now().0));
-        assert_eq!(long.policy_state().due(), later, "turn {turn}");
-        while bench.name() != "long" {
-            bench.run(16);
-            bench.yield_now();
-        }
-    }
-}
-
-#[test]
-fn rule_4_time_alone_costs_nothing() {
-    let mut bench = Bench::running(&["alone"]);
-    let alone = bench.current.clone().unwrap();
-    bench.shares(1000);
-    let began = VirtualClock::now().0;
-    assert_eq!(alone.policy_state().due(), Key(began));
-    let spins = ["spins", "spins too"].map(|name| bench.spawn(name));
-    bench.tick();
-    while bench.name() != "alone" {
-        bench.run(16);
-        bench.yield_now();
-    }
-    // It has been charged for the one tick beside them.
-    let passed = VirtualClock::now().0 - began;
-    assert!(passed <= (2 + PATIENCE) * TICK, "{passed}");
-    drop(spins);
 }
 
 #[test]
 fn rule_1_a_burst_goes_on_when_its_task_migrates() {
     for ticks in [0, 2] {
-        let (mut old, mut new) = (
-            Bench::running(&["moves", "other"]),
-            Bench::running(&["local"]),
-        );
+        let [mut old, mut new] = [&["moves", "other"][..], &["local"]].map(Bench::running);
         for _ in 0..ticks {
             VirtualClock::advance(TICK);
             let running = old.current.clone().unwrap();
@@ -252,13 +65,10 @@ fn rule_1_a_burst_goes_on_when_its_task_migrates() {
         new.wake(&moves); // by a helper on the old CPU, and before its pick
         old.pick();
         assert_eq!(data.used.load(Relaxed), ticks * TICK + 300);
-        assert_eq!(data.expected.load(Relaxed), 0, "it is not over");
+        assert_eq!(expected(&moves), 0, "it is not over");
     }
     // At a tick, all of it is charged already.
-    let (mut old, mut new) = (
-        Bench::running(&["moves", "other"]),
-        Bench::running(&["local"]),
-    );
+    let [mut old, mut new] = [&["moves", "other"][..], &["local"]].map(Bench::running);
     old.run(TICK);
     let moves = old.current.take().unwrap();
     old.scheduler.task_tick(&moves);
@@ -268,8 +78,208 @@ fn rule_1_a_burst_goes_on_when_its_task_migrates() {
 }
 
 #[test]
+fn rule_2_the_average_converges_to_a_steady_burst() {
+    let (_, [a]) = taught([("a", 16_000)]);
+    assert!(expected(&a).abs_diff(16_000) < 200, "{}", expected(&a));
+}
+
+#[test]
+fn rule_2_a_new_task_is_tried_first() {
+    let (mut bench, _) = taught([("known", 1600)]);
+    bench.trace("+1000, wake known, spawn new, pick>new");
+}
+
+/// A clock that moves while it is read, as it does in a kernel.
+struct Reading;
+
+impl Clock for Reading {
+    fn now() -> Counts {
+        VirtualClock::advance(40);
+        VirtualClock::now()
+    }
+}
+
+/// STEADY.
+#[test]
+fn steady_bursts_beside_a_border_of_classes_stay_in_one() {
+    // They come from above; there is a border at 1,024 counts.
+    for burst in 900..1_024 {
+        let mut sjf = SjfScheduler::<(), Reading>::new();
+        sjf.add_task(Arc::new(Task::new(())));
+        let task = sjf.pick_next_task().unwrap();
+        let class = || task.policy_state().class.load(Relaxed);
+        for turn in 0..400 {
+            let before = class();
+            VirtualClock::advance(if turn < 100 { 1_400 } else { burst });
+            sjf.put_prev_task(task.clone(), false);
+            sjf.pick_next_task().unwrap();
+            assert!(turn < 200 || class() == before, "burst {turn} of {burst}");
+        }
+    }
+}
+
+#[test]
+fn rule_3_shortest_first_ties_by_arrival() {
+    let (mut bench, _) = taught([("long", 9000), ("short", 100), ("middle", 5000)]);
+    bench.trace("wake long, wake short, wake middle, pick>short, block>middle, block>long");
+    Bench::running(&["a", "b", "c"]).trace("on>a, block>b");
+}
+
+#[test]
+fn rule_3_a_waiting_task_is_overtaken_by_shorter_ones_and_not_for_ever() {
+    let (mut bench, [long, ..]) = taught([("long", 10_000), ("short", 500), ("short", 500)]);
+    let patience = PATIENCE * expected(&long);
+    bench.trace("wake long, wake short, wake short");
+    let began = VirtualClock::now();
+    bench.pick();
+    while bench.name() == "short" {
+        bench.trace("+500, block, wake short");
+    }
+    let waited = (VirtualClock::now() - began).0;
+    // Those that were due before it may still run; later arrivals may not.
+    let least = patience - 500 - PATIENCE * 500;
+    let is_bounded = (least..=patience + 2 * 500).contains(&waited);
+    assert!(is_bounded, "{waited} of {patience}");
+}
+
+#[test]
+fn rule_3_the_picked_task_is_due_no_later_than_any_other_by_half_of_its_wait() {
+    let bursts = [9_000, 7_000, 100, 300, 40_000, 20];
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let taught_tasks: [_; 6] = core::array::from_fn(|i| (names[i], bursts[i]));
+    let (mut bench, tasks) = taught(taught_tasks);
+    // Each comes at another time, and each time others are still there.
+    let mut came = std::collections::BTreeMap::new();
+    let mut passed = 0;
+    for step in 0..2_000_usize {
+        let task = &tasks[step * 7 % 6];
+        if bench.name() != *task.inner() && !came.contains_key(task.inner()) {
+            bench.wake(task);
+            let due = task.policy_state().due();
+            let wait = due.after(Key(VirtualClock::now().0));
+            came.insert(*task.inner(), (due, wait));
+        }
+        bench.run(100 + step as u64 * 37 % 400);
+        if step % 3 > 0 {
+            continue;
+        }
+        if bench.current.is_none() {
+            bench.pick();
+        } else {
+            bench.block();
+        }
+        let Some((due, _)) = came.remove(bench.name()) else {
+            continue;
+        };
+        for (other, wait) in came.values() {
+            let tolerance = (wait / 2).max(SHORTEST as i64);
+            assert!(due.after(*other) < tolerance, "step {step}");
+            passed += usize::from(due > *other);
+        }
+    }
+    assert!(passed > 0, "the order was always that of due times");
+}
+
+#[test]
+fn rule_3_no_due_time_is_further_off_than_the_longest_wait() {
+    let mut bench = Bench::running(&["a"]);
+    let a = bench.current.clone().unwrap();
+    let off = || a.policy_state().due().after(Key(VirtualClock::now().0)) as u64;
+    for _ in 0..40 {
+        bench.run(LONGEST);
+        bench.yield_now();
+        assert!(off() <= LONGEST);
+    }
+    assert_eq!(expected(&a), LONGEST_EXPECTED);
+    bench.spawn("b");
+    bench.run(LONGEST);
+    bench.trace("yield>b");
+    assert_eq!(off(), PATIENCE * LONGEST_EXPECTED);
+    bench.block();
+    // Its burst is four times as long as expected, and another task is always ready.
+    for _ in 0..4 {
+        bench.spawn("c");
+        bench.run(LONGEST_EXPECTED);
+        bench.preempt();
+        assert!(off() <= LONGEST);
+        bench.scheduler.policy().ready.assert_valid();
+        while bench.name() == "c" {
+            bench.block();
+        }
+    }
+}
+
+#[test]
+fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
+    let (mut bench, [job, _]) = taught([("job", TICK), ("short", 10)]);
+    bench.trace("wake job, pick>job");
+    // A long burst. At each of its ticks another task waits, and the burst is charged.
+    for _ in 0..50 {
+        bench.trace("wake short, while job, +10, block");
+    }
+    bench.trace("yield>job (alone)");
+    let due = VirtualClock::now().0 + PATIENCE * expected(&job);
+    assert_eq!(job.policy_state().due(), Key(due));
+}
+
+#[test]
+fn rule_4_and_5_a_tick_preempts_a_burst_that_outgrows_the_first_in_line() {
+    let (mut bench, _) = taught([("lies", 100), ("waits", 5 * TICK)]);
+    // As soon as it has used more than the other expects: now is later than the other's
+    // arrival, so 5 ticks and not 6.
+    bench.trace("wake lies, wake waits, pick>lies, 4x tick>lies, tick>waits");
+}
+
+#[test]
+fn rule_4_a_preempted_task_keeps_its_due_time() {
+    let (mut bench, [long, _]) = taught([("long", 10 * TICK), ("short", TICK / 2)]);
+    let due = || long.policy_state().due();
+    bench.trace("wake long, pick");
+    let before = due();
+    bench.trace("tick, wake short, tick>short");
+    assert_eq!(due(), before, "2 of the 10 ticks that are expected");
+    // And it is not due before its return, whatever it has saved up by then.
+    bench.trace("while short, block, +1000t, wake long, +1000t, pick, preempt");
+    assert_eq!(due(), Key(VirtualClock::now().0));
+}
+
+#[test]
+fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
+    let (mut bench, [long, _]) = taught([("long", 2 * TICK), ("spins", 16)]);
+    bench.trace("wake long, pick, wake spins");
+    for turn in 1..100 {
+        assert_eq!(bench.name(), "long");
+        let due = long.policy_state().due();
+        bench.trace("+2t, preempt");
+        let planned = if turn == 1 { expected(&long) } else { 0 };
+        let over = 2 * TICK - planned;
+        let later = due.later(PATIENCE * over).max(Key(VirtualClock::now().0));
+        assert_eq!(long.policy_state().due(), later, "turn {turn}");
+        while bench.name() != "long" {
+            bench.trace("+16, yield");
+        }
+    }
+}
+
+#[test]
+fn rule_4_time_alone_costs_nothing() {
+    let mut bench = Bench::running(&["alone"]);
+    let alone = bench.current.clone().unwrap();
+    bench.shares(1000);
+    let began = VirtualClock::now().0;
+    assert_eq!(alone.policy_state().due(), Key(began));
+    bench.trace("spawn spins, spawn spins too, tick");
+    while bench.name() != "alone" {
+        bench.trace("+16, yield");
+    }
+    // It has been charged for the one tick beside them.
+    let passed = VirtualClock::now().0 - began;
+    assert!(passed <= (2 + PATIENCE) * TICK, "{passed}");
+}
+
+#[test]
 fn rule_4_a_task_that_migrates_takes_its_due_time_along() {
-    let (mut old, mut new) = (Bench::running(&["moves", "stays"]), Bench::running(&[]));
+    let [mut old, mut new] = [&["moves", "stays"][..], &[]].map(Bench::running);
     old.shares(1);
     let moves = old.current.take().unwrap();
     let due = moves.policy_state().due();
@@ -280,99 +290,60 @@ fn rule_4_a_task_that_migrates_takes_its_due_time_along() {
 }
 
 #[test]
+fn rule_5_a_shorter_arrival_preempts_at_the_next_tick() {
+    let (mut bench, _) = taught([("long", 100 * TICK), ("short", 10)]);
+    bench.trace("wake long, pick, tick, tick, wake short, on>long, tick>short");
+}
+
+#[test]
+fn rule_5_an_overdue_task_gives_way_to_others_that_are_overdue() {
+    let (mut bench, _) = taught([("long", 100 * TICK), ("other", 10)]);
+    bench.trace("wake long, +1000t, wake other, pick>long (due for 200 ticks), tick, tick>other");
+}
+
+#[test]
+fn rule_5_a_dispatched_task_has_a_whole_tick() {
+    let (mut bench, _) = taught([("long", 100 * TICK), ("short", 10)]);
+    bench.trace("wake long, +999, pick, wake short, +1");
+    bench.trace("interrupt>long (after 1 count), tick>short");
+    for _ in 0..3 {
+        bench.trace("block>long, wake short, +1, interrupt>long, tick>short");
+    }
+}
+
+#[test]
+fn rule_6_a_yielder_sits_out_one_pick() {
+    let (mut bench, _) = taught([("spins", 1), ("works", 50 * TICK)]);
+    bench.trace("wake spins, wake works, pick>spins");
+    for _ in 0..10 {
+        bench.trace("+1, yield>works, +50t, yield>spins");
+    }
+    bench.trace("block>works, block>idle, wake spins, pick, yield>spins (alone, it goes on)");
+}
+
+#[test]
 fn rule_7_a_task_that_is_handed_over_keeps_its_due_time() {
     let (mut old, [long, _]) = taught([("long", 100 * TICK), ("other", 10)]);
     let mut new = Bench::running(&["local"]);
-    old.wake(&long);
+    old.trace("wake long");
     let due = long.policy_state().due();
     for tick in 1..=3 {
         old.run(100 * TICK);
         new.run(tick);
         let given = old.scheduler.give(&|_| true).unwrap();
         new.scheduler.hand_over(given);
-        assert_eq!(
-            long.policy_state().due(),
-            due,
-            "as long as it is not overdue"
-        );
+        assert_eq!(long.policy_state().due(), due, "it is not overdue");
         core::mem::swap(&mut old, &mut new);
     }
     old.run(1000 * TICK);
     let given = old.scheduler.give(&|_| true).unwrap();
     new.scheduler.hand_over(given);
-    assert_eq!(
-        long.policy_state().due(),
-        Key(VirtualClock::now().0),
-        "at once"
-    );
+    let now = Key(VirtualClock::now().0);
+    assert_eq!(long.policy_state().due(), now, "at once");
 }
 
 #[test]
-fn rule_5_a_shorter_arrival_preempts_at_the_next_tick() {
-    let (mut bench, [long, short]) = taught([("long", 100 * TICK), ("short", 10)]);
-    bench.wake(&long);
-    bench.pick();
-    bench.tick();
-    bench.tick();
-    bench.wake(&short);
-    assert_eq!(bench.name(), "long");
-    assert_eq!(bench.tick(), "short");
-}
-
-#[test]
-fn rule_5_one_that_is_overdue_gives_way_to_others_that_are() {
-    let (mut bench, [long, other]) = taught([("long", 100 * TICK), ("other", 10)]);
-    bench.wake(&long);
-    bench.run(1000 * TICK);
-    bench.wake(&other);
-    assert_eq!(bench.pick(), "long", "due for 200 ticks");
-    bench.tick();
-    assert_eq!(bench.tick(), "other");
-}
-
-#[test]
-fn rule_5_whoever_is_dispatched_has_a_whole_tick() {
-    let (mut bench, [long, short]) = taught([("long", 100 * TICK), ("short", 10)]);
-    bench.wake(&long);
-    bench.run(TICK - 1);
-    bench.pick();
-    bench.wake(&short);
-    bench.run(1);
-    assert_eq!(bench.interrupt(), "long", "after 1 count of its turn");
-    assert_eq!(bench.tick(), "short");
-    // And so in every turn.
-    for _ in 0..3 {
-        let blocked = bench.block();
-        assert_eq!(bench.name(), "long");
-        bench.wake(&blocked);
-        bench.run(1);
-        assert_eq!(bench.interrupt(), "long");
-        assert_eq!(bench.tick(), "short");
-    }
-}
-
-#[test]
-fn rule_6_a_yielder_sits_out_one_pick() {
-    let (mut bench, [spins, works]) = taught([("spins", 1), ("works", 50 * TICK)]);
-    bench.wake(&spins);
-    bench.wake(&works);
-    assert_eq!(bench.pick(), "spins");
-    for _ in 0..10 {
-        bench.run(1);
-        assert_eq!(bench.yield_now(), "works");
-        bench.run(50 * TICK);
-        assert_eq!(bench.yield_now(), "spins");
-    }
-    bench.block();
-    bench.block();
-    assert_eq!(bench.name(), "idle");
-    bench.wake(&spins);
-    bench.pick();
-    assert_eq!(bench.yield_now(), "spins", "alone, it goes on");
-}
-
-#[test]
-fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time() {
+fn bound_no_task_waits_past_its_due_time_for_more_than_two_ticks_for_each_other() {
     let mut bench = Bench::running(&["gc-like", "three", "seven", "short"]);
     let mut dispatched = std::collections::BTreeMap::<_, u64>::new();
     for step in 0..50_000 {
@@ -382,7 +353,7 @@ fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time()
         let late = Key(VirtualClock::now().0).after(due);
         assert!(
             late <= 2 * 4 * TICK as i64,
-            "{name} is {late} late at step {step}"
+            "{name} is {late} late at {step}"
         );
         match name {
             "gc-like" => bench.run(1),
@@ -394,13 +365,11 @@ fn bound_nobody_waits_for_more_than_two_ticks_for_each_other_past_its_due_time()
         }
         bench.yield_now();
     }
-    assert!(
-        dispatched.len() == 4 && dispatched.values().all(|&n| n > 10),
-        "{dispatched:?}"
-    );
+    let is_fair = dispatched.len() == 4 && dispatched.values().all(|&n| n > 10);
+    assert!(is_fair, "{dispatched:?}");
 }
 
-/// How many ticks a job of so many takes beside yielders with these bursts in turn.
+/// Returns how long a job of `ticks` takes beside yielders with these bursts in turn, in ticks.
 fn done_beside(yielders: usize, bursts: &[u64], ticks: u64) -> u64 {
     let mut bench = Bench::new();
     let job = bench.spawn("job");
@@ -408,30 +377,26 @@ fn done_beside(yielders: usize, bursts: &[u64], ticks: u64) -> u64 {
     bench.block();
     let mut bursts = bursts.iter().cycle();
     let (began, mut left) = (VirtualClock::now().0, ticks * TICK);
-    // A tick comes at each multiple of it, and the job's work and the yielders'
-    // bursts are played in between.
+    // The job's work and the yielders' bursts are cut at each tick.
     while left > 0 {
         let now = VirtualClock::now().0;
         let to_tick = TICK - (now - began) % TICK;
         let current = bench.current.clone().unwrap();
-        let run = if Arc::ptr_eq(&current, &job) {
+        let is_job = Arc::ptr_eq(&current, &job);
+        let run = if is_job {
             left
         } else {
             *bursts.next().unwrap()
         };
         let part = run.min(to_tick);
         bench.run(part);
-        if Arc::ptr_eq(&current, &job) {
-            left -= part;
-        }
+        left -= if is_job { part } else { 0 };
         if part == to_tick {
             bench.interrupt();
         }
-        let stays = bench
-            .current
-            .as_ref()
-            .is_some_and(|now| Arc::ptr_eq(now, &current));
-        if part == run && stays && left > 0 && !Arc::ptr_eq(&current, &job) {
+        let running = bench.current.as_ref();
+        let stays = running.is_some_and(|now| Arc::ptr_eq(now, &current));
+        if part == run && stays && !is_job {
             bench.yield_now();
         }
     }
@@ -485,105 +450,11 @@ fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_in_all_classes() {
 }
 
 #[test]
-fn rule_3_who_runs_is_due_no_later_than_anybody_else_by_half_of_what_that_one_came_with() {
-    let (mut bench, tasks) = taught([
-        ("a", 9_000),
-        ("b", 7_000),
-        ("c", 100),
-        ("d", 300),
-        ("e", 40_000),
-        ("f", 20),
-    ]);
-    // Each comes at another time, and each time others are still there.
-    let mut came = std::collections::BTreeMap::new();
-    let mut passed = 0;
-    for step in 0..2_000_usize {
-        let task = &tasks[step * 7 % 6];
-        if bench.name() != *task.inner() && !came.contains_key(task.inner()) {
-            bench.wake(task);
-            let due = task.policy_state().due();
-            let wait = due.after(Key(VirtualClock::now().0));
-            came.insert(*task.inner(), (due, wait));
-        }
-        bench.run(100 + step as u64 * 37 % 400);
-        if step % 3 > 0 {
-            continue;
-        }
-        if bench.current.is_none() {
-            bench.pick();
-        } else {
-            bench.block();
-        }
-        let Some((due, _)) = came.remove(bench.name()) else {
-            continue;
-        };
-        for (other, wait) in came.values() {
-            let tolerance = (wait / 2).max(SHORTEST as i64);
-            assert!(due.after(*other) < tolerance, "step {step}");
-            passed += usize::from(due > *other);
-        }
-    }
-    assert!(
-        passed > 0,
-        "the order was never another than that of due times"
-    );
-}
-
-#[test]
-fn rule_3_no_due_time_is_further_off_than_the_longest_wait() {
-    let mut bench = Bench::running(&["a"]);
-    let a = bench.current.clone().unwrap();
-    let off = || a.policy_state().due().after(Key(VirtualClock::now().0)) as u64;
-    for _ in 0..40 {
-        bench.run(LONGEST);
-        bench.yield_now();
-        assert!(off() <= LONGEST);
-    }
-    assert_eq!(expected(&a), LONGEST_EXPECTED);
-    bench.spawn("b");
-    bench.run(LONGEST);
-    assert_eq!(bench.yield_now(), "b");
-    assert_eq!(off(), PATIENCE * LONGEST_EXPECTED);
-    bench.block();
-    // Its burst is four times as long as expected, and somebody is always ready.
-    for _ in 0..4 {
-        bench.spawn("c");
-        bench.run(LONGEST_EXPECTED);
-        bench.preempt();
-        assert!(off() <= LONGEST);
-        bench.scheduler.policy().ready.assert_valid();
-        while bench.name() == "c" {
-            bench.block();
-        }
-    }
-}
-
-#[test]
 fn priorities_are_refused() {
     assert!(!Bench::running(&["a"]).set_priority(0));
 }
 
 #[test]
-fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
-    let (mut bench, [job, short]) = taught([("job", TICK), ("short", 10)]);
-    bench.wake(&job);
-    bench.pick();
-    // A long burst, at each tick of which somebody waits, and is charged for it.
-    for _ in 0..50 {
-        bench.wake(&short);
-        while bench.name() == "job" {
-            bench.tick();
-        }
-        bench.run(10);
-        bench.block();
-    }
-    bench.yield_now();
-    assert_eq!(bench.name(), "job", "alone");
-    let due = VirtualClock::now().0 + PATIENCE * expected(&job);
-    assert_eq!(job.policy_state().due(), Key(due));
-}
-
-#[test]
-fn a_tick_that_hits_main_lets_whoever_is_ready_go_before_it() {
+fn a_tick_that_hits_main_lets_a_ready_task_go_before_it() {
     bench::hits_main::<Adapter<P>>();
 }

@@ -1,5 +1,5 @@
-//! The policy against a model of its rules, a list that is searched at each pick, while coroutines
-//! become ready and are taken, workers say what they poll, and priorities are lent, at random.
+//! The policy beside a model of its rules: a list that is searched at each pick. At random,
+//! coroutines become ready and are taken, workers say what they poll, and priorities are lent.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -8,14 +8,14 @@ use super::*;
 
 const NOTHING: usize = PRIORITIES;
 
-/// What the model knows of a task.
+/// A task in the model.
 #[derive(Clone)]
 struct Known {
     own: usize,
     domain: Option<usize>,
-    /// What it polls, and whether that is assumed.
+    /// The level that it polls, and whether that is assumed.
     polls: (usize, bool),
-    /// What is lent to it.
+    /// The priorities that are lent to it.
     lent: Vec<usize>,
     /// Ticks left.
     left: usize,
@@ -34,7 +34,7 @@ impl Known {
     }
 }
 
-/// The rules of the module, read once more.
+/// The rules of the module, written a second time.
 #[derive(Default)]
 struct Model {
     tasks: Vec<Known>,
@@ -58,7 +58,7 @@ impl Model {
         self.tasks[task].domain.is_some() && self.tasks[task].standing == NOTHING
     }
 
-    /// Rules 1 and 2, of a ready task.
+    /// Returns the level of a ready task by rules 1 and 2.
     fn level(&self, task: usize) -> usize {
         let known = &self.tasks[task];
         let Some(domain) = known.domain else {
@@ -73,8 +73,8 @@ impl Model {
         }
     }
 
-    /// Of a domain's workers that are midway the one with the most urgent claim comes first, though
-    /// all may be as urgent by what is ready.
+    /// Returns true unless another worker of the domain that is in the middle of a poll has a more
+    /// urgent claim. That one comes first, though all may be as urgent by what is ready.
     fn is_first_of_midway(&self, task: usize) -> bool {
         let key = |task: usize| (self.tasks[task].standing, self.tasks[task].stamp);
         let domain = self.tasks[task].domain;
@@ -118,13 +118,13 @@ impl Model {
         self.ready.push(task);
     }
 
-    /// Rule 5.
+    /// Requeues a preempted task by rule 5.
     fn goes_on(&mut self, task: usize) {
         if self.tasks[task].left == 0 {
             return self.arrives(task, Return::Preempted);
         }
         self.stands(task, Return::Preempted);
-        // Those before whom it stood, unless it has come to others.
+        // It stood before these, unless it has come to another list.
         let list = |task: usize| match self.tasks[task].domain {
             None => (0, self.tasks[task].standing),
             Some(domain) if self.is_fresh(task) => (1, domain),
@@ -139,7 +139,7 @@ impl Model {
         }
     }
 
-    /// Rule 8.
+    /// Moves tasks up by what was lent to them (rule 8).
     fn look_for_lent(&mut self) {
         if core::mem::take(&mut self.has_lent) {
             for &task in &self.ready {
@@ -199,7 +199,7 @@ impl Model {
         next
     }
 
-    /// Rule 7; its level.
+    /// Takes a task by rule 7, and returns its level.
     fn take_by_share(&mut self, task: usize) -> usize {
         self.ticks = (self.ticks - SHARE_TICKS).min(SHARE_TICKS - 1);
         let level = self.level(task);
@@ -209,7 +209,7 @@ impl Model {
         level
     }
 
-    /// Rule 4, and when a share is due.
+    /// Returns true if a tick preempts, by rule 4 or as a share is due.
     fn ticked(&mut self, runs: usize) -> bool {
         let is_first = !core::mem::replace(&mut self.has_ticked, true);
         let takes_last = self.tasks[runs].left == 1;
@@ -234,7 +234,7 @@ impl Model {
 
 type Handle = Arc<CoopTask<usize>>;
 
-/// The policy and the model.
+/// The policy and the model side by side.
 struct Pair<'a> {
     scheduler: CoopScheduler<usize, CoopPerThread>,
     model: Model,
@@ -312,7 +312,7 @@ impl Pair<'_> {
         }
     }
 
-    /// What the running task does, or what is done to it.
+    /// Plays a step of the running task.
     fn step(&mut self, what: u8, d: usize, p: usize) {
         let Some(runs) = self.runs else {
             return self.pick();
@@ -346,10 +346,11 @@ impl Pair<'_> {
     }
 }
 
-/// What happens, and two numbers that say the rest.
+/// The kind of step, and two numbers that it uses.
 type Step = (u8, usize, usize);
 
-/// How often tasks without and with a domain were picked, and how often by a share.
+/// Plays steps. Returns how often tasks without and with a domain were picked, and how often by a
+/// share.
 fn play(steps: &[Step]) -> ([usize; 2], usize) {
     CoopPerThread::clear();
     let tasks: Vec<Handle> = (0..24).map(|id| Arc::new(CoopTask::new(id))).collect();
@@ -415,12 +416,12 @@ proptest! {
     })]
 
     #[test]
-    fn who_is_picked_is_who_must_be_whatever_becomes_ready(steps in any_steps()) {
+    fn the_model_picks_the_same_task(steps in any_steps()) {
         play(&steps);
     }
 }
 
-/// That has not been for nothing.
+/// The steps of the test above reach these cases.
 #[test]
 fn workers_and_others_are_picked_and_by_shares_too() {
     use proptest::strategy::ValueTree;
