@@ -1,4 +1,4 @@
-//! The stored profile: there and back, and what is refused.
+//! The stored profile: to bytes and back, and the profiles that are refused.
 
 mod bytes;
 mod check;
@@ -7,6 +7,7 @@ mod merging;
 mod rules;
 
 use core::num::NonZeroU8;
+use std::string::String;
 
 use proptest::collection::vec;
 
@@ -21,7 +22,7 @@ fn labelled(label: &str, ordinal: u32, run: u64) -> StoredTask {
     }
 }
 
-/// One of everything.
+/// Returns a profile with one of everything.
 fn sample() -> StoredProfile {
     let mut first = child_of_root(0, 300);
     first.phases.list = vec![
@@ -79,7 +80,7 @@ fn sample() -> StoredProfile {
     profile
 }
 
-/// What version 1 says of it.
+/// Returns the part of a profile that version 1 has.
 fn older(mut profile: StoredProfile) -> StoredProfile {
     profile.header.start = None;
     for task in &mut profile.tasks {
@@ -95,8 +96,8 @@ fn of_one(task: StoredTask) -> StoredProfile {
     of(vec![task])
 }
 
-/// `bytes` with a length and checksum that are right: what somebody would make
-/// who knows the format and means no good.
+/// Returns `bytes` with the right length and checksum, as an attacker who knows the format would
+/// make them.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let total = (bytes.len() + 4) as u32;
     bytes[12..16].copy_from_slice(&total.to_le_bytes());
@@ -105,21 +106,32 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes without their checksum, to be changed and sealed again.
+/// Returns the bytes of a profile without their checksum, to be changed and sealed again.
 fn opened(profile: &StoredProfile) -> Vec<u8> {
     let mut bytes = encode(profile).unwrap();
     bytes.truncate(bytes.len() - 4);
     bytes
 }
 
-/// Refused, or something that is a profile through and through.
+/// Checks that `bytes` are refused, or are a profile that encodes to the same bytes.
 fn refused_or_valid(bytes: &[u8]) {
     if let Ok(profile) = decode(bytes) {
         assert_eq!(encode(&profile).as_deref(), Ok(bytes));
     }
 }
 
-/// Numbers that differ (Knuth's MMIX generator), the same on every run.
+/// Checks that `found`, a line for each case, is what the golden file `src/tests/<name>.txt` says.
+/// `GOLDEN=write cargo test -p pbg-profile` rewrites the files.
+fn assert_golden(name: &str, found: &[String]) {
+    let path = std::format!("{}/src/tests/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let found = found.join("\n") + "\n";
+    if std::env::var_os("GOLDEN").is_some_and(|golden| golden == "write") {
+        std::fs::write(&path, &found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(&path).unwrap(), "{path}");
+}
+
+/// Random numbers (Knuth's MMIX generator) that are the same on every run.
 struct Numbers(u64);
 
 impl Numbers {

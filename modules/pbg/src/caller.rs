@@ -1,4 +1,4 @@
-//! The CPU that makes a call, and which ready tasks it may have.
+//! The CPU that makes a call, and the ready tasks that it may run.
 
 use alloc::sync::Arc;
 
@@ -8,16 +8,16 @@ use super::task::{PbgState, PbgTask};
 
 /// The CPU that makes a call.
 pub trait Caller: Copy {
-    /// Whether it is the only one, and may have all tasks: then nothing is left of the methods.
+    /// True if it is the only CPU, and may run all tasks: then the methods compile to nothing.
     const ALONE: bool = false;
 
-    /// Its number, from 0.
+    /// Returns its number, from 0.
     fn number(self) -> usize;
 
-    /// Returns true if the CPU may have this task.
+    /// Returns true if the CPU may run this task.
     fn may_have<T>(self, task: &PbgTask<T>) -> bool;
 
-    /// Returns true if another CPU, which idles, was asked to take this task.
+    /// Returns true if the task is reserved for another CPU, which is idle.
     fn is_awaited_elsewhere<T>(self, task: &PbgTask<T>) -> bool;
 }
 
@@ -44,7 +44,8 @@ impl Caller for Alone {
     }
 }
 
-/// Takes the first task that this CPU may have: if possible one that no other CPU was asked to take.
+/// Takes the first task that this CPU may run, if possible one that is not reserved for another
+/// CPU.
 #[inline(always)]
 pub fn take_first<T, E: Caller>(queue: &mut Queue<T, PbgState>, by: E) -> Option<Arc<PbgTask<T>>> {
     if E::ALONE {

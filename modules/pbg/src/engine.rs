@@ -1,7 +1,32 @@
-//! The engine of PBG, for one CPU or for several. The CPU that calls is a parameter.
+//! The engine of PBG: the ready tasks, and every decision about them.
 //!
-//! The engine has the ready tasks, takes the commands of the [control](super::control), and
-//! measures or follows a plan. It knows no lock and no machine: [`front`](super::front) does.
+//! The engine knows no lock and no machine. The scheduler of one CPU and that of several, both in
+//! [`front`](super::front), call the same engine and pass the calling CPU as a parameter: its
+//! number and the tasks that it may run ([`Caller`](super::caller::Caller)), its state ([`Cpu`]),
+//! and its [`Grant`].
+//!
+//! **Which task runs next.** [`Engine::pick`] decides. Without a plan it takes the first task of
+//! the one round-robin queue, which is all that the base policy and a measurement need. With a
+//! plan the [replay](super::replay) chooses, in this order:
+//!
+//! 1. A task of the fallback queue, while that queue has its turn (rule 7).
+//! 2. The root, if it woke and goes first (rule 9).
+//! 3. The first ready task by the plan (rule 5), unless a turn of the fallback queue is due.
+//! 4. The first task of the fallback queue (rules 6 and 7).
+//!
+//! Of these a CPU takes only tasks that it may run. A task that yields within its grant is not
+//! picked at all: it goes on. If a turn is due and the fallback queue is empty, the plan goes on.
+//!
+//! **The grant.** After a pick the engine grants the running task a number of yields, its budget.
+//! A yield within the budget moves one pointer aside and back, and counts: it takes no lock, reads
+//! no clock and switches no stack. Only a planned task has a budget. The budget is 0 as soon as
+//! another task becomes ready or a tick wants the CPU, so such a yield never overtakes a task. The
+//! engine learns of the yields later: each call into a replay first *settles* the budget, which
+//! tells it how many were made. Without a plan the budget is [`NO_PLAN`].
+//!
+//! **Commands.** A call such as `start_pbg` leaves a command in the [control](super::control). The
+//! next add or pick takes it. The epoch counts the commands. A task or a CPU with an older epoch
+//! is looked at anew: the task is the root or outside the plan, and the CPU has no grant.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -26,14 +51,14 @@ type Handle<T> = Arc<PbgTask<T>>;
 
 /// The part of the engine that belongs to one CPU.
 pub struct Cpu {
-    /// The commands that had been taken when it made its last call.
+    /// The number of commands taken when the CPU made its last call.
     epoch: u32,
-    /// The part of a replay that belongs to it.
+    /// The state of a replay on this CPU.
     here: OnCpu,
 }
 
 impl Cpu {
-    /// A CPU that has made no call.
+    /// Returns the state of a CPU that has made no call.
     pub const fn new() -> Self {
         Self {
             epoch: 1,
@@ -53,8 +78,8 @@ enum Root {
     At(*const ()),
 }
 
-/// The work in the present mode, which is that of the last command that the engine took. The engine of
-/// another queue may have taken another command.
+/// The work in the present mode, which is that of the last command that the engine took. The engine
+/// of another queue may have taken another command.
 #[expect(clippy::large_enum_variant, reason = "one, on the scheduling path")]
 enum Work<T> {
     /// The base policy runs, and nothing is recorded.
@@ -65,12 +90,12 @@ enum Work<T> {
     Replay(Replay<T>),
 }
 
-/// PBG of tasks `T`; `C` is where it reads the time, `M` where it finds its control.
+/// The engine of tasks `T`; `C` is where it reads the time, `M` where it finds its control.
 pub struct Engine<T, C, M> {
     /// How many commands were taken, from 1.
     epoch: u32,
     root: Root,
-    /// Every ready task, but in a replay, which has them.
+    /// Every ready task, unless a replay has them.
     queue: Queue<T, PbgState>,
     work: Work<T>,
     types: PhantomData<(C, M)>,
@@ -80,14 +105,14 @@ pub struct Engine<T, C, M> {
 // tasks, and `C` and `M` are only names.
 unsafe impl<T: Send + Sync, C, M> Send for Engine<T, C, M> {}
 
-/// The record of the task that runs on this CPU.
+/// Returns the record of the task that runs on this CPU.
 #[inline(always)]
 fn running<M: ControlSource>(by: impl Caller) -> &'static RecordRef {
     &M::control().running[by.number()]
 }
 
 impl<T, C, M> Engine<T, C, M> {
-    /// An engine without tasks.
+    /// Creates an engine without tasks.
     pub const fn new() -> Self {
         Self {
             epoch: 1,
@@ -113,13 +138,13 @@ impl<T, C, M> Engine<T, C, M> {
         self.queue.pop_front()
     }
 
-    /// A yield under the base policy.
+    /// Requeues a task that yields under the base policy.
     #[inline(always)]
     pub fn put_yielded(&mut self, task: Handle<T>) {
         rr::requeue(&mut self.queue, task, Return::Yielded);
     }
 
-    /// All ready tasks.
+    /// Returns all ready tasks.
     #[cfg(test)]
     pub fn ready(&self) -> impl Iterator<Item = &PbgTask<T>> {
         let replay = match &self.work {
@@ -133,12 +158,13 @@ impl<T, C, M> Engine<T, C, M> {
 }
 
 impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
-    /// This CPU makes a call, and others may have made some since its last.
+    /// Brings the state of the calling CPU up to date: other CPUs may have made calls since its
+    /// last.
     pub fn catch_up<const S: bool>(&mut self, cpu: &mut Cpu, grant: &Grant<T, S>) {
         let is_old = core::mem::replace(&mut cpu.epoch, self.epoch) != self.epoch;
         if is_old {
-            // A command was taken since: the task that runs is older than that, and returns as one
-            // that has to be looked at.
+            // A command was taken since. The running task is older than that, and is looked at when
+            // it returns.
             grant.forget();
         }
         match &mut self.work {
@@ -153,7 +179,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         }
     }
 
-    /// The task that runs has spawned `task`.
+    /// Adds a task that the running task has spawned.
     #[inline]
     pub fn add<const S: bool>(
         &mut self,
@@ -187,7 +213,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         self.queue.push_back(task);
     }
 
-    /// A task comes back, and does not go on at once by its [grant](Grant).
+    /// Requeues a task that does not go on by its [grant](Grant).
     #[inline(always)]
     pub fn put<const S: bool>(
         &mut self,
@@ -238,7 +264,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         }
     }
 
-    /// Takes the task out that this CPU runs next.
+    /// Takes the task that this CPU runs next out of its queue.
     #[inline(always)]
     pub fn pick<const S: bool>(
         &mut self,
@@ -273,8 +299,8 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         Some(next)
     }
 
-    /// Picks while a command waits or a plan is followed. Not inlined, and all in one, so
-    /// that the other picks are short.
+    /// Picks while a command waits or a plan is followed. Not inlined, and all in one, so that the
+    /// other picks are short.
     #[inline(never)]
     fn pick_otherwise<const S: bool>(
         &mut self,
@@ -294,12 +320,12 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         } else if M::control().mode() == ModeByte::MEASURING {
             self.pick_measured(by)
         } else {
-            // The command has to wait, or the plan is another queue's.
+            // The command has to wait, or another queue follows the plan.
             take_first(&mut self.queue, by)
         }
     }
 
-    /// A tick hits the task that this CPU runs.
+    /// Handles a tick that hits the running task of this CPU.
     pub fn tick<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
@@ -327,8 +353,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         tick
     }
 
-    /// Another CPU has interrupted this one, as a task has become ready that comes before the one
-    /// that it runs.
+    /// Handles an IPI: a task has become ready that comes before the running one.
     pub fn interrupted<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
@@ -351,7 +376,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         }
     }
 
-    /// The place of the task that this CPU runs, if that comes after `task`, which is ready.
+    /// Returns the place of the running task of `cpu`, if that comes after `task`, which is ready.
     pub fn after(&self, cpu: &Cpu, task: &PbgTask<T>, now: Counts) -> Option<Place> {
         let Work::Replay(replay) = &self.work else {
             return None;
@@ -361,16 +386,15 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         running.filter(|&running| place < running)
     }
 
-    /// Takes the command that a call has left. The running task is still the caller
-    /// then, which is how the root is known.
+    /// Takes the command that a call has left. The running task is still the caller then, which
+    /// tells which task is the root.
     ///
-    /// Only an add and a pick look: until one of them comes, nothing happens
-    /// that depends on it.
+    /// Only an add and a pick look: before one of them nothing depends on the command.
     #[cold]
     fn take_command<const S: bool>(&mut self, cpu: &mut Cpu, grant: &Grant<T, S>, by: impl Caller) {
         let control = M::control();
-        // A call holds the lock at this moment: the mode stays as it is, to look
-        // again. Or another queue has the command.
+        // A call holds the lock at this moment, and the mode stays, to look again. Or another queue
+        // has the command.
         let Some((command, giver)) = control.take_command() else {
             return;
         };
@@ -383,14 +407,14 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         self.root = match self.root {
             _ if !caller.is_null() => Root::At(caller),
             Root::Nobody => Root::Main,
-            // Still `main`, or one that was forgotten when the last command was taken.
+            // Still `main`, or a task that was forgotten when the last command was taken.
             last => last,
         };
         assert!(!self.replays(), "a control replays once");
         self.work = Work::Base;
         if let Command::Measure(recorder) = command {
-            // Here and not in the call: until now this queue may have written
-            // into the record of the measurement before.
+            // Here and not in the call: until now this queue may have written to the record of the
+            // measurement before.
             recorder.clear();
             running::<M>(by).set(recorder.root());
             self.work = Work::Measure(recorder);
@@ -404,25 +428,24 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             grant.set_budget(cpu.here.granted());
             self.work = Work::Replay(Replay::new(prepared, ready, &control.counters));
         }
-        // The caller may be known by what it was in an earlier epoch: it shall come back
-        // as one that has to be looked at. Not where nothing was taken: then the running task is
-        // what the root is still to be known by.
+        // The caller may be known by its role in an earlier epoch: it is looked at when it returns.
+        // Not if no command was taken: then the root is still to be found by the running task.
         grant.forget();
     }
 
-    /// The role of a task that is older than the epoch: its root, or outside.
+    /// Returns the role of a task that is older than the epoch: the root, or outside.
     fn look_at(&self, task: &PbgTask<T>) -> Role {
         let is_root = match self.root {
             Root::Nobody => false,
-            // On one CPU no other task that was never added comes back (migration
-            // helpers do, on several).
+            // On one CPU no other task that was never added comes back. (On several CPUs, migration
+            // helpers do.)
             Root::Main => task.policy_state().epoch.load(Relaxed) == 0,
             Root::At(address) => core::ptr::eq((&raw const *task).cast(), address),
         };
         if is_root { Role::ROOT } else { Role::OUTSIDE }
     }
 
-    /// Finds the role of a task that is older than the epoch, and notes it in the task.
+    /// Finds the role of a task that is older than the epoch, and stores it in the task.
     #[cold]
     fn recognise(&self, task: &PbgTask<T>) -> Role {
         let role = self.look_at(task);
@@ -430,7 +453,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             (Role::ROOT, Work::Measure(recorder)) => recorder.root(),
             _ => &OUTSIDE,
         };
-        // `main` is known by its 0, as long as it has not been picked.
+        // `main` keeps its 0 until it is picked.
         let epoch = match task.policy_state().epoch.load(Relaxed) {
             0 => 0,
             _ => self.epoch,
@@ -439,7 +462,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         role
     }
 
-    /// The role of a task that comes back or is woken, noted in it or found now.
+    /// Returns the role of a task that comes back or is woken: the stored one, or found now.
     #[inline]
     fn known(&self, task: &PbgTask<T>) -> Role {
         if task.policy_state().epoch.load(Relaxed) == self.epoch {
@@ -449,12 +472,12 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         }
     }
 
-    /// Has the replay do something, if there is one: first it is told what is left of the
-    /// budget, and of the task that was kept for a pick which has not come yet (which is on
-    /// another CPU); and afterwards it says what the budget is.
+    /// Calls `verb` on the replay, if there is one. Before that the replay settles the budget, and
+    /// takes back a task that is kept for a pick which has not come yet (of another CPU). After it,
+    /// the budget is what the replay grants.
     ///
-    /// The yield of a kept task is one of those that are settled. So the task gives way as if
-    /// the CPU was taken from it: as one that yielded it would be counted again.
+    /// The yield of a kept task is one of those that are settled. So the task gives way as if it
+    /// were preempted: as a yielder it would be counted twice.
     #[inline]
     fn replay<const S: bool>(
         &mut self,

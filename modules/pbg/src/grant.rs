@@ -1,4 +1,4 @@
-//! The grant of a CPU: it may go on after a yield without the lock.
+//! The grant of a CPU: how often its running task may yield and go on without the engine.
 
 use alloc::sync::Arc;
 use core::cell::UnsafeCell;
@@ -9,24 +9,24 @@ use sched_core::event::{Return, Running};
 
 use super::task::PbgTask;
 
-/// The budget of a CPU that follows no plan.
+/// The budget of a CPU without a plan.
 pub const NO_PLAN: i64 = -1;
 
-/// Which task a CPU runs, and how often that may yield and go on at once.
+/// The running task of a CPU, and how often it may yield and go on at once.
 ///
 /// OWN: only its CPU writes it. If it is `SHARED`, other CPUs may read it, and every access is a
-/// relaxed atomic one, which the compiler does not fold into a comparison: one instruction more in
-/// a yield of a kernel with one CPU (x86_64).
+/// relaxed atomic one, which the compiler does not fold into a comparison: that is one instruction
+/// more in a yield of a kernel with one CPU (x86_64).
 pub struct Grant<T, const SHARED: bool = false> {
     /// The address of the task that was picked last, as [`Running`] has it.
     running: UnsafeCell<*mut ()>,
-    /// KEEP: how often the running task may yield and go on at once. Above 0 only if the task
-    /// follows the plan, and nothing has become ready and no tick has asked for the CPU since it
-    /// was dispatched: then nobody can be before it. Below 0 exactly if no plan is followed: then
-    /// a yield is the base policy's. So one load and one comparison tell a yield which of its
-    /// three ways to go.
+    /// KEEP: how often the running task may yield and go on at once. Positive only if the task
+    /// follows the plan, and since its dispatch no task has become ready and no tick has asked for
+    /// the CPU: then no other task comes first. Negative exactly if no plan is followed: then a
+    /// yield is the base policy's. So one load and one comparison choose among the three ways of a
+    /// yield.
     budget: UnsafeCell<i64>,
-    /// The task that the next pick gives, as the put before it has found; or null.
+    /// The task that the next pick returns, as the put before it has found; or null.
     kept: UnsafeCell<*mut PbgTask<T>>,
 }
 
@@ -68,7 +68,7 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
         }
     }
 
-    /// Which task runs.
+    /// Returns the running task.
     #[inline(always)]
     pub fn running(&self) -> Running {
         Running::at(load::<_, SHARED>(&self.running))
@@ -86,12 +86,12 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
         self.running().why(task, preempt)
     }
 
-    /// The running task is no longer known.
+    /// Forgets the running task.
     pub fn forget(&self) {
         store::<_, SHARED>(&self.running, ptr::null_mut());
     }
 
-    /// This task runs from now on, or none.
+    /// Notes the task that runs from now on, if there is one.
     #[inline(always)]
     pub fn picked(&self, task: Option<&Arc<PbgTask<T>>>) {
         let mut running = Running::NOBODY;
@@ -99,7 +99,7 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
         store::<_, SHARED>(&self.running, running.address().cast_mut());
     }
 
-    /// How many yields are left; see KEEP.
+    /// Returns how many yields are left; see KEEP.
     #[inline(always)]
     pub fn budget(&self) -> i64 {
         // SAFETY: as in `load`.
@@ -111,7 +111,7 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
         }
     }
 
-    /// Sets it.
+    /// Sets how many yields are left.
     #[inline(always)]
     pub fn set_budget(&self, budget: i64) {
         // SAFETY: as in `load`.
@@ -123,13 +123,13 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
         }
     }
 
-    /// The next pick gives this task.
+    /// Keeps this task for the next pick.
     #[inline(always)]
     pub fn keep(&self, task: Arc<PbgTask<T>>) {
         store::<_, SHARED>(&self.kept, Arc::into_raw(task).cast_mut());
     }
 
-    /// Takes the task that the next pick would give, if that is known.
+    /// Takes the task that is kept for the next pick, if there is one.
     #[inline(always)]
     pub fn take_kept(&self) -> Option<Arc<PbgTask<T>>> {
         let kept = load::<_, SHARED>(&self.kept);

@@ -1,4 +1,4 @@
-//! The ready set: the tasks that are ready by the plan, each at a rank.
+//! The ready set: the ready tasks that follow the plan, each at a rank.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -8,9 +8,9 @@ use pbg_profile::MAX_TASKS;
 use pbg_record::error::{Error, boxed};
 use sched_core::queue::Queue;
 
-/// At one rank stand the tasks that have more before them than the rank before. They
-/// are sorted by what that is, but for this many at most: so a return to
-/// the ready set takes no longer, and what is lost is the order among those behind.
+/// At one rank are the tasks that have more before them than the rank before. They are sorted by
+/// that, but only among this many: so a return to the ready set takes bounded time, and the order
+/// among those behind may be lost.
 pub const MOST_PASSED: usize = 64;
 
 /// A set of ranks below [`MAX_TASKS`], two levels of one word each: insert,
@@ -55,7 +55,7 @@ impl RankSet {
         Some(i * 64 + self.words[i % 64].trailing_zeros() as usize)
     }
 
-    /// The first that is no lower than `rank`.
+    /// Returns the first rank that is no lower than `rank`.
     fn first_from(&self, rank: usize) -> Option<usize> {
         let (i, bit) = (rank / 64, rank % 64);
         let here = self.words.get(i)? & (u64::MAX << bit);
@@ -75,8 +75,8 @@ impl RankSet {
     }
 }
 
-/// Ready tasks, by the rank at which each stands: not always its own, since what it has
-/// done moves it forward.
+/// Ready tasks, by the rank at which each stands. That is not always its own, as the time that it
+/// has had moves it forward.
 ///
 /// RANKS: a queue is not empty exactly if its rank is in `ranks`.
 pub struct ReadySet<T> {
@@ -84,12 +84,12 @@ pub struct ReadySet<T> {
     queues: Box<[Queue<T, PbgState>]>,
 }
 
-/// What a rank takes, in bytes.
+/// The memory of a rank, in bytes.
 pub const RANK_BYTES: usize = size_of::<Queue<(), PbgState>>();
 
 impl ReadySet<()> {
-    /// A set of so many ranks, with nobody in it. The call that makes it does not know the
-    /// type of the tasks: see [`ReadySet::typed`].
+    /// Creates an empty set of this many ranks. The call that does so does not know the type of the
+    /// tasks: see [`ReadySet::typed`].
     pub fn new(ranks: usize) -> Result<Self, Error> {
         Ok(Self {
             ranks: RankSet::EMPTY,
@@ -99,7 +99,7 @@ impl ReadySet<()> {
 }
 
 impl<T> ReadySet<T> {
-    /// An empty set as one of tasks of another type.
+    /// Turns an empty set into one of tasks of another type.
     pub fn typed(empty: ReadySet<()>) -> Self {
         Self {
             ranks: RankSet::EMPTY,
@@ -112,8 +112,8 @@ impl<T> ReadySet<T> {
         self.ranks.summary == 0
     }
 
-    /// Puts a task in at `rank`, behind [`MOST_PASSED`] others there, or before the first
-    /// of those for which `before` says so.
+    /// Puts a task in at `rank`, behind [`MOST_PASSED`] others there, or before the first task for
+    /// which `before` returns true.
     pub fn insert(
         &mut self,
         rank: usize,
@@ -130,13 +130,13 @@ impl<T> ReadySet<T> {
         self.ranks.insert(rank);
     }
 
-    /// The task that stands first of all.
+    /// Returns the first task of all.
     #[inline]
     pub fn first(&self) -> Option<&PbgTask<T>> {
         self.queues[self.ranks.first()?].first()
     }
 
-    /// Takes the task that stands first of all.
+    /// Takes the first task of all.
     #[inline]
     pub fn pop_first(&mut self) -> Option<Arc<PbgTask<T>>> {
         let rank = self.ranks.first()?;
@@ -150,7 +150,7 @@ impl<T> ReadySet<T> {
         Some(task)
     }
 
-    /// All, in order, each with the rank at which it stands.
+    /// Returns all tasks in order, each with the rank at which it stands.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &PbgTask<T>)> {
         let next = |rank: &usize| self.ranks.first_from(rank + 1);
         let ranks = core::iter::successors(self.ranks.first(), next);
@@ -180,7 +180,7 @@ impl<T> ReadySet<T> {
         Some(task)
     }
 
-    /// The last rank.
+    /// Returns the last rank.
     pub const fn last_rank(&self) -> usize {
         self.queues.len() - 1
     }

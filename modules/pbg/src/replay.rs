@@ -1,9 +1,28 @@
-//! Following a plan: everything that a replay is. It has the ready tasks, by the plan and
-//! beside it, knows who has the CPU and since when, and counts.
+//! Following a plan: the ready tasks, the time that each has had, and the end of a plan that is
+//! wrong.
 //!
-//! All that the scheduler keeps for itself is how often the running task may still yield and
-//! go on at once: it [grants](Replay::granted) that, and is told what is left of it
-//! ([`Replay::settle`]) before anything else but a removal.
+//! A [`Replay`] holds every ready task in one of three places: the ready set, in the order of the
+//! plan; the fallback queue, round robin; or the slot of the root, if that goes first. [`OnCpu`]
+//! is what it knows of one CPU: the role of the running task, since when that is not charged, the
+//! turns, and the yields that are granted.
+//!
+//! The scheduler holds only the number of yields that the running task may still make and go on at
+//! once. It takes that from [`OnCpu::granted`] after each call, and calls [`Replay::settle`] with
+//! the rest before each call but a removal.
+//!
+//! | file | part | rules of the [crate](crate) |
+//! |---|---|---|
+//! | `table` | the plan, prepared by the call that starts the replay | |
+//! | `entry` | one task of the plan: its time, its yields, how far it is beyond its record | 5, 8 |
+//! | `place` | where a task stands in the order, and which eligible task is first | 5 |
+//! | `fallback` | the queue of the tasks outside the plan | 6 |
+//! | `turns` | when the fallback queue and the root have the CPU | 7, 9 |
+//! | `watch` | whether the replay is later than the measured run | 11 |
+//!
+//! **When a plan is dropped.** [`Replay::tick`] looks, and nothing else does. It drops the plan if
+//! more than two thirds of its tasks are demoted (rule 10), or if the replay is behind the
+//! measured run and the plan is not to be kept (rule 11). The ready tasks then go to the fallback
+//! queue, and round robin runs. A dropped plan is never followed again.
 
 mod entry;
 mod fallback;
@@ -40,10 +59,10 @@ use watch::Watch;
 
 type Handle<T> = Arc<PbgTask<T>>;
 
-/// A plan that is being followed by a scheduler of tasks `T`.
+/// A plan that a scheduler of tasks `T` follows.
 pub struct Replay<T> {
     table: Table,
-    /// Who follows the plan and is ready.
+    /// The ready tasks that follow the plan.
     ready_set: ReadySet<T>,
     /// The other ready tasks.
     fallback: Fallback<T>,
@@ -55,19 +74,20 @@ pub struct Replay<T> {
     counters: &'static Counters,
 }
 
-/// What a replay knows of one CPU: of the one that acts.
+/// The state of a replay on one CPU.
 pub struct OnCpu {
     turns: Turns,
-    /// The role of who has the CPU, or had it last, and since when that was not charged.
+    /// The role of the running task, or of the last one, and since when its time is not charged.
     current: Role,
     since: Counts,
-    /// Of the yields that the running task may make without being looked at: what was left
-    /// when they were last settled. 0 once anybody has become ready or a tick wants the CPU.
+    /// The yields that the running task may still make without the replay, as last settled. 0 once
+    /// a task has become ready or a tick wants the CPU.
     granted: i64,
 }
 
 impl OnCpu {
-    /// Since `now` somebody of `role` has the CPU, by no choice of the replay's.
+    /// Creates the state of a CPU that has run a task of `role` since `now`, by no choice of the
+    /// replay.
     pub const fn since(now: Counts, role: Role) -> Self {
         Self {
             turns: Turns::NEW,
@@ -87,7 +107,7 @@ impl OnCpu {
 }
 
 impl<T> Replay<T> {
-    /// The tasks in `fallback` are ready and older than the replay.
+    /// Starts a replay. The tasks in `fallback` are ready and older than it.
     pub fn new(
         prepared: Prepared,
         fallback: Queue<T, PbgState>,
@@ -105,7 +125,7 @@ impl<T> Replay<T> {
         }
     }
 
-    /// So much is left of what was granted: the rest are yields that were made.
+    /// Settles the yields: `left` of the granted ones are left, and the rest were made.
     #[inline]
     pub fn settle(&mut self, here: &mut OnCpu, left: i64) {
         debug_assert!(
@@ -120,7 +140,7 @@ impl<T> Replay<T> {
         }
     }
 
-    /// The running task has spawned `task`. It is ready.
+    /// Adds `task`, which the running task has spawned.
     pub fn spawned(
         &mut self,
         here: &mut OnCpu,
@@ -140,7 +160,7 @@ impl<T> Replay<T> {
         }
     }
 
-    /// `task`, whose role is `role`, is ready after a block, or has come from another queue.
+    /// Adds `task`, which has woken or has come from another queue.
     pub fn woken(&mut self, here: &mut OnCpu, task: Handle<T>, role: Role) {
         here.granted = 0;
         self.becomes_ready(role);
@@ -149,7 +169,7 @@ impl<T> Replay<T> {
             self.table.entries[rank].woken(&self.table.steps);
             return self.stand_by_remains(rank, task, false);
         }
-        // (It may have the CPU: then it was forgotten, and has only given way.)
+        // (It may have the CPU: then it was forgotten, and only gives way.)
         let wakes = role == Role::ROOT && here.current != Role::ROOT;
         if wakes && !self.dropped && here.turns.take_root_turn() {
             self.root.put(task); // rule 9
@@ -158,8 +178,8 @@ impl<T> Replay<T> {
         }
     }
 
-    /// The running task gives the CPU back, by itself or not, and goes on from where it was:
-    /// before those who have as much before them and did not run yet.
+    /// Requeues the running task. It goes on from where it was: before the tasks that have as much
+    /// before them and did not run yet.
     pub fn gave_way(&mut self, here: &mut OnCpu, task: Handle<T>, why: Return, now: Counts) {
         self.charge(here, now);
         here.granted = 0;
@@ -174,7 +194,7 @@ impl<T> Replay<T> {
         }
     }
 
-    /// Takes the task out that has the CPU from `now` on.
+    /// Takes the task that has the CPU from `now` on out of its queue.
     pub fn pick(&mut self, here: &mut OnCpu, by: impl Caller, now: Counts) -> Option<Handle<T>> {
         let next = self.take_next(here, by);
         let role = next
@@ -189,7 +209,7 @@ impl<T> Replay<T> {
         next
     }
 
-    /// A tick hits the running task, which is `task`.
+    /// Handles a tick that hits the running task, which is `task`.
     pub fn tick(
         &mut self,
         here: &mut OnCpu,
@@ -235,7 +255,7 @@ impl<T> Replay<T> {
         if self.root.holds(task) {
             return self.root.take();
         }
-        // It may be of another scheduler, whose plan has more.
+        // It may belong to another scheduler, with a longer plan.
         let rank = task.policy_state().role().index();
         let Some(entry) = rank.and_then(|rank| self.table.entries.get_mut(rank)) else {
             return self.fallback.remove(task);
@@ -247,7 +267,7 @@ impl<T> Replay<T> {
         Some(found)
     }
 
-    /// Whether `role` runs by the plan, and not from the fallback queue.
+    /// Returns true if a task of `role` runs by the plan, and not from the fallback queue.
     #[inline]
     fn follows(&self, role: Role) -> bool {
         !self.dropped
@@ -257,7 +277,7 @@ impl<T> Replay<T> {
     }
 
     /// Returns true if a task of the fallback queue may use the rest of a turn (rule 7). The others
-    /// spin until the program has done something, and the program gets on better without that.
+    /// spin until the program has done something, and the program makes more progress without that.
     fn has_claim(&self, task: &PbgTask<T>) -> bool {
         let role = task.policy_state().role();
         let spins = role
@@ -266,7 +286,7 @@ impl<T> Replay<T> {
         !(task.policy_state().is_gc() || role == Role::ROOT || spins)
     }
 
-    /// The task of `role` is ready, by the plan or not.
+    /// Notes that the task of `role` is ready, by the plan or not.
     #[inline]
     fn becomes_ready(&mut self, role: Role) {
         if let Some(rank) = role.index() {
@@ -274,7 +294,7 @@ impl<T> Replay<T> {
         }
     }
 
-    /// The running task has spawned another: its role (rules 1 and 6).
+    /// Returns the role of a task that the running task has spawned (rules 1 and 6).
     fn role_of_new(&mut self, here: &OnCpu, label: Option<&Label>, now: Counts) -> Role {
         let parent = match here.current.index() {
             Some(rank) => {
@@ -317,8 +337,8 @@ impl<T> Replay<T> {
         self.stand(rank, at, task, first);
     }
 
-    /// The task of rank `rank` is ready, and stands at the rank `at`: `first` of those who
-    /// have as much before them, or last.
+    /// Puts the task of rank `rank` at the rank `at`: `first` of the tasks that have as much before
+    /// them, or last.
     fn stand(&mut self, rank: usize, at: usize, task: Handle<T>, first: bool) {
         let entries = &mut self.table.entries;
         entries[rank].stands_at = at as u32;
@@ -334,8 +354,8 @@ impl<T> Replay<T> {
     }
 
     /// Takes the task that runs next: the root by rule 9, the first by the plan, or one of the
-    /// fallback queue, if it is its turn or no other task is ready. Where that queue has no
-    /// eligible task, its turn does not begin.
+    /// fallback queue, if it is its turn or no other task is ready. If that queue has no eligible
+    /// task, its turn does not begin.
     #[inline]
     fn take_next(&mut self, here: &mut OnCpu, by: impl Caller) -> Option<Handle<T>> {
         let may_go_on = |task: &PbgTask<T>| by.may_have(task) && self.has_claim(task);
@@ -365,7 +385,7 @@ impl<T> Replay<T> {
         self.take_first_ready(by)
     }
 
-    /// The running task has had the CPU until now.
+    /// Charges the running task up to now.
     #[inline]
     fn charge(&mut self, here: &mut OnCpu, now: Counts) {
         let interval = now - core::mem::replace(&mut here.since, now);
@@ -376,8 +396,8 @@ impl<T> Replay<T> {
         }
     }
 
-    /// The CPU goes over from the running task to another. If that demotes it and it is
-    /// ready, it has stood by the plan since it came back, and does so no longer (rule 8).
+    /// Hands the CPU over from the running task to another. If that demotes the task and it is
+    /// ready, it leaves the ready set (rule 8).
     #[inline]
     fn handed_over(&mut self, here: &OnCpu, now: Counts) {
         let Some(rank) = here.current.index() else {
@@ -398,7 +418,7 @@ impl<T> Replay<T> {
         }
     }
 
-    /// How often the running task, which has just been dispatched, may yield and go on.
+    /// Returns how often the running task, which has just been dispatched, may yield and go on.
     #[inline]
     fn grant(&mut self, here: &OnCpu) -> i64 {
         let Some(rank) = here.current.index() else {
@@ -411,7 +431,7 @@ impl<T> Replay<T> {
         may_yield.min(i64::MAX as u64) as i64
     }
 
-    /// The running task has yielded so often since that was last looked at (rule 8).
+    /// Counts yields of the running task (rule 8).
     #[inline]
     fn yielded(&mut self, here: &OnCpu, times: u64) {
         if let Some(rank) = here.current.index()
@@ -421,7 +441,7 @@ impl<T> Replay<T> {
         }
     }
 
-    /// A tick hits the running task, which follows the plan.
+    /// Handles a tick that hits the running task, which follows the plan.
     fn tick_planned(&mut self, here: &mut OnCpu, by: impl Caller, now: Counts) -> Tick {
         let rank = here.current.rank();
         let interval = now - here.since;
@@ -445,15 +465,15 @@ impl<T> Replay<T> {
         tick
     }
 
-    /// Rule 10: whether the plan is followed and is to be dropped, as it is wrong about
-    /// more than two thirds of its tasks.
+    /// Returns true if the plan is followed and is wrong about more than two thirds of its tasks
+    /// (rule 10).
     fn is_refuted(&self) -> bool {
         let demoted = self.counters.demoted.load(Relaxed) as usize;
         !self.dropped && 3 * demoted > 2 * self.table.entries.len()
     }
 
-    /// Rule 11: whether a tick finds the replay behind what was measured, and the plan is to
-    /// be dropped for that.
+    /// Returns true if a tick finds the replay behind the measured run, and the plan is dropped for
+    /// that (rule 11).
     fn is_behind(&mut self, here: &OnCpu, now: Counts) -> bool {
         if self.dropped {
             return false;
@@ -472,8 +492,8 @@ impl<T> Replay<T> {
         true
     }
 
-    /// Gives the plan up: the ready tasks go to the fallback queue as they stand, and the
-    /// root before them. Once, and linear.
+    /// Drops the plan: the ready tasks go to the fallback queue in their order, and the root before
+    /// them. Once, and linear.
     #[cold]
     fn drop_plan(&mut self, here: &mut OnCpu) {
         here.granted = 0;
@@ -487,8 +507,8 @@ impl<T> Replay<T> {
         }
     }
 
-    /// Has the ready tasks that are late at `now` stand before the others, in the order in
-    /// which they came; the others stay by rank. Once, and linear.
+    /// Moves the ready tasks that are late at `now` before the others, in order of arrival. The
+    /// others stay by rank. Once, and linear.
     #[cold]
     fn late_first(&mut self, now: Counts) {
         let (mut late, mut others) = (Queue::new(), Queue::new());

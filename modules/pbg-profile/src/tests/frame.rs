@@ -21,9 +21,9 @@ fn read(text: &str) -> Result<Vec<u8>, FrameError> {
 }
 
 #[test]
-fn a_frame_is_these_lines() {
+fn a_frame_has_these_lines() {
     let text = framed(b"The quick brown fox jumps over the lazy dog, again and again.");
-    // What Python's base64 and zlib make of it.
+    // The output of Python's base64 and zlib.
     let expected = "\
 PBG-PROFILE-BEGIN v1 bytes=61 lines=2 crc=4505a40b
 PBG-PROFILE 1 VGhlIHF1aWNrIGJyb3duIGZveCBqdW1wcyBvdmVyIHRoZSBsYXp5IGRvZywgYWdh abb0
@@ -34,7 +34,7 @@ PBG-PROFILE-END
     assert!(has_frame(text.as_bytes()) && !has_frame(b"PBG recorded 5 tasks"));
 }
 
-/// Whatever it is written to gets whole lines, so that others come in between.
+/// The output gets whole lines, so that other text comes in between.
 #[test]
 fn each_line_is_written_at_once() {
     struct Pieces(Vec<String>);
@@ -47,17 +47,11 @@ fn each_line_is_written_at_once() {
     let bytes = encode(&sample()).unwrap();
     let mut pieces = Pieces(Vec::new());
     write_frame(&bytes, &mut pieces).unwrap();
-    assert_eq!(
-        pieces.0.len(),
-        bytes.len().div_ceil(FRAME_BYTES_PER_LINE) + 2
-    );
-    assert!(
-        pieces
-            .0
-            .iter()
-            .all(|piece| piece.ends_with('\n') && piece.len() < 100)
-    );
-    assert_eq!(pieces.0.concat(), framed(&bytes));
+    let pieces = pieces.0;
+    assert_eq!(pieces.len(), bytes.len().div_ceil(FRAME_BYTES_PER_LINE) + 2);
+    let is_line = |piece: &String| piece.ends_with('\n') && piece.len() < 100;
+    assert!(pieces.iter().all(is_line));
+    assert_eq!(pieces.concat(), framed(&bytes));
 }
 
 #[test]
@@ -66,7 +60,7 @@ fn a_frame_survives_a_console() {
     let text = framed(&bytes);
     assert_eq!(read(&text), Ok(bytes.clone()));
     assert_eq!(read(&text.replace('\n', "\r\n")), Ok(bytes.clone()));
-    // Others write in between, before a line and after it.
+    // Other text comes in between, before a line and after it.
     let mixed: String = (text.lines())
         .map(|line| format!("[ 0.5] tick\r\nno line feed{line} \x1b[m and on\r\n\u{fffd}\r\n"))
         .collect();
@@ -86,7 +80,7 @@ fn a_frame_survives_a_console() {
     assert_eq!(read(&lines.join("\n")), Ok(bytes.clone()));
     lines[1..].reverse();
     assert_eq!(read(&lines.join("\n")), Ok(bytes.clone()));
-    // The last one counts, whatever stands before it.
+    // The last one counts, whatever comes before it.
     let cut = &text[..text.len() / 2];
     let older = framed(&encode(&of(Vec::new())).unwrap());
     assert_eq!(read(&format!("{older}{cut}\n{text}")), Ok(bytes));
@@ -99,57 +93,34 @@ fn a_damaged_frame_says_what_is_missing() {
     let lines: Vec<_> = text.lines().collect();
     let count = lines.len() - 2;
     assert!(count >= 4);
-    let with = |change: &dyn Fn(&mut Vec<String>)| {
-        let mut lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
-        change(&mut lines);
-        read(&lines.join("\n")).unwrap_err().to_string()
-    };
-    let found = count - 1;
-    for lost in 1..=count {
-        assert_eq!(
-            with(&|lines| drop(lines.remove(lost))),
-            format!(
-                "expected {count} lines of a profile, found {found}; the first missing is number {lost}"
-            )
-        );
-    }
-    assert_eq!(
-        with(&|lines| lines[2].insert_str(30, "[tick]")),
-        format!(
-            "expected {count} lines of a profile, found {found}; the first missing is number 2; line 3 is damaged"
-        )
-    );
-    assert_eq!(
-        with(&|lines| lines.truncate(3)),
-        format!(
-            "expected {count} lines of a profile, found 2; the first missing is number 3; the text ends before the profile does"
-        )
-    );
-    assert_eq!(
-        with(&|lines| lines[0].truncate(30)),
-        "line 1: expected PBG-PROFILE-BEGIN v1 bytes=N lines=M crc=XXXXXXXX, found a damaged one"
-    );
-    assert_eq!(
-        with(&|lines| lines[0] = lines[0].replace("v1", "v2")),
-        "line 1: expected framing of version 1, found version 2"
-    );
-    assert_eq!(
-        with(&|lines| drop(lines.remove(0))),
-        "expected a line PBG-PROFILE-BEGIN …, found none"
-    );
     // Lines that are whole, of another profile.
     let mut other = sample();
     other.header.program.hash = 1;
     let other = framed(&encode(&other).unwrap());
     let foreign = other.lines().nth(1).unwrap();
-    assert_eq!(
-        with(&|lines| lines.insert(3, foreign.to_string())),
-        "line 4: expected number 1 as it was before, found another content"
-    );
-    assert!(
-        with(&|lines| lines[1] = foreign.to_string())
-            .starts_with("damaged: expected the checksum ")
-    );
+    let with = |name: &str, change: &dyn Fn(&mut Vec<String>)| {
+        let mut lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
+        change(&mut lines);
+        format!("{name}: {}", read(&lines.join("\n")).unwrap_err())
+    };
+    let lost = (1..=count).map(|lost| {
+        let remove = |lines: &mut Vec<String>| drop(lines.remove(lost));
+        with(&format!("line {} lost", lost + 1), &remove)
+    });
+    let found = [
+        with("other text", &|lines| lines[2].insert_str(30, "[tick]")),
+        with("cut", &|lines| lines.truncate(3)),
+        with("begin cut", &|lines| lines[0].truncate(30)),
+        with("version 2", &|lines| {
+            lines[0] = lines[0].replace("v1", "v2")
+        }),
+        with("begin lost", &|lines| drop(lines.remove(0))),
+        with("foreign line", &|lines| {
+            lines.insert(3, foreign.to_string())
+        }),
+        with("line replaced", &|lines| lines[1] = foreign.to_string()),
+    ];
+    assert_golden("frame", &lost.chain(found).collect::<Vec<_>>());
 }
 
 #[test]
@@ -169,22 +140,14 @@ fn a_frame_of_more_than_a_profile_can_have_is_refused() {
     }
 }
 
-/// One character anywhere: what comes out is what went in, or an error.
+/// One character is changed anywhere: reading returns the same bytes, or an error.
 #[test]
 fn no_changed_character_gets_through() {
     let bytes = encode(&sample()).unwrap();
     let text = framed(&bytes).into_bytes();
     for at in 0..text.len() {
-        for to in [
-            b'A',
-            b'7',
-            b' ',
-            b'\n',
-            b'=',
-            0xff,
-            text[at] ^ 1,
-            text[at] ^ 0x20,
-        ] {
+        let near = [text[at] ^ 1, text[at] ^ 0x20, 0xff];
+        for to in b"A7 \n=".iter().copied().chain(near) {
             let mut damaged = text.clone();
             damaged[at] = to;
             if let Ok(found) = read_frame(&damaged) {

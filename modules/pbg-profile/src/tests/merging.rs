@@ -4,7 +4,6 @@ use core::num::NonZeroU8;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::format;
-use std::string::ToString;
 
 use proptest::prelude::*;
 
@@ -12,10 +11,10 @@ use super::*;
 use crate::*;
 use sched_core::units::{Counts, TaskKey};
 
-/// A place by its parent's key and its ordinal, as an index says nothing elsewhere.
+/// A place by its parent's key and its ordinal, as an index is local to a profile.
 type PlaceByKey = Option<(Option<TaskKey>, u32)>;
 
-/// All that is said to depend on no order: everything but the order of the tasks.
+/// Returns all that must not depend on an order: everything but the order of the tasks.
 fn in_any_order(profile: &StoredProfile) -> (Header, BTreeMap<TaskKey, (StoredTask, PlaceByKey)>) {
     let of = |task: &StoredTask| {
         let place = match task.place {
@@ -34,7 +33,7 @@ fn in_any_order(profile: &StoredProfile) -> (Header, BTreeMap<TaskKey, (StoredTa
 }
 
 std::thread_local! {
-    /// A number for each key that this thread has seen.
+    /// The keys that this thread has seen, each with its number.
     static KEYS: RefCell<Vec<TaskKey>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -48,7 +47,7 @@ fn number_of(key: TaskKey) -> u16 {
     })
 }
 
-/// Has wakers say who it is by a number that means the same in every profile.
+/// Replaces the indices of wakers by numbers that mean the same in every profile.
 fn name_by_key(task: &mut StoredTask, profile: &StoredProfile) {
     renumber(task, |index| {
         number_of(profile.tasks[usize::from(index)].key)
@@ -63,7 +62,7 @@ fn renumber(task: &mut StoredTask, number: impl Fn(u16) -> u16) {
     }
 }
 
-/// All runs of a task at once, as the page of the format has it, and no task before another.
+/// Merges all runs of a task at once, as the page of the format defines it.
 fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
     let (header, _) = in_any_order(&profiles[0]);
     let timings = || profiles.iter().map(|p| p.header.timing);
@@ -238,58 +237,42 @@ fn a_merged_task_has_the_sums_and_the_extremes() {
 
 #[test]
 fn phases_merge_step_by_step_or_by_ending() {
-    let with = |list: Vec<StoredPhase>| {
+    use Ended::{Block, Exit, Yield};
+    use PhaseOrder::{AsRun, ByEnding};
+    let phases = |order, list: &[(Ended, u64, u64, u64)]| Phases {
+        order,
+        list: list
+            .iter()
+            .map(|&(e, n, run, blocked)| phase(e, n, run, blocked))
+            .collect(),
+    };
+    let with = |order, list: &[(Ended, u64, u64, u64)]| {
         let mut task = child_of_root(0, 1);
-        task.phases.list = list;
+        task.phases = phases(order, list);
         of(vec![task])
     };
-    let a = with(vec![
-        phase(Ended::Block, 1, 10, 100),
-        phase(Ended::Yield, 5, 50, 0),
-    ]);
-    let b = with(vec![
-        phase(Ended::Block, 3, 20, 300),
-        phase(Ended::Yield, 5, 70, 0),
-    ]);
-    let c = with(vec![
-        phase(Ended::Yield, 1, 1, 0),
-        phase(Ended::Block, 1, 1, 1),
-        phase(Ended::Yield, 1, 1, 0),
-        phase(Ended::Exit, 1, 1, 0),
-    ]);
-    let phases = |profiles: &[&StoredProfile]| {
+    let a = with(AsRun, &[(Block, 1, 10, 100), (Yield, 5, 50, 0)]);
+    let b = with(AsRun, &[(Block, 3, 20, 300), (Yield, 5, 70, 0)]);
+    let ends = [
+        (Yield, 1, 1, 0),
+        (Block, 1, 1, 1),
+        (Yield, 1, 1, 0),
+        (Exit, 1, 1, 0),
+    ];
+    let c = with(AsRun, &ends);
+    let merged = |profiles: &[&StoredProfile]| {
         let profiles: Vec<_> = profiles.iter().map(|p| (*p).clone()).collect();
         merge(&profiles).unwrap().tasks[0].phases.clone()
     };
-    assert_eq!(
-        phases(&[&a, &b]),
-        Phases {
-            order: PhaseOrder::AsRun,
-            list: vec![
-                phase(Ended::Block, 4, 30, 400),
-                phase(Ended::Yield, 10, 120, 0)
-            ],
-        }
-    );
-    // The same steps, but in one of them nobody knows their order.
-    let ends = vec![phase(Ended::Yield, 5, 50, 0), phase(Ended::Exit, 1, 1, 0)];
-    let ordered = with(ends);
-    let mut coarse = ordered.clone();
-    coarse.tasks[0].phases.order = PhaseOrder::ByEnding;
-    let order = PhaseOrder::ByEnding;
-    assert_eq!(phases(&[&ordered, &coarse]).order, order);
-    assert_eq!(phases(&[&coarse, &ordered]).order, order);
-    assert_eq!(
-        phases(&[&a, &b, &c]),
-        Phases {
-            order: PhaseOrder::ByEnding,
-            list: vec![
-                phase(Ended::Yield, 12, 122, 0),
-                phase(Ended::Block, 5, 31, 401),
-                phase(Ended::Exit, 1, 1, 0)
-            ],
-        }
-    );
+    let step_by_step = phases(AsRun, &[(Block, 4, 30, 400), (Yield, 10, 120, 0)]);
+    assert_eq!(merged(&[&a, &b]), step_by_step);
+    // The same steps, but in one of them their order is unknown.
+    let [ordered, coarse] =
+        [AsRun, ByEnding].map(|order| with(order, &[(Yield, 5, 50, 0), (Exit, 1, 1, 0)]));
+    assert_eq!(merged(&[&ordered, &coarse]).order, ByEnding);
+    assert_eq!(merged(&[&coarse, &ordered]).order, ByEnding);
+    let by_ending = [(Yield, 12, 122, 0), (Block, 5, 31, 401), (Exit, 1, 1, 0)];
+    assert_eq!(merged(&[&a, &b, &c]), phases(ByEnding, &by_ending));
     let mean = phase(Ended::Block, 4, 30, 400);
     assert_eq!(
         (mean.mean_run(), mean.mean_blocked()),
@@ -297,7 +280,7 @@ fn phases_merge_step_by_step_or_by_ending() {
     );
 }
 
-/// Each below the other in one of the runs: no parent may stand after its child.
+/// Each is below the other in one of the runs. No parent may come after its child.
 #[test]
 fn tasks_that_changed_places_merge_without_a_circle() {
     let run = |first: &str, second: &str| {
@@ -335,7 +318,7 @@ fn tasks_that_changed_places_merge_without_a_circle() {
     assert_eq!(merged.tasks[parent as usize].key, by("y").key);
 }
 
-/// A label is only seen to differ when tasks before it could have been added.
+/// A different label is found only when tasks before it could have been added.
 #[test]
 fn a_task_that_does_not_belong_keeps_the_others_of_its_profile_out() {
     let mut other = sample();
@@ -354,66 +337,41 @@ fn a_task_that_does_not_belong_keeps_the_others_of_its_profile_out() {
 
 #[test]
 fn profiles_that_do_not_belong_together_do_not_merge() {
-    let says = |change: fn(&mut StoredProfile)| {
-        let mut other = sample();
-        change(&mut other);
-        merge(&[sample(), other]).unwrap_err().to_string()
-    };
-    assert_eq!(merge(&[]), Err(MergeError::Nothing));
-    assert_eq!(
-        says(|p| p.header.program.hash += 1),
-        "profile 1: expected the program with hash 0123456789abcdef, \
-         found `realtime`, 0123456789abcdf0"
-    );
-    assert_eq!(
-        says(|p| p.header.program.name = ProgramName::new("batch").unwrap()),
-        "profile 1: expected the name of profile 0, found `batch` for the same program"
-    );
-    assert_eq!(
-        says(|p| p.header.architecture = Architecture::Aarch64),
-        "profile 1: expected the architecture x86_64, found aarch64"
-    );
-    assert_eq!(
-        says(|p| p.header.frequency_hz = 0),
-        "profile 1: expected counts of 1000000000 Hz, found 0 Hz"
-    );
-    assert_eq!(
-        says(|p| p.header.cpus = 4),
-        "profile 1: expected 1 CPU(s), found 4"
-    );
-    assert_eq!(
-        says(|p| p.header.timing = Timing::Real),
-        "profile 1: expected a run in counted time, found one in real time"
-    );
-    assert_eq!(
-        says(|p| p.header.policy = PolicyName::new("cfs").unwrap()),
-        "profile 1: expected a run under rr, found one under cfs"
-    );
-    assert_eq!(
-        says(|p| p.tasks[1].label = Some(Label::new("other").unwrap())),
-        format!(
-            "profile 1: expected the label `io worker` for task {}, found `other`",
-            TaskKey::labelled("io worker")
-        )
-    );
-    assert_eq!(
-        says(|p| {
+    type Change = fn(&mut StoredProfile);
+    let changes: [(&str, Change); 11] = [
+        ("another program", |p| p.header.program.hash += 1),
+        ("another name", |p| {
+            p.header.program.name = ProgramName::new("batch").unwrap();
+        }),
+        ("another architecture", |p| {
+            p.header.architecture = Architecture::Aarch64;
+        }),
+        ("another clock", |p| p.header.frequency_hz = 0),
+        ("more CPUs", |p| p.header.cpus = 4),
+        ("real time", |p| p.header.timing = Timing::Real),
+        ("another policy", |p| {
+            p.header.policy = PolicyName::new("cfs").unwrap();
+        }),
+        ("another label", |p| {
+            p.tasks[1].label = Some(Label::new("other").unwrap());
+        }),
+        ("too many runs", |p| {
             *p = older(p.clone());
             p.header.runs = u32::MAX;
         }),
-        "expected fewer than 2^32 runs together, found more"
-    );
-    assert_eq!(
-        says(|p| p.header.cpus = 0),
-        "profile 1: header: expected at least 1 CPU, found 0"
-    );
-    assert_eq!(
-        says(|p| {
+        ("no CPU", |p| p.header.cpus = 0),
+        ("too many tasks", |p| {
             p.header.start = None;
             p.tasks = (0..4096).map(|i| child_of_root(i + 9, 0)).collect();
         }),
-        "expected at most 4096 tasks together, found 4100"
-    );
+    ];
+    let refused = changes.iter().map(|(name, change)| {
+        let mut other = sample();
+        change(&mut other);
+        format!("{name}: {}", merge(&[sample(), other]).unwrap_err())
+    });
+    assert_golden("merging", &refused.collect::<Vec<_>>());
+    assert_eq!(merge(&[]), Err(MergeError::Nothing));
     let many = |tasks: u32| of((0..tasks).map(|i| child_of_root(i, 0)).collect());
     let more = |tasks| of(vec![child_of_root(tasks, 0)]);
     assert!(merge(&[many(4095), more(4095)]).is_ok());
@@ -423,8 +381,7 @@ fn profiles_that_do_not_belong_together_do_not_merge() {
     );
 }
 
-/// Whatever their order and grouping: those of unknown time take that of the others, and
-/// what was measured in both times is no profile.
+/// Profiles of unknown time take that of the others, and runs in real and counted time do not merge.
 #[test]
 fn times_merge_in_any_order_and_grouping() {
     let of_time = |timing| {

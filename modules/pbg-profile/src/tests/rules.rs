@@ -1,7 +1,6 @@
-//! One form only: what breaks a rule is refused.
+//! A profile has one form only: bytes that break a rule are refused.
 
 use std::format;
-use std::string::ToString;
 
 use super::*;
 use crate::*;
@@ -12,7 +11,8 @@ const RUNS_AT: usize = 35 + 8 + 2;
 const COUNT_AT: usize = RUNS_AT + 2;
 const TASK_AT: usize = COUNT_AT + 1;
 
-/// What is said of `profile` with `change` made and the checksum set right.
+/// Returns the rule that the bytes of `profile` break after `change`, with the checksum set right, and
+/// where.
 fn rule(profile: &StoredProfile, change: impl FnOnce(&mut Vec<u8>)) -> (usize, Rule) {
     let mut bytes = opened(profile);
     change(&mut bytes);
@@ -23,7 +23,7 @@ fn rule(profile: &StoredProfile, change: impl FnOnce(&mut Vec<u8>)) -> (usize, R
 }
 
 #[test]
-fn what_is_not_in_its_one_form_is_refused() {
+fn bytes_in_another_form_are_refused() {
     let one = of(vec![child_of_root(0, 5)]);
     // parent, ordinal, flags, runs, 7 figures, phases
     let task = [0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0];
@@ -118,7 +118,7 @@ fn what_is_not_in_its_one_form_is_refused() {
 }
 
 #[test]
-fn what_version_2_adds_is_in_its_one_form_too() {
+fn bytes_that_version_2_adds_in_another_form_are_refused() {
     let mut task = child_of_root(0, 5);
     task.phases.list = vec![phase(Ended::Block, 1, 5, 7)];
     let mut one = newer(of(vec![task]));
@@ -128,8 +128,9 @@ fn what_version_2_adds_is_in_its_one_form_too() {
     // After runs and unrecorded: the tick, its phase, the age, the kernel.
     let start_at = RUNS_AT + 2;
     assert_eq!(opened(&one)[start_at..start_at + 4], [0, 0, 0, 0]);
-    // Parent, ordinal, flags, runs, 7 figures; when, the parent's run, blocks and wake, after whom;
-    // phases: block, run intervals, run, blocked, by whom, how many others it woke: whom, how often, after how long.
+    // Parent, ordinal, flags, runs, 7 figures; when, the parent's run, blocks and wake, after which wake;
+    // phases: block, run intervals, run, blocked, its waker, the number of tasks that it woke; of each the
+    // task, how often, and after how long.
     let task_at = start_at + 4 + 1;
     let bytes = [
         0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 5, 7, 4, 1, 3, 2, 9,
@@ -148,7 +149,7 @@ fn what_version_2_adds_is_in_its_one_form_too() {
     assert_eq!(in_task(21, &[5]), (0, Rule::Waker));
     assert_eq!(in_task(23, &[5]), (0, Rule::Waker));
     assert_eq!(in_task(23, &[0x84, 0x80, 4]), (23, Rule::Waker));
-    // Who is woken is the program's, at least once, and in order; who is not known is alone.
+    // A woken task is the program's, woken at least once, and in order; an unknown one is alone.
     assert_eq!(in_task(23, &[1]), (23, Rule::PhaseWakes));
     assert_eq!(in_task(23, &[2]), (23, Rule::PhaseWakes));
     assert_eq!(in_task(24, &[0]), (24, Rule::PhaseWakes));
@@ -188,7 +189,7 @@ fn more_tasks_than_are_recorded_are_refused() {
 }
 
 #[test]
-fn a_figure_that_no_runs_can_have_given_is_refused() {
+fn a_figure_that_no_runs_can_give_is_refused() {
     let mut three = of(vec![child_of_root(0, 5)]);
     three.header.runs = 3;
     three.tasks[0].runs = 3;
@@ -212,89 +213,55 @@ fn a_figure_that_no_runs_can_have_given_is_refused() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_not_encoded() {
-    let refused = |change: fn(&mut StoredProfile)| {
+fn a_profile_that_breaks_a_rule_is_not_encoded() {
+    type Change = fn(&mut StoredProfile);
+    let changes: [(&str, Change); 17] = [
+        ("no CPU", |p| p.header.cpus = 0),
+        ("no run", |p| p.header.runs = 0),
+        ("too many tasks", |p| {
+            p.tasks = vec![child_of_root(0, 0); MAX_TASKS + 1];
+        }),
+        ("its own parent", |p| {
+            let (parent, ordinal) = (2, 0);
+            p.tasks[2].place = Place::Child { parent, ordinal };
+        }),
+        ("more runs than all", |p| p.tasks[2].runs = 4),
+        ("a task of no run", |p| p.tasks[2].runs = 0),
+        ("a total below the least", |p| {
+            p.tasks[0].figures.run.total = 7
+        }),
+        ("17 phases", |p| {
+            p.tasks[0].phases.list = vec![phase(Ended::Yield, 1, 1, 0); 17];
+        }),
+        ("blocked after a yield", |p| {
+            p.tasks[0].phases.list[0].blocked = Counts(9);
+        }),
+        ("no spawn in version 2", |p| p.tasks[2].spawned = None),
+        ("spawns in version 1", |p| p.header.start = None),
+        ("spawned after no task of it", |p| {
+            p.tasks[0].spawned.as_mut().unwrap().after = Waker::Task(4);
+        }),
+        ("a waker after a yield", |p| {
+            p.tasks[0].phases.list[0].woken_by = Waker::Timer;
+        }),
+        ("it woke the timer", |p| {
+            p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Timer, 1, 1)]);
+        }),
+        ("wakes in version 1", |p| {
+            *p = older(p.clone());
+            p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Root, 2, 1)]);
+        }),
+        ("a tick below the least", |p| {
+            p.header.start.as_mut().unwrap().tick.total = 1;
+        }),
+        ("a key twice", |p| p.tasks[3].key = p.tasks[0].key),
+    ];
+    let refused = changes.iter().map(|(name, change)| {
         let mut profile = sample();
         change(&mut profile);
         let error = profile.validate().unwrap_err();
         assert_eq!(encode(&profile), Err(error));
-        error.to_string()
-    };
-    assert_eq!(
-        refused(|p| p.header.cpus = 0),
-        "header: expected at least 1 CPU, found 0"
-    );
-    assert_eq!(
-        refused(|p| p.header.runs = 0),
-        "header: expected at least 1 run, found 0"
-    );
-    assert_eq!(
-        refused(|p| p.tasks = vec![child_of_root(0, 0); MAX_TASKS + 1]),
-        "header: expected at most 4096 tasks, and bytes for each, found 4097"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[2].place = Place::Child {
-            parent: 2,
-            ordinal: 0
-        }),
-        "task 2: expected a parent among the tasks before, found 2"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[2].runs = 4),
-        "task 2: expected a task seen in 1 to all runs, found 4"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[2].runs = 0),
-        "task 2: expected a task seen in 1 to all runs, found 0"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[0].figures.run.total = 7),
-        "task 0: expected a total between what the least and the most allow, found 7"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[0].phases.list = vec![phase(Ended::Yield, 1, 1, 0); 17]),
-        "task 0: expected at most 16 phases, found 17"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[0].phases.list[0].blocked = Counts(9)),
-        "task 0: expected blocked time only after a block, found 9"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[2].spawned = None),
-        "task 2: expected how each task was spawned exactly in version 2, found 0"
-    );
-    assert_eq!(
-        refused(|p| p.header.start = None),
-        "task 0: expected how each task was spawned exactly in version 2, found 1"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[0].spawned.as_mut().unwrap().after = Waker::Task(4)),
-        "task 0: expected 0 to 3 or a task of the profile as the waker, found 8"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[0].phases.list[0].woken_by = Waker::Timer),
-        "task 0: expected a waker only after a block, of version 2, found 1"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Timer, 1, 1)])),
-        "task 0: expected up to 2 whom it woke, the root or tasks, in order, of version 2, found 1"
-    );
-    assert_eq!(
-        refused(|p| {
-            *p = older(p.clone());
-            p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Root, 2, 1)]);
-        }),
-        "task 0: expected up to 2 whom it woke, the root or tasks, in order, of version 2, found 1"
-    );
-    assert_eq!(
-        refused(|p| p.header.start.as_mut().unwrap().tick.total = 1),
-        "header: expected a total between what the least and the most allow, found 1"
-    );
-    assert_eq!(
-        refused(|p| p.tasks[3].key = p.tasks[0].key),
-        format!(
-            "task 3: expected a key that no other task has, found {}",
-            TaskKey::ROOT.child(0).to_bits()
-        )
-    );
+        format!("{name}: {error}")
+    });
+    assert_golden("refused", &refused.collect::<Vec<_>>());
 }

@@ -1,4 +1,8 @@
-//! PBG on one CPU.
+//! The scheduler of one CPU.
+//!
+//! A put and a pick first look at the [grant](crate::grant): a task that yields within its budget
+//! is kept, and the pick returns it. All other calls go to the [engine](crate::engine) with
+//! [`Alone`] as the calling CPU.
 
 use alloc::sync::Arc;
 
@@ -15,20 +19,20 @@ use crate::task::PbgTask;
 /// The PBG scheduler, as the [crate documentation](crate) has it; `C` is where it reads
 /// the time, `M` where it finds its control.
 ///
-/// Not a [`Policy`](sched_core::event::Policy): one that keeps the CPU across a yield has to
-/// know of the put and of the pick that follows, and needs no event for either.
-// The grant is first: its address is the scheduler's, and a pick need not make it.
+/// It is not a [`Policy`](sched_core::event::Policy): a scheduler that keeps the CPU across a yield
+/// handles the put and the pick that follows together, and needs no event for either.
+// The grant is first: its address is that of the scheduler, and a pick need not compute it.
 #[repr(C)]
 pub struct PbgScheduler<T, C = CpuCounter, M = SystemControl> {
     grant: Grant<T>,
-    /// This queue has had its first task, which is its CPU's `gc`.
+    /// The queue has had its first task, which is its CPU's `gc`.
     has_gc: bool,
     cpu: Cpu,
     engine: Engine<T, C, M>,
 }
 
 impl<T, C, M> PbgScheduler<T, C, M> {
-    /// An empty scheduler.
+    /// Creates an empty scheduler.
     pub const fn new() -> Self {
         Self {
             grant: Grant::new(),
@@ -38,8 +42,8 @@ impl<T, C, M> PbgScheduler<T, C, M> {
         }
     }
 
-    /// Marks the first task that is added to this queue, which is its CPU's `gc`. Returns true
-    /// if `task` is that.
+    /// Marks the first task that is added to this queue, which is its CPU's `gc`. Returns true if
+    /// `task` is that.
     pub(super) fn mark_gc(&mut self, task: &PbgTask<T>) -> bool {
         let is_gc = !core::mem::replace(&mut self.has_gc, true);
         if is_gc {
@@ -48,7 +52,7 @@ impl<T, C, M> PbgScheduler<T, C, M> {
         is_gc
     }
 
-    /// Takes a ready task out, for another scheduler.
+    /// Takes a ready task out for another scheduler.
     ///
     /// # Panics
     /// If a plan is followed here, whose tasks would be lost.
@@ -60,14 +64,14 @@ impl<T, C, M> PbgScheduler<T, C, M> {
         self.engine.pop()
     }
 
-    /// The name that ArceOS prints at boot.
+    /// Returns the name that ArceOS prints at boot.
     pub const fn scheduler_name() -> &'static str {
         "PBG"
     }
 }
 
-// Not inlined, so that `axtask` can inline what leads there; and with the scheduler and the task
-// where the caller has them, so that they need not be moved.
+// Not inlined, so that `axtask` can inline the caller; and with the scheduler and the task where
+// the caller has them, so that they need not be moved.
 impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
     #[inline(never)]
     fn put_yielded(&mut self, prev: Arc<PbgTask<T>>) {

@@ -1,5 +1,17 @@
 //! The placement of ready tasks on several CPUs, under one lock, around the
-//! [engine](crate::engine). The rules are those of [`several_cpus`](super::several_cpus).
+//! [engine](crate::engine).
+//!
+//! [`Locked`] is everything that the lock guards: the engine, the state of each CPU in it, and the
+//! [`Placement`]. The rules are those of [`several_cpus`](super::several_cpus). These invariants
+//! are named where they are used:
+//!
+//! - PLACED: a CPU that was interrupted for a ready task is not asked again before it has
+//!   answered, which it does with its next pick or with a tick that does not preempt. `asked_for`
+//!   is that task while it is ready, and else null.
+//! - LEFT: a task that gives its CPU away is held there until the CPU has switched to another
+//!   stack. `left` is that task while it is in a queue, and else null.
+//! - COUNTED: `free` counts the ready tasks that are held on no CPU, and `held` those that are
+//!   held on one. A yield reads copies of the counts without the lock.
 
 use alloc::sync::Arc;
 use core::ptr;
@@ -73,29 +85,29 @@ fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
     unsafe { (machine.may_run)(inner, cpu) }
 }
 
-/// The state of one CPU as the placement knows it.
+/// The state of one CPU in the placement.
 pub(super) struct Known<T> {
-    /// It takes part.
+    /// It has joined.
     joined: bool,
-    /// Its last pick found nobody.
+    /// Its last pick found no task.
     pub(super) idles: bool,
-    /// It was interrupted for somebody, and has not answered yet.
+    /// It was interrupted for a task, and has not answered yet.
     pub(super) asked: bool,
-    /// PLACED: for whom, as long as that one is ready; null is nobody. In a queue, and so alive.
+    /// PLACED: that task while it is ready, and else null. It is in a queue, and so alive.
     pub(super) asked_for: *const PbgTask<T>,
-    /// Its next pick follows a return.
+    /// Its next pick follows a put.
     returned: bool,
-    /// LEFT: who is held here for that; null is nobody. In a queue, and so alive.
+    /// LEFT: the task that is held here for that, or null. It is in a queue, and so alive.
     pub(super) left: *const PbgTask<T>,
     /// COUNTED.
     pub(super) held: u32,
 }
 
-/// Where the ready tasks may go, and which CPUs are asked for them.
+/// The CPUs that may run the ready tasks, and those that are asked to.
 pub struct Placement<T> {
     /// COUNTED.
     free: u32,
-    /// The CPUs that are to be interrupted as soon as the lock is free, a bit for each.
+    /// The CPUs to interrupt when the lock is released, as a bit mask.
     pub(super) to_interrupt: u64,
     pub(super) known: [Known<T>; MAX_CPUS],
 }
@@ -119,33 +131,33 @@ impl<T> Placement<T> {
         }
     }
 
-    /// COUNTED, of tasks that are held on no CPU.
+    /// Returns the number of ready tasks that are held on no CPU (COUNTED).
     pub const fn free(&self) -> u32 {
         self.free
     }
 
-    /// COUNTED, of this CPU.
+    /// Returns the number of ready tasks that are held on this CPU (COUNTED).
     pub const fn held(&self, cpu: usize) -> u32 {
         self.known[cpu].held
     }
 
-    /// Has this CPU interrupted, once the lock is free.
+    /// Requests an IPI to this CPU, which is sent when the lock is released.
     pub const fn interrupt(&mut self, cpu: usize) {
         self.to_interrupt |= 1 << cpu;
     }
 
-    /// The CPUs that are to be interrupted now.
+    /// Takes the CPUs to interrupt now, as a bit mask.
     pub const fn take_to_interrupt(&mut self) -> u64 {
         core::mem::replace(&mut self.to_interrupt, 0)
     }
 
-    /// COUNTED: this task is about to be in a queue, so held.
+    /// Counts a task that is about to be in a queue, held as `held` (COUNTED).
     pub fn counts(&mut self, task: &PbgTask<T>, held: Held) {
         task.policy_state().hold(held);
         *self.count(held) += 1;
     }
 
-    /// COUNTED: this task, which is in a queue, is held otherwise from now on.
+    /// Changes how a task in a queue is held (COUNTED).
     pub fn hold(&mut self, task: &PbgTask<T>, held: Held) {
         *self.count(task.policy_state().held()) -= 1;
         self.counts(task, held);
@@ -158,7 +170,7 @@ impl<T> Placement<T> {
         }
     }
 
-    /// This task is in no queue any more.
+    /// Forgets a task that has left its queue.
     fn is_not_ready(&mut self, machine: &Machine, task: &PbgTask<T>) {
         *self.count(task.policy_state().held()) -= 1;
         task.policy_state().hold(Held::NOT);
@@ -193,12 +205,12 @@ impl<T, C, M> Locked<T, C, M> {
 }
 
 impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
-    /// This CPU makes a call.
+    /// Brings the state of the calling CPU up to date.
     pub fn catch_up<S>(&mut self, here: Here<'_, T, S>) {
         self.engine.catch_up(&mut self.cpus[here.cpu], here.grant);
     }
 
-    /// This CPU takes part from now on.
+    /// Lets the calling CPU join.
     pub fn joins<S>(&mut self, here: Here<'_, T, S>) {
         self.placement.known[here.cpu].joined = true;
     }
@@ -237,7 +249,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         }
     }
 
-    /// The put and the pick of a switch in one.
+    /// Requeues the running task and picks the next one in one call.
     pub fn switch<S: SharedSource>(
         &mut self,
         here: Here<'_, T, S>,
@@ -246,7 +258,8 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     ) -> Option<Handle<T>> {
         self.put(here, prev, preempt);
         let next = self.pick(here);
-        // LEFT: if there is none, the pick that follows looks again, and the CPU has not been left by then.
+        // LEFT: without a next task the pick that follows looks again, and the CPU has not left the
+        // task by then.
         self.placement.known[here.cpu].returned = next.is_none();
         next
     }
@@ -299,7 +312,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         Some(removed)
     }
 
-    /// PLACED: this CPU has looked, or picked.
+    /// Notes that the calling CPU has answered: it has looked, or picked (PLACED).
     fn has_answered<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
         let known = &mut self.placement.known[here.cpu];
         known.asked = false;
@@ -311,7 +324,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         }
     }
 
-    /// LEFT: this CPU, which calls, has switched since a task was put back.
+    /// Notes that the calling CPU has switched since it put a task back (LEFT).
     fn leave<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
         let left = core::mem::replace(&mut self.placement.known[here.cpu].left, ptr::null());
         // SAFETY: LEFT.
@@ -321,7 +334,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         }
     }
 
-    /// LEFT: this CPU has picked, and would have taken one that is held elsewhere.
+    /// Interrupts the CPUs that hold a task which the calling CPU would have picked (LEFT).
     fn ask_for_left<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
         let Here { machine, cpu, .. } = here;
         for other in (0..machine.cpus).filter(|&other| other != cpu) {
@@ -335,13 +348,13 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         }
     }
 
-    /// Whether this CPU would take that task from a queue.
+    /// Returns true if `cpu` would take that task from a queue.
     fn takes(&self, cpu: usize, task: &PbgTask<T>) -> bool {
         let comes_before = || self.engine.after(&self.cpus[cpu], task, C::now()).is_some();
         self.placement.known[cpu].idles || comes_before()
     }
 
-    /// PLACED: has a CPU look that would take this task, which is ready.
+    /// Asks a CPU that would take this ready task to look (PLACED).
     fn place<S: SharedSource>(&mut self, here: Here<'_, T, S>, task: *const PbgTask<T>) {
         // SAFETY: it is in a queue of the engine.
         let task = unsafe { &*task };
@@ -355,14 +368,14 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         if idles {
             self.placement.hold(task, Held::awaited(cpu));
         }
-        // A CPU that idles and makes the call itself, in an interrupt, picks when that is over.
+        // An idle CPU that makes the call itself, in an interrupt, picks when that is over.
         if !(idles && cpu == here.cpu) {
             self.placement.interrupt(cpu);
         }
     }
 
-    /// The CPU that would take this task, which is ready, and is to be asked; `held` is where it is
-    /// held now, and not to be asked.
+    /// Returns the CPU to ask for this ready task. The CPU `held`, where it is held now, is not
+    /// asked.
     fn wanted_by(
         &self,
         machine: &Machine,

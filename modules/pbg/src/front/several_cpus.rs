@@ -1,31 +1,36 @@
-//! PBG on several CPUs: one plan and one ready set for all of them, under one lock.
+//! The scheduler of several CPUs: one plan and one ready set for all, under one lock.
 //!
-//! Each CPU's scheduler is a [`Together`]. Until it is
-//! [connected](Together::connect) it is a scheduler by itself. From then on what it has is in what
-//! all have in common, in which the rules of [PBG](crate) hold for all CPUs together:
+//! Each CPU's queue is a [`Together`]. Before [`connect`](Together::connect) it is a scheduler of
+//! its own. From its first pick or tick after that, its CPU has *joined*: its tasks are in the
+//! common [engine](crate::engine), in which the rules of [PBG](crate) hold for all CPUs together:
 //!
-//!  1. Of the ready tasks those run that come first, each where it may run: a CPU that picks takes the
-//!     first that it may have.
-//!  2. PLACED: when a task becomes ready, one CPU at most is interrupted for it: one that idles, or
-//!     else the one whose task comes last of all that come after it. Of a CPU that was
-//!     interrupted and has not answered nobody knows what it will do, and it is not asked again. For one
-//!     that idles a task outside the plan is kept, but for the root that goes first: who acts meanwhile
-//!     takes another, if there is one. So no idle CPU chases tasks that yield faster than an interrupt
-//!     comes; if that is lost, it comes at its tick.
-//!  3. LEFT: a task that gives its CPU away is [held](crate::task::PbgState::held) there until that
-//!     CPU's next call but the pick that follows, when it has surely been left. If somebody
-//!     would take it, that call is asked for by an interrupt. On riscv64 one that was preempted is
-//!     held until it runs (`STAYS` in [`balance`](sched_smp)).
-//!  4. Turns (rules 7 and 9) are each CPU's own: each CPU gives the fallback queue one tick in
-//!     [`PLAN_TICKS`](crate::PLAN_TICKS) + 1 while that has a task that it may have. A turn is not ended for a planned
-//!     task, and the root goes on until the next tick, as it may be about to spawn.
-//!  5. A tick of time is one that nobody interrupted for. All else is as on one CPU, and who acts is
-//!     who makes the call, whichever queue it is to.
-//!  6. A task that gives its CPU away takes the lock once: the put finds the task that runs next, too, and
-//!     the pick that follows at once gives that.
+//!  1. The ready tasks that come first run, each where its affinity allows: a CPU that picks takes
+//!     the first task that it may run.
+//!  2. PLACED: when a task becomes ready, at most one CPU is interrupted for it: an idle one, or
+//!     else the CPU whose running task comes last of all that come after the ready task. A CPU
+//!     that was interrupted and has not answered is not asked again, as its next pick is unknown.
+//!     For an idle CPU a task outside the plan is reserved, except the root that goes first: other
+//!     CPUs take another task if there is one. So no idle CPU chases tasks that yield faster than
+//!     an IPI arrives. A lost IPI is recovered by the CPU's next tick.
+//!  3. LEFT: a task that gives its CPU away is [held](crate::task::PbgState::held) there until
+//!     that CPU's next call after the pick that follows. By then the CPU has surely left the
+//!     task's stack. If another CPU would run the task, an IPI asks for that call. On riscv64 a
+//!     preempted task is held until it runs (`STAYS` in [`balance`](sched_smp)).
+//!  4. Each CPU has its own turns (rules 7 and 9): it gives the fallback queue one tick in
+//!     [`PLAN_TICKS`](crate::PLAN_TICKS) + 1 while that has a task that it may run. A turn is not
+//!     ended for a planned task, and the root goes on until the next tick, as it may be about to
+//!     spawn.
+//!  5. A tick that answers an IPI is not counted as time. All else is as on one CPU. The acting
+//!     CPU is the one that calls, whichever queue the call is for.
+//!  6. A task that gives its CPU away takes the lock once: the put also picks the next task, and
+//!     the pick that follows returns it.
 //!
-//! **Cost.** A call takes the lock. A task that becomes ready takes a look at each CPU; a pick is linear in the
-//! tasks before it that may not run here.
+//! **Without the lock.** A yield within the [grant](crate::grant) goes on, as on one CPU. So does
+//! a yield without a plan if no other task is ready that this CPU may run (COUNTED in
+//! `placement`).
+//!
+//! **Cost.** Every other call takes the lock. A task that becomes ready costs a look at each CPU.
+//! A pick is linear in the tasks before it that may not run on this CPU.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -50,22 +55,22 @@ use crate::task::PbgTask;
 
 type Handle<T> = Arc<PbgTask<T>>;
 
-/// How often a CPU looks whether the lock is free before it lets the machine wait, which may take until a
-/// tick: for longer, on hardware, than 64 CPUs hold it one after another, some 1 µs each.
+/// How often a CPU looks for a free lock before it lets the machine wait, which may take until a
+/// tick. On hardware that is longer than 64 CPUs hold the lock one after another, some 1 µs each.
 const MAX_SPINS: u32 = 16_384;
 
-/// The words that a CPU reads without the lock.
+/// The words of a CPU that are read without the lock.
 #[repr(C, align(64))]
 struct Own<T> {
-    /// Whoever puts a task back into the CPU's queue reads it: but only the running task is kept, and that
-    /// one its own CPU puts back.
+    /// Other CPUs read it when they put a task into this CPU's queue. Only the running task is
+    /// kept, and its own CPU puts that back.
     grant: Grant<T, true>,
-    /// COUNTED: how many tasks are ready, have no CPU, and are held on this one. Written under the lock.
+    /// COUNTED: the number of ready tasks that are held on this CPU. Written under the lock.
     held: AtomicU32,
 }
 
-/// The words of a CPU that takes no part yet: no task goes on there, and none is kept. So a yield and its pick
-/// need not ask whether it takes part.
+/// The words of a CPU that has not joined: no task goes on there, and none is kept. So a yield and
+/// its pick need not ask whether it has.
 static OF_NOBODY: Own<()> = Own::new();
 
 impl<T> Deref for Own<T> {
@@ -89,11 +94,11 @@ impl<T> Own<T> {
         unsafe { &*(&raw const OF_NOBODY).cast() }
     }
 
-    /// Returns true if this task, which is put back, goes on by the plan (rule 5 of PBG), which then has one
-    /// yield less for it.
+    /// Returns true if this task, which is put back, goes on by the plan (rule 5 of PBG). The plan
+    /// then has one yield less for it.
     ///
-    /// If it runs here, no other CPU puts it back: a wake waits until the CPU has been left, and so has
-    /// picked; a migration is told to the CPU that is left ([`Locked::put`]).
+    /// If it runs here, no other CPU puts it back: a wake waits until the CPU has left the task,
+    /// and so has picked; and a migration is told to the CPU that is left ([`Locked::put`]).
     #[inline(always)]
     fn goes_on(&self, prev: &Handle<T>) -> bool {
         let budget = self.budget();
@@ -105,12 +110,12 @@ impl<T> Own<T> {
     }
 }
 
-/// What all CPUs have together.
+/// The state that all CPUs share.
 struct All<T, C, M, S> {
     own: [Own<T>; MAX_CPUS],
-    /// COUNTED: how many tasks are ready, have no CPU, and are held on none. Written under the lock.
+    /// COUNTED: the number of ready tasks that are held on no CPU. Written under the lock.
     free: AtomicU32,
-    /// How many commands have been taken, from 1. Written under the lock.
+    /// The number of commands taken, from 1. Written under the lock.
     epoch: AtomicU32,
     locked: SpinMutex<Locked<T, C, M>>,
     shared: PhantomData<S>,
@@ -156,7 +161,8 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
         S::shared().machine().expect("all are connected")
     }
 
-    /// Has this CPU do something that concerns others.
+    /// Calls `does` under the lock with `cpu` as the calling CPU, and then sends the IPIs that it
+    /// requested.
     fn act<R>(
         &self,
         cpu: usize,
@@ -186,8 +192,8 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
         result
     }
 
-    /// Without the lock: to interrupt another CPU may take this one from the machine, where several share one
-    /// of a host, and all others would spin for it.
+    /// Sends IPIs, without the lock: an IPI may take this CPU from the machine, if several share
+    /// one of a host, and all others would spin for the lock.
     #[inline(never)]
     fn interrupt(mut cpus: u64) {
         let machine = Self::machine();
@@ -198,15 +204,15 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     }
 }
 
-/// The machine, and what all CPUs of it have together.
+/// The machine, and the state that all its CPUs share.
 type Connected<T, C, M, S> = (&'static Machine, &'static All<T, C, M, S>);
 
-/// How a CPU takes part.
+/// The part of a CPU that has joined.
 struct Part<T: 'static, C: 'static, M: 'static, S: 'static> {
     machine: &'static Machine,
     all: &'static All<T, C, M, S>,
     cpu: usize,
-    /// Of that CPU, in `all`.
+    /// The words of that CPU in `all`.
     own: &'static Own<T>,
 }
 
@@ -221,11 +227,12 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         }
     }
 
-    /// Whether this task, which is put back, goes on as no plan binds it and nobody waits whom this
-    /// CPU might have; then it has a new slice, and is dispatched once more in a measurement.
+    /// Returns true if this task, which is put back, goes on without a plan, as no other task is
+    /// ready that this CPU may run. It then has a new slice, and is dispatched once more in a
+    /// measurement.
     ///
-    /// Somebody may be held on another CPU, as whenever there are more tasks than CPUs. That is no reason for
-    /// all that yield to take the lock.
+    /// A task may be held on another CPU, as it is whenever there are more tasks than CPUs. That is
+    /// no reason for every yield to take the lock.
     fn is_alone(&self, prev: &Handle<T>) -> bool {
         let (own, all) = (self.own, self.all);
         let is_alone = own.budget() < 0
@@ -246,14 +253,14 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         is_alone
     }
 
-    /// A task is put back into this CPU's queue by whichever CPU calls.
+    /// Puts a task back into this CPU's queue. Any CPU may call.
     #[inline(never)]
     fn put(&self, prev: Handle<T>, preempt: bool) {
         if !preempt && self.is_alone(&prev) {
             return self.own.keep(prev);
         }
         let cpu = (self.machine.this_cpu)();
-        // The running task of this CPU gives way: its pick follows at once (rule 6).
+        // The running task of this CPU gives way, and its pick follows at once (rule 6).
         let switches =
             cpu == self.cpu && ptr::eq((self.machine.current)(), Arc::as_ptr(&prev).cast());
         let next = (self.all).act(cpu, |locked, here| match switches {
@@ -272,14 +279,14 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
         (self.all).act(self.cpu, |locked, here| locked.pick(here))
     }
 
-    /// Whether the CPU that calls is this one.
+    /// Returns true if the calling CPU is this one.
     fn is_here(&self) -> bool {
         (self.machine.this_cpu)() == self.cpu
     }
 }
 
-/// PBG's scheduler of one CPU of several: see the head of this file. `M` is where it finds its control, `S`
-/// what all share.
+/// PBG's scheduler of one of several CPUs. `M` is where it finds its control, `S` where it finds
+/// the shared state.
 pub struct Together<T, C, M = SystemControl, S = SystemShared>
 where
     T: 'static,
@@ -287,17 +294,17 @@ where
     M: 'static,
     S: 'static,
 {
-    /// Of the CPU whose queue this is, as soon as that takes part: all that a yield looks at which goes on by
-    /// the plan.
+    /// The words of the CPU whose queue this is, once that has joined: all that a yield reads which
+    /// goes on by the plan.
     here: &'static Own<T>,
-    /// What it is by itself.
+    /// The scheduler before it joins.
     own: PbgScheduler<T, C, M>,
-    /// What it takes part in, and as which CPU, from its first pick or tick after the connection on.
+    /// Its part, from its first pick or tick after the connection on.
     part: Option<Part<T, C, M, S>>,
 }
 
 impl<T, C, M, S> Together<T, C, M, S> {
-    /// An empty scheduler.
+    /// Creates an empty scheduler.
     pub const fn new() -> Self {
         Self {
             here: Own::of_nobody(),
@@ -306,7 +313,7 @@ impl<T, C, M, S> Together<T, C, M, S> {
         }
     }
 
-    /// The name that ArceOS prints at boot.
+    /// Returns the name that ArceOS prints at boot.
     pub const fn scheduler_name() -> &'static str {
         PbgScheduler::<T, C, M>::scheduler_name()
     }
@@ -325,11 +332,12 @@ where
     M: ControlSource + 'static,
     S: SharedSource + 'static,
 {
-    /// From now on the schedulers of this type follow one plan, on this machine. Takes 9 KiB, for good.
+    /// Connects the schedulers of this type: from now on they follow one plan on this machine.
+    /// Takes 9 KiB, for good.
     ///
     /// # Safety
-    /// Those of [`Shared::connect`](sched_smp::Shared::connect); all schedulers that find this
-    /// control and share this are of this type.
+    /// Those of [`Shared::connect`](sched_smp::Shared::connect). All schedulers that use this
+    /// control and this shared state are of this type.
     ///
     /// # Panics
     /// At the next pick or tick of a scheduler that follows a plan by itself.
@@ -341,7 +349,7 @@ where
         unsafe { S::shared().connect(machine) };
     }
 
-    /// Lets go of what all have together.
+    /// Frees the shared state.
     ///
     /// # Safety
     /// No scheduler of this type is used any more.
@@ -354,7 +362,7 @@ where
         }
     }
 
-    /// What all have together, once they are connected.
+    /// Returns the machine and the shared state, once `connect` was called.
     #[inline]
     fn all() -> Option<Connected<T, C, M, S>> {
         let machine = S::shared().machine()?;
@@ -363,7 +371,8 @@ where
         Some((machine, all))
     }
 
-    /// Takes part, if it does not yet and can; at a call of the CPU whose queue this is.
+    /// Returns the part of this CPU, which joins if it can and has not. Called by the CPU whose
+    /// queue this is.
     fn part(&mut self) -> Option<&Part<T, C, M, S>> {
         if self.part.is_none() && S::shared().machine().is_some() {
             self.join();
@@ -387,12 +396,13 @@ where
             while let Some(task) = self.own.pop() {
                 locked.put(here, task, false);
             }
-            // The task that has this CPU may be one of them: then the pick comes next that follows its return.
+            // The running task may be one of them: then the next pick follows its return.
         });
     }
 
-    /// A put that does not go on by the plan. Out of line, as is the pick, so that `axtask` inlines what it
-    /// calls at each yield; and what this leads to is out of line once more, so that it is a jump.
+    /// Handles a put of a task that does not go on by the plan. Out of line, as is the pick, so
+    /// that `axtask` inlines the rest of each yield. Its callees are out of line, too, so that it
+    /// is a jump.
     #[inline(never)]
     fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
         match &self.part {
@@ -401,14 +411,15 @@ where
         }
     }
 
-    /// Whoever is put here is taken over when this joins.
+    /// Puts a task into the queue of a CPU that has not joined, which brings it along when it
+    /// joins.
     #[inline(never)]
     fn put_to_own(&mut self, prev: Handle<T>, preempt: bool) {
         self.own.put_prev_task(prev, preempt);
     }
 
-    /// Apart from [`pick_as_part`](Self::pick_as_part), or a pick of a CPU by itself saves 11 instructions' worth of
-    /// registers that joining needs.
+    /// Apart from [`pick_as_part`](Self::pick_as_part): together, a pick of a CPU that has not
+    /// joined would save registers for 11 instructions that only joining needs.
     #[inline(never)]
     fn pick_otherwise(&mut self) -> Option<Handle<T>> {
         match S::shared().machine() {

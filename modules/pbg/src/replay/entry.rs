@@ -1,5 +1,8 @@
-//! What the replay knows of one task of the plan: what is done, what remains (rule 5),
+//! One task of the plan during a replay: the time that it has had, the time that remains (rule 5),
 //! and how far it is beyond its record (rules 8 and 11).
+//!
+//! A tick, a handover and a count of yields *look* at an entry, and demote the task if it is too
+//! far beyond its record. A demoted task runs from the fallback queue for the rest of the replay.
 
 use core::ops::Range;
 
@@ -7,42 +10,41 @@ use crate::plan::{PlannedTask, Step, Weight};
 use crate::status::{Cause, Divergence};
 use sched_core::units::{Counts, TaskKey};
 
-/// Beyond how many times its planned time, or its planned yields, a task counts as
-/// off plan (rule 8). Two, because what varies by less than that is the same
-/// behaviour in another mood (another input, a cold cache), and demoting it would
-/// cost more.
+/// A task is off plan beyond this many times its planned time or yields (rule 8). Two, as a smaller
+/// difference is the same behaviour under other conditions (another input, a cold cache), and
+/// demoting the task would cost more.
 pub const OVERRUN_FACTOR: u64 = 2;
 
-/// How many ticks must find a task beyond that before it is demoted (rule 8).
-/// Two, because one may hit a task that was planned for less than a tick.
+/// The number of ticks that must find a task off plan before it is demoted (rule 8). Two, as one
+/// may hit a task that was planned for less than a tick.
 pub const OVERRUN_TICKS: u8 = 2;
 
-/// Or how many times the CPU must go over from it to another when it is beyond
-/// that: a task may run and block between ticks, and no tick ever meet it.
-/// Sixteen, so that a task planned for next to nothing may be interrupted.
+/// The number of handovers that must find it so instead: a task may run and block between ticks, so
+/// that no tick ever hits it. Sixteen, so that a task planned for next to nothing may be
+/// interrupted.
 pub const OVERRUN_HANDOVERS: u8 = 16;
 
-/// What a tick counts for, where a handover counts for one.
+/// The points of a tick, where a handover has one.
 pub const OVERRUN_TICK_POINTS: u8 = OVERRUN_HANDOVERS / OVERRUN_TICKS;
 
-/// The number in place of handovers of a task that was demoted for its yields.
+/// Marks a task that was demoted for its yields, in place of its points.
 const SPINS: u8 = OVERRUN_HANDOVERS + 1;
 
-/// Yields that any task may make, however few were planned (rule 8): a lock that is
-/// contended for once more is no other behaviour. Not many, as one that yields until
-/// another has done its part would keep the CPU from that other.
+/// Yields that any task may make, however few were planned (rule 8): one more contended lock is not
+/// another behaviour. Not many, as a task that yields until another has done its part keeps the CPU
+/// from that.
 pub const FREE_YIELDS: u64 = 64;
 
-/// Of the time that a task is late, so many times what it has used beyond its record is its
-/// own doing (rule 11). Who waits for another is hardly ever on the CPU; who has more to do
+/// This many times the time that a task has used beyond its record is its own part of its lateness
+/// (rule 11). A task that waits for another is hardly ever on the CPU. A task that has more to do
 /// than recorded has at least a tenth of it, with the others of the fallback queue.
 pub const LATE_BY_ITSELF: u64 = 64;
 
-/// What is longer than recorded by one in so many parts is as recorded, for the order of
+/// A time that is longer than recorded by one part in this many is as recorded, for the order of
 /// tasks (rule 5).
 const NOISE: u64 = 4;
 
-/// What the replay knows of a task of the plan.
+/// A task of the plan during a replay.
 pub struct Entry {
     pub key: TaskKey,
     /// The most time on the CPU in any recorded run, and the most yields.
@@ -50,31 +52,31 @@ pub struct Entry {
     most_yields: u64,
     used: Counts,
     yields: u64,
-    /// What was before it when its burst began. While no more than `sure` of the burst
-    /// is done, both it and the task are within their record, and that much less is.
+    /// What was before it when its burst began. While no more than `sure` of the burst is done,
+    /// both the burst and the task are within their record, and `done` is simply subtracted.
     ahead: Counts,
     sure: Counts,
-    /// The burst that it is in: how long it should be, how much of it is done, and
-    /// how many of the same length are to come.
+    /// The present burst: its expected length, the part that is done, and how many of that length
+    /// are to come.
     burst: Counts,
     done: Counts,
     repeats: u64,
-    /// What it should use in all.
+    /// Its expected time on the CPU in all.
     run: Counts,
-    /// How long it lived when it was measured, when it was spawned, and when it last gave
-    /// the CPU away or was spawned. Unless it `is_ready` or runs, it may have ended then.
+    /// Its measured turnaround, when it was spawned, and when it last gave the CPU away or was
+    /// spawned. Unless it is ready or runs, it may have ended then.
     turnaround: Counts,
     born: Counts,
     seen: Counts,
-    /// Those of the table's steps that are to come after these.
+    /// The steps of the table that come after these.
     steps: Range<u32>,
     /// The ranks of its band.
     pub band: Range<u32>,
     /// The rank at which it is ready, or was last.
     pub stands_at: u32,
     pub children: u32,
-    /// How far it has overrun its record, in handovers, up to [`OVERRUN_HANDOVERS`], where it
-    /// is demoted (rule 8); or [`SPINS`].
+    /// How far it has overrun its record, in points, up to [`OVERRUN_HANDOVERS`], at which it is
+    /// demoted (rule 8); or [`SPINS`].
     overrun: u8,
     has_come: bool,
     /// It is ready, in whichever queue.
@@ -82,11 +84,11 @@ pub struct Entry {
     weight: Weight,
 }
 
-/// What remains of something that was recorded to take `recorded`, when `done` of it
-/// is. Beyond what was recorded nobody knows. Up to a quarter it is taken for noise, and
-/// the end to be near; then to need as much again as it has had, as one doubles a guess
-/// that was too low, so that a task gives way to more and more (rule 5). (Four times that
-/// does better where one task of several has grown, and far worse where all have doubled.)
+/// Returns what remains of a time that was recorded as `recorded`, when `done` of it is done.
+/// Beyond the record it is unknown. Up to a quarter the excess is taken for noise, and the end to
+/// be near. Then as much again is expected as was done, as one doubles a guess that was too low, so
+/// that a task gives way to longer and longer ones (rule 5). (Four times that does better if one
+/// task of several has grown, and far worse if all have doubled.)
 const fn remains_of(recorded: Counts, done: Counts) -> Counts {
     let noise = recorded.0.saturating_add(recorded.0 / NOISE);
     if done.0 <= recorded.0 {
@@ -99,7 +101,7 @@ const fn remains_of(recorded: Counts, done: Counts) -> Counts {
 }
 
 impl Entry {
-    /// The entry of a task that has not come yet; `steps` are those of the whole plan.
+    /// Creates the entry of a task that has not been spawned; `steps` are those of the whole plan.
     pub fn new(task: &PlannedTask, steps: &[Step]) -> Self {
         let mut entry = Self {
             key: task.key,
@@ -129,8 +131,8 @@ impl Entry {
         entry
     }
 
-    /// The task is spawned. Returns how long it was measured to live; `None` if one with its
-    /// key has come before.
+    /// Notes the spawn. Returns the measured turnaround, or `None` if a task with this key was
+    /// spawned before.
     pub fn spawned(&mut self, now: Counts) -> Option<Counts> {
         if core::mem::replace(&mut self.has_come, true) {
             return None;
@@ -146,12 +148,12 @@ impl Entry {
         self.is_ready = true;
     }
 
-    /// It was taken out of its queue: it is not ready, and has not got the CPU.
+    /// Notes that it was taken out of its queue: it is neither ready nor running.
     pub const fn removed(&mut self) {
         self.is_ready = false;
     }
 
-    /// It has the CPU. Returns how often it may yield before somebody has to look (rule 8).
+    /// Notes a dispatch. Returns how often it may yield before the replay has to look (rule 8).
     #[inline]
     pub const fn dispatched(&mut self) -> u64 {
         self.is_ready = false;
@@ -161,27 +163,28 @@ impl Entry {
         self.may_yield().saturating_sub(self.yields)
     }
 
-    /// It has had the CPU for `interval` since it was charged last.
+    /// Charges `interval` since the last charge.
     #[inline]
     pub fn charge(&mut self, interval: Counts) {
         self.used += interval;
         self.done += interval;
     }
 
-    /// It has given the CPU away. Returns how long after the last time, or its spawn.
+    /// Notes that it has given the CPU away. Returns the time since the last such moment, or since
+    /// its spawn.
     #[inline]
     pub fn gave_away(&mut self, now: Counts) -> Counts {
         now - core::mem::replace(&mut self.seen, now)
     }
 
-    /// A block has ended.
+    /// Begins the next burst after a block, unless the whole task is one.
     pub fn woken(&mut self, steps: &[Step]) {
         if self.weight != Weight::WHOLE {
             self.next_burst(steps);
         }
     }
 
-    /// The next burst begins. The last is repeated.
+    /// Begins the next burst. The last one is repeated.
     fn next_burst(&mut self, steps: &[Step]) {
         self.done = Counts::ZERO;
         if self.repeats > 0 {
@@ -196,7 +199,7 @@ impl Entry {
         self.sure = Counts(rest).min(self.burst);
     }
 
-    /// What is before it after `interval` more.
+    /// Returns what is before it after `interval` more.
     #[inline]
     pub const fn remains(&self, interval: Counts) -> Counts {
         let done = self.done.saturating_add(interval);
@@ -207,7 +210,7 @@ impl Entry {
         }
     }
 
-    /// The same without `sure`, whatever has been done.
+    /// Returns the same without `sure`, whatever has been done.
     #[inline]
     const fn remains_beyond(&self, interval: Counts) -> Counts {
         let burst = remains_of(self.burst, self.done.saturating_add(interval));
@@ -225,8 +228,8 @@ impl Entry {
         self.overrun == SPINS
     }
 
-    /// Rule 8: somebody looks, after `interval` more, for so many `points`. Returns how it
-    /// diverges, if it is demoted by this.
+    /// Looks at it after `interval` more, for this many `points` (rule 8). Returns the divergence
+    /// if that demotes it.
     #[inline]
     pub fn look(&mut self, interval: Counts, points: u8) -> Option<Divergence> {
         let used = self.used.saturating_add(interval);
@@ -242,8 +245,7 @@ impl Entry {
         })
     }
 
-    /// Rule 8: it has yielded so often since it was last told. Returns how it diverges, if
-    /// it is demoted by this.
+    /// Counts yields (rule 8). Returns the divergence if they demote it.
     #[inline]
     pub fn yielded(&mut self, times: u64) -> Option<Divergence> {
         self.yields = self.yields.saturating_add(times);
@@ -259,7 +261,7 @@ impl Entry {
         })
     }
 
-    /// The yields that it may make in all (rule 8).
+    /// Returns the yields that it may make in all (rule 8).
     #[inline]
     const fn may_yield(&self) -> u64 {
         self.most_yields
@@ -267,7 +269,7 @@ impl Entry {
             .saturating_add(FREE_YIELDS)
     }
 
-    /// Whether it has been spawned.
+    /// Returns true if it has been spawned.
     #[inline]
     pub const fn has_come(&self) -> bool {
         self.has_come
@@ -278,17 +280,16 @@ impl Entry {
         self.born
     }
 
-    /// What it has used beyond its record, with the interval that it is in.
+    /// Returns the time that it has used beyond its record, with the present interval.
     #[inline]
     pub fn surplus(&self, interval: Option<Counts>) -> Counts {
         let used = self.used.saturating_add(interval.unwrap_or(Counts::ZERO));
         Counts(used.0.saturating_sub(self.run.0))
     }
 
-    /// How much later it is at `now` than it was when it was measured, or earlier:
-    /// by how much it adds to what all tasks have lived, less what they had lived by then in
-    /// the measured run. `interval` is what it has run for since it was charged last, if it
-    /// has the CPU.
+    /// Returns its lateness at `now`, negative if it is early: what it adds to the time that all
+    /// tasks have lived, less the time that they had lived by then in the measured run. `interval`
+    /// is its run since the last charge, if it has the CPU.
     #[inline]
     pub fn lateness(&self, now: Counts, interval: Option<Counts>) -> i128 {
         let age = now - self.born;
@@ -304,7 +305,7 @@ impl Entry {
         i128::from((lived - self.turnaround).0.saturating_sub(own.0))
     }
 
-    /// The divergence of the task that is late by the most of all (rule 11).
+    /// Returns the divergence of the task with the largest lateness (rule 11).
     pub fn diverges_as_most_late(&self, now: Counts) -> Divergence {
         Divergence {
             cause: Cause::Turnaround,
@@ -319,7 +320,8 @@ impl Entry {
 mod tests {
     use super::*;
 
-    /// Rule 8. Nine handovers and a tick are one point beyond the limit, as a task has that spins.
+    /// Nine handovers and a tick are one point beyond the limit, which is the mark of a task that
+    /// spins (rule 8).
     #[test]
     fn a_task_that_is_demoted_for_its_time_does_not_count_as_one_that_spins() {
         let task = PlannedTask {

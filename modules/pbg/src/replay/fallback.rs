@@ -1,4 +1,4 @@
-//! The fallback queue: the ready tasks that follow no plan, round robin.
+//! The fallback queue: the ready tasks outside the plan, round robin.
 
 use alloc::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::task::{PbgState, PbgTask};
 
 /// A queue in which a task that was preempted within its slice keeps its place.
 ///
-/// PLACE: each task has the number of its last arrival at the end, and the queue is in order of
-/// that. With one CPU the task that runs has been the first, and goes back to the front. With several
-/// it may have been taken from behind others that may not run there: at the front it would pass
-/// them each time, and they would wait for as long as that goes on.
+/// PLACE: each task has the number of its last arrival at the end, and the queue is in that order.
+/// With one CPU the running task was the first, and goes back to the front. With several it may
+/// have been taken from behind others that may not run there. At the front it would pass them each
+/// time, and they would starve.
 pub struct Fallback<T> {
     queue: Queue<T, PbgState>,
     /// The number of the next arrival.
@@ -22,7 +22,7 @@ pub struct Fallback<T> {
 }
 
 impl<T> Fallback<T> {
-    /// Tasks in order of arrival.
+    /// Creates a queue of tasks in order of arrival.
     pub fn new(mut arrived: Queue<T, PbgState>) -> Self {
         let mut fallback = Self {
             queue: Queue::new(),
@@ -34,8 +34,8 @@ impl<T> Fallback<T> {
         fallback
     }
 
-    /// A task is ready: it goes to the end and has a new slice, or, if it was preempted within its
-    /// slice, to its place, behind [`MOST_PASSED`] others at most.
+    /// Requeues a ready task: at the end with a new slice or, if it was preempted within its slice,
+    /// at its place, behind [`MOST_PASSED`] others at most.
     pub fn requeue(&mut self, task: Arc<PbgTask<T>>, why: Return) {
         let state = task.policy_state();
         if why == Return::Preempted && !state.slice.is_over() {
@@ -48,21 +48,21 @@ impl<T> Fallback<T> {
         self.push_back(task);
     }
 
-    /// A task goes to the end, with the slice that it has.
+    /// Puts a task at the end, with the slice that it has.
     pub fn push_back(&mut self, task: Arc<PbgTask<T>>) {
         task.policy_state().set_place(self.next);
         self.next = self.next.wrapping_add(1);
         self.queue.push_back(task);
     }
 
-    /// Takes the first task that this CPU may have: if possible one that no other CPU was asked to
-    /// take.
+    /// Takes the first task that this CPU may run, if possible one that is not reserved for another
+    /// CPU.
     #[inline(always)]
     pub fn take_first(&mut self, by: impl Caller) -> Option<Arc<PbgTask<T>>> {
         take_first(&mut self.queue, by)
     }
 
-    /// The first task that is `wanted`.
+    /// Returns the first task that is `wanted`.
     pub fn find(&self, wanted: impl Fn(&PbgTask<T>) -> bool) -> Option<&PbgTask<T>> {
         self.queue.find(wanted)
     }
@@ -72,7 +72,7 @@ impl<T> Fallback<T> {
         self.queue.remove(task)
     }
 
-    /// All tasks, in order.
+    /// Returns all tasks, in order.
     #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = &PbgTask<T>> {
         self.queue.iter()

@@ -1,5 +1,7 @@
-//! Which ready task comes first, of those that a CPU may have, and where a task stands in the
-//! order of the plan.
+//! The place of a task in the order of the plan, and the first ready task that a CPU may run.
+//!
+//! Places are compared to decide whether a ready task comes before the running one: at a tick, and
+//! on several CPUs when a task becomes ready or an IPI arrives.
 
 use super::{Handle, OnCpu, Replay};
 use crate::caller::Caller;
@@ -7,20 +9,20 @@ use crate::task::{PbgTask, Role};
 use sched_core::event::Tick;
 use sched_core::units::Counts;
 
-/// Where somebody stands in the plan's order: at which rank, and with how much before it.
+/// A place in the order of the plan: the rank, and the time before the task.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(usize, Counts);
 
 impl Place {
-    /// The root's, when it goes first (rule 9).
+    /// The place of the root when it goes first (rule 9).
     const FIRST: Self = Self(0, Counts::ZERO);
-    /// Of those who follow no plan.
+    /// The place of a task outside the plan.
     pub const LAST: Self = Self(usize::MAX, Counts::ZERO);
 }
 
 impl<T> Replay<T> {
-    /// A CPU acts again, whose task had `left` of what was granted. Returns what it has now: nothing, if
-    /// the plan was dropped meanwhile.
+    /// Returns the grant of a CPU that acts again, whose task had `left` of it: nothing, if the
+    /// plan was dropped meanwhile.
     pub fn go_on(&mut self, here: &mut OnCpu, left: i64) -> i64 {
         if self.dropped {
             self.settle(here, left);
@@ -30,7 +32,8 @@ impl<T> Replay<T> {
         left
     }
 
-    /// The place of a ready task in the plan's order, if it follows that, and if it goes first.
+    /// Returns the place of a ready task in the order of the plan, if it follows that or goes
+    /// first.
     pub fn place_of_ready(&self, task: &PbgTask<T>) -> Option<Place> {
         let role = task.policy_state().role();
         if role == Role::ROOT {
@@ -46,8 +49,8 @@ impl<T> Replay<T> {
         })
     }
 
-    /// The place of who has that CPU; `None` if no task ends that before a tick: in its turn, and
-    /// of the root, which may be about to spawn those that come before.
+    /// Returns the place of the running task of `cpu`. `None` if no task may preempt it before a
+    /// tick: in a turn, and for the root, which may be about to spawn tasks that come first.
     pub fn place_of_running(&self, cpu: &OnCpu, now: Counts) -> Option<Place> {
         if cpu.turns.is_a_turn() || cpu.current == Role::ROOT {
             return None;
@@ -60,8 +63,7 @@ impl<T> Replay<T> {
         Some(Place(self.table.stands_at(rank, remains), remains))
     }
 
-    /// Another CPU has interrupted this one, as a task has become ready that comes before the one
-    /// that it runs.
+    /// Handles an IPI: a task has become ready that comes before the running one.
     pub fn interrupted(&mut self, here: &mut OnCpu, by: impl Caller, now: Counts) -> Tick {
         let Some(running) = self.place_of_running(here, now) else {
             return Tick::Continue;
@@ -76,20 +78,20 @@ impl<T> Replay<T> {
         Tick::reschedule_if(ready < running)
     }
 
-    /// Who is ready.
+    /// Returns all ready tasks.
     #[cfg(test)]
     pub fn ready(&self) -> impl Iterator<Item = &PbgTask<T>> {
         let others = self.ready_set.iter().map(|(_, task)| task);
         others.chain(self.fallback.iter()).chain(self.root.get())
     }
 
-    /// The root, if it goes first (rule 9) and is eligible.
+    /// Returns the root, if it goes first (rule 9) and is eligible.
     #[inline]
     pub(super) fn root_if(&self, by: impl Caller) -> Option<&PbgTask<T>> {
         self.root.get().filter(|root| by.may_have(*root))
     }
 
-    /// The first eligible task by the plan.
+    /// Returns the first eligible task by the plan.
     #[inline]
     pub(super) fn first_ready<E: Caller>(&self, by: E) -> Option<&PbgTask<T>> {
         if E::ALONE {
@@ -99,7 +101,7 @@ impl<T> Replay<T> {
         { ready }.find(|task| by.may_have(*task))
     }
 
-    /// Takes it.
+    /// Takes the first eligible task by the plan.
     #[inline]
     pub(super) fn take_first_ready<E: Caller>(&mut self, by: E) -> Option<Handle<T>> {
         if E::ALONE {

@@ -1,4 +1,5 @@
-//! A plan prepared to be followed, by the call, in one go: it never grows.
+//! A plan prepared for a replay. The call that starts the replay allocates it in one go, and it
+//! never grows.
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -10,7 +11,7 @@ use crate::ready_set::{RANK_BYTES, ReadySet};
 use pbg_record::error::{Error, boxed};
 use sched_core::units::{Counts, TaskKey};
 
-/// What a planned task takes, in bytes.
+/// The memory of a planned task, in bytes.
 pub const ENTRY_BYTES: usize =
     size_of::<Entry>() + size_of::<(TaskKey, u32)>() + size_of::<Counts>() + RANK_BYTES;
 #[cfg(target_pointer_width = "64")]
@@ -19,18 +20,18 @@ const _: () = assert!(ENTRY_BYTES == 184);
 /// The tasks of a plan. It takes [`ENTRY_BYTES`] a task, with their ranks in the ready set,
 /// and 16 bytes a step.
 pub struct Table {
-    /// What is known of each task, by rank.
+    /// The tasks, by rank.
     pub entries: Box<[Entry]>,
     pub steps: Box<[Step]>,
     /// (key, rank), sorted by key.
     by_key: Box<[(TaskKey, u32)]>,
-    /// By rank: what a task has before it when it stands there. Sorted within a band.
+    /// The sort keys by rank: the time before a task at that rank. Sorted within a band.
     sort_keys: Box<[Counts]>,
 }
 
-/// All that a replay needs. It is not generic, because the call does not know the type
-/// of the tasks. The ready set's 520 bytes and some more are in it and not in a box: that
-/// would be one more load on the way.
+/// Everything that a replay needs. It is not generic, as the call does not know the type of the
+/// tasks. The ready set's 520 bytes and some more are in it and not in a box, which would cost one
+/// more load in each pick.
 pub struct Prepared {
     pub table: Table,
     pub ready_set: ReadySet<()>,
@@ -40,8 +41,7 @@ pub struct Prepared {
 impl Prepared {
     pub fn new(plan: &Plan, when_behind: Behind) -> Result<Self, Error> {
         let tasks = plan.tasks();
-        // Where the user has asked for another order than the shortest first, it may
-        // well be slower.
+        // If the user has asked for another order than the shortest first, it may well be slower.
         let is_asked_for = tasks.last().is_some_and(|last| last.band > 0);
         let when_behind = if is_asked_for {
             Behind::Keep
@@ -83,13 +83,13 @@ impl Table {
         })
     }
 
-    /// The rank of the task with this key.
+    /// Returns the rank of the task with this key.
     pub fn rank_of(&self, key: TaskKey) -> Option<u32> {
         let found = self.by_key.binary_search_by_key(&key, |&(key, _)| key);
         found.ok().map(|found| self.by_key[found].1)
     }
 
-    /// Where the task of rank `rank` stands when it has so much before it: at the first
+    /// Returns the rank at which the task of rank `rank` stands with this much before it: the first
     /// rank of its band that has at least as much.
     pub fn stands_at(&self, rank: usize, remains: Counts) -> usize {
         let Range { start, end } = self.entries[rank].band.clone();

@@ -1,12 +1,22 @@
-//! Whose turn it is: the fallback queue's (rule 7) and the root's (rule 9).
+//! The turns of one CPU: the fallback queue's (rule 7) and the root's (rule 9).
+//!
+//! **The tenth of the outsiders.** While a task outside the plan waits, each tick that hits a
+//! planned task is counted. At the [`PLAN_TICKS`]th the fallback queue's turn is due, and the next
+//! pick takes a task from that queue. The turn lasts until the next tick or, if the root has used
+//! part of the present one, until the tick after that. The tasks of the queue share it. So all
+//! outsiders together have at least one tick in `PLAN_TICKS` + 1. On several CPUs each CPU counts
+//! for itself.
+//!
+//! **The root.** A root that wakes goes first, once between two ticks that hit planned tasks. A
+//! turn of the fallback queue that comes due meanwhile is not used up by it.
 
-/// Ticks that pass while a task outside the plan is ready before their queue gets a turn
-/// of a whole tick (rule 7): such tasks have at least a tenth of the CPU together. Enough
-/// for `main` and `gc` to go on, little enough that a plan loses at most a ninth
-/// of its time even to a task that takes all it can get.
+/// Ticks that pass while a task outside the plan is ready, before their queue gets a turn of a
+/// whole tick (rule 7): such tasks have at least a tenth of the CPU together. That is enough for
+/// `main` and `gc` to make progress, and costs a plan at most a ninth of its time, even beside a
+/// task that takes all it can get.
 pub const PLAN_TICKS: u32 = 9;
 
-/// What a tick does to a task outside the plan that it hits while a planned one is ready.
+/// The effect of a tick on a task outside the plan that it hits while a planned task is ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// It is in the middle of its turn.
@@ -17,15 +27,13 @@ pub enum Turn {
     Over,
 }
 
-/// What has to be known to tell whose turn it is.
+/// The state of the turns of one CPU.
 pub struct Turns {
-    /// Ticks since a task outside the plan had its last turn, or since there was
-    /// none ready (rule 7).
+    /// Ticks since a task outside the plan had its last turn, or since none was ready (rule 7).
     plan_ticks: u32,
-    /// The fallback queue's turn has come (rule 7).
+    /// The fallback queue's turn is due (rule 7).
     due: bool,
-    /// The fallback queue has its turn of a whole tick: after so many ticks more it ends.
-    /// 0 is no turn.
+    /// The ticks that are left of the fallback queue's turn; 0 without a turn.
     left: u8,
     /// The root has the CPU, as it woke and went first (rule 9).
     root_runs: bool,
@@ -65,19 +73,19 @@ impl Turns {
         self.is_fallback_turn() || self.root_runs
     }
 
-    /// The root has woken. Returns whether it may go first (rule 9), and then it does.
+    /// Takes the root's turn when it wakes. Returns true if it goes first (rule 9).
     pub const fn take_root_turn(&mut self) -> bool {
         take_bool(&mut self.root_may)
     }
 
-    /// Whether the fallback queue's turn has come.
+    /// Returns true if the fallback queue's turn is due.
     #[inline]
     pub const fn is_due(&self) -> bool {
         self.due
     }
 
-    /// The fallback queue is served now. Returns whether its turn begins with that: where no
-    /// planned task is ready, it may be served before its turn.
+    /// Serves the fallback queue. Returns true if its turn begins with that: if no planned task is
+    /// ready, it may be served before its turn.
     #[inline]
     pub const fn serve_fallback(&mut self) -> bool {
         let begins = take_bool(&mut self.due);
@@ -93,8 +101,8 @@ impl Turns {
         self.left = 1 + self.root_ran as u8;
     }
 
-    /// A tick hit a planned task; `outside_ready` is whether somebody is in the fallback
-    /// queue. Returns whether the turn of that queue has come.
+    /// Counts a tick that hits a planned task; `outside_ready` is true if the fallback queue has a
+    /// task. Returns true if the turn of that queue is due.
     #[inline]
     pub const fn tick_planned(&mut self, outside_ready: bool) -> bool {
         self.root_may = true;
@@ -103,7 +111,7 @@ impl Turns {
             self.plan_ticks += 1;
             self.due |= self.plan_ticks >= PLAN_TICKS;
         } else {
-            // Nobody saves up turns by not being ready.
+            // A queue without a ready task saves no turns up.
             self.plan_ticks = 0;
             self.due = false;
         }
@@ -115,9 +123,9 @@ impl Turns {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// A tick hit a task outside the plan while a planned one is ready. It gives
-    /// way, unless its turn begins with this tick: a planned task that blocks
-    /// before every tick must not take the ticks' worth from it (rule 7).
+    /// Counts a tick that hits a task outside the plan while a planned one is ready. It gives way,
+    /// unless its turn begins with this tick: a planned task that blocks before every tick must not
+    /// take the ticks from it (rule 7).
     #[inline]
     pub const fn tick_outside(&mut self) -> Turn {
         self.root_ran = false;

@@ -1,4 +1,7 @@
-//! The watch over the replay as a whole (rule 11): whether it is behind what was measured.
+//! The watch over the whole replay: whether it is behind the measured run (rule 11).
+//!
+//! Each tick looks at [`LOOKS_A_TICK`] tasks of the plan. When a round has seen all, the sum of
+//! their lateness is compared with the bound of rule 11.
 
 use core::mem::take;
 
@@ -7,17 +10,16 @@ use crate::status::{BEHIND_BEYOND, Divergence};
 use crate::task::Role;
 use sched_core::units::Counts;
 
-/// The tasks that a tick looks at for rule 11, so that it takes no longer in a large plan.
+/// The number of tasks that a tick looks at for rule 11, so that a large plan costs no more.
 const LOOKS_A_TICK: usize = 64;
 
-/// What becomes of a plan that is behind the measured run (rule 11).
+/// What to do with a plan that is behind the measured run (rule 11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Behind {
-    /// It is dropped, and the fallback policy goes on.
+    /// Drop it, and go on with round robin.
     #[default]
     GiveUp,
-    /// It is not dropped for that, and the status says that it is behind. Rule 10 may
-    /// still drop it.
+    /// Keep it, and say in the status that it is behind. Rule 10 may still drop it.
     Keep,
 }
 
@@ -25,25 +27,25 @@ pub enum Behind {
 pub struct Watch {
     pub when_behind: Behind,
     found_behind: bool,
-    /// The rank that the round has come to.
+    /// The rank at which the round goes on.
     next: u32,
-    /// By how much the tasks before it are late together, and what they have used beyond
-    /// their record.
+    /// The lateness of the tasks before it together, and the time that they have used beyond their
+    /// record.
     lateness: i128,
     surplus: Counts,
-    /// By how much the one is late that is late by the most, and its rank.
+    /// The largest lateness, and its rank.
     most_late: (i128, u32),
-    /// What unknown tasks have used.
+    /// The time that unknown tasks have used.
     unknown: Counts,
-    /// By how much all may be late together, but for the ticks.
+    /// The lateness that all may have together, without the ticks.
     allowed: Counts,
-    /// When a tick came last, and the shortest time between two.
+    /// The time of the last tick, and the shortest time between two.
     ticked: Option<Counts>,
     tick: Counts,
 }
 
 impl Watch {
-    /// A watch over tasks whose measured turnaround was `measured` together.
+    /// Creates a watch over tasks with this measured turnaround in all.
     pub const fn new(when_behind: Behind, measured: Counts) -> Self {
         Self {
             when_behind,
@@ -59,15 +61,15 @@ impl Watch {
         }
     }
 
-    /// A task that is unknown to the plan has had the CPU for `interval`.
+    /// Charges `interval` to the tasks that the plan does not know.
     #[inline]
     pub fn charge_unknown(&mut self, interval: Counts) {
         self.unknown += interval;
     }
 
-    /// A tick hits the task whose role is `current`, which has run for `interval` since it was
-    /// charged last. Returns how the task diverges that is late by the most, if this is the
-    /// first tick that finds the replay behind.
+    /// Looks at the next tasks at a tick, which hits a task of role `current` that has run for
+    /// `interval` since it was charged last. Returns the divergence of the task that is late by the
+    /// most, if this is the first tick that finds the replay behind.
     #[inline]
     pub fn tick(
         &mut self,
@@ -101,12 +103,12 @@ impl Watch {
         }
         self.next = 0;
         let (lateness, (_, most_late)) = (take(&mut self.lateness), take(&mut self.most_late));
-        // What the measured run did not have would have made all that are there late, too.
+        // Work that the measured run did not have would have made all its tasks late, too.
         let mut new = take(&mut self.surplus).saturating_add(self.unknown);
         if current == Role::UNKNOWN {
             new += interval;
         }
-        // And a sleep lasts until a tick, in whatever order they run.
+        // And a sleep ends at a tick, in whatever order they run.
         let each = new.saturating_add(self.tick);
         let excused = each.saturating_mul(entries.len() as u64);
         if lateness <= i128::from(self.allowed.0) + i128::from(excused.0) {
