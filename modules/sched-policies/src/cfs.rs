@@ -1,78 +1,74 @@
 //! CFS: completely fair scheduling.
 //!
-//!  1. A task's vruntime grows by its time on the CPU, in counts of the hardware
-//!     counter, times 1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)).
-//!  2. The ready task with the smallest vruntime runs, to one [bucket](sched_core::buckets): of
-//!     those whose vruntimes are less than a bucket's width apart, which is at most half a
-//!     tick, the one that came first may. [`ExactCfsScheduler`] has no such width; there
-//!     ties are in order of arrival.
-//!  3. `min_vruntime` is the smallest vruntime in the queue, the running task's
-//!     included, or the start of its bucket. It never decreases, and moves at every tick
-//!     and before tasks come and go.
-//!  4. A new task starts [`GRANULARITY_TICKS`] after `min_vruntime`, as if it had
-//!     just had a turn: a chain of tasks that spawn each other cannot keep those
-//!     waiting that were there before.
-//!  5. A task that wakes is at most [`SLEEPER_CREDIT_TICKS`] behind
-//!     `min_vruntime`, however long it slept.
-//!  6. A task that yields sits out one pick if anybody else is ready, and goes behind the
-//!     one that runs then: its vruntime is raised to the start of that one's bucket. It is
-//!     never lowered: what the task is ahead, it stays.
-//!  7. A task that changes queues keeps its lag: as far as its vruntime is ahead of the
-//!     old queue's virtual time as of now, or behind it, so far is it put from the new one's.
-//!     The virtual time moves by the service over the weight of all who are ready or run;
-//!     it is at most [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and
+//!  1. A task's vruntime grows by its time on the CPU, in counts of the hardware counter, times
+//!     1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)).
+//!  2. The ready task with the smallest vruntime runs, to one [bucket](sched_core::buckets): among
+//!     tasks whose vruntimes are less than a bucket's width apart, which is at most half a tick,
+//!     the one that came first may run. [`ExactCfsScheduler`] has no buckets; there ties are in
+//!     order of arrival.
+//!  3. `min_vruntime` is the smallest vruntime in the queue, with that of the running task, or the
+//!     start of its bucket. It never decreases, and moves at every tick and before a task joins or
+//!     leaves.
+//!  4. A new task starts [`GRANULARITY_TICKS`] after `min_vruntime`, as if it had just run: a
+//!     chain of tasks that spawn each other cannot starve tasks that were there before.
+//!  5. A task that wakes is at most [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime`, however long
+//!     it slept.
+//!  6. A task that yields sits out one pick if another task is ready, and goes behind the one that
+//!     runs then: its vruntime is raised to the start of that one's bucket. It is never lowered,
+//!     so no debt is forgiven.
+//!  7. A task that changes queues keeps its lag: vruntime_new = V_new + (vruntime_old − V_old),
+//!     where V is a queue's virtual time, as of now. V moves by the service over the weight of all
+//!     ready and running tasks. It is at most [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and
 //!     [`GRANULARITY_TICKS`] ahead.
-//!  8. `set_priority` takes nice values from −20 to 19. The time until then is
-//!     charged by the old weight, and nothing that was charged is forgotten.
-//!  9. A tick preempts the running task if it is, to the nearest tick of its own
-//!     weight, at least [`GRANULARITY_TICKS`] ahead of the task that a pick would take. A
-//!     waker preempts nobody: the next tick does.
+//!  8. `set_priority` takes nice values from −20 to 19. The time until then is charged by the old
+//!     weight, and no charge is lost.
+//!  9. A tick preempts the running task if it is, to the nearest tick of its own weight, at least
+//!     [`GRANULARITY_TICKS`] ahead of the task that a pick would take. A wake preempts no task:
+//!     the next tick does.
 //! 10. A preempted task keeps its vruntime.
-//! 11. Who comes from another queue starts no earlier than this queue's entry line. It
-//!     moves half as fast as the virtual time, and is at most [`GRANULARITY_TICKS`] +
+//! 11. A task from another queue starts no earlier than this queue's entry line. The line moves
+//!     half as fast as the virtual time, and is at most [`GRANULARITY_TICKS`] +
 //!     [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and [`ENTRY_TICKS`] ahead.
-//! 12. Another CPU is given the task that would run first here of those that may run there
-//!     (the crate `sched-smp`); it changes queues by rules 7 and 11.
+//! 12. Another CPU is given the task that would run first here of those that may run there (the
+//!     crate `sched-smp`). It changes queues by rules 7 and 11.
 //!
-//! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of
-//! one nice value is a tenth of the CPU, more or less. Stock axsched 0.3.1 differs
-//! in rules 1 (ticks), 3 (moves only in add and remove), 5, 7, 8, 9 and 11. Rule 4 is
-//! Linux's `START_DEBIT`. Rule 7 is Linux's with another virtual time: generalised
-//! processor sharing's in place of `min_vruntime`, which stands still for a round and
-//! then jumps. Rule 11 is ours: what a mover owes on a slow queue it works off on a fast
-//! one, and could come back first in line every time; those who stay would starve
-//! (`docs/adr/0015-lag-by-virtual-time.md`).
+//! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of one nice value
+//! is about a tenth of the CPU. Stock axsched 0.3.1 differs in rules 1 (ticks), 3 (moves only in
+//! add and remove), 5, 7, 8, 9 and 11. Rule 4 is Linux's `START_DEBIT`. Rule 7 is Linux's with
+//! another virtual time: that of generalised processor sharing in place of `min_vruntime`, which
+//! stands still for a round and then jumps. Rule 11 is ours: a mover works off its debt of a slow
+//! queue on a fast one, and could come back first in line every time, so that the tasks that stay
+//! would starve (`docs/adr/0015-lag-by-virtual-time.md`).
 //!
-//! **Bounds.** vruntime is 64 bits wide and wraps, on every architecture: it is
-//! compared by difference, and one that is older than [`MEMORY`] not at all. Below, all
-//! weights are equal, and n counts the tasks, sleepers and movers too, that are on the
-//! queue at any time while somebody waits there.
+//! **Bounds.** vruntime is 64 bits wide and wraps, on every architecture: it is compared by
+//! difference, and one that is older than [`MEMORY`] not at all. Below, all weights are equal, and
+//! n counts the tasks, with sleepers and movers, that are on the queue at any time while a task
+//! waits there.
 //!
 //! - One queue: each runs again after at most (n − 1) × (2 × `GRANULARITY_TICKS` +
-//!   `SLEEPER_CREDIT_TICKS` + 1½) = 6½ × (n − 1) ticks; in exact order it is 6. So it is on
-//!   several that are equally loaded, in all scenes of `tests/movers.rs`. While the length of
-//!   a tick changes, half an old tick more.
-//! - Several queues, whatever their loads: a preempted task within 38 × n ticks, one that
-//!   has just come within 52 × n. A preempted one is at most L = `GRANULARITY_TICKS` + 2
-//!   ahead of `min_vruntime`, two widths of a bucket included, a mover L = 6. The entry line
-//!   is there, or as far as it goes, after 2 × (L + 3) × n ticks of service; from then on
-//!   nobody comes before `min_vruntime` + 1, and for each tick that this moves, each of n
-//!   tasks has at most 5. Those before it in its bucket then have 4 each at most. The
-//!   longest wait in the lopsided scenes of `tests/movers.rs` is 8.7 × n.
-//! - Shares, on one queue and on several that are equally loaded, are within a tenth of
-//!   max-min fair where sleepers ask for more than that and never sleep for so long that
-//!   they lose more than their credit; else within a tenth of what lies between that and
-//!   generalised processor sharing. `tests/movers.rs` defines both.
-//! - A yield gains nobody anything, and loses who yields what it was behind (rule 6).
+//!   `SLEEPER_CREDIT_TICKS` + 1½) = 6½ × (n − 1) ticks; in exact order it is 6. The same holds on
+//!   several queues with equal loads, in all scenes of `tests/movers.rs`. While the length of a
+//!   tick changes, half an old tick is added.
+//! - Several queues, whatever their loads: a preempted task runs again within 38 × n ticks, one
+//!   that has just come within 52 × n. A preempted task is at most L = `GRANULARITY_TICKS` + 2
+//!   ahead of `min_vruntime`, with two widths of a bucket, and a mover L = 6. The entry line is
+//!   there, or as far as it goes, after 2 × (L + 3) × n ticks of service. From then on no task
+//!   comes before `min_vruntime` + 1, and for each tick that this moves, each of n tasks has at
+//!   most 5. The tasks before it in its bucket then have at most 4 each. The longest wait in the
+//!   lopsided scenes of `tests/movers.rs` is 8.7 × n.
+//! - Shares, on one queue and on several with equal loads, are within a tenth of max-min fair if
+//!   sleepers ask for more than that and never sleep so long that they lose more than their
+//!   credit. Else they are within a tenth of the range between that and generalised processor
+//!   sharing. `tests/movers.rs` defines both.
+//! - A yield gains nothing, and the yielder loses what it was behind (rule 6).
 //!
-//! **Cost.** A put and the pick after it have one counter read, one multiplication, no
-//! division, and as many instructions whatever the number of tasks: those of high
-//! nice values ([`buckets`](sched_core::buckets)), and all until two ticks have been seen, cost
-//! O(log n). A tick, spawn, wake and
-//! leave have a division, under a lock that is held for little more than that; a change of
-//! queues has two more, and a search that is linear in the number of queues. Nothing
-//! allocates on up to 64 queues. Needs `axtask/preempt`. What makes it cheap is in
-//! `docs/adr/0020-order-to-a-bucket.md`.
+//! **Cost.** A put and the pick after it have one counter read, one multiplication, no division,
+//! and the same number of instructions for any number of tasks. Tasks of high nice values
+//! ([`buckets`](sched_core::buckets)), and all until two ticks have been seen, cost O(log n). A
+//! tick, spawn, wake and leave have a division, under a lock that is held for little more than
+//! that. A change of queues has two more, and a search that is linear in the number of queues.
+//! Nothing allocates on up to 64 queues. Needs `axtask/preempt`.
+//! `docs/adr/0020-order-to-a-bucket.md` says how the cost is kept low.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -91,29 +87,27 @@ use sched_core::virtual_time::{QueueTime, VirtualTime};
 pub type CfsTask<T> = KeyedTask<T, CfsState>;
 /// The completely fair scheduler; `C` is where it reads the time.
 pub type CfsScheduler<T, C = CpuCounter> = Adapter<Cfs<T, C>>;
-/// The same with its ready queue in exact order (rule 2), in O(log n).
+/// The scheduler with its ready queue in exact order (rule 2), in O(log n).
 pub type ExactCfsScheduler<T, C = CpuCounter> = Adapter<Cfs<T, C, Ordered<T, CfsState>>>;
 
-/// How far ahead of the first in line the running task must be for a tick to
-/// preempt it, in ticks of its own weight. Two, so that equal tasks change places
-/// every few ticks and not at each.
+/// How far ahead of the first in line the running task must be for a tick to preempt it, in ticks
+/// of its own weight. Two, so that equal tasks alternate every few ticks and not at each.
 pub const GRANULARITY_TICKS: u64 = 2;
 
-/// How far behind `min_vruntime` a task may wake, in ticks. One: it is first in
-/// line, and cannot keep the CPU for longer than a tick on the strength of it.
+/// How far behind `min_vruntime` a task may wake, in ticks. One: it is first in line, and cannot
+/// keep the CPU for longer than a tick because of that.
 pub const SLEEPER_CREDIT_TICKS: u64 = 1;
 
-/// How far ahead of `min_vruntime` movers may be made to start, in ticks (rule 11).
-/// One: with less, those who come would hold `min_vruntime` where it is.
+/// How far ahead of `min_vruntime` movers may be made to start, in ticks (rule 11). One: with less,
+/// movers would hold `min_vruntime` where it is.
 pub const ENTRY_TICKS: u64 = 1;
 
-/// For how long a task that is away is remembered, in counts: 2.4 hours at 1 GHz.
-/// Whoever comes back later is treated as having nothing and owing nothing: no debt
-/// is that large, and within this time no `min_vruntime` goes half-way round the line,
-/// not even beside a task of nice 19.
+/// How long a task that is away is remembered, in counts: 2.4 hours at 1 GHz. A task that comes
+/// back later is treated as owing nothing and owed nothing: no debt is that large, and within this
+/// time no `min_vruntime` goes half-way round the line, not even beside a task of nice 19.
 pub const MEMORY: Counts = LONGEST_CHARGE;
 
-/// What CFS remembers of a task; its vruntime is the key. Relaxed: see LOCK in
+/// The state of CFS in a task; its vruntime is the key. Relaxed: see LOCK in
 /// [`task`](sched_core::task).
 pub struct CfsState {
     account: Account,
@@ -156,19 +150,19 @@ pub struct Cfs<T, C, Q = Buckets<T, CfsState>> {
 }
 
 impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
-    /// What so many ticks add to the vruntime of a task.
+    /// Returns what this many ticks add to the vruntime of a task.
     #[inline]
     fn ticks(&self, ticks: u64, factor: Factor) -> u64 {
         factor.times(self.tick.ticks(ticks))
     }
 
-    /// So many ticks before `min_vruntime`.
+    /// Returns the vruntime this many ticks before `min_vruntime`.
     fn before_min(&self, ticks: u64) -> Key {
         let ticks = self.ticks(ticks, Factor::NICE_0);
         self.min_vruntime.later(ticks.wrapping_neg())
     }
 
-    /// So many ticks after `min_vruntime`.
+    /// Returns the vruntime this many ticks after `min_vruntime`.
     fn after_min(&self, ticks: u64) -> Key {
         self.min_vruntime.later(self.ticks(ticks, Factor::NICE_0))
     }
@@ -181,8 +175,8 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.time.charged(run);
     }
 
-    /// Rule 3: before who is here changes, and at every tick. `also` is the vruntime of a
-    /// task that is on its way out.
+    /// Moves `min_vruntime`, at every tick and before a task joins or leaves (rule 3). `also` is
+    /// the vruntime of a task that is about to leave.
     fn move_min(&mut self, also: Option<Key>) {
         let running = self.intervals.running().map(KeyedTask::key);
         let all = also
@@ -198,8 +192,8 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.time.of(self.intervals.id())
     }
 
-    /// What has been charged moves the virtual time and the entry line (rules 7 and 11),
-    /// and so does what runs and is not charged yet.
+    /// Moves the virtual time and the entry line by the charged time (rules 7 and 11), and by the
+    /// run that is not charged yet.
     fn move_time(&mut self, now: Counts, uncharged: Counts) {
         let within = self.before_min(SLEEPER_CREDIT_TICKS)..=self.after_min(GRANULARITY_TICKS);
         let moved = self.time.moves(self.intervals.id(), now, uncharged, within);
@@ -209,15 +203,15 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.entry = entry.max(first).min(last);
     }
 
-    /// Who is ready is about to change: up to now, those share who were. The running
-    /// task is not charged: this may be another CPU than its own, on which it may be
-    /// migrating, and then it stands in another queue (KEY).
+    /// Brings the virtual time up to date before a task joins or leaves: until now, the tasks that
+    /// were ready share it. The running task is not charged: this may be another CPU than its own,
+    /// on which it may be migrating, and then it is in another queue (KEY).
     fn catch_up(&mut self, now: Counts) {
         let uncharged = self.intervals.uncharged(now);
         self.move_time(now, uncharged);
     }
 
-    /// A task that was away is ready here.
+    /// Adds a task that was away.
     fn arrived(&mut self, task: Arc<CfsTask<T>>, why: Return, now: Counts) {
         let came = self.intervals.arrived(&task, why, now);
         self.move_min(None);
@@ -245,7 +239,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.put(task, key.max(floor));
     }
 
-    /// A ready task has been taken out.
+    /// Accounts for a ready task that was taken out.
     fn removed(&mut self, task: &CfsTask<T>) {
         self.intervals.removed(task);
         self.move_min(Some(task.key()));
@@ -253,7 +247,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.time().leave(weight(task));
     }
 
-    /// A pick that follows no yield.
+    /// Picks when no yield came before.
     #[cold]
     #[inline(never)]
     fn dispatch_after_no_yield(
@@ -267,7 +261,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         first
     }
 
-    /// A task comes back that has not just yielded here.
+    /// Requeues a task that has not just yielded here.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<CfsTask<T>>, why: Return) {
@@ -282,7 +276,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.put(task, key);
     }
 
-    /// A task is ready that has not yielded.
+    /// Puts a task into the queue that has not yielded.
     fn put(&mut self, task: Arc<CfsTask<T>>, key: Key) {
         self.ready.place(task, key, self.min_vruntime);
     }
@@ -290,7 +284,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
 
 #[cfg(test)]
 impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
-    /// The virtual time has the weights of who is ready or runs here, and of nobody else.
+    /// Checks that the virtual time has the weights of the ready and running tasks only.
     fn assert_valid(&mut self) {
         let running = self.intervals.running().into_iter();
         let running: u64 = running.map(|task| weight(task)).sum();
@@ -327,8 +321,8 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
 
     #[inline]
     fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
-        // What a yield does not need is out of line, and its last call: nothing is saved
-        // over it, and `axtask` can inline the rest.
+        // What a yield does not need is out of line, and its last call: no register is saved over
+        // it, and `axtask` can inline the rest.
         if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
             return self.comes_back(task, why);
         }
@@ -375,7 +369,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
         self.tick.tick(now);
         self.ready.fit(self.tick.length());
         let Some(interval) = RunIntervals::take_uncharged(running, now) else {
-            // `main` before its first pick has no account: whoever is ready is next.
+            // `main` before its first pick has no account: any ready task goes before it.
             return Tick::reschedule_if(!self.ready.is_empty());
         };
         self.charge(running, interval);

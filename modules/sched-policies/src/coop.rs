@@ -1,67 +1,69 @@
 //! COOP: the scheduler that sees coroutines.
 //!
-//! A *worker* is a task that runs the coroutines of one *domain*; what each domain has ready stands
-//! in one word that its executor keeps up to date, the [summary](axcoop_summary). A task becomes
-//! a worker by [`CoopState::serve`]. Priorities are 0, the most urgent, to 7.
+//! A *worker* is a task that runs the coroutines of one *domain*. The ready coroutines of all
+//! domains are in one word that the executor keeps up to date, the [summary](axcoop_summary). A
+//! task becomes a worker by [`CoopState::serve`]. Priorities are 0, the most urgent, to 7.
 //!
-//!  1. **Order.** The task of the most urgent priority runs. A task that serves no domain has one of
-//!     its own: 4, or what `set_priority` sets, 0 to 7.
+//!  1. **Order.** The task of the most urgent priority runs. A task that serves no domain has a
+//!     priority of its own: 4, or 0 to 7 as set by `set_priority`.
 //!  2. **Workers.** A worker has the priority of the most urgent coroutine that is ready in its
-//!     domain *when somebody asks*, not when it was put; one whose domain has nothing ready comes
-//!     after all others. Of one that polls, what it polls counts, too: as it
-//!     [says](CoopState::polls), or else what it was picked for, while it runs or is preempted. What
-//!     is ready in the domain of one that is preempted counts for it if none of the domain's
-//!     other workers waits in this queue that could take it at once.
-//!  3. **Turns.** Of one priority who has been ready longest runs, for a slice of
+//!     domain at the time of the decision, not at the time of its put. A worker whose domain has
+//!     nothing ready comes after all other tasks. The coroutine that a worker polls counts, too,
+//!     while the worker runs or is preempted: the one that it [says](CoopState::polls), or else
+//!     the one that it was picked for. The ready coroutines of its domain count for a preempted
+//!     worker only if no other worker of the domain waits in this queue that could take them at
+//!     once.
+//!  3. **Slices.** Within a priority the task that has been ready longest runs, for a slice of
 //!     [`SLICE_TICKS`] timer ticks (50 ms at 100 Hz).
-//!  4. **Ticks.** A tick asks for rescheduling if somebody more urgent is ready, or if the slice is
-//!     over and one of the same priority is. But one that takes the last of a slice, and is the first
-//!     since the task was picked, leaves it the CPU until the next: so who is picked again and again
-//!     just before a tick, as others that are more urgent yield there, gets on all the same.
-//!  5. A task that is preempted within its slice keeps what is left of it, and its place before
-//!     all others of its priority. One whose slice is over, that yields or that wakes goes behind
+//!  4. **Ticks.** A tick asks for rescheduling if a more urgent task is ready, or if the slice is
+//!     over and a task of the same priority is ready. But if a tick takes the last of a slice, and
+//!     is the first since the task was picked, it leaves the task the CPU until the next tick. So
+//!     a task that is picked again and again just before a tick, as more urgent tasks yield there,
+//!     makes progress all the same.
+//!  5. A task that is preempted within its slice keeps the rest of it, and its place before all
+//!     others of its priority. A task whose slice is over, that yields or that wakes goes behind
 //!     them with a new slice.
-//!  6. **Yields.** A task that yields sits out one pick if anybody else is ready, however urgent it
-//!     is itself; then it is as ready as others. So a worker that yields because something more
-//!     urgent is ready elsewhere gives its CPU to that; one that yields for nothing has the next one
-//!     run, until it yields, blocks, or a tick comes.
-//!  7. **Share.** Every [`SHARE_TICKS`]th tick of a queue in which somebody waits is for who has
-//!     waited longest there, whatever its priority: it is picked next, and if others are more
+//!  6. **Yields.** A task that yields sits out one pick if another task is ready, however urgent
+//!     it is itself; then it is as ready as others. So a worker that yields because a more urgent
+//!     coroutine is ready elsewhere gives its CPU to that. A worker that yields for nothing lets
+//!     the next task run until that yields, blocks, or a tick comes.
+//!  7. **Share.** Every [`SHARE_TICKS`]th tick of a queue with a waiting task is for the task that
+//!     has waited longest there, whatever its priority. It is picked next. If others are more
 //!     urgent, it has the CPU until the next tick, and then goes behind those of its priority.
-//!  8. **Lent.** A priority that is [lent](CoopState::lend) to a task is its own as long, if it is more
-//!     urgent. Of a ready task this counts from the next tick, block, exit or preemption of its CPU
-//!     on, and it keeps its turn.
-//!  9. **Several CPUs.** Another CPU is given the task that would run first here, of those that may
-//!     run there (the crate `sched-smp`). It arrives there behind those of its priority, with
-//!     the rest of its slice, and polls what it polled.
+//!  8. **Priority inheritance.** A priority that is [lent](CoopState::lend) to a task is its own
+//!     while it is lent, if it is more urgent. For a ready task this counts from the next tick,
+//!     block, exit or preemption of its CPU on, and the task keeps its place by waiting time.
+//!  9. **Several CPUs.** Another CPU is given the task that would run first here, of those that
+//!     may run there (the crate `sched-smp`). It arrives there behind those of its priority, with
+//!     the rest of its slice and the coroutine that it polls.
 //!
-//! Rules 1 and 2 are those of COPS and SharedScheduler (Zhao et al.), which order programs by the most
-//! urgent coroutine of each; theirs scan the programs for it at each timer tick, and leave open what
-//! becomes of the less urgent. Rule 3 is [RR](crate::rr)'s, rule 8 priority inheritance (Sha,
-//! Rajkumar and Lehoczky, 1990).
+//! Rules 1 and 2 are those of COPS and SharedScheduler (Zhao et al.), which order programs by the
+//! most urgent coroutine of each. Theirs scan the programs for it at each timer tick, and leave
+//! open how the less urgent make progress. Rule 3 is [RR](crate::rr)'s. Rule 8 is from Sha,
+//! Rajkumar and Lehoczky, 1990.
 //!
-//! **Bound.** n ready tasks: each runs again within 10 × n + 5 ticks, whatever the priorities, and
-//! within (n − 1) × 5 if all have the same. Each share of rule 7 goes to one that has waited longer,
-//! which then has waited less; it may be up to a slice late, as who is next among equals waits for the
-//! end of a slice. Those who are less urgent than one that always runs have a tenth of the CPU
-//! together.
+//! **Bound.** With n ready tasks each runs again within 10 × n + 5 ticks, whatever the priorities,
+//! and within (n − 1) × 5 if all have the same. Each share of rule 7 goes to a task that has
+//! waited longer, which then has waited less. A share may be up to a slice late, as an equal waits
+//! for the end of a slice. Tasks that are less urgent than one that always runs have a tenth of
+//! the CPU together.
 //!
 //! **Several CPUs.** Each has its own queue and its own order. With n tasks on all CPUs each runs
 //! again within 20 × n + 10 ticks: the bound of its queue, and that of the queue that it is handed
-//! over to, where it stays until it has run. There is no order over all: of two urgent tasks
-//! that were put into one queue the second waits for the first, at most as the bound says, while
-//! another CPU runs something less urgent, and an idle CPU is the only one that takes it at
-//! once. A domain with a worker on each CPU has that order among its own coroutines all the same, as
-//! each of its workers takes the most urgent one at its next await.
+//! over to, where it stays until it has run. There is no global order: if two urgent tasks are in
+//! one queue, the second waits for the first, within the bound, while another CPU runs a less
+//! urgent task. Only an idle CPU takes it at once. A domain with a worker on each CPU has that
+//! order among its own coroutines all the same, as each of its workers takes the most urgent one
+//! at its next await.
 //!
-//! **Cost.** A yield is one list operation for the put and one for the pick, a find-first-set, and,
-//! where workers wait, one load of the summary, a second find-first-set, and a look at the first of
-//! each list of that priority. Nothing is told to the scheduler when a coroutine becomes ready. No
-//! loop is over tasks, with these exceptions: a tick looks at 24 lists when the share is due; who is
-//! midway in a poll as it is preempted is put among those of its domain that are so in this queue;
-//! the next tick, block or preemption after somebody has lent something looks at all ready tasks
-//! (rule 8); and so do `remove_task`, which `axtask` never calls, and rule 9. Nothing allocates. Needs
-//! `axtask/preempt`, without which ticks have no effect but for rule 7 at the next yield or block.
+//! **Cost.** A yield is one list operation for the put and one for the pick, a find-first-set,
+//! and, if workers wait, one load of the summary, a second find-first-set, and a look at the first
+//! of each list of that priority. The scheduler is not called when a coroutine becomes ready. No
+//! loop is over tasks, with these exceptions: a tick looks at 24 lists when the share is due; a
+//! worker that is preempted in a poll is put among those of its domain in this queue; the next
+//! tick, block or preemption after a priority was lent looks at all ready tasks (rule 8); and so
+//! do `remove_task`, which `axtask` never calls, and rule 9. Nothing allocates. Needs
+//! `axtask/preempt`: without it ticks have no effect except for rule 7 at the next yield or block.
 
 mod level;
 mod ready;
@@ -88,30 +90,30 @@ use ready::Ready;
 
 /// A task under [`CoopScheduler`].
 pub type CoopTask<T> = Task<T, CoopState>;
-/// The scheduler that sees coroutines; `S` is where it finds which are ready.
+/// The scheduler that sees coroutines; `S` is where it finds the summary of the ready ones.
 pub type CoopScheduler<T, S = SystemCoop> = Adapter<Coop<T, S>>;
 
-/// Rule 7: every so many ticks.
+/// The period of the share, in ticks (rule 7).
 pub const SHARE_TICKS: u32 = 10;
 
 /// See the [module documentation](self).
 pub struct Coop<T, S> {
     ready: Ready<T>,
-    /// Who gave way since the last pick and is not to be picked: it has yielded (rule 6), or was
-    /// preempted for a share, which is not for who has just run (rule 7).
+    /// The task that gave way since the last pick and is not to be picked: it has yielded (rule 6),
+    /// or was preempted for a share, which is not for the task that has just run (rule 7).
     aside: Slot<T, CoopState>,
     is_aside_preempted: bool,
-    /// A tick has hit who runs since it was picked (rule 4).
+    /// True if a tick has hit the running task since it was picked (rule 4).
     has_ticked: bool,
-    /// Ticks with somebody waiting since the last share was due (rule 7).
+    /// Ticks with a waiting task since the last share was due (rule 7).
     ticks: u32,
-    /// How many lendings have been seen (rule 8).
+    /// The number of lendings that have been seen (rule 8).
     lendings: u64,
     source: PhantomData<fn() -> S>,
 }
 
 impl<T, S: CoopSource> Coop<T, S> {
-    /// What is ready in all domains, now.
+    /// Returns the ready priorities of all domains, as of now.
     #[inline(always)]
     fn summary() -> u64 {
         S::summary().bits()
@@ -145,7 +147,7 @@ impl<T, S: CoopSource> Coop<T, S> {
         }
     }
 
-    /// Rule 5, of who was preempted.
+    /// Requeues a preempted task (rule 5).
     fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
         match task.policy_state().is_over() {
             true => self.ready.arrives(task, Return::Preempted),
@@ -153,7 +155,7 @@ impl<T, S: CoopSource> Coop<T, S> {
         }
     }
 
-    /// Rule 7.
+    /// Picks the task that has waited longest (rule 7).
     #[cold]
     #[inline(never)]
     fn dispatch_by_share(&mut self) -> Option<Arc<CoopTask<T>>> {
@@ -166,7 +168,8 @@ impl<T, S: CoopSource> Coop<T, S> {
             }
             return Some(aside);
         };
-        // A share that came late does not put off the next one; one that nobody took is gone.
+        // A share that came late does not put off the next one. A share that no task took in time
+        // is lost.
         self.ticks = (self.ticks - SHARE_TICKS).min(SHARE_TICKS - 1);
         if let Some(aside) = self.aside.take() {
             match was_preempted {
@@ -180,7 +183,7 @@ impl<T, S: CoopSource> Coop<T, S> {
         Some(next)
     }
 
-    /// Rule 8.
+    /// Moves ready tasks up if a priority was lent since the last look (rule 8).
     #[inline]
     fn look_for_lent(&mut self) {
         let lendings = S::lendings().load(Acquire);
@@ -196,7 +199,7 @@ impl<T, S: CoopSource> Coop<T, S> {
         self.ready.take_first(Self::summary)
     }
 
-    /// Rules 1, 2 and 8, of who runs.
+    /// Returns the level of the running task (rules 1, 2 and 8).
     fn runs_at(running: &CoopTask<T>, summary: u64) -> Level {
         let state = running.policy_state();
         match state.served() {
@@ -227,7 +230,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
 
     #[inline]
     fn returned(&mut self, task: Arc<CoopTask<T>>, why: Return) {
-        // What is no yield is out of line, so that `axtask` can inline the rest.
+        // All but yields is out of line, so that `axtask` can inline the rest.
         match why {
             Return::Yielded => self.aside.put(task), // rule 6
             Return::Preempted => self.is_preempted(task),

@@ -1,77 +1,73 @@
 //! EEVDF: earliest eligible virtual deadline first.
 //!
-//!  1. A queue's virtual time moves by the service over the weight of all who are ready
-//!     or run there, at every tick, join and leave. It never decreases; where all of them
-//!     are ahead of it, it goes on to the one that is next.
-//!  2. A task's vruntime grows by its time on the CPU, in counts of the hardware counter,
-//!     times 1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)). Its lag
-//!     is how far that is behind the virtual time: what the queue owes it, or, negative,
-//!     what it has had too much. It is eligible if its lag is not negative.
-//!  3. A task requests [`SLICE_TICKS`] of the CPU at a time. The virtual deadline of a
-//!     request is the task's vruntime at its beginning, plus the request over its weight.
-//!     When the vruntime is there, to the nearest tick, the next request begins.
-//!  4. The eligible task with the earliest deadline runs. Where nobody is eligible, the
-//!     smallest vruntime runs. Both are to one [bucket](sched_core::buckets): among those whose
-//!     deadlines or vruntimes are less than a bucket's width apart, which is at most half a
-//!     tick, the one that came first may be first. A task may be taken for not eligible until
-//!     one of the same width of vruntime is, and a pick takes notice of [`MOVES`] at most that
-//!     have become eligible; the picks that follow, of the rest. [`ExactEevdfScheduler`] has
-//!     no such width, and ties are in the order in which they became eligible.
-//!  5. A tick preempts the running task if its request is served and somebody is ready.
-//!     Before that neither an earlier deadline nor a waker does (run to parity).
+//!  1. A queue's virtual time moves by the service over the weight of all ready and running tasks,
+//!     at every tick, join and leave. It never decreases. If all of them are ahead of it, it goes
+//!     on to the next one.
+//!  2. A task's vruntime grows by its time on the CPU, in counts of the hardware counter, times
+//!     1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)). Its lag is how far
+//!     that is behind the virtual time: what the queue owes it or, negative, what it has had too
+//!     much. It is eligible if its lag is not negative.
+//!  3. A task requests [`SLICE_TICKS`] of the CPU at a time. The virtual deadline of a request is
+//!     the task's vruntime at its beginning, plus the request over its weight. When the vruntime
+//!     is there, to the nearest tick, the next request begins.
+//!  4. The eligible task with the earliest deadline runs. If no task is eligible, the smallest
+//!     vruntime runs. Both are to one [bucket](sched_core::buckets): among tasks whose deadlines
+//!     or vruntimes are less than a bucket's width apart, which is at most half a tick, the one
+//!     that came first may be first. A task may become eligible late by the same width of
+//!     vruntime. A pick takes notice of at most [`MOVES`] tasks that have become eligible; the
+//!     next picks take the rest. [`ExactEevdfScheduler`] has no buckets, and ties are in the order
+//!     in which the tasks became eligible.
+//!  5. A tick preempts the running task if its request is served and another task is ready. Before
+//!     that neither an earlier deadline nor a wake does (run to parity).
 //!  6. A new task starts without lag.
-//!  7. A task that leaves keeps its lag, for however long and whatever queue it comes back
-//!     to: at most [`SLICE_TICKS`] of what it is owed and [`LAG_TICKS`] of what it owes, in
-//!     ticks of its own weight. It comes back with a new request. Nor does one that runs owe
-//!     more than `LAG_TICKS` after a tick: it had that while nobody was ready who is owed it.
-//!  8. A task that yields while anybody else is ready gives up the rest of its request: its
-//!     vruntime is raised to the deadline, and to the virtual time if it is owed more than
-//!     that. What it gave up counts as service (rule 1). It sits out one pick.
-//!  9. A preempted task keeps its vruntime and what is left of its request.
-//! 10. `set_priority` takes nice values from −20 to 19. The time until then is charged by
-//!     the old weight; the lag and what is left of the request stay what they are in time
-//!     on the CPU.
-//! 11. Another CPU is given the task that would run first here of those that may run there
-//!     (the crate `sched-smp`); it keeps its lag by rule 7.
+//!  7. A task that leaves keeps its lag, however long it is away and to whichever queue it comes
+//!     back: at most [`SLICE_TICKS`] that it is owed and [`LAG_TICKS`] that it owes, in ticks of
+//!     its own weight. It comes back with a new request. A running task owes no more than
+//!     `LAG_TICKS` after a tick, either: it had that time while no task was ready that is owed it.
+//!  8. A task that yields while another is ready gives up the rest of its request: its vruntime is
+//!     raised to the deadline, and to the virtual time if it is owed more than that. The time
+//!     given up counts as service (rule 1). It sits out one pick.
+//!  9. A preempted task keeps its vruntime and the rest of its request.
+//! 10. `set_priority` takes nice values from −20 to 19. The time until then is charged by the old
+//!     weight. The lag and the rest of the request stay the same in time on the CPU.
+//! 11. Another CPU is given the task that would run first here of those that may run there (the
+//!     crate `sched-smp`). It keeps its lag by rule 7.
 //!
-//! After Stoica and Abdel-Wahab (1995), and what Linux 6.6 made of it: requests of one
-//! size, and rule 5, its `RUN_TO_PARITY` (there a wake ends the turn of a task that is not
-//! eligible any more; here no wake does). Linux's virtual time is the average of all
-//! vruntimes, which goes back when somebody comes who is owed or leaves who owes. Rule 1
-//! has the slope of generalised processor sharing and the step to the first of WF2Q+
-//! (Bennett and Zhang, 1997), and does not go back: whoever waits is overtaken by those
-//! before its deadline, and the time of these passes. Rule 8 is that of later Linux (2025),
-//! which takes only from a task that is eligible, and never more than the request: there who
-//! yields beside turns that are longer than a request saves up the difference. Two limits in rule 7 in place of Linux's
-//! one: with no more credit than a request, who comes has no deadline before the virtual
-//! time, so no rule like CFS's 11 is needed against movers.
+//! After Stoica and Abdel-Wahab (1995), and its form in Linux 6.6: requests of one size, and rule
+//! 5, its `RUN_TO_PARITY`. (There a wake preempts a task that is no longer eligible; here no wake
+//! does.) Linux's virtual time is the average of all vruntimes, which goes back when a task comes
+//! that is owed, or leaves that owes. Rule 1 has the slope of generalised processor sharing and
+//! the step to the first of WF2Q+ (Bennett and Zhang, 1997), and does not go back: a waiting task
+//! is overtaken only by tasks before its deadline, and their time passes. Rule 8 is that of later
+//! Linux (2025), which takes only from an eligible task, and never more than the request: there a
+//! task that yields beside turns that are longer than a request saves up the difference. Rule 7
+//! has two limits in place of Linux's one: with no more credit than a request, a task that comes
+//! has no deadline before the virtual time, so no rule like CFS's 11 is needed against movers.
 //!
-//! **Bounds.** Below, all weights are equal, and n counts the tasks, sleepers and movers
-//! too, that are on the queue at any time while somebody waits there. Ticks in which
-//! preemption is forbidden come on top.
+//! **Bounds.** Below, all weights are equal, and n counts the tasks, with sleepers and movers,
+//! that are on the queue at any time while a task waits there. Ticks in which preemption is
+//! disabled are added.
 //!
-//! - Each runs again after at most [`WAIT_TICKS`] × n ticks, on one queue and on several,
-//!   whatever their loads. Who waits has its deadline [`LAG_TICKS`] + [`SLICE_TICKS`] after
-//!   the virtual time at most (rule 7), which is there after n times that in ticks. Nobody comes
-//!   before it any more then, and who is before it has as much to come at most. To one
-//!   bucket adds half a tick to each of the two, and half a tick for being eligible late;
-//!   the picks until it is moved, n / `MOVES` of three ticks at most, are less than the
-//!   other half. In exact order it is 12 × n. Who has yielded has its next request behind
-//!   the one that it gave up, and so up to 2 × `SLICE_TICKS` × n more.
-//!   The longest wait in a test, of one that owes most among n − 1 that come back owed
-//!   most, is 7.8 × n.
-//! - vruntime is 64 bits wide and wraps; only those of tasks that are in one queue are
-//!   compared. Of who is away the lag is kept and nothing else, so it may be away for ever.
-//! - A yield gains nobody anything, and neither does a change of queues.
+//! - Each runs again after at most [`WAIT_TICKS`] × n ticks, on one queue and on several, whatever
+//!   their loads. A waiting task has its deadline at most [`LAG_TICKS`] + [`SLICE_TICKS`] after
+//!   the virtual time (rule 7), which is there after n times that in ticks. Then no task comes
+//!   before it any more, and the tasks before it have at most as much to come. The order to one
+//!   bucket adds half a tick to each of the two, and half a tick for becoming eligible late; the
+//!   picks until it is moved, at most n / `MOVES` of three ticks, are less than the other half. In
+//!   exact order it is 12 × n. A task that has yielded has its next request behind the one that it
+//!   gave up, and so waits up to 2 × `SLICE_TICKS` × n more. The longest wait in a test, of a task
+//!   that owes most among n − 1 that come back owed most, is 7.8 × n.
+//! - vruntime is 64 bits wide and wraps; only those of tasks in one queue are compared. Of a task
+//!   that is away only the lag is kept, so it may be away for ever.
+//! - Neither a yield nor a change of queues gains anything.
 //!
 //! **Cost.** A put and the pick after it have one counter read, three multiplications, no
-//! division, and as many instructions whatever the number of tasks; each request is moved
-//! from one queue to the other once, and a pick moves [`MOVES`] at most. Tasks of high
-//! nice values ([`buckets`](sched_core::buckets)), and all until two ticks have been seen, cost
-//! O(log n). A tick, spawn, wake and
-//! leave have a division, under a lock that is held for little more than that. Nothing
-//! allocates on up to 64 queues. Needs `axtask/preempt`. What makes it cheap is in
-//! `docs/adr/0020-order-to-a-bucket.md`.
+//! division, and the same number of instructions for any number of tasks. Each request is moved
+//! from one queue to the other once, and a pick moves at most [`MOVES`]. Tasks of high nice values
+//! ([`buckets`](sched_core::buckets)), and all until two ticks have been seen, cost O(log n). A
+//! tick, spawn, wake and leave have a division, under a lock that is held for little more than
+//! that. Nothing allocates on up to 64 queues. Needs `axtask/preempt`.
+//! `docs/adr/0020-order-to-a-bucket.md` says how the cost is kept low.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -91,38 +87,36 @@ use sched_core::virtual_time::{QueueTime, VirtualTime};
 pub type EevdfTask<T> = KeyedTask<T, EevdfState>;
 /// The scheduler by virtual deadlines; `C` is where it reads the time.
 pub type EevdfScheduler<T, C = CpuCounter> = Adapter<Eevdf<T, C>>;
-/// The same with its queues in exact order (rule 4), in O(log n).
+/// The scheduler with its queues in exact order (rule 4), in O(log n).
 pub type ExactEevdfScheduler<T, C = CpuCounter> = Adapter<Eevdf<T, C, Ordered<T, EevdfState>>>;
 
-/// A request, in ticks of the task's own weight. Two, as CFS's granularity: equal tasks
-/// change places every few ticks and not at each.
+/// A request, in ticks of the task's own weight. Two, as CFS's granularity: equal tasks alternate
+/// every few ticks and not at each.
 pub const SLICE_TICKS: u64 = 2;
 
-/// How much of what it owes a task takes along when it leaves, in ticks of its own
-/// weight. Two requests, as in Linux: it can be one ahead when it gets the CPU, and have
-/// one then.
+/// How much of its debt a task takes along when it leaves, in ticks of its own weight. Two
+/// requests, as in Linux: it can be one ahead when it gets the CPU, and have one then.
 pub const LAG_TICKS: u64 = 2 * SLICE_TICKS;
 
-/// How long a task may wait, in ticks for each task of its queue, where all weights are
-/// equal.
+/// The longest wait of a task, in ticks for each task of its queue, if all weights are equal.
 pub const WAIT_TICKS: u64 = 2 * (LAG_TICKS + SLICE_TICKS) + 2;
 
-/// How many tasks a pick moves at most from those who wait to those who are eligible. The
-/// picks that follow move the rest.
+/// The largest number of tasks that a pick moves from the waiting to the eligible ones. The next
+/// picks move the rest.
 pub const MOVES: usize = 64;
 
 const ELIGIBLE: u8 = 1;
 const MOVED: u8 = 2;
 
-/// What EEVDF remembers of a task. Relaxed: see LOCK in [`task`](sched_core::task).
+/// The state of EEVDF in a task. Relaxed: see LOCK in [`task`](sched_core::task).
 pub struct EevdfState {
     account: Account,
     share: Share,
-    /// While it is ready or runs.
+    /// Valid while it is ready or runs.
     vruntime: AtomicU64,
-    /// While it is ready or runs: when its request ends.
+    /// The end of its request; valid while it is ready or runs.
     deadline: AtomicU64,
-    /// While it is away.
+    /// Valid while it is away.
     lag: AtomicI64,
 }
 
@@ -147,7 +141,7 @@ impl EevdfState {
         Key(self.deadline.load(Relaxed))
     }
 
-    /// How much of the request is left, as vruntime.
+    /// Returns the rest of the request, as vruntime.
     #[inline]
     fn rest(&self) -> u64 {
         self.deadline().after(self.vruntime()).max(0) as u64
@@ -185,7 +179,7 @@ fn state<T>(task: &EevdfTask<T>) -> &EevdfState {
     task.policy_state().data()
 }
 
-/// How long a task runs for its vruntime to grow so far.
+/// Returns how long a task runs for its vruntime to grow this far.
 #[inline]
 fn service(vruntime: u64, weight: u64) -> Counts {
     let weighted = u128::from(vruntime) * u128::from(weight);
@@ -194,18 +188,17 @@ fn service(vruntime: u64, weight: u64) -> Counts {
 
 /// See the [module documentation](self).
 pub struct Eevdf<T, C, Q = Buckets<T, EevdfState>> {
-    /// Those who were not eligible when they came, by vruntime.
+    /// The tasks that were not eligible when they came, by vruntime.
     waiting: Q,
-    /// Those who are eligible, by deadline. They stay so: the virtual time does not go
-    /// back.
+    /// The eligible tasks, by deadline. They stay eligible: the virtual time does not go back.
     eligible: Q,
     intervals: RunIntervals<T, Keyed<EevdfState>>,
     time: QueueTime,
     /// The virtual time as last moved (rule 1).
     now: Key,
-    /// LOOK: what a pick has to look at before it takes the first of those who wait.
-    /// `ELIGIBLE` is set exactly if somebody stands in `eligible`. While it is, `MOVED` is
-    /// set unless the first of those who wait is not eligible.
+    /// LOOK: what a pick has to look at before it takes the first waiting task. `ELIGIBLE` is set
+    /// exactly if `eligible` has a task. While it is, `MOVED` is set unless the first waiting task
+    /// is not eligible.
     look: u8,
     tick: TickLength,
     /// A request, in counts (rule 3).
@@ -238,8 +231,8 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         is_served
     }
 
-    /// Forgives what the running task owes beyond [`LAG_TICKS`], as if it had left (rule 7).
-    /// It had the CPU while nobody else was ready who is owed it, and that would add up. The
+    /// Forgives the running task what it owes beyond [`LAG_TICKS`], as if it had left (rule 7). It
+    /// had the CPU while no other task was ready that is owed it, and that would add up. The
     /// virtual time is that of now.
     fn forgive(&self, state: &EevdfState) {
         let most = self
@@ -252,9 +245,9 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         }
     }
 
-    /// Gives up the rest of a request, and what more it is owed (rule 8); the vruntime then.
-    /// Who yields again and again would save that up without end, as each time somebody else
-    /// has a turn that may be longer than a request.
+    /// Gives up the rest of a request, and what more the task is owed (rule 8). Returns its
+    /// vruntime then. A task that yields again and again would save that up without end, as each
+    /// time another task runs, perhaps for longer than a request.
     #[inline]
     fn give_up(&mut self, state: &EevdfState) -> Key {
         let (vruntime, deadline) = (state.vruntime(), state.deadline().max(self.now));
@@ -270,7 +263,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         vruntime
     }
 
-    /// Rule 1; `also` is the vruntime of a task that is on its way out.
+    /// Moves the virtual time (rule 1); `also` is the vruntime of a task that is about to leave.
     fn move_time(&mut self, now: Counts, uncharged: Counts, also: Option<Key>) {
         let running = self.intervals.running();
         let running = running.map(|running| state(running).vruntime());
@@ -286,15 +279,15 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
             .to;
     }
 
-    /// Who is ready is about to change: up to now, those share who were. The running
-    /// task is not charged: this may be another CPU than its own, on which it may be
-    /// migrating, and then it stands in another queue (KEY).
+    /// Brings the virtual time up to date before a task joins or leaves: until now, the tasks that
+    /// were ready share it. The running task is not charged: this may be another CPU than its own,
+    /// on which it may be migrating, and then it is in another queue (KEY).
     fn catch_up(&mut self, now: Counts, also: Option<Key>) {
         let uncharged = self.intervals.uncharged(now);
         self.move_time(now, uncharged, also);
     }
 
-    /// A task is ready here from now on, with so much lag.
+    /// Adds a task with this lag.
     fn join(&mut self, task: Arc<EevdfTask<T>>, lag: i64, now: Counts) {
         self.catch_up(now, None);
         let state = state(&task);
@@ -305,7 +298,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.put(task);
     }
 
-    /// A task that was ready here or ran is gone: it takes its lag along (rule 7). The
+    /// Accounts for a ready or running task that has left: it takes its lag along (rule 7). The
     /// virtual time is that of now.
     fn leave(&mut self, state: &EevdfState) {
         let lag = self.limited(self.now.after(state.vruntime()), state);
@@ -313,14 +306,14 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.time.of(self.intervals.id()).leave(state.weight());
     }
 
-    /// What a task may keep of its lag (rule 7).
+    /// Returns the part of its lag that a task may keep (rule 7).
     fn limited(&self, lag: i64, state: &EevdfState) -> i64 {
         let owes = state.factor().times(self.tick.ticks(LAG_TICKS)) as i64;
         let owed = state.factor().times(self.slice) as i64;
         lag.clamp(-owes, owed)
     }
 
-    /// A task that was away is ready here.
+    /// Adds a task that was away.
     fn arrived(&mut self, task: Arc<EevdfTask<T>>, why: Return, now: Counts) {
         let came = self.intervals.arrived(&task, why, now);
         let state = state(&task);
@@ -340,7 +333,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.join(task, lag.min(request), now);
     }
 
-    /// A task is ready. `around`: see [`ByKey::insert`].
+    /// Puts a ready task into its queue. `around`: see [`ByKey::insert`].
     #[inline]
     fn enqueue(&mut self, task: Arc<EevdfTask<T>>, vruntime: Key, around: Key) {
         if vruntime > self.now {
@@ -350,7 +343,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         }
     }
 
-    /// Not inlined, nor is the rest of what a yield seldom needs: it would be dearer.
+    /// Not inlined, nor is the rest of what a yield seldom needs: it would cost more.
     #[inline(never)]
     fn make_eligible(&mut self, task: Arc<EevdfTask<T>>) {
         self.look |= ELIGIBLE | MOVED;
@@ -358,7 +351,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.eligible.insert(task, deadline, self.now);
     }
 
-    /// A task is ready that has not yielded.
+    /// Puts a task into its queue that has not yielded.
     #[inline(never)]
     fn put(&mut self, task: Arc<EevdfTask<T>>) {
         let vruntime = state(&task).vruntime();
@@ -380,7 +373,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.waiting.pop()
     }
 
-    /// LOOK: somebody is eligible, or may have become so.
+    /// Takes the next task out if a task is eligible, or may have become so (LOOK).
     #[inline(never)]
     fn pop_eligible(&mut self) -> Option<Arc<EevdfTask<T>>> {
         if self.look & MOVED != 0 {
@@ -393,7 +386,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         first.or_else(|| self.waiting.pop())
     }
 
-    /// Moves those of who wait that have become eligible, or the first of them.
+    /// Moves the waiting tasks that have become eligible, or the first of them.
     fn move_eligible(&mut self) {
         for _ in 0..MOVES {
             let next = self.waiting.next_key();
@@ -406,7 +399,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         }
     }
 
-    /// A pick that follows no yield.
+    /// Picks when no yield came before.
     #[cold]
     #[inline(never)]
     fn dispatch_after_no_yield(
@@ -420,7 +413,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         first
     }
 
-    /// A task comes back that has not just yielded here.
+    /// Requeues a task that has not just yielded here.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
@@ -435,7 +428,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.put(task);
     }
 
-    /// The tick's length may be another.
+    /// Fits the request and the buckets to the length of a tick, which may have changed.
     fn fit(&mut self) {
         let tick = self.tick.length();
         self.slice = self.tick.ticks(SLICE_TICKS);
@@ -455,7 +448,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         eligible.or_else(|| self.waiting.remove(task))
     }
 
-    /// A ready task has been taken out.
+    /// Accounts for a ready task that was taken out.
     fn removed(&mut self, task: &EevdfTask<T>) {
         self.intervals.removed(task);
         let state = state(task);
@@ -470,8 +463,8 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
 
 #[cfg(test)]
 impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
-    /// The virtual time has the weights of who is ready or runs here, and of nobody else.
-    /// Who is eligible stands in that queue by its deadline.
+    /// Checks that the virtual time has the weights of the ready and running tasks only, and that
+    /// each eligible task is in that queue by its deadline.
     fn assert_valid(&mut self) {
         let id = self.intervals.id();
         let running = self.intervals.running().into_iter();
@@ -571,7 +564,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         self.tick.tick(now);
         self.fit();
         let Some(interval) = RunIntervals::take_uncharged(running, now) else {
-            // `main` before its first pick has no account: whoever is ready is next.
+            // `main` before its first pick has no account: any ready task goes before it.
             return Tick::reschedule_if(self.is_anybody_ready());
         };
         let state = state(running);
@@ -601,7 +594,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         Some(given)
     }
 
-    /// Linear for a ready task, of which `axtask` does not ask it.
+    /// Linear for a ready task, for which `axtask` never calls it.
     fn set_priority(&mut self, task: &Arc<EevdfTask<T>>, nice: isize) -> bool {
         let Some(index) = nice::index(nice) else {
             return false;

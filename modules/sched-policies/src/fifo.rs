@@ -1,16 +1,16 @@
 //! FIFO: first in, first out, cooperative.
 //!
 //! 1. Ready tasks run in the order in which they became ready.
-//! 2. A task runs until it yields, blocks or exits; a tick never ends its turn.
+//! 2. A task runs until it yields, blocks or exits; a tick never preempts it.
 //! 3. A task that yields goes to the end of the queue.
-//! 4. Another CPU is given the first task that may run there (the crate `sched-smp`): it
-//!    has waited longest. It goes to the end of the queue there.
+//! 4. Another CPU is given the first task that may run there (the crate `sched-smp`), which has
+//!    waited longest. It goes to the end of the queue there.
 //!
-//! The oldest policy there is, and the yardstick: every operation is one list
-//! operation, none of them allocates. Starvation: a task that neither yields
-//! nor blocks keeps the CPU for ever; among tasks that do yield, each runs once
-//! per round. On several CPUs that is a round of the queue it is in, and one of the queue that it
-//! is handed over to. There is no bound in time.
+//! The oldest policy, and the baseline. Every operation is one list operation, and none allocates.
+//!
+//! **Bound.** There is none in time: a task that neither yields nor blocks keeps the CPU for ever.
+//! Among tasks that yield, each runs once per round. On several CPUs that is a round of its queue,
+//! and one of the queue that it is handed over to.
 
 use alloc::sync::Arc;
 

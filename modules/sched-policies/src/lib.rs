@@ -1,4 +1,4 @@
-//! Scheduling policies for ArceOS, one in a file: numbered rules, state, code, tests.
+//! Scheduling policies for ArceOS. Each file has one policy: numbered rules, state, code, tests.
 //!
 //! | module | policy | source |
 //! |---|---|---|
@@ -6,9 +6,9 @@
 //! | [`rr`] | round robin, slices of 5 ticks | |
 //! | [`cfs`] | shares by weight, the least virtual runtime first | Linux 2.6.23 |
 //! | [`eevdf`] | shares by weight, the earliest eligible virtual deadline first | Stoica and Abdel-Wahab, 1995 |
-//! | [`sjf`] | the shortest next burst first, by what the last ones took | |
+//! | [`sjf`] | the shortest expected burst first | |
 //! | [`mlfq`] | feedback queues by CPU time used | Corbató et al., 1962 |
-//! | [`coop`] | the most urgent ready coroutine's task first | |
+//! | [`coop`] | the task with the most urgent ready coroutine first | |
 //!
 //! Each module gives a scheduler and its task type. PBG, which follows a plan, is the crate `pbg`.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]

@@ -1,44 +1,42 @@
 //! MLFQ: a multi-level feedback queue.
 //!
-//!  1. There are [`LEVELS`] levels, 0 the highest. The first ready task of the
-//!     highest level that has one runs.
+//!  1. There are [`LEVELS`] levels, 0 the highest. The first ready task of the highest level that
+//!     has one runs.
 //!  2. A new task starts at level 0.
-//!  3. At level i a task has an allotment of 2^i ticks of time on the CPU. When it
-//!     is used up, which a tick sees to the nearest tick, the task moves down a
-//!     level, to the end of that queue; at the lowest level it stays, and goes to
-//!     the end.
-//!  4. The allotment counts over yields and blocks, in time and not in ticks: a
-//!     task that gives way just before every tick moves down all the same.
-//!  5. A task that yields or wakes goes to the end of its level; one that is
-//!     preempted with allotment left goes to the front.
-//!  6. Every `RESET` ticks of a queue all its tasks, ready, running or blocked, are
-//!     back at level 0 with a fresh allotment; so is one that comes from another
-//!     queue after that time, and one that is handed over and has waited since before
-//!     the last reset of its new queue. (An idle CPU has no ticks, and no task waits there.)
-//!  7. A tick preempts the running task if its allotment is used up and somebody
-//!     is ready, or if somebody is ready at a higher level.
-//!  8. A task that yields sits out one pick if anybody else is ready.
-//!  9. Another CPU is given the first task of the highest level that may run there
-//!     (the crate `sched-smp`). It takes its level and what it has used along, and goes to
-//!     the end of that level.
+//!  3. At level i a task has an allotment of 2^i ticks of time on the CPU. When it is used up,
+//!     which a tick sees to the nearest tick, the task moves down a level, to the end of that
+//!     queue. At the lowest level it stays, and goes to the end.
+//!  4. The allotment counts over yields and blocks, in time and not in ticks: a task that gives
+//!     way just before every tick moves down all the same.
+//!  5. A task that yields or wakes goes to the end of its level. One that is preempted with
+//!     allotment left goes to the front.
+//!  6. Every `RESET` ticks of a queue all its tasks, ready, running or blocked, return to level 0
+//!     with a fresh allotment. So does a task that comes from another queue after that time, and
+//!     one that is handed over and has waited since before the last reset of its new queue. (An
+//!     idle CPU has no ticks, and no task waits there.)
+//!  7. A tick preempts the running task if its allotment is used up and another task is ready, or
+//!     if a task is ready at a higher level.
+//!  8. A task that yields sits out one pick if another task is ready.
+//!  9. Another CPU is given the first task of the highest level that may run there (the crate
+//!     `sched-smp`). It takes its level and the time that it has used along, and goes to the end
+//!     of that level.
 //!
-//! After Corbató (1962), in the form of Arpaci-Dusseau, *Operating Systems: Three
-//! Easy Pieces*; levels and allotments are the PBG report's. Its reset period was
-//! 100,000 ticks (1000 s at 100 Hz), which never came in its tests; the default
-//! here is [`RESET_TICKS`], one second.
+//! After Corbató (1962), in the form of Arpaci-Dusseau, *Operating Systems: Three Easy Pieces*.
+//! Levels and allotments are the PBG report's. Its reset period was 100,000 ticks (1000 s at 100
+//! Hz), which never came in its tests. The default here is [`RESET_TICKS`], one second.
 //!
-//! **Bound.** n ready tasks: each runs again within `RESET` + 2 × n ticks, since after
-//! a reset all share level 0, where a turn is one tick, or up to one and a half if it
-//! begins between ticks. On several CPUs, with n tasks on all of them, it is `RESET` + 4 × n ticks.
-//! A task that is handed over is at level 0 within `RESET` ticks all the same: the other queue's
-//! last reset came before it waited, and the next one comes in time, or the task has part in the
-//! last one (rule 6). At level 0 it waits for a round of each of two queues.
+//! **Bound.** With n ready tasks each runs again within `RESET` + 2 × n ticks: after a reset all
+//! share level 0, where an allotment is one tick, or up to one and a half if it begins between
+//! ticks. On several CPUs, with n tasks on all of them, it is `RESET` + 4 × n ticks. A task that
+//! is handed over is at level 0 within `RESET` ticks, too: either the other queue's last reset
+//! came before it waited, and the next one comes in time, or the last one counts for it (rule 6).
+//! At level 0 it waits for a round of each of two queues.
 //!
-//! **Cost.** Put and pick are one list operation each, one counter read for both and a
-//! find-first-set. Nothing allocates. STEPS: no call takes more than 3 × [`LEVELS`] steps,
-//! of which each is a look at a task's link or a turn of a loop: a reset appends queue to
-//! queue, and all tasks learn of it by a number. (Only `remove_task` searches, which `axtask`
-//! never calls, and rule 9.) Needs `axtask/preempt`. `set_priority` returns false: levels are earned.
+//! **Cost.** Put and pick are one list operation each, with one counter read for both and a
+//! find-first-set. Nothing allocates. STEPS: no call takes more than 3 × [`LEVELS`] steps, where a
+//! step is a look at a task's link or a turn of a loop: a reset appends queue to queue, and all
+//! tasks learn of it by a number. (Only `remove_task`, which `axtask` never calls, and rule 9
+//! search.) Needs `axtask/preempt`. `set_priority` returns false: levels are earned.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -60,16 +58,16 @@ pub type MlfqTask<T> = Task<T, MlfqState>;
 pub type MlfqScheduler<T, C = CpuCounter, const RESET: u32 = RESET_TICKS> =
     Adapter<Mlfq<T, C, RESET>>;
 
-/// How many levels there are.
+/// The number of levels.
 pub const LEVELS: usize = 8;
 /// The default period of rule 6, in timer ticks: 1 s at 100 Hz.
 pub const RESET_TICKS: u32 = 100;
 
-/// What MLFQ remembers of a task. Relaxed: see LOCK in [`task`](sched_core::task).
+/// The state of MLFQ in a task. Relaxed: see LOCK in [`task`](sched_core::task).
 pub struct MlfqState {
     account: Account,
-    /// STANDING: the task's level, plus the number of the reset that level and use belong
-    /// to, as the queue has it. Of another reset than the queue's last they are void.
+    /// STANDING: the task's level, plus the number of the queue's reset that level and use belong
+    /// to. If that is not the queue's last reset, they are void.
     standing: AtomicU32,
     /// Time on the CPU at this level.
     used: AtomicU64,
@@ -84,7 +82,7 @@ impl InitialState for MlfqState {
 }
 
 impl MlfqState {
-    /// The level, if the task has heard of all resets of its queue.
+    /// Returns the level, if the task has heard of all resets of its queue.
     #[inline]
     fn level(&self) -> usize {
         self.standing.load(Relaxed) as usize % LEVELS
@@ -97,24 +95,24 @@ impl Accounted for MlfqState {
     }
 }
 
-/// The time on the CPU that a task has at each level (rule 3).
+/// The allotment at each level (rule 3).
 struct Allotments {
     /// EACH: `tick << i` at level i, up to [`MOST`](Self::MOST).
     each: [Counts; LEVELS],
-    /// The tick's length, as last heard of; zero if it is not known.
+    /// The length of a tick as last learned; zero if it is unknown.
     tick: Counts,
 }
 
 impl Allotments {
-    /// No use adds up to more than 2^64 with it, so that a charge need not look. Also
-    /// while there is no measure of an allotment: before two ticks have been seen.
+    /// No use adds up to more than 2^64 with it, so that a charge need not check. It is also the
+    /// allotment before two ticks have been seen.
     const MOST: Counts = Counts(1 << 62);
     const UNKNOWN: Self = Self {
         each: [Self::MOST; LEVELS],
         tick: Counts::ZERO,
     };
 
-    /// Hears of the tick's length.
+    /// Learns the length of a tick.
     fn learn(&mut self, tick: Counts) {
         if tick != self.tick && tick != Counts::ZERO {
             self.tick = tick;
@@ -135,8 +133,8 @@ pub struct Mlfq<T, C, const RESET: u32> {
     reset: u32,
     intervals: RunIntervals<T, MlfqState>,
     allotments: Allotments,
-    /// The running task's allotment was used up at the last tick, of whatever level
-    /// it is at now (rule 3).
+    /// True if the running task's allotment was used up at the last tick, whatever its level is now
+    /// (rule 3).
     expired: bool,
     ticks_since_reset: u32,
     tick: TickLength,
@@ -144,14 +142,14 @@ pub struct Mlfq<T, C, const RESET: u32> {
 }
 
 impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
-    /// The task's level; `None` if there is a reset that it has not heard of.
+    /// Returns the task's level, or `None` if it has not heard of a reset.
     #[inline]
     fn level(&self, state: &MlfqState) -> Option<usize> {
         let level = state.standing.load(Relaxed).wrapping_sub(self.reset) as usize;
         (level < LEVELS).then_some(level)
     }
 
-    /// Tells the task of a reset that it has not heard of; its level, after that.
+    /// Tells the task of a reset that it has not heard of. Returns its level after that.
     fn catch_up(&self, state: &MlfqState) -> usize {
         self.level(state).unwrap_or_else(|| {
             self.place(state, 0);
@@ -159,15 +157,15 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         })
     }
 
-    /// The task is new at this level.
+    /// Moves the task to this level, with a fresh allotment.
     fn place(&self, state: &MlfqState, level: usize) {
         let standing = self.reset.wrapping_add(level as u32);
         state.standing.store(standing, Relaxed);
         state.used.store(0, Relaxed);
     }
 
-    /// Adds to a task's use if that leaves more than `slack` of its allotment, and says
-    /// whether it did; not, either, if it has not heard of a reset.
+    /// Adds to a task's use if that leaves more than `slack` of its allotment, and returns true if
+    /// it did. Returns false, too, if the task has not heard of a reset.
     #[inline]
     fn charge_within(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
         let Some(level) = self.level(state) else {
@@ -182,8 +180,8 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         within
     }
 
-    /// Adds to a task's use; whether that used its allotment up, or all but `slack`
-    /// of it (rules 3 and 4).
+    /// Adds to a task's use. Returns true if that used its allotment up, or all but `slack` of it
+    /// (rules 3 and 4).
     fn charge(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
         let level = self.catch_up(state);
         let used_up = !self.charge_within(state, run, slack);
@@ -193,9 +191,9 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         used_up
     }
 
-    /// A task comes from another queue. That one's resets are none of this one's, so
-    /// the level stands, unless the task missed one meanwhile (rule 6). One that was handed over
-    /// waited all the while, and missed the last reset of this queue if it came since then.
+    /// Accounts for a task from another queue. The resets of that queue do not count here, so the
+    /// level stands, unless the task missed a reset of this queue meanwhile (rule 6). A task that
+    /// was handed over waited all the while, and missed the last reset if it came since then.
     fn moved(&self, state: &MlfqState, age: Counts, why: Return) {
         let ticks = |ticks| self.tick.length().saturating_mul(u64::from(ticks));
         let period = ticks(RESET);
@@ -235,7 +233,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         Some(task)
     }
 
-    /// The short way, of a task that yields within its allotment; whether it is that. If
+    /// The fast path of a task that yields within its allotment. Returns true if it was taken. If
     /// not, nothing has happened to the task.
     #[inline]
     fn only_yields(&mut self, task: &Arc<MlfqTask<T>>, why: Return) -> bool {
@@ -250,7 +248,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         only
     }
 
-    /// The long way, of any task.
+    /// The slow path of any task.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
@@ -301,7 +299,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         Some(removed)
     }
 
-    /// Rule 6. All tasks learn of it from `reset`.
+    /// Resets all tasks (rule 6). They learn of it from `reset`.
     #[cold]
     #[inline(never)]
     fn reset(&mut self) {
@@ -387,7 +385,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         if self.ticks_since_reset >= RESET {
             self.reset();
         }
-        // `main` before its first pick has no account, and gives way to anybody.
+        // `main` before its first pick has no account, and gives way to any task.
         let level = self.catch_up(running.policy_state());
         let higher = (self.occupied & ((1 << level) - 1)) != 0;
         Tick::reschedule_if(higher || self.expired && self.occupied != 0) // rule 7

@@ -1,22 +1,25 @@
 //! RR: round robin with a time slice.
 //!
 //! 1. Ready tasks run in the order in which they became ready.
-//! 2. A task that starts its turn has `SLICE` timer ticks (5 at 100 Hz: 50 ms).
-//! 3. A tick takes one from the running task; the one that takes the last asks
+//! 2. A task begins with a slice of `SLICE` timer ticks (5 at 100 Hz: 50 ms).
+//! 3. A tick takes one tick from the running task's slice. The tick that takes the last one asks
 //!    for rescheduling, and the task goes to the end of the queue with a new slice.
-//! 4. A task that is preempted with ticks left keeps them and its place at the front.
-//! 5. A task that yields or wakes goes to the end with a new slice. A waker that
-//!    asks for rescheduling does not put it in front (stock axsched 0.3.1 mixes
-//!    the two up: there such a wake-up is handled as a preemption).
-//! 6. Another CPU is given the first task that may run there (the crate `sched-smp`): it
-//!    has waited longest. It goes to the end of the queue there, with the rest of its slice.
+//! 4. A task that is preempted with ticks left keeps them, and its place at the front.
+//! 5. A task that yields or wakes goes to the end with a new slice. A waker that asks for
+//!    rescheduling does not put it at the front. (Stock axsched 0.3.1 handles such a wake as a
+//!    preemption.)
+//! 6. Another CPU is given the first task that may run there (the crate `sched-smp`), which has
+//!    waited longest. It goes to the end of the queue there, with the rest of its slice.
 //!
-//! The textbook policy (Kleinrock, 1964). Needs `axtask/preempt`, without which
-//! ticks have no effect and this is FIFO. Every operation is one list operation,
-//! none of them allocates. Starvation bound: with n ready tasks each runs again
-//! within (n − 1) × `SLICE` ticks, plus the time in which preemption is disabled. On several CPUs,
-//! with n tasks on all of them, it runs again within 2 × n × `SLICE` ticks: one round of its own
-//! queue, and one of the queue that it is handed over to, where it stays until it has run.
+//! The textbook policy (Kleinrock, 1964). It needs `axtask/preempt`: without it ticks have no
+//! effect, and this is FIFO.
+//!
+//! **Bound.** With n ready tasks each runs again within (n − 1) × `SLICE` ticks, plus the time in
+//! which preemption is disabled. On several CPUs, with n tasks on all of them, each runs again
+//! within 2 × n × `SLICE` ticks: one round of its own queue, and one of the queue that it is
+//! handed over to, where it stays until it has run.
+//!
+//! **Cost.** Every operation is one list operation, and none allocates.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -33,14 +36,14 @@ pub type RrTask<T, const SLICE: usize = SLICE_TICKS> = Task<T, RrState<SLICE>>;
 /// The round-robin scheduler; `SLICE` is in timer ticks, at least 1.
 pub type RrScheduler<T, const SLICE: usize = SLICE_TICKS> = Adapter<Rr<T, SLICE>>;
 
-/// What round robin remembers of a task.
+/// The state of round robin in a task.
 pub struct RrState<const SLICE: usize> {
     /// Timer ticks left of its slice. Relaxed: see LOCK in [`task`](sched_core::task).
     left: AtomicUsize,
 }
 
 impl<const SLICE: usize> RrState<SLICE> {
-    /// Rule 3. Stops at 0: while preemption is disabled, ticks go on coming.
+    /// Takes a tick (rule 3). Stops at 0: while preemption is disabled, ticks go on coming.
     #[inline]
     pub fn tick(&self) -> Tick {
         let left = self.left.load(Relaxed).saturating_sub(1);
@@ -71,7 +74,7 @@ impl<const SLICE: usize> RrState<SLICE> {
     }
 }
 
-/// Rules 3, 4 and 5, for any task that carries a slice.
+/// Requeues a task that carries a slice, by rules 3, 4 and 5.
 #[inline]
 pub fn requeue<T, S: AsRef<RrState<SLICE>>, const SLICE: usize>(
     ready: &mut Queue<T, S>,
@@ -160,7 +163,7 @@ mod tests {
         s
     }
 
-    /// Ticks until the scheduler wants the CPU back.
+    /// Returns the ticks until the scheduler asks for rescheduling.
     fn ticks_of_a_turn(s: &mut RrScheduler<u32, 3>, task: &Arc<RrTask<u32, 3>>) -> usize {
         1 + (0..100).take_while(|_| !s.task_tick(task)).count()
     }

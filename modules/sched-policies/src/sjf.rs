@@ -1,73 +1,70 @@
 //! SJF: shortest job first, where a job is a CPU burst.
 //!
-//!  1. A burst is the time on the CPU between two points at which a task gives
-//!     the CPU away by itself: a yield (unlike in PBG), a block, its exit. Time asleep or
-//!     waiting is no part of it; being preempted does not end it.
-//!  2. The expected burst of a task is the exponential average of its bursts, the
-//!     newest with weight 1/[`AVERAGE_WEIGHT`]; of a new task it is zero, so that a
-//!     task is tried before it is judged.
-//!  3. Each burst has a due time: when it became ready, plus [`PATIENCE`] times what
-//!     is expected of it. Ready tasks stand in [`classes`](sched_core::classes) by how far off
-//!     their due times were when they came there, two an octave. Of the first of each class
-//!     the one with the earliest due time runs; within a class, and of those who are due
-//!     at once, the one that came first. So who runs is due no later than anybody else by
-//!     half of what that one came with. Of tasks that are ready together that is shortest job
-//!     first, where one is longer than the other by half; a task that waits is overtaken
-//!     only by shorter ones, and not for ever. No due time is further off than
-//!     [`LONGEST`] counts, 13.7 minutes at 1 GHz.
-//!  4. A preempted task keeps its due time, but is not due before the time of its
-//!     return. A burst that has outgrown what was expected is due later by `PATIENCE`
-//!     times what it has had since beyond that; time that it ran with nobody ready, as
-//!     of the ticks, costs nothing.
-//!  5. A tick preempts the running task if the first in line is due before the
-//!     running one would be, were it put back now; but not the first tick after a
-//!     dispatch, so that whoever runs gets on by a whole tick at least.
-//!  6. A task that yields sits out one pick if anybody else is ready.
-//!  7. Another CPU is given the task that would run first here of those that may run there
-//!     (the crate `sched-smp`), within a class the one that came first. Its burst goes on
-//!     there, and its wait: it keeps its due time, and what is overdue is due at once.
+//!  1. A burst is the time on the CPU between two points at which a task gives the CPU away by
+//!     itself: a yield (unlike in PBG), a block, or its exit. Time asleep or waiting is not part
+//!     of it, and a preemption does not end it.
+//!  2. The expected burst of a task is the exponential average of its bursts, the newest with
+//!     weight 1/[`AVERAGE_WEIGHT`]. A new task has 0, so that it is tried before it is judged.
+//!  3. Each burst has a due time: when it became ready, plus [`PATIENCE`] times its expected
+//!     length. Ready tasks stand in [`classes`](sched_core::classes), two per octave, by how far
+//!     off their due times were when they came there. Among the first tasks of the classes the one
+//!     with the earliest due time runs; within a class, and among tasks that are due at once, the
+//!     one that came first. So the picked task is due later than another by at most half of the
+//!     other's wait. Among tasks that are ready together that is shortest job first, if one is
+//!     longer than the other by half. A waiting task is overtaken only by shorter ones, and not
+//!     for ever. No due time is further off than [`LONGEST`] counts, 13.7 minutes at 1 GHz.
+//!  4. A preempted task keeps its due time, but is not due before the time of its return. A burst
+//!     that has outgrown its expected length is due later by `PATIENCE` times what it has had
+//!     since beyond that. Time that it ran while no task was ready, as the ticks found it, costs
+//!     nothing.
+//!  5. A tick preempts the running task if the first in line is due before the running one would
+//!     be, were it put back now. The first tick after a dispatch does not, so that a dispatched
+//!     task makes progress by a whole tick at least.
+//!  6. A task that yields sits out one pick if another task is ready.
+//!  7. Another CPU is given the task that would run first here of those that may run there (the
+//!     crate `sched-smp`), within a class the one that came first. Its burst and its wait go on
+//!     there: it keeps its due time, and an overdue task is due at once.
 //!
-//! Rule 2 is textbook (Silberschatz et al.), the weight that of the PBG report's
-//! code. Rule 3 is aging folded into a constant key: all waiting tasks age alike,
-//! so their order never changes while they wait. Rule 4 charges each tick once: were
-//! the due time computed anew from all that a burst has had, at each preemption, two
-//! tasks that yield all the time would delay it by the square of its length.
+//! Rule 2 is textbook (Silberschatz et al.), with the weight of the PBG report's code. Rule 3 is
+//! aging folded into a constant key: all waiting tasks age alike, so their order never changes
+//! while they wait. Rule 4 charges each tick once: if each preemption computed the due time anew
+//! from all that a burst has had, two tasks that yield all the time would delay it by the square
+//! of its length.
 //!
-//! **Bound.** Half a class is the width of a class beside the waits in it, or
-//! [`SHORTEST`] counts if that is more. With n ready tasks, one
-//! with an expected burst e, or that has had e of its present burst if that is more, runs
-//! again after at most `PATIENCE` × 3/2 × e + 2 × n ticks, and `SHORTEST` counts: who comes
-//! when it is overdue by half a class is due later than the first of its class, and those
-//! before it lose the CPU at the second tick after that. A burst of x ticks, with e
-//! expected, is done after at most `PATIENCE` × 3/2 × max(e, x) + (x + 1) × (2 × n + 1)
-//! ticks, and x + 1 times `SHORTEST` counts, whatever the
-//! others do: it gets on by a tick at least in each of its turns, and waits past its
-//! due time for half a class and one turn of each other. (What it waits past its due time
-//! does not count again: the class of its next wait is that of what is left, and of what it
-//! has had since.) Those of busy yielders (`gc`) are as short as
-//! their bursts; beside them the first term is what counts, however many they are.
+//! **Bound.** Half a class is the width of a class beside the waits in it, or [`SHORTEST`] counts
+//! if that is more. With n ready tasks, a task with an expected burst e, or that has had e of its
+//! present burst if that is more, runs again after at most `PATIENCE` × 3/2 × e + 2 × n ticks, and
+//! `SHORTEST` counts. A task that comes when it is overdue by half a class is due later than the
+//! first of its class, and those before it lose the CPU at the second tick after that.
 //!
-//! On several CPUs a task that is handed over keeps its due time, so only what it waits past that
-//! may come twice: with n tasks on all CPUs a task runs again after at most `PATIENCE` × 3/2 × e +
-//! 4 × n ticks, and `SHORTEST` counts. A task that is overdue when it is handed over is due at once
-//! in the other queue. Each task that was there before it has two ticks at most, and it stays until
+//! A burst of x ticks, with e expected, is done after at most `PATIENCE` × 3/2 × max(e, x) + (x +
+//! 1) × (2 × n + 1) ticks, and x + 1 times `SHORTEST` counts, whatever the others do. It makes
+//! progress by at least a tick each time it runs, and waits past its due time for half a class and
+//! one dispatch of each other. (The wait past its due time does not count again: the class of its
+//! next wait is that of the rest, and of what it has had since.) The dispatches of busy yielders
+//! (`gc`) are as short as their bursts; beside them the first term is what counts, however many
+//! they are.
+//!
+//! On several CPUs a task that is handed over keeps its due time, so only its wait past that may
+//! come twice. With n tasks on all CPUs a task runs again after at most `PATIENCE` × 3/2 × e + 4 ×
+//! n ticks, and `SHORTEST` counts. A task that is overdue when it is handed over is due at once in
+//! the other queue. Each task that was there before it has at most two ticks, and it stays until
 //! it has run.
 //!
-//! STEADY: whether a burst is of the class of those before it decides what a yield takes. What
-//! it takes more if it is not is no time of the burst that follows: else a task whose bursts
-//! lie just below the border of two classes would be lifted over it by that, come back, and so
-//! on for ever, and each second of its yields would take the long way.
+//! STEADY: a yield costs more if its burst changes the class of the task. That extra time is not
+//! charged to the next burst. Otherwise a task whose bursts are just below the border of two
+//! classes would be lifted over it by that, come back, and so on for ever, and every second yield
+//! would be a slow one.
 //!
-//! Several CPUs: a due time is by the counter of the CPU that makes the task ready, so
-//! counters that disagree add their difference; a task that migrates while it runs
-//! takes it along.
+//! Several CPUs: a due time is by the counter of the CPU that makes the task ready, so counters
+//! that disagree add their difference. A task that migrates while it runs takes its due time
+//! along.
 //!
-//! **Cost.** One counter read for a put and the pick after it, and one list operation for
-//! each. Nothing allocates. STEPS: no call takes more than [`CLASSES`] + 5 steps, of which
-//! each is a look at a task's link or at the first of a class: a pick and a tick look at
-//! those classes that have a task. (Only `remove_task` searches, which `axtask` never calls, and
-//! rule 7.)
-//! Needs `axtask/preempt` for rules 4 and 5. `set_priority` returns false.
+//! **Cost.** One counter read for a put and the pick after it, and one list operation for each.
+//! Nothing allocates. STEPS: no call takes more than [`CLASSES`] + 5 steps, where a step is a look
+//! at a task's link or at the first task of a class: a pick and a tick look at the classes that
+//! have a task. (Only `remove_task`, which `axtask` never calls, and rule 7 search.) Needs
+//! `axtask/preempt` for rules 4 and 5. `set_priority` returns false.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -88,26 +85,25 @@ pub type SjfTask<T> = Task<T, SjfState>;
 /// The shortest-job-first scheduler; `C` is where it reads the time.
 pub type SjfScheduler<T, C = CpuCounter> = Adapter<Sjf<T, C>>;
 
-/// The newest burst counts as one in so many.
+/// The newest burst has this part of the weight in the average.
 pub const AVERAGE_WEIGHT: u64 = 16;
 
-/// For how many times its expected burst a task lets shorter ones overtake it. Eight:
-/// a task of 20 ticks beside two that yield all the time takes eight times as long as
-/// alone. In the model of `realtime` sixteen makes the average turnaround 1 % less,
-/// four 2 % more.
+/// The number of expected bursts for which a task lets shorter ones overtake it. Eight: a task of
+/// 20 ticks beside two that yield all the time takes eight times as long as alone. In the model of
+/// `realtime` sixteen makes the average turnaround 1 % less, and four 2 % more.
 pub const PATIENCE: u64 = 8;
 
-/// What SJF remembers of a task. Relaxed: see LOCK in [`task`](sched_core::task).
+/// The state of SJF in a task. Relaxed: see LOCK in [`task`](sched_core::task).
 pub struct SjfState {
     account: Account,
-    /// When its present burst is due; never changed while the task stands in a class.
+    /// The due time of its present burst; never changed while the task stands in a class.
     due: AtomicU64,
-    /// Up to [`LONGEST_EXPECTED`].
+    /// At most [`LONGEST_EXPECTED`].
     expected: AtomicU64,
-    /// What the present burst has had, over preemptions (rule 1).
+    /// The time of the present burst so far, over preemptions (rule 1).
     used: AtomicU64,
-    /// WAIT: the class of a burst of the expected length, of which lengths that is the
-    /// shortest, and up to how much longer ones it is.
+    /// WAIT: the class of a burst of the expected length, the shortest length in that class, and
+    /// the width of the class.
     class: AtomicU32,
     from: AtomicU64,
     width: AtomicU64,
@@ -138,17 +134,17 @@ impl Due for SjfState {
     }
 }
 
-/// What is expected of a burst that lets others pass for the [`LONGEST`] wait.
+/// The expected length of a burst that lets others pass for the [`LONGEST`] wait.
 const LONGEST_EXPECTED: u64 = LONGEST / PATIENCE;
 
-/// What is expected after a burst of which so much was expected (rule 2).
+/// Returns the expected length after a burst, where `old` was expected of it (rule 2).
 #[inline]
 const fn average(old: u64, burst: Counts) -> u64 {
     // The old part is rounded up, so that a steady burst is met exactly.
     old - old / AVERAGE_WEIGHT + burst.0 / AVERAGE_WEIGHT
 }
 
-/// Rule 3: what a burst of that length lets pass before it.
+/// Returns how long a burst of that length lets others pass (rule 3).
 #[inline]
 fn patience(length: u64) -> u64 {
     length.saturating_mul(PATIENCE).min(LONGEST)
@@ -160,14 +156,14 @@ impl SjfState {
         self.due.store(due.0, Relaxed);
     }
 
-    /// A burst is ready from `now` on (rule 3); its class.
+    /// Begins a burst that is ready from `now` on (rule 3). Returns its class.
     #[inline]
     fn begin(&self, now: Counts) -> Class {
         self.set_due(Key(now.0).later(PATIENCE * self.expected.load(Relaxed)));
         Class::from_index(self.class.load(Relaxed))
     }
 
-    /// A burst goes on waiting (rule 4); its class. What is overdue is due now.
+    /// Lets a burst go on waiting (rule 4). Returns its class. An overdue burst is due now.
     fn go_on(&self, now: Counts) -> Class {
         let wait = self.due().after(Key(now.0)).clamp(0, LONGEST as i64) as u64;
         self.set_due(Key(now.0).later(wait));
@@ -188,7 +184,7 @@ impl SjfState {
         self.set_due(self.due().later(patience(after - before)));
     }
 
-    /// The burst is over, after it has had so much more (rule 2).
+    /// Ends the burst after this much more (rule 2).
     fn learn(&self, time: Counts) {
         self.ran(time);
         let burst = Counts(self.used.load(Relaxed));
@@ -202,8 +198,7 @@ impl SjfState {
         self.width.store(width / PATIENCE, Relaxed);
     }
 
-    /// The same of a burst that has not been charged for yet, if its class stays; whether
-    /// it does.
+    /// Ends a burst that has not been charged, if its class stays. Returns true if it does.
     #[inline]
     fn learn_within(&self, burst: Counts) -> bool {
         let expected = average(self.expected.load(Relaxed), burst);
@@ -220,14 +215,14 @@ impl SjfState {
 pub struct Sjf<T, C> {
     ready: Classes<T, SjfState>,
     intervals: RunIntervals<T, SjfState>,
-    /// Whether a tick has hit the running task already (rule 5).
+    /// True if a tick has hit the running task since its dispatch (rule 5).
     ticked: bool,
     clock: PhantomData<fn() -> C>,
 }
 
 impl<T, C: Clock> Sjf<T, C> {
-    /// The short way, of a task that yields after a burst that is of its class; whether it is
-    /// that. If not, nothing has happened to the task.
+    /// The fast path of a task that yields after a burst of its class. Returns true if it was
+    /// taken. If not, nothing has happened to the task.
     #[inline]
     fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: Return) -> bool {
         if why != Return::Yielded || !self.intervals.ran_here(task, why) {
@@ -241,13 +236,13 @@ impl<T, C: Clock> Sjf<T, C> {
         only
     }
 
-    /// The long way, of any task.
+    /// The slow path of any task.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: Return) {
         let ran_here = self.intervals.ran_here(&task, why);
         if ran_here && why == Return::Yielded {
-            // The short way has read the counter.
+            // The fast path has read the counter.
             let burst = self.intervals.gives_way(&task, self.intervals.now::<C>());
             task.policy_state().learn(burst);
             return self.intervals.set_aside_from(&task, C::now()); // STEADY
@@ -261,8 +256,8 @@ impl<T, C: Clock> Sjf<T, C> {
             self.intervals.arrived(&task, why, now).interval
         };
         let state = task.policy_state();
-        // One that has migrated while it ran goes on with its burst, and one that was handed over
-        // with its wait (rule 7).
+        // A task that has migrated while it ran goes on with its burst, and one that was handed
+        // over with its wait (rule 7).
         let has_begun = interval > Counts::ZERO || state.used.load(Relaxed) > 0;
         let is_within = ran_here || has_begun || why == Return::HandedOver;
         let class = if is_within {
@@ -274,7 +269,7 @@ impl<T, C: Clock> Sjf<T, C> {
         self.ready.push(task, class);
     }
 
-    /// A pick of which no yield is the reason.
+    /// Picks when no yield came before.
     #[inline(never)]
     fn dispatch_after_no_yield(
         &mut self,

@@ -1,20 +1,21 @@
-//! The ready tasks of one queue, and who of them is the most urgent.
+//! The ready tasks of one queue, and which of them is the most urgent.
 //!
-//! A task stands in one of 24 lists: for each priority those that serve no domain; for each domain
-//! its workers that are between two coroutines, *fresh*; and for each domain those that have a level
-//! of their own whatever the domain has ready, *midway*: they were preempted in a poll, say that
-//! they are in one, or were lent something. Where a worker stands does not depend on what is ready
-//! in its domain, so nobody need move it when that changes.
+//! A task stands in one of 24 lists. There is a list of each priority for the tasks that serve no
+//! domain. There are two lists of each domain: its *fresh* workers, which are between two
+//! coroutines; and its *midway* workers, which have a level of their own whatever the domain has
+//! ready: they were preempted in a poll, say that they are in one, or were lent a priority. A
+//! worker's list does not depend on what is ready in its domain, so no task need move when that
+//! changes.
 //!
 //! OCCUPIED: bit i is set exactly if list i has a task.
 //!
-//! ORDER: each list is sorted by STAMP, the number of a task's arrival in this queue, which it keeps
-//! while it is preempted within its slice; those of midway workers by their claims first. Numbers are
-//! given once.
+//! ORDER: each list is sorted by STAMP, the number of a task's arrival in this queue, which it
+//! keeps while it is preempted within its slice. The lists of midway workers are sorted by their
+//! claims first. A number is given once.
 //!
-//! CLAIMS: the word has, for each domain that has midway workers, the bit of the most urgent claim
-//! of them, which is the first one's, and no other. It is laid out as the summary, so one or of the two
-//! is what all workers wait for.
+//! CLAIMS: for each domain with midway workers the word has the bit of their most urgent claim,
+//! which is the first one's, and no other bit. It has the layout of the summary, so the OR of the
+//! two is what all workers wait for.
 
 use alloc::sync::Arc;
 use core::ptr;
@@ -59,7 +60,7 @@ impl List {
         Self::FRESH <= self.0 && self.0 < Self::MIDWAY
     }
 
-    /// If it is one of midway workers: of which domain.
+    /// Returns the domain, if it is a list of midway workers.
     const fn midway_of(self) -> Option<usize> {
         self.0.checked_sub(Self::MIDWAY)
     }
@@ -72,11 +73,11 @@ pub(super) struct Ready<T> {
     occupied: u32,
     /// CLAIMS.
     claims: u64,
-    /// How many have arrived.
+    /// The number of arrivals.
     arrivals: u64,
 }
 
-/// These bits, from the lowest.
+/// Returns the numbers of the set bits, from the lowest.
 fn each(mut bits: u32) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let first = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
@@ -104,39 +105,39 @@ impl<T> Ready<T> {
         self.occupied & list.bit() != 0
     }
 
-    /// Whether workers wait, and so the summary counts.
+    /// Returns true if workers wait, and so the summary counts.
     #[inline]
     pub(super) const fn has_workers(&self) -> bool {
         self.occupied >> List::FRESH != 0
     }
 
-    /// The domains that have workers here.
+    /// Returns the domains that have workers here.
     #[inline]
     const fn domains(&self) -> u8 {
         (self.occupied >> List::FRESH | self.occupied >> List::MIDWAY) as u8
     }
 
-    /// The most urgent level of those that serve no domain.
+    /// Returns the most urgent level of the tasks that serve no domain.
     #[inline]
     const fn own_level(&self) -> Level {
         Level::first_of(self.occupied as u8)
     }
 
-    /// What workers here wait for, while these coroutines are ready.
+    /// Returns the priorities that workers here wait for, while these coroutines are ready.
     #[inline]
     const fn wanted(&self, ready: u64) -> u64 {
         ready & columns(self.domains()) | self.claims
     }
 
-    /// The most urgent level of all, while these coroutines are ready.
+    /// Returns the most urgent level of all, while these coroutines are ready.
     pub(super) fn most_urgent(&self, ready: u64) -> Level {
         self.own_level().min(Level::first(self.wanted(ready)))
     }
 
     // Adding.
 
-    /// A task arrives and stands behind all others of its level: with a new slice, unless it was
-    /// handed over with the rest of one.
+    /// Puts a task behind all others of its level: with a new slice, unless it was handed over with
+    /// the rest of one.
     pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
         match task.policy_state().served() {
             None => self.own_arrives(task, why),
@@ -144,7 +145,7 @@ impl<T> Ready<T> {
         }
     }
 
-    /// The same of one that yields, at a pick.
+    /// Does the same for a task that yields, at a pick.
     #[inline(always)]
     pub(super) fn yields(&mut self, task: Arc<CoopTask<T>>) {
         match task.policy_state().served() {
@@ -158,7 +159,7 @@ impl<T> Ready<T> {
         self.worker_arrives(task, domain, Return::Yielded);
     }
 
-    /// STAMP.
+    /// Gives a task its number (STAMP), and a new slice if it needs one.
     #[inline(always)]
     fn stamp(&mut self, state: &CoopState, why: Return) {
         self.arrivals += 1;
@@ -191,12 +192,12 @@ impl<T> Ready<T> {
         self.add_midway(task, domain, claim);
     }
 
-    /// A task that was preempted within its slice goes on where it was: before all others of its
-    /// level, unless it has changed its level meanwhile and others have waited longer there.
+    /// Puts a task that was preempted within its slice before all others of its level, unless its
+    /// level has changed and others have waited longer there.
     pub(super) fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
         let state = task.policy_state();
         let stamp = state.stamp();
-        // Of another queue it may be any number: see `event::Running`.
+        // The number of another queue may be any: see `event::Running`.
         if stamp > self.arrivals {
             return self.arrives(task, Return::Preempted);
         }
@@ -216,7 +217,7 @@ impl<T> Ready<T> {
         self.lists[list.0].push_front(task);
     }
 
-    /// As long as the domain has workers in this queue that are midway.
+    /// Puts a task among the midway workers of its domain. Linear in them.
     fn add_midway(&mut self, task: Arc<CoopTask<T>>, domain: usize, claim: Level) {
         let state = task.policy_state();
         state.set_claim(claim);
@@ -229,7 +230,7 @@ impl<T> Ready<T> {
         self.note_claims(domain);
     }
 
-    /// CLAIMS, of one domain.
+    /// Restores CLAIMS for one domain.
     fn note_claims(&mut self, domain: usize) {
         self.claims &= !columns(1 << domain);
         if let Some(first) = self.lists[List::midway(domain).0].first() {
@@ -239,8 +240,8 @@ impl<T> Ready<T> {
 
     // Choosing.
 
-    /// Takes the most urgent task, of several the one that has waited longest, while these
-    /// coroutines are ready; `ready` is asked only if workers wait.
+    /// Takes the most urgent task, among several the one that has waited longest, while these
+    /// coroutines are ready. `ready` is called only if workers wait.
     #[inline]
     pub(super) fn take_first(&mut self, ready: impl FnOnce() -> u64) -> Option<Arc<CoopTask<T>>> {
         if self.has_workers() {
@@ -291,7 +292,7 @@ impl<T> Ready<T> {
             if self.has(fresh) && is_ready >> domain & 1 != 0 {
                 f(fresh);
             }
-            // Rule 2: it stands in the way of what is ready if nobody else can take that.
+            // Rule 2: it stands in the way of a ready coroutine if no other worker can take that.
             if self.has(midway) && (is_claimed >> domain & 1 != 0 || !self.has(fresh)) {
                 f(midway);
             }
@@ -312,7 +313,7 @@ impl<T> Ready<T> {
         task
     }
 
-    /// The level of a task of this list, while these coroutines are ready.
+    /// Returns the level of a task of this list, while these coroutines are ready.
     fn level_of(&self, list: List, task: &CoopTask<T>, ready: u64) -> Level {
         let of = |domain: usize| Level::first(ready & columns(1 << domain));
         match list.0 {
@@ -329,7 +330,7 @@ impl<T> Ready<T> {
         }
     }
 
-    /// Who has waited longest, whatever its level: where it stands, and that level.
+    /// Returns the list, the number and the level of the task that has waited longest.
     fn oldest(&self, ready: u64) -> Option<(List, u64, Level)> {
         let (list, oldest) = each(self.occupied)
             .map(List)
@@ -344,13 +345,13 @@ impl<T> Ready<T> {
         Some((list, oldest.policy_state().stamp(), level))
     }
 
-    /// The level of who has waited longest.
+    /// Returns the level of the task that has waited longest.
     pub(super) fn oldest_level(&self, ready: u64) -> Option<Level> {
         self.oldest(ready).map(|(_, _, level)| level)
     }
 
-    /// Takes who has waited longest (rule 7), as if it had been behind all others before; and its
-    /// level.
+    /// Takes the task that has waited longest (rule 7), as if it had been behind all others before.
+    /// Returns its level, too.
     pub(super) fn take_oldest(&mut self, ready: u64) -> Option<(Arc<CoopTask<T>>, Level)> {
         let (list, stamp, level) = self.oldest(ready)?;
         let task = self.take_from(list, |task| task.policy_state().stamp() == stamp)?;
@@ -363,8 +364,8 @@ impl<T> Ready<T> {
         Some((task, level))
     }
 
-    /// Takes the first task that would run of those that are `wanted`, if `agrees` says so once it
-    /// is found. Linear.
+    /// Takes the first task that would run of those that are `wanted`, if `agrees` returns true
+    /// once it is found. Linear.
     pub(super) fn take_first_of(
         &mut self,
         ready: u64,
@@ -381,7 +382,7 @@ impl<T> Ready<T> {
         self.take_from(list, |task| task.policy_state().stamp() == stamp)
     }
 
-    /// Takes who has waited longest, if it is `wanted`.
+    /// Takes the task that has waited longest, if it is `wanted`.
     pub(super) fn take_oldest_if(
         &mut self,
         ready: u64,
@@ -417,7 +418,7 @@ impl<T> Ready<T> {
 
     // Moving.
 
-    /// Rule 8. Those that have been lent more than they stand for are moved. Linear.
+    /// Moves tasks that were lent a more urgent level than that of their list (rule 8). Linear.
     pub(super) fn move_up(&mut self) {
         for list in each(self.occupied).map(List) {
             let is_lent_more = |task: &CoopTask<T>| {
@@ -434,7 +435,7 @@ impl<T> Ready<T> {
         }
     }
 
-    /// Of a task that stood in that list. What was lent to it may have been given back meanwhile.
+    /// Moves a task up from that list. The priority may have been returned meanwhile.
     fn moves_up(&mut self, task: Arc<CoopTask<T>>, from: List) {
         let lent = task.policy_state().lent_level();
         let domain = match from.0 {
@@ -462,7 +463,7 @@ impl<T> Ready<T> {
         self.lists[list.0].push_before(task, usize::MAX, behind);
     }
 
-    /// OCCUPIED, CLAIMS and ORDER; how many tasks there are.
+    /// Checks OCCUPIED, CLAIMS and ORDER. Returns the number of tasks.
     #[cfg(test)]
     pub(super) fn assert_valid(&self) -> usize {
         let mut claims = 0;

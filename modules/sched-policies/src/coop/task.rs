@@ -1,9 +1,9 @@
-//! What the policy knows of a task, and what a layer may tell it.
+//! The state of the policy in a task, and the part of it that a layer may set.
 //!
-//! A layer is what runs coroutines on tasks, or has locks: it knows of the scheduler no more than
-//! this. It finds a task's part under whatever policy the build has, and there is none under the
-//! others. On ArceOS it asks `axsched::coop_of(axtask::current().as_task_ref())`, which builds under
-//! the registry's schedulers, too, and within every layer.
+//! A layer runs coroutines on tasks, or has locks, and knows nothing else of the scheduler. It
+//! finds a task's state under any policy, and only COOP has one. On ArceOS it asks
+//! `axsched::coop_of(axtask::current().as_task_ref())`, which builds under the registry's
+//! schedulers, too, and within every layer.
 //!
 //! ```
 //! use sched_policies::coop::{self, DomainId};
@@ -28,29 +28,30 @@ use super::source::{CoopSource, SystemCoop};
 use crate::rr::SLICE_TICKS;
 use sched_core::task::{InitialState, Task};
 
-/// What the policy knows of a task.
+/// The state of COOP in a task.
 pub struct CoopState {
     // Written by a layer, or by `set_priority`; read in scheduler calls. Relaxed: each is a word of
-    // its own, and whoever writes one late has it read late.
-    /// The domain that it serves; [`DOMAINS`] is none.
+    // its own, and a late write is a late read.
+    /// The domain that it serves; [`DOMAINS`] for none.
     domain: AtomicU8,
     /// The level of the coroutine that it polls, as it says, or with [`ASSUMED`], as it was picked.
     polls: AtomicU8,
-    /// LENT: of each priority eight bits, in which is how often it is lent to the task, and [`OWN`] if
-    /// it is the task's own. So the lowest bit is of the most urgent one, as in the summary; and who looks
-    /// from another CPU while it is set sees the one priority or the other.
+    /// LENT: eight bits for each priority: the number of times that it is lent to the task, and
+    /// [`OWN`] if it is the task's own. So the lowest bit belongs to the most urgent one, as in the
+    /// summary. A CPU that reads it while it is set sees the one priority or the other.
     lent: AtomicU64,
 
     // Relaxed: see LOCK in `task`.
     /// Ticks left of its slice.
     left: AtomicU8,
-    /// While it stands in a list of those who are midway: at which level.
+    /// The level of a midway worker in its list.
     claim: AtomicU8,
     /// STAMP: the number of its arrival in this queue.
     stamp: AtomicU64,
 }
 
-/// Of a worker that says nothing: it polls what it was picked for, as long as it has the CPU.
+/// Marks the assumption for a worker that says nothing: it polls the coroutine that it was picked
+/// for, while it has the CPU.
 const ASSUMED: u8 = 0x80;
 
 impl InitialState for CoopState {
@@ -64,53 +65,52 @@ impl InitialState for CoopState {
     };
 }
 
-/// For layers. Each is a load or a store but where it says otherwise; any task may call it, of any
-/// task, in an interrupt, too.
+/// For layers. Each is a load or a store unless it says otherwise. Any task may call it for any
+/// task, also in an interrupt.
 impl CoopState {
-    /// The task is a worker of that domain from now on. Of a task that is ready this counts when it
-    /// becomes ready again, of one that runs at once.
+    /// Makes the task a worker of that domain. For a ready task this counts when it becomes ready
+    /// again, for a running one at once.
     pub fn serve(&self, domain: DomainId) {
         self.domain.store(domain.index() as u8, Relaxed);
     }
 
-    /// The task is no worker any more, as at first; counts as [`serve`](Self::serve) does.
+    /// Makes the task an ordinary one again. This counts as [`serve`](Self::serve) does.
     pub fn serves_none(&self) {
         self.domain.store(DOMAINS as u8, Relaxed);
         self.polls(None);
     }
 
-    /// Which domain the task serves.
+    /// Returns the domain that the task serves.
     pub fn domain(&self) -> Option<DomainId> {
         let domain = usize::from(self.domain.load(Relaxed));
         (domain < DOMAINS).then(|| DomainId::new(domain))
     }
 
-    /// The task, a worker that runs, polls a coroutine of this priority from now on, or none. What
-    /// is polled is ready no more and not in the summary, so nobody else says so: a worker that is
-    /// preempted in a poll, or blocks in one, keeps the coroutine's priority if it has said it, and
-    /// until it says otherwise. To be said when it changes, and `None` before the worker parks or
-    /// yields. Of one that says nothing the policy assumes that it polls what it was picked for,
-    /// until it gives the CPU away by itself.
+    /// Says that the task, a running worker, polls a coroutine of this priority from now on, or
+    /// none. A polled coroutine is not ready and not in the summary, so only the worker can say so:
+    /// a worker that is preempted in a poll, or blocks in one, keeps the coroutine's priority if it
+    /// has said it, until it says otherwise. It calls this when the priority changes, and with
+    /// `None` before it parks or yields. If a worker says nothing, the policy assumes that it polls
+    /// the coroutine that it was picked for, until it gives the CPU away by itself.
     #[inline]
     pub fn polls(&self, priority: Option<Priority>) {
         let level = priority.map_or(Level::NOTHING, Level::of);
         self.polls.store(level.to_bits(), Relaxed);
     }
 
-    /// The priority of the task's own: what `set_priority` has set, 4 at first.
+    /// Returns the task's own priority, as set by `set_priority`; 4 at first.
     pub fn priority(&self) -> Priority {
         Priority::new(Level::first(self.lent.load(Relaxed) & OWNS).index())
     }
 
-    /// Lends the task a priority, until what is returned is dropped: it comes as early as whoever
-    /// waits for it would. To be called by who is about to block for something that the task
-    /// holds. Several may lend; the most urgent one counts. A task that was lent something does not
-    /// lend it on by itself: a layer whose lock is waited for by who waits for another follows the
-    /// chain.
+    /// Lends the task a priority until the returned value is dropped: it is scheduled as early as
+    /// the task that waits for it would be. A task calls this before it blocks for something that
+    /// the other task holds. Several may lend; the most urgent one counts. The task does not lend
+    /// it on by itself: a layer whose locks form chains follows the chain.
     ///
-    /// Of a task that runs or is blocked it counts the next time that somebody asks. Of one that is
-    /// ready on this CPU it counts when the caller blocks; on another CPU, with its next tick. What
-    /// is given back counts as soon as the task runs.
+    /// For a running or blocked task it counts at the next decision. For a task that is ready on
+    /// this CPU it counts when the caller blocks; on another CPU, with its next tick. A returned
+    /// priority counts as soon as the task runs.
     ///
     /// **Cost.** A compare-and-swap and an atomic addition; and, where the task is ready, a look at each ready task
     /// of each queue at the next tick, block or preemption there.
@@ -121,35 +121,35 @@ impl CoopState {
         self.lend_by::<SystemCoop>(priority)
     }
 
-    /// The same, for schedulers that look elsewhere.
+    /// Lends for schedulers with another source.
     #[doc(hidden)]
     pub fn lend_by<S: CoopSource>(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
         let shift = shift_of(priority);
         let added = |lent: u64| (lent >> shift & COUNT != COUNT).then(|| lent + (1 << shift));
         (self.lent.fetch_update(Relaxed, Relaxed, added)).map_err(|_| TooManyLenders)?;
-        // Whoever sees this number sees what has been lent.
+        // A reader that sees this number sees the lent priority.
         S::lendings().fetch_add(1, Release);
         Ok(Lent { to: self, priority })
     }
 
-    /// The most urgent priority that is lent to the task at present.
+    /// Returns the most urgent priority that is lent to the task at present.
     pub fn lent(&self) -> Option<Priority> {
         let lent = self.lent_level().index();
         (lent < PRIORITIES).then(|| Priority::new(lent))
     }
 }
 
-/// LENT: of the eight bits of a priority, that it is the task's own, and how often it is lent.
+/// LENT: the bit of the task's own priority, and the bits of the number of lendings.
 const OWN: u64 = 0x80;
 const COUNT: u64 = OWN - 1;
 const OWNS: u64 = OWN * u64::from_ne_bytes([1; PRIORITIES]);
 
-/// LENT: where the bits of that priority are.
+/// LENT: returns the position of the bits of that priority.
 const fn shift_of(priority: Priority) -> usize {
     u8::BITS as usize * priority.index()
 }
 
-/// A priority that is lent to a task, as long as this is kept.
+/// A priority that is lent to a task while this value exists.
 #[must_use = "it is given back when this is dropped"]
 pub struct Lent<'a> {
     to: &'a CoopState,
@@ -163,7 +163,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// A task was lent a priority by as many others already as are counted.
+/// The error of lending a priority that is lent as often as is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyLenders;
 
@@ -182,14 +182,14 @@ pub fn of<T, S: 'static>(task: &Task<T, S>) -> Option<&CoopState> {
     (task.policy_state() as &dyn Any).downcast_ref()
 }
 
-/// What the scheduler does with it.
+/// For the scheduler.
 impl CoopState {
-    /// LENT, without its own.
+    /// Returns the most urgent lent level, without its own (LENT).
     pub(super) fn lent_level(&self) -> Level {
         Level::first(self.lent.load(Relaxed) & !OWNS)
     }
 
-    /// Rules 1 and 8, of a task that serves no domain.
+    /// Returns the level of a task that serves no domain (rules 1 and 8).
     #[inline]
     pub(super) fn level(&self) -> Level {
         Level::first(self.lent.load(Relaxed))
@@ -202,38 +202,38 @@ impl CoopState {
         let _ = self.lent.fetch_update(Relaxed, Relaxed, exchanged);
     }
 
-    /// The domain's number, if there is one.
+    /// Returns the number of its domain, if it has one.
     #[inline]
     pub(super) fn served(&self) -> Option<usize> {
         let domain = usize::from(self.domain.load(Relaxed));
         (domain < DOMAINS).then_some(domain)
     }
 
-    /// Rules 2 and 8, of a worker: the level that it has whatever its domain has ready.
+    /// Returns the level of a worker without the ready coroutines of its domain (rules 2 and 8).
     pub(super) fn claims(&self) -> Level {
         let polled = Level::from_bits(self.polls.load(Relaxed) & !ASSUMED);
         polled.min(self.lent_level())
     }
 
-    /// Rule 2, of a worker that runs, while these are ready.
+    /// Returns the level of a running worker, while these coroutines are ready (rule 2).
     pub(super) fn runs_at(&self, domain: usize, ready: u64) -> Level {
         let of_domain = Level::first(ready & columns(1 << domain));
         self.claims().min(of_domain)
     }
 
-    /// Rule 2: a worker that does not say what it polls was picked for this.
+    /// Notes the level that a worker was picked for, if it says nothing (rule 2).
     pub(super) fn picked_for(&self, level: Level) {
         self.polls.store(level.to_bits() | ASSUMED, Relaxed);
     }
 
-    /// Rule 2: it yields or wakes, and so polls nothing, if it says nothing.
+    /// Forgets the assumption at a yield or wake (rule 2).
     pub(super) fn gave_way(&self) {
         if self.polls.load(Relaxed) & ASSUMED != 0 {
             self.polls(None);
         }
     }
 
-    /// The level that it was put at by [`claims`](Self::claims).
+    /// Returns the level of its list, from [`claims`](Self::claims).
     #[inline]
     pub(super) fn claim(&self) -> Level {
         Level::from_bits(self.claim.load(Relaxed))
@@ -259,19 +259,19 @@ impl CoopState {
         self.left.store(SLICE_TICKS as u8, Relaxed);
     }
 
-    /// Its turn is over with the first tick (rule 7).
+    /// Ends its slice with the first tick (rule 7).
     pub(super) fn has_one_tick(&self) {
         self.left.store(0, Relaxed);
     }
 
-    /// Whether its slice is over.
+    /// Returns true if its slice is over.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.left.load(Relaxed) == 0
     }
 
-    /// Takes a tick; whether it was the last. Stops at 0: while preemption is forbidden, ticks go on
-    /// coming.
+    /// Takes a tick. Returns true if it was the last. Stops at 0: while preemption is disabled,
+    /// ticks go on coming.
     pub(super) fn tick(&self) -> bool {
         let left = self.left.load(Relaxed);
         self.left.store(left.saturating_sub(1), Relaxed);
