@@ -30,9 +30,9 @@ use axtask::TaskInner;
 /// Why the CPUs are not connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Somebody handles the interrupt between CPUs already.
+    /// Another handler of the IPI is registered already.
     InterruptTaken,
-    /// Somebody has `axhal`'s hook after interrupts already.
+    /// Another user has `axhal`'s hook after interrupts already.
     HookTaken,
 }
 

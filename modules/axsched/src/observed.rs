@@ -1,4 +1,4 @@
-//! The same policies, and somebody who is told of each task that becomes ready.
+//! The same policies, with an observer that is called for each task that becomes ready.
 //!
 //! `axtask` tells its hooks who enters and leaves a CPU, and nobody when a task is woken, nor
 //! whether one yields or is preempted. Whatever makes a task ready goes through the scheduler,

@@ -1,4 +1,4 @@
-//! From bytes, whoever wrote them, to a profile.
+//! Decoding: from untrusted bytes to a profile.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -67,7 +67,7 @@ impl fmt::Display for Architecture {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Timing {
-    /// Nobody has said. Such a profile fits any.
+    /// Unknown. Such a profile fits any.
     #[default]
     Unknown = 0,
     /// Real time: a count is a part of a second.
@@ -202,9 +202,9 @@ pub enum Kernel {
     /// Nobody was asked, or there were kernels of both kinds.
     #[default]
     Unknown = 0,
-    /// The CPU is taken from who has it.
+    /// A tick preempts the running task.
     Preemptive = 1,
-    /// Who has the CPU keeps it.
+    /// The running task keeps the CPU.
     Cooperative = 2,
 }
 

@@ -37,9 +37,9 @@ pub struct StoredPhase {
     pub run: Counts,
     /// The time blocked after them, in counts; 0 unless they ended so.
     pub blocked: Counts,
-    /// Who ended the waits; [`Waker::Unknown`] unless they ended in one.
+    /// The waker that ended the waits; [`Waker::Unknown`] unless they ended in one.
     pub woken_by: Waker,
-    /// Whom it woke during these run intervals.
+    /// The tasks that it woke during these run intervals.
     pub wakes: Wakes,
 }
 

@@ -1,4 +1,4 @@
-//! What holds in every profile, whoever made it.
+//! The rules that every profile keeps, whatever made it.
 
 use alloc::vec::Vec;
 use core::fmt;

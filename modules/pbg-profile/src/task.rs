@@ -31,11 +31,11 @@ pub enum Place {
 /// The seven figures are kept so that merging is exact: see [`Figure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTask {
-    /// Who it is, on every run; no other task of the profile has the same.
+    /// Its identity on every run. No other task of the profile has the same.
     pub key: TaskKey,
     /// What the program called it.
     pub label: Option<Label>,
-    /// Who spawned it.
+    /// The task that spawned it.
     pub place: Place,
     /// In how many runs it was seen: from 1 to the profile's runs.
     pub runs: u32,

@@ -1,4 +1,4 @@
-//! Who makes a task ready again.
+//! The waker of a task.
 
 use sched_core::units::Counts;
 
@@ -6,7 +6,7 @@ use sched_core::units::Counts;
 /// who has the CPU then.
 ///
 /// A task that would have waited, had what it waits for not been there already, does not
-/// appear anywhere: nobody woke it. And a device that interrupts a task is taken for that task,
+/// appear anywhere, as no wake ended a wait. And a device that interrupts a task is taken for that task,
 /// one that interrupts an idle CPU for the timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waker {
@@ -66,10 +66,10 @@ impl Waker {
     }
 }
 
-/// How often somebody has woken another.
+/// How often a task has woken another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Woken {
-    /// Whom: the root or a task of the profile; [`Waker::Unknown`] if they were more than two.
+    /// The woken task: the root or a task of the profile; [`Waker::Unknown`] if they were more than two.
     pub whom: Waker,
     /// How often.
     pub count: u64,
@@ -77,14 +77,14 @@ pub struct Woken {
     pub after: Counts,
 }
 
-/// Whom somebody has woken: nobody, one, two, or more, of whom only the sum is known.
+/// The tasks that a task has woken: none, one, two, or only the sum of more.
 ///
-/// Two, as a task in the middle wakes who is before it and who is behind it.
+/// Two, as a task in the middle of a pipeline wakes the ones before and behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakes([Woken; 2]);
 
 impl Wakes {
-    /// Nobody was.
+    /// No task was woken.
     pub const NONE: Self = {
         const NOBODY: Woken = Woken {
             whom: Waker::Unknown,

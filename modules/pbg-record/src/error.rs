@@ -13,7 +13,7 @@ pub enum Error {
     NotBuiltIn,
     /// More than one CPU is scheduling, and they are not connected.
     NotSupported,
-    /// More than one CPU is scheduling, and nobody has said how to find out who runs on each.
+    /// More than one CPU is scheduling, and none was connected: the running task of each is unknown.
     NotConnected,
     /// Measuring has begun already.
     AlreadyMeasuring,

@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`recorder`] | the table of all recorded tasks, and which task each CPU runs |
-//! | [`record`] | what one task did: its times, its phases, whom it woke |
+//! | [`record`] | what one task did: its times, its phases, the tasks that it woke |
 //! | [`cell`] | a label with one writer |
 //! | [`described`] | what a measurement has to be told before it is a profile |
 //! | [`error`] | why a call is refused |

@@ -32,7 +32,7 @@ pub(crate) struct PhaseCell {
 
 /// [`Wakes`], as a record keeps them.
 pub(crate) struct WakesCell {
-    /// Whom, in 16 bits each.
+    /// The woken tasks, in 16 bits each.
     whom: Word,
     counts: [Word; 2],
     after: [Word; 2],
@@ -56,7 +56,7 @@ impl WakesCell {
         Wakes::of([0, 1].map(woken).into_iter().filter(|one| one.count > 0))
     }
 
-    /// Nobody is woken.
+    /// No task is woken.
     #[inline]
     pub(crate) fn clear(&self) {
         self.whom.set(0);

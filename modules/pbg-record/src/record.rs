@@ -83,7 +83,7 @@ pub struct Record {
     wakers: Word,
     /// When it was last woken; 0 is never.
     last_woken: Word,
-    /// Whom it has woken in this burst.
+    /// The tasks that it has woken in this burst.
     wakes: WakesCell,
     phases: PhaseList,
     open: OpenBurst,
@@ -245,7 +245,7 @@ impl Record {
         self.open.phases[1].clear();
     }
 
-    /// Who the task is.
+    /// Returns the key of the task.
     pub fn key(&self) -> TaskKey {
         TaskKey::from_bits(self.key.get())
     }
@@ -379,7 +379,7 @@ impl Record {
         phases.map(PhaseCell::get)
     }
 
-    /// Who ended its last wait.
+    /// Returns the waker that ended its last wait.
     fn last_waker(&self) -> Waker {
         waker(self.wakers.get())
     }

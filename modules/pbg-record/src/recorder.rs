@@ -13,7 +13,7 @@
 //! written under the recorder's own lock; it is taken within a run queue's, with interrupts
 //! off, and nothing is called under it. What a CPU's ticks were, only that CPU writes.
 //!
-//! **Who wakes whom.** A scheduler is told of a wake, and not by whom. It is by the task that has
+//! **Wakers.** A scheduler is told of a wake, and not by whom. It is by the task that has
 //! the CPU, or by an interrupt that has hit that task. The timer's interrupt first wakes those who
 //! have slept enough and then calls the tick, both on one CPU, whichever queues the woken go to.
 //! So a wake is the timer's if a tick follows it there
@@ -61,7 +61,7 @@ pub struct Recorder {
 /// What belongs to one CPU.
 struct Cpu {
     ticks: Ticks,
-    /// Who was woken from there.
+    /// The tasks that were woken from there.
     pending: Pending,
 }
 

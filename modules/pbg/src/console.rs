@@ -1,5 +1,5 @@
-//! A profile's way out for a program that keeps nothing itself: lines on the console, from
-//! which `make run`, or whoever keeps the console, takes it.
+//! The output of a profile for a program that stores nothing itself: lines on the console, from
+//! which `make run`, or any log of the console, takes it.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -9,12 +9,12 @@ use pbg_profile::{EncodeError, StoredProfile, encode, write_frame};
 use pbg_record::described::About;
 use pbg_record::error::Error;
 
-/// Why there are no bytes of a profile. Nothing has changed.
+/// The reason why a profile has no bytes. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreError {
     /// The call was not possible now.
     Call(Error),
-    /// It cannot be stored as what the caller says it is.
+    /// The profile cannot be encoded with the metadata of the caller.
     Encode(EncodeError),
 }
 
@@ -36,7 +36,7 @@ impl From<Error> for StoreError {
 }
 
 impl Control {
-    /// The present [profile](Control::profile) as [bytes](encode).
+    /// Returns the present [profile](Control::profile) as [bytes](encode).
     ///
     /// # Errors
     /// [`Error::NoProfile`], [`Error::Contended`], [`Error::NoMemory`]; or `about` is of no
@@ -54,12 +54,12 @@ impl Control {
     }
 }
 
-/// A profile, if there is one, as bytes.
+/// Encodes a profile, if there is one.
 fn bytes(profile: Option<StoredProfile>) -> Result<Vec<u8>, StoreError> {
     encode(&profile.ok_or(Error::NoProfile)?).map_err(StoreError::Encode)
 }
 
-/// Prints a profile, if there is one, whoever has measured it.
+/// Prints a profile, if there is one, of any measurement.
 ///
 /// # Errors
 /// See [`StoreError`].
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(profile.tasks, cpu.profile().tasks);
         assert_eq!(profile.header.program, Program::scaled("of a user", 1));
         assert_eq!(profile.header.frequency_hz, 1_000_000_000);
-        // Whole lines, which others' come between and not into.
+        // Whole lines: other output comes between them, and not into them.
         assert_eq!(pieces.len(), 2 + bytes.len().div_ceil(FRAME_BYTES_PER_LINE));
         let is_line = |text: &String| {
             text.starts_with("PBG-PROFILE") && text.find('\n') == Some(text.len() - 1)

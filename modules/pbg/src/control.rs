@@ -1,22 +1,19 @@
-//! What the calls decide, and how the scheduler learns of it.
+//! The calls, and the command that each leaves for the scheduler.
 //!
-//! The scheduler is private to `axtask`, so a call leaves a command in a static
-//! and says so in the *mode byte*, which the scheduler looks at in each of
-//! its calls anyway: it tells which of its ways to go. All that allocates is done
-//! by the call.
+//! The scheduler is private to `axtask`. So a call leaves a command in a static and says so in the
+//! *mode byte*, which the scheduler reads in each of its calls anyway, to choose its path. The call
+//! does all that allocates.
 //!
-//! MODE: the mode byte is the one place that says what PBG is doing. While a command waits,
-//! it says that, and the command says what PBG is about to do. Both change under the lock
-//! only.
+//! MODE: the mode byte is the one place that says what PBG is doing. While a command waits, it says
+//! that, and the command says what PBG is about to do. Both change under the lock only.
 //!
-//! Neither side ever waits for the lock. A call that finds it taken answers
-//! [`Error::Contended`]; a scheduler call (which may be an interrupt on top of
-//! the call that holds it) looks again the next time. The command is taken when its giver
-//! has run again and let go of the lock, and that is when the giver has the CPU, which makes
-//! it the root.
+//! Neither side ever waits for the lock. A call that finds it taken returns [`Error::Contended`]. A
+//! scheduler call (which may be an interrupt on top of the call that holds it) looks again the next
+//! time. The command is taken when the task that gave it has released the lock and has the CPU,
+//! which makes it the root.
 //!
-//! GIVER: on several CPUs another one may have the lock at that moment, and what its giver spawned
-//! would be outside for that. So while a command waits, calls of others that take long are
+//! GIVER: on several CPUs another one may have the lock at that moment, and the tasks that the
+//! giver then spawns would be outside. So while a command waits, long calls of other tasks return
 //! [`Error::Contended`], and the giver's CPU tries [`TRIES`] times.
 
 use alloc::vec::Vec;
@@ -42,19 +39,19 @@ use pbg_record::record::{Record, RecordRef};
 use pbg_record::recorder::{MAX_CPUS, Recorder};
 use sched_core::clock::{Clock, CpuCounter};
 
-/// What runs while PBG measures.
+/// The policy that runs while PBG measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BasePolicy {
     /// Round robin, with the slice of the fallback.
     #[default]
     RoundRobin,
-    /// First in, first out: ticks preempt nobody. The record then has no
-    /// preemptions in it, and a task that never gives way keeps the CPU.
+    /// First in, first out: no tick preempts. The record then has no preemptions, and a task that
+    /// never gives way keeps the CPU.
     Fifo,
 }
 
 impl BasePolicy {
-    /// The policy's short name, as a profile has it.
+    /// Returns the policy's short name, as a profile has it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RoundRobin => "rr",
@@ -70,14 +67,14 @@ impl BasePolicy {
     }
 }
 
-/// Why a stored profile is not used. Nothing has changed.
+/// The reason why a stored profile is not used. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
     /// The call was not possible now.
     Call(Error),
     /// It cannot be read.
     Decode(pbg_profile::DecodeError),
-    /// It is of no use here.
+    /// It does not belong to this program or machine.
     Mismatch(Mismatch),
 }
 
@@ -116,8 +113,8 @@ impl Command {
     }
 }
 
-/// Which way the scheduler's calls go. A number and not an `enum`: a pick compares
-/// the byte that it has loaded, and nothing has to be made of it first.
+/// The path of the scheduler's calls. A number and not an `enum`: a pick compares the byte that it
+/// has loaded, and need not convert it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ModeByte(u8);
 
@@ -132,7 +129,7 @@ impl ModeByte {
     pub const COMMAND: Self = Self(3);
 }
 
-/// GIVER: more often than a short call takes instructions.
+/// GIVER: more tries than a short call takes instructions.
 const TRIES: u32 = 1_000;
 
 struct Inner {
@@ -142,7 +139,7 @@ struct Inner {
     command: Option<Command>,
 }
 
-/// What the calls must know of several CPUs.
+/// The machine, as the calls need it on several CPUs.
 struct Connected {
     cpus: usize,
     /// The task that runs on the CPU that calls.
@@ -158,9 +155,9 @@ pub struct Control {
     /// writes it.
     pub(super) running: [RecordRef; MAX_CPUS],
     queues: AtomicU32,
-    /// What several CPUs have to be told.
+    /// The machine of several CPUs, once connected.
     connected: Once<Connected>,
-    /// Who gave the command that waits, on several CPUs: a task's address, to be compared only.
+    /// The task that gave the command that waits, on several CPUs: an address, to be compared only.
     giver: AtomicPtr<()>,
     fifo: AtomicBool,
     /// The label of the next spawn. It has no lock, since `spawned` may interrupt a call.
@@ -170,7 +167,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// A control that is idle and has no profile.
+    /// Creates a control that is idle and has no profile.
     pub const fn new() -> Self {
         Self {
             mode: AtomicU8::new(ModeByte::IDLE.0),
@@ -190,14 +187,14 @@ impl Control {
         }
     }
 
-    /// Several CPUs follow one plan from now on: there are `cpus`, and `current` is the task that
-    /// runs on the one that calls, where its `Arc` keeps what the scheduler was given. The first
+    /// Connects `cpus` CPUs, which follow one plan from now on. `current` returns the running task
+    /// of the calling CPU, at the address where its `Arc` keeps the scheduler's task. The first
     /// call counts.
     pub(super) fn connect(&self, cpus: usize, current: fn() -> *const ()) {
         self.connected.call_once(|| Connected { cpus, current });
     }
 
-    /// Lets go of the profile, and of what waits to be taken: nobody will ask any more.
+    /// Frees the profile and the waiting command: no call will use them.
     #[cfg(feature = "model")]
     pub(super) fn retire(&self) {
         let mut inner = self.inner.lock();
@@ -205,7 +202,8 @@ impl Control {
         inner.command = None;
     }
 
-    /// For a call that may take long: not while the command of another task waits (GIVER).
+    /// Takes the lock for a call that may take long: not while the command of another task waits
+    /// (GIVER).
     fn enter(&self) -> Result<SpinMutexGuard<'_, Inner>, Error> {
         let inner = self.enter_for_short()?;
         match inner.command.is_none() || self.is_giver() {
@@ -218,13 +216,13 @@ impl Control {
         self.inner.try_lock().ok_or(Error::Contended)
     }
 
-    /// Whether the CPU that calls has the task that gave the command which waits. On one CPU it is
-    /// whoever calls.
+    /// Returns true if the running task of the calling CPU gave the command that waits. On one CPU
+    /// it always has.
     fn is_giver(&self) -> bool {
         ptr::eq(self.giver.load(Relaxed), self.current())
     }
 
-    /// The task that has the CPU that calls, on several CPUs; on one it is null.
+    /// Returns the running task of the calling CPU, on several CPUs; on one it is null.
     fn current(&self) -> *const () {
         let connected = self.connected.get();
         connected.map_or(ptr::null(), |connected| (connected.current)())
@@ -239,7 +237,7 @@ impl Control {
         }
     }
 
-    /// What PBG does, or is about to do (MODE).
+    /// Returns what PBG does, or is about to do (MODE).
     fn mode_under(&self, inner: &Inner) -> Mode {
         let waiting = inner.command.as_ref().map(Command::mode);
         match waiting.unwrap_or_else(|| self.mode()) {
@@ -263,7 +261,7 @@ impl Control {
         self.measure_start_under(BasePolicy::RoundRobin)
     }
 
-    /// The same, under a base policy of choice.
+    /// Starts to measure under this base policy.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -326,8 +324,8 @@ impl Control {
         Ok(len)
     }
 
-    /// Takes a stored profile over, in place of a measurement: `start_pbg` plans it.
-    /// Returns the number of tasks in it.
+    /// Loads a stored profile in place of a measurement: `start_pbg` plans it. Returns the number
+    /// of its tasks.
     ///
     /// # Errors
     /// [`LoadError`]; nothing has changed then.
@@ -358,7 +356,7 @@ impl Control {
         self.start_pbg_with(Behind::GiveUp)
     }
 
-    /// The same, with a say in what becomes of a plan that is behind (rule 11).
+    /// Starts to follow the plan, with a choice for a plan that is behind (rule 11).
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -373,7 +371,7 @@ impl Control {
         let profile = inner.profile.as_ref().ok_or(Error::NoProfile)?;
         let plan = Plan::of(profile)?;
         let tasks = plan.tasks().len();
-        // Fewer CPUs than were measured take longer, and no plan is to blame for that.
+        // Fewer CPUs than were measured take longer, which is not the plan's fault.
         let here = self.connected.get().map_or(1, |connected| connected.cpus);
         let when_behind = match here < usize::from(profile.header.cpus) {
             true => Behind::Keep,
@@ -386,8 +384,8 @@ impl Control {
         Ok(tasks)
     }
 
-    /// The plan that `start_pbg` would follow now, if there is a profile: to see who
-    /// cannot be in time ([`Plan::late`]).
+    /// Returns the plan that `start_pbg` would follow now, if there is a profile: to see which
+    /// tasks cannot be in time ([`Plan::late`]).
     ///
     /// # Errors
     /// [`Error::Contended`], [`Error::NoMemory`].
@@ -396,8 +394,8 @@ impl Control {
         inner.profile.as_ref().map(Plan::of).transpose()
     }
 
-    /// The present profile as data, if there is one: of the last measurement that
-    /// ended, in which case `about` goes into its header, or the one that was loaded.
+    /// Returns the present profile as data, if there is one: of the last measurement that ended,
+    /// with `about` in its header, or the loaded one.
     ///
     /// # Errors
     /// [`Error::Contended`], [`Error::NoMemory`].
@@ -419,14 +417,14 @@ impl Control {
         Ok(())
     }
 
-    /// The label for the task that is being spawned, once.
+    /// Takes the label for the task that is being spawned.
     pub(super) fn take_label(&self) -> Option<Label> {
         let label = self.next_label.get()?;
         self.next_label.set(None);
         Some(label)
     }
 
-    /// What PBG is doing, and how the replay has gone so far.
+    /// Returns what PBG is doing, and how the replay has gone so far.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -444,7 +442,7 @@ impl Control {
         self.mode.store(mode.0, Release);
     }
 
-    /// Whether a tick preempts under the base policy.
+    /// Returns true if a tick preempts under the base policy.
     pub(super) fn base_ticks(&self) -> bool {
         !self.fifo.load(Relaxed)
     }
@@ -453,9 +451,8 @@ impl Control {
         self.queues.fetch_add(1, Relaxed);
     }
 
-    /// The command that has been left, if nobody has taken it yet and no call is under
-    /// way. From now on PBG does what it says. On several CPUs only the one takes it that has its
-    /// giver, who is returned; on one CPU that is null.
+    /// Takes the command that waits, if no call is under way, and with it the mode. On several CPUs
+    /// only the CPU of its giver takes it, and the giver is returned; on one CPU that is null.
     pub(super) fn take_command(&self) -> Option<(Command, *const ())> {
         let giver = self.giver.load(Relaxed);
         if !ptr::eq(giver, self.current()) {
@@ -468,7 +465,7 @@ impl Control {
         Some((command, giver))
     }
 
-    /// What an interrupt does on top of a call that is under way.
+    /// Runs `interrupt` on top of a call that is under way.
     #[cfg(test)]
     pub(super) fn on_top_of_a_call<R>(&self, interrupt: impl FnOnce() -> R) -> R {
         let _inner = self.inner.lock();

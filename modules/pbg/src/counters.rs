@@ -1,4 +1,4 @@
-//! What a replay counts, where a call can read it.
+//! The counters of a replay, which the calls read.
 
 use core::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed,
@@ -62,14 +62,14 @@ impl Counters {
         }
     }
 
-    /// A planned task has been demoted.
+    /// Counts a demotion.
     #[cold]
     pub fn count_demoted(&self, divergence: Divergence) {
         increment(&self.demoted);
         self.diverged(divergence);
     }
 
-    /// How the replay has gone so far, when PBG is doing `mode`.
+    /// Returns how the replay has gone so far, when PBG is doing `mode`.
     pub fn status(&self, mode: Mode) -> Status {
         let [lived, measured] = [&self.lived, &self.measured].map(|sum| sum.load(Relaxed));
         let permille = (u128::from(lived) * 1000).checked_div(measured.into());

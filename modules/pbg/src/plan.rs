@@ -21,8 +21,8 @@
 //!     it is all of it for a task that is never blocked for long (a job), which is
 //!     planned as one step of one burst; and next to nothing for one that is
 //!     blocked again and again, and for longer than it runs (a server).
-//!  5. **Equal is by arrival.** Of tasks in a band who have before them what differs by
-//!     at most 1/[`EQUAL_WITHIN`] of the least, the first spawned goes first.
+//!  5. **Equal is by arrival.** If the times before several tasks of a band differ by at
+//!     most 1/[`EQUAL_WITHIN`] of the least, the first spawned goes first.
 //!  6. **Deadlines.** In a class in which some task has a deadline, every task
 //!     is a band by itself, and the order is one in which every task ends in
 //!     time; of those orders, one with the least average turnaround.
@@ -36,15 +36,15 @@
 //! **Sources.** Rule 4: for tasks that never block, shortest first has the least
 //! average turnaround (Smith, Various optimizers for single-stage production, 1956),
 //! with late arrivals if what remains is compared (Schrage, 1968). For tasks that
-//! block there is no such theorem, but the same argument of exchange: who goes first
-//! costs the others the CPU time that it uses before they end, and what a sleeper uses
-//! later than that costs them nothing. R / (R + Z) is the share of its own time in which
+//! block there is no such theorem, but the same argument of exchange: the task that goes first
+//! costs the others the CPU time that it uses before they end, and the later time of a sleeper
+//! costs them nothing. R / (R + Z) is the share of its own time in which
 //! it uses the CPU. That Z counts by the number of blocks is a weighing of many programs
 //! (`docs/adr/0013-weighed-by-blocked-time.md`): a task of few bursts is over after
 //! those, and to let a long one go first because it waits soon costs all the others (by
-//! next bursts, as SJF and its kin go, the app `batch`, of whose jobs a quarter waits
+//! next bursts, as SJF orders them, the app `batch`, in which a quarter of the jobs waits
 //! four times, has an average turnaround of 903 ms, and of 813 ms by all that remains;
-//! x86_64, full scale); of many, each answer may be what somebody waits for. Rule 6 is
+//! x86_64, full scale); of many, another task may wait for each answer. Rule 6 is
 //! Smith's backward rule, from the
 //! same paper: of the tasks that may be last, the longest is. It finds an order if
 //! there is one, that is, if the order of deadlines is one (Jackson, Scheduling
@@ -61,7 +61,7 @@
 //! For tasks that were spawned together and never block it is exact: those are late
 //! of which no order has more in time.
 //!
-//! **Why rule 8 harms nobody.** The tasks that are not given up, by deadline, and
+//! **Why rule 8 harms no other task.** The tasks that are not given up, by deadline, and
 //! then the others, is an order with the former in time; so one exists, and Smith's
 //! rule finds the best. A task in `late` is late there too: were it not, that order
 //! would have fewer late tasks than the fewest.
@@ -109,7 +109,7 @@ use steps::{push_steps, weight_of};
 /// One task of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedTask {
-    /// Who it is.
+    /// The key of the task.
     pub key: TaskKey,
     /// Bands are strict: no task runs while one of a lower band is ready. Tasks of
     /// one band stand together and are ordered among themselves by what is before
@@ -138,7 +138,7 @@ pub struct PlannedTask {
 /// A task that does not end in time (rule 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// Who it is.
+    /// The key of the task.
     pub key: TaskKey,
     /// When it should have ended, counted from its spawn.
     pub deadline: Counts,
@@ -205,8 +205,8 @@ impl Plan {
         }
         order.sort_unstable_by_key(|task| (task.class, task.sort_key, task.place));
 
-        // Wider than a time, as sums that stop would make everybody in time who
-        // has the largest deadline but one.
+        // Wider than a time: with sums that saturate, every task with the largest deadline but one
+        // would be in time.
         let mut end: u128 = 0;
         let mut band = 0;
         for class in order.chunk_by_mut(|a, b| a.class == b.class) {

@@ -28,10 +28,10 @@ fn together<S: SharedSource + 'static>(
     type Pbg<S> = Together<ModelTask, VirtualClock, PerThread, S>;
     SharedPerThread::renew();
     // SAFETY: it is new, and of this thread; all schedulers that find it are made below, and none of them
-    // outlives the call. Nobody else has this thread's control while this runs.
+    // outlives the call. No other code uses this thread's control while this runs.
     unsafe { Pbg::<S>::connect(machine(config.cpus)) };
     let ended = model::run(config, main, |_| Pbg::<S>::new(), PbgTask::new);
-    // SAFETY: the schedulers are gone, and nobody else was told of it.
+    // SAFETY: the schedulers are gone, and no other code has a reference.
     unsafe {
         Pbg::<S>::retire();
         SharedPerThread::retire();

@@ -36,16 +36,16 @@ std::thread_local! {
 
 #[cfg(feature = "model")]
 impl PerThread {
-    /// A new control for this thread, for good. Schedulers that were used before must not be
-    /// used any more: their plan is the old one's.
+    /// Creates a new control for this thread, for good. Schedulers that were used before must not
+    /// be used any more: they follow the old control's plan.
     pub fn renew() -> &'static Control {
         let control = Box::leak(Box::default());
         OF_THREAD.set(Some(control));
         control
     }
 
-    /// Lets go of what this thread's control holds, when its schedulers are gone and nobody will
-    /// ask it any more: some hundred bytes of it stay for good.
+    /// Frees the memory of this thread's control when its schedulers are gone and no call will use
+    /// it: some hundred bytes of it stay for good.
     pub fn retire() {
         if let Some(control) = OF_THREAD.take() {
             control.retire();

@@ -1,12 +1,12 @@
-//! What PBG says of itself: what it does, and how a replay goes.
+//! The status of PBG: its mode, and how a replay goes.
 
 use core::fmt;
 
 use sched_core::units::TaskKey;
 
-/// The replay is behind when its tasks together are late by more than one in so many of
-/// all the turnaround that was measured (rule 11), and by a tick each. Twenty, as less than
-/// that is no reason to lose what a plan gains.
+/// The replay is behind when its tasks together are late by more than one part in this many of the
+/// measured turnaround of all (rule 11), and by a tick each. Twenty, as less than that is no reason
+/// to lose the gain of a plan.
 pub const BEHIND_BEYOND: u64 = 20;
 
 /// What PBG is doing.
@@ -39,7 +39,7 @@ pub enum Cause {
 impl Cause {
     pub(super) const ALL: [Self; 4] = [Self::Unknown, Self::Run, Self::Yields, Self::Turnaround];
 
-    /// What result lines call it.
+    /// Returns its name in result lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown task",
@@ -53,7 +53,7 @@ impl Cause {
 /// The first task that went its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// How it diverged.
+    /// The kind of divergence.
     pub cause: Cause,
     /// The task's key.
     pub task: TaskKey,
@@ -73,16 +73,15 @@ pub struct Status {
     pub planned: u32,
     /// Tasks spawned that the plan knew.
     pub matched: u32,
-    /// Children of the root or of planned tasks that the plan did not know. (Of their
-    /// own descendants only those with a label are counted: nobody knows the others.)
+    /// Children of the root or of planned tasks that the plan did not know. (Of their own
+    /// descendants only those with a label are counted, as the others have no key.)
     pub unplanned: u32,
     /// Planned tasks that ran far beyond their plan (rule 8).
     pub demoted: u32,
-    /// Whether the plan was given up (rules 10 and 11).
+    /// True if the plan was dropped (rules 10 and 11).
     pub dropped: bool,
-    /// Whether the replay is slower than what was measured: a tick has found it so
-    /// (rule 11), or `turnaround_permille` is above 1,000 by more than one in
-    /// [`BEHIND_BEYOND`].
+    /// True if the replay is slower than the measured run: a tick has found it so (rule 11), or
+    /// `turnaround_permille` is above 1,000 by more than one part in [`BEHIND_BEYOND`].
     pub behind: bool,
     /// How long the plan's tasks that have come lived, each from its spawn until it last gave
     /// the CPU away, in thousandths of how long they did when they were measured: after the

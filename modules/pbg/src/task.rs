@@ -1,4 +1,4 @@
-//! What PBG remembers of each task.
+//! The state of PBG in each task.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -12,14 +12,13 @@ pub const SLICE_TICKS: usize = 5;
 /// A task under [`PbgScheduler`](super::PbgScheduler).
 pub type PbgTask<T> = Task<T, PbgState>;
 
-/// Which of the program's tasks somebody is while a plan is followed: a rank, or one
-/// of three that have none.
+/// The role of a task while a plan is followed: a rank, or one of three without a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Role(u32);
 
 impl Role {
-    /// A task that is none of the program's.
+    /// A task outside the program.
     pub const OUTSIDE: Self = Self(u32::MAX);
     pub const ROOT: Self = Self(u32::MAX - 1);
     /// A task of the program that is not in the plan.
@@ -38,20 +37,20 @@ impl Role {
         }
     }
 
-    /// The rank of one who has one.
+    /// Returns the rank of a role that has one.
     #[inline]
     pub const fn rank(self) -> usize {
         self.0 as usize
     }
 }
 
-/// On several CPUs: which of them may have a task that is ready.
+/// The CPUs that may run a ready task, on several CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Held(u32);
 
 impl Held {
-    /// Each that its affinity allows.
+    /// Each CPU that its affinity allows.
     pub const NOT: Self = Self(0);
 
     const LEFT: u32 = 1;
@@ -66,22 +65,23 @@ impl Held {
         self.0 as usize / 4
     }
 
-    /// Only this CPU, which has not been left yet, if its affinity allows that.
+    /// Only this CPU, which has not left the task yet, if its affinity allows that.
     pub const fn left(cpu: usize) -> Self {
         Self::new(cpu, Self::LEFT)
     }
 
-    /// This CPU, whatever its affinity has become: it goes on there before it does anything else.
+    /// Only this CPU, whatever its affinity has become: the task goes on there before anything
+    /// else.
     pub const fn stays(cpu: usize) -> Self {
         Self::new(cpu, Self::STAYS)
     }
 
-    /// As [`Self::NOT`], but this CPU idles and was asked to take it.
+    /// As [`Self::NOT`], but it is reserved for this CPU, which is idle and was asked to take it.
     pub const fn awaited(cpu: usize) -> Self {
         Self::new(cpu, Self::AWAITED)
     }
 
-    /// The only CPU that may have it, if there is one, and whether its affinity has no say.
+    /// Returns the only CPU that may run it, if there is one, and true if its affinity is ignored.
     pub const fn only(self) -> Option<(usize, bool)> {
         match self.0 % 4 {
             Self::LEFT => Some((self.cpu(), false)),
@@ -90,16 +90,16 @@ impl Held {
         }
     }
 
-    /// Whether a CPU other than this one was asked to take it, and idles.
+    /// Returns true if it is reserved for a CPU other than this one.
     pub const fn is_awaited_but_by(self, cpu: usize) -> bool {
         self.0 % 4 == Self::AWAITED && self.cpu() != cpu
     }
 }
 
-/// What PBG remembers of a task. Relaxed: see LOCK in [`task`](sched_core::task).
+/// The state of PBG in a task. Relaxed: see LOCK in [`task`](sched_core::task).
 ///
-/// KNOWN: of a task in a queue, `epoch` is its queue's, and the rest is of that
-/// epoch. 0 is a task that was never added: `main`, or a migration helper.
+/// KNOWN: the `epoch` of a task in a queue is its queue's, and the rest is of that epoch. 0 is a
+/// task that was never added: `main`, or a migration helper.
 pub struct PbgState {
     pub(super) slice: RrState<SLICE_TICKS>,
     pub(super) epoch: AtomicU32,

@@ -5,7 +5,7 @@
 //! upstream documentation leaves out what a policy has to know. Everything
 //! below was read from `axtask` 0.3.0-preview.3.
 //!
-//! **Who calls, and under which lock.** There is one scheduler per CPU, inside
+//! **Callers and locks.** There is one scheduler per CPU, inside
 //! that CPU's run queue. Every call is made with that run queue's spin lock
 //! held and with interrupts and preemption off, so `&mut self` is real. All
 //! calls but [`add_task`](BaseScheduler::add_task) and
@@ -26,7 +26,7 @@
 //! | timer tick | `task_tick(current)`, never for the idle task |
 //!
 //! [`event`](crate::event) turns this into typed events, for every policy
-//! but PBG, which asks there only who runs. `main` and migration helpers become current without ever being
+//! but PBG, which only asks there for the running task. `main` and migration helpers become current without ever being
 //! picked. The first `add_task` on every queue is the `gc` task. In this version
 //! of `axtask` every waker passes `resched` as false.
 

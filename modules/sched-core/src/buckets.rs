@@ -1,22 +1,22 @@
 //! A ready queue by key whose cost does not grow with the number of tasks.
 //!
-//! 64 buckets, each a list and one *width* of keys wide, stand in a ring that is a *window*
-//! on the line of keys; one word tells which have somebody. Who yields goes to the end of a
-//! bucket, who is preempted or comes to its place by key among the first few there, so that
-//! among few tasks order is exact but for yields, and for those whom EEVDF moves from one
-//! queue to the other. (A circular queue of buckets found by a find-first-set, as in Eiffel;
-//! Saeed et al., NSDI 2019. There who is beyond the window waits in coarser buckets and is
-//! moved over; here in a tree, and nobody is ever moved.)
+//! 64 buckets, each a list and one *width* of keys wide, stand in a ring that is a *window* on the
+//! line of keys. One word tells which have a task. A yielder goes to the end of a bucket. A task
+//! that is preempted or becomes ready goes to its place by key among the first few there. So among
+//! few tasks the order is exact except for yields, and for tasks that EEVDF moves from one queue to
+//! the other. (It is a circular queue of buckets found by a find-first-set, as in Eiffel; Saeed et
+//! al., NSDI 2019. There a task beyond the window waits in coarser buckets and is moved over. Here
+//! it waits in a tree, and no task is ever moved.)
 //!
 //! OCCUPIED: bit i of `occupied` is set exactly if bucket i has a task.
 //!
 //! WINDOW: a task in the ring has its key in the 64 widths from `start`, and stands in the
 //! bucket of its key over the width, modulo 64.
 //!
-//! OUTSIDE: whoever came with a key outside the window, before or after it, is in an exact
-//! tree ([`Ordered`]) until it is taken. A pop takes the first of the ring's first bucket,
-//! unless the tree's first key is no later than that. So two tasks leave out of order only if
-//! their keys are less than a width apart.
+//! OUTSIDE: a task that came with a key outside the window, before or after it, is in an exact tree
+//! ([`Ordered`]) until it is taken. A pop takes the first of the ring's first bucket, unless the
+//! tree's first key is no later than that. So two tasks leave out of order only if their keys are
+//! less than a width apart.
 //!
 //! The window lies around most keys, 16 buckets of it before `around`, and slides on
 //! when a key falls outside of it. 48 buckets are 9 ticks or more when the ring opens, and 6

@@ -121,7 +121,7 @@ impl<T, S: Due> Classes<T, S> {
         queue.push_back(task);
     }
 
-    /// The class whose first task is due first, and when that is.
+    /// Returns the class whose first task is due first, and its due time.
     #[inline]
     fn first(&self) -> Option<(usize, Key)> {
         let mut rest = self.occupied;

@@ -1,9 +1,8 @@
-//! What turns the trait's calls into typed events.
+//! Turns the trait's calls into typed events.
 //!
-//! [`BaseScheduler`] has four verbs for eight things that happen (see its
-//! table). What a `put_prev_task` means, and that a task has blocked or exited
-//! at all, can be told only by remembering who was picked last. [`Adapter`]
-//! remembers; a [`Policy`] is told. These are all the methods that it has:
+//! [`BaseScheduler`] has four verbs for eight events (see its table). The meaning of a
+//! `put_prev_task`, and that a task has blocked or exited at all, follows only from the task that
+//! was picked last. [`Adapter`] remembers that task, and calls the [`Policy`]:
 //!
 //! | method | means | from |
 //! |---|---|---|
@@ -13,14 +12,14 @@
 //! | [`returned`](Policy::returned) ([`Woken`](Return::Woken)) | a blocked or migrated task is ready | put of another task |
 //! | [`returned`](Policy::returned) ([`HandedOver`](Return::HandedOver)) | a task that waited in another CPU's queue waits here | the crate `sched-smp` |
 //! | [`left`](Policy::left) | the running task blocked, exited or migrated away | pick without a put |
-//! | [`dispatch`](Policy::dispatch) | somebody must run now | pick |
+//! | [`dispatch`](Policy::dispatch) | the CPU needs a task | pick |
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
 //! | [`remove`](Policy::remove) | a ready task is taken out | `remove_task` |
 //! | [`give`](Policy::give) | a ready task goes to another CPU | the crate `sched-smp` |
 //! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
 //!
-//! How much of this the adapter finds out is the policy's choice, [`Policy::TRACKS`];
-//! what it does not ask for compiles to nothing.
+//! The policy chooses how much of this the adapter tracks, [`Policy::TRACKS`]. The rest compiles to
+//! nothing.
 //!
 //! Two limits, both from the trait: `main` runs first without being picked, so
 //! its first return counts as `Woken`; and a task that migrates away counts as
@@ -31,7 +30,7 @@ use alloc::sync::Arc;
 use crate::base::BaseScheduler;
 use crate::task::Task;
 
-/// Why a task is ready again.
+/// The reason why a task is ready again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
     /// It ran, and gave the CPU away by itself.
@@ -40,24 +39,24 @@ pub enum Return {
     Preempted,
     /// It did not run: it was blocked, or `axtask` moved it to this queue.
     Woken,
-    /// It did not run: it waited in the queue of another CPU, which has [given](Policy::give) it
-    /// to this one. It has waited since then, and keeps what it has of that: age, due time, level,
-    /// the rest of a slice.
+    /// It did not run: it waited in the queue of another CPU, which has [given](Policy::give) it to
+    /// this one. It has waited since then, and keeps what belongs to its wait: age, due time,
+    /// level, the rest of a slice.
     HandedOver,
 }
 
-/// What shall happen after a timer tick.
+/// The decision after a timer tick.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tick {
-    /// The running task goes on.
+    /// Continue the running task.
     Continue,
-    /// The running task shall be preempted as soon as it may be.
+    /// Preempt the running task as soon as possible.
     Reschedule,
 }
 
 impl Tick {
-    /// [`Reschedule`](Tick::Reschedule) if `yes`.
+    /// Returns [`Reschedule`](Tick::Reschedule) if `yes`.
     #[inline]
     pub const fn reschedule_if(yes: bool) -> Self {
         if yes {
@@ -68,63 +67,64 @@ impl Tick {
     }
 }
 
-/// What the adapter finds out for a policy. Each includes the one before.
+/// Which events the adapter tracks for a policy. Each level includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracks {
-    /// Nothing: [`returned`](Policy::returned) is always told
-    /// [`Return::Woken`] or [`Return::HandedOver`], and [`left`](Policy::left) is not called.
+    /// None: [`returned`](Policy::returned) is always called with [`Return::Woken`] or
+    /// [`Return::HandedOver`], and [`left`](Policy::left) is not called.
     Nothing,
-    /// Why a task returns. [`left`](Policy::left) is not called.
+    /// The reason of a return. [`left`](Policy::left) is not called.
     Returns,
     /// Also that the running task has [`left`](Policy::left).
     Departures,
 }
 
-/// A scheduling policy: everything that decides, nothing that guesses.
+/// A scheduling policy: it decides, and the adapter finds out what happened.
 ///
 /// Calls are serialised by the run queue's lock, with interrupts off. No method
 /// may allocate, log, or keep a handle of a task that is not ready.
 pub trait Policy {
     /// The wrapped task.
     type Inner;
-    /// What the policy remembers of each task.
+    /// The state of the policy in each task.
     type State;
     /// The name in ArceOS's boot log.
     const NAME: &'static str;
-    /// What the adapter finds out for this policy.
+    /// Which events the adapter tracks for this policy.
     const TRACKS: Tracks;
-    /// The policy with no task in it.
+    /// A policy without tasks.
     const NEW: Self;
 
-    /// A new task is ready.
+    /// Adds a new task, which is ready.
     fn spawned(&mut self, task: TaskRef<Self>);
-    /// A known task is ready again. Under [`Tracks::Nothing`] `why` does not say that it ran.
+    /// Adds a known task that is ready again. Under [`Tracks::Nothing`] `why` does not say that it
+    /// ran.
     fn returned(&mut self, task: TaskRef<Self>, why: Return);
-    /// The running task is gone: it blocked, exited or migrated. The trait hands out
-    /// no handle of it. Told before the [`dispatch`](Policy::dispatch) that it
-    /// causes, and only under [`Tracks::Departures`].
+    /// Notes that the running task has blocked, exited or migrated. The trait hands out no handle
+    /// of it. Called before the [`dispatch`](Policy::dispatch) that it causes, and only under
+    /// [`Tracks::Departures`].
     #[inline]
     fn left(&mut self) {}
-    /// Takes out the task to run now.
+    /// Takes the task to run now out of the queue.
     fn dispatch(&mut self) -> Option<TaskRef<Self>>;
-    /// A timer tick hit `running`.
+    /// Handles a timer tick that hit `running`.
     #[inline]
     fn ticked(&mut self, running: &TaskRef<Self>) -> Tick {
         let _ = running;
         Tick::Continue
     }
-    /// Takes a ready task out; `None` if it is not in this queue. May be slow.
+    /// Takes a ready task out of the queue. Returns `None` if it is not in this queue. May be slow.
     fn remove(&mut self, task: &TaskRef<Self>) -> Option<TaskRef<Self>>;
-    /// Takes a ready task out that another CPU runs next: of those that `may` lets go, the one that
-    /// would run first here. May be slow. By default none, so that tasks stay where they are.
+    /// Takes a ready task out that another CPU runs next: the one that would run first here, of
+    /// those that `may` accepts. May be slow. By default none, so that tasks stay where they are.
     ///
-    /// Calls `claims` when it has found that task, and takes it out only if the answer is true: a
-    /// task that stays has lost nothing. A policy may ask for another one after a refusal.
+    /// Calls `claims` when it has found that task, and takes it out only if that returns true: a
+    /// task that stays has lost nothing. A policy may try another one after a refusal.
     fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
         let _ = (may, claims);
         None
     }
-    /// Sets a task's priority; false where the policy has none.
+    /// Sets a task's priority. Returns false if the policy has none.
     #[inline]
     fn set_priority(&mut self, task: &TaskRef<Self>, priority: isize) -> bool {
         let _ = (task, priority);
@@ -132,25 +132,23 @@ pub trait Policy {
     }
 }
 
-/// Which of a policy's tasks are meant.
+/// A predicate on a policy's tasks.
 pub type May<'a, P> = dyn Fn(&Task<<P as Policy>::Inner, <P as Policy>::State>) -> bool + 'a;
 
 /// A policy's handle of a task.
 pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;
 
-/// Who runs on a queue's CPU: the address of the task that was picked last.
+/// The running task of a queue's CPU: the address of the task that was picked last.
 ///
-/// An address, never a handle: a handle of a task that exits would keep the
-/// `gc` task spinning. It is compared, never followed, since a task that
-/// migrated may be gone. A new task at the address of a dead one cannot be
-/// mistaken for it, because the pick that follows a death overwrites the
-/// address before the new task can come back. (A task that migrates away leaves
-/// without a pick; until its helper's pick its address stands, and a task that
-/// came here at that address would count as having yielded. That is possible
-/// with several CPUs only, and harmless to the policies that look. PBG on several CPUs asks the
-/// machine who has the CPU.)
+/// An address, never a handle: a handle of a task that exits would keep the `gc` task spinning. It
+/// is compared, never followed, since a task that migrated may be gone. A new task at the address
+/// of a dead one cannot be mistaken for it, because the pick that follows a death overwrites the
+/// address before the new task can come back. (A task that migrates away leaves without a pick.
+/// Until its helper's pick its address is still known, and a task that came here at that address
+/// would count as having yielded. That is possible with several CPUs only, and harmless to the
+/// policies that look. PBG on several CPUs asks the machine which task runs.)
 pub struct Running {
-    /// Null while idle and before the first pick, and where it was forgotten.
+    /// Null while idle, before the first pick, and after it was forgotten.
     address: *const (),
 }
 
@@ -158,35 +156,35 @@ pub struct Running {
 unsafe impl Send for Running {}
 
 impl Running {
-    /// Nobody has been picked yet.
+    /// The state before the first pick.
     pub const NOBODY: Self = Self {
         address: core::ptr::null(),
     };
 
-    /// Nobody that it can be compared with: idle, or a task that nobody picked.
+    /// A task that equals none: idle, or one that was never picked.
     pub const ELSEWHERE: Self = Self {
         address: core::ptr::dangling(),
     };
 
-    /// Who was at this address, from [`address`](Self::address).
+    /// Restores the task at this address, from [`address`](Self::address).
     #[inline(always)]
     pub const fn at(address: *const ()) -> Self {
         Self { address }
     }
 
-    /// Whether it was [forgotten](Self::forget) since the last pick.
+    /// Returns true if it was [forgotten](Self::forget) since the last pick.
     #[inline(always)]
     pub fn is_forgotten(&self) -> bool {
         self.address.is_null()
     }
 
-    /// Whether a task that was picked is known to run.
+    /// Returns true if a task that was picked is known to run.
     #[inline(always)]
     pub fn is_somebody(&self) -> bool {
         !self.is_forgotten() && !core::ptr::eq(self.address, Self::ELSEWHERE.address)
     }
 
-    /// A pick has chosen this task; `None` is the idle task.
+    /// Notes the task that a pick has chosen; `None` is the idle task.
     #[inline(always)]
     pub fn picked<T, S>(&mut self, task: Option<&Arc<Task<T, S>>>) {
         self.address = task.map_or(core::ptr::null(), address);
@@ -198,14 +196,14 @@ impl Running {
         self.address = address(task);
     }
 
-    /// Whether `task` was picked last.
+    /// Returns true if `task` was picked last.
     #[inline(always)]
     pub fn is<T, S>(&self, task: &Arc<Task<T, S>>) -> bool {
         core::ptr::eq(address(task), self.address)
     }
 
-    /// Why `task` comes back. Whatever `preempt` says of a task that does not run:
-    /// a waker may ask for rescheduling.
+    /// Returns why `task` comes back. `preempt` counts only for the running task: a waker may ask
+    /// for rescheduling, too.
     #[inline(always)]
     pub fn why<T, S>(&self, task: &Arc<Task<T, S>>, preempt: bool) -> Return {
         if !self.is(task) {
@@ -217,14 +215,14 @@ impl Running {
         }
     }
 
-    /// The address of the task that was picked last; null for nobody.
+    /// Returns the address of the task that was picked last, or null.
     #[inline(always)]
     pub const fn address(&self) -> *const () {
         self.address
     }
 
-    /// From now on nobody is known to run: a task that returns counts as
-    /// [`Woken`](Return::Woken), as if it had come from elsewhere.
+    /// Forgets the running task: a task that returns counts as [`Woken`](Return::Woken), as if it
+    /// had come from another queue.
     #[inline(always)]
     pub const fn forget(&mut self) {
         *self = Self::NOBODY;
@@ -239,18 +237,18 @@ fn address<T, S>(task: &Arc<Task<T, S>>) -> *const () {
 /// A [`BaseScheduler`] that drives a [`Policy`].
 pub struct Adapter<P: Policy> {
     policy: P,
-    /// Under [`Tracks::Departures`] it is forgotten from a return to the next pick:
-    /// who is known then has left.
+    /// Under [`Tracks::Departures`] it is forgotten from a return to the next pick. A task that is
+    /// still known then has left.
     running: Running,
 }
 
 impl<P: Policy> Adapter<P> {
-    /// An empty scheduler.
+    /// Creates an empty scheduler.
     pub const fn new() -> Self {
         Self::with_policy(P::NEW)
     }
 
-    /// A scheduler around a policy that has been set up by hand.
+    /// Creates a scheduler around a policy that has been set up by hand.
     pub const fn with_policy(policy: P) -> Self {
         Self {
             policy,
@@ -258,7 +256,7 @@ impl<P: Policy> Adapter<P> {
         }
     }
 
-    /// The name that ArceOS prints at boot.
+    /// Returns the name that ArceOS prints at boot.
     pub const fn scheduler_name() -> &'static str {
         P::NAME
     }
@@ -269,7 +267,7 @@ impl<P: Policy> Adapter<P> {
         &mut self.policy
     }
 
-    /// The policy inside, for tests and statistics.
+    /// Returns the policy inside, for tests and statistics.
     pub const fn policy(&self) -> &P {
         &self.policy
     }
@@ -292,7 +290,8 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
     }
 
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
-        // Who runs is not ready, though a policy that hears of departures may keep it.
+        // The running task is not ready, though a policy that tracks departures may keep its
+        // handle.
         if P::TRACKS == Tracks::Departures && self.running.is(task) {
             return None;
         }
@@ -338,7 +337,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// Writes down what it is told; picks in order of arrival.
+    /// Records its events; picks in order of arrival.
     struct Diary {
         events: Vec<String>,
         ready: Vec<Arc<Task<u32, ()>>>,

@@ -110,7 +110,7 @@ pub trait ByKey<T, D> {
     /// The last floor that is not after `key`.
     fn floor(&self, key: Key) -> Key;
 
-    /// Whether nobody is there.
+    /// Returns true if the queue is empty.
     fn is_empty(&self) -> bool;
 
     /// Puts a task in, by this key. `around` is where keys are for the most part.

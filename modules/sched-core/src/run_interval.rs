@@ -1,22 +1,19 @@
 //! Run intervals: how long a task had the CPU, for policies that act on it.
 //!
-//! A run interval begins when a task is dispatched and ends when it yields, is
-//! preempted, blocks, exits or migrates. (A CPU burst, of which SJF and PBG speak, is
-//! of one or more.) When a task leaves by itself the trait
-//! hands out no handle of it, so the queue keeps one while the task runs, and
-//! lets it go at the pick that shows that the task has left: before `gc` can
-//! wait for it.
+//! A run interval begins when a task is dispatched and ends when it yields, is preempted, blocks,
+//! exits or migrates. (A CPU burst, as of SJF and PBG, has one or more.) When a task leaves by
+//! itself the trait hands out no handle of it. So the queue keeps one while the task runs, and
+//! releases it at the pick that shows that the task has left: before `gc` can wait for it.
 //!
-//! STAMP: a pick follows the put of the task that ran, or the `left` that it causes, at
-//! once; so the counter is read there, and the next interval begins where the last one
-//! ended: no time between two tasks is nobody's, but where a policy
-//! says so (`set_aside_from`). Only the first pick, and one of an
-//! idle CPU, have nothing to follow, and read for themselves. (Between a put and its pick no
+//! STAMP: a pick follows the put of the task that ran, or the `left` that it causes, at once. So
+//! the counter is read there, and the next interval begins where the last one ended: every interval
+//! is charged to some task, unless a policy opts out (`set_aside_from`). Only the first pick, and
+//! one of an idle CPU, follow nothing, and read for themselves. (Between a put and its pick no
 //! other call has the queue's lock.)
 //!
-//! YIELDER: at a pick that handle is there only if its task has just yielded, and then it
-//! is the ready task itself: a put of any other kind, and a leave, take it away. So who
-//! yields is set aside without a store.
+//! YIELDER: at a pick that handle is there only if its task has just yielded, and then it is the
+//! ready task itself: a put of any other kind, and a leave, take it away. So a yielder is set aside
+//! without a store.
 //!
 //! MIGRATION: a task that migrates is put on the other queue, by a helper that
 //! runs on this queue's CPU, before this queue's next pick. The other queue then
@@ -36,14 +33,14 @@ use crate::queue::Slot;
 use crate::task::{InitialState, Task};
 use crate::units::Counts;
 
-/// What a task carries of its run intervals. Relaxed: see LOCK in [`task`](crate::task).
+/// The run interval of a task. Relaxed: see LOCK in [`task`](crate::task).
 pub struct Account {
     /// The queue that the task is or was last on; 0 before the first.
     home: AtomicU32,
-    /// HERE: whether it is ready or runs there, and has not left.
+    /// HERE: true while it is ready or runs there, and has not left.
     here: AtomicBool,
-    /// While it runs: from when its interval has not been accounted for. While it waits after it
-    /// was away: since when.
+    /// While it runs: the start of the part of its interval that is not accounted for. While it
+    /// waits after it was away: the start of that wait.
     since: AtomicU64,
 }
 
@@ -57,7 +54,7 @@ impl InitialState for Account {
 
 /// A state with an [`Account`] in it.
 pub trait Accounted {
-    /// That account.
+    /// Returns the account.
     fn account(&self) -> &Account;
 }
 
@@ -77,14 +74,14 @@ impl QueueId {
     pub const NONE: Self = Self(0);
 }
 
-/// What a queue learns of a task that was away.
+/// The interval and the age of a task that was away.
 pub struct Returned {
     /// The length of the interval that ended with the return or before; zero if
     /// none is unaccounted for. No interval counts for more than [`LONGEST_CHARGE`].
     pub interval: Counts,
-    /// Whether that interval ended with the return: the task ran until now.
+    /// True if that interval ended with the return: the task ran until now.
     pub ran: bool,
-    /// Whether the task comes from another queue.
+    /// True if the task comes from another queue.
     pub moved: bool,
     /// The queue that the task was on before.
     pub from: QueueId,
@@ -93,7 +90,7 @@ pub struct Returned {
     pub age: Counts,
 }
 
-/// The queue's side: who runs here.
+/// The queue's side: the running task.
 pub struct RunIntervals<T, S> {
     /// None until the queue has had a task.
     id: QueueId,
@@ -118,7 +115,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         }
     }
 
-    /// The name of this queue.
+    /// Returns the name of this queue.
     #[inline]
     pub fn id(&mut self) -> QueueId {
         static LAST: AtomicU32 = AtomicU32::new(0);
@@ -129,15 +126,15 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.id
     }
 
-    /// The queue that `task` is or was last on.
+    /// Returns the queue that `task` is or was last on.
     #[inline]
     pub fn home(task: &Task<T, S>) -> QueueId {
         QueueId(task.policy_state().account().home.load(Relaxed))
     }
 
-    /// The task that has the CPU, or has just yielded (YIELDER); not one that has migrated
-    /// meanwhile, as that is another queue's (MIGRATION). `main` has no account before its first
-    /// pick.
+    /// Returns the task that has the CPU, or has just yielded (YIELDER). Not a task that has
+    /// migrated meanwhile, as that belongs to another queue (MIGRATION). `main` has no account
+    /// before its first pick.
     #[inline]
     pub fn running(&self) -> Option<&Task<T, S>> {
         self.running
@@ -145,14 +142,14 @@ impl<T, S: Accounted> RunIntervals<T, S> {
             .filter(|task| Self::home(task) == self.id)
     }
 
-    /// A new task belongs here.
+    /// Adopts a new task.
     pub fn adopt(&mut self, task: &Task<T, S>) {
         let account = task.policy_state().account();
         account.home.store(self.id().0, Relaxed);
         account.here.store(true, Relaxed);
     }
 
-    /// When the next interval begins (STAMP).
+    /// Returns the start of the next interval (STAMP).
     #[inline]
     pub fn now<C: Clock>(&self) -> Counts {
         if self.stamp == Counts::ZERO {
@@ -161,7 +158,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.stamp
     }
 
-    /// `task` has the CPU from `now` on.
+    /// Begins an interval: `task` has the CPU from `now` on.
     #[inline]
     pub fn begin(&mut self, task: &Arc<Task<T, S>>, now: Counts) {
         let account = task.policy_state().account();
@@ -170,7 +167,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.running.put(task.clone());
     }
 
-    /// Who has been picked has the CPU, or nobody; at a pick that follows no yield.
+    /// Begins an interval for the picked task, if there is one, at a pick that follows no yield.
     pub fn begin_or_idle<C: Clock>(&mut self, picked: Option<&Arc<Task<T, S>>>) {
         match picked {
             Some(task) => self.begin(task, self.now::<C>()),
@@ -178,15 +175,15 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         }
     }
 
-    /// Whether a task that comes back, as it seems from the CPU, does so: a task that
-    /// has been elsewhere meanwhile may look like it (see `event::Running`).
+    /// Returns true if a task that seems to come back from the CPU does so: a task that has been
+    /// elsewhere meanwhile may look like it (see `event::Running`).
     #[inline]
     pub fn ran_here(&self, task: &Task<T, S>, why: Return) -> bool {
         ran(why) && Self::home(task) == self.id
     }
 
-    /// The running task gives way, having [run here](Self::ran_here): the part of its
-    /// interval that has not been accounted for. [`let_go`](Self::let_go) or
+    /// Ends the interval of the running task, which has [run here](Self::ran_here). Returns the
+    /// part that has not been accounted for. [`let_go`](Self::let_go) or
     /// [`set_aside`](Self::set_aside) follows.
     #[inline]
     pub fn gives_way(&mut self, task: &Task<T, S>, now: Counts) -> Counts {
@@ -203,10 +200,10 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.running.take();
     }
 
-    /// In place of [`let_go`](Self::let_go), for a task that yields: YIELDER.
+    /// Sets a task that yields aside, in place of [`let_go`](Self::let_go) (YIELDER).
     ///
     /// # Panics
-    /// If the handle is none of this task.
+    /// If the handle belongs to another task.
     #[inline(always)]
     pub fn set_aside(&self, task: &Arc<Task<T, S>>) {
         assert!(self.running.holds(task), "YIELDER: who runs is kept");
@@ -226,12 +223,12 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.stamp = now;
     }
 
-    /// Sets a task aside that has yielded and whose handle has been let go.
+    /// Sets a task aside that has yielded and whose handle has been released.
     pub fn set_aside_again(&mut self, task: Arc<Task<T, S>>) {
         self.running.put(task);
     }
 
-    /// At a pick: who has been set aside since the last one, and when.
+    /// Takes the task that has been set aside since the last pick, and the time, at a pick.
     #[inline]
     pub fn take_yielder(&mut self) -> Option<(Arc<Task<T, S>>, Counts)> {
         self.running.take().map(|task| (task, self.stamp))
@@ -242,7 +239,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.running.holds(task).then(|| self.running.take())?
     }
 
-    /// `task` was away and is ready here: ends its interval, if it has one open.
+    /// Adds a task that was away: ends its interval, if one is open.
     pub fn arrived(&mut self, task: &Task<T, S>, why: Return, now: Counts) -> Returned {
         let runs_here = |running: &Task<T, S>| core::ptr::eq(running, task);
         if ran(why) {
@@ -273,7 +270,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         }
     }
 
-    /// The running task has left: its handle and interval, unless it migrated.
+    /// Returns the handle and the interval of the running task, which has left, unless it migrated.
     pub fn left(&mut self, now: Counts) -> Option<(Arc<Task<T, S>>, Counts)> {
         self.stamp = now;
         let task = self.running.take()?;
@@ -286,22 +283,21 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         Some((task, interval))
     }
 
-    /// A ready task is taken out.
+    /// Forgets a ready task that was taken out.
     pub fn removed(&mut self, task: &Task<T, S>) {
         task.policy_state().account().here.store(false, Relaxed);
     }
 
-    /// The part of the running task's interval that has not been accounted for, which it is
-    /// not now either. Zero if nobody runs, or who ran has migrated.
+    /// Returns the part of the running task's interval that has not been accounted for, and does
+    /// not account for it. Zero if no task runs, or it has migrated.
     pub fn uncharged(&self, now: Counts) -> Counts {
         self.running().map_or(Counts::ZERO, |task| {
             interval(task.policy_state().account().since.load(Relaxed), now)
         })
     }
 
-    /// The part of the interval of a task that is not ready that has not been accounted for,
-    /// which it is now. `None` if the task does not run, and for `main` before its first
-    /// pick, whose interval nobody saw begin.
+    /// Accounts for the interval of a task that is not ready, and returns that part. `None` if the
+    /// task does not run, and for `main` before its first pick, whose interval has no known start.
     #[inline]
     pub fn take_uncharged(task: &Task<T, S>, now: Counts) -> Option<Counts> {
         let account = task.policy_state().account();
@@ -320,8 +316,8 @@ const fn ran(why: Return) -> bool {
     matches!(why, Return::Yielded | Return::Preempted)
 }
 
-/// From `since` to `now`, as [`Counts`] are subtracted, and [`LONGEST_CHARGE`] at most. One
-/// comparison for both, where it is neither.
+/// Returns the time from `since` to `now`, as [`Counts`] are subtracted, and at most
+/// [`LONGEST_CHARGE`]. One comparison for both, if it is neither.
 #[inline]
 fn interval(since: u64, now: Counts) -> Counts {
     let interval = Counts(now.0.wrapping_sub(since));
@@ -339,10 +335,9 @@ fn out_of_range(interval: Counts) -> Counts {
 /// The length of a timer tick, in counts, learned from the ticks themselves: the
 /// library is told neither the counter's nor the timer's rate.
 ///
-/// The shortest distance between two ticks in the last full window, since disabled
-/// interrupts only stretch the distance to a tick. (They can shorten the next one;
-/// that is forgotten a window later.) Idle time is no distance: an idle CPU is not
-/// told of its ticks.
+/// It is the shortest distance between two ticks in the last full window, since disabled interrupts
+/// only stretch the distance to a tick. (They can shorten the next one; that is forgotten a window
+/// later.) Idle time is not a distance: an idle CPU is not told of its ticks.
 pub struct TickLength {
     last: Option<Counts>,
     shortest: Counts,
@@ -371,7 +366,7 @@ impl TickLength {
         }
     }
 
-    /// A tick came at `now`.
+    /// Learns from a tick at `now`.
     pub fn tick(&mut self, now: Counts) {
         let Some(last) = self.last.replace(now) else {
             return;
@@ -387,26 +382,26 @@ impl TickLength {
         }
     }
 
-    /// The CPU has nothing to do: the next tick is no measure.
+    /// Notes that the CPU idles: the distance to the next tick is not learned.
     #[inline]
     pub fn idle(&mut self) {
         self.last = None;
     }
 
-    /// Half of it, to count ticks by time: what runs from just after one tick to
-    /// the next has run for a little less than a tick.
+    /// Returns half of it, to count ticks by time: a task that runs from just after one tick to the
+    /// next has run for a little less than a tick.
     #[inline]
     pub const fn half(&self) -> Counts {
         Counts(self.length.0 / 2)
     }
 
-    /// So many ticks, no more than a charge may be; zero until two have been seen.
+    /// Returns this many ticks, at most the longest charge; zero until two have been seen.
     #[inline]
     pub fn ticks(&self, ticks: u64) -> Counts {
         self.length.saturating_mul(ticks).min(LONGEST_CHARGE)
     }
 
-    /// The length; zero until two ticks have been seen.
+    /// Returns the length; zero until two ticks have been seen.
     #[inline]
     pub const fn length(&self) -> Counts {
         self.length

@@ -47,7 +47,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// Who a task is, on every run of the same program: derived from its parent's
+/// The identity of a task on every run of the same program: derived from its parent's
 /// key and from its place among its parent's spawns, or from a label that the
 /// program gave it, never from an address or from `axtask`'s ids.
 ///

@@ -18,7 +18,7 @@ use pbg_profile::{Label, PolicyName, StoredProfile};
 use sched_core::clock::{Clock, CpuCounter};
 use sched_core::units::Counts;
 
-/// Who runs where a call comes from.
+/// The running task of the calling CPU.
 #[derive(Clone, Copy)]
 pub struct Here {
     slot: *const Slot,
@@ -37,7 +37,7 @@ impl Here {
     }
 }
 
-/// Who runs where a call comes from, as far as it is recorded.
+/// The running task of the calling CPU, as far as it is recorded.
 struct Runs {
     cpu: usize,
     record: &'static Record,
@@ -183,7 +183,7 @@ impl Recording {
         };
         let name = self.policy.get().copied().unwrap_or_default();
         let policy = PolicyName::new(name).map_err(|_| Error::BadLabel)?;
-        // On several CPUs who runs may change while it is read.
+        // On several CPUs the running task may change while it is read.
         let alone = self
             .here
             .get()
@@ -247,7 +247,7 @@ impl Recording {
         self.here.get().map_or(0, |here| here().cpu)
     }
 
-    /// Where a call comes from, and who runs there.
+    /// Returns the calling CPU, and its running task.
     ///
     /// A migration helper runs without having been picked: then who was picked has left its CPU,
     /// and its run interval ends.

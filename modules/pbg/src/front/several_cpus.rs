@@ -357,7 +357,7 @@ where
     pub(crate) unsafe fn retire() {
         if let Some((_, all)) = Self::all() {
             S::shared().set_common(ptr::null_mut());
-            // SAFETY: `connect` made it of a box, and nobody holds it.
+            // SAFETY: `connect` made it from a box, and no scheduler uses it.
             drop(unsafe { Box::from_raw(ptr::from_ref(all).cast_mut()) });
         }
     }

@@ -27,7 +27,7 @@ pub fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
         let figures = &task.figures;
         let times = if !phases.is_empty() {
             // The last burst ends by the exit, which is one of the blocks if
-            // nobody could tell.
+            // that is unknown.
             let bursts = (phases.iter())
                 .filter(|phase| ends_burst(phase.ended))
                 .fold(0u64, |sum, phase| sum.saturating_add(phase.intervals));
