@@ -107,7 +107,7 @@ fn rule_3_shorter_is_a_change_too() {
 }
 
 #[test]
-fn rule_3_only_who_has_run_has_blocked_and_then_time_ready_goes_on() {
+fn rule_3_a_task_that_has_not_run_has_not_blocked() {
     let recorder = Recorder::leak().unwrap();
     recorder.clear();
     let record = recorder.spawned(0, recorder.root(), None, Counts(1000));
@@ -282,7 +282,7 @@ fn a_wake_that_is_pending_on_one_cpu_is_settled_by_the_next_from_another() {
 }
 
 #[test]
-fn who_has_a_cpu_shows_where_nobody_says_so() {
+fn a_running_task_is_recognised_by_its_record() {
     let recorder = Recorder::leak().unwrap();
     recorder.clear();
     let record = recorder.spawned(0, recorder.root(), None, Counts(1000));
@@ -299,7 +299,7 @@ fn who_has_a_cpu_shows_where_nobody_says_so() {
 }
 
 #[test]
-fn who_wakes_while_nobody_runs_is_the_timer_and_a_stranger_is_outside() {
+fn a_wake_of_an_idle_cpu_is_the_timers_and_one_of_an_outsider_is_outside() {
     let (recorder, tasks, now) = ticking(3);
     recorder.woken(0, tasks[1], &IDLE, Counts(now));
     recorder.woken(0, tasks[2], &OUTSIDE, Counts(now + TICK / 2));
@@ -309,7 +309,7 @@ fn who_wakes_while_nobody_runs_is_the_timer_and_a_stranger_is_outside() {
 }
 
 #[test]
-fn a_task_says_when_it_was_spawned_and_what_its_parent_had_done_by_then() {
+fn a_spawn_is_recorded_with_what_the_parent_had_done_by_then() {
     let (recorder, tasks, now) = ticking(1);
     let root = recorder.root();
     tasks[0].ends(Counts(now + 100));
@@ -352,7 +352,7 @@ fn a_tick_is_the_mean_of_those_with_none_missed_between() {
 }
 
 #[test]
-fn a_kernel_preempts_if_somebody_was_and_does_not_if_ticks_asked_in_vain() {
+fn a_kernel_is_preemptive_after_a_preemption_and_cooperative_after_ignored_ticks() {
     let (recorder, tasks, now) = ticking(1);
     assert_eq!(recorder.start().kernel, Kernel::Unknown);
     recorder.tick(0, true, Counts(now));
@@ -364,7 +364,7 @@ fn a_kernel_preempts_if_somebody_was_and_does_not_if_ticks_asked_in_vain() {
 }
 
 #[test]
-fn rule_4_wakers_are_what_a_full_record_forgets_first() {
+fn rule_4_a_full_record_forgets_wakers_first() {
     // Two take turns to end its waits: more phases than there is room for.
     let (recorder, tasks, now) = ticking(3);
     recorder.woken(0, tasks[2], &IDLE, Counts(now));
@@ -402,7 +402,7 @@ fn a_run_interval_that_is_still_open_counts_until_now() {
 }
 
 #[test]
-fn tasks_that_share_a_key_are_left_out_with_whom_they_spawned() {
+fn tasks_that_share_a_key_are_left_out_with_their_children() {
     let recorder = Recorder::leak().unwrap();
     recorder.clear();
     let label = Label::new("twin").unwrap();

@@ -10,7 +10,7 @@ use pbg_profile::{Ended, Figure, MAX_PHASES, PhaseOrder, Phases};
 
 const MAX: u64 = u64::MAX;
 
-/// What the order of a plan is, as places in the profile.
+/// Returns the order of a plan, as places in the profile.
 fn places(plan: &Plan, profile: &StoredProfile) -> Vec<usize> {
     let place = |task: &PlannedTask| {
         let of_key = |stored: &StoredTask| stored.key == task.key;
@@ -23,8 +23,7 @@ fn column<A>(plan: &Plan, field: impl Fn(&PlannedTask) -> A) -> Vec<A> {
     plan.tasks().iter().map(field).collect()
 }
 
-/// A profile of tasks that were changed from children of the root that run for
-/// `runs`.
+/// Returns a profile of children of the root that run for `runs`, each changed by `change`.
 fn changed(runs: &[u64], change: impl Fn(usize, &mut StoredTask)) -> StoredProfile {
     let task = |(i, &run): (usize, &u64)| {
         let mut task = child_of_root(i as u32, run);
@@ -34,7 +33,7 @@ fn changed(runs: &[u64], change: impl Fn(usize, &mut StoredTask)) -> StoredProfi
     of(runs.iter().enumerate().map(task).collect())
 }
 
-/// The same, with deadlines.
+/// Returns a profile of tasks with these run times and deadlines.
 fn with_latest(tasks: &[(u64, Option<u64>)]) -> StoredProfile {
     let runs: Vec<_> = tasks.iter().map(|task| task.0).collect();
     changed(&runs, |i, task| task.deadline = tasks[i].1.map(Counts))
@@ -221,8 +220,7 @@ fn rule_4_shortest_first_by_a_burst_and_a_part_of_what_follows() {
     }
 }
 
-/// From one number of blocks to the next nothing changes by much, nor in the wrong
-/// direction.
+/// From one number of blocks to the next the order changes by little, and in the right direction.
 #[test]
 fn rule_4_has_no_cliff() {
     let before = |blocks: u64| {
@@ -295,7 +293,7 @@ fn rule_5_noise_changes_no_order() {
 }
 
 #[test]
-fn rule_6_of_the_orders_in_time_the_one_of_least_turnaround() {
+fn rule_6_the_order_in_time_has_the_least_turnaround() {
     // By deadline: 50 + 60 + 63 + 73 = 246. Smith's: 3 + 53 + 63 + 73 = 192;
     // shortest first would be 3 + 13 + 23 + 73, but 50 must end by 60.
     let tasks = [(50, Some(60)), (10, Some(70)), (3, None), (10, None)];
@@ -365,7 +363,7 @@ fn rule_8_as_few_as_can_be_are_late_and_named() {
 }
 
 #[test]
-fn sums_beyond_64_bits_make_nobody_early() {
+fn deadline_sums_beyond_64_bits_make_no_task_early() {
     let tasks = [
         (MAX, Some(MAX - 1)),
         (MAX, Some(MAX)),

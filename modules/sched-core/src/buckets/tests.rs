@@ -154,7 +154,7 @@ fn the_first_that_is_wanted_may_be_outside_the_window() {
         let is_wanted = |task: &KeyedTask<usize, ()>| *task.inner() == wanted;
         assert!(queue.remove_first(&is_wanted, &|| false).is_none());
     }
-    assert_eq!(queue.places(), (2, 2), "nobody agrees");
+    assert_eq!(queue.places(), (2, 2), "none is taken");
     let order: Vec<_> = core::iter::from_fn(|| queue.remove_first(&|_| true, &|| true))
         .map(|task| *task.inner())
         .collect();
@@ -208,7 +208,7 @@ fn no_call_takes_more_steps_than_a_walk_down_the_tree() {
         ("all far ahead", 0, |i| (FAR + i * WIDTH, 0)),
         ("all far behind", 0, |i| (FAR.wrapping_neg() - i, 0)),
         ("all of one key, far ahead", 0, |_| (FAR, 0)),
-        // It slides as far as the first, who stays, and the rest are beyond its end.
+        // It slides as far as the first task, which stays, and the rest are beyond its end.
         ("a window that slides", 64, |i| (i * WIDTH, i * WIDTH)),
     ];
     for (name, inside, at) in arrangements {

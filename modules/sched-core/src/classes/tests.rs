@@ -83,10 +83,10 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Whoever comes out is due no later than anybody else by the width of the other's
-    /// class; of one class, and of those due at once, they come out as they came in.
+    /// A popped task is due later than another by less than the width of the other's class. Tasks
+    /// of one class, and tasks that are due at once, leave in order of arrival.
     #[test]
-    fn nobody_comes_out_before_another_by_more_than_the_tolerance(
+    fn a_popped_task_is_due_later_than_another_by_less_than_the_tolerance(
         start in prop_oneof![Just(0), Just(u64::MAX - LONGEST), any::<u64>()],
         ops in prop::collection::vec(op(), 0..200),
     ) {
@@ -117,7 +117,7 @@ proptest! {
                         prop_assert!(due.after(*other) < width as i64);
                         let came_first = popped.inner() < task.inner();
                         prop_assert!(*its != class || came_first, "first come first served");
-                        // Who is behind nobody in its class is in exact order.
+                        // The first task of a class is in exact order.
                         let is_first = !sorted
                             .iter()
                             .any(|(_, class, before)| class == its && before.inner() < task.inner());
@@ -155,7 +155,7 @@ fn the_tolerance_is_reached_and_no_more() {
 }
 
 #[test]
-fn of_two_that_are_due_at_once_the_first_to_come_is_removed_first() {
+fn among_tasks_due_at_once_the_first_to_come_is_removed_first() {
     let mut classes = Classes::new();
     let due = Key(10_000);
     classes.push(task(1, due), Class::of(10_000));

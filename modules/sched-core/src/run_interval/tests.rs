@@ -35,7 +35,7 @@ fn an_interval_begins_where_the_last_one_ended() {
     intervals.arrived(&b, Return::Woken, VirtualClock::now());
     pick(&mut intervals, &b);
     let (_, interval) = intervals.left(VirtualClock::now()).unwrap();
-    assert_eq!(interval, Counts(10), "idle time is nobody's");
+    assert_eq!(interval, Counts(10), "idle time belongs to no task");
 }
 
 /// MIGRATION.
@@ -74,7 +74,7 @@ fn a_year_without_a_tick_counts_as_the_longest_charge() {
 }
 
 #[test]
-fn who_yields_is_set_aside_until_the_pick_and_nobody_else() {
+fn a_yielder_is_set_aside_until_the_pick_and_no_other_task_is() {
     let mut intervals = RunIntervals::new();
     let task = Arc::new(Task::<_, Account>::new("a"));
     intervals.adopt(&task);
@@ -96,7 +96,7 @@ fn who_yields_is_set_aside_until_the_pick_and_nobody_else() {
 
 #[test]
 #[should_panic(expected = "YIELDER")]
-fn nobody_is_set_aside_who_does_not_run() {
+fn a_task_that_does_not_run_is_not_set_aside() {
     let mut intervals = RunIntervals::new();
     let [a, b] = ["a", "b"].map(|name| Arc::new(Task::<_, Account>::new(name)));
     intervals.adopt(&a);

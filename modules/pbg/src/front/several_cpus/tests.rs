@@ -18,14 +18,14 @@ thread_local! {
     static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What all CPUs of this machine have together, for one test.
+/// The shared state of the CPUs, for one test.
 struct Connected(&'static Sharing);
 
 impl Connected {
     fn new(machine: Machine) -> Self {
         PerThread::renew();
         SharedPerThread::renew();
-        // SAFETY: they are new, and nobody else finds them.
+        // SAFETY: they are new, and no other code finds them.
         unsafe { Sched::connect(machine) };
         let (_, all) = Sched::all().unwrap();
         ALL.set(ptr::from_ref(all));
@@ -35,13 +35,13 @@ impl Connected {
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: no scheduler uses it any more.
         unsafe { Sched::retire() };
         PerThread::retire();
     }
 }
 
-/// Who has the lock goes on when the others have waited three times.
+/// Releases the lock when the other CPUs have waited three times.
 fn waits() {
     WAITS.set(WAITS.get() + 1);
     if WAITS.get() == 3 {
@@ -51,7 +51,7 @@ fn waits() {
 }
 
 #[test]
-fn who_has_spun_for_long_lets_the_machine_wait() {
+fn a_cpu_that_has_spun_for_long_lets_the_machine_wait() {
     let machine = Machine {
         wait: waits,
         ..simulated_machine(2)
@@ -59,7 +59,7 @@ fn who_has_spun_for_long_lets_the_machine_wait() {
     let connected = Connected::new(machine);
     let all = connected.0;
 
-    all.act(1, |_, _| ()); // nobody has it
+    all.act(1, |_, _| ()); // it is free
     assert_eq!(WAITS.get(), 0);
     core::mem::forget(all.locked.lock());
     all.act(1, |_, _| ());
@@ -69,7 +69,7 @@ fn who_has_spun_for_long_lets_the_machine_wait() {
 
 /// COUNTED: a task that is held on one CPU is no reason for another to take the lock.
 #[test]
-fn who_is_held_elsewhere_is_not_counted() {
+fn a_task_held_on_another_cpu_is_not_counted() {
     let connected = Connected::new(simulated_machine(2));
     let all = connected.0;
     let task = Arc::new(PbgTask::new(()));
@@ -87,9 +87,8 @@ fn who_is_held_elsewhere_is_not_counted() {
     }
 }
 
-/// Each CPU that is to be interrupted is, once, and without the lock.
 #[test]
-fn all_are_interrupted_once_the_lock_is_free() {
+fn ipis_are_sent_once_and_without_the_lock() {
     let machine = Machine {
         interrupt: |cpu| {
             // SAFETY: the test's.
@@ -108,9 +107,9 @@ fn all_are_interrupted_once_the_lock_is_free() {
     assert!(SENT.take().is_empty());
 }
 
-/// PLACED: whoever comes for a task does not pass it over.
+/// PLACED: the CPU that was asked for a task finds it.
 #[test]
-fn who_is_awaited_is_kept_from_the_others() {
+fn a_reserved_task_is_kept_from_other_cpus() {
     for (held, kept_from) in [
         (Held::NOT, [false, false]),
         (Held::awaited(0), [false, true]),
@@ -126,7 +125,7 @@ fn who_is_awaited_is_kept_from_the_others() {
     }
 }
 
-/// A machine of which the first CPU is seen only.
+/// Returns a machine of which only the first CPU makes calls.
 fn one_of_two() -> Machine {
     Machine {
         this_cpu: || 0,
@@ -137,9 +136,9 @@ fn one_of_two() -> Machine {
     }
 }
 
-/// Rule 5 is about yields: who is preempted goes back, and has made none.
+/// Rule 5 is about yields, and a preempted task has made none.
 #[test]
-fn who_is_preempted_does_not_just_go_on() {
+fn a_preempted_task_does_not_go_on_by_its_grant() {
     let connected = Connected::new(one_of_two());
     let own = &connected.0.own[0];
     let mut sched = Sched::new();
@@ -157,10 +156,10 @@ fn who_is_preempted_does_not_just_go_on() {
     assert!(sched.pick_next_task().is_some());
 }
 
-/// What one CPU follows by itself is not what all follow.
+/// A plan of one CPU is not that of all.
 #[test]
 #[should_panic(expected = "connected while one CPU follows a plan by itself")]
-fn nobody_connects_a_cpu_that_follows_a_plan() {
+fn connect_panics_at_a_cpu_that_follows_a_plan() {
     PerThread::renew();
     SharedPerThread::renew();
     let control = PerThread::control();
@@ -282,8 +281,8 @@ impl TwoCpus {
         current.is_some_and(|current| Arc::ptr_eq(current, task))
     }
 
-    /// Spawns two tasks that the second CPU runs to their end, one after the other, for so long,
-    /// and follows that plan.
+    /// Measures two tasks that the second CPU runs for this long, one after the other, and follows
+    /// that plan.
     fn plan(&mut self, runs: [u64; 2]) {
         self.control(0).measure_start().unwrap();
         runs.iter().for_each(|_| drop(self.spawn(0)));

@@ -1,6 +1,6 @@
-//! Random calls, as `axtask` makes them, on several CPUs, of which each may be interrupted late or never:
-//! what is kept of the tasks that wait agrees with the queue after each call, and when all
-//! interrupts have come nobody idles beside a ready task.
+//! Random calls, as `axtask` makes them, on several CPUs, where an IPI may be late or lost. After
+//! each call the counts of the waiting tasks agree with the queues, and when all IPIs have come no
+//! CPU idles beside a ready task.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -16,7 +16,7 @@ use crate::task::Held;
 use sched_core::clock::VirtualClock;
 use sched_smp::{SharedPerThread, SharedWherePreemptedStay, simulated_machine};
 
-/// Where it may run, a bit each.
+/// The CPUs that a task may run on, as a bit mask.
 type Mask = AtomicU64;
 type Sched<S> = Together<Mask, VirtualClock, PerThread, S>;
 
@@ -26,7 +26,7 @@ thread_local! {
     static IS_LOCKED: Cell<fn() -> bool> = const { Cell::new(|| false) };
 }
 
-/// What idle and helpers are: some addresses that no task has.
+/// Addresses of the idle task and of helpers, which no task has.
 static NO_TASKS: [u64; 2] = [0; 2];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ impl<S: SharedSource + 'static> Walk<S> {
             may_run: |task, cpu| unsafe { (*task.cast::<Mask>()).load(Relaxed) } >> cpu & 1 != 0,
             ..simulated_machine(n)
         };
-        // SAFETY: they are new, and nobody else finds them.
+        // SAFETY: they are new, and no other code finds them.
         unsafe { Sched::<S>::connect(machine) };
         IS_LOCKED.set(|| Self::all().locked.is_locked());
         let mut walk = Self {
@@ -99,7 +99,7 @@ impl<S: SharedSource + 'static> Walk<S> {
         Arc::as_ptr(&self.tasks[t].0).cast()
     }
 
-    /// This CPU makes a call.
+    /// Lets this CPU make the next call.
     fn here(&mut self, c: usize) {
         self.now += 1;
         VirtualClock::set(self.now);
@@ -161,12 +161,12 @@ impl<S: SharedSource + 'static> Walk<S> {
             let mut ready = self.ready();
             assert!(
                 !ready.any(|task| may_have(machine, task, c)),
-                "{c} takes nobody, though there is one"
+                "{c} idles beside a ready task"
             );
         }
     }
 
-    /// Who is ready.
+    /// Returns the ready tasks.
     fn ready(&self) -> impl Iterator<Item = &Handle<Mask>> {
         let ready = (self.tasks.iter()).filter(|(_, state)| *state == State::Ready);
         ready.map(|(task, _)| task).filter(|task| {
@@ -192,7 +192,7 @@ impl<S: SharedSource + 'static> Walk<S> {
             let machine = Sched::<S>::all().unwrap().0;
             assert!(
                 !self.ready().any(|task| may_have(machine, task, c)),
-                "{t} goes on, though somebody waits"
+                "{t} goes on, though a task waits"
             );
         }
     }
@@ -282,7 +282,7 @@ impl<S: SharedSource + 'static> Walk<S> {
                     assert_eq!(self.tasks[t].1, State::Ready);
                     self.tasks[t].1 = State::Gone;
                 }
-                // Nobody finds one that is kept between its put and its pick.
+                // A task that is kept between its put and its pick is not found.
                 let at = Arc::as_ptr(&task);
                 let kept = Self::all().own.iter().any(|own| own.keeps_at(at));
                 assert!(kept || self.tasks[t].1 != State::Ready, "{t} was not found");
