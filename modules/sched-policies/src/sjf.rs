@@ -37,13 +37,13 @@
 //! `SHORTEST` counts. A task that comes when it is overdue by half a class is due later than the
 //! first of its class, and those before it lose the CPU at the second tick after that.
 //!
-//! A burst of x ticks, with e expected, is done after at most `PATIENCE` × 3/2 × max(e, x) + (x +
-//! 1) × (2 × n + 1) ticks, and x + 1 times `SHORTEST` counts, whatever the others do. It makes
-//! progress by at least a tick each time it runs, and waits past its due time for half a class and
-//! one dispatch of each other. (The wait past its due time does not count again: the class of its
-//! next wait is that of the rest, and of what it has had since.) The dispatches of busy yielders
-//! (`gc`) are as short as their bursts; beside them the first term is what counts, however many
-//! they are.
+//! A burst of x ticks, with e expected, is done after at most
+//! `PATIENCE` × 3/2 × max(e, x) + (x + 1) × (2 × n + 1) ticks, and x + 1 times `SHORTEST` counts,
+//! whatever the others do. It makes progress by at least a tick each time it runs, and waits past
+//! its due time for half a class and one dispatch of each other. (The wait past its due time does
+//! not count again: the class of its next wait is that of the rest, and of what it has had since.)
+//! The dispatches of busy yielders (`gc`) are as short as their bursts; beside them the first term
+//! is what counts, however many they are.
 //!
 //! On several CPUs a task that is handed over keeps its due time, so only its wait past that may
 //! come twice. With n tasks on all CPUs a task runs again after at most `PATIENCE` × 3/2 × e + 4 ×
