@@ -273,7 +273,7 @@ fn phases_merge_step_by_step_or_by_ending() {
     assert_eq!(merged(&[&coarse, &ordered]).order, ByEnding);
     let by_ending = [(Yield, 12, 122, 0), (Block, 5, 31, 401), (Exit, 1, 1, 0)];
     assert_eq!(merged(&[&a, &b, &c]), phases(ByEnding, &by_ending));
-    let mean = phase(Ended::Block, 4, 30, 400);
+    let mean = phase(Block, 4, 30, 400);
     assert_eq!(
         (mean.mean_run(), mean.mean_blocked()),
         (Counts(7), Counts(100))

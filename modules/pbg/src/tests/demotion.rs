@@ -70,8 +70,9 @@ fn rule_8_a_task_demoted_at_its_first_tick_goes_there_too() {
         cpu.trace("+1000, block, wake runaway, pick>runaway");
         assert_eq!(cpu.status().demoted, 0);
     }
-    cpu.trace("spawn patient, tick>patient");
+    cpu.trace("spawn patient, spawn another, tick>patient");
     assert_eq!(cpu.status().demoted, 1);
+    cpu.trace("block>another, block>runaway");
 }
 
 #[test]
