@@ -4,13 +4,12 @@
 
 mod common;
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::conformance::{Promises, check};
-use axsched_ext::model::{Config, Label, ModelTask, Op, Program, What, run};
-use axsched_ext::{BaseScheduler, for_each_policy};
+use axsched_ext::for_each_policy;
+use axsched_ext::model::{Config, Label, ModelScheduler, ModelTask, Op, Program, What, run};
 use common::{bounded, passes};
 use proptest::prelude::*;
 
@@ -114,15 +113,12 @@ fn preempts(turns: &str) -> bool {
 }
 
 /// Every rule of the suite holds, and it has not been for nothing.
-fn conforms<S, W>(
+fn conforms<S: ModelScheduler>(
     promises: &Promises,
     preempts: bool,
     made: impl FnMut(usize) -> S,
-    wrap: impl FnMut(ModelTask) -> W,
-) where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+    wrap: impl FnMut(ModelTask) -> S::Task,
+) {
     let promises = Promises {
         on_time: VirtualClock::set,
         ..promises.clone()
@@ -136,11 +132,11 @@ fn conforms<S, W>(
 
 /// The same with other programs, and many more of them, on machines of 1, up to 2 and up to 4
 /// queues.
-fn soaks<S, W>(promises: &Promises, made: fn(usize) -> S, wrap: fn(ModelTask) -> W)
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+fn soaks<S: ModelScheduler>(
+    promises: &Promises,
+    made: fn(usize) -> S,
+    wrap: fn(ModelTask) -> S::Task,
+) {
     for max_cpus in [1, 2, 4] {
         let mut dispatches = 0;
         for round in 1.. {
@@ -162,17 +158,13 @@ where
 }
 
 /// A random program on a random machine, under the promised bound on waiting.
-fn runs<S, W>(
+fn runs<S: ModelScheduler>(
     config: Config,
     main: &Program,
     promises: &Promises,
     made: impl FnMut(usize) -> S,
-    wrap: impl FnMut(ModelTask) -> W,
-) -> Result<(), TestCaseError>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+    wrap: impl FnMut(ModelTask) -> S::Task,
+) -> Result<(), TestCaseError> {
     let config = Config {
         on_time: VirtualClock::set,
         ..config
@@ -183,11 +175,10 @@ where
 
 /// Who has the CPU for how many ticks, turn by turn, while two long tasks want it and
 /// a short one comes after 40 ticks. `main` and gc are left out.
-fn turns<S, W>(made: impl FnMut(usize) -> S, wrap: impl FnMut(ModelTask) -> W) -> String
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+fn turns<S: ModelScheduler>(
+    made: impl FnMut(usize) -> S,
+    wrap: impl FnMut(ModelTask) -> S::Task,
+) -> String {
     let config = Config {
         tick_period: 1_000,
         on_time: VirtualClock::set,
@@ -221,17 +212,13 @@ where
 }
 
 /// Takes ready tasks out in every place that a policy has for them.
-fn removes<S, W>(mut scheduler: S, wrap: impl Fn(ModelTask) -> W)
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+fn removes<S: ModelScheduler>(mut scheduler: S, wrap: impl Fn(ModelTask) -> S::Task) {
     VirtualClock::set(0);
     let tasks = [1, 2, 3].map(|id| Arc::new(wrap(ModelTask::new(id, "t"))));
     tasks
         .iter()
         .for_each(|task| scheduler.add_task(task.clone()));
-    let removes = |scheduler: &mut S, task: &Arc<W>| {
+    let removes = |scheduler: &mut S, task: &Arc<S::Task>| {
         let removed = scheduler.remove_task(task);
         assert!(removed.iter().all(|removed| Arc::ptr_eq(removed, task)));
         removed.is_some()

@@ -162,10 +162,7 @@ fn family() -> Program {
         Op::Notify { queue: 0, resched },
         Op::Run(60),
     ];
-    let wait = Op::Wait {
-        queue: 0,
-        timeout: None,
-    };
+    let wait = Op::wait(0);
     let waits = Program::new("waits", [Op::Run(2), wait, Op::Run(9)]);
     let notifies = Program::new("notifies", notify);
     Program::new(

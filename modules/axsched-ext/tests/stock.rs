@@ -8,10 +8,16 @@ use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::conformance::{Broken, Promises, check};
-use axsched_ext::model::{Config, MaxWait, ModelTask, Op, Program, Violation, run};
-use axsched_ext::{BaseScheduler, CfsScheduler, CfsTask};
+use axsched_ext::model::{Config, MaxWait, ModelScheduler, ModelTask, Op, Program, Violation, run};
+use axsched_ext::{
+    BaseScheduler, CfsScheduler, CfsTask, FifoScheduler as OurFifo, FifoTask as OurFifoTask,
+    RrScheduler as OurRr, RrTask as OurRrTask,
+};
 use axsched_upstream::{CFSTask, CFScheduler, FifoScheduler, FifoTask, RRScheduler, RRTask};
-use common::{Stock, a_slice_each, each_other_once};
+use common::{
+    Stock, a_slice_each, bounded, each_other_once, machine, passes, program, proptest_config,
+};
+use proptest::prelude::*;
 
 #[test]
 fn stock_fifo_conforms() {
@@ -47,26 +53,16 @@ fn stock_cfs_cannot_remove_what_was_added_again() {
         panic!("{broken}");
     };
     assert_eq!((&**call, &**found), ("remove_task", "None"));
-    let promises = Promises {
-        on_time: VirtualClock::set,
-        ..Promises::default()
-    };
-    let ours = |_| CfsScheduler::<_, VirtualClock>::new();
-    assert_eq!(check(&promises, ours, CfsTask::new).unwrap().rules, 27);
 }
 
 /// Runs a program under a scheduler that is to let nobody wait for longer than so
 /// many ticks.
-fn within_bound<S, W>(
+fn within_bound<S: ModelScheduler>(
     ticks: u64,
     program: &Program,
     made: impl FnMut(usize) -> S,
-    wrap: impl FnMut(ModelTask) -> W,
-) -> Result<(), Violation>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+    wrap: impl FnMut(ModelTask) -> S::Task,
+) -> Result<(), Violation> {
     let config = Config {
         on_time: VirtualClock::set,
         // By vruntime a task may run on after a yield, and gc too: less
@@ -215,4 +211,36 @@ fn stock_cfs_reschedules_at_nearly_every_tick() {
     assert!(stock > 450, "{stock}");
     let ours = reschedules(CfsScheduler::<_, VirtualClock>::new(), CfsTask::new);
     assert!((200..=260).contains(&ours), "{ours}");
+}
+
+proptest! {
+    #![proptest_config(proptest_config(150))]
+
+    #[test]
+    fn stock_fifo_runs_any_program(config in machine(), main in program()) {
+        let config = bounded(config, &main, each_other_once);
+        passes(run(&config, &main, |_| Stock(FifoScheduler::new()), FifoTask::new))?;
+    }
+
+    #[test]
+    fn stock_rr_runs_any_program(config in machine(), main in program()) {
+        let config = bounded(config, &main, a_slice_each);
+        passes(run(&config, &main, |_| Stock(RRScheduler::<_, 5>::new()), RRTask::new))?;
+    }
+
+    #[test]
+    fn fifo_and_stock_fifo_are_the_same(config in machine(), main in program()) {
+        let ours = run(&config, &main, |_| OurFifo::new(), OurFifoTask::new);
+        let stock = run(&config, &main, |_| Stock(FifoScheduler::new()), FifoTask::new);
+        prop_assert_eq!(ours, stock);
+    }
+
+    #[test]
+    fn rr_and_stock_rr_are_the_same(config in machine(), main in program()) {
+        // A waker that asks for rescheduling is where stock mixes two things up.
+        let config = Config { wake_resched: false, ..config };
+        let ours = run(&config, &main, |_| OurRr::<_, 5>::new(), OurRrTask::new);
+        let stock = run(&config, &main, |_| Stock(RRScheduler::<_, 5>::new()), RRTask::new);
+        prop_assert_eq!(ours, stock);
+    }
 }

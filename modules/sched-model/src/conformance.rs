@@ -87,27 +87,20 @@ mod promises;
 mod rng;
 mod subject;
 
-use std::{ops::Deref, sync::Arc};
-
 pub use promises::{Beside, Broken, Coverage, Load, NotConformant, Promises};
+pub use rng::Rng;
 
-use sched_core::BaseScheduler;
-
-use crate::model::ModelTask;
+use crate::model::{ModelScheduler, ModelTask};
 use subject::{Holds, Subject};
 
-type Rule<S, W> = (&'static str, fn(&mut Subject<'_, S, W>) -> Holds);
+type Rule<S> = (&'static str, fn(&mut Subject<'_, S>) -> Holds);
 
 /// Names the rules after their functions, so that the two cannot differ.
 macro_rules! named {
     ($($module:ident: $($rule:ident),*;)*) => { [$($((stringify!($rule), $module::$rule),)*)*] };
 }
 
-fn rules<S, W>() -> [Rule<S, W>; 27]
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+fn rules<S: ModelScheduler>() -> [Rule<S>; 27] {
     named![
         by_hand:
         empty_pick_is_none,
@@ -151,15 +144,11 @@ where
 /// # Errors
 ///
 /// The first rule that does not hold, and why.
-pub fn check<S, W>(
+pub fn check<S: ModelScheduler>(
     promises: &Promises,
     mut make: impl FnMut(usize) -> S,
-    mut wrap: impl FnMut(ModelTask) -> W,
-) -> Result<Coverage, Box<NotConformant>>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+    mut wrap: impl FnMut(ModelTask) -> S::Task,
+) -> Result<Coverage, Box<NotConformant>> {
     let mut subject = Subject {
         promises,
         make: &mut make,

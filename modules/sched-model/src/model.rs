@@ -106,6 +106,20 @@ pub use violation::{Failure, Violation};
 use machine::Machine;
 use sched_core::BaseScheduler;
 
+/// A scheduler whose tasks wrap [`ModelTask`]s: what the model can run. Every such scheduler is one.
+pub trait ModelScheduler: BaseScheduler<SchedItem = Arc<Self::Task>> {
+    /// The policy's task.
+    type Task: Deref<Target = ModelTask>;
+}
+
+impl<S, W> ModelScheduler for S
+where
+    S: BaseScheduler<SchedItem = Arc<W>>,
+    W: Deref<Target = ModelTask>,
+{
+    type Task = W;
+}
+
 /// Runs `main`, and all that it spawns, to the end.
 ///
 /// `make` builds the scheduler of a CPU; `wrap` is the policy's `Task::new`.
@@ -118,16 +132,12 @@ use sched_core::BaseScheduler;
 /// # Panics
 ///
 /// If the scheduler does.
-pub fn run<S, W>(
+pub fn run<S: ModelScheduler>(
     config: &Config,
     main: &Program,
     make: impl FnMut(usize) -> S,
-    wrap: impl FnMut(ModelTask) -> W,
-) -> Result<Report, Box<Failure>>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+    wrap: impl FnMut(ModelTask) -> S::Task,
+) -> Result<Report, Box<Failure>> {
     let expected = if !(1..=64).contains(&config.cpus) {
         Some("cpus within 1..=64")
     } else if config.tick_period == 0 {

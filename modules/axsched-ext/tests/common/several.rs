@@ -51,6 +51,26 @@ pub fn on_several(config: Config, cpus: usize) -> Config {
     }
 }
 
+/// Returns the steps that wait for the n-th task and drop its handle.
+pub fn joined(n: usize) -> [Op; 2] {
+    [Op::Join(n), Op::DropHandle(n)]
+}
+
+/// Returns a machine of so many CPUs that share their work, with ticks that are so long.
+pub fn ticking(tick_period: u64, cpus: usize) -> Config {
+    let config = Config {
+        tick_period,
+        ..Config::default()
+    };
+    on_several(config, cpus)
+}
+
+/// Returns the steps that spawn these tasks and keep no handle.
+pub fn started(tasks: impl IntoIterator<Item = Program>) -> impl Iterator<Item = Op> {
+    let tasks = tasks.into_iter().enumerate();
+    tasks.flat_map(|(n, task)| [Op::Spawn(task), Op::DropHandle(n)])
+}
+
 /// Returns how long so many interrupts take, each of which arrives after `delay`, and after the longest time for
 /// which interrupts are off.
 pub fn interrupts_after(config: &Config, interrupts: u64, delay: u64) -> u64 {
@@ -95,7 +115,7 @@ pub fn found_with(
     panic!("nothing was found");
 }
 
-/// Holds that each machine that is not what it says is found by `play`, and by what it breaks.
+/// Asserts that each machine that is not what it says is found by `play`, and by what it breaks.
 pub fn each_fault_is_found(
     play: impl Fn(Config, &Program, Machine) -> Result<Report, Box<Failure>>,
 ) {

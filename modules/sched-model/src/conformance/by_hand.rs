@@ -1,21 +1,12 @@
 //! Rules 1 to 13: the scheduler is called by hand.
 
-use std::{
-    ops::Deref,
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 
 use super::rng::Rng;
 use super::subject::{Holds, Subject, expect, expect_drains, expect_task};
-use sched_core::BaseScheduler;
+use crate::model::ModelScheduler;
 
-use crate::model::ModelTask;
-
-pub(super) fn empty_pick_is_none<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn empty_pick_is_none<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let (mut scheduler, _) = s.filled(0);
     for _ in 0..3 {
         expect_drains(&mut scheduler, &[])?;
@@ -28,11 +19,7 @@ where
     Ok(())
 }
 
-pub(super) fn every_add_is_picked_once<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn every_add_is_picked_once<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     for n in [1, 2, 3, 10, 300] {
         let (mut scheduler, tasks) = s.filled(n);
         expect_drains(&mut scheduler, &tasks)?;
@@ -40,23 +27,19 @@ where
     Ok(())
 }
 
-pub(super) fn put_and_pick_conserve<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn put_and_pick_conserve<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let mut rng = Rng(s.promises.seed);
     for _ in 0..s.promises.random_programs {
         let n = 1 + rng.below(8) as usize;
         let (mut scheduler, mut ready) = s.filled(n);
-        let mut blocked: Vec<Arc<W>> = Vec::new();
-        let mut removed: Vec<Arc<W>> = Vec::new();
-        let mut current: Option<Arc<W>> = None;
+        let mut blocked: Vec<Arc<S::Task>> = Vec::new();
+        let mut removed: Vec<Arc<S::Task>> = Vec::new();
+        let mut current: Option<Arc<S::Task>> = None;
         let mut time = 0;
         for _ in 0..60 {
             time += rng.below(20);
             (s.promises.on_time)(time);
-            let any = |rng: &mut Rng, of: &[Arc<W>]| rng.below(of.len() as u64) as usize;
+            let any = |rng: &mut Rng, of: &[Arc<S::Task>]| rng.below(of.len() as u64) as usize;
             match (rng.below(8), current.take()) {
                 // Yield, preemption, block: what was current goes somewhere,
                 // and then comes the pick.
@@ -70,7 +53,8 @@ where
                         (_, None) => {}
                     }
                     let found = scheduler.pick_next_task();
-                    let is_found = |t: &Arc<W>| found.as_ref().is_some_and(|f| Arc::ptr_eq(f, t));
+                    let is_found =
+                        |t: &Arc<S::Task>| found.as_ref().is_some_and(|f| Arc::ptr_eq(f, t));
                     match ready.iter().position(is_found) {
                         Some(place) => current = Some(ready.swap_remove(place)),
                         None => {
@@ -118,11 +102,7 @@ where
     Ok(())
 }
 
-pub(super) fn remove_of_absent_is_none<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn remove_of_absent_is_none<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     for others in [0, 1, 3] {
         let (mut scheduler, mut tasks) = s.filled(others);
         let absent = &s.tasks(1)[0];
@@ -146,11 +126,7 @@ where
     Ok(())
 }
 
-pub(super) fn remove_of_present_returns_it<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn remove_of_present_returns_it<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     for n in [1, 2, 5] {
         for place in 0..n {
             let (mut scheduler, mut tasks) = s.filled(n);
@@ -163,11 +139,7 @@ where
     Ok(())
 }
 
-pub(super) fn add_after_remove_works<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn add_after_remove_works<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let (mut scheduler, tasks) = s.filled(3);
     for round in 0..9 {
         let task = &tasks[round % 3];
@@ -183,11 +155,7 @@ where
     expect_drains(&mut scheduler, &tasks)
 }
 
-pub(super) fn drop_releases_the_queued<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn drop_releases_the_queued<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let (mut scheduler, tasks) = s.filled(5);
     if let Some(current) = scheduler.pick_next_task() {
         scheduler.put_prev_task(current, true);
@@ -200,13 +168,9 @@ where
     Ok(())
 }
 
-pub(super) fn the_dead_are_let_go<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn the_dead_are_let_go<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let (mut scheduler, tasks) = s.filled(3);
-    let dead: Vec<Weak<W>> = tasks.iter().map(Arc::downgrade).collect();
+    let dead: Vec<Weak<S::Task>> = tasks.iter().map(Arc::downgrade).collect();
     drop(tasks);
     // Every task leaves, after a tick and a yield, and is dropped here.
     for _ in 0..3 {
@@ -226,11 +190,9 @@ where
     Ok(())
 }
 
-pub(super) fn a_lone_task_may_be_ticked_for_ever<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn a_lone_task_may_be_ticked_for_ever<S: ModelScheduler>(
+    s: &mut Subject<'_, S>,
+) -> Holds {
     for preempt in [false, true] {
         let (mut scheduler, tasks) = s.filled(1);
         for time in 0..5_000 {
@@ -248,11 +210,7 @@ where
     Ok(())
 }
 
-pub(super) fn queues_are_independent<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn queues_are_independent<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     if s.promises.max_cpus < 2 {
         return Ok(());
     }
@@ -277,11 +235,7 @@ where
     expect_drains(&mut queues[0], &inside[0])
 }
 
-pub(super) fn a_put_needs_no_pick_before<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn a_put_needs_no_pick_before<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     for preempt in [false, true] {
         for ready in [0, 1, 3] {
             let (mut scheduler, mut tasks) = s.filled(ready);
@@ -295,11 +249,7 @@ where
     Ok(())
 }
 
-pub(super) fn init_is_harmless<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn init_is_harmless<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let mut scheduler = (s.make)(0);
     scheduler.init();
     let tasks = s.tasks(4);
@@ -309,11 +259,7 @@ where
     expect_drains(&mut scheduler, &tasks)
 }
 
-pub(super) fn any_priority_is_answered<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn any_priority_is_answered<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let (mut scheduler, tasks) = s.filled(3);
     for priority in [0, 1, -1, 19, -20, 20, -21, 100, isize::MAX, isize::MIN] {
         if let Some(current) = scheduler.pick_next_task() {

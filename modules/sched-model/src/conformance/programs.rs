@@ -1,13 +1,9 @@
 //! Rules 14 to 27: programs run in the model.
 
-use std::{ops::Deref, sync::Arc};
-
 use super::rng::Rng;
 use super::subject::{Holds, Subject, expect};
 use super::{Beside, Load};
-use sched_core::BaseScheduler;
-
-use crate::model::{Config, CpuMask, MaxWait, ModelTask, Op, Program};
+use crate::model::{Config, CpuMask, MaxWait, ModelScheduler, Op, Program};
 
 /// A `main` that spawns all of `children` and joins them in order.
 fn family(children: impl IntoIterator<Item = Program>) -> Program {
@@ -16,11 +12,7 @@ fn family(children: impl IntoIterator<Item = Program>) -> Program {
     Program::new("main", ops)
 }
 
-pub(super) fn yielders_take_turns<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn yielders_take_turns<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let yielder = |(n, name): (usize, &str)| Program::repeat(name, n, &[Op::Run(1), Op::Yield]);
     let program = family([(10, "short"), (60, "long"), (30, "middle")].map(yielder));
     let report = s.run(s.config(), program.clone())?;
@@ -31,11 +23,7 @@ where
     s.run_everywhere(s.config(), program)
 }
 
-pub(super) fn gc_stops_nobody<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn gc_stops_nobody<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let dead = Program::new("dead", [Op::Run(1)]);
     let worker = Program::repeat("worker", 30, &[Op::Run(3), Op::Yield, Op::Sleep(5)]);
     let mut main = vec![Op::Spawn(dead.clone()), Op::Spawn(dead), Op::Join(0)];
@@ -45,22 +33,14 @@ where
     s.run_everywhere(s.config(), Program::new("main", main))
 }
 
-pub(super) fn sleepers_wake<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn sleepers_wake<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let sleeper = Program::repeat("sleeper", 5, &[Op::Run(2), Op::Sleep(15)]);
     let busy = Program::repeat("busy", 40, &[Op::Run(5), Op::Yield]);
     s.run_everywhere(s.config(), family([sleeper.clone(), sleeper.clone()]))?;
     s.run_everywhere(s.config(), family([sleeper.clone(), busy, sleeper]))
 }
 
-pub(super) fn the_notified_wake<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn the_notified_wake<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     for resched in [false, true] {
         let link = |queue: u32| {
             let timeout = None;
@@ -77,11 +57,7 @@ where
     Ok(())
 }
 
-pub(super) fn late_tasks_get_their_turn<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn late_tasks_get_their_turn<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let old = Program::repeat("old", 100, &[Op::Run(6), Op::Yield]);
     let late = Program::repeat("late", 10, &[Op::Run(6), Op::Yield]);
     let mut main = vec![Op::Spawn(old.clone()), Op::Spawn(old), Op::Sleep(400)];
@@ -90,11 +66,7 @@ where
     s.run_everywhere(s.config(), Program::new("main", main))
 }
 
-pub(super) fn families_end<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn families_end<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let leaf = Program::new("leaf", [Op::Run(1)]);
     let broad = family(std::iter::repeat_n(leaf.clone(), 60));
     let deep = (0..20).fold(leaf, |child, _| {
@@ -104,19 +76,12 @@ where
     s.run_everywhere(s.config(), family([deep]))
 }
 
-pub(super) fn a_block_may_turn_into_a_yield<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn a_block_may_turn_into_a_yield<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     // The shorter the period, the oftener a tick falls between poll and park,
     // and the notifier gets its turn just then.
     let timeout = None;
     let waiter = Program::repeat("waiter", 40, &[Op::Wait { queue: 1, timeout }]);
-    let notify = Op::Notify {
-        queue: 1,
-        resched: false,
-    };
+    let notify = Op::notify(1);
     let notifier = Program::repeat("notifier", 40, &[Op::Run(3), notify]);
     for tick_period in 7..12 {
         let config = Config {
@@ -128,11 +93,7 @@ where
     Ok(())
 }
 
-pub(super) fn preemption_respects_the_guard<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn preemption_respects_the_guard<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let guarded = [Op::PreemptOff, Op::Run(70), Op::PreemptOff, Op::Run(70)];
     let released = [
         Op::PreemptOn,
@@ -146,11 +107,7 @@ where
     s.run_everywhere(s.config(), family([task.clone(), other, task]))
 }
 
-pub(super) fn the_preempted_stay_ready<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn the_preempted_stay_ready<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let long = Program::new("long", [Op::Run(500)]);
     for preempt in [false, true] {
         let config = Config {
@@ -162,11 +119,7 @@ where
     Ok(())
 }
 
-pub(super) fn migrants_arrive<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn migrants_arrive<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let to = |cpu| Op::Migrate(CpuMask::one(cpu));
     let tour = [to(1), Op::Run(3), to(0), Op::Yield, Op::Sleep(3), to(1)];
     let main = || family([(); 3].map(|()| Program::repeat("migrant", 10, &tour)));
@@ -182,11 +135,7 @@ where
     Ok(())
 }
 
-pub(super) fn a_wake_may_ask_for_rescheduling<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn a_wake_may_ask_for_rescheduling<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let mut rng = Rng(s.promises.seed ^ 24);
     for _ in 0..s.promises.random_programs / 4 {
         let config = Config {
@@ -202,11 +151,7 @@ where
 /// In rule 25, where a yield costs a call and a switch.
 const YIELDS_PER_TICK: u64 = 16;
 
-pub(super) fn a_job_gets_done_beside_yielders<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn a_job_gets_done_beside_yielders<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     for yielders in [1, 2, 3, 10, 100] {
         for job_ticks in [1_u64, 20, 100] {
             let config = s.config();
@@ -256,11 +201,9 @@ fn beside_yielders(job_units: u64, yielders: u64) -> Program {
     Program::new("main", ops)
 }
 
-pub(super) fn nobody_waits_for_longer_than_promised<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn nobody_waits_for_longer_than_promised<S: ModelScheduler>(
+    s: &mut Subject<'_, S>,
+) -> Holds {
     let mut rng = Rng(s.promises.seed ^ 26);
     // Long ticks: the sleepers are to stay in step.
     let config = Config {
@@ -323,11 +266,7 @@ fn busy_program(rng: &mut Rng, tick: u64) -> Program {
     Program::new("main", ops)
 }
 
-pub(super) fn random_programs<S, W>(s: &mut Subject<'_, S, W>) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn random_programs<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let mut rng = Rng(s.promises.seed ^ 25);
     for _ in 0..s.promises.random_programs {
         let config = random_config(s, &mut rng);
@@ -337,11 +276,7 @@ where
     Ok(())
 }
 
-fn random_config<S, W>(s: &Subject<'_, S, W>, rng: &mut Rng) -> Config
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+fn random_config<S: ModelScheduler>(s: &Subject<'_, S>, rng: &mut Rng) -> Config {
     Config {
         cpus: 1 + rng.below(s.promises.max_cpus as u64) as usize,
         preempt: !rng.one_in(4),

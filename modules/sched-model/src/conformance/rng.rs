@@ -1,11 +1,13 @@
-//! Numbers that look like chance and are the same in each run.
+//! Pseudo-random numbers that are the same in each run.
 
-/// The splitmix64 generator (Steele, Lea and Flood, 2014): small, and the suite
-/// must not need a dependency.
-pub(super) struct Rng(pub(super) u64);
+/// The generator splitmix64 (Steele, Lea and Flood, 2014) and its state. It is small, and the suite must not need a
+/// dependency.
+pub struct Rng(pub u64);
 
 impl Rng {
-    pub(super) fn next(&mut self) -> u64 {
+    /// Returns the next number.
+    #[allow(clippy::should_implement_trait, reason = "it has no end")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -13,12 +15,13 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..n`. The bias is of no matter for such small `n`.
-    pub(super) fn below(&mut self, n: u64) -> u64 {
+    /// Returns a number in `0..n`. The bias does not matter for such small `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 
-    pub(super) fn one_in(&mut self, n: u64) -> bool {
+    /// Returns true in one of `n` cases.
+    pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 }

@@ -3,32 +3,26 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
 use super::{Broken, Coverage, Load, Promises};
-use sched_core::BaseScheduler;
-
-use crate::model::{self, Config, ModelTask, Program, Report};
+use crate::model::{self, Config, ModelScheduler, ModelTask, Program, Report};
 
 pub(super) type Holds = Result<(), Broken>;
 
 /// The scheduler under test.
-pub(super) struct Subject<'a, S, W> {
+pub(super) struct Subject<'a, S: ModelScheduler> {
     pub(super) promises: &'a Promises,
     pub(super) make: &'a mut dyn FnMut(usize) -> S,
-    pub(super) wrap: &'a mut dyn FnMut(ModelTask) -> W,
+    pub(super) wrap: &'a mut dyn FnMut(ModelTask) -> S::Task,
     pub(super) coverage: Coverage,
 }
 
-impl<S, W> Subject<'_, S, W>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
-    pub(super) fn tasks(&mut self, n: usize) -> Vec<Arc<W>> {
+impl<S: ModelScheduler> Subject<'_, S> {
+    pub(super) fn tasks(&mut self, n: usize) -> Vec<Arc<S::Task>> {
         let task = |id| Arc::new((self.wrap)(ModelTask::new(id, "t")));
         (0..n).map(task).collect()
     }
 
     /// A scheduler with so many tasks in it, and the tasks.
-    pub(super) fn filled(&mut self, n: usize) -> (S, Vec<Arc<W>>) {
+    pub(super) fn filled(&mut self, n: usize) -> (S, Vec<Arc<S::Task>>) {
         let mut scheduler = (self.make)(0);
         let tasks = self.tasks(n);
         tasks
@@ -92,7 +86,7 @@ where
     }
 }
 
-fn name<W: Deref<Target = ModelTask>>(task: Option<&Arc<W>>) -> String {
+fn name(task: Option<&Arc<impl Deref<Target = ModelTask>>>) -> String {
     task.map_or("None".into(), |task| task.label().to_string())
 }
 
@@ -113,20 +107,17 @@ pub(super) fn expect(
 }
 
 /// `found` must be exactly `expected`, the same allocation.
-pub(super) fn expect_task<W>(call: &str, expected: Option<&Arc<W>>, found: Option<&Arc<W>>) -> Holds
-where
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn expect_task<W: Deref<Target = ModelTask>>(
+    call: &str,
+    expected: Option<&Arc<W>>,
+    found: Option<&Arc<W>>,
+) -> Holds {
     let same = expected.map(Arc::as_ptr) == found.map(Arc::as_ptr);
     expect(call, name(expected), name(found), same)
 }
 
 /// Picks until nothing is left, and expects exactly `tasks`, in any order.
-pub(super) fn expect_drains<S, W>(scheduler: &mut S, tasks: &[Arc<W>]) -> Holds
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-{
+pub(super) fn expect_drains<S: ModelScheduler>(scheduler: &mut S, tasks: &[Arc<S::Task>]) -> Holds {
     let mut left = tasks.to_vec();
     while let Some(first) = left.first() {
         let one_of = format!(

@@ -10,16 +10,13 @@ use std::{
     cell::{Cell, RefCell},
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, VecDeque},
-    ops::Deref,
     sync::{Arc, Weak},
 };
 
 use super::{
-    Config, CpuMask, Failure, Log, ModelTask, Op, Program, Report, State, TaskId, TaskReport,
-    Trace, Violation,
+    Config, CpuMask, Failure, Log, ModelScheduler, ModelTask, Op, Program, Report, State, TaskId,
+    TaskReport, Trace, Violation,
 };
-use sched_core::BaseScheduler;
-
 /// A waker of one `block_on`: it outlives that `block_on` (rule 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Waker {
@@ -151,7 +148,7 @@ enum Ahead {
     Computes(u64),
 }
 
-struct Cpu<S, W> {
+struct Cpu<S: ModelScheduler> {
     scheduler: S,
     /// When it next does something.
     clock: u64,
@@ -159,7 +156,7 @@ struct Cpu<S, W> {
     next_tick: u64,
     /// When interrupts of other CPUs arrive, or have arrived; ascending.
     interrupts: VecDeque<u64>,
-    current: Arc<W>,
+    current: Arc<S::Task>,
     current_since: u64,
     /// Since when it has idled with always somebody ready who may run here, if that is checked.
     beside_since: Option<u64>,
@@ -167,11 +164,11 @@ struct Cpu<S, W> {
     picked: Option<TaskId>,
     /// The task that is being left, while the switch lasts.
     leaving: Option<TaskId>,
-    acts: VecDeque<Act<W>>,
-    idle: Arc<W>,
+    acts: VecDeque<Act<S::Task>>,
+    idle: Arc<S::Task>,
     /// Idle is to pick once more before it waits for interrupts.
     idle_picks: bool,
-    exited: VecDeque<Arc<W>>,
+    exited: VecDeque<Arc<S::Task>>,
     gc: TaskId,
     gc_waker: Option<Waker>,
     gc_streak: u64,
@@ -183,7 +180,7 @@ struct Cpu<S, W> {
     dispatches: u64,
 }
 
-impl<S, W> Cpu<S, W> {
+impl<S: ModelScheduler> Cpu<S> {
     /// When it is next interrupted, as far as is known.
     fn next_interrupt(&self) -> u64 {
         let other = self.interrupts.front();
@@ -239,13 +236,13 @@ enum Why {
 
 type Step<T = ()> = Result<T, Violation>;
 
-pub(super) struct Machine<'a, S, W, F> {
+pub(super) struct Machine<'a, S: ModelScheduler, F> {
     config: &'a Config,
     wrap: F,
     now: u64,
     limit: u64,
-    tasks: Vec<Record<W>>,
-    cpus: Vec<Cpu<S, W>>,
+    tasks: Vec<Record<S::Task>>,
+    cpus: Vec<Cpu<S>>,
     wait_queues: BTreeMap<u32, WaitQueue>,
     /// The counter of queue choices (rule 12).
     choices: usize,
@@ -266,12 +263,7 @@ pub(super) struct Machine<'a, S, W, F> {
     log: Log,
 }
 
-impl<'a, S, W, F> Machine<'a, S, W, F>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-    F: FnMut(ModelTask) -> W,
-{
+impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
     /// Rule 1.
     pub(super) fn boot(
         config: &'a Config,
@@ -408,7 +400,7 @@ where
     }
 
     /// Whether a CPU sits in idle, with nothing to do before its next tick.
-    fn rests(&self, cpu: &Cpu<S, W>) -> bool {
+    fn rests(&self, cpu: &Cpu<S>) -> bool {
         cpu.ready == 0
             && Arc::ptr_eq(&cpu.current, &cpu.idle)
             && cpu.leaving.is_none()
@@ -463,7 +455,7 @@ where
         HERE.set(Some((c, Arc::as_ptr(&self.cpus[c].current).cast())));
     }
 
-    fn act(&mut self, c: usize, act: Act<W>) -> Step {
+    fn act(&mut self, c: usize, act: Act<S::Task>) -> Step {
         match act {
             Act::Wake(waker) => self.wake(c, waker),
             Act::Look { waker, on } => self.look(c, waker, on),

@@ -169,6 +169,25 @@ pub enum Op {
     Exit,
 }
 
+impl Op {
+    /// Spawns a task that runs these steps.
+    pub fn spawn(name: &str, ops: impl IntoIterator<Item = Self>) -> Self {
+        Self::Spawn(Program::new(name, ops))
+    }
+
+    /// Waits at a queue without a limit.
+    pub fn wait(queue: u32) -> Self {
+        let timeout = None;
+        Self::Wait { queue, timeout }
+    }
+
+    /// Notifies a queue, and keeps the CPU.
+    pub fn notify(queue: u32) -> Self {
+        let resched = false;
+        Self::Notify { queue, resched }
+    }
+}
+
 /// What a task does: a name and its steps.
 ///
 /// A clone shares the steps, so that a program costs its own steps once, however many tasks run
@@ -442,6 +461,14 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Returns the default machine with so many CPUs.
+    pub fn with_cpus(cpus: usize) -> Self {
+        Self {
+            cpus,
+            ..Self::default()
+        }
+    }
+
     /// What a pick takes besides, with so many tasks left.
     pub(super) fn pick_cost(&self, left: usize) -> u64 {
         let by_load = &self.pick_cost_by_load;

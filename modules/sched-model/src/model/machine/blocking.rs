@@ -1,20 +1,13 @@
 //! Blocking: futures, timers, and gc's wait.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use super::{Act, BlockOn, Future, Kind, MAIN, Machine, Poll, Record, Step, TimerKey, Waker, Why};
-use sched_core::BaseScheduler;
+use crate::model::{ModelScheduler, ModelTask, State, TaskId, Violation, What};
 
-use crate::model::{ModelTask, State, TaskId, Violation, What};
-
-impl<S, W, F> Machine<'_, S, W, F>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-    F: FnMut(ModelTask) -> W,
-{
+impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     /// Starts a `block_on`; polling it is the next step.
-    pub(super) fn block_on(&mut self, c: usize, future: Future) -> &mut BlockOn<W> {
+    pub(super) fn block_on(&mut self, c: usize, future: Future) -> &mut BlockOn<S::Task> {
         let id = self.current(c);
         self.wakers += 1;
         self.tasks[id.0].block.insert(BlockOn {
@@ -30,7 +23,7 @@ where
         })
     }
 
-    pub(super) fn sleep(&mut self, c: usize, deadline: u64) -> &mut BlockOn<W> {
+    pub(super) fn sleep(&mut self, c: usize, deadline: u64) -> &mut BlockOn<S::Task> {
         let timer = None;
         self.block_on(c, Future::Sleep { deadline, timer })
     }
@@ -76,7 +69,7 @@ where
         self.resched(c, Why::Other)
     }
 
-    pub(super) fn poll(&mut self, c: usize, block: &mut BlockOn<W>) -> Step<Poll> {
+    pub(super) fn poll(&mut self, c: usize, block: &mut BlockOn<S::Task>) -> Step<Poll> {
         let waker = block.waker;
         Ok(match &mut block.future {
             Future::Never => Poll::Pending,
@@ -141,7 +134,7 @@ where
     /// Nothing would ever happen again: opens the wait queue at which a task waits, the first that
     /// does. False if none does but main.
     pub(super) fn break_deadlock(&mut self) -> bool {
-        let waits_at = |task: &Record<W>| match &task.block.as_ref()?.future {
+        let waits_at = |task: &Record<S::Task>| match &task.block.as_ref()?.future {
             Future::Wait { queue, .. } if task.state == State::Blocked => Some(*queue),
             _ => None,
         };

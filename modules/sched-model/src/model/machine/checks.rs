@@ -1,24 +1,17 @@
 //! What must hold at each pick, and while somebody waits.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use super::{Machine, Record, Step, Why};
-use sched_core::BaseScheduler;
+use crate::model::{Label, ModelScheduler, ModelTask, State, TaskId, Violation};
 
-use crate::model::{Label, ModelTask, State, TaskId, Violation};
-
-impl<S, W, F> Machine<'_, S, W, F>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-    F: FnMut(ModelTask) -> W,
-{
+impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     pub(super) fn ready_on(&self, c: usize) -> Vec<Label> {
         self.labels(|task| task.queued_on == Some(c))
     }
 
     /// Everything that can be wrong with a pick, and the books on waiting.
-    pub(super) fn check_pick(&mut self, c: usize, next: &Arc<W>, why: Why) -> Step {
+    pub(super) fn check_pick(&mut self, c: usize, next: &Arc<S::Task>, why: Why) -> Step {
         let label = next.label().clone();
         let id = label.id;
         let known = self
@@ -141,7 +134,7 @@ where
     }
 
     /// The CPU that a task must run on next, if it was preempted.
-    fn stays_on(&self, task: &Record<W>) -> Option<usize> {
+    fn stays_on(&self, task: &Record<S::Task>) -> Option<usize> {
         task.preempted_on.filter(|_| self.config.preempted_stay)
     }
 
@@ -193,7 +186,7 @@ where
 
     /// A scheduler may remember whom its CPU picked last until that picks again: beyond a migration
     /// and, on another CPU, an exit.
-    pub(super) fn check_owners(&self, task: &Arc<W>, expected: usize) -> Step {
+    pub(super) fn check_owners(&self, task: &Arc<S::Task>, expected: usize) -> Step {
         let found = Arc::strong_count(task);
         let id = Some(task.id());
         let remember = self.cpus.iter().filter(|cpu| cpu.picked == id).count();

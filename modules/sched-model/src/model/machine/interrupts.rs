@@ -1,18 +1,11 @@
 //! Ticks, timers, interrupts between CPUs and wake-ups.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use super::{Act, Ahead, Kind, Machine, Step, Waker};
-use sched_core::BaseScheduler;
+use crate::model::{Logged, ModelScheduler, ModelTask, State, What};
 
-use crate::model::{Logged, ModelTask, State, What};
-
-impl<S, W, F> Machine<'_, S, W, F>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-    F: FnMut(ModelTask) -> W,
-{
+impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     /// Rule 10. Ticks that were missed with interrupts off are one tick.
     pub(super) fn timer_interrupt(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
@@ -127,7 +120,7 @@ where
     }
 
     /// The rest of a wake: spins until the task is off its CPU, then puts it.
-    pub(super) fn unblock(&mut self, c: usize, task: Arc<W>, on: usize) {
+    pub(super) fn unblock(&mut self, c: usize, task: Arc<S::Task>, on: usize) {
         let id = task.id();
         if let Some(busy) = self.tasks[id.0].on_cpu {
             // One unit later, so that the other CPU surely goes first.

@@ -1,23 +1,21 @@
 //! Tasks, the queues that they go into, and how one gives its CPU up.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use super::{Kind, MAIN, MASKS, Machine, Record, Step, Why};
-use sched_core::BaseScheduler;
-
 use crate::model::{
-    CpuMask, Event, Label, Left, Logged, ModelTask, Program, State, TaskId, TaskReport, Violation,
-    What,
+    CpuMask, Event, Label, Left, Logged, ModelScheduler, ModelTask, Program, State, TaskId,
+    TaskReport, Violation, What,
 };
 
-impl<S, W, F> Machine<'_, S, W, F>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-    F: FnMut(ModelTask) -> W,
-{
+impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     /// `TaskInner::new(..).into_arc()`.
-    pub(super) fn new_task(&mut self, name: &str, kind: Kind<W>, mask: CpuMask) -> Arc<W> {
+    pub(super) fn new_task(
+        &mut self,
+        name: &str,
+        kind: Kind<S::Task>,
+        mask: CpuMask,
+    ) -> Arc<S::Task> {
         let inner = ModelTask::new(self.tasks.len(), name);
         let label = inner.label.clone();
         let longest_burst = match &kind {
@@ -72,7 +70,7 @@ where
         self.cpus[c].current.id()
     }
 
-    pub(super) fn labels(&self, which: impl Fn(&Record<W>) -> bool) -> Vec<Label> {
+    pub(super) fn labels(&self, which: impl Fn(&Record<S::Task>) -> bool) -> Vec<Label> {
         let chosen = self.tasks.iter().filter(|task| which(task));
         chosen.map(|task| task.report.label.clone()).collect()
     }
@@ -131,7 +129,7 @@ where
         }
     }
 
-    pub(super) fn add(&mut self, c: usize, task: Arc<W>, on: usize) {
+    pub(super) fn add(&mut self, c: usize, task: Arc<S::Task>, on: usize) {
         let id = task.id();
         self.enqueue(on, id);
         self.note(c, What::Spawned(on), id);
@@ -139,7 +137,7 @@ where
         self.cpus[on].scheduler.add_task(task);
     }
 
-    pub(super) fn put(&mut self, on: usize, task: Arc<W>, preempt: bool) {
+    pub(super) fn put(&mut self, on: usize, task: Arc<S::Task>, preempt: bool) {
         self.enqueue(on, task.id());
         self.cpus[on].scheduler.put_prev_task(task, preempt);
     }
@@ -195,7 +193,7 @@ where
         self.take_on(c, idle, why)
     }
 
-    fn take_on(&mut self, c: usize, next: Arc<W>, why: Why) -> Step {
+    fn take_on(&mut self, c: usize, next: Arc<S::Task>, why: Why) -> Step {
         self.spend(c);
         let cpu = &mut self.cpus[c];
         cpu.clock += self.config.pick_cost(cpu.ready);
@@ -207,7 +205,7 @@ where
     }
 
     /// `switch_to`, for a pick and for a migration helper. Who is still ready has left so.
-    pub(super) fn switch_to(&mut self, c: usize, next: Arc<W>, ready: Left) -> Step {
+    pub(super) fn switch_to(&mut self, c: usize, next: Arc<S::Task>, ready: Left) -> Step {
         let now = self.now;
         let (from, to) = (self.current(c), next.id());
         let task = &mut self.tasks[to.0];

@@ -1,21 +1,14 @@
 //! What the tasks do, step by step.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use super::{Act, Ahead, Future, Kind, MAIN, MASKS, Machine, Step};
-use sched_core::BaseScheduler;
-
-use crate::model::{CpuMask, Left, ModelTask, Op, State, TaskId, What};
+use crate::model::{CpuMask, Left, ModelScheduler, ModelTask, Op, State, TaskId, What};
 
 /// Permits that do not run out.
 const FOR_ALL: u64 = u64::MAX / 2;
 
-impl<S, W, F> Machine<'_, S, W, F>
-where
-    S: BaseScheduler<SchedItem = Arc<W>>,
-    W: Deref<Target = ModelTask>,
-    F: FnMut(ModelTask) -> W,
-{
+impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     /// `run_idle`: picks once after each interrupt, then waits for the next.
     pub(super) fn idle_step(&mut self, c: usize) -> Step {
         let cpu = &mut self.cpus[c];
@@ -29,7 +22,7 @@ where
     }
 
     /// `migrate_entry`, then the exit of the helper (rule 9).
-    pub(super) fn helper_step(&mut self, c: usize, migrated: Option<Arc<W>>) {
+    pub(super) fn helper_step(&mut self, c: usize, migrated: Option<Arc<S::Task>>) {
         let Some(task) = migrated else {
             self.exit(c);
             return;
