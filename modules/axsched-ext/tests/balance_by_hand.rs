@@ -1,5 +1,5 @@
-//! The layer that balances several CPUs, call by call: what the [model](axsched_ext::model) does not play, or
-//! plays so seldom that no test of it would miss the rule.
+//! The layer that shares work among CPUs, call by call. These are cases that the [model](axsched_ext::model) does not
+//! play, or plays so seldom that no test of it would miss the rule.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -16,20 +16,18 @@ thread_local! {
     static CPU: Cell<usize> = const { Cell::new(0) };
     static CURRENT: Cell<*const ()> = const { Cell::new(ptr::null()) };
     static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    /// A step of another CPU, taken the next time that one asks where a task may run.
+    /// A step of another CPU, which is taken at the next question where a task may run.
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-type Layer = Balanced<Fifo<u64>, SharedPerThread>;
-
-/// A task that may run on these CPUs, a bit each.
+/// A task, with the bit mask of the CPUs that it may run on.
 type Job = Task<u64, ()>;
 
 fn task(mask: u64) -> Arc<Job> {
     Arc::new(Job::new(mask))
 }
 
-/// From now on the layers of this thread are of so many CPUs.
+/// Makes the later layers of this thread those of a machine with so many CPUs.
 fn connect(cpus: usize) {
     CPU.set(0);
     CURRENT.set(ptr::null());
@@ -51,132 +49,7 @@ fn connect(cpus: usize) {
     unsafe { SharedPerThread::renew().connect(machine) };
 }
 
-/// A layer of the first CPU, which a tick has hit while it ran main, who was not picked.
-fn hit_by_a_tick(main: &Arc<Job>) -> Layer {
-    let mut layer = Layer::new();
-    CURRENT.set(Arc::as_ptr(main).cast());
-    layer.task_tick(main);
-    layer
-}
-
-/// WANTED. `axtask` takes a queue's lock for a put and once more for the pick, and another CPU may put a
-/// task there in between, which the model does not play.
-#[test]
-fn who_is_picked_after_a_wake_that_came_between_put_and_pick_is_wanted_elsewhere() {
-    connect(2);
-    let (mut first, mut second) = (Layer::new(), Layer::new());
-    let (anywhere, here) = (task(0b11), task(0b01));
-    assert!(first.pick_next_task().is_none());
-    first.add_task(anywhere.clone());
-    assert!(Arc::ptr_eq(&first.pick_next_task().unwrap(), &anywhere));
-    CPU.set(1);
-    assert!(second.pick_next_task().is_none());
-    CPU.set(0);
-    CURRENT.set(Arc::as_ptr(&anywhere).cast());
-    first.put_prev_task(anywhere.clone(), false);
-    CPU.set(1);
-    CURRENT.set(ptr::null());
-    first.put_prev_task(here.clone(), false);
-    CPU.set(0);
-    CURRENT.set(Arc::as_ptr(&anywhere).cast());
-    assert!(Arc::ptr_eq(&first.pick_next_task().unwrap(), &anywhere));
-    assert_eq!(SENT.take(), []);
-    first.put_prev_task(anywhere.clone(), false);
-    assert_eq!(SENT.take(), [0]);
-    assert!(Arc::ptr_eq(&first.pick_next_task().unwrap(), &here));
-    CURRENT.set(Arc::as_ptr(&here).cast());
-    assert!(!first.task_tick(&here));
-    assert_eq!(SENT.take(), [1]);
-    CPU.set(1);
-    assert!(Arc::ptr_eq(&second.pick_next_task().unwrap(), &anywhere));
-    let shared = SharedPerThread::shared().to_string();
-    assert!(
-        shared.starts_with("CPU 0: 0 waiting; CPU 1: 0 waiting"),
-        "{shared}"
-    );
-}
-
-/// Rule 7: to one that idles, though it comes after one that is busy and has nobody waiting; with one
-/// interrupt; and what it is owed it takes back.
-#[test]
-fn rule_7_sends_to_one_that_idles_with_one_interrupt() {
-    connect(3);
-    let [mut busy, mut sends, mut idle] = [Layer::new(), Layer::new(), Layer::new()];
-    let runs = |layer: &mut Layer, cpu, task: &Arc<Job>| {
-        CPU.set(cpu);
-        assert!(layer.pick_next_task().is_none());
-        layer.add_task(task.clone());
-        assert!(Arc::ptr_eq(&layer.pick_next_task().unwrap(), task));
-    };
-    let (other, another, woken) = (task(0b111), task(0b111), task(0b101));
-    runs(&mut busy, 0, &other);
-    runs(&mut sends, 1, &another);
-    CPU.set(2);
-    assert!(idle.pick_next_task().is_none());
-    SENT.take();
-    CPU.set(1);
-    CURRENT.set(Arc::as_ptr(&another).cast());
-    sends.put_prev_task(woken.clone(), false);
-    assert_eq!(SENT.take(), [2]);
-    CPU.set(2);
-    CURRENT.set(ptr::null());
-    assert!(Arc::ptr_eq(&idle.pick_next_task().unwrap(), &woken));
-    assert_eq!(SENT.take(), []);
-    let shared = SharedPerThread::shared().to_string();
-    assert!(shared.ends_with("CPU 2: 0 waiting"), "{shared}");
-}
-
-/// Rule 7. Two are sent to a CPU that idles. While they are on the way another begins to idle, which may
-/// have one of them, and finds nobody waiting anywhere.
-#[test]
-fn rule_7_who_is_sent_and_cannot_run_at_once_is_told_of() {
-    connect(3);
-    let main = task(0b001);
-    let mut sends = hit_by_a_tick(&main);
-    let [mut idle, mut busy] = [Layer::new(), Layer::new()];
-    CPU.set(2);
-    busy.add_task(task(0b100));
-    assert!(busy.pick_next_task().is_some());
-    CPU.set(1);
-    assert!(idle.pick_next_task().is_none());
-    CPU.set(0);
-    sends.add_task(task(0b110));
-    sends.add_task(task(0b010)); // the last comes first
-    CPU.set(2);
-    assert!(busy.pick_next_task().is_none(), "who had it blocks");
-
-    SENT.take();
-    CPU.set(1);
-    assert_eq!(
-        idle.pick_next_task().as_deref().map(|task| **task),
-        Some(0b010)
-    );
-    // To hand the other one over as soon as it has been left.
-    assert_eq!(SENT.take(), [1]);
-    let shared = SharedPerThread::shared().to_string();
-    assert!(
-        shared.contains("CPU 1: 1 waiting, interrupted, asked by 0b100"),
-        "{shared}"
-    );
-}
-
-/// WANTED. Main has the CPU without having been picked, gives it to one that may run there only, and another
-/// CPU idles.
-#[test]
-fn who_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_left() {
-    connect(2);
-    let main = task(0b11);
-    let (mut first, mut second) = (hit_by_a_tick(&main), Layer::new());
-    CPU.set(1);
-    assert!(second.pick_next_task().is_none());
-    CPU.set(0);
-    first.add_task(task(0b01));
-    SENT.take();
-    first.put_prev_task(main, false);
-    assert_eq!(SENT.take(), [0]);
-}
-
-/// One CPU of a test, and the task that it runs.
+/// A CPU of a test, and the task that it runs.
 struct Cpu<M = SharedPerThread> {
     layer: Balanced<Fifo<u64>, M>,
     number: usize,
@@ -184,7 +57,7 @@ struct Cpu<M = SharedPerThread> {
 }
 
 impl<M: SharedSource> Cpu<M> {
-    /// A CPU that idles and is hungry.
+    /// Returns a CPU that idles and has asked for work.
     fn idle(number: usize) -> Self {
         let mut cpu = Self {
             layer: Balanced::new(),
@@ -195,15 +68,31 @@ impl<M: SharedSource> Cpu<M> {
         cpu
     }
 
-    /// A CPU that runs a task of its own.
-    fn busy(number: usize) -> Self {
+    /// Returns CPU 0, hit by a tick while it runs a main that was not picked and may run on these CPUs.
+    fn main(mask: u64) -> Self {
+        let mut cpu = Self {
+            layer: Balanced::new(),
+            number: 0,
+            runs: Some(task(mask)),
+        };
+        cpu.tick();
+        cpu
+    }
+
+    /// Returns a CPU that runs a task that may run on these CPUs.
+    fn running(number: usize, mask: u64) -> Self {
         let mut cpu = Self::idle(number);
-        cpu.layer.add_task(task(1 << number));
+        cpu.add(&[mask]);
         cpu.pick().expect("it was told of the task");
         cpu
     }
 
-    /// Makes this CPU the one that acts.
+    /// Returns a CPU that runs a task that may run there only.
+    fn busy(number: usize) -> Self {
+        Self::running(number, 1 << number)
+    }
+
+    /// Makes this CPU the acting one.
     fn acts(&self) {
         CPU.set(self.number);
         let current = self.runs.as_ref();
@@ -216,32 +105,35 @@ impl<M: SharedSource> Cpu<M> {
         self.runs.clone()
     }
 
-    /// A timer tick, or an interrupt if one is under way.
+    /// Picks, and asserts that it is this task.
+    fn picks(&mut self, task: &Arc<Job>) {
+        assert!(self.pick().is_some_and(|picked| Arc::ptr_eq(&picked, task)));
+    }
+
+    /// Takes a timer tick, or an IPI if one is pending.
     fn tick(&mut self) {
         self.acts();
         let current = self.runs.clone().expect("idle has no ticks");
-        self.layer.task_tick(&current);
+        assert!(!self.layer.task_tick(&current), "FIFO preempts no task");
     }
 
-    /// Whatever runs gives way.
-    fn put(&mut self, preempt: bool) -> Option<Arc<Job>> {
+    /// Puts the running task back without picking, as another CPU may act in between.
+    fn put(&mut self, preempt: bool) {
         self.acts();
-        let current = self.runs.take().expect("idle does not give way");
+        let current = self.runs.clone().expect("idle does not give way");
         self.layer.put_prev_task(current, preempt);
-        self.pick()
     }
 
-    /// New tasks come to its queue that may run on these CPUs.
+    /// Enqueues new tasks that may run on these CPUs.
     fn add(&mut self, masks: &[u64]) -> Vec<Arc<Job>> {
         self.acts();
         let tasks: Vec<_> = masks.iter().map(|&mask| task(mask)).collect();
-        tasks
-            .iter()
-            .for_each(|task| self.layer.add_task(task.clone()));
+        let added = tasks.iter().cloned();
+        added.for_each(|task| self.layer.add_task(task));
         tasks
     }
 
-    /// Returns the line that the report of a stall has of it.
+    /// Returns its line in the report of a stall.
     fn words(&self) -> String {
         let all = M::shared().to_string();
         let words = all
@@ -256,11 +148,78 @@ impl<M: SharedSource> Cpu<M> {
     }
 }
 
-fn is_same(task: Option<&Arc<Job>>, other: &Arc<Job>) -> bool {
-    task.is_some_and(|task| Arc::ptr_eq(task, other))
+/// WANTED. `axtask` takes a queue's lock for a put and again for the pick. Another CPU may put a task there in
+/// between, which the model does not play.
+#[test]
+fn task_that_is_picked_after_a_wake_between_put_and_pick_is_wanted_elsewhere() {
+    connect(2);
+    let mut first: Cpu = Cpu::running(0, 0b11);
+    let mut second: Cpu = Cpu::idle(1);
+    let (anywhere, here) = (first.runs.clone().unwrap(), task(0b01));
+    first.put(false);
+    second.acts();
+    first.layer.put_prev_task(here.clone(), false);
+    first.picks(&anywhere);
+    assert_eq!(SENT.take(), []);
+    first.put(false);
+    assert_eq!(SENT.take(), [0]);
+    first.picks(&here);
+    first.tick();
+    assert_eq!(SENT.take(), [1]);
+    second.picks(&anywhere);
+    assert_eq!([first.words(), second.words()], ["0 waiting"; 2]);
 }
 
-/// A CPU that is busy, one with so many tasks waiting, and a guest from there on the first.
+/// Rule 7 prefers an idle CPU to a busy one that has no task waiting, sends one IPI, and takes back what the CPU
+/// had asked for.
+#[test]
+fn rule_7_sends_to_an_idle_cpu_with_one_ipi() {
+    connect(3);
+    let _busy: Cpu = Cpu::running(0, 0b111);
+    let mut sends: Cpu = Cpu::running(1, 0b111);
+    let mut idle: Cpu = Cpu::idle(2);
+    SENT.take();
+    let woken = task(0b101);
+    sends.acts();
+    sends.layer.put_prev_task(woken.clone(), false);
+    assert_eq!(SENT.take(), [2]);
+    idle.picks(&woken);
+    assert_eq!(SENT.take(), []);
+    assert_eq!(idle.words(), "0 waiting");
+}
+
+/// Two tasks are sent to an idle CPU. While they are on the way another CPU, which may run one of them, begins to
+/// idle and finds no task waiting anywhere.
+#[test]
+fn rule_7_task_that_is_sent_and_cannot_run_at_once_is_announced() {
+    connect(3);
+    let mut sends: Cpu = Cpu::main(0b001);
+    let mut busy: Cpu = Cpu::busy(2);
+    let mut idle: Cpu = Cpu::idle(1);
+    // The last comes first.
+    let sent = sends.add(&[0b110, 0b010]);
+    assert!(busy.pick().is_none(), "its task blocks");
+
+    SENT.take();
+    idle.picks(&sent[1]);
+    // To hand the other one over as soon as it has been left.
+    assert_eq!(SENT.take(), [1]);
+    assert_eq!(idle.words(), "1 waiting, interrupted, asked by 0b100");
+}
+
+/// WANTED. Main, which was not picked, gives its CPU to a pinned task, and another CPU idles.
+#[test]
+fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_left() {
+    connect(2);
+    let mut first: Cpu = Cpu::main(0b11);
+    let _second: Cpu = Cpu::idle(1);
+    first.add(&[0b01]);
+    SENT.take();
+    first.put(false);
+    assert_eq!(SENT.take(), [0]);
+}
+
+/// Returns a busy CPU with a guest, and the CPU that it came from, with so many tasks waiting.
 fn with_a_guest(cpus: usize, waiting: usize) -> (Cpu, Cpu) {
     connect(cpus);
     let (mut short, mut long) = (Cpu::busy(0), Cpu::busy(1));
@@ -312,7 +271,7 @@ fn task_that_does_not_run_at_once_is_a_guest_of_a_cpu_that_idled() {
     let came = task(0b01);
     long.add(&[0b11]); // goes to the idle one
     idle.layer.add_task(came.clone());
-    assert!(is_same(idle.pick().as_ref(), &came));
+    idle.picks(&came);
     assert_eq!(idle.words(), "1 waiting");
     idle.tick(); // the interrupt
     idle.tick();
@@ -373,7 +332,7 @@ fn next_cpu_is_asked_after_one_that_has_no_task_to_give() {
     pinned.tick();
     assert_eq!(SENT.take(), [2]);
     other.tick();
-    assert!(is_same(idle.pick().as_ref(), &given[0]));
+    idle.picks(&given[0]);
 }
 
 /// Rule 4.
@@ -447,13 +406,16 @@ fn preempted_task_is_handed_over_only_after_it_has_given_way_by_itself() {
     let mut idle = Stays::idle(1);
     home.add(&[0b01]);
     SENT.take();
-    assert!(home.put(true).is_some());
+    home.put(true);
+    assert!(home.pick().is_some());
     assert_eq!(SENT.take(), [], "no other CPU may have it");
     home.tick();
     assert!(home.words().starts_with("1 waiting"), "{}", home.words());
-    assert!(is_same(home.put(false).as_ref(), &anywhere));
     home.put(false);
+    home.picks(&anywhere);
+    home.put(false);
+    home.pick();
     home.tick();
     assert!(home.words().starts_with("0 waiting"), "{}", home.words());
-    assert!(is_same(idle.pick().as_ref(), &anywhere));
+    idle.picks(&anywhere);
 }

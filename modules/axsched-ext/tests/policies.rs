@@ -28,10 +28,9 @@ macro_rules! policies {
             mod $module {
                 use axsched_ext::*;
                 use axsched_ext::model::ModelTask;
-                use axsched_ext::recorded::{Subject, WithSlot};
                 use proptest::prelude::*;
 
-                use crate::common::layer::conforms_recorded;
+                use crate::common::layer::{Inner, conforms_recorded, subject};
                 use crate::common::{machine, program, proptest_config};
                 use crate::policy::$module::{TURNS, promises};
 
@@ -48,22 +47,7 @@ macro_rules! policies {
                     crate::conforms(&promises(), crate::preempts(TURNS), made, $task::new);
                 }
 
-                struct InLayer;
-
-                impl Subject for InLayer {
-                    const NAME: &'static str = stringify!($module);
-                    type Inner = ModelTask;
-                    type Task = $task<WithSlot<ModelTask>>;
-                    type Scheduler = Scheduler<WithSlot<ModelTask>>;
-
-                    fn task(inner: WithSlot<ModelTask>) -> Self::Task {
-                        $task::new(inner)
-                    }
-
-                    fn scheduler() -> Self::Scheduler {
-                        <Self::Scheduler>::new()
-                    }
-                }
+                subject!(InLayer, stringify!($module), $task<Inner>, Scheduler<Inner>);
 
                 #[test]
                 fn conforms_when_it_is_recorded() {

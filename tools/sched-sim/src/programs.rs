@@ -63,7 +63,7 @@ impl<'a> Programs<'a> {
     pub fn main(&self, tick_ns: u64, phase_ns: u64) -> Program {
         // It begins with the first tick a whole one away, and wakes at a tick.
         let mut ops = vec![Op::Run(WARM_UP_TICKS * tick_ns + tick_ns / 2)];
-        ops.extend(self.waits.rooms().map(notify));
+        ops.extend(self.waits.rooms().map(Op::notify));
         ops.push(Op::Sleep(tick_ns / 4));
         if self.announces {
             ops.push(Op::Call(START));
@@ -102,12 +102,12 @@ impl<'a> Programs<'a> {
             }
             ops.extend(guards.then_some(Op::PreemptOn));
         }
-        ops.push(wait(ALL_DONE));
+        ops.push(Op::wait(ALL_DONE));
         Program::new("main", ops)
     }
 
     fn wait(&self, waker: usize, waiter: Peer) -> Op {
-        wait(self.waits.queue(waker, waiter))
+        Op::wait(self.waits.queue(waker, waiter))
     }
 
     fn announced(&self, i: usize) -> Option<Op> {
@@ -149,7 +149,7 @@ impl<'a> Programs<'a> {
                 Then::Sleep(ns) => vec![Op::Sleep(ns.round() as u64)],
                 Then::Wait(waker) => {
                     let room = self.waits.room(waker, i);
-                    let takes = room.map(notify).into_iter();
+                    let takes = room.map(Op::notify).into_iter();
                     iter::once(self.wait(waker, Peer::Task(i)))
                         .chain(takes)
                         .collect()
@@ -205,22 +205,12 @@ fn interval(run_ns: u64, wakes: &[(u64, Wake)], then: &[Op]) -> Vec<Op> {
     for &(after_ns, wake) in wakes {
         steps.push(Op::Run(after_ns - done_ns));
         done_ns = after_ns;
-        steps.extend(wake.room.map(wait));
-        steps.push(notify(wake.queue));
+        steps.extend(wake.room.map(Op::wait));
+        steps.push(Op::notify(wake.queue));
     }
     steps.push(Op::Run(run_ns - done_ns));
     steps.extend_from_slice(then);
     steps
-}
-
-fn wait(queue: u32) -> Op {
-    let timeout = None;
-    Op::Wait { queue, timeout }
-}
-
-fn notify(queue: u32) -> Op {
-    let resched = false;
-    Op::Notify { queue, resched }
 }
 
 /// The same steps so many times.

@@ -1,12 +1,15 @@
-//! Workloads by hand under every policy: what must come out whatever the policy does.
+//! Workloads by hand under every policy, and what holds for each of them.
+
+mod common;
 
 use axsched_ext::{
     pbg::stored::{
-        Architecture, Ended, Figure, Figures, Header, Label, Phases, Place, PolicyName, Program,
-        StoredPhase, StoredProfile, StoredTask, Timing, Waker, Wakes, Woken,
+        Ended, Figure, Figures, Label, Phases, Place, StoredPhase, StoredProfile, StoredTask,
+        Waker, Wakes, Woken,
     },
     units::{Counts, TaskKey},
 };
+use common::{MS, TICK_NS, costs, machine, policy, profiles};
 use sched_sim::{
     bound::{self, BoundKind, bound},
     calibrate::{TOLERANCE, calibrate},
@@ -18,11 +21,7 @@ use sched_sim::{
     workload::{Arrival, Job, Then, Work, Workload},
 };
 
-const MS: u64 = 1_000_000;
-const TICK_NS: u64 = 10 * MS;
-
-/// A task that computes for so long in so many run intervals, yields after each but the last,
-/// and has nothing else.
+/// Returns a task that computes for `run_ns` in so many run intervals, and yields after each but the last.
 fn task(ordinal: u32, label: &str, intervals: u64, run_ns: u64) -> StoredTask {
     let yields = intervals - 1;
     let each = run_ns / intervals;
@@ -35,13 +34,9 @@ fn task(ordinal: u32, label: &str, intervals: u64, run_ns: u64) -> StoredTask {
     StoredTask {
         key: TaskKey::labelled(label),
         label: Some(Label::new(label).unwrap()),
-        place: Place::Root { ordinal },
-        runs: 1,
-        priority: None,
-        deadline: None,
         figures: Figures {
             run: Figure::once(run_ns),
-            // Long enough: PBG gives up a plan under which tasks live longer than measured.
+            // PBG gives up a plan under which tasks live longer than measured.
             ready: Figure::once(2_000 * MS),
             dispatches: Figure::once(intervals),
             yields: Figure::once(yields),
@@ -51,48 +46,17 @@ fn task(ordinal: u32, label: &str, intervals: u64, run_ns: u64) -> StoredTask {
             list,
             ..Phases::default()
         },
-        spawned: None,
+        ..profiles::task(ordinal)
     }
 }
 
-fn recording(tasks: Vec<StoredTask>) -> StoredProfile {
-    StoredProfile {
-        header: Header {
-            architecture: Architecture::Riscv64,
-            timing: Timing::Counted,
-            frequency_hz: 1_000_000_000,
-            cpus: 1,
-            program: Program::scaled("by hand", 1),
-            policy: PolicyName::new("rr").unwrap(),
-            runs: 1,
-            unrecorded: 0,
-            start: None,
-        },
-        tasks,
-    }
+fn recording(tasks: impl IntoIterator<Item = StoredTask>) -> StoredProfile {
+    profiles::profile("by hand", tasks)
 }
 
-/// A long one first, then shorter and shorter ones.
+/// Returns tasks with the same number of run intervals and yields, the longest first.
 fn shorter_and_shorter() -> StoredProfile {
-    let tasks = (0..6_u32).map(|i| task(i, &format!("t{i}"), 3, (64 >> i) * 5 * MS));
-    recording(tasks.collect())
-}
-
-fn machine(cpus: usize) -> Machine {
-    Machine {
-        cpus,
-        tick_ns: TICK_NS,
-        phase_ns: 0,
-        switch_ns: 40,
-        hook_ns: 0,
-        clock: Clock::of_frequency(1_000_000_000),
-        sharing: Sharing::None,
-        preempted_stay: false,
-    }
-}
-
-fn costs() -> YieldCost {
-    YieldCost::new([(1, 100.0), (4, 140.0)])
+    recording((0..6_u32).map(|i| task(i, &format!("t{i}"), 3, (64 >> i) * 5 * MS)))
 }
 
 fn played(profile: &StoredProfile, policy: &Policy, cpus: usize) -> Outcome {
@@ -104,35 +68,23 @@ fn played_on(machine: &Machine, profile: &StoredProfile, policy: &Policy) -> Out
     play(&workload, policy, profile, &costs(), machine).unwrap()
 }
 
-/// Four CPUs that share the work.
-fn sharing_machine() -> Machine {
-    Machine {
-        sharing: Sharing::Balanced,
-        ..machine(4)
-    }
-}
-
-/// The bound of what was recorded, whose tasks are all there at the start.
+/// Returns the bound of a recording whose tasks are all there at the start.
 fn least_ns(profile: &StoredProfile, cpus: usize) -> f64 {
-    let runs = profile.tasks.iter().map(|task| task.figures.run.total);
-    bound(
-        &runs
-            .map(|run| bound::Job::computing(0, run))
-            .collect::<Vec<_>>(),
-        cpus,
-    )
-    .average_ns
+    let tasks = profile.tasks.iter();
+    let jobs = tasks.map(|task| bound::Job::computing(0, task.figures.run.total));
+    bound(&jobs.collect::<Vec<_>>(), cpus).average_ns
 }
 
-/// As on riscv64: the model says so if one of them goes on elsewhere.
+/// As on riscv64. The model reports a preempted task that goes on elsewhere.
 #[test]
-fn who_is_preempted_stays_where_it_has_to() {
+fn preempted_task_stays_where_it_has_to() {
     // Each runs for longer than a slice of any policy, and yields twice.
     let profile = shorter_and_shorter();
     let average = |policy: &Policy, preempted_stay| {
         let machine = Machine {
             preempted_stay,
-            ..sharing_machine()
+            sharing: Sharing::Balanced,
+            ..machine(4)
         };
         played_on(&machine, &profile, policy).average_ns()
     };
@@ -140,16 +92,12 @@ fn who_is_preempted_stays_where_it_has_to() {
         let [moves, stays] = [false, true].map(|stay| average(policy, stay));
         let name = policy.name();
         if policy.is_preemptive() && policy.shares(Sharing::Balanced) {
-            let is_same = (moves - stays).abs() < 1.0;
-            assert!(
-                !matches!(name, "rr" | "cfs") || !is_same,
-                "{name}: {moves} {stays}"
-            );
+            let may_differ = !matches!(name, "rr" | "cfs");
+            let differs = (moves - stays).abs() >= 1.0;
+            assert!(may_differ || differs, "{name}: {moves} {stays}");
         } else {
-            assert_eq!(
-                moves, stays,
-                "{name}: nobody is preempted, or nobody goes elsewhere"
-            );
+            // No task is preempted, or none migrates.
+            assert_eq!(moves, stays, "{name}");
         }
     }
 }
@@ -172,15 +120,11 @@ fn every_policy_does_all_the_work_and_none_beats_the_bound() {
                 assert!(task.first_run_ns < task.finish_ns, "{name}: {task:?}");
             }
             let average = outcome.average_ns();
-            assert!(
-                average >= least,
-                "{name} on {cpus}: {average} below {least}"
-            );
+            assert!(average >= least, "{name} on {cpus}: {average} < {least}");
         }
     }
 }
 
-/// Some come late, and some sleep.
 #[test]
 fn none_beats_the_bound_of_tasks_that_come_late_and_sleep() {
     let job = |i: u64| {
@@ -204,6 +148,7 @@ fn none_beats_the_bound_of_tasks_that_come_late_and_sleep() {
     let workload = Workload {
         jobs: (0..14).map(job).collect(),
     };
+    let profile = shorter_and_shorter();
     for (cpus, sharing) in [
         (2, Sharing::Balanced),
         (4, Sharing::Balanced),
@@ -217,22 +162,14 @@ fn none_beats_the_bound_of_tasks_that_come_late_and_sleep() {
         };
         let mut least = f64::MAX;
         for policy in policies().iter().filter(|policy| !policy.follows_plan()) {
-            let outcome = play(
-                &workload,
-                policy,
-                &shorter_and_shorter(),
-                &costs(),
-                &machine,
-            );
+            let outcome = play(&workload, policy, &profile, &costs(), &machine);
             let ratio = outcome.unwrap().average_ns() / bound.average_ns;
             assert!(ratio >= 1.0, "{} on {cpus}: {ratio}", policy.name());
             least = least.min(ratio);
         }
-        // Or it says little.
-        assert!(
-            sharing == Sharing::None || least < 1.6,
-            "{cpus} CPUs: {least}"
-        );
+        // A bound far below every policy would say little.
+        let is_near = sharing == Sharing::None || least < 1.6;
+        assert!(is_near, "{cpus} CPUs: {least}");
     }
 }
 
@@ -240,90 +177,63 @@ fn none_beats_the_bound_of_tasks_that_come_late_and_sleep() {
 fn pbg_follows_its_plan_on_one_cpu_and_is_at_the_bound() {
     let profile = shorter_and_shorter();
     let least = least_ns(&profile, 1);
-    let average = |name, cpus| played(&profile, Policy::named(name).unwrap(), cpus).average_ns();
+    let average = |name, cpus| played(&profile, policy(name), cpus).average_ns();
     let ratio = average("pbg", 1) / least;
     assert!((1.0..1.001).contains(&ratio), "{ratio}");
     assert!(average("rr", 1) > 1.2 * least);
-    // Its calls say no there, and round robin runs.
+    // PBG refuses to follow a plan there, and round robin runs.
     let ratio = average("pbg", 2) / average("rr", 2);
     assert!((0.999..1.001).contains(&ratio), "{ratio}");
 }
 
-/// A task's run intervals one by one, under FIFO: all switch at each yield.
-fn switching(tasks: u32) -> StoredProfile {
-    recording(
-        (0..tasks)
-            .map(|i| task(i, &format!("t{i}"), 100, MS))
-            .collect(),
-    )
-}
-
 #[test]
 fn an_instrument_a_crowd_and_a_start_all_count() {
-    let profile = switching(256);
-    let run = |costs: &YieldCost, machine: &Machine, policy: &str| {
-        let workload = recorded(&profile, machine.clock, TICK_NS);
-        play(
-            &workload,
-            Policy::named(policy).unwrap(),
-            &profile,
-            costs,
-            machine,
-        )
-        .unwrap()
+    // Under FIFO all tasks switch at each yield.
+    let profile = recording((0..256).map(|i| task(i, &format!("t{i}"), 100, MS)));
+    let workload = recorded(&profile, machine(1).clock, TICK_NS);
+    let run = |costs: &YieldCost, machine: &Machine| {
+        play(&workload, policy("fifo"), &profile, costs, machine).unwrap()
     };
-    let plain = run(&costs(), &machine(1), "fifo");
     let ran = |outcome: &Outcome| outcome.tasks.iter().map(|task| task.run_ns).sum::<u64>();
-    // 99 yields of each, and who comes has the time of a switch.
-    assert!(
-        (25_300..=25_900).contains(&plain.switches),
-        "{}",
-        plain.switches
-    );
+    let plain = run(&costs(), &machine(1));
+    // 99 yields of each, and the time of a switch for the task that comes.
+    let switches = plain.switches;
+    assert!((25_300..=25_900).contains(&switches), "{switches}");
     assert_eq!(plain.tasks[0].dispatches, 100);
     let metered = Machine {
         hook_ns: 50,
         ..machine(1)
     };
-    let more = ran(&run(&costs(), &metered, "fifo")) - ran(&plain);
+    let more = ran(&run(&costs(), &metered)) - ran(&plain);
     assert!((25_200 * 50..=25_900 * 50).contains(&more), "{more}");
     let crowded = YieldCost::new([(1, 100.0), (4, 140.0), (256, 900.0)]);
-    let more = ran(&run(&crowded, &machine(1), "fifo")) - ran(&plain);
+    let more = ran(&run(&crowded, &machine(1))) - ran(&plain);
     // Until the last round all but one are ready, which costs as 128 or 256 do.
     assert!((25_200 * 640..=25_900 * 760).contains(&more), "{more}");
     let averages = [0, 1, 2, 3].map(|quarter| {
-        let profile = shorter_and_shorter();
         let machine = Machine {
             phase_ns: quarter * TICK_NS / 4,
             ..machine(1)
         };
-        let workload = recorded(&profile, machine.clock, TICK_NS);
-        let cfs = Policy::named("cfs").unwrap();
-        play(&workload, cfs, &profile, &costs(), &machine)
-            .unwrap()
-            .average_ns()
+        played_on(&machine, &shorter_and_shorter(), policy("cfs")).average_ns()
     });
-    assert!(
-        averages.iter().any(|average| *average != averages[0]),
-        "{averages:?}"
-    );
+    let differs = averages.iter().any(|average| *average != averages[0]);
+    assert!(differs, "{averages:?}");
 }
 
-/// Who spawned how many before does not tell who is who here.
+/// The tasks have no labels here, and their ordinals have gaps.
 #[test]
-fn the_plan_knows_its_tasks_wherever_they_stand() {
-    let expected = played(&shorter_and_shorter(), Policy::named("pbg").unwrap(), 1).average_ns();
+fn plan_knows_its_tasks_by_their_ordinals() {
+    let expected = played(&shorter_and_shorter(), policy("pbg"), 1).average_ns();
     let mut profile = shorter_and_shorter();
     for (task, ordinal) in profile.tasks.iter_mut().zip([0, 2, 5, 6, 9, 11]) {
         task.label = None;
         task.key = TaskKey::ROOT.child(ordinal);
         task.place = Place::Root { ordinal };
     }
-    let found = played(&profile, Policy::named("pbg").unwrap(), 1).average_ns();
-    assert!(
-        (found / expected - 1.0).abs() < 1e-3,
-        "{found} for {expected}"
-    );
+    let found = played(&profile, policy("pbg"), 1).average_ns();
+    let is_same = (found / expected - 1.0).abs() < 1e-3;
+    assert!(is_same, "{found} for {expected}");
 }
 
 #[test]
@@ -342,7 +252,7 @@ fn tasks_that_others_spawn_are_there_when_these_begin() {
     }
 }
 
-/// What a source, a filter and a slow sink did with so many items, one by one.
+/// Returns the recording of a source, a filter and a slow sink that handed over so many items, one by one.
 fn handing_over(items: u64) -> StoredProfile {
     let task = |ordinal: u32, label, run_ns: u64, waker, woken: &[u16]| {
         let mut stored = task(ordinal, label, 1, run_ns);
@@ -360,7 +270,7 @@ fn handing_over(items: u64) -> StoredProfile {
         stored.phases.list.insert(0, phase);
         stored
     };
-    recording(vec![
+    recording([
         task(0, "source", 20_000, 1, &[1]),
         task(1, "filter", 20_000, 0, &[0, 2]),
         task(2, "sink", 500_000, 1, &[]),
@@ -368,7 +278,7 @@ fn handing_over(items: u64) -> StoredProfile {
 }
 
 #[test]
-fn who_hands_over_item_by_item_does_not_run_ahead_of_who_takes_them() {
+fn filter_that_hands_over_item_by_item_does_not_run_ahead_of_its_sink() {
     let items = 200;
     for policy in policies().iter().filter(|policy| !policy.follows_plan()) {
         let outcome = played(&handing_over(items), policy, 1);
@@ -394,7 +304,7 @@ fn a_calibrated_workload_takes_as_long_as_recorded() {
     let profile = shorter_and_shorter();
     let machine = machine(1);
     let original = recorded(&profile, machine.clock, TICK_NS);
-    let rr = Policy::named("rr").unwrap();
+    let rr = policy("rr");
     let found = calibrate(&original, rr, &profile, &costs(), &machine).unwrap();
     assert!(found.rest <= TOLERANCE, "{}", found.rest);
     let outcome = play(&found.workload, rr, &profile, &costs(), &machine).unwrap();
@@ -402,11 +312,9 @@ fn a_calibrated_workload_takes_as_long_as_recorded() {
         let ratio = task.run_ns as f64 / recorded.figures.run.total as f64;
         assert!((ratio - 1.0).abs() <= TOLERANCE, "{task:?}");
     }
+    // The switches are taken off.
     let [before, after] = [&original, &found.workload].map(|w| w.jobs[5].run_ns());
-    assert!(
-        after < before,
-        "its switches are taken off: {after} of {before}"
-    );
+    assert!(after < before, "{after} of {before}");
 }
 
 /// A count of riscv64 on QEMU is 100 ns.
@@ -418,10 +326,8 @@ fn a_coarser_counter_changes_next_to_nothing() {
     for task in &mut coarse.tasks {
         task.figures.run = Figure::once(task.figures.run.total / 100);
         task.figures.ready = Figure::once(task.figures.ready.total / 100);
-        task.phases
-            .list
-            .iter_mut()
-            .for_each(|phase| phase.run.0 /= 100);
+        let phases = task.phases.list.iter_mut();
+        phases.for_each(|phase| phase.run.0 /= 100);
     }
     let clock = Clock::of_frequency(10_000_000);
     let workload = recorded(&coarse, clock, TICK_NS);
@@ -441,14 +347,11 @@ fn a_coarser_counter_changes_next_to_nothing() {
 #[test]
 fn thousands_of_tasks_on_64_cpus_all_end() {
     let tasks = (0..4096).map(|i| task(i, &format!("t{i}"), 2, MS + u64::from(i % 7) * 5 * MS));
-    let profile = recording(tasks.collect());
+    let profile = recording(tasks);
     for policy in policies() {
         let outcome = played(&profile, policy, 64);
         assert_eq!(outcome.tasks.len(), 4096);
-        assert!(
-            outcome.tasks.iter().all(|task| task.finish_ns > 0),
-            "{}",
-            policy.name()
-        );
+        let all_end = outcome.tasks.iter().all(|task| task.finish_ns > 0);
+        assert!(all_end, "{}", policy.name());
     }
 }

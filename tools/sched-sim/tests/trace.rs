@@ -1,7 +1,6 @@
-//! Who had which CPU when: stays and wakes beside what the run came to.
+//! Traces of played workloads: the stays on CPUs and the wakes agree with the outcome of the run.
 
-#[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
-mod profiles;
+mod common;
 
 use std::num::NonZeroUsize;
 
@@ -9,21 +8,18 @@ use axsched_ext::{
     pbg::stored::{Ended, Figure, Figures, Phases, Place, StoredPhase, StoredProfile, StoredTask},
     units::Counts,
 };
+use common::{MS, TICK_NS, costs, machine, policy, profiles};
 use sched_sim::{
-    costs::YieldCost,
-    play::{Machine, Outcome, play, play_traced},
-    policies::{Policy, Sharing, policies},
+    play::{Outcome, play, play_traced},
+    policies::{Policy, policies},
     recorded::recorded,
-    time::Clock,
     trace::{Left, Stay, Traced, Who},
     workload::Workload,
 };
 
-const MS: u64 = 1_000_000;
-const TICK_NS: u64 = 10 * MS;
 const ALL: NonZeroUsize = NonZeroUsize::MAX;
 
-/// A task that runs for so long in each of so many run intervals, which end so.
+/// Returns a task with these phases: their end, their number of run intervals, and the length of each.
 fn task(ordinal: u32, list: &[(Ended, u64, u64)]) -> StoredTask {
     let phase = |&(ended, intervals, each_ns): &(Ended, u64, u64)| {
         let blocked = match ended {
@@ -49,7 +45,7 @@ fn task(ordinal: u32, list: &[(Ended, u64, u64)]) -> StoredTask {
     }
 }
 
-/// Twelve tasks that run, yield and sleep for different times; the last is a child of the first.
+/// Returns twelve tasks that run, yield and sleep for different times. The last is a child of the first.
 fn mixed() -> StoredProfile {
     let of = |i: u32| {
         let long = u64::from(i + 1) * MS;
@@ -66,32 +62,37 @@ fn mixed() -> StoredProfile {
     profiles::profile("mixed", tasks)
 }
 
-fn set(profile: &StoredProfile, cpus: usize) -> (Workload, YieldCost, Machine) {
-    let machine = Machine {
-        cpus,
-        tick_ns: TICK_NS,
-        phase_ns: 0,
-        switch_ns: 40,
-        hook_ns: 0,
-        clock: Clock::of_frequency(1_000_000_000),
-        sharing: Sharing::None,
-        preempted_stay: false,
-    };
-    let workload = recorded(profile, machine.clock, TICK_NS);
-    (workload, YieldCost::new([(1, 100.0), (4, 140.0)]), machine)
+fn workload(profile: &StoredProfile) -> Workload {
+    recorded(profile, machine(1).clock, TICK_NS)
 }
 
+fn traced_of(
+    profile: &StoredProfile,
+    policy: &Policy,
+    cpus: usize,
+    most: NonZeroUsize,
+) -> (Outcome, Traced) {
+    let (workload, machine) = (workload(profile), machine(cpus));
+    play_traced(&workload, policy, profile, &costs(), &machine, most).unwrap()
+}
+
+/// Returns the outcome and the trace of the mixed tasks. A log does not change the outcome.
 fn traced(policy: &Policy, cpus: usize, most: NonZeroUsize) -> (Outcome, Traced) {
     let profile = mixed();
-    let (workload, costs, machine) = set(&profile, cpus);
-    let plain = play(&workload, policy, &profile, &costs, &machine).unwrap();
-    let (outcome, traced) =
-        play_traced(&workload, policy, &profile, &costs, &machine, most).unwrap();
-    assert_eq!(outcome, plain, "a log changes nothing");
+    let plain = play(
+        &workload(&profile),
+        policy,
+        &profile,
+        &costs(),
+        &machine(cpus),
+    )
+    .unwrap();
+    let (outcome, traced) = traced_of(&profile, policy, cpus, most);
+    assert_eq!(outcome, plain);
     (outcome, traced)
 }
 
-/// All of each CPU's time is somebody's, once.
+/// Asserts that the stays fill each CPU's time without a gap or an overlap.
 fn assert_whole(traced: &Traced, cpus: usize) {
     for cpu in 0..cpus {
         let mut at = 0;
@@ -106,11 +107,8 @@ fn assert_whole(traced: &Traced, cpus: usize) {
         }
         assert_eq!(at, traced.end_ns, "CPU {cpu}");
     }
-    assert!(
-        traced
-            .stays
-            .is_sorted_by_key(|stay| (stay.cpu, stay.from_ns))
-    );
+    let stays = &traced.stays;
+    assert!(stays.is_sorted_by_key(|stay| (stay.cpu, stay.from_ns)));
     assert!(traced.wakes.is_sorted_by_key(|wake| wake.at_ns));
 }
 
@@ -165,7 +163,7 @@ fn each_task_has_its_time_its_switches_and_its_wakes() {
     }
 }
 
-/// Who made a task ready for the first time.
+/// Returns the task that spawned this one.
 fn spawner(traced: &Traced, task: usize) -> Who {
     let mut wakes = traced.wakes.iter();
     wakes.find(|wake| wake.task == task).unwrap().by
@@ -173,8 +171,7 @@ fn spawner(traced: &Traced, task: usize) -> Who {
 
 #[test]
 fn main_submits_and_a_parent_its_child() {
-    let rr = Policy::named("rr").unwrap();
-    let (_, traced) = traced(rr, 4, ALL);
+    let (_, traced) = traced(policy("rr"), 4, ALL);
     let by = |task| spawner(&traced, task);
     assert_eq!(
         (by(0), by(10), by(11)),
@@ -185,7 +182,7 @@ fn main_submits_and_a_parent_its_child() {
 
 #[test]
 fn what_does_not_fit_is_counted() {
-    let rr = Policy::named("rr").unwrap();
+    let rr = policy("rr");
     let (_, whole) = traced(rr, 4, ALL);
     let records = |most: usize| traced(rr, 4, NonZeroUsize::new(most).unwrap()).1;
     // As many as there are to the end of the last task, what comes before the start included; and
@@ -224,10 +221,8 @@ fn a_million_switches_are_kept() {
         )
     };
     let profile = profiles::profile("yields", (0..2).map(yields));
-    let (workload, costs, machine) = set(&profile, 1);
-    let fifo = Policy::named("fifo").unwrap();
     let most = NonZeroUsize::new(1_000_100).unwrap();
-    let (outcome, traced) = play_traced(&workload, fifo, &profile, &costs, &machine, most).unwrap();
+    let (outcome, traced) = traced_of(&profile, policy("fifo"), 1, most);
     assert_eq!(traced.lost, 0);
     assert!(traced.stays.len() > 1_000_000, "{}", traced.stays.len());
     assert_whole(&traced, 1);
@@ -255,9 +250,7 @@ fn a_chain_of_4096_tasks_that_spawn_each_other_is_played() {
         };
     }
     let profile = profiles::profile("chain", tasks);
-    let (workload, costs, machine) = set(&profile, 4);
-    let rr = Policy::named("rr").unwrap();
-    let (outcome, traced) = play_traced(&workload, rr, &profile, &costs, &machine, ALL).unwrap();
+    let (outcome, traced) = traced_of(&profile, policy("rr"), 4, ALL);
     assert!(outcome.tasks.is_sorted_by_key(|task| task.submit_ns));
     let spawned_by = |task| spawner(&traced, task);
     assert_eq!(spawned_by(0), Who::Main);

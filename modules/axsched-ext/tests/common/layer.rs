@@ -1,4 +1,4 @@
-//! The layer that records, around any policy, on the model.
+//! The layer that records any policy, on the model.
 
 use std::sync::Arc;
 
@@ -8,29 +8,53 @@ use axsched_ext::conformance::{Promises, check};
 use axsched_ext::model::{ModelTask, here};
 use axsched_ext::pbg::Error;
 use axsched_ext::recorded::{
-    Here, Recorded, RecordedTask, RecordingPerThread, RecordingSource, Subject,
+    Here, Recorded, RecordedTask, RecordingPerThread, RecordingSource, Subject, WithSlot,
 };
 
 use super::on_add::OnAdd;
 
+/// Declares a policy that the layer records, by its name, its task and its scheduler.
+macro_rules! subject {
+    ($subject:ident, $name:expr, $task:ty, $scheduler:ty) => {
+        pub struct $subject;
+
+        impl axsched_ext::recorded::Subject for $subject {
+            const NAME: &'static str = $name;
+            type Inner = axsched_ext::model::ModelTask;
+            type Task = $task;
+            type Scheduler = $scheduler;
+
+            fn task(inner: $crate::common::layer::Inner) -> $task {
+                <$task>::new(inner)
+            }
+
+            fn scheduler() -> $scheduler {
+                <$scheduler>::default()
+            }
+        }
+    };
+}
+pub(crate) use subject;
+
+/// The inner task of a policy that the layer records.
+pub type Inner = WithSlot<ModelTask>;
+
 pub type Layer<S> = Recorded<S, VirtualClock, RecordingPerThread>;
 
-/// What the machine knows of who acts. Where the suite calls by hand, there is none.
+/// Returns the acting CPU and its task as the machine knows them. There are none where the suite calls by hand.
 pub fn machines_here<S: Subject<Inner = ModelTask> + 'static>() -> Here {
     match here() {
         // SAFETY: it is what the machine's current task is wrapped in, and that is alive.
         Some((cpu, task)) => Here::new(unsafe { &*task.cast::<RecordedTask<S>>() }, cpu),
         None => {
-            // For good: whoever asks may look at it later.
-            let nobody = Box::leak(Box::new(RecordedTask::<S>::new(ModelTask::new(
-                0, "nobody",
-            ))));
-            Here::new(nobody, 0)
+            // Leaked, as the caller may look at it later.
+            let none = RecordedTask::<S>::new(ModelTask::new(0, "none"));
+            Here::new(Box::leak(Box::new(none)), 0)
         }
     }
 }
 
-/// The layer, which begins to measure anew when each machine's first `gc` is in its queue.
+/// Returns a layer that begins to measure anew when each machine's first `gc` is in its queue.
 fn measuring<S: Subject<Inner = ModelTask>>(
     cpu: usize,
 ) -> impl BaseScheduler<SchedItem = Arc<RecordedTask<S>>> {
@@ -50,7 +74,7 @@ fn measuring<S: Subject<Inner = ModelTask>>(
     }
 }
 
-/// The suite of the policy itself, while nothing is measured and while all is.
+/// Asserts that a policy conforms while nothing is measured and while all is, and decides the same.
 pub fn conforms_recorded<S: Subject<Inner = ModelTask> + 'static>(promises: &Promises) {
     let promises = Promises {
         on_time: VirtualClock::set,
@@ -62,7 +86,6 @@ pub fn conforms_recorded<S: Subject<Inner = ModelTask> + 'static>(promises: &Pro
     // SAFETY: see there.
     unsafe { recording.connect(machines_here::<S>) };
     let measuring = check(&promises, measuring::<S>, RecordedTask::<S>::new).unwrap();
-    // It has decided the same.
     assert_eq!(idle, measuring);
     assert!(idle.rules == 27 && idle.wake_spins > 0, "{idle:?}");
     assert!(recording.measure_end_by::<VirtualClock>().is_ok());

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
 
 /// A scheduler of the registry's `axsched`, whose trait is ours by another name.
+#[derive(Default)]
 pub struct Stock<S>(pub S);
 
 impl<S: axsched_upstream::BaseScheduler> BaseScheduler for Stock<S> {

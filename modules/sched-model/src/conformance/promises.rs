@@ -112,18 +112,20 @@ pub struct Coverage {
 }
 
 /// Why a rule does not hold.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Broken {
-    /// The scheduler, called by hand, answered wrongly.
+    /// The scheduler, called by hand, gave a wrong answer.
+    #[error("{call}: expected {expected}, found {found}\n")]
     ByHand {
-        /// What was called.
+        /// The call.
         call: String,
-        /// What it should have answered.
+        /// The right answer.
         expected: String,
-        /// What it answered.
+        /// The answer that it gave.
         found: String,
     },
     /// A run of the model failed.
+    #[error("{failure}by {program:?}\non {config:?}\n")]
     InModel {
         /// The machine.
         config: Box<Config>,
@@ -135,7 +137,8 @@ pub enum Broken {
 }
 
 /// The first rule that does not hold.
-#[derive(Clone)]
+#[derive(Clone, thiserror::Error)]
+#[error("rule {rule}, {name}, is broken\n{broken}")]
 pub struct NotConformant {
     /// The rule's number in the [module docs](super).
     pub rule: usize,
@@ -145,29 +148,9 @@ pub struct NotConformant {
     pub broken: Broken,
 }
 
-impl fmt::Display for NotConformant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "rule {}, {}, is broken", self.rule, self.name)?;
-        match &self.broken {
-            Broken::ByHand {
-                call,
-                expected,
-                found,
-            } => writeln!(f, "{call}: expected {expected}, found {found}"),
-            Broken::InModel {
-                config,
-                program,
-                failure,
-            } => writeln!(f, "{failure}by {program:?}\non {config:?}"),
-        }
-    }
-}
-
-/// As [`Display`](fmt::Display), so that a failed `unwrap()` can be read.
+/// Formats as [`Display`](fmt::Display) does, so that a failed `unwrap()` can be read.
 impl fmt::Debug for NotConformant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl std::error::Error for NotConformant {}

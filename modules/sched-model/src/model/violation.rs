@@ -5,9 +5,10 @@ use std::fmt;
 use super::{CpuMask, Label, MaxWait, State, Trace};
 
 /// What the scheduler, or the program, did wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// A pick returned a task that is not ready: it runs, waits or is dead.
+    #[error("picked {task}: expected it to be Ready, found it {found:?}")]
     NotReady {
         /// The task that was picked.
         task: Label,
@@ -16,6 +17,7 @@ pub enum Violation {
     },
     /// A pick returned a task that is ready, but in no queue or in that of
     /// another CPU.
+    #[error("picked {task}: expected it in the queue of c{cpu}, found it in {}", queue(*found))]
     NotQueuedHere {
         /// The task that was picked.
         task: Label,
@@ -25,6 +27,7 @@ pub enum Violation {
         found: Option<usize>,
     },
     /// A pick returned a task that another CPU has not finished leaving.
+    #[error("c{cpu} picked {task}: expected it on no CPU, found it still on c{found}")]
     StillOnCpu {
         /// The task that was picked.
         task: Label,
@@ -34,6 +37,7 @@ pub enum Violation {
         found: usize,
     },
     /// A pick returned a task that is not allowed on this CPU.
+    #[error("c{cpu} picked {task}: expected a CPU of mask {:#b}", allowed.0)]
     WrongCpu {
         /// The task that was picked.
         task: Label,
@@ -44,6 +48,7 @@ pub enum Violation {
     },
     /// A pick returned a task that was preempted on another CPU and had to stay there
     /// ([`Config::preempted_stay`](super::Config::preempted_stay)).
+    #[error("c{cpu} picked {task}: expected c{found}, where it was preempted")]
     PreemptedElsewhere {
         /// The task that was picked.
         task: Label,
@@ -52,37 +57,47 @@ pub enum Violation {
         /// The CPU that it was preempted on.
         found: usize,
     },
-    /// A pick returned something that is no task of this run.
+    /// A pick returned a task that is not of this run.
+    #[error("picked {task}: no task of this run")]
     Unknown {
-        /// What it calls itself.
+        /// The name it has.
         task: Label,
     },
-    /// A pick returned `None` although these tasks went in and did not come out.
+    /// A pick returned `None` although tasks are in the queue.
+    #[error(
+        "c{cpu} picked nothing: expected one of {}, which are ready",
+        list(ready)
+    )]
     IdleWhileReady {
         /// The CPU that went idle.
         cpu: usize,
         /// The tasks that are in its queue.
         ready: Vec<Label>,
     },
-    /// A CPU idled while another one's queue had a task that may run there.
+    /// A CPU idled while another CPU's queue had a task that may run on it.
+    #[error(
+        "CPU {cpu} idled beside {task}, which is ready: expected at most {bound}, found {time}"
+    )]
     IdleBeside {
         /// The CPU that idled.
         cpu: usize,
         /// The task.
         task: Label,
-        /// For how long.
+        /// How long it idled.
         time: u64,
         /// The bound that was given: [`Config::max_idle_beside`](super::Config::max_idle_beside).
         bound: u64,
     },
-    /// A task went in and its owner count shows that it was dropped.
+    /// A task was enqueued, and its owner count shows that the scheduler dropped it.
+    #[error("{task} was put back: expected the scheduler to own it, found {found} owner(s) in all")]
     Lost {
         /// The task that was put.
         task: Label,
         /// The strong count that it has; expected is at least 2.
         found: usize,
     },
-    /// After the last task finished, a pick still returned this one.
+    /// A pick returned a task after the last one had finished.
+    #[error("all is done: expected an empty queue, found {task}, which is {state:?}")]
     LeftOver {
         /// The task that came out.
         task: Label,
@@ -90,6 +105,7 @@ pub enum Violation {
         state: State,
     },
     /// The scheduler holds a task that is dead, or that outlived the scheduler.
+    #[error("{task} should be let go: expected {expected} owner(s), found {found}")]
     HandleKept {
         /// The task that is held.
         task: Label,
@@ -99,168 +115,90 @@ pub enum Violation {
         found: usize,
     },
     /// A ready task waited longer than the policy promises.
+    #[error(
+        "{task} is ready and waits: expected at most {bound:?}, found {dispatches} dispatches, {time} units"
+    )]
     Starved {
         /// The task that waited.
         task: Label,
         /// How many others were picked meanwhile.
         dispatches: u64,
-        /// How much time passed.
+        /// How long it waited.
         time: u64,
         /// The bound that was given.
         bound: MaxWait,
     },
     /// `gc` was picked again and again while others were ready.
+    #[error(
+        "gc was picked {streak} times in a row on c{cpu}: expected {} to get a turn",
+        list(ready)
+    )]
     GcMonopolises {
         /// The CPU.
         cpu: usize,
         /// How often in a row; the bound is [`Config::max_gc_streak`](super::Config::max_gc_streak).
         streak: u64,
-        /// Who waited.
+        /// The tasks that waited.
         ready: Vec<Label>,
     },
     /// A task that yielded was picked again while others were ready.
+    #[error("{task} yielded and was picked again: expected one of {}", list(ready))]
     Repicked {
         /// The task.
         task: Label,
-        /// Who should have been picked.
+        /// The tasks of which one should have been picked.
         ready: Vec<Label>,
     },
     /// The programs did not finish in time.
+    #[error("expected the end by {limit}, found left:{}", states(left))]
     NotFinished {
         /// The bound, in time units.
         limit: u64,
         /// The tasks that are left, or that are dead and not released.
         left: Vec<(Label, State)>,
     },
-    /// Not the scheduler's fault: these tasks wait for one another for ever.
+    /// Tasks wait for one another for ever, which is not the scheduler's fault.
+    #[error(
+        "the programs deadlock (not the scheduler's fault): {} blocked",
+        list(blocked)
+    )]
     Deadlock {
         /// The tasks that wait.
         blocked: Vec<Label>,
     },
-    /// Not the scheduler's fault: a task blocked with preemption disabled.
+    /// A task blocked with preemption disabled, which is not the scheduler's fault.
+    #[error("{task} blocks with preemption disabled (not the scheduler's fault)")]
     BlockedUnderGuard {
         /// The task.
         task: Label,
     },
     /// The configuration makes no sense.
+    #[error("bad configuration: expected {expected}")]
     BadConfig {
         /// The field, and what it must be.
         expected: &'static str,
     },
 }
 
-struct List<'a>(&'a [Label]);
-
-impl fmt::Display for List<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.0.iter().map(Label::to_string).collect();
-        f.write_str(&names.join(", "))
-    }
+fn list(tasks: &[Label]) -> String {
+    let names: Vec<_> = tasks.iter().map(Label::to_string).collect();
+    names.join(", ")
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotReady { task, found } => {
-                write!(
-                    f,
-                    "picked {task}: expected it to be Ready, found it {found:?}"
-                )
-            }
-            Self::NotQueuedHere { task, cpu, found } => {
-                write!(
-                    f,
-                    "picked {task}: expected it in the queue of c{cpu}, found it in "
-                )?;
-                match found {
-                    Some(other) => write!(f, "that of c{other}"),
-                    None => f.write_str("none"),
-                }
-            }
-            Self::StillOnCpu { task, cpu, found } => write!(
-                f,
-                "c{cpu} picked {task}: expected it on no CPU, found it still on c{found}"
-            ),
-            Self::WrongCpu { task, cpu, allowed } => write!(
-                f,
-                "c{cpu} picked {task}: expected a CPU of mask {:#b}",
-                allowed.0
-            ),
-            Self::PreemptedElsewhere { task, cpu, found } => write!(
-                f,
-                "c{cpu} picked {task}: expected c{found}, where it was preempted"
-            ),
-            Self::Unknown { task } => write!(f, "picked {task}: no task of this run"),
-            Self::IdleWhileReady { cpu, ready } => write!(
-                f,
-                "c{cpu} picked nothing: expected one of {}, which are ready",
-                List(ready)
-            ),
-            Self::IdleBeside {
-                cpu,
-                task,
-                time,
-                bound,
-            } => write!(
-                f,
-                "CPU {cpu} idled beside {task}, which is ready: expected at most {bound}, found {time}"
-            ),
-            Self::Lost { task, found } => write!(
-                f,
-                "{task} was put back: expected the scheduler to own it, found {found} owner(s) in all"
-            ),
-            Self::LeftOver { task, state } => write!(
-                f,
-                "all is done: expected an empty queue, found {task}, which is {state:?}"
-            ),
-            Self::HandleKept {
-                task,
-                expected,
-                found,
-            } => write!(
-                f,
-                "{task} should be let go: expected {expected} owner(s), found {found}"
-            ),
-            Self::Starved {
-                task,
-                dispatches,
-                time,
-                bound,
-            } => write!(
-                f,
-                "{task} is ready and waits: expected at most {bound:?}, found {dispatches} dispatches, {time} units"
-            ),
-            Self::GcMonopolises { cpu, streak, ready } => write!(
-                f,
-                "gc was picked {streak} times in a row on c{cpu}: expected {} to get a turn",
-                List(ready)
-            ),
-            Self::Repicked { task, ready } => write!(
-                f,
-                "{task} yielded and was picked again: expected one of {}",
-                List(ready)
-            ),
-            Self::NotFinished { limit, left } => {
-                write!(f, "expected the end by {limit}, found left:")?;
-                left.iter()
-                    .try_for_each(|(task, state)| write!(f, " {task} ({state:?})"))
-            }
-            Self::Deadlock { blocked } => write!(
-                f,
-                "the programs deadlock (not the scheduler's fault): {} blocked",
-                List(blocked)
-            ),
-            Self::BlockedUnderGuard { task } => write!(
-                f,
-                "{task} blocks with preemption disabled (not the scheduler's fault)"
-            ),
-            Self::BadConfig { expected } => write!(f, "bad configuration: expected {expected}"),
-        }
-    }
+fn states(tasks: &[(Label, State)]) -> String {
+    let states = tasks
+        .iter()
+        .map(|(task, state)| format!(" {task} ({state:?})"));
+    states.collect()
+}
+
+fn queue(cpu: Option<usize>) -> String {
+    cpu.map_or("none".into(), |cpu| format!("that of c{cpu}"))
 }
 
 /// A [`Violation`], when it was found, and the events that led to it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("at {time}: {violation}\n{trace}")]
 pub struct Failure {
     /// What is wrong.
     pub violation: Violation,
@@ -270,18 +208,9 @@ pub struct Failure {
     pub trace: Trace,
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "at {}: {}", self.time, self.violation)?;
-        write!(f, "{}", self.trace)
-    }
-}
-
-/// As [`Display`](fmt::Display), so that a failed `unwrap()` can be read.
+/// Formats as [`Display`](fmt::Display) does, so that a failed `unwrap()` can be read.
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl std::error::Error for Failure {}

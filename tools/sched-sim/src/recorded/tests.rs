@@ -1,11 +1,11 @@
 use super::*;
 use axsched_ext::{
-    pbg::stored::{
-        self, Architecture, Figures, Header, Phases, PolicyName, Program, Start, StoredPhase,
-        Timing, Woken,
-    },
-    units::{Counts, TaskKey},
+    pbg::stored::{self, Phases, Start, StoredPhase, Woken},
+    units::Counts,
 };
+
+#[path = "../../../../modules/axsched-ext/tests/common/profiles.rs"]
+mod profiles;
 
 const TICK_NS: u64 = 10_000_000;
 const MS: u64 = 1_000_000;
@@ -16,18 +16,12 @@ fn played(runs: u32, order: PhaseOrder, phases: &[(Ended, u64, u64, u64)]) -> Ve
         StoredPhase::new(ended, intervals, Counts(run * MS), Counts(blocked * MS))
     };
     let task = StoredTask {
-        key: TaskKey::ROOT.child(0),
-        label: None,
-        place: Place::Root { ordinal: 0 },
         runs,
-        priority: None,
-        deadline: None,
-        figures: Figures::default(),
         phases: Phases {
             order,
             list: phases.iter().map(phase).collect(),
         },
-        spawned: None,
+        ..profiles::task(0)
     };
     steps(&task, None, Clock::of_frequency(1_000_000_000), TICK_NS)
 }
@@ -138,43 +132,27 @@ fn of_tasks(tasks: &[(Option<u32>, Spawned)]) -> Vec<Job> {
     recorded(&profile, Clock::of_frequency(1_000_000_000), TICK_NS).jobs
 }
 
-/// Tasks that compute for 1 ms, and how each was spawned; by whom, if not by main.
+/// Returns tasks that compute for 1 ms, and how each was spawned: by main, or by the task with that number.
 fn profile_of(tasks: &[(Option<u32>, Spawned)]) -> StoredProfile {
     let task = |(i, &(parent, spawned)): (u32, &(Option<u32>, Spawned))| StoredTask {
-        key: TaskKey::ROOT.child(i),
-        label: None,
         place: match parent {
             None => Place::Root { ordinal: i },
             Some(parent) => Place::Child { parent, ordinal: i },
         },
-        runs: 1,
-        priority: None,
-        deadline: None,
-        figures: Figures::default(),
         phases: Phases {
             order: PhaseOrder::AsRun,
             list: vec![StoredPhase::new(Ended::Exit, 1, Counts(MS), Counts::ZERO)],
         },
         spawned: Some(spawned),
+        ..profiles::task(i)
     };
-    StoredProfile {
-        header: Header {
-            architecture: Architecture::X86_64,
-            timing: Timing::Counted,
-            frequency_hz: 1_000_000_000,
-            cpus: 1,
-            program: Program::scaled("by hand", 1),
-            policy: PolicyName::new("rr").unwrap(),
-            runs: 1,
-            unrecorded: 0,
-            start: Some(Start::default()),
-        },
-        tasks: (0..).zip(tasks).map(task).collect(),
-    }
+    let mut profile = profiles::profile("by hand", (0..).zip(tasks).map(task));
+    profile.header.start = Some(Start::default());
+    profile
 }
 
 #[test]
-fn who_main_spawns_comes_after_it_computed_slept_or_was_woken_by_a_task() {
+fn task_of_main_comes_after_main_computed_slept_or_was_woken_by_a_task() {
     let jobs = of_tasks(&[
         // The first that is known came 3 ms after one that is not.
         (None, spawned(3, 3, 0, 0, Waker::Unknown)),
