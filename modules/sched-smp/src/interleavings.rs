@@ -3,8 +3,8 @@
 //! and again until there is no other way left.
 //!
 //! The code is that of every build; with `--cfg loom` its atomics are loom's. The first scenarios
-//! call `Shared` as the layer does, the last ones have the layer itself, whose rules of order (what
-//! comes first: setting a bit or looking) are in its own code.
+//! call `Shared` as the layer does, the last ones call the layer itself, with the order of its own code
+//! (setting a bit before looking).
 //!
 //! ONE ORDER: of `SeqCst` loom knows this much: no such load reads such a store that another has
 //! replaced in the order in which it runs the threads; a word's first value is no store
@@ -50,19 +50,22 @@ loom::thread_local! {
 /// A run queue.
 type Queue = Balanced<Fifo<Job>>;
 
-/// What a task is.
+/// The inner task.
 struct Job {
     number: u32,
-    /// Where it may run, a bit each.
+    /// Bit mask of the CPUs that it may run on.
     may_run: u64,
-    /// Its number, once it has been made: seen by whoever was rightly handed it.
+    /// Its number, once it has been made. A CPU that was rightly handed the task sees it.
     memory: AtomicU32,
-    /// To the one that was sent before it.
+    /// The task that was sent before it.
     link: AtomicPtr<()>,
 }
 
-/// Runs a scenario in every way that there is, and prints in how many.
-fn explore(name: &str, scenario: fn()) {
+/// Runs a scenario in every order that there is, and prints the test's name and the number of orders.
+fn explore<F: Fn() + Send + Sync + 'static>(scenario: F) {
+    // The name of the closure's type is `…::test::{{closure}}`.
+    let name = core::any::type_name::<F>().rsplit("::").nth(1);
+    let name = name.expect("a closure in a test");
     let executions = Arc::new(AtomicUsize::new(0));
     let counted = executions.clone();
     loom::model::Builder::new().check(move || {
@@ -91,7 +94,7 @@ fn machine() -> Machine {
     }
 }
 
-/// What the CPUs of this execution share. ONE ORDER.
+/// Returns the state that the CPUs of this execution share, with each word stored once: ONE ORDER.
 fn in_one_order() -> &'static Shared {
     for cpu in 0..CPUS {
         SHARED.set_waiting(cpu, 0);
@@ -101,18 +104,18 @@ fn in_one_order() -> &'static Shared {
     &SHARED
 }
 
-/// Two threads, of which this is one.
+/// Runs two closures in two threads, of which this is one.
 fn both<A, B: 'static>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + 'static) -> (A, B) {
     let b = thread::spawn(b);
     (a(), b.join().expect("a CPU does not panic"))
 }
 
-/// The way in which the task of this number comes.
+/// Returns the way in which the task of this number comes.
 fn comes_as(number: u32) -> Comes {
     [Comes::Woken, Comes::New, Comes::HandedOver][number as usize % 3]
 }
 
-/// A handle as the layer posts it.
+/// Returns a handle as the layer posts it.
 fn posted(number: u32) -> Posted {
     let job = Box::new(Job::new(number, u64::MAX));
     Posted {
@@ -121,9 +124,9 @@ fn posted(number: u32) -> Posted {
     }
 }
 
-/// The task of a handle, which is its last.
+/// Takes the task of a handle, and returns its number.
 fn taken(posted: Posted) -> u32 {
-    // SAFETY: of `posted`, and whoever was handed it twice has failed below by its number.
+    // SAFETY: it is of `posted`. A task that was handed over twice has failed below by its number.
     let job = unsafe { &*posted.task.cast::<Job>() };
     assert_eq!(posted.comes, comes_as(job.number));
     job.seen()
@@ -141,7 +144,7 @@ impl Job {
         }
     }
 
-    /// Its number, by who has been handed it.
+    /// Returns its number, for a CPU that was handed it.
     fn seen(&self) -> u32 {
         assert_eq!(self.memory.load(Relaxed), self.number, "half a task");
         self.number
@@ -150,50 +153,44 @@ impl Job {
 
 #[test]
 fn seen_a_task_comes_while_another_cpu_becomes_hungry() {
-    explore(
-        "SEEN: a task comes while another CPU becomes hungry",
-        || {
-            let shared = in_one_order();
-            let (sees, ()) = both(
-                || {
-                    shared.set_waiting(0, 1);
-                    shared.hungry() == 1 << 1
-                },
-                || {
-                    shared.becomes_hungry(1);
-                    shared.ask_anybody(&machine(), 1);
-                },
-            );
-            assert!(sees || shared.take_askers(0) == 1 << 1, "neither sees");
-        },
-    );
+    explore(|| {
+        let shared = in_one_order();
+        let (sees, ()) = both(
+            || {
+                shared.set_waiting(0, 1);
+                shared.hungry() == 1 << 1
+            },
+            || {
+                shared.becomes_hungry(1);
+                shared.ask_anybody(&machine(), 1);
+            },
+        );
+        assert!(sees || shared.take_askers(0) == 1 << 1, "neither sees");
+    });
 }
 
 #[test]
 fn seen_tasks_come_to_two_cpus_while_a_third_becomes_hungry() {
-    explore(
-        "SEEN: tasks come to two CPUs, a third becomes hungry",
-        || {
-            let shared = in_one_order();
-            let comes_to = |cpu| {
-                move || {
-                    shared.set_waiting(cpu, 1);
-                    shared.hungry() == 1 << 1
-                }
-            };
-            let other = thread::spawn(comes_to(2));
-            let (sees, ()) = both(comes_to(0), || {
-                shared.becomes_hungry(1);
-                shared.ask_anybody(&machine(), 1);
-            });
-            let both_see = sees & other.join().expect("a CPU does not panic");
-            let asked = shared.take_askers(0) | shared.take_askers(2);
-            assert!(both_see || asked == 1 << 1, "neither sees");
-        },
-    );
+    explore(|| {
+        let shared = in_one_order();
+        let comes_to = |cpu| {
+            move || {
+                shared.set_waiting(cpu, 1);
+                shared.hungry() == 1 << 1
+            }
+        };
+        let other = thread::spawn(comes_to(2));
+        let (sees, ()) = both(comes_to(0), || {
+            shared.becomes_hungry(1);
+            shared.ask_anybody(&machine(), 1);
+        });
+        let both_see = sees & other.join().expect("a CPU does not panic");
+        let asked = shared.take_askers(0) | shared.take_askers(2);
+        assert!(both_see || asked == 1 << 1, "neither sees");
+    });
 }
 
-/// Who is hungry, again and again, and what it was posted.
+/// Makes CPU 2 hungry again and again, and returns the tasks that it was posted.
 fn eats(shared: &Shared, times: u32) -> Vec<u32> {
     let mut tasks = Vec::new();
     for _ in 0..times {
@@ -205,7 +202,7 @@ fn eats(shared: &Shared, times: u32) -> Vec<u32> {
     tasks
 }
 
-/// A giver: the number of the task, if it was owed.
+/// Posts a task to CPU 2 if it has an open request, and returns the task's number.
 fn gives(shared: &Shared, number: u32) -> Option<u32> {
     shared.claims(2).then(|| {
         shared.post(&machine(), 2, posted(number));
@@ -215,7 +212,7 @@ fn gives(shared: &Shared, number: u32) -> Option<u32> {
 
 #[test]
 fn hungry_two_givers_of_one_task() {
-    explore("HUNGRY: two give to one that is hungry once", || {
+    explore(|| {
         let shared = &*SHARED;
         shared.becomes_hungry(2);
         let (one, other) = both(|| gives(shared, 1), || gives(shared, 2));
@@ -226,8 +223,8 @@ fn hungry_two_givers_of_one_task() {
 }
 
 #[test]
-fn hungry_two_givers_and_who_takes() {
-    explore("HUNGRY: two give, one of them twice, and one takes", || {
+fn hungry_two_givers_and_a_taker() {
+    explore(|| {
         let shared = &*SHARED;
         shared.becomes_hungry(2);
         let giver = thread::spawn(|| [gives(shared, 1), gives(shared, 2)]);
@@ -244,28 +241,20 @@ fn hungry_two_givers_and_who_takes() {
 
 #[test]
 fn hungry_takes_itself_back() {
-    explore(
-        "HUNGRY: a CPU takes itself back while two others give",
-        || {
-            let shared = &*SHARED;
-            shared.becomes_hungry(2);
-            let giver = thread::spawn(|| gives(shared, 1));
-            let (takes_back, other) = both(|| shared.claims(2), || gives(shared, 2));
-            let one = giver.join().expect("a CPU does not panic");
-            let owed = one.or(other);
-            assert_eq!(
-                [takes_back, one.is_some(), other.is_some()]
-                    .map(u8::from)
-                    .iter()
-                    .sum::<u8>(),
-                1
-            );
-            assert_eq!(shared.take_post(2).map(taken), owed);
-        },
-    );
+    explore(|| {
+        let shared = &*SHARED;
+        shared.becomes_hungry(2);
+        let giver = thread::spawn(|| gives(shared, 1));
+        let (takes_back, other) = both(|| shared.claims(2), || gives(shared, 2));
+        let one = giver.join().expect("a CPU does not panic");
+        let owed = one.or(other);
+        let winners = [takes_back, one.is_some(), other.is_some()];
+        assert_eq!(winners.into_iter().filter(|wins| *wins).count(), 1);
+        assert_eq!(shared.take_post(2).map(taken), owed);
+    });
 }
 
-/// What others have left for CPU 0, in the order in which the layer looks.
+/// The requests and posts that CPU 0 has found, in the order in which the layer looks.
 #[derive(Default)]
 struct Found {
     askers: Vec<u64>,
@@ -273,7 +262,7 @@ struct Found {
 }
 
 impl Found {
-    /// At a tick.
+    /// Looks for requests and posts, as at a tick.
     fn looks(&mut self, shared: &Shared) {
         shared.was_interrupted(0);
         self.tasks.extend(shared.take_post(0).map(taken));
@@ -283,7 +272,7 @@ impl Found {
         }
     }
 
-    /// If an interrupt is under way, it comes.
+    /// Takes an IPI if one is pending, and returns true if so.
     fn is_interrupted(&mut self, shared: &Shared) -> bool {
         let is = LINES[0].swap(false, AcqRel);
         if is {
@@ -293,8 +282,8 @@ impl Found {
     }
 }
 
-/// CPU 0 is interrupted now and then and ticks once if it does at all, while two others leave
-/// something for it; and when all is over, by what is still under way.
+/// Interrupts CPU 0, which may tick once, while two others leave something for it. At the end it takes the IPIs that are
+/// still pending.
 fn level(ticks: bool, other: fn(&Shared) -> Option<u32>) {
     let shared = &*SHARED;
     shared.becomes_hungry(2);
@@ -320,7 +309,10 @@ fn level(ticks: bool, other: fn(&Shared) -> Option<u32>) {
     };
     assert_eq!(askers, expected, "a request is lost, or comes twice");
     assert_eq!(found.tasks, Vec::from_iter(number), "a post is overlooked");
-    assert!(!shared.was_interrupted(0), "who comes next will send none");
+    assert!(
+        !shared.was_interrupted(0),
+        "the next sender will send no IPI"
+    );
 }
 
 fn asks_too(shared: &Shared) -> Option<u32> {
@@ -335,45 +327,35 @@ fn posts(shared: &Shared) -> Option<u32> {
 
 #[test]
 fn level_interrupts_with_requests() {
-    explore("an interrupt is a level: two ask", || {
-        level(false, asks_too)
-    });
+    explore(|| level(false, asks_too));
 }
 
 #[test]
 fn level_interrupts_with_a_request_and_a_post() {
-    explore("an interrupt is a level: one asks, one posts", || {
-        level(false, posts)
-    });
+    explore(|| level(false, posts));
 }
 
 #[test]
 fn level_interrupts_with_a_request_a_post_and_ticks() {
-    explore(
-        "an interrupt is a level: one asks, one posts, and a tick",
-        || level(true, posts),
-    );
+    explore(|| level(true, posts));
 }
 
 #[test]
 fn requests_none_is_lost() {
-    explore(
-        "a request is not lost: two ask, and one takes twice",
-        || {
-            let shared = &*SHARED;
-            let one = thread::spawn(|| shared.ask(&machine(), 0, 1));
-            let (mut askers, ()) = both(
-                || vec![shared.take_askers(0), shared.take_askers(0)],
-                || shared.ask(&machine(), 0, 2),
-            );
-            one.join().expect("a CPU does not panic");
-            askers.push(shared.take_askers(0));
-            assert_eq!(askers.iter().sum::<u64>(), 1 << 1 | 1 << 2);
-        },
-    );
+    explore(|| {
+        let shared = &*SHARED;
+        let one = thread::spawn(|| shared.ask(&machine(), 0, 1));
+        let (mut askers, ()) = both(
+            || vec![shared.take_askers(0), shared.take_askers(0)],
+            || shared.ask(&machine(), 0, 2),
+        );
+        one.join().expect("a CPU does not panic");
+        askers.push(shared.take_askers(0));
+        assert_eq!(askers.iter().sum::<u64>(), 1 << 1 | 1 << 2);
+    });
 }
 
-/// CPU 0 is hungry, and whoever is asked has nobody that may run there: the two that were asked.
+/// Passes on the request of CPU 0, which is hungry, if this CPU was asked: it has no task that may run there.
 fn passes_on(shared: &Shared, cpu: usize) -> bool {
     let asked = shared.take_askers(cpu) & shared.hungry() != 0;
     if asked {
@@ -384,69 +366,63 @@ fn passes_on(shared: &Shared, cpu: usize) -> bool {
 
 #[test]
 fn requests_are_passed_on() {
-    explore(
-        "a request is passed on, while one passes on that nobody asked",
-        || {
-            let shared = &*SHARED;
-            shared.set_waiting(1, 2);
-            shared.set_waiting(2, 1);
-            let starves = || {
-                shared.becomes_hungry(0);
-                shared.ask_anybody(&machine(), 0);
-            };
-            let (mut asked, two) = both(
-                || {
-                    starves();
-                    [false, passes_on(shared, 1), false]
-                },
-                || {
-                    // Rule 5: at its tick, as it has tasks that wait.
-                    if shared.hungry() == 1 {
-                        shared.ask_next(&machine(), 0);
-                    }
-                    passes_on(shared, 2)
-                },
-            );
-            asked[2] |= two;
-            // By interrupts alone.
-            while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
-                shared.was_interrupted(cpu);
-                asked[cpu] |= passes_on(shared, cpu);
-            }
-            assert_eq!(asked, [false, true, true], "somebody was left out");
-        },
-    );
+    explore(|| {
+        let shared = &*SHARED;
+        shared.set_waiting(1, 2);
+        shared.set_waiting(2, 1);
+        let starves = || {
+            shared.becomes_hungry(0);
+            shared.ask_anybody(&machine(), 0);
+        };
+        let (mut asked, two) = both(
+            || {
+                starves();
+                [false, passes_on(shared, 1), false]
+            },
+            || {
+                // Rule 5, at a tick of a CPU with waiting tasks.
+                if shared.hungry() == 1 {
+                    shared.ask_next(&machine(), 0);
+                }
+                passes_on(shared, 2)
+            },
+        );
+        asked[2] |= two;
+        // By interrupts alone.
+        while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
+            shared.was_interrupted(cpu);
+            asked[cpu] |= passes_on(shared, cpu);
+        }
+        assert_eq!(asked, [false, true, true], "a CPU was left out");
+    });
 }
 
 #[test]
 fn requests_are_passed_on_in_their_round() {
-    explore(
-        "a request is passed on, while who was hungry is so again",
-        || {
-            let shared = &*SHARED;
-            shared.set_waiting(1, 2);
-            shared.set_waiting(2, 1);
-            shared.becomes_hungry(0);
-            shared.ask_anybody(&machine(), 0);
-            let (_, ()) = both(
-                || passes_on(shared, 1),
-                || {
-                    assert!(shared.claims(0));
-                    shared.becomes_hungry(0);
-                    shared.ask_anybody(&machine(), 0);
-                },
-            );
-            let mut asked = [false; CPUS];
-            while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
-                shared.was_interrupted(cpu);
-                asked[cpu] |= passes_on(shared, cpu);
-            }
-            assert!(asked[2], "somebody was left out");
-        },
-    );
+    explore(|| {
+        let shared = &*SHARED;
+        shared.set_waiting(1, 2);
+        shared.set_waiting(2, 1);
+        shared.becomes_hungry(0);
+        shared.ask_anybody(&machine(), 0);
+        let (_, ()) = both(
+            || passes_on(shared, 1),
+            || {
+                assert!(shared.claims(0));
+                shared.becomes_hungry(0);
+                shared.ask_anybody(&machine(), 0);
+            },
+        );
+        let mut asked = [false; CPUS];
+        while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
+            shared.was_interrupted(cpu);
+            asked[cpu] |= passes_on(shared, cpu);
+        }
+        assert!(asked[2], "a CPU was left out");
+    });
 }
 
-/// A handle as the layer sends it, and its link.
+/// Returns a handle as the layer sends it, and its link.
 fn sent(number: u32) -> (Posted, &'static AtomicPtr<()>) {
     let posted = posted(number);
     // SAFETY: of `posted`, and not freed.
@@ -454,7 +430,7 @@ fn sent(number: u32) -> (Posted, &'static AtomicPtr<()>) {
     (posted, &job.link)
 }
 
-/// Takes in whoever was sent.
+/// Takes all tasks that were sent to CPU 2.
 fn takes_sent(shared: &Shared) -> Vec<u32> {
     let mut tasks = Vec::new();
     let mut sent = shared.take_sent(2);
@@ -467,8 +443,8 @@ fn takes_sent(shared: &Shared) -> Vec<u32> {
 }
 
 #[test]
-fn sent_two_senders_and_who_takes() {
-    explore("SENT: two send, one of them twice, and one takes", || {
+fn sent_two_senders_and_a_taker() {
+    explore(|| {
         let sends = |number| {
             let (posted, link) = sent(number);
             SHARED.send(&machine(), 2, posted, |before| link.store(before, Relaxed));
@@ -476,20 +452,20 @@ fn sent_two_senders_and_who_takes() {
         let sender = thread::spawn(move || [1, 2].map(sends));
         let (mut tasks, ()) = both(|| takes_sent(&SHARED), move || sends(3));
         sender.join().expect("a CPU does not panic");
-        assert!(LINES[2].load(Relaxed), "nobody is interrupted");
+        assert!(LINES[2].load(Relaxed), "no IPI is sent");
         tasks.extend(takes_sent(&SHARED));
         tasks.sort_unstable();
         assert_eq!(tasks, [1, 2, 3]);
     });
 }
 
-/// A CPU with the layer.
+/// A CPU with the layer, and the task that it runs.
 struct Layer {
     cpu: usize,
     runs: Option<Arc<FifoTask<Job>>>,
 }
 
-/// A task comes to this CPU's queue.
+/// Puts a new task into this CPU's queue.
 fn comes(cpu: usize, number: u32, may_run: u64) {
     let task = Arc::new(FifoTask::new(Job::new(number, may_run)));
     queue(cpu).add_task(task);
@@ -500,37 +476,32 @@ fn queue(cpu: usize) -> MutexGuard<'static, Queue> {
 }
 
 impl Layer {
-    /// One that has not picked yet, played by this thread.
-    fn new(cpu: usize) -> Self {
-        let layer = Self { cpu, runs: None };
-        layer.here();
-        layer
-    }
-
-    /// One that has found nobody.
+    /// Returns a CPU that has found no task, played by this thread.
     fn idle(cpu: usize) -> Self {
-        let mut layer = Self::new(cpu);
+        let mut layer = Self { cpu, runs: None };
         layer.picks();
         layer
     }
 
-    /// One that runs a task, which may run nowhere else.
+    /// Returns a CPU that runs a task, which may run nowhere else.
     fn busy(cpu: usize, number: u32) -> Self {
         comes(cpu, number, 1 << cpu);
         Self::idle(cpu)
     }
 
-    /// This thread plays it from now on.
+    /// Makes this thread play the CPU from now on.
     fn here(&self) {
         THIS_CPU.with(|this| this.set(self.cpu));
     }
 
     fn picks(&mut self) {
+        self.here();
         self.runs = queue(self.cpu).pick_next_task();
     }
 
-    /// What comes of a timer or of an interrupt.
+    /// Takes a timer tick or an IPI.
     fn ticks(&mut self) {
+        self.here();
         match &self.runs {
             Some(task) => {
                 queue(self.cpu).task_tick(task);
@@ -539,7 +510,7 @@ impl Layer {
         }
     }
 
-    /// If an interrupt is under way, it comes.
+    /// Takes an IPI if one is pending, and returns true if so.
     fn is_interrupted(&mut self) -> bool {
         let is = LINES[self.cpu].swap(false, AcqRel);
         if is {
@@ -549,20 +520,12 @@ impl Layer {
     }
 }
 
-/// All that is under way comes; then every CPU runs a task, and each of so many tasks is in one
-/// place.
+/// Delivers all pending IPIs. Asserts that then every CPU runs a task, and each of so many tasks is in one place.
 fn none_idles(mut layers: Vec<Layer>, tasks: u32) {
-    let mut next = || {
-        layers.iter_mut().any(|layer| {
-            layer.here();
-            layer.is_interrupted()
-        })
-    };
-    while next() {}
+    while layers.iter_mut().any(Layer::is_interrupted) {}
     let mut numbers = Vec::new();
     for layer in &mut layers {
         assert!(layer.runs.is_some(), "CPU {} idles", layer.cpu);
-        layer.here();
         while let Some(task) = layer.runs.take() {
             numbers.push(task.inner().seen());
             layer.picks();
@@ -572,7 +535,7 @@ fn none_idles(mut layers: Vec<Layer>, tasks: u32) {
     assert_eq!(numbers, Vec::from_iter(0..tasks));
 }
 
-/// The layers' machine.
+/// Connects the layers to the machine.
 fn connected() {
     // SAFETY: all layers are those of `QUEUES`, of `Job`s, and each is called by the thread that
     // plays its CPU.
@@ -581,36 +544,32 @@ fn connected() {
 
 #[test]
 fn layer_a_task_comes_while_another_cpu_becomes_hungry() {
-    explore(
-        "layer: a task comes while another CPU becomes hungry",
-        || {
-            connected();
-            let mut busy = Layer::busy(0, 0);
-            let (_, idle) = both(
-                || {
-                    comes(0, 1, u64::MAX);
-                    busy.is_interrupted()
-                },
-                || {
-                    let mut idle = Layer::idle(1);
-                    idle.is_interrupted();
-                    idle
-                },
-            );
-            none_idles(vec![busy, idle], 2);
-        },
-    );
+    explore(|| {
+        connected();
+        let mut busy = Layer::busy(0, 0);
+        let (_, idle) = both(
+            || {
+                comes(0, 1, u64::MAX);
+                busy.is_interrupted()
+            },
+            || {
+                let mut idle = Layer::idle(1);
+                idle.is_interrupted();
+                idle
+            },
+        );
+        none_idles(vec![busy, idle], 2);
+    });
 }
 
 #[test]
 fn layer_tasks_come_to_an_idle_cpu_and_to_a_busy_one() {
-    explore("layer: tasks come to an idle CPU and to a busy one", || {
+    explore(|| {
         connected();
         let mut idle = Layer::idle(1);
         let mut other = Layer::idle(2);
         let mut busy = Layer::busy(0, 0);
         let interrupted = thread::spawn(move || {
-            idle.here();
             idle.is_interrupted();
             idle
         });
@@ -633,97 +592,78 @@ fn layer_tasks_come_to_an_idle_cpu_and_to_a_busy_one() {
 
 #[test]
 fn layer_two_that_have_tasks_tick_while_a_third_becomes_hungry() {
-    explore(
-        "layer: two that have tasks tick, a third becomes hungry",
-        || {
-            connected();
-            let mut one = Layer::busy(0, 0);
-            comes(0, 1, u64::MAX);
-            let mut other = Layer::busy(1, 2);
-            comes(1, 3, u64::MAX);
-            let other = thread::spawn(move || {
-                other.here();
-                other.ticks();
-                other
-            });
-            let (_, idle) = both(
-                || {
-                    one.here();
-                    one.ticks();
-                },
-                || Layer::idle(2),
-            );
-            let other = other.join().expect("a CPU does not panic");
-            none_idles(vec![one, other, idle], 4);
-        },
-    );
+    explore(|| {
+        connected();
+        let mut one = Layer::busy(0, 0);
+        comes(0, 1, u64::MAX);
+        let mut other = Layer::busy(1, 2);
+        comes(1, 3, u64::MAX);
+        let other = thread::spawn(move || {
+            other.ticks();
+            other
+        });
+        let (_, idle) = both(
+            || {
+                one.ticks();
+            },
+            || Layer::idle(2),
+        );
+        let other = other.join().expect("a CPU does not panic");
+        none_idles(vec![one, other, idle], 4);
+    });
 }
 
 #[test]
 fn layer_a_request_is_passed_on() {
-    explore(
-        "layer: who is asked has nobody for it, and another has",
-        || {
-            connected();
-            let mut one = Layer::busy(0, 0);
-            comes(0, 1, 1 << 0);
-            comes(0, 2, 1 << 0);
-            let other = Layer::busy(1, 3);
-            comes(1, 4, u64::MAX);
-            let ((), idle) = both(
-                || {
-                    one.here();
-                    one.is_interrupted();
-                    one.is_interrupted();
-                },
-                || Layer::idle(2),
-            );
-            none_idles(vec![one, other, idle], 5);
-        },
-    );
+    explore(|| {
+        connected();
+        let mut one = Layer::busy(0, 0);
+        comes(0, 1, 1 << 0);
+        comes(0, 2, 1 << 0);
+        let other = Layer::busy(1, 3);
+        comes(1, 4, u64::MAX);
+        let ((), idle) = both(
+            || {
+                one.is_interrupted();
+                one.is_interrupted();
+            },
+            || Layer::idle(2),
+        );
+        none_idles(vec![one, other, idle], 5);
+    });
 }
 
 #[test]
 fn layer_two_become_hungry_and_one_has_tasks() {
-    explore("layer: one is served while another becomes hungry", || {
+    explore(|| {
         connected();
         let mut busy = Layer::busy(0, 0);
         comes(0, 1, u64::MAX);
         comes(0, 2, u64::MAX);
         let idle = Layer::idle(2);
-        let (_, other) = both(
-            || {
-                busy.here();
-                busy.is_interrupted()
-            },
-            || Layer::idle(1),
-        );
+        let (_, other) = both(|| busy.is_interrupted(), || Layer::idle(1));
         none_idles(vec![busy, other, idle], 3);
     });
 }
 
 #[test]
 fn layer_a_task_is_posted_beside_an_interrupt_under_way() {
-    explore(
-        "layer: a task is posted to who looks for another's sake",
-        || {
-            connected();
-            let mut idle = Layer::idle(1);
-            // Of when it had tasks.
-            SHARED.ask(&machine(), 1, 2);
-            let mut busy = Layer::busy(0, 0);
-            let (_, idle) = both(
-                || {
-                    comes(0, 1, u64::MAX);
-                    busy.is_interrupted()
-                },
-                || {
-                    idle.here();
-                    idle.is_interrupted();
-                    idle
-                },
-            );
-            none_idles(vec![busy, idle], 2);
-        },
-    );
+    explore(|| {
+        connected();
+        let mut idle = Layer::idle(1);
+        // A request from a time when it had tasks.
+        SHARED.ask(&machine(), 1, 2);
+        let mut busy = Layer::busy(0, 0);
+        let (_, idle) = both(
+            || {
+                comes(0, 1, u64::MAX);
+                busy.is_interrupted()
+            },
+            || {
+                idle.is_interrupted();
+                idle
+            },
+        );
+        none_idles(vec![busy, idle], 2);
+    });
 }

@@ -1,4 +1,4 @@
-//! The layer.
+//! [`Balanced`]: a per-CPU scheduler that hands ready tasks to idle CPUs.
 
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -12,36 +12,36 @@ use sched_core::event::{Adapter, Policy, Return, Running, TaskRef, Tick, Tracks}
 use sched_core::link::Link;
 use sched_core::task::Task;
 
-/// A scheduler that drives a policy on one of several CPUs, as the
-/// [module documentation](super) has it; `M` is where it finds what they share.
+/// A scheduler that drives a policy on one of several CPUs by the rules of the [module](super). `M` names the state that
+/// the CPUs share.
 pub struct Balanced<P: Policy, M = SystemShared> {
     policy: P,
-    /// Forgotten from a return to the next pick.
+    /// The running task; not tracked from a return to the next pick.
     running: Running,
-    /// Whose queue this is, once a pick or a tick has told.
+    /// The CPU of this queue, known from the first pick or tick on.
     cpu: Option<usize>,
-    /// How many tasks are in the queue, but for one that runs and has been put back.
+    /// The number of tasks in the queue, without a running one that has been put back.
     waiting: u32,
-    /// The last pick found nobody.
+    /// True if the last pick found no task.
     is_idle: bool,
-    /// It has said that it is hungry, and has neither been posted a task since nor taken it back.
+    /// A request for work is outstanding: neither answered nor withdrawn.
     is_owed: bool,
-    /// It said so while it had a task to run (rule 6), and has not asked since it has none. It counts
-    /// only while the CPU is owed a task.
+    /// The request was made while a task ran here (rule 6), and no CPU was asked since none runs. It counts only while the
+    /// request is outstanding.
     is_short: bool,
-    /// GUEST: the address of the task that was posted here while another ran or waited, until it has
-    /// run; only compared.
+    /// GUEST: the address of the task that was posted here while another ran or waited, until it has run. It is only
+    /// compared.
     guest: Option<NonZeroUsize>,
-    /// For how many more ticks it is one at most.
+    /// The most ticks for which it remains a guest.
     guest_ticks: u32,
-    /// The address of who runs, if it matters that it gives way or who comes then (WANTED, GUEST);
-    /// `running` is ELSEWHERE then, so that this is a put out of line. Only compared.
+    /// The address of the running task, if its next put or the pick after that matters (WANTED, GUEST). `running` is
+    /// ELSEWHERE then, so that the put takes the slow path. It is only compared.
     watched: Option<NonZeroUsize>,
     shared: PhantomData<fn() -> M>,
 }
 
 impl<P: Policy, M> Balanced<P, M> {
-    /// An empty scheduler.
+    /// Creates an empty scheduler.
     pub const fn new() -> Self {
         Self {
             policy: P::NEW,
@@ -58,26 +58,26 @@ impl<P: Policy, M> Balanced<P, M> {
         }
     }
 
-    /// The name that ArceOS prints at boot.
+    /// Returns the name that ArceOS prints at boot.
     pub const fn scheduler_name() -> &'static str {
         P::NAME
     }
 
-    /// The policy inside, for tests and statistics.
+    /// Returns the policy inside, for tests and statistics.
     pub const fn policy(&self) -> &P {
         &self.policy
     }
 }
 
-/// A scheduler of one CPU, and what it is within the layer.
+/// A scheduler of one CPU, and its form within the layer.
 pub trait OnSeveralCpus {
-    /// That, on the system's machine.
+    /// The scheduler within the layer, on the system's machine.
     type Balanced;
 
-    /// From now on the system's CPUs share the work.
+    /// Connects the system's CPUs, which share the work from now on.
     ///
     /// # Safety
-    /// Those of [`Shared::connect`](super::Shared::connect), of [`SHARED`].
+    /// As for [`Shared::connect`](super::Shared::connect) of [`SHARED`].
     unsafe fn connect(machine: Machine) {
         // SAFETY: the caller's promise.
         unsafe { SHARED.connect(machine) };
@@ -94,27 +94,27 @@ impl<P: Policy, M> Default for Balanced<P, M> {
     }
 }
 
-/// Where a task goes.
+/// The target of a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goes {
-    /// Rule 7: to another CPU, whatever that does.
+    /// Another CPU, whatever it does (rule 7).
     Elsewhere(usize),
-    /// To another CPU, which is hungry.
+    /// Another CPU, which is hungry.
     To(usize),
-    /// Here: this CPU idles, and has been told.
+    /// This CPU, which idles and has been told.
     HereToRun,
-    /// Here.
+    /// This CPU.
     Here,
 }
 
-/// Whether this task may run there.
+/// Returns true if this task may run on the CPU.
 fn may_run<T, S>(machine: &Machine, task: &Task<T, S>, cpu: usize) -> bool {
     let inner = ptr::from_ref(task.inner()).cast();
     // SAFETY: the promise of `connect`, and a reference.
     unsafe { (machine.may_run)(inner, cpu) }
 }
 
-/// These bits, from the lowest.
+/// Returns the numbers of the bits that are set, from the lowest.
 fn each(mut bits: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let first = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
@@ -124,7 +124,7 @@ fn each(mut bits: u64) -> impl Iterator<Item = usize> {
 }
 
 impl<P: Policy, M: SharedSource> Balanced<P, M> {
-    /// Rules 4 and 7.
+    /// Chooses the target of a task by rules 4 and 7.
     fn goes(&mut self, task: &TaskRef<P>) -> Goes {
         let shared = M::shared();
         let (Some(machine), Some(own)) = (shared.machine(), self.cpu) else {
@@ -137,7 +137,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
         if self.is_idle && shared.claims(own) {
             self.is_owed = false;
-            // If it makes the call itself, in an interrupt, idle picks when that is over.
+            // If this CPU makes the call in an interrupt, its idle task picks afterwards.
             if (machine.this_cpu)() != own {
                 shared.interrupt(machine, own);
             }
@@ -151,7 +151,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// A task that is in no queue and on no CPU becomes ready here (rules 4 and 7).
+    /// Makes a task ready here that is in no queue and on no CPU (rules 4 and 7).
     fn becomes_ready(&mut self, task: TaskRef<P>, comes: Comes) {
         let shared = M::shared();
         match (self.goes(&task), shared.machine()) {
@@ -170,7 +170,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// A task comes into this queue, and others may be hungry for it.
+    /// Enqueues a task here; other CPUs may be hungry for it.
     fn comes_in(&mut self, task: TaskRef<P>, comes: Comes) {
         let inner: *const P::Inner = task.inner();
         self.take_in(task, comes);
@@ -189,26 +189,26 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// WANTED, where others are hungry and who waits here may not run there; or GUEST, where one
-    /// waits: has the put of who runs, if it was picked, and the pick after that go out of line.
+    /// Forces the slow path for the running task's next put, if it was picked, and the pick after that. That is for WANTED,
+    /// where other CPUs are hungry and the tasks here may not run there, or for a waiting GUEST.
     fn watch(&mut self) {
         if self.running.is_somebody() {
             self.watched = NonZeroUsize::new(self.running.address().addr());
             self.running = Running::ELSEWHERE;
         } else if self.running.is_forgotten() {
-            // Between a put and its pick, for which `axtask` takes the lock once more.
+            // This is between a put and its pick, for which `axtask` takes the lock once more.
             self.running = Running::ELSEWHERE;
             self.waiting += 1; // until that pick
         }
     }
 
-    /// This task has this CPU, is watched, and gives way. WANTED: if it must stay, or may not run where
-    /// somebody idles, whoever comes next is watched. GUEST: has the pick look at whom it finds.
+    /// Handles a watched running task that gives way. WANTED: if it must stay, or no idle CPU may run it, the next task is
+    /// watched. GUEST: the pick looks at the task that it finds.
     fn gives_way(&mut self, task: TaskRef<P>, preempt: bool) {
         self.watched = None;
         let is_wanted = self.looks_if_wanted(&task, preempt);
         let next_is_watched = self.guest.is_some() || !is_wanted && self.idle_others() != 0;
-        // As if nobody had watched it.
+        // As if it had not been watched.
         self.running.picked_somebody(&task);
         self.put_prev_task(task, preempt);
         if next_is_watched {
@@ -217,8 +217,8 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// WANTED: this task has this CPU and gives way. Has the CPU look at who is hungry as soon as it has
-    /// left, if one of those that idle may have it; and whether so.
+    /// Interrupts this CPU as soon as the running task has left, if an idle CPU may run the task, which gives way (WANTED).
+    /// Returns true if so.
     fn looks_if_wanted(&self, task: &TaskRef<P>, preempt: bool) -> bool {
         let shared = M::shared();
         let (Some(machine), Some(own)) = (shared.machine(), self.cpu) else {
@@ -234,7 +234,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         is_wanted
     }
 
-    /// The other CPUs that idle and are hungry, a bit each.
+    /// Returns the other CPUs that idle and are hungry (bit mask).
     fn idle_others(&self) -> u64 {
         let shared = M::shared();
         let others = shared.hungry() & !self.cpu.map_or(0, |own| 1 << own);
@@ -242,7 +242,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         idle.fold(0, |idle, cpu| idle | 1 << cpu)
     }
 
-    /// Who runs is preempted.
+    /// Puts the running task back after a preemption.
     #[cold]
     #[inline(never)]
     fn is_preempted(&mut self, task: TaskRef<P>) {
@@ -253,16 +253,15 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         self.policy.returned(task, told::<P>(Return::Preempted));
     }
 
-    /// A task comes back that was not picked last here: it was blocked or migrates, and is on no
-    /// CPU, or it has the CPU without having been picked, as `main` at first and the helper that
-    /// migrates another, and is IN FLIGHT.
+    /// Puts back a task that was not the last pick here. It was blocked or migrates, and is on no CPU. Or it runs without
+    /// having been picked, as `main` at first and a migration helper, and is IN FLIGHT.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: TaskRef<P>) {
         self.comes_from_elsewhere(task, false);
     }
 
-    /// The same; who has the CPU is preempted.
+    /// Puts back such a task, if the running task is preempted.
     #[cold]
     #[inline(never)]
     fn comes_back_preempted(&mut self, task: TaskRef<P>) {
@@ -303,7 +302,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// Takes in what was posted here.
+    /// Enqueues the task that was posted here.
     fn take_post(&mut self, cpu: usize) {
         if let Some(Posted { task, comes }) = M::shared().take_post(cpu) {
             self.is_owed = false;
@@ -318,7 +317,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// Takes in those who were sent here (rule 7), the last first.
+    /// Enqueues the tasks that were sent here (rule 7), the last first.
     fn take_sent(&mut self, cpu: usize) {
         let mut sent = M::shared().take_sent(cpu);
         while let Some(Posted { task, comes }) = Posted::of_tagged(sent) {
@@ -328,7 +327,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             let link = unsafe { task.link() };
             sent = link.get().cast();
             link.set(Link::APART);
-            // It has something to run, and is owed nothing but what is on the way.
+            // It has a task to run, and no request is outstanding but for a post on the way.
             if self.is_owed && M::shared().claims(cpu) {
                 self.is_owed = false;
             }
@@ -339,7 +338,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// What others have left for this CPU, whose call it is; and whether they interrupted it.
+    /// Takes the posts and requests of other CPUs for this calling CPU. Returns true if they interrupted it.
     fn look(&mut self, cpu: usize) -> bool {
         if self.cpu.replace(cpu).is_none() {
             if let Some(machine) = M::shared().machine() {
@@ -353,7 +352,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         was_interrupted
     }
 
-    /// Rule 2, for all who have asked and are still hungry, and rule 5 for those who are.
+    /// Answers all requests of CPUs that are still hungry (rule 2), and looks for other hungry CPUs (rule 5).
     fn serve(&mut self, machine: &Machine, own: usize) {
         let shared = M::shared();
         let hungry = match self.waiting {
@@ -363,7 +362,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         let hungry = hungry & shared.hungry() & !(1 << own);
         let idle = each(hungry).filter(|&cpu| shared.idles(cpu));
         let idle = idle.fold(0, |idle, cpu| idle | 1 << cpu);
-        // Who idles comes first.
+        // Idle CPUs come first.
         for cpu in each(idle).chain(each(hungry & !idle)) {
             let is_idle = idle >> cpu & 1 != 0;
             if !is_idle && self.waiting <= shared.waiting(cpu) {
@@ -376,7 +375,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
                 let stays = M::PREEMPTED_STAY && task.stays();
                 !is_guest && !stays && may_run(machine, task, cpu)
             };
-            // HUNGRY: no task is taken out before the debt is this CPU's.
+            // HUNGRY: no task is dequeued before the request is this CPU's to answer.
             let is_refused = Cell::new(false);
             let claims = || {
                 let claimed = shared.claims(cpu);
@@ -402,7 +401,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// A pick that a return came before finds nobody.
+    /// Handles a pick after a return that finds no task.
     #[cold]
     #[inline(never)]
     fn nobody_after_a_return(&mut self) -> Option<TaskRef<P>> {
@@ -410,7 +409,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         None
     }
 
-    /// A pick that no return of who ran came before, or one of who was watched with a GUEST here.
+    /// Picks without a return of the running task before, or after one of a watched task with a GUEST here.
     #[cold]
     #[inline(never)]
     fn pick_another(&mut self) -> Option<TaskRef<P>> {
@@ -442,7 +441,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
             if self.guest.is_some() || self.waiting > 0 && self.idle_others() != 0 {
                 self.watch();
             }
-            // It had been told of this task, and so has taken it back, or is owed another.
+            // This CPU was told of the task. So it has withdrawn its request, or another task comes.
             debug_assert!(!was_idle || here.is_none_or(|(_, cpu)| shared.hungry() >> cpu & 1 == 0));
         } else if let Some((machine, cpu)) = here {
             self.starve(machine, cpu);
@@ -450,9 +449,9 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         next
     }
 
-    /// Rule 1. Once: whoever has a task waiting looks at each tick for who is hungry (rule 5).
+    /// Asks for a task (rule 1). It asks once, as each CPU with waiting tasks looks for hungry CPUs at its ticks (rule 5).
     fn starve(&mut self, machine: &Machine, cpu: usize) {
-        // Who is hungry while it has a task to run has asked nobody.
+        // A CPU that became hungry while it had a task to run has asked no CPU.
         let asks_now = core::mem::take(&mut self.is_short);
         if !core::mem::replace(&mut self.is_owed, true) {
             M::shared().becomes_hungry(cpu);
@@ -462,7 +461,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         M::shared().ask_anybody(machine, cpu);
     }
 
-    /// Rule 6, at a tick that hits a task.
+    /// Compares the queues at a tick that hits a task (rule 6).
     fn even_out(&mut self, machine: &Machine, cpu: usize) {
         let shared = M::shared();
         let others = (0..machine.cpus).filter(|&other| other != cpu);
@@ -477,7 +476,7 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
         }
     }
 
-    /// GUEST, at a tick that hits a task.
+    /// Counts a guest's time at a tick that hits a task (GUEST).
     fn look_after_guest(&mut self) {
         self.guest_ticks = self.guest_ticks.saturating_sub(1);
         if self.guest_ticks == 0 {
@@ -486,17 +485,17 @@ impl<P: Policy, M: SharedSource> Balanced<P, M> {
     }
 }
 
-/// GUEST: for how many ticks a task is one at most: so many, and so many for each that waits when
-/// it comes. Every policy but SJF and FIFO has run it by then.
+/// The most ticks for which a task is a GUEST: the first number, and the second for each task that waits when it comes.
+/// Every policy but SJF and FIFO has run it by then.
 const GUEST_TICKS: u32 = 128;
 const GUEST_TICKS_EACH: u32 = 16;
 
-/// A task's, for comparisons.
+/// Returns the address of a task, for comparisons.
 fn address<T, S>(task: &Arc<Task<T, S>>) -> Option<NonZeroUsize> {
     NonZeroUsize::new(Arc::as_ptr(task).addr())
 }
 
-/// What a policy is told of it.
+/// Returns the reason that the policy is told.
 const fn told<P: Policy>(why: Return) -> Return {
     match P::TRACKS {
         Tracks::Nothing => Return::Woken,
@@ -504,16 +503,16 @@ const fn told<P: Policy>(why: Return) -> Return {
     }
 }
 
-/// The task of such a handle.
+/// Takes the task of a posted handle.
 ///
 /// # Safety
-/// It is by [`posted`], of a task of this type (the promise of `connect`), and is used up.
+/// The handle was made by [`posted`] from a task of this type (the promise of `connect`), and is not used again.
 unsafe fn handle<P: Policy>(task: *const ()) -> TaskRef<P> {
     // SAFETY: the caller's promise.
     unsafe { Arc::from_raw(task.cast::<Task<P::Inner, P::State>>()) }
 }
 
-/// A handle that goes to another CPU.
+/// Makes a handle that goes to another CPU.
 fn posted<P: Policy>(task: TaskRef<P>, comes: Comes) -> Posted {
     const {
         assert!(
@@ -563,8 +562,8 @@ impl<P: Policy, M: SharedSource> BaseScheduler for Balanced<P, M> {
 
     #[inline(always)]
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
-        // What a yield does not need is out of line, and its last call: little is saved over it,
-        // and the rest is small enough for `axtask` to inline it.
+        // The code that a yield does not need is out of line and the last call. So few registers are saved, and the rest
+        // is small enough for `axtask` to inline.
         if !self.running.is(&prev) {
             return match preempt {
                 true => self.comes_back_preempted(prev),

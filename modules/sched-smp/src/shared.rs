@@ -1,10 +1,10 @@
-//! What all queues share: who is hungry, who has asked whom, and what is posted.
+//! The state that all queues share: hungry CPUs, requests and posts.
 
 #[cfg(feature = "model")]
 use alloc::boxed::Box;
 use core::fmt;
 use core::ptr;
-/// Nobody decides by one, so it is nothing that loom need explore.
+/// No decision depends on a statistic, so loom need not explore it.
 use core::sync::atomic::AtomicU64 as Statistic;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 #[cfg(not(all(test, loom)))]
@@ -15,66 +15,63 @@ use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 use spin::Once;
 
-/// As many CPUs as there are bits in a word.
+/// The largest number of CPUs: the bits of a word.
 pub const MAX_CPUS: usize = 64;
 
-/// What the layer must know of the machine. Called in scheduler calls, with interrupts off and a
-/// run queue's lock held: none of it may allocate, take a lock that is held while a scheduler is
-/// called, or call a scheduler.
+/// The machine, for the layer. Its functions are called in scheduler calls, with interrupts off and a run queue's lock
+/// held. None of them may allocate, take a lock that is held while a scheduler is called, or call a
+/// scheduler.
 pub struct Machine {
-    /// How many CPUs there are, 1 to [`MAX_CPUS`].
+    /// The number of CPUs, 1 to [`MAX_CPUS`].
     pub cpus: usize,
-    /// The CPU that calls, from 0.
+    /// Returns the calling CPU, from 0.
     pub this_cpu: fn() -> usize,
-    /// The task that runs on the CPU that calls, idle or not: where its `Arc` keeps what the
-    /// scheduler was given.
+    /// Returns the current task of the calling CPU, idle or not: the address in its `Arc`.
     pub current: fn() -> *const (),
-    /// Has this CPU, which may be the one that calls, look at its queue soon: an interrupt whose
-    /// handler does what a timer tick does, after which an idle task ([`Shared::idles`]) picks again.
+    /// Sends an IPI to this CPU, which may be the calling one. The handler does what a timer tick does, after which an idle
+    /// task ([`Shared::idles`]) picks again.
     pub interrupt: fn(usize),
-    /// The CPU that calls takes part from now on: it may be interrupted.
+    /// Tells that the calling CPU takes part from now on, and may be interrupted.
     pub joins: fn(),
-    /// What the CPU that calls does each time it has waited for a lock for longer than anybody holds
-    /// one: lets the others run, if several share a CPU of a host, and comes back by itself, after a
-    /// timer tick at the latest; nobody wakes it, and whoever wants its run queue waits as long.
-    /// `core::hint::spin_loop` where none do.
+    /// Called each time that the calling CPU has waited for a lock for longer than one is held. If several CPUs share one of
+    /// the host, it lets the others run, and returns by itself after a timer tick at the latest. No CPU wakes
+    /// it, and a CPU that wants its run queue waits as long. Otherwise it is `core::hint::spin_loop`.
     pub wait: fn(),
-    /// Whether a task may run on this CPU; it is what the policy's task wraps.
+    /// Returns true if a task may run on this CPU. The task is the one that the policy's task wraps.
     ///
     /// # Safety
-    /// The pointer is to such a task, and alive.
+    /// The pointer is to such a task, which is alive.
     pub may_run: unsafe fn(*const (), usize) -> bool,
 }
 
-/// What the layer of one CPU is told by the others'. Aligned, so that no two of them share a line
-/// of the cache.
+/// The words of one CPU that the others write. They are aligned, so that no two CPUs share a cache line.
 #[repr(align(64))]
 #[cfg_attr(all(test, loom), derive(Default))]
 struct Cpu {
-    /// How many tasks wait in its queue. Written by whoever has that queue's lock.
+    /// The number of waiting tasks in its queue. Written under that queue's lock.
     waiting: AtomicU32,
-    /// An interrupt is under way.
+    /// True if an IPI is pending.
     interrupted: AtomicBool,
-    /// How many it has been sent.
+    /// The number of IPIs that it was sent.
     interrupts: Statistic,
-    /// Its last pick found nobody. Written by that CPU.
+    /// True if its last pick found no task. Written by that CPU.
     idles: AtomicBool,
-    /// Who wants a task of it, a bit each.
+    /// CPUs that have requested a task from this one (bit mask).
     asked_by: AtomicU64,
-    /// Whom nobody has asked yet on this CPU's behalf, a bit each: rule 2.
+    /// CPUs not yet asked on behalf of this one (bit mask; rule 2).
     not_asked: AtomicU64,
-    /// HUNGRY: the task that it was owed; the lowest bits say how it comes.
+    /// HUNGRY: the task that answers its request. The lowest bits tell how it comes.
     post: AtomicPtr<()>,
-    /// Rule 7: the last that was sent on to it, as above, whose link leads to the one before.
+    /// The last task that was sent on to it (rule 7), as above. Its link leads to the one before.
     sent: AtomicPtr<()>,
 }
 
-/// What the layers of a system share.
+/// The state that the layers of a system share.
 pub struct Shared {
     machine: Once<Machine>,
-    /// The CPUs that idle and are owed nothing, a bit each.
+    /// The hungry CPUs (bit mask).
     hungry: AtomicU64,
-    /// What schedulers that have all in common have made for themselves; null is nothing.
+    /// The state of schedulers that share everything; null if there is none.
     common: AtomicPtr<()>,
     cpus: [Cpu; MAX_CPUS],
 }
@@ -101,13 +98,13 @@ impl Posted {
     /// The bits of a task's address that are free.
     pub const TAG: usize = 3;
 
-    /// In one word.
+    /// Packs the handle into one word.
     fn tagged(self) -> *mut () {
         let tagged = self.task.map_addr(|at| at | self.comes as usize);
         tagged.cast_mut()
     }
 
-    /// Of such a word; null is nobody.
+    /// Unpacks such a word; null is no task.
     pub fn of_tagged(tagged: *mut ()) -> Option<Self> {
         let task = tagged.cast_const().map_addr(|at| at & !Self::TAG);
         let comes = match tagged.addr() & Self::TAG {
@@ -120,7 +117,7 @@ impl Posted {
 }
 
 impl Shared {
-    /// Nobody is connected.
+    /// Creates the state of CPUs that are not connected.
     #[cfg(not(all(test, loom)))]
     pub const fn new() -> Self {
         Self {
@@ -142,7 +139,7 @@ impl Shared {
         }
     }
 
-    /// The same, of atomics that are no constants.
+    /// Creates the state of CPUs that are not connected, with loom's atomics, which are no constants.
     #[cfg(all(test, loom))]
     pub fn new() -> Self {
         Self {
@@ -153,7 +150,7 @@ impl Shared {
         }
     }
 
-    /// From now on the layers balance, on this machine. The first call counts.
+    /// Connects the layers to this machine, on which they share the work from now on. Only the first call counts.
     ///
     /// # Panics
     /// If there are no CPUs, or more than [`MAX_CPUS`].
@@ -172,60 +169,60 @@ impl Shared {
         self.machine.call_once(|| machine);
     }
 
-    /// Whether this CPU, which calls, runs its idle task, of whose ticks a scheduler is not told.
+    /// Returns true if this calling CPU runs its idle task. A scheduler is not told of that task's ticks.
     pub fn idles(&self, cpu: usize) -> bool {
         self.cpus[cpu].idles.load(SeqCst)
     }
 
-    /// What [`set_common`](Self::set_common) was told.
+    /// Returns the state that [`set_common`](Self::set_common) has set.
     pub fn common(&self) -> *const () {
         self.common.load(Acquire)
     }
 
-    /// Schedulers that have all in common have this.
+    /// Sets the state of schedulers that share everything.
     pub fn set_common(&self, common: *mut ()) {
         self.common.store(common, Release);
     }
 
-    /// SEEN.
+    /// Publishes whether this CPU idles (SEEN).
     pub fn set_idles(&self, cpu: usize, idles: bool) {
         self.cpus[cpu].idles.store(idles, SeqCst);
     }
 
-    /// The machine, if there is somebody to share work with.
+    /// Returns the machine, if there is another CPU to share work with.
     #[inline]
     pub fn machine(&self) -> Option<&Machine> {
         self.machine.get().filter(|machine| machine.cpus > 1)
     }
 
-    /// Rule 1. SEEN.
+    /// Makes this CPU hungry (rule 1, SEEN).
     pub fn becomes_hungry(&self, cpu: usize) {
         self.hungry.fetch_or(1 << cpu, SeqCst);
     }
 
-    /// The hungry CPUs, a bit each. SEEN.
+    /// Returns the hungry CPUs (bit mask; SEEN).
     pub fn hungry(&self) -> u64 {
         self.hungry.load(SeqCst)
     }
 
-    /// HUNGRY: whether this CPU was hungry; it no longer is, and whoever has asked owes it a task,
-    /// or is that CPU.
+    /// Takes the request of this CPU. Returns true if it was hungry; then the caller owes it a task, or is that CPU
+    /// (HUNGRY).
     pub fn claims(&self, cpu: usize) -> bool {
         let bit = 1 << cpu;
         self.hungry.fetch_and(!bit, SeqCst) & bit != 0
     }
 
-    /// SEEN.
+    /// Publishes the number of waiting tasks in this CPU's queue (SEEN).
     pub fn set_waiting(&self, cpu: usize, tasks: u32) {
         self.cpus[cpu].waiting.store(tasks, SeqCst);
     }
 
-    /// How many tasks wait in this CPU's queue.
+    /// Returns the number of waiting tasks in this CPU's queue.
     pub fn waiting(&self, cpu: usize) -> u32 {
         self.cpus[cpu].waiting.load(SeqCst)
     }
 
-    /// HUNGRY: pays what a CPU is owed, and interrupts it.
+    /// Answers the request of a CPU, and interrupts it (HUNGRY).
     ///
     /// # Panics
     /// If something is posted there already.
@@ -235,7 +232,7 @@ impl Shared {
         self.interrupt(machine, cpu);
     }
 
-    /// Takes what is posted to this CPU, whose call it is.
+    /// Takes the task that is posted to this calling CPU.
     pub fn take_post(&self, cpu: usize) -> Option<Posted> {
         let post = &self.cpus[cpu].post;
         if post.load(Relaxed).is_null() {
@@ -244,8 +241,8 @@ impl Shared {
         Posted::of_tagged(post.swap(ptr::null_mut(), Acquire))
     }
 
-    /// Rule 7: sends a task to a CPU, whatever is on the way to it, and interrupts it. `links` is told
-    /// what the task's link has to lead to, once or more often.
+    /// Sends a task to a CPU, whatever is on the way to it, and interrupts it (rule 7). `links` is called with the target of
+    /// the task's link, once or more often.
     pub fn send(&self, machine: &Machine, cpu: usize, posted: Posted, links: impl Fn(*mut ())) {
         let sent = &self.cpus[cpu].sent;
         let mut before = sent.load(Relaxed);
@@ -258,8 +255,7 @@ impl Shared {
         }
     }
 
-    /// The last that was sent to this CPU, whose call it is: the first of a chain that is its own
-    /// from now on. Null is nobody.
+    /// Takes the tasks that were sent to this calling CPU: the last one, which is the first of a chain. Null is no task.
     pub fn take_sent(&self, cpu: usize) -> *mut () {
         let sent = &self.cpus[cpu].sent;
         match sent.load(Relaxed).is_null() {
@@ -268,7 +264,7 @@ impl Shared {
         }
     }
 
-    /// One interrupt, if none is under way.
+    /// Sends an IPI, if none is pending.
     pub fn interrupt(&self, machine: &Machine, cpu: usize) {
         if !self.cpus[cpu].interrupted.swap(true, AcqRel) {
             self.cpus[cpu].interrupts.fetch_add(1, Relaxed);
@@ -276,10 +272,9 @@ impl Shared {
         }
     }
 
-    /// How many interrupts this CPU has been sent since the layers balance, by whichever CPU, itself
-    /// included: a statistic, exact when nobody sends one meanwhile. One that was not sent, as
-    /// another was under way, is not among them; one that is lost is. Costs an addition for each
-    /// interrupt, and nothing elsewhere.
+    /// Returns the number of IPIs that this CPU was sent by any CPU, itself included, since the layers were connected. It is
+    /// exact if none is sent meanwhile. A lost IPI counts. One that was not sent, as another was pending, does not.
+    /// It costs an addition for each IPI.
     ///
     /// # Panics
     /// If `cpu` is not below [`MAX_CPUS`].
@@ -287,21 +282,21 @@ impl Shared {
         self.cpus[cpu].interrupts.load(Relaxed)
     }
 
-    /// Whether somebody has interrupted this CPU, whose call it is. What they wanted is looked for
-    /// afterwards: who comes later interrupts again.
+    /// Returns true if this calling CPU was interrupted. It looks for requests and posts afterwards: later ones interrupt it
+    /// again.
     pub fn was_interrupted(&self, cpu: usize) -> bool {
         let interrupted = &self.cpus[cpu].interrupted;
         interrupted.load(Relaxed) && interrupted.swap(false, AcqRel)
     }
 
-    /// Rule 1: asks, on behalf of a hungry CPU, the one with most tasks waiting.
+    /// Asks the CPU with the most waiting tasks on behalf of a hungry one (rule 1).
     pub fn ask_anybody(&self, machine: &Machine, hungry: usize) {
         let others = u64::MAX >> (MAX_CPUS - machine.cpus) & !(1 << hungry);
         self.cpus[hungry].not_asked.store(others, Relaxed);
         self.ask_next(machine, hungry);
     }
 
-    /// Rule 2: asks the one with most tasks waiting of those that nobody has asked, if any has.
+    /// Asks the CPU with the most waiting tasks among those that were not asked, if any has tasks (rule 2).
     pub fn ask_next(&self, machine: &Machine, hungry: usize) {
         let not_asked = self.cpus[hungry].not_asked.load(Relaxed);
         let waiting = |cpu: &usize| self.cpus[*cpu].waiting.load(SeqCst);
@@ -316,13 +311,13 @@ impl Shared {
         self.ask(machine, cpu, hungry);
     }
 
-    /// Asks this CPU, on behalf of that one.
+    /// Asks a CPU on behalf of another one.
     pub fn ask(&self, machine: &Machine, cpu: usize, hungry: usize) {
         self.cpus[cpu].asked_by.fetch_or(1 << hungry, AcqRel);
         self.interrupt(machine, cpu);
     }
 
-    /// Who has asked this CPU since this was last called, a bit each.
+    /// Takes the CPUs that have asked this one since the last call (bit mask).
     pub fn take_askers(&self, cpu: usize) -> u64 {
         let asked_by = &self.cpus[cpu].asked_by;
         match asked_by.load(Relaxed) {
@@ -338,8 +333,8 @@ impl Default for Shared {
     }
 }
 
-/// For a report of what went wrong: of each CPU how many wait in its queue, and its words, in one
-/// line. Read one by one while the CPUs go on, so they need not have been so together.
+/// Formats one line for a report of a fault: for each CPU the number of waiting tasks in its queue, and its words. They
+/// are read one by one while the CPUs go on, so they may never have been so at the same time.
 impl fmt::Display for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(machine) = self.machine() else {
@@ -370,23 +365,23 @@ impl fmt::Display for Shared {
     }
 }
 
-/// What the system's layers share.
+/// The state that the system's layers share.
 #[cfg(not(all(test, loom)))]
 pub static SHARED: Shared = Shared::new();
 #[cfg(all(test, loom))]
 loom::lazy_static! {
-    /// The same, new in each execution.
+    /// The state that the system's layers share, new in each execution.
     pub static ref SHARED: Shared = Shared::new();
 }
 
-/// Where a layer finds what it shares with the others. A type, not a reference: the system's is
-/// at a fixed address.
+/// Names the state that a layer shares with the others. It is a type and not a reference, as the system's state is at a
+/// fixed address.
 pub trait SharedSource {
-    /// STAYS: a task that was preempted has to run where it was next. On riscv64, as the per-CPU
-    /// base is a register there that a trap saves, and gives back when the task goes on.
+    /// STAYS: a preempted task has to run next on the same CPU. On riscv64 the per-CPU base is in a register that a trap
+    /// saves, and restores when the task goes on.
     const PREEMPTED_STAY: bool = cfg!(target_arch = "riscv64");
 
-    /// That.
+    /// Returns the shared state.
     fn shared() -> &'static Shared;
 }
 
@@ -400,7 +395,7 @@ impl SharedSource for SystemShared {
     }
 }
 
-/// For tests: one a thread, which can be renewed.
+/// The source of tests: each thread has a state, which can be renewed.
 #[cfg(feature = "model")]
 pub struct SharedPerThread;
 
@@ -411,20 +406,20 @@ std::thread_local! {
 
 #[cfg(feature = "model")]
 impl SharedPerThread {
-    /// A new one for this thread, for good.
+    /// Makes a new state for this thread and leaks it.
     pub fn renew() -> &'static Shared {
         let shared = Box::leak(Box::default());
         OF_THREAD.set(Some(shared));
         shared
     }
 
-    /// Takes away this thread's, which so many runs would otherwise leave behind.
+    /// Frees the state of this thread, as many runs would otherwise leak many.
     ///
     /// # Safety
-    /// Nobody holds what [`renew`](Self::renew) or [`shared`](SharedSource::shared) gave.
+    /// No reference from [`renew`](Self::renew) or [`shared`](SharedSource::shared) is used afterwards.
     pub unsafe fn retire() {
         if let Some(shared) = OF_THREAD.take() {
-            // SAFETY: `renew` made it of a box, and nobody holds it.
+            // SAFETY: `renew` made it of a box, and the caller promises that no reference is left.
             drop(unsafe { Box::from_raw(ptr::from_ref(shared).cast_mut()) });
         }
     }
@@ -439,7 +434,7 @@ impl SharedSource for SharedPerThread {
     }
 }
 
-/// The same on a machine as riscv64.
+/// The source of tests on a machine like riscv64.
 #[cfg(all(feature = "model", feature = "preempted_stay"))]
 pub struct SharedWherePreemptedStay;
 

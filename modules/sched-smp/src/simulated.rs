@@ -36,7 +36,7 @@ where
     unsafe { SharedPerThread::renew().connect(machine(config.cpus)) };
     let made = |_| Balanced::<P, S>::new();
     let ended = model::run(config, main, made, Task::<ModelTask, P::State>::new);
-    // SAFETY: the layers are gone, and nobody else was told of it.
+    // SAFETY: the layers are gone, and no other code has a reference to it.
     unsafe { SharedPerThread::retire() };
     ended
 }
