@@ -1,6 +1,5 @@
-//! A real profile, damaged in ten thousand ways: each time it is refused, or there is
-//! a plan and the program that follows it finishes. No task is lost, nothing panics
-//! and nothing hangs.
+//! A real profile, damaged in ten thousand ways. Each time it is refused, or there is a plan and the program that
+//! follows it finishes. No task is lost, nothing panics and nothing hangs.
 //!
 //! The profiles are those of the app `batch`, one of each version of the format:
 //! `make run A=apps/sched-tests/batch FEATURES=sched_pbg SCALE=10 PROFILE_OUT=batch-x86_64.pbg`
@@ -9,6 +8,7 @@ use std::sync::Arc;
 
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
+use axsched_ext::conformance::Rng;
 use axsched_ext::pbg::stored::{
     Architecture, OLDEST_VERSION, StoredProfile, VERSION, decode, encode, merge,
 };
@@ -20,7 +20,7 @@ const RECORDED: [&[u8]; 2] = [
 ];
 const CORRUPTIONS: usize = 10_000;
 
-/// As if it had been recorded on this machine, by whoever wrote this version.
+/// Returns the profile of this version as if it had been recorded on this machine.
 fn real(version: u16) -> StoredProfile {
     let mut profile = decode(RECORDED[usize::from(version) - 1]).unwrap();
     assert_eq!(profile.version(), version);
@@ -37,37 +37,25 @@ fn about(profile: &StoredProfile) -> About {
     }
 }
 
-/// Marsaglia's xorshift, so that a failure can be had again.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
+fn below(random: &mut Rng, n: usize) -> usize {
+    random.below(n as u64) as usize
 }
 
-/// One to four kinds of damage; half of the time under a checksum and a length that
-/// are right, as behind a wrong one nobody looks.
-fn damaged(good: &[u8], random: &mut Random) -> Vec<u8> {
+/// Returns a profile with one to four kinds of damage. Half of them have the right checksum and length, as the decoder
+/// does not look behind wrong ones.
+fn damaged(good: &[u8], random: &mut Rng) -> Vec<u8> {
     let mut bytes = good.to_vec();
-    for _ in 0..=random.below(4) {
-        let at = random.below(bytes.len());
-        match random.below(7) {
-            0 => bytes[at] ^= 1 << random.below(8),
+    for _ in 0..=below(random, 4) {
+        let at = below(random, bytes.len());
+        match below(random, 7) {
+            0 => bytes[at] ^= 1 << below(random, 8),
             1 => bytes[at] = random.next() as u8,
-            2 => bytes[at] = [0, 0x7f, 0x80, 0xff][random.below(4)],
+            2 => bytes[at] = [0, 0x7f, 0x80, 0xff][below(random, 4)],
             3 => bytes.truncate(at.max(1)),
             4 => bytes.insert(at, random.next() as u8),
             5 => drop(bytes.remove(at)),
             _ => {
-                let (a, b) = (at, random.below(bytes.len()));
+                let (a, b) = (at, below(random, bytes.len()));
                 bytes.swap(a, b);
             }
         }
@@ -75,7 +63,7 @@ fn damaged(good: &[u8], random: &mut Random) -> Vec<u8> {
             break;
         }
     }
-    if random.below(2) == 0 && bytes.len() > 20 {
+    if below(random, 2) == 0 && bytes.len() > 20 {
         let end = bytes.len() - 4;
         let len = bytes.len() as u32;
         bytes[12..16].copy_from_slice(&len.to_le_bytes());
@@ -85,16 +73,16 @@ fn damaged(good: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Spawns forty tasks, plays them to their ends with yields, blocks and ticks, and
-/// says how many have ended.
-fn played(random: &mut Random) -> usize {
+/// Spawns forty tasks, plays them to their ends with yields, blocks and ticks, and returns the number that have
+/// ended.
+fn played(random: &mut Rng) -> usize {
     type Scheduler = PbgScheduler<usize, VirtualClock, PerThread>;
     const TASKS: usize = 40;
     let mut scheduler = Scheduler::new();
     let task = |i| Arc::new(PbgTask::new(i));
     scheduler.add_task(task(TASKS)); // gc
     let control = PerThread::control();
-    // With or without a profile: without one the call is refused, and that is it.
+    // Without a profile the call is refused.
     let _ = control.start_pbg();
     let tasks: Vec<_> = (0..TASKS).map(task).collect();
     tasks
@@ -105,7 +93,7 @@ fn played(random: &mut Random) -> usize {
     let mut turns = 0;
     loop {
         turns += 1;
-        assert!(turns < 100_000, "somebody waits for ever");
+        assert!(turns < 100_000, "a task waits for ever");
         let Some(current) = scheduler.pick_next_task() else {
             match asleep.pop() {
                 Some(task) => scheduler.put_prev_task(task, false),
@@ -114,7 +102,7 @@ fn played(random: &mut Random) -> usize {
             continue;
         };
         VirtualClock::advance(random.next() % 20_000_000);
-        match random.below(8) {
+        match below(random, 8) {
             0..=2 => ended += usize::from(*current.inner() < TASKS), // exits
             3 => asleep.push(current),
             4 => {
@@ -129,13 +117,13 @@ fn played(random: &mut Random) -> usize {
 }
 
 #[test]
-fn the_undamaged_profile_is_taken_whatever_its_version() {
+fn undamaged_profile_is_taken_whatever_its_version() {
     for version in OLDEST_VERSION..=VERSION {
         let profile = real(version);
         let control = PerThread::renew();
         let bytes = encode(&profile).unwrap();
         assert_eq!(control.load(&bytes, &about(&profile)), Ok(32));
-        assert_eq!(played(&mut Random(1)), 40);
+        assert_eq!(played(&mut Rng(1)), 40);
         assert_eq!(control.status().unwrap().planned, 32);
     }
 }
@@ -163,7 +151,7 @@ fn corrupted(version: u16) {
     let profile = real(version);
     let good = encode(&profile).unwrap();
     let about = about(&profile);
-    let mut random = Random(0x5042_4721);
+    let mut random = Rng(0x5042_4721);
     let (mut refused, mut mismatched, mut planned) = (0, 0, 0);
     for i in 0..CORRUPTIONS {
         let bytes = damaged(&good, &mut random);
@@ -173,7 +161,7 @@ fn corrupted(version: u16) {
                 planned += 1;
                 let plan = control.plan().unwrap().unwrap();
                 assert_eq!(plan.tasks().len(), tasks, "corruption {i}");
-                // What is taken is sound and has its one form, checksum and all.
+                // A profile that is taken is sound and in its one form, checksum and all.
                 let taken = decode(&bytes).unwrap();
                 assert_eq!(encode(&taken), Ok(bytes), "corruption {i}");
             }

@@ -1,6 +1,7 @@
-//! Plans with priorities and deadlines, against all orders that there are, and
-//! followed by the scheduler, with ticks.
+//! Plans with priorities and deadlines: compared with every possible order, and followed by the scheduler
+//! with ticks.
 
+mod common;
 #[path = "common/profiles.rs"]
 mod profiles;
 
@@ -12,18 +13,18 @@ use axsched_ext::clock::VirtualClock;
 use axsched_ext::pbg::stored::*;
 use axsched_ext::pbg::{About, ControlSource, PbgScheduler, PbgTask, PerThread, Plan};
 use axsched_ext::units::{Counts, TaskKey};
+use common::proptest_config;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::{FileFailurePersistence, RngSeed};
 
-/// A task as these tests see it, in its worst run.
+/// A task of these tests, in its worst run.
 #[derive(Clone, Debug, Default)]
 struct Job {
     priority: u8,
     /// CPU time, then time blocked, and so on.
     bursts: Vec<(u64, u64)>,
-    /// How much shorter its other run was.
+    /// The difference of its other run, which was shorter.
     spared: u64,
     deadline: Option<u64>,
     spawned: u64,
@@ -38,7 +39,7 @@ impl Job {
         self.bursts.iter().map(|burst| burst.1).sum()
     }
 
-    /// How often it blocks and is woken.
+    /// Returns the number of times that it blocks and is woken.
     fn blocks(&self) -> u64 {
         let (_, before) = self.bursts.split_last().expect("it has bursts");
         before.iter().filter(|burst| burst.1 > 0).count() as u64
@@ -90,7 +91,7 @@ fn profile(jobs: &[Job]) -> StoredProfile {
     profile
 }
 
-/// The order of a plan, and who is late by it, as places among the jobs.
+/// Returns the order of a plan and the late jobs, as places among the jobs.
 fn order_and_late(jobs: &[Job]) -> (Vec<usize>, Vec<usize>) {
     let profile = profile(jobs);
     let plan = Plan::of(&profile).unwrap();
@@ -111,7 +112,8 @@ fn order_and_late(jobs: &[Job]) -> (Vec<usize>, Vec<usize>) {
     (order, late)
 }
 
-/// When each of `order` has ended, blocked times included, by place; from `start`.
+/// Returns the times at which the jobs of `order` end, blocked times included, by place. The first begins at
+/// `start`.
 fn ends(jobs: &[Job], order: &[usize], start: u64) -> Vec<u64> {
     let mut ends = vec![0; jobs.len()];
     let mut now = start;
@@ -139,18 +141,7 @@ fn permutations(items: &mut [usize], fixed: usize, look: &mut impl FnMut(&[usize
     }
 }
 
-/// The same sets on every run; look further with `PROPTEST_RNG_SEED=n`.
-fn config(cases: u32) -> ProptestConfig {
-    let seed = std::env::var("PROPTEST_RNG_SEED").ok();
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(seed.and_then(|seed| seed.parse().ok()).unwrap_or(2026)),
-        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        ..ProptestConfig::default()
-    }
-}
-
-/// Few different numbers, so that ties, tight sets and hopeless ones are common.
+/// Draws from few different numbers, so that ties, tight sets and hopeless ones are common.
 fn small_job() -> impl Strategy<Value = Job> {
     let deadline = proptest::option::weighted(0.7, 0..40u64);
     (0..9u64, 0..4u64, 0..3u64, deadline).prop_map(|(run, blocked, spared, deadline)| Job {
@@ -162,9 +153,9 @@ fn small_job() -> impl Strategy<Value = Job> {
 }
 
 proptest! {
-    #![proptest_config(config(400))]
+    #![proptest_config(proptest_config(400))]
 
-    /// Rules 6 and 8 of the plan, of a second class (the first has `start` to do).
+    /// Rules 6 and 8 of the plan, for a second class. The first class computes for `start`.
     #[test]
     fn no_order_is_better(start in 0..10u64, jobs in vec(small_job(), 1..=7)) {
         prop_assume!(jobs.iter().any(|job| job.deadline.is_some()));
@@ -186,7 +177,7 @@ proptest! {
             let ends = ends(&jobs, order, start);
             let these = late_by(&jobs, &ends);
             fewest = fewest.min(these.len());
-            // Of the orders in which the others are in time.
+            // Among the orders in which the other jobs are in time.
             if these.iter().all(|i| late.contains(i)) {
                 least = least.min(ends.iter().sum());
             }
@@ -201,12 +192,12 @@ const TICK: u64 = 1000;
 
 type Handle = Arc<PbgTask<usize>>;
 
-/// Where `main` stands among the jobs.
+/// The place of `main`.
 const MAIN: usize = usize::MAX;
 
-/// What a job is doing.
+/// The state of a job.
 enum State {
-    /// It is spawned, or woken, then.
+    /// It is spawned, or woken, at this time.
     From(u64),
     Ready,
     Ended,
@@ -217,17 +208,17 @@ enum State {
 struct Cpu<'a> {
     scheduler: PbgScheduler<usize, VirtualClock, PerThread>,
     jobs: &'a [Job],
-    /// By place among the jobs, as all that follows.
+    /// By place among the jobs, as all fields below.
     bands: Vec<u32>,
     tasks: Vec<Option<Handle>>,
     states: Vec<State>,
-    /// Of the bursts that are left the last is the next.
+    /// The bursts that are left, the next one last.
     left: Vec<Vec<(u64, u64)>>,
     ends: Vec<u64>,
     main: Handle,
     current: Option<Handle>,
     now: u64,
-    /// Who had the CPU when a tick came, and after it.
+    /// The running job before and after each tick.
     at_ticks: Vec<(Option<usize>, Option<usize>)>,
 }
 
@@ -240,11 +231,7 @@ impl<'a> Cpu<'a> {
         scheduler.put_prev_task(main.clone(), false);
         scheduler.pick_next_task();
         let current = scheduler.pick_next_task();
-        assert!(
-            current
-                .as_ref()
-                .is_some_and(|task| Arc::ptr_eq(task, &main))
-        );
+        assert!(current.as_ref().is_some_and(|t| Arc::ptr_eq(t, &main)));
 
         let profile = profile(jobs);
         let about = About {
@@ -277,15 +264,12 @@ impl<'a> Cpu<'a> {
         }
     }
 
-    /// Until all jobs have ended; when each did, counted from its spawn.
+    /// Runs until all jobs have ended. Returns the end of each, counted from its spawn.
     fn run(&mut self) -> &[u64] {
         self.become_ready(); // by main, which has the CPU
         self.pick();
-        while !self
-            .states
-            .iter()
-            .all(|state| matches!(state, State::Ended))
-        {
+        let has_ended = |state: &State| matches!(state, State::Ended);
+        while !self.states.iter().all(has_ended) {
             let tick = (self.now / TICK + 1) * TICK;
             let now = self.now;
             let over = self.burst().map(|(run, _)| now + *run);
@@ -320,7 +304,7 @@ impl<'a> Cpu<'a> {
         self.current.as_deref().map(|task| **task)
     }
 
-    /// What is left of the burst of the task that has the CPU, and its block after it.
+    /// Returns what is left of the running task's burst, and the block after it.
     fn burst(&mut self) -> Option<&mut (u64, u64)> {
         let place = self.place()?;
         self.left[place].last_mut()
@@ -357,7 +341,7 @@ impl<'a> Cpu<'a> {
                     self.current = self.scheduler.pick_next_task();
                     assert_eq!(self.place(), Some(MAIN));
                 }
-                // By an interrupt, or whoever runs: the label counts.
+                // An interrupt or the running task spawns it, and the label counts.
                 PerThread::control().label_next(&label(place)).unwrap();
                 let task = Arc::new(PbgTask::new(place));
                 self.tasks[place] = Some(task.clone());
@@ -389,7 +373,7 @@ impl<'a> Cpu<'a> {
         self.check_order();
     }
 
-    /// Nobody is ready of a band before that of the task that has the CPU.
+    /// Asserts that no ready task has a band before that of the running one.
     fn check_order(&self) {
         let ready = (0..self.jobs.len()).filter(|&i| matches!(self.states[i], State::Ready));
         let first = ready.map(|place| self.bands[place]).min();
@@ -401,8 +385,8 @@ impl<'a> Cpu<'a> {
     }
 }
 
-/// By how much later than planned `place` may end: each time that it or one before it in
-/// `order` becomes ready, it may be a tick until the CPU is taken from one behind.
+/// Returns how much later than planned `place` may end. Each time that it or one before it in `order` becomes
+/// ready, it may take a tick until a later one is preempted.
 fn slack(jobs: &[Job], order: &[usize], place: usize) -> u64 {
     let rank = order.iter().position(|&other| other == place).unwrap();
     let times = order[..=rank].iter().map(|&i| jobs[i].bursts.len() as u64);
@@ -419,7 +403,7 @@ fn urgent(priority: u8, bursts: &[(u64, u64)], spawned: u64) -> Job {
 }
 
 #[test]
-fn an_urgent_task_keeps_the_cpu_over_many_ticks() {
+fn urgent_task_keeps_the_cpu_over_many_ticks() {
     // The longest is the most urgent; nothing remains of it that is less than the others.
     let jobs = [
         urgent(3, &[(1_500, 0)], 0),
@@ -434,7 +418,7 @@ fn an_urgent_task_keeps_the_cpu_over_many_ticks() {
 }
 
 #[test]
-fn a_more_urgent_task_takes_over_at_the_next_tick() {
+fn more_urgent_task_takes_over_at_the_next_tick() {
     let jobs = [
         urgent(0, &[(8_000, 0)], 0),
         urgent(7, &[(19_700, 2_100), (2_000, 0)], 4_700),
@@ -442,15 +426,12 @@ fn a_more_urgent_task_takes_over_at_the_next_tick() {
     let mut cpu = Cpu::following_the_plan_of(&jobs);
     // It has the CPU from 5,000 to 24,700, and from 27,000, as it wakes at 26,800.
     assert_eq!(cpu.run(), [29_700, 24_300]);
-    let changes = cpu
-        .at_ticks
-        .iter()
-        .filter(|(before, after)| before != after);
-    assert_eq!(changes.count(), 2);
+    let ticks = cpu.at_ticks.iter();
+    assert_eq!(ticks.filter(|(before, after)| before != after).count(), 2);
 }
 
 #[test]
-fn a_latest_time_is_kept_against_shorter_tasks_over_many_ticks() {
+fn deadline_is_kept_against_shorter_tasks_over_many_ticks() {
     let jobs = [
         Job {
             deadline: Some(12_000),
@@ -477,8 +458,8 @@ fn any_job() -> impl Strategy<Value = Job> {
     )
 }
 
-/// Sets of which one order has all in time: that one is drawn first, and the deadlines
-/// are where it ends, or later. Every class has some, so that all are strict.
+/// Draws sets of jobs with an order in which all are in time. That order is drawn first, and each deadline is the
+/// job's end in it, or later. Every class has some deadlines, so that all are strict.
 fn feasible() -> impl Strategy<Value = Vec<Job>> {
     let slack = prop_oneof![Just(0), 0..5_000u64, 0..1_000_000u64];
     let one = (
@@ -497,14 +478,14 @@ fn feasible() -> impl Strategy<Value = Vec<Job>> {
             }
             job.deadline = slack.map(|slack| now + job.blocked() + slack);
         }
-        // In which order they are spawned is another matter.
+        // They are spawned in another order.
         drawn.sort_by_key(|(_, _, at)| at.rotate_left(32));
         drawn.into_iter().map(|(job, ..)| job).collect()
     })
 }
 
 proptest! {
-    #![proptest_config(config(400))]
+    #![proptest_config(proptest_config(400))]
 
     #[test]
     fn every_feasible_set_is_executed_in_time(jobs in feasible()) {
@@ -512,7 +493,7 @@ proptest! {
         prop_assert_eq!(late, Vec::<usize>::new());
         let class = |&i: &usize| jobs[i].priority.wrapping_sub(1);
         prop_assert!(order.iter().map(class).is_sorted());
-        // As every task is where it was planned, or earlier.
+        // Every task runs where it was planned, or earlier.
         let mut cpu = Cpu::following_the_plan_of(&jobs);
         let planned = ends(&jobs, &order, 0);
         for (place, (&end, planned)) in cpu.run().iter().zip(planned).enumerate() {
@@ -525,12 +506,11 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(200))]
+    #![proptest_config(proptest_config(200))]
 
-    /// One task is asked for more than it can do: somebody is named, and all others
-    /// are in time all the same.
+    /// One task has a deadline that it cannot meet. The plan names a late task, and all others are in time.
     #[test]
-    fn an_infeasible_set_names_who_is_late(jobs in feasible(), which in any::<Index>()) {
+    fn infeasible_set_names_the_late_tasks(jobs in feasible(), which in any::<Index>()) {
         let mut jobs = jobs;
         let which = which.index(jobs.len());
         let job = &mut jobs[which];
@@ -547,9 +527,9 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(300))]
+    #![proptest_config(proptest_config(300))]
 
-    /// Without deadlines; [`Cpu::check_order`] looks at every pick and tick.
+    /// The jobs have no deadlines. [`Cpu::check_order`] looks at every pick and tick.
     #[test]
     fn classes_are_followed_one_after_the_other(jobs in vec(any_job(), 1..40)) {
         Cpu::following_the_plan_of(&jobs).run();

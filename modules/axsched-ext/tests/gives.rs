@@ -30,7 +30,7 @@ axsched_ext::for_each_policy!(under_each);
 proptest! {
     /// Rule 3, which each policy has as its last.
     #[test]
-    fn rule_3_who_would_run_next_is_handed_over(steps in bench::steps()) {
+    fn rule_3_task_that_would_run_next_is_handed_over(steps in bench::steps()) {
         each_gives_who_would_run(&steps);
         gives_who_would_run::<Adapter<Cfs<T, C, Ordered<T, CfsState>>>>(&steps);
         gives_who_would_run::<Adapter<Eevdf<T, C, Ordered<T, EevdfState>>>>(&steps);

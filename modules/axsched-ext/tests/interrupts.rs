@@ -1,5 +1,5 @@
-//! Interrupts between CPUs in the model of `axtask`, which a scheduler asks for: they cut short
-//! what a CPU is doing, arrive late, twice or never, and change nothing else.
+//! IPIs in the model of `axtask`, which a scheduler asks for. They interrupt what a CPU is doing, arrive late, twice or
+//! never, and change nothing else.
 
 mod common;
 
@@ -11,7 +11,7 @@ use axsched_ext::model::{
 use axsched_ext::{FifoScheduler, FifoTask};
 use common::on_add::OnAdd;
 
-/// Plays it first in, first out; interrupts the CPU `TO` whenever a task is added to its own queue.
+/// Runs a program under FIFO, and interrupts the CPU `TO` whenever a task is added to its queue.
 fn interrupting<const TO: usize>(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
     let made = |cpu| OnAdd {
         scheduler: FifoScheduler::new(),
@@ -24,7 +24,7 @@ fn interrupting<const TO: usize>(config: &Config, main: &Program) -> Result<Repo
     run(config, main, made, FifoTask::new)
 }
 
-/// Two CPUs that tick every 1,000 units, CPU 0 at 1,000 and CPU 1 at 1,500.
+/// Returns two CPUs that tick every 1,000 units, CPU 0 at 1,000 and CPU 1 at 1,500.
 fn slow_ticks() -> Config {
     Config {
         cpus: 2,
@@ -34,8 +34,8 @@ fn slow_ticks() -> Config {
     }
 }
 
-/// Main, which spawns a first task on CPU 1 when that idles, and 40 units later a second one. It
-/// keeps no handles, or `gc` would spin.
+/// Returns a main that spawns a first task on CPU 1 when that idles, and 40 units later a second one. It keeps no
+/// handles, or `gc` would spin.
 fn two_on_cpu_1() -> Program {
     let spawn = |handle, name, run: Option<Op>| {
         let spawned = Program::new(name, run);
@@ -59,7 +59,7 @@ fn interrupts_in(report: &Report) -> Vec<String> {
 }
 
 #[test]
-fn an_idle_cpu_picks_at_once_and_one_that_computes_goes_on_where_it_was() {
+fn idle_cpu_picks_at_once_and_computing_one_goes_on_where_it_was() {
     let report = interrupting::<1>(&slow_ticks(), &two_on_cpu_1()).unwrap();
     assert_eq!(report.interrupts, 2);
     let [first, second] = ["first", "second"].map(|name| report.task(name).unwrap());
@@ -78,15 +78,15 @@ fn an_idle_cpu_picks_at_once_and_one_that_computes_goes_on_where_it_was() {
 }
 
 #[test]
-fn without_interrupts_an_idle_cpu_waits_for_its_tick() {
-    // Nobody adds a task to the queue of CPU 7.
+fn idle_cpu_waits_for_its_tick_without_ipis() {
+    // There is no CPU 7, so no IPI is sent.
     let report = interrupting::<7>(&slow_ticks(), &two_on_cpu_1()).unwrap();
     assert_eq!(report.interrupts, 0);
     assert_eq!(report.task("first").unwrap().first_run, Some(1_500));
 }
 
 #[test]
-fn a_lost_interrupt_is_as_none_a_late_one_is_late_and_two_at_once_are_one() {
+fn lost_ipi_is_none_late_one_is_late_and_two_at_once_are_one() {
     let first_run = |interrupts| {
         let config = Config {
             interrupts,
@@ -112,7 +112,7 @@ fn a_lost_interrupt_is_as_none_a_late_one_is_late_and_two_at_once_are_one() {
 }
 
 #[test]
-fn a_cpu_that_has_them_off_is_interrupted_when_it_is_done() {
+fn cpu_with_interrupts_off_is_interrupted_afterwards() {
     // Main interrupts its own CPU, from within the call that spawns.
     let child = Program::new("child", [Op::Run(10)]);
     let config = Config {
@@ -127,7 +127,7 @@ fn a_cpu_that_has_them_off_is_interrupted_when_it_is_done() {
 }
 
 #[test]
-fn idling_beside_a_ready_task_is_found_with_its_queue_and_for_how_long() {
+fn idling_beside_a_ready_task_is_found_with_its_cpu_and_its_time() {
     let bounded = |bound| Config {
         max_idle_beside: Some(bound),
         ..slow_ticks()
@@ -147,7 +147,7 @@ fn idling_beside_a_ready_task_is_found_with_its_queue_and_for_how_long() {
     assert!(*time > 10);
     let said = failure.violation.to_string();
     assert!(said.contains("CPU 1 idled beside nothing#"), "{said}");
-    // A task that may not run there is nobody's fault.
+    // An idle CPU beside a task that may not run there is no fault.
     let pinned = [Op::Migrate(CpuMask::one(0)), Op::Run(3_000), Op::Run(1)];
     let main = Program::new("main", pinned);
     assert!(interrupting::<1>(&bounded(1_600), &main).is_ok());

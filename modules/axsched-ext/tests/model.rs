@@ -12,14 +12,13 @@ use std::sync::Arc;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::conformance::{Promises, check};
 use axsched_ext::model::{
-    Config, CpuMask, Failure, MaxWait, ModelScheduler, ModelTask, Op, Program, Report, State,
-    Violation, run,
+    Config, CpuMask, Failure, ModelScheduler, ModelTask, Op, Program, Report, State, Violation, run,
 };
 use axsched_ext::{
     BaseScheduler, CfsScheduler, CfsTask, FifoScheduler, FifoTask, RrScheduler, RrTask,
     SjfScheduler, SjfTask,
 };
-use common::{each_other_once, program, sjf_beside};
+use common::{assert_golden, each_other_once, program, sjf_beside};
 use proptest::test_runner::{TestError, TestRunner};
 
 // ---------------------------------------------------------------------------
@@ -35,7 +34,6 @@ fn eager(config: &Config, main: &Program) -> Report {
     run(config, main, |_| RrScheduler::<_, 1>::new(), RrTask::new).unwrap()
 }
 
-/// Each trace is as in `data/traces`. `UPDATE_TRACES=1` rewrites these files.
 #[test]
 fn traces_are_as_in_the_golden_files() {
     type Case = (
@@ -95,14 +93,7 @@ fn traces_are_as_in_the_golden_files() {
     ];
     for (name, cpus, run, ops) in cases {
         let report = run(&Config::with_cpus(cpus), &Program::new("main", ops));
-        let found = report.trace.to_string();
-        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/traces");
-        let file = format!("{dir}/{name}.txt");
-        if std::env::var_os("UPDATE_TRACES").is_some() {
-            std::fs::write(&file, &found).unwrap();
-        }
-        let expected = std::fs::read_to_string(&file).unwrap();
-        assert_eq!(found, expected, "{file}");
+        assert_golden(name, &report.trace.to_string());
     }
 }
 

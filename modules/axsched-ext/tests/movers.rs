@@ -1,16 +1,15 @@
 //! The fair policies on several queues, where sleepers change queues at every wake.
 //!
-//! A leaner machine than the model's, for long runs: queues, ticks, and tasks that run
-//! and sleep; calls and switches take no time. As in `axtask`, spawns and wakes go to
-//! the queues in turn, CPUs tick one after the other, and an idle CPU looks for work at
-//! its own tick only.
+//! The machine is leaner than the model's, for long runs. It has queues, ticks, and tasks that run and sleep; calls
+//! and switches take no time. As in `axtask`, spawns and wakes go to the queues in turn, CPUs tick one
+//! after the other, and an idle CPU looks for work at its own tick only.
 //!
-//! **Fair share**, of the whole machine and of a whole run, without regard to any policy:
-//! what a task wants is what it would get alone. *Max-min*: the shares are equal, but for
-//! those who want less and get that. *Fluid*: at each moment all who are ready have equal
-//! shares of the CPUs, at most one each (generalised processor sharing). They differ for
-//! a sleeper: max-min makes up for all the time that it was away, fluid for none. Each
-//! task is owed what lies between, hogs and sleepers alike.
+//! **Fair share** is a share of the whole machine over a whole run, whatever the policy. The demand of a task is
+//! the share that it would get alone. *Max-min*: the shares are equal, except that a task with a
+//! smaller demand gets its demand. *Fluid*: at each moment all ready tasks have equal shares of the
+//! CPUs, at most one each (generalised processor sharing). They differ for a sleeper: max-min makes up
+//! for all the time that it slept, fluid for none. Each task is owed a share between the two, hogs and
+//! sleepers alike.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,58 +17,46 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use axsched_ext::cfs::ExactCfsScheduler;
+use axsched_ext::cfs::{ExactCfsScheduler, GRANULARITY_TICKS, SLEEPER_CREDIT_TICKS};
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::eevdf::ExactEevdfScheduler;
+use axsched_ext::eevdf::{ExactEevdfScheduler, WAIT_TICKS};
 use axsched_ext::{BaseScheduler, CfsScheduler, CfsTask, EevdfScheduler, EevdfTask};
 
 /// A tick, in counts.
 const TICK: u64 = 1000;
 
-/// A policy that these scenes are for, and what it promises in them.
+/// A policy of these scenes, and its promises.
 trait Fair {
     type Task: Deref<Target = usize>;
     type Queue: BaseScheduler<SchedItem = Arc<Self::Task>> + Default;
 
-    fn queue() -> Self::Queue {
-        Self::Queue::default()
-    }
     fn task(id: usize) -> Arc<Self::Task>;
 
-    /// What each of n tasks waits at most on a queue, in ticks: where all queues have the
-    /// same load, and, whatever their loads, a hog and a mover.
+    /// The longest wait of each of n tasks on a queue, in ticks: if all queues have the same load, and, whatever
+    /// their loads, of a hog and of a mover.
     fn waits_evenly(n: u64) -> u64;
     fn hog_waits(n: u64) -> u64;
     fn mover_waits(n: u64) -> u64;
 
-    /// A share is what is owed, up to this factor.
+    /// A task gets the share that it is owed, up to this factor.
     const WITHIN: f64;
-    /// What is owed to sleepers that want half a CPU each, beside one or two hogs.
+    /// Returns the share of sleepers that demand half a CPU each, beside one or two hogs.
     fn beside_few(periods: Periods) -> Owed;
 }
 
-/// CFS, in whatever order its queue `Q` is.
+/// CFS with the queue `Q`.
 struct Cfs<Q = CfsScheduler<usize, VirtualClock>>(PhantomData<Q>);
 
 impl<Q: BaseScheduler<SchedItem = Arc<CfsTask<usize>>> + Default> Fair for Cfs<Q> {
-    const WITHIN: f64 = 1.1;
-
-    fn beside_few(periods: Periods) -> Owed {
-        // With random periods some sleep for so long that they lose more than their credit.
-        match periods {
-            Periods::Random => Owed::Between,
-            _ => Owed::MaxMin,
-        }
-    }
     type Task = CfsTask<usize>;
     type Queue = Q;
+    const WITHIN: f64 = 1.1;
 
     fn task(id: usize) -> Arc<Self::Task> {
         Arc::new(CfsTask::new(id))
     }
     fn waits_evenly(n: u64) -> u64 {
-        (2 * axsched_ext::cfs::GRANULARITY_TICKS + axsched_ext::cfs::SLEEPER_CREDIT_TICKS + 1)
-            * (n - 1)
+        (2 * GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS + 1) * (n - 1)
     }
     fn hog_waits(n: u64) -> u64 {
         38 * n
@@ -77,32 +64,38 @@ impl<Q: BaseScheduler<SchedItem = Arc<CfsTask<usize>>> + Default> Fair for Cfs<Q
     fn mover_waits(n: u64) -> u64 {
         52 * n
     }
+    fn beside_few(periods: Periods) -> Owed {
+        // With random periods some sleep for so long that they lose more than their credit.
+        match periods {
+            Periods::Random => Owed::Between,
+            _ => Owed::MaxMin,
+        }
+    }
 }
 
-/// EEVDF, in whatever order its queues are.
+/// EEVDF with the queue `Q`.
 struct Eevdf<Q = EevdfScheduler<usize, VirtualClock>>(PhantomData<Q>);
 
 impl<Q: BaseScheduler<SchedItem = Arc<EevdfTask<usize>>> + Default> Fair for Eevdf<Q> {
-    const WITHIN: f64 = 1.15;
-
-    fn beside_few(_: Periods) -> Owed {
-        // Nobody is owed anything for the time that it was away.
-        Owed::Between
-    }
     type Task = EevdfTask<usize>;
     type Queue = Q;
+    const WITHIN: f64 = 1.15;
 
     fn task(id: usize) -> Arc<Self::Task> {
         Arc::new(EevdfTask::new(id))
     }
     fn waits_evenly(n: u64) -> u64 {
-        axsched_ext::eevdf::WAIT_TICKS * n
+        WAIT_TICKS * n
     }
     fn hog_waits(n: u64) -> u64 {
-        axsched_ext::eevdf::WAIT_TICKS * n
+        WAIT_TICKS * n
     }
     fn mover_waits(n: u64) -> u64 {
-        axsched_ext::eevdf::WAIT_TICKS * n
+        WAIT_TICKS * n
+    }
+    fn beside_few(_: Periods) -> Owed {
+        // A sleeper is owed nothing for the time that it slept.
+        Owed::Between
     }
 }
 
@@ -120,20 +113,20 @@ enum Periods {
 enum Work {
     /// Always ready; stays on its queue.
     Hog,
-    /// Runs and sleeps in turn, for so many counts on average.
+    /// Runs and sleeps in turn, for `on` and `off` counts on average.
     Sleeper { on: u64, off: u64, periods: Periods },
 }
 
-/// When a sleeper wakes.
+/// The time at which a sleeper wakes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wakes {
-    /// By a timer: at the next tick of the CPU that it went to sleep on.
+    /// A timer wakes it at the next tick of the CPU that it went to sleep on.
     AtTicks,
-    /// By somebody else, on whatever CPU: at once.
+    /// Another task wakes it at once, on any CPU.
     AtOnce,
 }
 
-/// How long a task runs and sleeps, in turn: whatever it gets, the same.
+/// The lengths of a task's runs and sleeps. They do not depend on the share that it gets.
 struct Plan {
     work: Work,
     random: u64,
@@ -158,7 +151,7 @@ impl Plan {
         }
     }
 
-    /// The next run; `None` is without an end.
+    /// Returns the length of the next run; `None` means that it has no end.
     fn run(&mut self) -> Option<u64> {
         match self.work {
             Work::Hog => None,
@@ -174,14 +167,14 @@ impl Plan {
     }
 }
 
-/// What a scene consists of: tasks, and the queue that each starts on if not in turn.
+/// The tasks of a scene, and the queue that each starts on, unless it starts in turn.
 type Scene = Vec<(Work, Option<usize>)>;
 
 struct Task {
     plan: Plan,
-    /// What is left of its run.
+    /// The rest of its run.
     left: Option<u64>,
-    /// Since when it waits, if it does.
+    /// The time since when it waits, if it does.
     ready_since: Option<u64>,
     had: u64,
     longest_wait: u64,
@@ -190,7 +183,7 @@ struct Task {
 struct Machine<P: Fair> {
     wakes: Wakes,
     now: u64,
-    /// Whose turn it is to be given a task.
+    /// Counts the tasks that were dealt to the queues in turn.
     turn: usize,
     tasks: Vec<Task>,
     handles: Vec<Arc<P::Task>>,
@@ -201,7 +194,7 @@ struct Cpu<P: Fair> {
     queue: P::Queue,
     current: Option<usize>,
     next_tick: u64,
-    /// Who went to sleep here, by the time to wake.
+    /// The tasks that went to sleep here, by the time to wake.
     wheel: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
@@ -216,7 +209,7 @@ impl<P: Fair> Machine<P> {
     fn new(cpus: usize, wakes: Wakes, scene: &Scene) -> Self {
         VirtualClock::set(0);
         let cpu = |c| Cpu {
-            queue: P::queue(),
+            queue: P::Queue::default(),
             current: None,
             next_tick: TICK + TICK * c as u64 / cpus as u64,
             wheel: BinaryHeap::new(),
@@ -283,7 +276,7 @@ impl<P: Fair> Machine<P> {
         (0..self.tasks.len()).for_each(|id| self.waited(id));
     }
 
-    /// What happens next on a CPU.
+    /// Returns the next event of a CPU.
     fn next(&self, c: usize) -> (u64, Next, usize) {
         let cpu = &self.cpus[c];
         let mut next = (cpu.next_tick, Next::Tick, c);
@@ -308,7 +301,7 @@ impl<P: Fair> Machine<P> {
         VirtualClock::set(to);
     }
 
-    /// Wakes those who went to sleep here and whose time has come.
+    /// Wakes the tasks of this CPU's timers that have expired.
     fn wake(&mut self, c: usize) {
         while let Some(&Reverse((at, id))) = self.cpus[c].wheel.peek()
             && at <= self.now
@@ -334,7 +327,7 @@ impl<P: Fair> Machine<P> {
         }
     }
 
-    /// Wakes a task, on the queue whose turn it is; or preempts it on this one.
+    /// Wakes a task on the next queue in turn, or preempts it on this one.
     fn put(&mut self, id: usize, preempted_on: Option<usize>) {
         let on = preempted_on.unwrap_or_else(|| self.next_queue());
         self.tasks[id].ready_since = Some(self.now);
@@ -344,18 +337,18 @@ impl<P: Fair> Machine<P> {
     }
 
     fn sleep(&mut self, c: usize) {
-        let id = self.cpus[c].current.expect("somebody's run has ended");
+        let id = self.cpus[c].current.expect("a run has ended");
         let until = self.now + self.tasks[id].plan.sleep();
         self.cpus[c].wheel.push(Reverse((until, id)));
         self.pick(c);
     }
 }
 
-/// What each task has of a CPU in so many ticks, as a fluid.
+/// Returns each task's share of a CPU in so many ticks, as a fluid.
 fn fluid(cpus: usize, wakes: Wakes, works: &[Work], ticks: u64) -> Vec<f64> {
     struct Flow {
         plan: Plan,
-        /// What is left of its run, or the time at which it wakes.
+        /// The rest of its run, or the time at which it wakes.
         left: Result<f64, f64>,
         had: f64,
     }
@@ -402,7 +395,7 @@ fn fluid(cpus: usize, wakes: Wakes, works: &[Work], ticks: u64) -> Vec<f64> {
     flows.iter().map(|flow| flow.had / end).collect()
 }
 
-/// The most equal shares of so many CPUs that give nobody more than it wants.
+/// Returns the most equal shares of so many CPUs that give no task more than it demands.
 fn max_min(cpus: usize, wants: &[f64]) -> Vec<f64> {
     let mut order: Vec<_> = (0..wants.len()).collect();
     order.sort_by(|&a, &b| wants[a].total_cmp(&wants[b]));
@@ -415,7 +408,7 @@ fn max_min(cpus: usize, wants: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn the_references_are_what_they_say() {
+fn references_are_what_they_say() {
     assert_eq!(max_min(1, &[1.0, 0.1, 1.0]), [0.45, 0.1, 0.45]);
     assert_eq!(max_min(2, &[1.0, 1.0, 0.5, 1.0]), [0.5; 4]);
     assert_eq!(max_min(2, &[1.0, 0.5]), [1.0, 0.5]);
@@ -428,28 +421,24 @@ fn the_references_are_what_they_say() {
     // Alone it sleeps one and a half ticks, and runs as long.
     assert!(close(fluid(1, Wakes::AtTicks, &[sleeper], 20_000)[0], 0.5));
     // Beside two hogs its run takes 4.5 ticks, and it wakes at the sixth.
-    assert!(close(
-        fluid(1, Wakes::AtTicks, &[Work::Hog, Work::Hog, sleeper], 20_000)[2],
-        0.25
-    ));
-    assert!(close(
-        fluid(2, Wakes::AtTicks, &[Work::Hog; 3], 100)[1],
-        2.0 / 3.0
-    ));
+    let works = [Work::Hog, Work::Hog, sleeper];
+    assert!(close(fluid(1, Wakes::AtTicks, &works, 20_000)[2], 0.25));
+    let hogs = fluid(2, Wakes::AtTicks, &[Work::Hog; 3], 100);
+    assert!(close(hogs[1], 2.0 / 3.0));
 }
 
 const TICKS: u64 = 20_000;
 
-/// What a scene's tasks are owed, give or take what the policy promises.
+/// The shares that a scene's tasks are owed, up to the factor that the policy promises.
 #[derive(Clone, Copy)]
 enum Owed {
     MaxMin,
-    /// What lies between fluid and max-min.
+    /// A share between fluid and max-min.
     Between,
 }
 
-/// Plays a scene of equally loaded queues; returns what the last task has of its
-/// max-min share. Nobody waits for longer than on one queue with all the sleepers.
+/// Plays a scene of equally loaded queues, and returns the last task's part of its max-min share. Asserts that no
+/// task waits for longer than on one queue with all the sleepers.
 fn even<P: Fair>(
     cpus: usize,
     wakes: Wakes,
@@ -474,23 +463,26 @@ fn even<P: Fair>(
     for (id, task) in machine.tasks.iter().enumerate() {
         let share = task.had as f64 / (TICKS * TICK) as f64;
         let (least, most) = (owed[id].min(max_min[id]), owed[id].max(max_min[id]));
-        let who = format!(
+        let task_of = format!(
             "{cpus} queues, woken {wakes:?}, {hogs_a_queue} hogs on each, {sleepers} times {sleeper:?}: {:?}",
             works[id]
         );
         assert!(
             (least / P::WITHIN..most * P::WITHIN).contains(&share),
-            "{who} has {share:.4}, owed {least:.4} to {most:.4}"
+            "{task_of} has {share:.4}, owed {least:.4} to {most:.4}"
         );
         let waited = task.longest_wait / TICK;
         let bound = P::waits_evenly(n);
-        assert!(waited <= bound, "{who} waits for {waited} of {bound} ticks");
+        assert!(
+            waited <= bound,
+            "{task_of} waits for {waited} of {bound} ticks"
+        );
         last = share / max_min[id];
     }
     last
 }
 
-/// A scene on 1, 2 and 4 queues: so many hogs on each, and `sleepers` of their number.
+/// Plays a scene on 1, 2 and 4 queues: so many hogs on each, and `sleepers` by the number of queues.
 fn on_1_2_and_4_queues<P: Fair>(
     wakes: &[Wakes],
     hogs: usize,
@@ -526,21 +518,22 @@ fn fair_shares<P: Fair>(periods: Periods) {
     }
 }
 
-/// Hogs on the last queue only, or many there and one on the first: what the movers
-/// owe here is worked off on queues where time goes faster. `longest` is the longest wait, in
-/// ticks for each task of the queue, as the docs have it.
+/// Plays scenes with hogs on the last queue only, or many there and one on the first. The movers work off what they owe
+/// here on queues where virtual time goes faster. `longest` is the longest wait in the docs, in ticks for
+/// each task of the queue.
 fn lopsided_loads<P: Fair>(longest: f64) {
     let mut worst = 0.0_f64;
     for (cpus, wakes) in [(2, Wakes::AtTicks), (2, Wakes::AtOnce), (4, Wakes::AtOnce)] {
         for (elsewhere, here, movers) in [(0, 1, 8), (0, 1, 16), (0, 3, 16), (1, 1, 16), (1, 8, 8)]
         {
-            for (on, off) in [
+            const LENGTHS: [(u64, u64); 5] = [
                 (300, 700),
                 (600, 1500),
                 (1500, 300),
                 (1500, 1500),
                 (1500, 4000),
-            ] {
+            ];
+            for (on, off) in LENGTHS {
                 let periods = Periods::InStep;
                 let mut scene = vec![(Work::Hog, Some(cpus - 1)); here];
                 scene.extend(vec![(Work::Hog, Some(0)); elsewhere]);
@@ -567,18 +560,18 @@ fn lopsided_loads<P: Fair>(longest: f64) {
     println!("the longest wait is {worst:.1} ticks for each task of the queue");
     assert!(
         (worst - longest).abs() < 0.05,
-        "no more what is published: {worst}"
+        "the docs have {longest}, found {worst}"
     );
 }
 
-/// A hog on one of two queues, beside movers that do not block there: they wake on it in
-/// turn, two a tick, run between two ticks or around one, migrate while they run, and sleep
-/// on the other, where a hog yields all the time. The longest wait of the first, in ticks.
+/// Returns the longest wait, in ticks, of a hog on one of two queues, beside movers that do not block there. The
+/// movers wake on that queue in turn, two a tick. They run between two ticks or around one, migrate while
+/// they run, and sleep on the other queue, where a hog yields all the time.
 fn wait_beside_migrants<P: Fair>(movers: usize, ticks: u64) -> u64 {
     const HOG: usize = usize::MAX;
     const YIELDER: usize = usize::MAX - 1;
     VirtualClock::set(0);
-    let [mut here, mut there] = [(); 2].map(|()| P::queue());
+    let [mut here, mut there] = [(); 2].map(|()| P::Queue::default());
     here.add_task(P::task(HOG));
     there.add_task(P::task(YIELDER));
     (0..movers).for_each(|id| there.add_task(P::task(id)));
@@ -645,27 +638,19 @@ macro_rules! scenes_for {
             use super::*;
 
             #[test]
-            fn shares_are_fair_with_periods_in_step() {
-                fair_shares::<$policy>(Periods::InStep);
+            fn shares_are_fair() {
+                for periods in [Periods::InStep, Periods::Jittered, Periods::Random] {
+                    fair_shares::<$policy>(periods);
+                }
             }
 
             #[test]
-            fn shares_are_fair_with_jittered_periods() {
-                fair_shares::<$policy>(Periods::Jittered);
-            }
-
-            #[test]
-            fn shares_are_fair_with_random_periods() {
-                fair_shares::<$policy>(Periods::Random);
-            }
-
-            #[test]
-            fn nobody_starves_where_movers_come_from_faster_queues() {
+            fn no_task_starves_where_movers_come_from_faster_queues() {
                 lopsided_loads::<$policy>($longest);
             }
 
             #[test]
-            fn nobody_starves_where_movers_leave_by_migrating_while_they_run() {
+            fn no_task_starves_where_movers_leave_by_migrating_while_they_run() {
                 migrants::<$policy>();
                 migrants::<$exact>();
             }

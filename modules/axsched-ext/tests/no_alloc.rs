@@ -1,8 +1,7 @@
 //! No policy allocates or frees in pick, put and tick, nor when a task is added.
 //!
-//! These calls are made with interrupts off under the run queue's lock. The
-//! allocator of this test refuses while a scheduler call is under way; each
-//! test also shows that it would notice.
+//! These calls are made with interrupts off under the run queue's lock. The allocator of this test counts each use
+//! while a scheduler call is under way.
 
 mod common;
 
@@ -12,6 +11,7 @@ use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
+use axsched_ext::conformance::Rng;
 use axsched_ext::pbg::PerThread;
 use axsched_ext::*;
 use common::Stock;
@@ -21,8 +21,8 @@ thread_local! {
     static REFUSED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts what it should have refused. (It cannot
-/// panic: an allocator must not unwind.)
+/// The system's allocator, which counts the calls that it should have refused. It cannot panic, as an allocator
+/// must not unwind.
 struct Refusing;
 
 impl Refusing {
@@ -59,13 +59,13 @@ fn guarded<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Drives a scheduler through every kind of call, with what the calls need.
+/// Drives a scheduler through every kind of call.
 struct Driver<S: BaseScheduler> {
     scheduler: S,
     make: fn(u32) -> S::SchedItem,
     blocked: Vec<S::SchedItem>,
     current: Option<S::SchedItem>,
-    random: u64,
+    random: Rng,
 }
 
 impl<S: BaseScheduler> Driver<S> {
@@ -75,7 +75,7 @@ impl<S: BaseScheduler> Driver<S> {
             make,
             blocked: Vec::with_capacity(1000),
             current: None,
-            random: 1,
+            random: Rng(1),
         };
         this.spawn(8);
         this
@@ -89,12 +89,9 @@ impl<S: BaseScheduler> Driver<S> {
     }
 
     fn step(&mut self) {
-        self.random = self
-            .random
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        VirtualClock::advance(self.random >> 58);
-        match (self.random >> 40) % 6 {
+        let random = self.random.next();
+        VirtualClock::advance(random >> 58);
+        match (random >> 40) % 6 {
             0 => {
                 if let Some(task) = self.blocked.pop() {
                     guarded(|| self.scheduler.put_prev_task(task, false));
@@ -124,7 +121,7 @@ impl<S: BaseScheduler> Driver<S> {
 }
 
 #[test]
-fn the_test_notices_an_allocation() {
+fn allocation_is_noticed() {
     assert!(catch_unwind(|| guarded(|| drop(Box::new(1)))).is_err());
     REFUSING.set(false);
 }

@@ -6,6 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
+use axsched_ext::conformance::loads::BATCH;
 use axsched_ext::conformance::{Coverage, Promises, Rng, check};
 use axsched_ext::model::{Config, Failure, ModelTask, Op, Program, Report, run};
 use axsched_ext::pbg::{ControlSource, Mode, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status};
@@ -361,19 +362,6 @@ fn replay_that_is_slower_than_measured_is_told_and_given_up() {
     assert!((1..=10).contains(&dropped), "{dropped}");
     assert!(sum <= 1.001 * sum_if_kept, "{sum}, {sum_if_kept}");
 }
-
-/// The jobs of the app `batch`: how long each takes in milliseconds, whether it waits, and when it arrives.
-#[rustfmt::skip]
-const BATCH: [(u64, bool, u64); 32] = [
-    (11, false, 0), (83, true, 0), (647, false, 0), (33, false, 200),
-    (252, false, 0), (13, true, 0), (98, false, 0), (5, false, 400),
-    (38, false, 0), (285, true, 0), (15, false, 0), (115, false, 600),
-    (6, false, 0), (43, true, 0), (338, false, 0), (17, false, 800),
-    (133, false, 0), (7, true, 0), (53, false, 0), (405, false, 1000),
-    (20, false, 0), (152, true, 0), (8, false, 0), (61, false, 1200),
-    (469, false, 0), (23, true, 0), (181, false, 0), (9, false, 1400),
-    (71, false, 0), (550, true, 0), (29, false, 0), (215, false, 1600),
-];
 
 /// The kinds of the jobs of `BATCH` that wait.
 #[derive(Clone, Copy, Debug)]

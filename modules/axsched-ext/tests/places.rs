@@ -1,4 +1,4 @@
-//! What `docs/new-policy.md` says of the tree is so: the places that it names know every policy,
+//! Checks what `docs/new-policy.md` says about the tree: the places that it names know every policy,
 //! no other has a list of policies, and its example policy is the one that is tested.
 
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(tree().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Which policies the text names, as a feature, a module, a type or by the name alone.
+/// Returns the policies that the text names, as a feature, a module, a type or by the name alone.
 fn named(text: &str) -> BTreeSet<&'static str> {
     let means = |text: String, (word, name): &(&str, &str)| text.replace(word, name);
     let text = OTHER_WORDS.iter().fold(text.to_owned(), means);
@@ -76,7 +76,7 @@ fn named(text: &str) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Whether all policies are named, or four of them within four lines: names that stand
+/// Returns true if all policies are named, or four of them within four lines: names that stand
 /// together are a list, be it complete or not. Comments are for people and do not count.
 fn is_list(text: &str) -> bool {
     let is_comment = |line: &&str| ["//", "#!", "# "].iter().any(|mark| line.starts_with(mark));
@@ -92,7 +92,7 @@ fn is_list(text: &str) -> bool {
     union(&lines) == NAMES.len() || (0..lines.len()).any(together)
 }
 
-/// The places of the page's table.
+/// Returns the places of the page's table.
 fn places() -> Vec<String> {
     let page = read(PAGE);
     let section = page.split("\n## In the kit\n").nth(1).expect("a section");
@@ -114,7 +114,7 @@ fn has_file(place: &str) -> impl Fn(&&'static str) -> bool {
     }
 }
 
-/// All sources but those of the user's own apps.
+/// Returns all sources but those of the user's own apps.
 fn sources() -> Vec<String> {
     let mut files = Vec::new();
     let roots = [

@@ -91,12 +91,12 @@ policies! {
     "sched_eevdf" exact_eevdf EevdfTask eevdf::ExactEevdfScheduler<T, C>;
 }
 
-/// Whether there are more turns than tasks.
+/// Returns true if there are more turns than tasks.
 fn preempts(turns: &str) -> bool {
     turns.split(' ').count() > 3
 }
 
-/// Every rule of the suite holds, and it has not been for nothing.
+/// Asserts that every rule of the suite holds, and that it has tested enough.
 fn conforms<S: ModelScheduler>(
     promises: &Promises,
     preempts: bool,
@@ -114,8 +114,7 @@ fn conforms<S: ModelScheduler>(
     assert_eq!(coverage.preemptions > 200, preempts, "{coverage:?}");
 }
 
-/// The same with other programs, and many more of them, on machines of 1, up to 2 and up to 4
-/// queues.
+/// Runs the suite with many more and other programs, on machines of 1, up to 2 and up to 4 queues.
 fn soaks<S: ModelScheduler>(
     promises: &Promises,
     made: fn(usize) -> S,
@@ -141,7 +140,7 @@ fn soaks<S: ModelScheduler>(
     }
 }
 
-/// A random program on a random machine, under the promised bound on waiting.
+/// Runs a random program on a random machine, under the promised bound on waiting.
 fn runs<S: ModelScheduler>(
     config: Config,
     main: &Program,
@@ -157,8 +156,8 @@ fn runs<S: ModelScheduler>(
     passes(run(&config, main, made, wrap))
 }
 
-/// Who has the CPU for how many ticks, turn by turn, while two long tasks want it and
-/// a short one comes after 40 ticks. `main` and gc are left out.
+/// Returns the tasks that have the CPU and their ticks, turn by turn, while two long tasks want it and a short one comes
+/// after 40 ticks. `main` and gc are left out.
 fn turns<S: ModelScheduler>(
     made: impl FnMut(usize) -> S,
     wrap: impl FnMut(ModelTask) -> S::Task,
@@ -195,7 +194,7 @@ fn turns<S: ModelScheduler>(
     turns.collect::<Vec<_>>().join(" ")
 }
 
-/// Takes ready tasks out in every place that a policy has for them.
+/// Removes ready tasks from every place that a policy has for them.
 fn removes<S: ModelScheduler>(mut scheduler: S, wrap: impl Fn(ModelTask) -> S::Task) {
     VirtualClock::set(0);
     let tasks = [1, 2, 3].map(|id| Arc::new(wrap(ModelTask::new(id, "t"))));
@@ -224,7 +223,7 @@ fn removes<S: ModelScheduler>(mut scheduler: S, wrap: impl Fn(ModelTask) -> S::T
         let next = scheduler.pick_next_task();
         assert!(next.is_some_and(|next| Arc::ptr_eq(&next, &running)));
     };
-    // Nobody is left but the one that runs, and one that yields.
+    // The running task is the only one left.
     for _ in 0..20 {
         VirtualClock::advance(1_000);
         if scheduler.task_tick(&running) {
@@ -234,7 +233,7 @@ fn removes<S: ModelScheduler>(mut scheduler: S, wrap: impl Fn(ModelTask) -> S::T
     goes_on(&mut scheduler, false);
     scheduler.put_prev_task(running.clone(), false);
     assert!(removes(&mut scheduler, &running), "it has yielded");
-    assert!(scheduler.pick_next_task().is_none(), "nobody is left");
+    assert!(scheduler.pick_next_task().is_none(), "no task is left");
     scheduler.put_prev_task(first.clone(), false);
     let back = scheduler.pick_next_task();
     assert!(

@@ -1,6 +1,6 @@
-//! For long: random programs on 2, 4 and 8 CPUs that share their work, under every policy within the
-//! layer and under PBG together, until each has made a million steps of the model, with its rules
-//! checked at every one. Interrupts between CPUs come late, twice, or never. `make soak` runs this.
+//! A soak of several CPUs: random programs on 2, 4 and 8 CPUs that share their work, under every policy within the
+//! layer and under PBG. Each plays a million steps of the model, with its rules checked at every step.
+//! IPIs come late, twice, or never. `make soak` runs this.
 
 mod common;
 
@@ -15,7 +15,8 @@ use axsched_ext::model::{
 use axsched_ext::pbg::PerThread;
 use axsched_ext::*;
 use common::several::{
-    MEASURE_END, MEASURE_START, START_PBG, from_its_first_pick, interrupts_after, on_several,
+    MEASURE_END, MEASURE_START, START_PBG, from_its_first_pick, interrupts_after, joined,
+    on_several,
 };
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -27,18 +28,17 @@ type C = VirtualClock;
 
 const STEPS: u64 = 1_000_000;
 
-/// What becomes of interrupts between CPUs.
+/// What happens to IPIs and wakes.
 #[derive(Clone, Copy, Debug)]
 enum Interrupts {
     OnTime,
-    /// And some twice.
+    /// They come late, and some twice.
     Late,
     SomeLost,
     AllLost,
-    /// On time, but who was preempted stays where it was, as on riscv64.
+    /// They come on time, but a preempted task stays where it was, as on riscv64.
     Stay,
-    /// On time, but some wakes look long after they have chosen a queue, as where the host takes a
-    /// CPU away.
+    /// They come on time, but some wakes look long after they have chosen a queue, as if the host took the CPU away.
     SlowWakes,
 }
 
@@ -51,10 +51,10 @@ const INTERRUPTS: [Interrupts; 6] = [
     Interrupts::SlowWakes,
 ];
 
-/// The longest that such a wake takes.
+/// The longest time of such a wake.
 const SLOWEST: u64 = 97;
 
-/// The latest that one comes.
+/// The longest delay of an IPI.
 const LATEST: u64 = 11;
 
 thread_local! {
@@ -63,14 +63,11 @@ thread_local! {
     static TWICE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts what becomes of one.
+/// Counts an IPI as late, lost or twice.
 fn counted([first, again]: [Option<u64>; 2]) -> [Option<u64>; 2] {
-    let count = |counter: &'static std::thread::LocalKey<Cell<u64>>, is_one: bool| {
-        counter.set(counter.get() + u64::from(is_one));
-    };
-    count(&LATE, first.is_some_and(|delay| delay > 1));
-    count(&LOST, first.is_none());
-    count(&TWICE, again.is_some());
+    LATE.set(LATE.get() + u64::from(first.is_some_and(|delay| delay > 1)));
+    LOST.set(LOST.get() + u64::from(first.is_none()));
+    TWICE.set(TWICE.get() + u64::from(again.is_some()));
     [first, again]
 }
 
@@ -84,7 +81,7 @@ impl Interrupts {
         }
     }
 
-    /// How long wakes take.
+    /// Returns the delays of wakes.
     fn wakes(self) -> fn(u64) -> u64 {
         match self {
             Self::SlowWakes => |n| if n % 3 == 0 { 1 + n % SLOWEST } else { 0 },
@@ -92,22 +89,22 @@ impl Interrupts {
         }
     }
 
-    /// For how long a CPU may idle beside a ready task at most, if that takes so many interrupts, and
-    /// so many ticks where the machine does what it should.
+    /// Returns the longest time that a CPU may idle beside a ready task, if it takes so many IPIs, and so many ticks on a
+    /// machine without faults.
     fn max_idle_beside(self, config: &Config, (interrupts, ticks): (u64, u64)) -> u64 {
         let each = |delay| interrupts_after(config, interrupts, delay);
         match self {
             Self::OnTime | Self::Stay => ticks * config.tick_period + each(1),
-            // Nobody looks before its wake is over, one after another.
+            // Each CPU looks only after its wake, one after another.
             Self::SlowWakes => (ticks + interrupts) * (config.tick_period + SLOWEST + each(1)),
             Self::Late => ticks * config.tick_period + each(LATEST),
-            // Each is made up for by a tick.
+            // A tick makes up for each.
             Self::SomeLost | Self::AllLost => 2 * each(config.tick_period),
         }
     }
 }
 
-/// What was played.
+/// The sums over the programs that were played.
 #[derive(Default)]
 struct Played {
     programs: u64,
@@ -126,15 +123,12 @@ impl Played {
     }
 }
 
-/// How many tasks ran on another CPU than where they were put, or where they were last.
+/// Returns how often a task ran on another CPU than where it was enqueued, or where it ran last.
 fn handovers(log: &Log) -> u64 {
     let mut places: HashMap<TaskId, usize> = HashMap::new();
     let mut handovers = 0;
-    for record in log
-        .records
-        .iter()
-        .filter(|record| !log.idle.contains(&record.task()))
-    {
+    let records = log.records.iter();
+    for record in records.filter(|record| !log.idle.contains(&record.task())) {
         match record.what {
             Logged::Spawned(queue) | Logged::Woken(queue) => {
                 places.insert(record.task(), queue.into());
@@ -148,7 +142,7 @@ fn handovers(log: &Log) -> u64 {
     handovers
 }
 
-/// Plays programs until all steps are made, and says so.
+/// Plays programs until all steps are made, and prints the sums.
 fn soaks(
     policy: &str,
     idles_for: fn(usize) -> (u64, u64),
@@ -160,23 +154,18 @@ fn soaks(
         let mut runner = TestRunner::new(proptest_config(1));
         let strategy = (machine(), [program(), program(), program()], any::<u64>());
         let mut played = Played::default();
-        [&LATE, &LOST, &TWICE]
-            .iter()
-            .for_each(|counter| counter.set(0));
+        let counters = [&LATE, &LOST, &TWICE];
+        counters.iter().for_each(|counter| counter.set(0));
         while played.steps < STEPS {
             let (config, programs, random) = strategy.new_tree(&mut runner).unwrap().current();
             let interrupts = INTERRUPTS[(played.programs % INTERRUPTS.len() as u64) as usize];
-            let config = Config {
-                interrupts: interrupts.when(),
-                wake_delays: interrupts.wakes(),
-                log_records: usize::MAX,
-                ..on_several(config, cpus)
-            };
-            let config = Config {
-                preempted_stay: matches!(interrupts, Interrupts::Stay),
-                max_idle_beside: Some(interrupts.max_idle_beside(&config, idles_for(cpus))),
-                ..config
-            };
+            let mut config = on_several(config, cpus);
+            config.interrupts = interrupts.when();
+            config.wake_delays = interrupts.wakes();
+            config.log_records = usize::MAX;
+            config.preempted_stay = matches!(interrupts, Interrupts::Stay);
+            let bound = interrupts.max_idle_beside(&config, idles_for(cpus));
+            config.max_idle_beside = Some(bound);
             let main = main(&programs, random);
             played.programs += 1;
             match play(&config, &main) {
@@ -189,14 +178,9 @@ fn soaks(
                 }
             }
         }
-        let Played {
-            programs,
-            steps,
-            handovers,
-            crossed,
-            ..
-        } = played;
-        let [late, lost, twice] = [&LATE, &LOST, &TWICE].map(|counter| counter.get());
+        let (programs, steps) = (played.programs, played.steps);
+        let (handovers, crossed) = (played.handovers, played.crossed);
+        let [late, lost, twice] = counters.map(|counter| counter.get());
         println!(
             "{policy:5} {cpus} CPUs: {programs} programs, {steps} steps; interrupts {late} late, \
              {lost} lost, {twice} twice; {crossed} wakes crossed a switch; {handovers} handovers; \
@@ -210,23 +194,23 @@ fn soaks(
     assert_eq!(violations, 0, "{policy}");
 }
 
-/// An interrupt for each CPU that is asked, and one for the answer.
+/// Returns an IPI for each CPU that is asked, and one for the answer.
 fn one_each(cpus: usize) -> (u64, u64) {
     (cpus as u64 + 1, 0)
 }
 
-/// The first program.
+/// Returns the first program.
 fn first([program, ..]: &[Program; 3], _: u64) -> Program {
     from_its_first_pick(program)
 }
 
-/// An interrupt for who becomes ready, and one for who was left.
+/// Returns an IPI for a task that becomes ready, and one for a task that was left.
 fn two(_cpus: usize) -> (u64, u64) {
     (2, 0)
 }
 
-/// The first program; or the second is measured beside the first, and it or the third is followed,
-/// while main goes from CPU to CPU.
+/// Returns the first program, or a program that measures the second one beside the first and replays it or the third,
+/// while main migrates from CPU to CPU.
 fn measured_and_followed([beside, first, other]: &[Program; 3], random: u64) -> Program {
     let [way, mut masks @ ..] = random.to_le_bytes();
     if way % 4 == 0 {
@@ -235,18 +219,13 @@ fn measured_and_followed([beside, first, other]: &[Program; 3], random: u64) -> 
     let again = if way % 4 == 1 { other } else { first };
     masks.iter_mut().for_each(|mask| *mask |= 1 << (way % 8));
     let moves = |n: usize| Op::Migrate(CpuMask(masks[n].into()));
-    let join = |n| [Op::Join(n), Op::DropHandle(n)];
     let mut ops = vec![Op::Spawn(beside.clone()), moves(0), Op::Call(MEASURE_START)];
     ops.extend([Op::Spawn(first.clone()), moves(1)]);
-    ops.extend(join(1));
-    ops.extend([
-        Op::Call(MEASURE_END),
-        moves(2),
-        Op::Call(START_PBG),
-        moves(3),
-    ]);
+    ops.extend(joined(1));
+    ops.extend([Op::Call(MEASURE_END), moves(2)]);
+    ops.extend([Op::Call(START_PBG), moves(3)]);
     ops.extend([Op::Spawn(again.clone()), Op::Spawn(other.clone()), moves(4)]);
-    ops.extend([0, 2, 3].into_iter().flat_map(join));
+    ops.extend([0, 2, 3].into_iter().flat_map(joined));
     Program::new("main", ops)
 }
 

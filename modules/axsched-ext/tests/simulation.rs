@@ -1,27 +1,24 @@
-//! What the model has for simulations: steps that are done again, latches, costs by load, and
-//! runs without checks.
+//! The parts of the model for simulations: repeated steps, latches, costs by load, logs, and runs without checks.
 
 mod common;
 
-use axsched_ext::model::{
-    Config, Left, LogRecord, Logged, Op, Program, Report, TaskId, TaskReport, run,
-};
+use axsched_ext::model::{Config, Logged, Op, Program, Report, TaskId, TaskReport, run};
 use axsched_ext::{CfsScheduler, CfsTask, RrScheduler, RrTask, clock::VirtualClock};
-use common::program;
+use common::several::started;
+use common::{assert_golden, program};
 use proptest::prelude::*;
 
 fn rr(config: &Config, main: &Program) -> Report {
     run(config, main, |_| RrScheduler::<_, 5>::new(), RrTask::new).unwrap()
 }
 
-/// Main spawns these, waits for none, and lets go of them.
+/// Returns a main that spawns these, waits for none, and keeps no handle.
 fn family(children: impl IntoIterator<Item = Program>) -> Program {
-    let spawn = |(nth, child)| [Op::Spawn(child), Op::DropHandle(nth)];
-    Program::new("main", children.into_iter().enumerate().flat_map(spawn))
+    Program::new("main", started(children))
 }
 
 #[test]
-fn steps_that_are_done_again_are_as_if_written_out() {
+fn repeated_steps_are_as_if_written_out() {
     let body = [Op::Run(3), Op::Yield, Op::Run(4), Op::Sleep(15)];
     let again = |times| {
         let ops = body.iter().cloned().chain([Op::Again { steps: 4, times }]);
@@ -50,13 +47,11 @@ fn steps_that_are_done_again_are_as_if_written_out() {
 }
 
 #[test]
-fn a_latch_lets_go_at_its_last_count() {
+fn latch_opens_at_its_last_count() {
     let queue = 0;
     let counts = |name, units| Program::new(name, [Op::Run(units), Op::CountDown { queue, of: 3 }]);
     let main = family([counts("a", 5), counts("b", 50), counts("c", 500)]);
-    let timeout = None;
-    let wait = Op::Wait { queue, timeout };
-    let main = Program::new("main", main.ops.iter().cloned().chain([wait]));
+    let main = Program::new("main", main.ops.iter().cloned().chain([Op::wait(queue)]));
     let report = rr(&Config::default(), &main);
     let end = |name| report.task(name).unwrap().finished.unwrap();
     assert!(end("main") > end("c"), "main waits for the last");
@@ -66,7 +61,7 @@ fn a_latch_lets_go_at_its_last_count() {
 }
 
 #[test]
-fn a_pick_costs_by_how_many_are_ready() {
+fn pick_costs_by_the_number_of_ready_tasks() {
     let yields = |n: usize| {
         let one = Program::repeat("yielder", 1000, &[Op::Yield]);
         family(vec![one; n])
@@ -78,7 +73,7 @@ fn a_pick_costs_by_how_many_are_ready() {
             ..Config::default()
         };
         let report = rr(&config, &yields(n));
-        // What is left of a yield: the few steps at the start and the end.
+        // The few steps at the start and the end are rounded off.
         (report.makespan + 500) / 1000 / n as u64
     };
     let plain = took(1, &[]);
@@ -87,64 +82,21 @@ fn a_pick_costs_by_how_many_are_ready() {
     assert_eq!([two, four, five, sixteen], [10, 20, 20, 20]);
 }
 
-/// Each record in words, as `12 c0 wakes to c1 a#4` and `15 c0 yielded to a#4`.
-fn in_words(report: &Report) -> Vec<String> {
-    let name = |id: TaskId| match report.log.idle.contains(&id) {
-        true => "idle".to_owned(),
-        false => {
-            let mut labels = report.tasks.iter().map(|task| &task.label);
-            labels.find(|label| label.id == id).unwrap().to_string()
-        }
-    };
-    let words = |record: &LogRecord| {
-        let what = match record.what {
-            Logged::Spawned(to) => format!("spawns to c{to}"),
-            Logged::Woken(to) => format!("wakes to c{to}"),
-            Logged::Switched(Left::Yielded) => "yielded to".to_owned(),
-            Logged::Switched(Left::Preempted) => "preempted by".to_owned(),
-            Logged::Switched(Left::Blocked) => "blocked for".to_owned(),
-            Logged::Switched(Left::Exited) => "ended for".to_owned(),
-            Logged::Switched(Left::Migrated) => "migrated by".to_owned(),
-        };
-        let (cpu, task) = (record.cpu(), name(record.task()));
-        format!("{} c{cpu} {what} {task}", record.time)
-    };
-    report.log.records.iter().map(words).collect()
-}
-
 #[test]
-fn a_log_has_every_switch_and_wake() {
+fn log_has_every_switch_and_wake() {
     let config = Config {
-        cpus: 2,
         log_records: 100,
-        ..Config::default()
+        ..Config::with_cpus(2)
     };
     let a = Program::new("a", [Op::Run(3), Op::Yield, Op::Sleep(5)]);
-    let report = rr(&config, &family([a]));
-    assert_eq!(
-        in_words(&report),
-        [
-            "0 c0 spawns to c0 gc#2",
-            "0 c1 spawns to c1 gc#4",
-            "0 c0 spawns to c0 a#5",
-            "0 c1 yielded to gc#4",
-            "4 c0 blocked for gc#2",
-            "4 c1 blocked for idle",
-            "8 c0 blocked for a#5",
-            // Its yield was none: nobody else was there.
-            "16 c0 blocked for idle",
-            // Into the queue of CPU 1, which looks there at its tick.
-            "20 c0 wakes to c1 a#5",
-            "25 c1 yielded to a#5",
-            "30 c1 wakes to c1 gc#4",
-            "30 c1 ended for gc#4",
-            "36 c1 blocked for idle",
-        ]
-    );
-    assert_eq!(report.log.lost, 0);
+    let log = rr(&config, &family([a])).log;
+    // Its yield is none, as no other task is there. Its wake goes into the queue of CPU 1, which looks at its tick.
+    let records = log.records.iter().map(|record| format!("{record:?}\n"));
+    assert_golden("log", &records.collect::<String>());
+    assert_eq!(log.lost, 0);
 }
 
-/// When each task had a CPU, and which.
+/// Returns each stay of a task on a CPU, and its length.
 fn stays(report: &Report, cpus: usize) -> Vec<(TaskId, u64)> {
     let mut current: Vec<_> = report.log.idle.iter().map(|&idle| (idle, 0)).collect();
     current[0].0 = TaskId::MAIN;
@@ -168,7 +120,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_log_has_each_tasks_time(main in program(), cpus in 1..5_usize, few in 0..40_usize) {
+    fn log_has_each_tasks_time(main in program(), cpus in 1..5_usize, few in 0..40_usize) {
         let of = |log_records| {
             rr(&Config { cpus, log_records, stealing: true, ..Config::default() }, &main)
         };
@@ -191,12 +143,13 @@ proptest! {
     }
 
     #[test]
-    fn a_run_without_checks_is_the_same_run(main in program(), cpus in 1..4_usize) {
+    fn run_without_checks_is_the_same_run(main in program(), cpus in 1..4_usize) {
         let config = Config { cpus, on_time: VirtualClock::set, ..Config::default() };
         let unchecked = Config {
             is_checked: false,
             trace_events: 0,
-            time_limit: Some(config_limit(&config, &main)),
+            // As in a checked run.
+            time_limit: Some(8 * (main.serial_time(&config) + 10 * config.tick_period)),
             ..config.clone()
         };
         let cfs = |config: &Config| {
@@ -207,9 +160,4 @@ proptest! {
             (checked, unchecked) => prop_assert_eq!(checked.is_ok(), unchecked.is_ok()),
         }
     }
-}
-
-/// As much time as a checked run has.
-fn config_limit(config: &Config, main: &Program) -> u64 {
-    8 * (main.serial_time(config) + 10 * config.tick_period)
 }

@@ -1,5 +1,5 @@
-//! No ready task waits for longer than its policy promises on CPUs that share their work: the scenes
-//! in which one did, and random loads. `docs/several-cpus.md` has these bounds as a table.
+//! No ready task waits for longer than its policy promises on CPUs that share their work, in the scenes in which one
+//! did, and in random loads. `docs/several-cpus.md` has these bounds as a table.
 
 mod common;
 
@@ -45,7 +45,7 @@ fn bound_of<P: Policy>() -> &'static Bound {
     bound.expect("the policy has a bound")
 }
 
-/// Runs a load and holds each wait to the bound; the longest wait as a part of it.
+/// Runs a load, checks each wait against the bound, and returns the longest wait as a part of it.
 fn waits<P>(config: Config, main: &Program) -> f64
 where
     P: Policy<Inner = ModelTask>,

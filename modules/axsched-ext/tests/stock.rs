@@ -1,5 +1,5 @@
-//! The registry's own axsched 0.3.1 on the model. What we compare ourselves with
-//! has to pass the same rules; where it is known not to, the model must say so.
+//! The registry's own axsched 0.3.1 on the model. It has to pass the same rules. Where it is known to break one, the
+//! model must find it.
 
 mod common;
 
@@ -55,8 +55,7 @@ fn stock_cfs_cannot_remove_what_was_added_again() {
     assert_eq!((&**call, &**found), ("remove_task", "None"));
 }
 
-/// Runs a program under a scheduler that is to let nobody wait for longer than so
-/// many ticks.
+/// Runs a program under a scheduler that must let no task wait for longer than so many ticks.
 fn within_bound<S: ModelScheduler>(
     ticks: u64,
     program: &Program,
@@ -81,12 +80,11 @@ fn within_bound<S: ModelScheduler>(
         .map_err(|failure| failure.violation)
 }
 
-/// Stock CFS lets `who` wait for longer than so many ticks in this scene; ours
-/// nobody.
-fn only_stock_starves(who: &str, ticks: u64, program: &Program) {
+/// Asserts that stock CFS lets `starved` wait for longer than so many ticks in this scene, and ours lets no task.
+fn only_stock_starves(starved: &str, ticks: u64, program: &Program) {
     let stock = within_bound(ticks, program, |_| Stock(CFScheduler::new()), CFSTask::new);
     assert!(
-        matches!(&stock, Err(Violation::Starved { task, .. }) if &*task.name == who),
+        matches!(&stock, Err(Violation::Starved { task, .. }) if &*task.name == starved),
         "{stock:?}"
     );
     let made = |_| CfsScheduler::<_, VirtualClock>::new();
@@ -123,8 +121,8 @@ fn stock_cfs_starves_the_others_of_a_task_that_sets_its_priority() {
     only_stock_starves("modest", 4 * 87, &Program::new("main", ops));
 }
 
-/// For how many ticks in a row a task that has worked for 5,000 ticks waits when
-/// another comes from a queue where hardly anything has happened.
+/// Returns the ticks in a row for which a task that has worked for 5,000 ticks waits when another comes from a queue
+/// with little past.
 fn wait_beside_a_newcomer<S, W>(
     mut made: impl FnMut() -> S,
     mut wrap: impl FnMut(&'static str) -> W,
@@ -182,7 +180,7 @@ fn stock_cfs_starves_the_worker_when_a_task_changes_queues() {
     assert!((1..=4).contains(&ours), "{ours}");
 }
 
-/// How many of a thousand ticks ask for the CPU while two tasks want it.
+/// Returns how many of a thousand ticks ask for the CPU while two tasks want it.
 fn reschedules<S, W>(mut scheduler: S, mut wrap: impl FnMut(&'static str) -> W) -> u32
 where
     S: BaseScheduler<SchedItem = Arc<W>>,

@@ -1,5 +1,5 @@
-//! What a stored profile may cost in memory: decoding takes no more than the
-//! bytes justify, whatever they say, and running out is an error everywhere.
+//! The memory of a stored profile: decoding takes no more than the bytes justify, whatever they contain, and running out
+//! is an error everywhere.
 
 #[path = "common/profiles.rs"]
 mod profiles;

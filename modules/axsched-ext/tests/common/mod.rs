@@ -1,6 +1,11 @@
-//! What the tests of layer 2 share: the registry's schedulers under our trait,
-//! random programs that shrink, and bounds that more than one scheduler promises.
-#![allow(dead_code, reason = "each test binary uses its part")]
+//! Helpers of the tests of layer 2: the registry's schedulers under our trait, random programs that shrink, and bounds
+//! that more than one scheduler promises.
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each test binary uses its part"
+)]
 
 pub mod layer;
 pub mod on_add;
@@ -42,8 +47,7 @@ impl<S: axsched_upstream::BaseScheduler> BaseScheduler for Stock<S> {
     }
 }
 
-/// FIFO. One queue in order of arrival: whoever is ready waits for each other task
-/// once at most.
+/// Returns the bound of FIFO. The queue is in order of arrival, so a ready task waits for each other one once at most.
 pub fn each_other_once(load: &Load<'_>) -> MaxWait {
     MaxWait {
         dispatches: Some(load.tasks),
@@ -51,16 +55,16 @@ pub fn each_other_once(load: &Load<'_>) -> MaxWait {
     }
 }
 
-/// Time for so many ticks, of which the last may come late: after what each task
-/// computes under a guard, and its switches.
+/// Returns the time of so many ticks, of which the last may come late: after what each task computes under a guard, and
+/// its switches.
 pub fn late_ticks(load: &Load<'_>, ticks: u64) -> u64 {
     let config = load.config;
     let calls = 4 * (config.call_cost + config.switch_cost);
     ticks * config.tick_period + load.tasks * (load.longest_guarded + calls)
 }
 
-/// RR. The same, and with preemption nobody keeps the CPU for longer than a slice of
-/// 5 ticks, the first of which may come late, and what it computes under a guard.
+/// Returns the bound of RR: that of FIFO, and with preemption a slice of 5 ticks of each other task. The first tick of a
+/// slice may come late, and so may the end, by what the task computes under a guard.
 pub fn a_slice_each(load: &Load<'_>) -> MaxWait {
     MaxWait {
         time: load
@@ -71,30 +75,29 @@ pub fn a_slice_each(load: &Load<'_>) -> MaxWait {
     }
 }
 
-/// RR: a round of the others after each slice of 5 ticks, the first of which may be
+/// Returns the bound of a job under RR: a round of the others after each slice of 5 ticks, the first of which may be
 /// short.
 pub fn rr_beside(beside: &Beside) -> Option<u64> {
     let turns = beside.job_ticks.div_ceil(4);
     Some(beside.job_ticks + (turns + 1) * beside.round_ticks())
 }
 
-/// PBG with a plan of so many tasks, all of them far shorter: each is demoted within
-/// [`OVERRUN_TICKS`](pbg::OVERRUN_TICKS) whole ticks of its own, and then round robin
-/// runs.
+/// Returns the bound of a job under PBG with a plan of so many far shorter tasks. Each is demoted within
+/// [`OVERRUN_TICKS`](pbg::OVERRUN_TICKS) whole ticks of its own, and then round robin runs.
 pub fn planned_beside<const PLANNED: u64>(beside: &Beside) -> Option<u64> {
     let followed = PLANNED * (u64::from(pbg::OVERRUN_TICKS) + 1);
     Some(rr_beside(beside)? + followed)
 }
 
-/// SJF: half a class and a round of the others past each due time. The shortest class is less
-/// than a tick.
+/// Returns the bound of a job under SJF: half a class and a round of the others past each due time. The shortest class
+/// is less than a tick.
 pub fn sjf_beside(beside: &Beside) -> Option<u64> {
     let past_due = (beside.job_ticks + 1) * (beside.round_ticks() + 2);
     Some(sjf::PATIENCE * beside.job_ticks * 3 / 2 + past_due)
 }
 
-/// Any steps that end under a correct scheduler: waiting is only for own
-/// children, and for notifications only so long.
+/// Draws programs that end under a correct scheduler: a task waits only for its own children, and for notifications
+/// with a limit.
 pub fn program() -> impl Strategy<Value = Program> {
     let leaf = steps(step()).prop_map(|ops| Program::new("leaf", ops));
     let tree = leaf.prop_recursive(3, 12, 4, |child| {
@@ -108,7 +111,7 @@ fn steps(step: impl Strategy<Value = Vec<Op>>) -> impl Strategy<Value = Vec<Op>>
     prop::collection::vec(step, 0..10).prop_map(|parts| parts.concat())
 }
 
-/// Usually one step; several where one alone would be a fault of the program.
+/// Draws one step, or several if one alone would be a fault of the program.
 fn step() -> impl Strategy<Value = Vec<Op>> {
     let queue = 0..2u32;
     let one = prop_oneof![
@@ -129,8 +132,7 @@ fn step() -> impl Strategy<Value = Vec<Op>> {
     prop_oneof![12 => one.prop_map(|op| vec![op]), 1 => guarded]
 }
 
-/// Any machine on which somebody gets anywhere: a tick period holds a switch
-/// and a call.
+/// Draws machines on which tasks make progress: a tick period holds a switch and a call.
 pub fn machine() -> impl Strategy<Value = Config> {
     let flags = (any::<bool>(), prop::bool::weighted(0.8));
     (1..=4usize, flags, 7..30u64, 0..4u64).prop_map(
@@ -145,6 +147,16 @@ pub fn machine() -> impl Strategy<Value = Config> {
     )
 }
 
+/// Asserts that `found` is what stands in `data/traces`. `UPDATE_TRACES=1` rewrites the files there.
+pub fn assert_golden(name: &str, found: &str) {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/traces");
+    let file = format!("{dir}/{name}.txt");
+    if std::env::var_os("UPDATE_TRACES").is_some() {
+        std::fs::write(&file, found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(&file).unwrap(), "{file}");
+}
+
 fn fixed_or_given() -> u64 {
     let given = std::env::var("PROPTEST_RNG_SEED").ok();
     given.and_then(|seed| seed.parse().ok()).unwrap_or(2026)
@@ -153,15 +165,15 @@ fn fixed_or_given() -> u64 {
 pub fn proptest_config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
-        // The same programs on every run: what lands has been seen to pass. Look
-        // further with PROPTEST_RNG_SEED=n.
+        // The same programs on every run, so that a change is not blamed for an old fault. PROPTEST_RNG_SEED=n draws
+        // others.
         rng_seed: RngSeed::Fixed(fixed_or_given()),
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
         ..ProptestConfig::default()
     }
 }
 
-/// A bound that a policy promises; it holds for wakers as `axtask` has them.
+/// Returns the machine with a bound that a policy promises. The bound holds for wakers as `axtask` has them.
 pub fn bounded(config: Config, main: &Program, bound: fn(&Load<'_>) -> MaxWait) -> Config {
     let max_wait = bound(&Load::of(main, &config));
     if config.wake_resched {

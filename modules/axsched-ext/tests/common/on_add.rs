@@ -1,4 +1,4 @@
-//! A scheduler whose added tasks are seen.
+//! A scheduler with a hook after each added task.
 
 use axsched_ext::BaseScheduler;
 

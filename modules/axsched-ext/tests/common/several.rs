@@ -1,5 +1,5 @@
-//! Helpers of the tests of several CPUs: the machine of their programs, calls of PBG, and machines with a
-//! fault.
+//! Helpers of the tests of several CPUs: the machine and steps of their programs, the calls of PBG, and machines with
+//! a fault.
 
 use axsched_ext::balance::{Machine, simulated_machine};
 use axsched_ext::clock::VirtualClock;
@@ -29,7 +29,7 @@ pub fn call_pbg(what: u32) {
     }
 }
 
-/// The policy of a scheduler of one CPU.
+/// Names the policy of a scheduler of one CPU.
 pub trait Within {
     type Policy;
 }
@@ -42,7 +42,7 @@ pub fn on_several(config: Config, cpus: usize) -> Config {
     Config {
         cpus,
         stealing: true,
-        // A task that the model takes to be in this queue may be on the way to another.
+        // A task that is in this queue for the model may be on its way to another one.
         repick_after_yield: true,
         max_gc_streak: u64::MAX,
         on_time: VirtualClock::set,
@@ -71,13 +71,12 @@ pub fn started(tasks: impl IntoIterator<Item = Program>) -> impl Iterator<Item =
     tasks.flat_map(|(n, task)| [Op::Spawn(task), Op::DropHandle(n)])
 }
 
-/// Returns how long so many interrupts take, each of which arrives after `delay`, and after the longest time for
-/// which interrupts are off.
+/// Returns the time of so many IPIs. Each arrives after `delay`, and after the longest time for which interrupts are off.
 pub fn interrupts_after(config: &Config, interrupts: u64, delay: u64) -> u64 {
     interrupts * (delay + 4 * (config.call_cost + config.switch_cost))
 }
 
-/// Returns the program with a main that takes part from its first pick on: no CPU knows of a queue before.
+/// Returns the program with a main that yields first, as other CPUs do not know of a queue before its first pick.
 pub fn from_its_first_pick(main: &Program) -> Program {
     let ops = [Op::Yield].into_iter().chain(main.ops.iter().cloned());
     Program::new("main", ops)
@@ -99,7 +98,7 @@ pub fn named<'a>(report: &'a Report, name: &str) -> impl Iterator<Item = &'a Tas
     tasks.filter(move |task| &*task.label.name == name)
 }
 
-/// Plays several thousand programs on a machine that is not what it says; returns the first violation.
+/// Plays several thousand programs on a machine that lies, and returns the first violation.
 pub fn found_with(
     faulty: fn(usize) -> Machine,
     play: impl Fn(Config, &Program, Machine) -> Result<Report, Box<Failure>>,
@@ -115,7 +114,7 @@ pub fn found_with(
     panic!("nothing was found");
 }
 
-/// Asserts that each machine that is not what it says is found by `play`, and by what it breaks.
+/// Asserts that `play` finds each machine that lies, and by the right violation.
 pub fn each_fault_is_found(
     play: impl Fn(Config, &Program, Machine) -> Result<Report, Box<Failure>>,
 ) {

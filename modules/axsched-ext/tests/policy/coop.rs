@@ -1,5 +1,5 @@
-//! Promises of COOP, of tasks that serve no domain: those of RR as long as nobody sets a priority.
-//! What becomes of workers while coroutines become ready is told by `src/coop/tests`.
+//! Promises of COOP for tasks that serve no domain: those of RR if no task sets a priority. Workers with ready
+//! coroutines are tested in `src/coop/tests`.
 
 use axsched_ext::conformance::{Load, Promises};
 use axsched_ext::coop::{SHARE_TICKS, SLICE_TICKS};

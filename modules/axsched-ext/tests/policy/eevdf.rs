@@ -6,7 +6,7 @@ use axsched_ext::model::MaxWait;
 
 use crate::common::late_ticks;
 
-/// A request each; the late one is without lag, and so before who has just run.
+/// A request each; the late one is without lag, and so before the task that has just run.
 pub const TURNS: &str = "a1 b1 a1 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 a2 b2 s2 \
                          a2 b2 s0 a3 b2 a2 b2 a2 b1 a0";
 

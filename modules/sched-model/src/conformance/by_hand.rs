@@ -146,7 +146,7 @@ pub(super) fn add_after_remove_works<S: ModelScheduler>(s: &mut Subject<'_, S>) 
         let found = scheduler.remove_task(task);
         expect_task("remove_task", Some(task), found.as_ref())?;
         scheduler.add_task(task.clone());
-        // Time passes for somebody between the rounds.
+        // Time passes for a task between the rounds.
         if let Some(current) = scheduler.pick_next_task() {
             let _ = scheduler.task_tick(&current);
             scheduler.put_prev_task(current, round % 2 == 0);

@@ -1,8 +1,7 @@
-//! Random loads for CPUs that share their work: see `sched-smp`.
+//! Loads: random ones for CPUs that share their work (see `sched-smp`), and the jobs of the app `batch`.
 //!
-//! The random programs of the suite are short, so that many kinds of calls meet. Starvation takes
-//! the contrary: few kinds of tasks, alike for hundreds of ticks, some in step with the ticks and
-//! some just beside them.
+//! The random programs of the suite are short, so that many kinds of calls meet. Starvation takes the opposite: few
+//! kinds of tasks that do the same for hundreds of ticks, some in step with the ticks and some not quite.
 
 use super::rng::Rng;
 use crate::model::{Config, Op, Program};
@@ -11,16 +10,29 @@ use sched_core::clock::VirtualClock;
 /// A timer tick of these loads, in time units. A call takes a thousandth of it.
 pub const TICK: u64 = 10_000;
 
+/// The jobs of the app `batch`: how long each takes in milliseconds, whether it waits, and when it arrives.
+#[rustfmt::skip]
+pub const BATCH: [(u64, bool, u64); 32] = [
+    (11, false, 0), (83, true, 0), (647, false, 0), (33, false, 200),
+    (252, false, 0), (13, true, 0), (98, false, 0), (5, false, 400),
+    (38, false, 0), (285, true, 0), (15, false, 0), (115, false, 600),
+    (6, false, 0), (43, true, 0), (338, false, 0), (17, false, 800),
+    (133, false, 0), (7, true, 0), (53, false, 0), (405, false, 1000),
+    (20, false, 0), (152, true, 0), (8, false, 0), (61, false, 1200),
+    (469, false, 0), (23, true, 0), (181, false, 0), (9, false, 1400),
+    (71, false, 0), (550, true, 0), (29, false, 0), (215, false, 1600),
+];
+
 /// The step of a task after each burst.
 #[derive(Clone, Copy)]
 enum Then {
     Computes,
     Yields,
-    /// For so many time units.
+    /// Sleeps for so many time units.
     Sleeps(u64),
 }
 
-/// Returns a program that repeats one round: it runs for about `burst` time units.
+/// One round of a task, which it repeats: it runs for about `burst` time units.
 #[derive(Clone, Copy)]
 struct Habit {
     burst: u64,
@@ -63,9 +75,10 @@ pub fn in_bursts(work: u64, burst: u64, jitter: u64, then: &Op, seed: u64) -> Pr
     Program::new("task", ops)
 }
 
-/// Returns a load for so many CPUs: 2 to 16 tasks that compute, yield and sleep, with up to `ticks`
-/// ticks of work each. They are alike, or of two kinds, or each its own; as many for each CPU, or
-/// not; in step, or with bursts that are off by up to a tick. The same `seed` gives the same load.
+/// Returns a load for so many CPUs: 2 to 16 tasks that compute, yield and sleep, with up to `ticks` ticks of work each.
+///
+/// The tasks are of one kind, of two kinds, or each of its own. There are as many for each CPU, or not. They are in
+/// step, or their bursts are off by up to a tick. The same `seed` gives the same load.
 pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
     let mut rng = Rng(seed);
     let mut tasks = 2 + rng.below(15);
@@ -95,7 +108,7 @@ pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
             let (work, then) = match then {
                 Then::Computes => (ticks * TICK, Op::Run(0)),
                 Then::Yields => (ticks * TICK, Op::Yield),
-                // As long as the others, as far as it can.
+                // It takes as long as the others, if it can.
                 Then::Sleeps(units) => (ticks * TICK * burst / (burst + units), Op::Sleep(units)),
             };
             in_bursts(work, burst, jitter.min(burst - 1), &then, rng.next())

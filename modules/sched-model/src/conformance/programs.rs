@@ -280,8 +280,7 @@ fn random_config<S: ModelScheduler>(s: &Subject<'_, S>, rng: &mut Rng) -> Config
     Config {
         cpus: 1 + rng.below(s.promises.max_cpus as u64) as usize,
         preempt: !rng.one_in(4),
-        // Longer than a switch and a call, or nobody gets anywhere under a
-        // policy that preempts on every tick.
+        // Longer than a switch and a call, or no task makes progress under a policy that preempts on every tick.
         tick_period: 7 + rng.below(20),
         switch_cost: rng.below(4),
         ..s.config()

@@ -1,10 +1,10 @@
-//! What a caller of the suite states, and what it gets.
+//! The promises of a policy, and the result of the suite.
 
 use std::fmt;
 
 use crate::model::{Config, Failure, MaxWait, Program};
 
-/// What a bound on waiting may depend on.
+/// The facts that a bound on waiting may depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Load<'a> {
     /// All tasks of the run: programs, `main`, one `gc` per CPU, one helper per
@@ -14,14 +14,14 @@ pub struct Load<'a> {
     pub longest_guarded: u64,
     /// [`Program::serial_time`] of it all.
     pub serial_time: u64,
-    /// Whether a task [sets a priority](Program::sets_priorities).
+    /// True if a task [sets a priority](Program::sets_priorities).
     pub sets_priorities: bool,
     /// The machine.
     pub config: &'a Config,
 }
 
 impl<'a> Load<'a> {
-    /// What `main`, and all it spawns, puts on the machine.
+    /// Returns the load of `main` and all that it spawns.
     pub fn of(main: &Program, config: &'a Config) -> Self {
         Self {
             tasks: (main.tasks() + config.cpus) as u64,
@@ -33,26 +33,26 @@ impl<'a> Load<'a> {
     }
 }
 
-/// A job beside tasks that do nothing but yield, on one CPU; all are ready when it
-/// begins. What a bound on its end may depend on.
+/// A job beside tasks that only yield, on one CPU; all are ready when it begins. A bound on its end may depend on these
+/// facts.
 #[derive(Debug, Clone, Copy)]
 pub struct Beside {
     /// The CPU time of the job, in ticks, rounded up.
     pub job_ticks: u64,
     /// The yielders, `gc` included.
     pub yielders: u64,
-    /// How many of them a tick has room for.
+    /// The number of their yields in a tick.
     pub yields_per_tick: u64,
 }
 
 impl Beside {
-    /// The time in which each of the yielders runs once, in ticks, rounded up.
+    /// Returns the time in which each of the yielders runs once, in ticks, rounded up.
     pub fn round_ticks(&self) -> u64 {
         self.yielders.div_ceil(self.yields_per_tick)
     }
 }
 
-/// What the policy under test promises beyond the rules, and how hard to try it.
+/// The promises of the policy under test beyond the rules, and the size of the test.
 #[derive(Debug, Clone)]
 pub struct Promises {
     /// The longest wait of a ready task; no bound by default, and none is
@@ -64,15 +64,15 @@ pub struct Promises {
     /// The policy picks a task again that yielded, although others are ready.
     /// Only for a plan that says so.
     pub repick_after_yield: bool,
-    /// How often in a row `gc` may be picked while another task is ready.
+    /// The number of times in a row that `gc` may be picked while another task is ready.
     pub max_gc_streak: u64,
     /// Machines have up to so many CPUs, 1 to 64.
     pub max_cpus: usize,
     /// See [`Config::on_time`].
     pub on_time: fn(u64),
-    /// How many programs rules 3, 26 and 27 make up.
+    /// The number of random programs of rules 3, 26 and 27.
     pub random_programs: u32,
-    /// Where they start from. Same seed, same programs.
+    /// The seed of these programs. The same seed gives the same programs.
     pub seed: u64,
 }
 
@@ -91,8 +91,8 @@ impl Default for Promises {
     }
 }
 
-/// What a passed [`check`](super::check) has gone through, so that a test can tell that it
-/// was not for nothing.
+/// The numbers of things that a passed [`check`](super::check) has tested, so that a test can assert that they are
+/// enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// Rules that hold.
@@ -103,9 +103,9 @@ pub struct Coverage {
     pub tasks: u64,
     /// Picks that returned a task.
     pub dispatches: u64,
-    /// How often a task yielded.
+    /// Yields of all tasks.
     pub yields: u64,
-    /// How often a task was preempted.
+    /// Preemptions of all tasks.
     pub preemptions: u64,
     /// Wakes that had to wait for a CPU to finish switching away.
     pub wake_spins: u64,
@@ -131,7 +131,7 @@ pub enum Broken {
         config: Box<Config>,
         /// The program that failed.
         program: Program,
-        /// What the model found.
+        /// The failure.
         failure: Box<Failure>,
     },
 }

@@ -1,17 +1,18 @@
-//! Bounds beside every schedule of small jobs, and beside some schedules of larger ones.
+//! Bounds, compared with every schedule of small jobs and with some schedules of larger ones.
 
 use std::collections::HashMap;
 
+use axsched_ext::conformance::loads::BATCH;
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a job has come to in a schedule in whole time units.
+/// The progress of a job in a schedule in whole time units.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Progress {
-    /// It may compute from then on.
+    /// The time from which on it may compute.
     ready_at: u64,
-    /// What it has left, the first step partly.
+    /// The steps that are left, the first one partly.
     steps: Vec<Step>,
 }
 
@@ -23,7 +24,7 @@ impl Progress {
         self.sleep()
     }
 
-    /// Sleeps if it has nothing to compute before that.
+    /// Sleeps if it has nothing to compute before, and returns when it ends if that is known.
     fn sleep(&mut self) -> Option<u64> {
         while self.steps.first()?.run_ns == 0 {
             self.ready_at += self.steps.remove(0).sleep_ns;
@@ -35,7 +36,7 @@ impl Progress {
     }
 }
 
-/// The jobs at their start, and the sum of turnarounds of those that compute nothing.
+/// Returns the jobs at their start, and the sum of the turnarounds of those that compute nothing.
 fn started(jobs: &[Job]) -> (Vec<Progress>, u64) {
     let mut sum = 0;
     let started = jobs.iter().map(|job| {
@@ -50,7 +51,7 @@ fn started(jobs: &[Job]) -> (Vec<Progress>, u64) {
     (started.collect(), sum)
 }
 
-/// The least sum of turnarounds over every schedule in whole time units.
+/// Returns the least sum of turnarounds over every schedule in whole time units.
 pub(super) fn least(jobs: &[Job], cpus: usize) -> u64 {
     let (progress, sum) = started(jobs);
     sum + least_from(jobs, cpus, 0, &progress, &mut HashMap::new())
@@ -90,7 +91,7 @@ fn least_from(
     least
 }
 
-/// The sum of turnarounds if those run that have least left to compute.
+/// Returns the sum of turnarounds if the jobs with the least left to compute run.
 fn listed(jobs: &[Job], cpus: usize) -> u64 {
     let (mut progress, mut sum) = started(jobs);
     let left = |progress: &Progress| -> u64 { progress.steps.iter().map(|s| s.run_ns).sum() };
@@ -120,7 +121,7 @@ fn job(submitted_ns: u64, steps: &[(u64, u64)]) -> Job {
     }
 }
 
-/// Jobs that never sleep.
+/// Draws jobs that never sleep.
 fn computing(latest: u64) -> impl Strategy<Value = Vec<Job>> {
     let job = (0..=latest, 1..4_u64).prop_map(|(at, run)| Job::computing(at, run));
     prop::collection::vec(job, 1..5)
@@ -132,7 +133,7 @@ pub(super) fn sleeping() -> impl Strategy<Value = Vec<Job>> {
     prop::collection::vec(job, 1..5)
 }
 
-/// Many jobs, of very different length.
+/// Draws many jobs, of very different lengths.
 fn crowd(jobs: usize) -> impl Strategy<Value = Vec<Job>> {
     let run = (0..6_u32, 1..4_u64).prop_map(|(log, run)| run << log);
     let steps = prop::collection::vec((run, 1..9_u64), 1..4);
@@ -144,12 +145,12 @@ fn crowd(jobs: usize) -> impl Strategy<Value = Vec<Job>> {
     prop::collection::vec(job, jobs)
 }
 
-/// The same with all times so many times as long.
+/// Returns the jobs with all times multiplied by `factor`.
 pub(super) fn longer(jobs: &[Job], factor: u64) -> Vec<Job> {
     changed(jobs, |time| time * factor)
 }
 
-/// The same with other times.
+/// Returns the jobs with each time changed.
 fn changed(jobs: &[Job], time: impl Fn(u64) -> u64) -> Vec<Job> {
     let step = |step: &Step| Step {
         run_ns: time(step.run_ns),
@@ -166,12 +167,12 @@ fn changed(jobs: &[Job], time: impl Fn(u64) -> u64) -> Vec<Job> {
     jobs.iter().map(job).collect()
 }
 
-/// The sum that the average is of.
+/// Returns the bound of the sum of turnarounds.
 fn found(jobs: &[Job], cpus: usize) -> f64 {
     bound(jobs, cpus).average_ns * jobs.len() as f64
 }
 
-/// The rules that know nothing of several CPUs and of sleeps.
+/// Returns the bound by the rules that ignore sleeps and take several CPUs for one fast one.
 fn easier(jobs: &[Job], cpus: usize) -> f64 {
     let computing = jobs.iter().map(|job| (job.submitted_at(), job.run_ns()));
     let length = jobs.iter().map(|job| job.run_ns() + job.sleep_ns());
@@ -186,14 +187,14 @@ proptest! {
     }
 
     #[test]
-    fn of_those_that_are_all_there_it_is_the_least(jobs in computing(0), cpus in 2..4_usize) {
+    fn it_is_the_least_if_all_jobs_are_there_at_the_start(jobs in computing(0), cpus in 2..4_usize) {
         let least = least(&jobs, cpus) as f64;
         prop_assert_eq!(bound(&jobs, cpus).kind, BoundKind::ShortestFirst);
         prop_assert!((found(&jobs, cpus) - least).abs() < 1e-6);
     }
 
     #[test]
-    fn on_one_cpu_mean_busy_times_find_the_least_of_those_that_are_all_there(jobs in computing(0)) {
+    fn mean_busy_times_find_the_least_on_one_cpu_if_all_jobs_are_there_at_the_start(jobs in computing(0)) {
         let least = least(&jobs, 1) as f64 * 1e6;
         let jobs = longer(&jobs, 1_000_000);
         let busy = busy_times::sum(&jobs, 1);
@@ -203,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_below_it(jobs in sleeping(), cpus in 1..4_usize) {
+    fn no_schedule_is_below_it(jobs in sleeping(), cpus in 1..4_usize) {
         let least = least(&jobs, cpus) as f64 * 1e6;
         let jobs = longer(&jobs, 1_000_000);
         let found = found(&jobs, cpus);
@@ -215,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_below_it_where_it_is_not_known_who_comes_when(
+    fn no_schedule_is_below_it_if_some_arrivals_are_unknown(
         jobs in sleeping(), cpus in 1..4_usize, known in 0..16_usize,
     ) {
         let least = least(&jobs, cpus) as f64;
@@ -233,7 +234,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn it_is_no_lower_than_easier_ones_and_a_schedule_is_near(jobs in crowd(30), cpus in 2..5_usize) {
+    fn it_is_no_lower_than_easier_bounds_and_near_a_schedule(jobs in crowd(30), cpus in 2..5_usize) {
         let listed = listed(&jobs, cpus) as f64 * 1e6;
         let jobs = longer(&jobs, 1_000_000);
         let found = found(&jobs, cpus);
@@ -245,52 +246,17 @@ proptest! {
     }
 }
 
-/// As `batch` has them: when they come and how long they compute, in ms, and whether they sleep four
-/// times for 20 ms.
-const BATCH: [(u64, u64, bool); 32] = [
-    (0, 11, false),
-    (0, 83, true),
-    (0, 647, false),
-    (200, 33, false),
-    (0, 252, false),
-    (0, 13, true),
-    (0, 98, false),
-    (400, 5, false),
-    (0, 38, false),
-    (0, 285, true),
-    (0, 15, false),
-    (600, 115, false),
-    (0, 6, false),
-    (0, 43, true),
-    (0, 338, false),
-    (800, 17, false),
-    (0, 133, false),
-    (0, 7, true),
-    (0, 53, false),
-    (1_000, 405, false),
-    (0, 20, false),
-    (0, 152, true),
-    (0, 8, false),
-    (1_200, 61, false),
-    (0, 469, false),
-    (0, 23, true),
-    (0, 181, false),
-    (1_400, 9, false),
-    (0, 71, false),
-    (0, 550, true),
-    (0, 29, false),
-    (1_600, 215, false),
-];
-
-/// And what is found is the same on all machines, to the last bit.
+/// The bound of the app `batch`, whose waiting jobs sleep four times for 20 ms, is the same on all machines to the last
+/// bit.
 #[test]
-fn of_batch_a_schedule_is_near() {
+fn schedule_of_batch_is_near_its_bound() {
     const MS: u64 = 1_000_000;
-    let jobs = BATCH.map(|(at, run, sleeps)| match sleeps {
-        true => job(
-            at * MS,
-            &[&[(run * MS / 5, 20 * MS); 4][..], &[(run * MS / 5, 0)]].concat(),
-        ),
+    let jobs = BATCH.map(|(run, sleeps, at)| match sleeps {
+        true => {
+            let mut steps = [(run * MS / 5, 20 * MS); 5];
+            steps[4].1 = 0;
+            job(at * MS, &steps)
+        }
         false => Job::computing(at * MS, run * MS),
     });
     let found = [
@@ -311,15 +277,15 @@ fn of_batch_a_schedule_is_near() {
 
 /// Mean busy times would divide the last of three among two CPUs.
 #[test]
-fn a_sleep_at_the_end_makes_it_no_lower() {
+fn sleep_at_the_end_makes_it_no_lower() {
     let jobs = [[(1_000, 0)], [(1_000, 0)], [(1_000, 1)]].map(|steps| job(0, &steps));
     assert!(busy_times::sum(&jobs, 2) < 3_800.0);
     assert_eq!(found(&jobs, 2), 4_000.0);
 }
 
-/// More jobs than prices are looked for.
+/// Prices are not searched for so many jobs.
 #[test]
-fn of_thousands_it_is_found_at_once() {
+fn bound_of_thousands_of_jobs_is_above_the_easier_ones() {
     let job = |i: u64| Job::computing(i * 100_000, 1_000_000 << (i % 7));
     let jobs: Vec<Job> = (0..4_096).map(job).collect();
     for cpus in [8, 64] {
