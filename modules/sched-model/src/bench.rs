@@ -19,7 +19,7 @@ use sched_core::task::{InitialState, Task};
 pub trait Scheduler:
     BaseScheduler<SchedItem = Arc<Task<&'static str, <Self as Scheduler>::State>>> + Default
 {
-    /// What it remembers of a task.
+    /// The state that it keeps for a task.
     type State: InitialState;
 }
 
@@ -94,7 +94,7 @@ impl<S: Scheduler> Bench<S> {
         }
     }
 
-    /// The tasks are spawned by main, which then blocks; the first one runs.
+    /// Creates a queue whose main has spawned these tasks and blocked; the first one runs.
     pub fn running(names: &[&'static str]) -> Self {
         let mut bench = Self::new();
         names.iter().for_each(|name| drop(bench.spawn(name)));
@@ -169,7 +169,7 @@ impl<S: Scheduler> Bench<S> {
         self.scheduler.set_priority(&current, priority)
     }
 
-    /// A tick's time passes and the tick comes, with the preemption that it causes.
+    /// Lets a tick's time pass and takes the tick, with the preemption that it causes.
     pub fn tick(&mut self) -> &'static str {
         self.run(TICK);
         self.interrupt()
@@ -210,7 +210,7 @@ impl<S: Scheduler> Bench<S> {
         self.pick()
     }
 
-    /// How many of the next 1000 ticks each turn takes: those that end by then.
+    /// Returns the lengths in ticks of the turns that end within the next 1000 ticks.
     pub fn turns(&mut self, tick: impl Fn(&mut Self) -> &'static str) -> Vec<u64> {
         let mut turns = Vec::new();
         let (mut last, mut turn) = (self.name(), 0);
@@ -225,13 +225,12 @@ impl<S: Scheduler> Bench<S> {
         turns
     }
 
-    /// The longest time, in late ticks of the next `ticks`, between two in which the
-    /// same one of `tasks` runs.
+    /// Returns the longest time, in late ticks of the next `ticks`, between two in which the same one of `tasks` runs.
     pub fn longest_wait(&mut self, tasks: &[Handle<S>], ticks: u64) -> u64 {
         let mut last = std::vec![0; tasks.len()];
         let mut longest = 0;
         for now in 0..ticks {
-            let current = self.current.as_ref().expect("somebody is always ready");
+            let current = self.current.as_ref().expect("a task is always ready");
             let place = tasks.iter().position(|task| Arc::ptr_eq(task, current));
             let last = &mut last[place.expect("one of the tasks")];
             longest = longest.max(now - *last);
@@ -242,10 +241,10 @@ impl<S: Scheduler> Bench<S> {
             .fold(longest, |longest, &last| longest.max(ticks - last))
     }
 
-    /// The tick alone. Of an idle CPU a scheduler hears nothing; here that is an error, as a
-    /// test that waits for a task would wait for ever for one that was lost.
+    /// Takes a tick. A scheduler is not told of a tick of an idle CPU, so that is an error here: a test that waits for a
+    /// lost task would wait for ever.
     pub fn interrupt(&mut self) -> &'static str {
-        let current = self.current.clone().expect("somebody runs");
+        let current = self.current.clone().expect("a task runs");
         if self.scheduler.task_tick(&current) {
             self.preempt()
         } else {
@@ -253,7 +252,7 @@ impl<S: Scheduler> Bench<S> {
         }
     }
 
-    /// Who had how many of the next `ticks` ticks.
+    /// Returns how many of the next `ticks` ticks each task had.
     pub fn shares(&mut self, ticks: usize) -> BTreeMap<&'static str, usize> {
         let mut had = BTreeMap::new();
         for _ in 0..ticks {
@@ -264,7 +263,7 @@ impl<S: Scheduler> Bench<S> {
     }
 }
 
-/// A tick's time passes on several CPUs, and the tick comes to each.
+/// Lets a tick's time pass on several CPUs, and takes the tick on each.
 pub fn all_tick<S: Scheduler>(benches: &mut [Bench<S>]) {
     VirtualClock::advance(TICK);
     for bench in benches {
@@ -277,8 +276,8 @@ pub fn task<S: Scheduler>(name: &'static str) -> Handle<S> {
     Arc::new(Task::new(name))
 }
 
-/// A tick that hits `main` lets whoever is ready go before it: `main` is not picked before it
-/// blocks or yields for the first time, so no queue has an account of it.
+/// Asserts that a tick that hits `main` lets a ready task run first. `main` is not picked before it blocks or yields for
+/// the first time, so no queue has an account of it.
 pub fn hits_main<S: Scheduler>() {
     let mut bench = Bench::<S>::new();
     let main = bench.current.clone().unwrap();
@@ -287,7 +286,7 @@ pub fn hits_main<S: Scheduler>() {
     assert_eq!(bench.tick(), "ready");
 }
 
-/// All nice values are taken, and no others.
+/// Asserts that all nice values are accepted, and no others.
 pub fn checks_nice_values<S: Scheduler>() {
     let mut bench = Bench::<S>::running(&["a"]);
     for nice in -20..=19 {
@@ -298,14 +297,14 @@ pub fn checks_nice_values<S: Scheduler>() {
     }
 }
 
-/// The most steps of a call, over all kinds of calls and so many ticks. Somebody runs, and
-/// the rest is as the caller has arranged it.
+/// Returns the most steps of a call, over all kinds of calls and so many ticks. The caller has arranged the tasks, of
+/// which one runs.
 pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
     let mut most = 0;
     let mut count = |call: &mut dyn FnMut()| most = most.max(steps::of(call));
     for round in 0..ticks {
         bench.run(TICK);
-        let running = bench.current.clone().expect("somebody runs");
+        let running = bench.current.clone().expect("a task runs");
         let mut preempt = false;
         count(&mut || preempt = bench.scheduler.task_tick(&running));
         count(&mut || _ = bench.scheduler.set_priority(&running, round as isize % 20));
@@ -326,16 +325,16 @@ pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
     most
 }
 
-/// What happens, on which queue, and a number that says the rest.
+/// A step: its kind, its queue, and a number that decides the rest.
 pub type Step = (u8, usize, usize);
 
-/// Steps for [`whatever_happens`].
+/// Draws steps for [`whatever_happens`].
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((0..8u8, 0..3usize, 0..40usize), 0..300)
 }
 
-/// Three queues on which tasks yield, are preempted, sleep, change priority, migrate, come, are
-/// removed and are given to each other; after each step `assert_valid` looks at all of them.
+/// Plays steps on three queues, on which tasks yield, are preempted, sleep, change priority, migrate, come, are removed and
+/// are given away. After each step `assert_valid` looks at all queues.
 pub fn whatever_happens<S: Gives>(
     steps: Vec<Step>,
     assert_valid: impl Fn(&mut Bench<S>),
@@ -383,7 +382,7 @@ pub fn whatever_happens<S: Gives>(
     queues
 }
 
-/// Whatever has happened, who would run now is given away first, and everybody once.
+/// Asserts that after any steps the task that would run next is given away first, and each task once.
 pub fn gives_who_would_run<S: Gives>(steps: &[Step]) {
     let played = || {
         let mut queues = whatever_happens::<S>(steps.to_vec(), |_| {});

@@ -1,9 +1,9 @@
-//! What every [`BaseScheduler`] must do, as a suite to run against any of them.
+//! The rules that every [`BaseScheduler`] must keep, as a suite to run against any of them.
 //!
 //! The first rules call a scheduler by hand, the way `axtask` would; the others
 //! run programs on the [`model`](crate::model) of `axtask`, where all its checks
 //! apply: nothing lost, nothing duplicated, nothing picked that is not ready,
-//! every program ends, every dead task is let go, nobody waits longer than the
+//! every program ends, every dead task is let go, no task waits longer than the
 //! policy [promises](Promises).
 //!
 //! 1. `empty_pick_is_none`: an empty scheduler picks nothing, however often it

@@ -1,4 +1,4 @@
-//! A host model of unmodified `axtask`, to drive any [`BaseScheduler`].
+//! A host model of unmodified `axtask` that drives any [`BaseScheduler`].
 //!
 //! Schedulers are hard to test in place: on hardware an order of events happens
 //! once and never again. Here the run queues, ticks, wake-ups, exits and
@@ -25,21 +25,21 @@
 //!    switched away from it. Until then the waker spins with interrupts off. Between the choice and
 //!    the look time may pass ([`Config::wake_delays`]): another wake may have come first, and the
 //!    task may have changed its mask and blocked again. A wake of a task
-//!    that is not blocked calls nobody. `axtask` passes `false` for `resched`;
+//!    that is not blocked calls no scheduler. `axtask` passes `false` for `resched`;
 //!    see [`Config::wake_resched`].
 //! 7. **Exit**: the joiner is woken, the task goes on its CPU's list of exited
 //!    tasks, `gc` is woken, `pick_next_task`.
-//! 8. **gc** releases the exited tasks that nobody else holds. While one is
+//! 8. **gc** releases the exited tasks that have no other owner. While one is
 //!    left it yields and tries again, else it blocks.
 //! 9. **Migration**: a task changes its mask, and may lose the CPU before it does anything about
 //!    that. Then it turns ready but is not put anywhere; a helper becomes current without having
 //!    been added or picked, puts the task on the target queue (`put_prev_task(task, false)`) and
-//!    exits. The helper can be preempted like anybody.
+//!    exits. The helper can be preempted like any task.
 //! 10. **Tick**: expired sleepers of this CPU's timer wheel are woken, then
 //!     `task_tick(current)`, but never for `idle`.
 //! 11. **Idle** runs when a pick returns `None`, is never put, and picks again
 //!     after each interrupt. A task that another CPU made ready therefore waits
-//!     for the tick, unless somebody interrupts (rule 14).
+//!     for the tick, unless an interrupt comes (rule 14).
 //! 12. **Queue choice**: one counter for the whole machine, taken modulo the
 //!     number of CPUs until it hits one that the task's mask allows. With one
 //!     CPU there is no choice.
@@ -106,7 +106,7 @@ pub use violation::{Failure, Violation};
 use machine::Machine;
 use sched_core::BaseScheduler;
 
-/// A scheduler whose tasks wrap [`ModelTask`]s: what the model can run. Every such scheduler is one.
+/// A scheduler whose tasks wrap [`ModelTask`]s, which the model can run. Every such scheduler implements it.
 pub trait ModelScheduler: BaseScheduler<SchedItem = Arc<Self::Task>> {
     /// The policy's task.
     type Task: Deref<Target = ModelTask>;
@@ -168,8 +168,7 @@ pub fn interrupt(cpu: usize) {
     machine::interrupt(cpu);
 }
 
-/// While this thread runs a machine: whether one of its tasks may run on a CPU now, as its
-/// affinity has it.
+/// Returns true if a task of the machine that this thread runs may run on a CPU now by its affinity.
 ///
 /// # Panics
 /// If there is no such task.
@@ -177,8 +176,8 @@ pub fn may_run(task: &ModelTask, cpu: usize) -> bool {
     machine::may_run(task.id(), cpu)
 }
 
-/// While this thread runs a machine: the CPU that acts, and the address of what its current task
-/// is wrapped in. That is what `axhal` knows, and what a scheduler call may ask.
+/// Returns the acting CPU of the machine that this thread runs, and the address of its wrapped current task. A scheduler
+/// call may ask `axhal` for both.
 pub fn here() -> Option<(usize, *const ())> {
     machine::here()
 }

@@ -1,18 +1,18 @@
-//! How low an average turnaround can be at all, whatever the policy.
+//! Lower bounds of the average turnaround, whatever the policy.
 //!
-//! | jobs | CPUs | bound | who proved it |
+//! | jobs | CPUs | bound | proved by |
 //! |---|---|---|---|
-//! | any | 1 | shortest remaining processing time first, exact where nobody sleeps | Schrage, 1968 |
+//! | any | 1 | shortest remaining processing time first, exact if none sleeps | Schrage, 1968 |
 //! | all there at the start, none sleeps | m | shortest-first list, exact | Conway, Maxwell and Miller, 1967 |
 //! | any | m | [mean busy times](busy_times), or a rule above if that is higher: SRPT on one CPU m times as fast, or the list | Schulz and Skutella, 2002 |
-//! | submitted by others, nobody knows when | m | the mean length | a job takes its length |
+//! | submitted by others at unknown times | m | the mean length | a job takes its length |
 //!
-//! A job's *length* is how long it computes and sleeps. Where the mean length is higher, it is the
-//! bound. Jobs of which nobody knows when they are submitted count with their lengths, beside the bound of the
-//! others: without them the others have a schedule, too.
+//! A job's *length* is the time that it computes and sleeps. If the mean length is higher, it is the bound. Jobs with an
+//! unknown time of submission count with their lengths, beside the bound of the others: without them
+//! the others have a schedule, too.
 //!
-//! Switching costs nothing here, and jobs that wait for each other are taken not to: with that no
-//! order is better. What main computes between two that it submits in one go is left out.
+//! Switching costs nothing here, and waits for each other are left out, as neither makes an order better. The time that
+//! main computes between two jobs that it submits in one go is left out, too.
 
 mod busy_times;
 mod job;
@@ -26,11 +26,11 @@ pub use job::{Job, Step};
 pub struct Bound {
     /// In nanoseconds.
     pub average_ns: f64,
-    /// Which one it is.
+    /// Its kind.
     pub kind: BoundKind,
 }
 
-/// Which bound.
+/// The kind of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundKind {
     /// Shortest remaining processing time first, on one CPU.
@@ -44,7 +44,7 @@ pub enum BoundKind {
 }
 
 impl BoundKind {
-    /// As a table calls it.
+    /// Returns its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Srpt => "SRPT",
@@ -55,7 +55,7 @@ impl BoundKind {
     }
 }
 
-/// The best bound known. Takes O(n log n) for n jobs where a rule is exact, and some 10 ms more
+/// Returns the best known bound. Takes O(n log n) for n jobs where a rule is exact, and some 10 ms more
 /// otherwise ([cost](busy_times)).
 pub fn bound(jobs: &[Job], cpus: usize) -> Bound {
     let (known, unknown): (Vec<_>, Vec<_>) = jobs
@@ -79,7 +79,7 @@ pub fn bound(jobs: &[Job], cpus: usize) -> Bound {
     }
 }
 
-/// A lower bound of the sum of turnarounds of jobs whose times of submission are known.
+/// Returns a lower bound of the sum of turnarounds of jobs whose times of submission are known.
 fn sum(jobs: &[Job], cpus: usize) -> (BoundKind, f64) {
     let computing = jobs.iter().map(|job| (job.submitted_at(), job.run_ns()));
     let computing: Vec<_> = computing.collect();
@@ -99,7 +99,7 @@ fn sum(jobs: &[Job], cpus: usize) -> (BoundKind, f64) {
     (BoundKind::BusyTimes, sum)
 }
 
-/// The sum of turnarounds under SRPT on one CPU that is `speed` times as fast.
+/// Returns the sum of turnarounds under SRPT on one CPU that is `speed` times as fast.
 fn srpt_sum(jobs: &[(u64, u64)], speed: u64) -> f64 {
     // Time in parts of a nanosecond, so that all stays whole.
     let speed = u128::from(speed);
@@ -136,8 +136,8 @@ fn srpt_sum(jobs: &[(u64, u64)], speed: u64) -> f64 {
     }
 }
 
-/// The sum of turnarounds if each CPU that is free takes the shortest that is left; all are
-/// there at the start.
+/// Returns the sum of turnarounds if each CPU that is free takes the shortest job that is left. All are there at the
+/// start.
 fn list_sum(jobs: &[(u64, u64)], cpus: usize) -> f64 {
     let mut lengths: Vec<u64> = jobs.iter().map(|job| job.1).collect();
     lengths.sort_unstable();

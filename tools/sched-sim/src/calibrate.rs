@@ -1,9 +1,9 @@
-//! A recording less what its own scheduler took.
+//! A recording without the time of its own scheduler.
 //!
-//! The time of a run interval has in it what the switch to it cost under the policy that ran
-//! then, and what a sleep costs to begin with. How much that is depends on who was ready. So
-//! the recording is played under its own policy, and each task's run intervals are made
-//! shorter or longer until it has the time on the CPU that was recorded.
+//! The time of a run interval contains the cost of the switch to it under the recorded policy, and of the begin of a
+//! sleep. These costs depend on the number of ready tasks. So the recording is played under its own
+//! policy, and each task's run intervals are made shorter or longer until it has the recorded time on
+//! the CPU.
 
 use crate::{
     costs::YieldCost,
@@ -13,19 +13,19 @@ use crate::{
 };
 use axsched_ext::pbg::stored::StoredProfile;
 
-/// How often it is played at most.
+/// The largest number of runs.
 pub const ROUNDS: usize = 12;
-/// How far the time of a task may be from what was recorded, in parts of it.
+/// The largest difference of a task's time from the recorded one, in parts of it.
 pub const TOLERANCE: f64 = 0.000_2;
 
-/// A workload that takes, under the policy that it was recorded under, as long as recorded.
+/// A workload that takes as long as recorded under its own policy.
 #[derive(Clone, Debug)]
 pub struct Calibrated {
     /// The workload.
     pub workload: Workload,
     /// The largest difference that is left, in parts of a task's recorded time.
     pub rest: f64,
-    /// How often all tasks waited for each other when it was played
+    /// The number of times that all tasks waited for each other when it was played
     /// ([`Outcome::broken_waits`](crate::play::Outcome::broken_waits)).
     pub broken_waits: u64,
 }

@@ -1,6 +1,6 @@
-//! What a yield costs under each policy: the table of `make cost`.
+//! The cost of a yield under each policy: the table of `make cost`.
 
-/// What a yield costs, in nanoseconds, by how many tasks are ready or run.
+/// The cost of a yield, in nanoseconds, by the number of tasks that are ready or run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct YieldCost {
     /// `(tasks, cost)`, tasks ascending.
@@ -8,7 +8,7 @@ pub struct YieldCost {
 }
 
 impl YieldCost {
-    /// From measured points; of two for one number of tasks the later one counts.
+    /// Creates the cost from measured points. For the same number of tasks the later point counts.
     pub fn new(points: impl IntoIterator<Item = (u64, f64)>) -> Self {
         let mut sorted: Vec<(u64, f64)> = Vec::new();
         for (tasks, cost) in points {
@@ -20,13 +20,13 @@ impl YieldCost {
         Self { points: sorted }
     }
 
-    /// Of a task that is alone, and so keeps the CPU.
+    /// Returns the cost for a task that is alone, and so keeps the CPU.
     pub fn alone_ns(&self) -> f64 {
         self.points.first().map_or(0.0, |point| point.1)
     }
 
-    /// Of one of `tasks` tasks that keeps the CPU all the same: what a yield to another takes,
-    /// less the switch itself, which takes `switch_ns`; never less than alone.
+    /// Returns the cost for one of `tasks` tasks that keeps the CPU: that of a yield to another task without the switch
+    /// itself, which takes `switch_ns`, but never less than alone.
     pub fn kept_ns(&self, tasks: u64, switch_ns: f64) -> f64 {
         match tasks {
             0..=1 => self.alone_ns(),
@@ -34,9 +34,8 @@ impl YieldCost {
         }
     }
 
-    /// With a switch to another of `tasks` tasks. Between two measured numbers in a straight
-    /// line over their logarithm; below the smallest of at least two as that, beyond the
-    /// largest as that.
+    /// Returns the cost with a switch to another of `tasks` tasks. Between two measured numbers it is a straight line over
+    /// their logarithm. Beyond the largest, and below the smallest of at least two, it is that of these.
     pub fn switched_ns(&self, tasks: u64) -> f64 {
         let switched = || self.points.iter().filter(|point| point.0 > 1);
         let below = switched().take_while(|point| point.0 <= tasks).last();

@@ -1,20 +1,19 @@
-//! Record once, then play the recording under every policy's real code, on 1 to 64 CPUs, in
-//! virtual time.
+//! Replays a recording under the real code of every policy, on 1 to 64 CPUs, in virtual time.
 //!
-//! | module | its business |
+//! | module | content |
 //! |---|---|
-//! | [`workload`] | what a program does |
-//! | [`recorded`] | what it did in a recording |
-//! | [`waits`] | who waits for whom |
-//! | [`programs`] | the same as programs of the model |
-//! | [`policies`] | every policy of the list and the registry's |
-//! | [`costs`] | what a yield costs under each |
-//! | [`play`] | a workload under a policy |
-//! | [`trace`] | who had which CPU when, in a workload that was played |
-//! | [`calibrate`] | a recording less what its own scheduler took |
-//! | [`vary`] | the same program on another day |
-//! | [`whatif`] | the same program in a changed world |
-//! | [`bound`] | how low an average turnaround can be at all |
+//! | [`workload`] | a program, task by task |
+//! | [`recorded`] | the workload of a recording |
+//! | [`waits`] | the waits of tasks for each other |
+//! | [`programs`] | a workload as programs of the model |
+//! | [`policies`] | every policy of the list and of the registry |
+//! | [`costs`] | the cost of a yield under each policy |
+//! | [`play`] | the run of a workload under a policy |
+//! | [`trace`] | the stays of tasks on CPUs in such a run |
+//! | [`calibrate`] | a recording without the time of its own scheduler |
+//! | [`vary`] | a workload with random changes |
+//! | [`whatif`] | a workload with changes that the user asks for |
+//! | [`bound`] | the least possible average turnaround |
 //! | [`time`] | nanoseconds, and the counts that policies read |
 //!
 //! A run is a function of its arguments: two runs on two machines give the same bytes.

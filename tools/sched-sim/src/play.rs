@@ -2,8 +2,8 @@
 //!
 //! Its [`programs`](crate::programs) are played by the model of `axtask`
 //! ([`axsched_ext::model`]), whose time unit is a nanosecond here. The time of the results begins
-//! when main spawns the first task. What a switch costs is of the table of costs; a tick, a wake
-//! and a spawn cost what a call does.
+//! when main spawns the first task. The cost of a switch is in the table of costs; a tick, a wake and a spawn cost as
+//! much as a call.
 
 use std::num::NonZeroUsize;
 
@@ -32,66 +32,65 @@ pub struct Machine {
     pub cpus: usize,
     /// The time between two ticks, in nanoseconds.
     pub tick_ns: u64,
-    /// How long after a tick the tasks are submitted, in nanoseconds, less than a tick.
+    /// The time from a tick to the submission of the tasks, in nanoseconds, less than a tick.
     pub phase_ns: u64,
-    /// What a switch from one task to another takes itself, in nanoseconds.
+    /// The time of the switch itself from one task to another, in nanoseconds.
     pub switch_ns: u64,
-    /// What the program's own instrument takes in it, in nanoseconds.
+    /// The time of the program's own instrument in it, in nanoseconds.
     pub hook_ns: u64,
     /// The counter that policies read.
     pub clock: Clock,
-    /// What the CPUs share, under policies that can.
+    /// The way in which the CPUs share their work, under policies that can.
     pub sharing: Sharing,
     /// A task that was preempted has to go on where it was, as on riscv64.
     pub preempted_stay: bool,
 }
 
-/// How long an interrupt of another CPU takes to arrive, in nanoseconds. On QEMU it was seen to take
-/// 15,000 to 80,000.
+/// The delay of an IPI, in nanoseconds. On QEMU 15,000 to 80,000 were measured.
 pub const INTERRUPT_NS: u64 = 20_000;
 
-/// What a task came to. Times in nanoseconds since the first was submitted.
+/// The result of a task. Times are in nanoseconds since the first was submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
     /// Its name.
     pub name: String,
-    /// When it was submitted: spawned, or due if main was late.
+    /// The time at which it was spawned, or was due if main was late.
     pub submit_ns: u64,
-    /// When it first got a CPU.
+    /// The time at which it first got a CPU.
     pub first_run_ns: u64,
-    /// When it had ended.
+    /// The time at which it had ended.
     pub finish_ns: u64,
-    /// How long it had a CPU.
+    /// The time for which it had a CPU.
     pub run_ns: u64,
-    /// How often it got a CPU from another task.
+    /// The number of times that it got a CPU from another task.
     pub dispatches: u64,
-    /// How often it yielded.
+    /// The number of its yields.
     pub yields: u64,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The tasks, in the order of the workload.
     pub tasks: Vec<Played>,
     /// Switches with a task of the workload at either end.
     pub switches: u64,
-    /// How often all tasks waited for each other, and one was let go: the recording does not say
-    /// enough of who waits for whom.
+    /// The number of times that all tasks waited for each other, and one was let go. Then the recording does not tell enough
+    /// about the waits.
     pub broken_waits: u64,
-    /// What PBG says of the plan that it followed; `None` where nobody followed one.
+    /// The status of PBG; `None` if no plan was followed.
     pub plan: Option<Status>,
 }
 
 impl Outcome {
-    /// The average turnaround.
+    /// Returns the average turnaround.
     pub fn average_ns(&self) -> f64 {
         let turnaround = |task: &Played| (task.finish_ns - task.submit_ns) as f64;
         self.tasks.iter().map(turnaround).sum::<f64>() / self.tasks.len() as f64
     }
 }
 
-/// Why a workload cannot be played.
+/// The reason why a workload cannot be played.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
     /// The model found that the policy broke a rule, or the workload never ends.
@@ -99,7 +98,7 @@ pub enum PlayError {
     Failed {
         /// The policy.
         policy: &'static str,
-        /// What was found.
+        /// The failure.
         failure: Box<Failure>,
     },
     /// The plan cannot be made of the recording.
@@ -107,12 +106,12 @@ pub enum PlayError {
     NoPlan {
         /// The policy.
         policy: &'static str,
-        /// What was found.
+        /// The reason.
         why: String,
     },
 }
 
-/// What a pick costs is told apart up to so many tasks.
+/// The cost of a pick depends on the number of tasks up to this one.
 const MOST_TASKS: u64 = 1 << 13;
 /// Plays `workload` once under `policy`; one that follows a plan follows that of `plan`.
 ///
@@ -129,8 +128,8 @@ pub fn play(
     Ok(outcome)
 }
 
-/// The same run, and who had which CPU when: its first `most` switches and wakes, whose log takes
-/// 16 bytes each while it is played.
+/// Plays `workload` likewise, and returns the trace of its first `most` switches and wakes as well. Their log takes 16
+/// bytes each during the run.
 ///
 /// # Errors
 /// See [`PlayError`].
@@ -148,7 +147,7 @@ pub fn play_traced(
     Ok((outcome, traced))
 }
 
-/// What it came to, the model's report, and when the first task was submitted.
+/// Returns the outcome, the model's report, and the time at which the first task was submitted.
 fn play_logged(
     workload: &Workload,
     policy: &Policy,
@@ -242,13 +241,13 @@ fn play_logged(
     Ok((outcome, report, start))
 }
 
-/// Of a task of the workload, which one it is.
+/// Returns the number of a task of the workload.
 fn number(task: &TaskReport) -> Option<usize> {
     let number = task.label.name.strip_prefix(MARK)?;
     Some(number.parse().expect("its number is its name"))
 }
 
-/// Who each task of the model is, by its id.
+/// Returns the tasks of the model by their ids.
 fn whos(report: &Report) -> Vec<Who> {
     let idle = &report.log.idle;
     let mut whos = vec![Who::Main; idle.len() + report.tasks.len()];
@@ -270,7 +269,7 @@ fn whos(report: &Report) -> Vec<Who> {
     whos
 }
 
-/// What PBG knows a task by.
+/// Returns the label by which PBG knows a task.
 fn label(number: usize) -> String {
     format!("{MARK}{number}")
 }

@@ -13,7 +13,7 @@ use axsched_ext::{
 };
 use axsched_upstream as stock;
 
-/// A policy, as tables call it.
+/// A policy, by its name in tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     name: &'static str,
@@ -24,19 +24,19 @@ pub struct Policy {
     follows_plan: bool,
 }
 
-/// What CPUs share of their work.
+/// The way in which CPUs share their work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Nothing, as `axtask` has it: tasks are dealt out in turn.
+    /// They share nothing, as in `axtask`: tasks are dealt out in turn.
     None,
-    /// What [`axsched_ext::balance`] does; nothing under policies without it.
+    /// They share as in [`axsched_ext::balance`], and nothing under policies without it.
     #[default]
     Balanced,
 }
 
 type Run = fn(&Config, &Program) -> Result<Report, Box<Failure>>;
 
-/// The policy of a scheduler of one CPU.
+/// Names the policy of a scheduler of one CPU.
 trait Within {
     type Policy;
 }
@@ -80,7 +80,7 @@ static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {
     let mut all: Vec<Policy> = Vec::new();
     for policy in ours() {
         match policy.name {
-            // Of a kernel that needs no preemption.
+            // Its kernel needs no preemption.
             "fifo" => all.push(policy.cooperative()),
             "pbg" => {
                 let pbg = Policy {
@@ -118,7 +118,7 @@ static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {
     all
 });
 
-/// All policies, in the order of tables.
+/// Returns all policies, in the order of tables.
 pub fn policies() -> &'static [Policy] {
     &POLICIES
 }
@@ -141,33 +141,32 @@ impl Policy {
         }
     }
 
-    /// The policy of this name, as `rr`.
+    /// Returns the policy of this name, such as `rr`.
     pub fn named(name: &str) -> Option<&'static Self> {
         policies().iter().find(|policy| policy.name == name)
     }
 
-    /// As tables call it.
+    /// Returns its name in tables.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether ticks preempt: its kernel is built so.
+    /// Returns true if ticks preempt, which depends on the build of its kernel.
     pub const fn is_preemptive(&self) -> bool {
         self.is_preemptive
     }
 
-    /// Whether it needs a recording to follow.
+    /// Returns true if it needs a recording to follow.
     pub const fn follows_plan(&self) -> bool {
         self.follows_plan
     }
 
-    /// Whether there is a way for several CPUs to share their work so under it.
+    /// Returns true if CPUs can share their work in this way under it.
     pub const fn shares(&self, sharing: Sharing) -> bool {
         self.shared(sharing).is_some()
     }
 
-    /// Whether it follows its plan on so many CPUs: where they share nothing PBG's calls say no, and its
-    /// base policy runs.
+    /// Returns true if it follows its plan on so many CPUs. If they share nothing, PBG refuses and its base policy runs.
     pub const fn follows_plan_on(&self, cpus: usize, sharing: Sharing) -> bool {
         self.follows_plan && (cpus == 1 || self.shares(sharing))
     }
@@ -179,7 +178,7 @@ impl Policy {
         }
     }
 
-    /// On several CPUs they share their work so, if they [can](Self::shares).
+    /// Runs a program. Several CPUs share their work in this way, if they [can](Self::shares).
     pub(crate) fn run(
         &self,
         sharing: Sharing,
@@ -191,7 +190,7 @@ impl Policy {
     }
 }
 
-/// PBG has one control for all CPUs, which the caller has made.
+/// Runs a program under PBG, whose one control for all CPUs the caller has made.
 fn pbg(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
     run(
         config,
@@ -238,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_policy_has_a_name_of_its_own_and_two_follow_a_plan() {
+    fn names_are_unique_and_two_policies_follow_a_plan() {
         let all = policies();
         for policy in all {
             let same = all.iter().filter(|other| other.name == policy.name);

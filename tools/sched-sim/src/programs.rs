@@ -14,31 +14,31 @@ use crate::{
     workload::{Arrival, Peer, Then, Workload, portion},
 };
 
-/// What main does in place of spawning: starts to follow the plan.
+/// The call of main that starts to follow the plan.
 pub const START: u32 = u32::MAX;
-/// The name of a task of the workload in the model begins so, and goes on with its number.
+/// The begin of the name of a workload's task in the model; the task's number follows.
 pub const MARK: &str = "job ";
 
 /// The wait queue at which main waits for all.
 const ALL_DONE: u32 = 0;
-/// How many ticks main runs before the tasks come.
+/// The number of ticks that main runs before the tasks come.
 const WARM_UP_TICKS: u64 = 4;
 /// Main forbids preemption while it spawns tasks in one go, if that takes less than this part of
 /// a tick.
 const IN_ONE_GO: f64 = 0.5;
 
-/// What is played.
+/// A workload, prepared for the model.
 pub struct Programs<'a> {
     workload: &'a Workload,
     waits: Waits,
-    /// Whether tasks are announced by their number ([`Op::Call`]) before they are spawned.
+    /// True if tasks are announced by their number ([`Op::Call`]) before they are spawned.
     announces: bool,
-    /// Of each task and, last, of main: whom it spawns without having noted when.
+    /// The children of each task and, last, of main whose time of spawn was not recorded.
     children: Vec<Vec<usize>>,
 }
 
 impl<'a> Programs<'a> {
-    /// The programs of a workload; they announce each spawn to a plan that is followed.
+    /// Prepares a workload. Its programs announce each spawn to a plan that is followed if `announces` is true.
     pub fn new(workload: &'a Workload, announces: bool) -> Self {
         let jobs = &workload.jobs;
         let mut children = vec![Vec::new(); jobs.len() + 1];
@@ -59,7 +59,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// What main does on a machine whose ticks are so long, if it begins so long after one.
+    /// Returns the program of main on a machine with such ticks, if the workload begins `phase_ns` after one.
     pub fn main(&self, tick_ns: u64, phase_ns: u64) -> Program {
         // It begins with the first tick a whole one away, and wakes at a tick.
         let mut ops = vec![Op::Run(WARM_UP_TICKS * tick_ns + tick_ns / 2)];
@@ -67,7 +67,7 @@ impl<'a> Programs<'a> {
         ops.push(Op::Sleep(tick_ns / 4));
         if self.announces {
             ops.push(Op::Call(START));
-            // The scheduler takes the call up when its giver next has the CPU.
+            // The call takes effect when main next has the CPU.
             ops.push(Op::Yield);
         }
         ops.push(Op::Run(phase_ns));
@@ -114,8 +114,8 @@ impl<'a> Programs<'a> {
         self.announces.then_some(Op::Call(i as u32))
     }
 
-    /// The programs of those that main spawns, which hold those of their children. They are made
-    /// from the last one on, as a child comes after its parent.
+    /// Returns the programs of main's tasks, which hold those of their children. They are made from the last one on, as a
+    /// child comes after its parent.
     fn of_tasks(&self) -> Vec<Option<Program>> {
         let mut programs = vec![None; self.workload.jobs.len()];
         for i in (0..programs.len()).rev() {
@@ -124,7 +124,7 @@ impl<'a> Programs<'a> {
         programs
     }
 
-    /// What a task does; it takes the programs of its children.
+    /// Returns the program of a task, and takes the programs of its children.
     fn of(&self, i: usize, programs: &mut [Option<Program>]) -> Program {
         let mut ops = Vec::new();
         let mut spawned = 0;
@@ -180,7 +180,7 @@ impl<'a> Programs<'a> {
             }
             again(&mut ops, interval(run_ns, &alike, &then), times);
         }
-        // Nobody waits for one who has ended.
+        // No task waits for one that has ended.
         ops.extend(self.waits.of_task(i).map(|queue| Op::Open { queue }));
         ops.push(Op::CountDown {
             queue: ALL_DONE,
@@ -193,12 +193,12 @@ impl<'a> Programs<'a> {
 /// Spawns this task.
 ///
 /// # Panics
-/// If somebody has spawned it before, or its program is not made yet.
+/// If it was spawned before, or its program is not made yet.
 fn spawn(programs: &mut [Option<Program>], task: usize) -> Op {
     Op::Spawn(programs[task].take().expect("each task is spawned once"))
 }
 
-/// A run interval: it computes, wakes others when it has computed for so long each, and then.
+/// Returns the steps of a run interval: it computes, wakes others after their times, and does `then`.
 fn interval(run_ns: u64, wakes: &[(u64, Wake)], then: &[Op]) -> Vec<Op> {
     let mut steps = Vec::new();
     let mut done_ns = 0;
@@ -213,7 +213,7 @@ fn interval(run_ns: u64, wakes: &[(u64, Wake)], then: &[Op]) -> Vec<Op> {
     steps
 }
 
-/// The same steps so many times.
+/// Appends the steps so many times.
 fn again(ops: &mut Vec<Op>, steps: Vec<Op>, times: u64) {
     if times == 0 {
         return;

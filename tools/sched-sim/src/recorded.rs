@@ -2,15 +2,14 @@
 //! still in it.
 //!
 //! - **Waits** for the timer are sleeps, half a tick shorter than they were: a task is woken at a
-//!   tick, up to one after it has slept enough. Waits for another task are waits for it. What
-//!   nobody has noted is taken for a sleep: waits for main, for tasks that are not the program's,
-//!   for whom it was not nearly always the same, and all of format 1.
+//!   tick, up to one after it has slept enough. Waits for another task are waits for it. Other
+//!   waits count as sleeps: waits for main, for tasks outside the program, for tasks that were not nearly always the
+//!   same, and all of format 1.
 //! - **Main** spawns what it spawned, in that order. What came after a sleep of main comes at that
 //!   time, whatever happens: half a tick before main was woken. What came after main was woken by
 //!   a task comes after that.
 //! - **A task** spawns its children after as many waits as it had had, and so much computing.
-//!   Of format 1 nobody knows: then all that main spawns come at the start, and the others when
-//!   their parents begin.
+//!   Format 1 does not tell: then all tasks of main come at the start, and the others when their parents begin.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -23,7 +22,7 @@ use crate::{
     workload::{Arrival, Job, Peer, Then, Wakes, Work, Workload, portion},
 };
 
-/// The workload of a recording on a machine with such a clock and such ticks.
+/// Returns the workload of a recording on a machine with such a clock and such ticks.
 pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload {
     let mut paths: Vec<String> = Vec::new();
     let mut usual = usual_wakers(profile).into_iter();
@@ -58,12 +57,11 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
     workload
 }
 
-/// Who waits for one task so many times as often as for the timer never sleeps.
+/// A task that waits so many times as often for one task as for the timer never sleeps.
 const LONE: u64 = 64;
 
-/// Of each task the one that ended nearly all of its waits, going by whom tasks woke. If one wake
-/// among hundreds was noted as the timer's, phases that were added up say that it was not always
-/// the same, and no more.
+/// Returns, for each task, the task that ended nearly all of its waits, by the recorded wakes. If one wake among hundreds
+/// was noted as the timer's, the sums of phases only tell that the waker was not always the same.
 fn usual_wakers(profile: &StoredProfile) -> Vec<Option<usize>> {
     let mut wakes: Vec<BTreeMap<usize, u64>> = vec![BTreeMap::new(); profile.tasks.len()];
     for (waker, task) in profile.tasks.iter().enumerate() {
@@ -87,8 +85,8 @@ fn usual_wakers(profile: &StoredProfile) -> Vec<Option<usize>> {
     usual.collect()
 }
 
-/// A wake that happens to come just before a tick is noted as the timer's. So the few sleeps of who
-/// mostly waits for one and the same task are such waits.
+/// Turns the few sleeps of a task that mostly waits for the same task into such waits. A wake just before a tick is noted
+/// as the timer's.
 fn ignore_lone_sleeps(steps: &mut [Work]) {
     let (mut sleeps, mut waits) = (0, BTreeMap::<usize, u64>::new());
     for work in &*steps {
@@ -111,9 +109,9 @@ fn ignore_lone_sleeps(steps: &mut [Work]) {
     }
 }
 
-/// Has tasks wake as often as they are waited for, within what rounding, the mean of several runs
-/// and wakes that were noted as the timer's made of it: first phases in which it woke somebody
-/// nearly once in each run interval do so in each, and the one that wakes most makes up the rest.
+/// Makes tasks wake as often as they are waited for. Rounding, the mean of several runs and wakes that were noted as the
+/// timer's have changed the numbers. First, phases that woke a task nearly once in each run interval do
+/// so in each. Then the phase that wakes most makes up the rest.
 fn match_wakes(workload: &mut Workload) {
     let waits = workload.waits();
     for (waker, job) in workload.jobs.iter_mut().enumerate() {
@@ -124,7 +122,7 @@ fn match_wakes(workload: &mut Workload) {
         };
         let pairs = waits.range((waker, Peer::Main)..=(waker, Peer::Task(usize::MAX)));
         let mut change: Vec<(Option<Peer>, i64)> = Vec::new();
-        // What is missing of the named ones is among those that are not, if there are such.
+        // Missing wakes of named tasks are among the unnamed ones, if there are any.
         let (has_unnamed, mut unnamed) = (wakes(None) > 0, 0);
         for (&(_, whom), &waits) in pairs {
             let missing = waits as i64 - wakes(Some(whom));
@@ -177,7 +175,7 @@ fn match_wakes(workload: &mut Workload) {
     }
 }
 
-/// Who spawns it; `None` is main, who has those too that stood at several places.
+/// Returns the task that spawns it; `None` is main, which also spawns the tasks that were at several places.
 fn parent(task: &StoredTask) -> Option<usize> {
     match task.place {
         Place::Child { parent, .. } => Some(parent as usize),
@@ -185,7 +183,7 @@ fn parent(task: &StoredTask) -> Option<usize> {
     }
 }
 
-/// When tasks come.
+/// Sets the arrivals of tasks.
 struct Spawns<'a> {
     profile: &'a StoredProfile,
     clock: Clock,
@@ -197,7 +195,7 @@ impl Spawns<'_> {
         self.clock.ns(figure.total as f64) / f64::from(task.runs)
     }
 
-    /// The tasks of which it is known how they were spawned.
+    /// Returns the tasks whose spawn was recorded.
     fn known(&self) -> impl Iterator<Item = (usize, &StoredTask, Spawned)> {
         let tasks = self.profile.tasks.iter().enumerate();
         tasks.filter_map(|(i, task)| Some((i, task, task.spawned?)))
@@ -205,7 +203,7 @@ impl Spawns<'_> {
 
     fn by_main(&self, jobs: &mut [Job]) {
         let (mut run_before, mut blocks_before) = (0.0, 0);
-        // Who was spawned before them all may have been left out of the recording.
+        // A task that was spawned before them all may have been left out of the recording.
         let mut first_ns: Option<f64> = None;
         for (i, task, spawned) in self.known().filter(|(_, task, _)| parent(task).is_none()) {
             let run_ns = self.ns(spawned.parent_run, task);
@@ -236,7 +234,7 @@ impl Spawns<'_> {
     }
 }
 
-/// Has a task spawn another after so many blocks and so much computing, or at its end.
+/// Makes a task spawn another after so many blocks and so much computing, or at its end.
 fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
     let (mut blocks_left, mut run_left) = (blocks, run_ns);
     let mut at = 0;
@@ -296,12 +294,11 @@ fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
     steps.push(Work::new(1, 0.0, Then::Spawn(child)));
 }
 
-/// The steps of a task, the mean of its runs, and whom it waits for where the recording does not
-/// say.
+/// Returns the steps of a task as the mean of its runs. `usual` is the task that it waits for if the recording does not
+/// tell.
 fn steps(task: &StoredTask, usual: Option<usize>, clock: Clock, tick_ns: u64) -> Vec<Work> {
     let runs = f64::from(task.runs);
-    // What a preemption cut off of the run interval that goes on afterwards: no business of the
-    // program's.
+    // The part of a run interval before a preemption, which does not depend on the program.
     let mut cut_ns = 0.0;
     let mut steps = Vec::new();
     for phase in &task.phases.list {
@@ -352,7 +349,7 @@ fn wakes(phase: &StoredPhase, runs: u32, clock: Clock) -> [Wakes; 2] {
     wakes
 }
 
-/// The order is not known: yields are dealt out evenly between the waits.
+/// Deals the yields out evenly between the waits, as their order is not known.
 fn spread(steps: &[Work]) -> Vec<Work> {
     let find = |is: fn(Then) -> bool| steps.iter().find(|work| is(work.then)).copied();
     let yields = find(|then| then == Then::Yield);

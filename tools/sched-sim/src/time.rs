@@ -4,14 +4,14 @@ use std::cell::Cell;
 
 use axsched_ext::clock::VirtualClock;
 
-/// How long a count is.
+/// The length of a count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     frequency_hz: u64,
 }
 
 impl Clock {
-    /// A counter of so many counts a second; 0 is not known, and taken for a gigahertz.
+    /// Creates the clock of a counter with so many counts a second. The unknown frequency 0 counts as a gigahertz.
     pub const fn of_frequency(frequency_hz: u64) -> Self {
         let frequency_hz = match frequency_hz {
             0 => 1_000_000_000,
@@ -20,7 +20,7 @@ impl Clock {
         Self { frequency_hz }
     }
 
-    /// So many counts, in nanoseconds.
+    /// Converts counts to nanoseconds.
     pub fn ns(self, counts: f64) -> f64 {
         counts * 1e9 / self.frequency_hz as f64
     }
@@ -35,7 +35,7 @@ thread_local! {
     static FREQUENCY_HZ: Cell<u64> = const { Cell::new(1_000_000_000) };
 }
 
-/// What the policies of this thread read from now on: the counter at so many nanoseconds.
+/// Sets the counter that the policies of this thread read to this time in nanoseconds.
 pub fn set_now(ns: u64) {
     let frequency_hz = FREQUENCY_HZ.get();
     VirtualClock::set(match frequency_hz {

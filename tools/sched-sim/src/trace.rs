@@ -1,16 +1,16 @@
-//! Who had which CPU when, in a workload that was played, and who woke whom.
+//! The trace of a run: the stays of tasks on CPUs, and the wakes.
 
 pub use axsched_ext::model::Left;
 use axsched_ext::model::{Log, Logged, TaskId};
 
-/// Somebody who can have a CPU.
+/// A task that can have a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// It submits the workload.
+    /// Main, which submits the workload.
     Main,
-    /// What releases tasks that have ended, on this CPU.
+    /// The task that releases tasks that have ended, on this CPU.
     Gc(usize),
-    /// Nobody, on this CPU.
+    /// The idle task of this CPU.
     Idle(usize),
     /// The task with this place in the workload.
     Task(usize),
@@ -21,55 +21,54 @@ pub enum Who {
 pub struct Stay {
     /// The CPU.
     pub cpu: usize,
-    /// Who had it.
+    /// The task.
     pub who: Who,
-    /// From when.
+    /// Its begin.
     pub from_ns: u64,
-    /// Until when.
+    /// Its end.
     pub to_ns: u64,
-    /// How it ended; `None` where the trace ends.
+    /// The way in which it ended; `None` at the end of the trace.
     pub left: Option<Left>,
 }
 
 /// A task was submitted or woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// When.
+    /// The time.
     pub at_ns: u64,
     /// The task's place in the workload.
     pub task: usize,
-    /// On which CPU that was done.
+    /// The CPU on which that happened.
     pub cpu: usize,
-    /// Who had that CPU: it did it, or a tick that hit it.
+    /// The task that had that CPU: it woke the task, or a tick that hit it did.
     pub by: Who,
-    /// Into which CPU's queue the task went.
+    /// The CPU whose queue the task went into.
     pub to: usize,
 }
 
 /// A run, from the submission of the first task on. Times in nanoseconds since then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// When that was, since boot.
+    /// The start, since boot.
     pub start_ns: u64,
-    /// When the last task had left its CPU, or when the log was full before that.
+    /// The time at which the last task had left its CPU, or at which the log was full.
     pub end_ns: u64,
     /// By CPU, and of each CPU from 0 to `end_ns` without a gap or an overlap. A task's stays add
     /// up to its [`run_ns`](crate::play::Played::run_ns), unless some were lost.
     pub stays: Vec<Stay>,
     /// In the order of their times.
     pub wakes: Vec<Wake>,
-    /// How many switches and wakes of the run the log had no room for, all after `end_ns`; 0 if
-    /// all tasks had ended before.
+    /// The number of switches and wakes, all after `end_ns`, that did not fit into the log; 0 if all tasks had ended before.
     pub lost: u64,
 }
 
 impl Traced {
-    /// What a log says, where `whos` are the tasks of the model by their ids.
+    /// Reads a log, where `whos` are the tasks of the model by their ids.
     pub(crate) fn new(log: &Log, whos: &[Who], start_ns: u64) -> Self {
         let who = |id: TaskId| whos[id.0];
         let mut current: Vec<_> = log.idle.iter().map(|&idle| (who(idle), 0)).collect();
         current[0].0 = who(TaskId::MAIN);
-        // Who has not ended yet.
+        // The tasks that have not ended.
         let is_task = |who: &&Who| matches!(who, Who::Task(_));
         let mut alive = whos.iter().filter(is_task).count();
         let mut traced = Self {
@@ -106,7 +105,7 @@ impl Traced {
         }
         match log.records.last() {
             Some(last) if alive > 0 => traced.end_ns = last.time.saturating_sub(start_ns),
-            // What was lost is of main and gc, after the end.
+            // The lost records are of main and gc, after the end.
             _ => traced.lost = 0,
         }
         let end_ns = traced.end_ns;
@@ -124,7 +123,7 @@ impl Traced {
         traced
     }
 
-    /// What lies after the start; all times are since boot.
+    /// Adds the part of a stay that lies after the start. All times are since boot.
     fn stay(&mut self, cpu: usize, who: Who, (from, to): (u64, u64), left: Option<Left>) {
         let since_start = |at: u64| at.saturating_sub(self.start_ns);
         let (from_ns, to_ns) = (since_start(from), since_start(to));

@@ -1,4 +1,4 @@
-//! The same program on another day: every task does more or less than was recorded.
+//! Random changes of a workload: every task computes for longer or shorter than recorded.
 
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
@@ -7,7 +7,7 @@ use rand_xoshiro::{
 
 use crate::workload::Workload;
 
-/// The workload with each task's computing made longer or shorter by a factor of its own.
+/// Returns the workload with each task's computing made longer or shorter by a factor of its own.
 ///
 /// `spread` is how much longer at most: 0.5 is up to 1.5 times as long. A task is as likely to
 /// take longer as shorter: the factor is either even between 1 and 1 + `spread`, or one over
@@ -29,15 +29,15 @@ pub fn varied(workload: &Workload, spread: f64, seed: u64) -> Workload {
     varied
 }
 
-/// Where in a tick of so many nanoseconds a run with this seed begins.
+/// Returns the time from a tick to the begin of a run with this seed, where a tick has so many nanoseconds.
 pub fn phase_ns(tick_ns: u64, seed: u64) -> u64 {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    // Away from what `varied` draws first.
+    // So that it differs from the first number of `varied`.
     random.jump();
     (even(random.next_u64()) * tick_ns as f64) as u64
 }
 
-/// From 0 to 1, evenly.
+/// Returns a number from 0 to 1, evenly distributed.
 fn even(random: u64) -> f64 {
     (random >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_is_as_likely_above_1_as_below_and_within_the_spread() {
+    fn factor_is_as_likely_above_1_as_below_and_within_the_spread() {
         let many = workload(10_000);
         for spread in [0.0, 0.25, 3.0] {
             let varied = varied(&many, spread, 7);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_the_same_again_and_another_something_else() {
+    fn same_seed_gives_the_same_and_another_something_else() {
         let [a, b, c] = [1, 1, 2].map(|seed| varied(&workload(5), 0.5, seed));
         assert_eq!(a, b);
         assert_ne!(a, c);

@@ -1,10 +1,10 @@
-//! Who waits for whom, as semaphores of the model: one for each pair of a waker and a waiter.
+//! Waits of tasks for each other as semaphores of the model: one for each pair of a waker and a waiter.
 //!
 //! A wake is a permit, so one that comes before its wait counts. That is what makes a recording
 //! playable in another order: the n-th wait of a pair goes with its n-th wake, so any order that
-//! keeps both sides' own can be played to the end. Where a recording has lost who woke whom
-//! (another one each time, phases that were made coarser), wakes go in turn to those whose waits
-//! have none; and who ends lets go all that wait for it.
+//! keeps both sides' own can be played to the end. If a recording has lost the waker
+//! (another one each time, phases that were made coarser), wakes go in turn to the waits that have none. A task that
+//! ends lets all its waiters go.
 //!
 //! SLOT: a wait that did not happen is in no recording. A task in the middle of a pipeline that
 //! found the next one waiting each time was never seen to wait for room; played without, it would
@@ -33,9 +33,9 @@ pub struct Waits {
 /// A wake: a permit of one queue, after a wait at another (SLOT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wake {
-    /// Where who is woken waits.
+    /// The queue at which the woken task waits.
     pub queue: u32,
-    /// Where its waker waits first.
+    /// The queue at which its waker waits first.
     pub room: Option<u32>,
 }
 
@@ -43,12 +43,12 @@ pub struct Wake {
 struct Queue {
     /// Its number in the model.
     number: u32,
-    /// How many waits have no wake of their own.
+    /// The number of waits without a wake of their own.
     missing: u64,
 }
 
 impl Waits {
-    /// Those of a workload, numbered from `first`.
+    /// Creates the semaphores of a workload, numbered from `first`.
     pub fn new(workload: &Workload, first: u32) -> Self {
         let mut numbers = first..;
         let waits = workload.waits();
@@ -76,7 +76,7 @@ impl Waits {
         this
     }
 
-    /// Where this one waits for that one.
+    /// Returns the queue at which `waiter` waits for `waker`.
     ///
     /// # Panics
     /// If it never does.
@@ -84,19 +84,19 @@ impl Waits {
         self.queues[&(waker, waiter)].number
     }
 
-    /// All at which somebody waits for this task.
+    /// Returns all queues at which tasks wait for this one.
     pub fn of_task(&self, task: usize) -> impl Iterator<Item = u32> {
         let room = self.room.range((task, 0)..=(task, usize::MAX));
         let wakes = self.pairs(task).map(|(_, queue)| queue.number);
         wakes.chain(room.map(|(_, &queue)| queue))
     }
 
-    /// SLOT: where that one waits until this one has taken what it was woken for.
+    /// Returns the queue at which `waker` waits until `waiter` has taken what it was woken for (SLOT).
     pub fn room(&self, waker: usize, waiter: usize) -> Option<u32> {
         self.room.get(&(waiter, waker)).copied()
     }
 
-    /// SLOT: all of these, each of which has a permit at first.
+    /// Returns all these queues, each of which has a permit at first (SLOT).
     pub fn rooms(&self) -> impl Iterator<Item = u32> {
         self.room.values().copied()
     }
@@ -117,7 +117,7 @@ impl Waits {
         pairs.map(|(&(_, waiter), queue)| (waiter, queue))
     }
 
-    /// Whom a task wakes, wake by wake.
+    /// Returns the wakes of a task, one by one.
     pub fn waking(&self, waker: usize) -> Waking {
         let queues = self.pairs(waker);
         Waking {
@@ -134,10 +134,10 @@ impl Waits {
     }
 }
 
-/// So many wakes do not all find their task waiting by accident.
+/// The number of wakes that do not all find their task waiting by accident.
 const MANY: u64 = 64;
 
-/// SLOT.
+/// Returns true if there is a buffer of one slot between the two (SLOT).
 fn has_slot(
     workload: &Workload,
     waits: &BTreeMap<(usize, Peer), u64>,
@@ -161,17 +161,17 @@ fn has_slot(
         })
 }
 
-/// Where the next wakes of a task go.
+/// The next wakes of a task.
 #[derive(Debug)]
 pub struct Waking {
     named: BTreeMap<Peer, Wake>,
-    /// Queues whose waits have no wake, and how many.
+    /// Queues with waits that have no wake, and the number of these.
     missing: Vec<(u32, u64)>,
     turn: usize,
 }
 
 impl Waking {
-    /// Where the next of these wakes goes, if anybody waits for it.
+    /// Returns the next of these wakes, if a task waits for it.
     pub fn next(&mut self, wakes: &Wakes) -> Option<Wake> {
         match wakes.whom {
             Some(whom) => self.named.get(&whom).copied(),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn who_found_the_other_waiting_each_time_waits_for_room() {
+    fn waker_that_found_the_other_waiting_each_time_waits_for_room() {
         let waits = Waits::new(&pipeline(MANY, MANY), 1);
         let room = waits.room(1, 2).expect("a slot");
         assert_eq!(waits.rooms().collect::<Vec<_>>(), [room]);

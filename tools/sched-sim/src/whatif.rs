@@ -1,19 +1,18 @@
-//! The same program in a changed world: what if?
+//! A workload with changes that the user asks for.
 //!
 //! 1. A task that takes longer or shorter computes longer or shorter in each of its run
 //!    intervals, all by the same factor. It yields and waits as often, and waits as long.
-//! 2. A task that is told a time computes that long altogether. One that has computed nothing
-//!    computes as long in each run interval.
-//! 3. A change of no task is one of every task, copies of earlier changes included.
-//! 4. More of a task are copies of it, each with all that it spawns. They are spawned by the
-//!    same parent, after all others; so none of the recording's tasks gets another place. Where
-//!    one of them waits for a task that is not copied with it, its copy yields.
-//! 5. More of no task are copies of main's tasks in turn, as the workload was before.
-//! 6. Changes are made in the order in which they are asked for.
-//!
-//! 7. A task that goes on does what it did again and again until it has computed for so long. Its
-//!    last run interval, which its end cut short, is no part of that, nor what it spawns.
-//! 8. Tasks that come at a time of their own come so many times as late after the first.
+//! 2. A task that is given a time computes for that time altogether. If it has computed nothing, all its run
+//!    intervals get the same time.
+//! 3. A change without a task is one of every task, copies of earlier changes included.
+//! 4. Additional tasks are copies of a task, each with all that it spawns. The same parent spawns them after all
+//!    others, so the recording's tasks keep their places. Where a copy would wait for a task that is
+//!    not copied with it, it yields.
+//! 5. Additional tasks without a name are copies of main's tasks in turn, as the workload was before.
+//! 6. Changes are made in the order in which they are given.
+//! 7. A task that goes on repeats its steps until it has computed for so long. Its last run interval, which its end
+//!    cut short, and its spawns are not repeated.
+//! 8. Tasks with an arrival time of their own come so many times as late after the first.
 //!
 //! The recording stays as it is, and so does the plan that PBG makes of it: a copy is a task that
 //! the plan does not know.
@@ -22,19 +21,19 @@ use std::{fmt, str::FromStr};
 
 use crate::workload::{Arrival, Job, Peer, Then, Wakes, Work, Workload};
 
-/// How many tasks there may be with all copies.
+/// The largest number of tasks with all copies.
 pub const MOST_TASKS: usize = 16_384;
-/// How many times as long a task may take at most.
+/// The largest factor of a task's time.
 pub const MOST_TIMES: f64 = 1_000.0;
-/// How long a task may compute, in nanoseconds: a day.
+/// The longest time that a task may compute, in nanoseconds: a day.
 pub const LONGEST_NS: f64 = 86_400e9;
 
-/// How much longer or shorter.
+/// The amount of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So many times as long, from 0 to [`MOST_TIMES`].
+    /// A factor from 0 to [`MOST_TIMES`].
     Times(f64),
-    /// So long, in nanoseconds, from 0 to [`LONGEST_NS`].
+    /// A time in nanoseconds from 0 to [`LONGEST_NS`].
     Exactly(f64),
 }
 
@@ -45,14 +44,14 @@ pub enum Change {
     Run {
         /// The task; `None` is each.
         task: Option<String>,
-        /// How long.
+        /// The amount.
         amount: Amount,
     },
     /// There are so many more of the task of this name, or of main's tasks in turn.
     Add {
         /// The task.
         task: Option<String>,
-        /// How many copies.
+        /// The number of copies.
         copies: usize,
     },
     /// Tasks that come late come so many times as late.
@@ -62,21 +61,21 @@ pub enum Change {
     },
 }
 
-/// Why a change cannot be made.
+/// The reason why a change cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WhatIfError {
     /// The recording has none of this name.
     #[error("--task {name}: expected one of {}", few(known))]
     NoSuchTask {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// What there is.
+        /// The names in the recording.
         known: Vec<String>,
     },
     /// There would be too many.
     #[error("--add: expected {MOST_TASKS} tasks at most, found {found}")]
     TooMany {
-        /// How many there would be.
+        /// The number of tasks that there would be.
         found: usize,
     },
     /// A task would compute for more than a day.
@@ -84,7 +83,7 @@ pub enum WhatIfError {
     TooLong {
         /// The task.
         name: String,
-        /// How long it would compute.
+        /// The time that it would compute.
         ns: f64,
     },
     /// No task comes late.
@@ -94,7 +93,7 @@ pub enum WhatIfError {
     NoArrivals,
 }
 
-/// The first of them.
+/// Returns the first names of a list.
 fn few(names: &[String]) -> String {
     const FEW: usize = 12;
     let more = match names.len() > FEW {
@@ -104,7 +103,7 @@ fn few(names: &[String]) -> String {
     names[..names.len().min(FEW)].join(" ") + &more
 }
 
-/// The workload with these changes.
+/// Returns the workload with these changes.
 ///
 /// # Errors
 /// See [`WhatIfError`].
@@ -171,7 +170,7 @@ fn add(workload: &mut Workload, task: Option<&str>, copies: usize) -> Result<(),
             let mut job = workload.jobs[i].clone();
             job.name = numbered(&job, number);
             job.label = None;
-            // Of the copy's own, or of who spawned the original.
+            // The parent is in the copy, or is that of the original.
             let own = job
                 .parent
                 .and_then(|parent| families[turn].iter().position(|&member| member == parent));
@@ -199,8 +198,7 @@ fn arrivals(workload: &mut Workload, times: f64) -> Result<(), WhatIfError> {
     }
 }
 
-/// Has a copy spawn and wait for the copies of its family, where `copy_of` says who that is, and
-/// for nobody else: rule 4.
+/// Makes a copy spawn and wait for the copies of its family, given by `copy_of`, and for no other task: rule 4.
 fn among_copies(job: &mut Job, copy_of: impl Fn(usize) -> Option<usize>) {
     for work in &mut job.steps {
         work.then = match work.then {
@@ -225,12 +223,12 @@ fn among_copies(job: &mut Job, copy_of: impl Fn(usize) -> Option<usize>) {
     }
 }
 
-/// What a copy is called.
+/// Returns the name of a copy.
 fn numbered(job: &Job, number: usize) -> String {
     format!("{}+{number}", job.name)
 }
 
-/// A task and all that it spawns, parents first.
+/// Returns a task and all that it spawns, parents first.
 fn family(workload: &Workload, of: usize) -> Vec<usize> {
     let mut family = vec![of];
     for (i, job) in workload.jobs.iter().enumerate().skip(of + 1) {
@@ -249,8 +247,7 @@ fn named(workload: &Workload, name: &str) -> Result<usize, WhatIfError> {
     })
 }
 
-/// The workload with each of those tasks for which `goes_on` says so computing for `ns`
-/// altogether: rule 7.
+/// Returns the workload in which each task for which `goes_on` returns true computes for `ns` altogether: rule 7.
 pub fn going_on(workload: &Workload, goes_on: impl Fn(&Job) -> bool, ns: f64) -> Workload {
     let mut longer = workload.clone();
     for job in longer.jobs.iter_mut().filter(|job| goes_on(job)) {
@@ -276,7 +273,7 @@ pub fn going_on(workload: &Workload, goes_on: impl Fn(&Job) -> bool, ns: f64) ->
     longer
 }
 
-/// A task that goes on has no more run intervals than that, or than in one round; then they are
+/// The largest number of run intervals of a task that goes on, unless one round has more. If they do not suffice they get
 /// longer.
 const MOST_INTERVALS: u64 = 100_000;
 
@@ -296,10 +293,10 @@ impl Amount {
     }
 }
 
-/// `x2`: from 0 to [`MOST_TIMES`].
+/// Parses a factor such as `x2`, from 0 to [`MOST_TIMES`].
 ///
 /// # Errors
-/// What is allowed.
+/// The allowed factors.
 pub fn times(text: &str) -> Result<f64, String> {
     let times = text.strip_prefix('x').and_then(number);
     times
@@ -307,7 +304,7 @@ pub fn times(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("expected x2 or the like, from x0 to x{MOST_TIMES}"))
 }
 
-/// A number of digits and a point, as people write one.
+/// Parses a number of digits and a point.
 fn number(text: &str) -> Option<f64> {
     let is_plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     is_plain.then(|| text.parse().ok())?

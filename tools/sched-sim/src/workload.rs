@@ -1,4 +1,4 @@
-//! What a program does, task by task.
+//! A workload: the behaviour of a program, task by task.
 
 use std::collections::BTreeMap;
 
@@ -12,59 +12,58 @@ pub struct Workload {
     pub jobs: Vec<Job>,
 }
 
-/// What a task does.
+/// A task and its behaviour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Its label, or its place in the tree of spawns.
     pub name: String,
-    /// What the program calls it, if it does.
+    /// The label that the program gives it, if any.
     pub label: Option<String>,
     /// Index of the task that spawns it; `None` is main.
     pub parent: Option<usize>,
-    /// When main spawns it. A task spawns its own where its steps say so, or, if they do
-    /// not, when it begins.
+    /// The time at which main spawns it. Other tasks spawn their children where their steps say so, or else when they begin.
     pub arrival: Arrival,
-    /// In this order.
+    /// Its run intervals, in this order.
     pub steps: Vec<Work>,
 }
 
-/// When main spawns a task, which is after the one before.
+/// The time at which main spawns a task, always after the one before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival {
-    /// When it has computed for so long after that, in nanoseconds.
+    /// After main has computed for so long since, in nanoseconds.
     After(f64),
-    /// At a time, in nanoseconds since the first: as a request does, which nobody here waits
-    /// for. It is submitted then, if main gets a CPU only later.
+    /// At a time, in nanoseconds since the first, like a request from outside. It counts as submitted then, even if main
+    /// gets a CPU only later.
     At(f64),
-    /// When main has been woken by this task once more.
+    /// After this task has woken main once more.
     When(usize),
 }
 
 /// Run intervals that are alike: it computes, then gives the CPU away.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// How many there are, at least 1.
+    /// Their number, at least 1.
     pub times: u64,
-    /// How long it computes in each, in nanoseconds, without what switching costs.
+    /// The time that it computes in each, in nanoseconds, without the cost of switching.
     pub run_ns: f64,
-    /// And then.
+    /// The end of each.
     pub then: Then,
-    /// Whom it wakes in some of them, evenly spread.
+    /// The wakes in some of them, evenly spread.
     pub wakes: [Wakes; 2],
 }
 
-/// How often a task wakes another.
+/// The wakes of a task by another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wakes {
-    /// How often.
+    /// Their number.
     pub count: u64,
-    /// Whom; `None` if they are more than can be told: then those in turn who wait for it.
+    /// The woken task; `None` if there are too many to tell. Then the tasks that wait for the waker are woken in turn.
     pub whom: Option<Peer>,
-    /// When it has computed for so long in the run interval, in nanoseconds.
+    /// The time that the waker computes in the run interval before, in nanoseconds.
     pub after_ns: f64,
 }
 
-/// Somebody who waits for a task.
+/// A task that waits for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
     /// Main.
@@ -73,7 +72,7 @@ pub enum Peer {
     Task(usize),
 }
 
-/// What ends a run interval.
+/// The end of a run interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Then {
     /// It yields.
@@ -89,22 +88,21 @@ pub enum Then {
 }
 
 impl Workload {
-    /// How low the average turnaround can be on so many CPUs: see [`bound`](crate::bound). Of
-    /// tasks of which nobody knows when they come, as where others spawn them, only that each
-    /// takes as long as it computes and sleeps.
+    /// Returns the least average turnaround on so many CPUs: see [`bound`](crate::bound). A task whose arrival is not
+    /// known, as other tasks spawn it, counts with the time that it computes and sleeps.
     pub fn bound(&self, cpus: usize) -> Bound {
         let runs = self.jobs.iter().map(|job| job.run_ns() as u64);
         self.bound_of(runs, cpus)
     }
 
-    /// The same if the tasks have these times on a CPU, in nanoseconds.
+    /// Returns the bound if the tasks compute for these times, in nanoseconds.
     pub fn bound_of(&self, runs_ns: impl Iterator<Item = u64>, cpus: usize) -> Bound {
         let jobs = self.jobs.iter().zip(self.arrivals_ns()).zip(runs_ns);
         let jobs = jobs.map(|((job, arrival), run_ns)| job.for_bound(arrival, run_ns));
         bound(&jobs.collect::<Vec<_>>(), cpus)
     }
 
-    /// How often who waits for whom: by the waker and the waiter.
+    /// Returns the number of waits by waker and waiter.
     pub fn waits(&self) -> BTreeMap<(usize, Peer), u64> {
         let mut waits = BTreeMap::new();
         let mut add = |waker, waiter, times| *waits.entry((waker, waiter)).or_default() += times;
@@ -121,9 +119,8 @@ impl Workload {
         waits
     }
 
-    /// When each task comes, in nanoseconds since the first; `None` if that depends on how the
-    /// others run. What main computes between two spawns is left out where they are in one go: nobody
-    /// comes the later for it.
+    /// Returns the arrival of each task, in nanoseconds since the first; `None` if it depends on how the others run. The
+    /// time that main computes between two spawns in one go is left out, as it does not delay an arrival.
     fn arrivals_ns(&self) -> Vec<Option<u64>> {
         // Until main first sleeps or waits.
         let mut is_first_go = true;
@@ -148,20 +145,20 @@ impl Workload {
 }
 
 impl Job {
-    /// How many run intervals it has.
+    /// Returns the number of its run intervals.
     pub fn intervals(&self) -> u64 {
         let own = self.steps.iter().filter(|work| work.ends_an_interval());
         own.map(|work| work.times).sum()
     }
 
-    /// The time that it computes, in nanoseconds.
+    /// Returns the time that it computes, in nanoseconds.
     pub fn run_ns(&self) -> f64 {
         let run = |work: &Work| work.times as f64 * work.run_ns;
         self.steps.iter().map(run).sum()
     }
 
-    /// As a bound sees it: what it computes between two sleeps is one step. It computes for `run_ns` in
-    /// all, by one factor more than here or less.
+    /// Returns the job for a bound, in which all computing between two sleeps is one step. The times are scaled so that it
+    /// computes for `run_ns` in all.
     fn for_bound(&self, submitted_ns: Option<u64>, run_ns: u64) -> bound::Job {
         let own_ns = self.run_ns();
         let factor = if own_ns > 0.0 {
@@ -194,7 +191,7 @@ impl Job {
                 }
             }
         }
-        // Computing after that, and what rounding left.
+        // The computing after that, and the rest of rounding.
         steps.push((
             1,
             bound::Step {
@@ -208,7 +205,7 @@ impl Job {
         }
     }
 
-    /// Computes so much longer in each run interval, or shorter, but never less than nothing.
+    /// Makes each run interval longer, or shorter, but not shorter than nothing.
     pub fn lengthen_intervals(&mut self, by_ns: f64) {
         for work in &mut self.steps {
             if work.ends_an_interval() {
@@ -219,7 +216,7 @@ impl Job {
 }
 
 impl Work {
-    /// Run intervals that wake nobody.
+    /// Creates run intervals without wakes.
     pub fn new(times: u64, run_ns: f64, then: Then) -> Self {
         Self {
             times,
@@ -234,7 +231,7 @@ impl Work {
     }
 }
 
-/// How many of `count` that are evenly spread fall to the first `part` of `whole`.
+/// Returns how many of `count` evenly spread things are in the first `part` of `whole`.
 pub fn portion(count: u64, part: u64, whole: u64) -> u64 {
     (u128::from(count) * u128::from(part) / u128::from(whole.max(1))) as u64
 }

@@ -185,8 +185,7 @@ fn what_does_not_fit_is_counted() {
     let rr = policy("rr");
     let (_, whole) = traced(rr, 4, ALL);
     let records = |most: usize| traced(rr, 4, NonZeroUsize::new(most).unwrap()).1;
-    // As many as there are to the end of the last task, what comes before the start included; and
-    // those after it.
+    // The records up to the end of the last task, with those before the start; and those after it.
     let all = (1..).find(|&most| records(most).lost == 0).unwrap();
     let after = records(all - 1).lost - 1;
     assert!((1..20).contains(&after), "{after}");

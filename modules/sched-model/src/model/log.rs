@@ -1,11 +1,11 @@
 //! Every switch and wake of a run, from its start on: what a timeline is made of.
 //!
-//! A [`Trace`](super::Trace) has the last events, for whoever wants to know how a run came to
+//! A [`Trace`](super::Trace) has the last events, for a reader who wants to know how a run came to
 //! fail. A log has the first ones, in 16 bytes each.
 
 use super::TaskId;
 
-/// How a task left its CPU.
+/// The way in which a task left its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     /// It yielded.
@@ -20,36 +20,36 @@ pub enum Left {
     Migrated,
 }
 
-/// What a record is of.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logged {
     /// The task was made and put into the queue of this CPU.
     Spawned(u8),
     /// The task, which was blocked, was put into the queue of this CPU.
     Woken(u8),
-    /// The CPU went over to the task; whoever had it left so. A yield after which the same task
-    /// is picked again is none.
+    /// The CPU switched to the task, and the task before left it in this way. A yield after which the same task is picked
+    /// again is no switch.
     Switched(Left),
 }
 
 /// One switch or wake, in 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRecord {
-    /// When, in time units since boot.
+    /// The time, in time units since boot.
     pub time: u64,
     task: u32,
     cpu: u8,
-    /// What it was.
+    /// The kind.
     pub what: Logged,
 }
 
 impl LogRecord {
-    /// Who was spawned or woken, or has the CPU from now on.
+    /// Returns the task that was spawned or woken, or has the CPU from now on.
     pub fn task(&self) -> TaskId {
         TaskId(self.task as usize)
     }
 
-    /// On which CPU: by whoever was on it then.
+    /// Returns the CPU that it happened on.
     pub fn cpu(&self) -> usize {
         self.cpu.into()
     }
@@ -62,9 +62,9 @@ impl LogRecord {
 pub struct Log {
     /// At most [`Config::log_records`](super::Config::log_records).
     pub records: Vec<LogRecord>,
-    /// How many more there were.
+    /// The number of records that did not fit.
     pub lost: u64,
-    /// Who is idle on each CPU.
+    /// The idle task of each CPU.
     pub idle: Vec<TaskId>,
 }
 

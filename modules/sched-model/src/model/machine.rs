@@ -1,4 +1,4 @@
-//! The machine: CPUs, tasks and time, and who acts next.
+//! The machine: CPUs, tasks and time, and the choice of the CPU that acts next.
 
 mod blocking;
 mod checks;
@@ -32,7 +32,7 @@ struct Waker {
 /// it is no business of a scheduler: here the count is machine-wide.
 type TimerKey = (u64, u64);
 
-/// What a blocked task waits for.
+/// The future that a blocked task waits for.
 #[derive(Debug)]
 enum Future {
     Gc,
@@ -103,13 +103,13 @@ struct Record<W> {
     done: u64,
     /// When it last did [`Op::Mark`].
     mark: u64,
-    /// How often steps were done again, since the last that were not.
+    /// The number of repetitions so far of the current [`Op::Again`].
     again: u64,
     /// [`Program::longest_burst`]; of gc and the helpers, that of an empty one.
     longest_burst: u64,
     block: Option<BlockOn<W>>,
     handles: Vec<Option<Arc<W>>>,
-    /// How many of others' `handles` hold this task.
+    /// The number of handles of other tasks that hold this task.
     held: usize,
     /// As `AtomicWaker`: one joiner.
     joiner: Option<Waker>,
@@ -137,7 +137,7 @@ enum Act<W> {
     ExitResched,
 }
 
-/// What a CPU is doing up to its clock that an interrupt would cut short.
+/// The activity of a CPU up to its clock that an interrupt would cut short.
 #[derive(Clone, Copy)]
 enum Ahead {
     /// Nothing: interrupts are off until then.
@@ -158,9 +158,9 @@ struct Cpu<S: ModelScheduler> {
     interrupts: VecDeque<u64>,
     current: Arc<S::Task>,
     current_since: u64,
-    /// Since when it has idled with always somebody ready who may run here, if that is checked.
+    /// The time since when it has idled while some ready task may run here, if that is checked.
     beside_since: Option<u64>,
-    /// What its last pick gave.
+    /// The result of its last pick.
     picked: Option<TaskId>,
     /// The task that is being left, while the switch lasts.
     leaving: Option<TaskId>,
@@ -173,9 +173,9 @@ struct Cpu<S: ModelScheduler> {
     gc_waker: Option<Waker>,
     gc_streak: u64,
     wheel: BTreeMap<TimerKey, Waker>,
-    /// How many are in the queue.
+    /// The number of tasks in the queue.
     ready: usize,
-    /// Who they are, if that is checked, in order of arrival.
+    /// These tasks in order of arrival, if that is checked.
     queued: Vec<TaskId>,
     dispatches: u64,
 }
@@ -191,7 +191,7 @@ impl<S: ModelScheduler> Cpu<S> {
 #[derive(Default)]
 struct WaitQueue {
     permits: u64,
-    /// As a latch: how often it was counted.
+    /// The counts of the latch.
     counts: u64,
     /// In order of arrival; true once notified.
     listeners: VecDeque<(Waker, bool)>,
@@ -220,7 +220,7 @@ pub(super) fn may_run(task: TaskId, cpu: usize) -> bool {
     MASKS.with_borrow(|masks| masks[task.0].has(cpu))
 }
 
-/// Nobody acts any more.
+/// Ends the run of this thread: no CPU acts.
 pub(super) fn rest() {
     HERE.set(None);
     ASKED.take();
@@ -247,7 +247,7 @@ pub(super) struct Machine<'a, S: ModelScheduler, F> {
     /// The counter of queue choices (rule 12).
     choices: usize,
     wakers: u64,
-    /// How many wakes have chosen a queue.
+    /// The number of wakes that have chosen a queue.
     wakes: u64,
     timers: u64,
     /// Programs and helpers that have not ended.
@@ -342,11 +342,11 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
 
     /// Plays until every program has ended and gc has nothing left to do.
     pub(super) fn run_to_the_end(&mut self) -> Step {
-        // Whose turn it is: who is furthest behind, of several the first.
+        // The CPU that is furthest behind acts, and the first of several.
         let mut turns: BinaryHeap<_> = (0..self.cpus.len())
             .map(|c| Reverse((self.cpus[c].clock, c)))
             .collect();
-        // Who has done something just now: it seldom rests, so nobody else is asked.
+        // The CPU that has just acted seldom rests, so no other one is looked at.
         let mut last = 0;
         loop {
             if self.rests(&self.cpus[last]) && self.cpus.iter().all(|cpu| self.rests(cpu)) {
@@ -399,7 +399,7 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
         }
     }
 
-    /// Whether a CPU sits in idle, with nothing to do before its next tick.
+    /// Returns true if a CPU is idle, with nothing to do before its next tick.
     fn rests(&self, cpu: &Cpu<S>) -> bool {
         cpu.ready == 0
             && Arc::ptr_eq(&cpu.current, &cpu.idle)
@@ -450,7 +450,7 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
         }
     }
 
-    /// What follows is done by this CPU.
+    /// Makes this CPU the acting one.
     fn acts_on(&self, c: usize) {
         HERE.set(Some((c, Arc::as_ptr(&self.cpus[c].current).cast())));
     }

@@ -1,4 +1,4 @@
-//! What a test writes: tasks, programs, configuration.
+//! The inputs of a run: tasks, programs, configuration.
 
 use std::{fmt, sync::Arc};
 
@@ -28,8 +28,7 @@ impl fmt::Display for Label {
 
 /// The inner task, in the place of `axtask`'s `TaskInner`.
 ///
-/// As opaque to a policy as the real one: state, program and clock are kept by
-/// the model, which finds them by the [`TaskId`].
+/// It is as opaque to a policy as the real one: the model keeps state, program and clock by the [`TaskId`].
 #[derive(Debug)]
 pub struct ModelTask {
     pub(super) label: Label,
@@ -73,7 +72,7 @@ impl CpuMask {
         Self(1 << cpu)
     }
 
-    /// Whether `cpu` is in the set.
+    /// Returns true if `cpu` is in the set.
     pub fn has(self, cpu: usize) -> bool {
         self.0 >> cpu & 1 == 1
     }
@@ -98,7 +97,7 @@ pub enum Op {
         timeout: Option<u64>,
     },
     /// Adds a permit and wakes one waiter that is not woken yet. (The real
-    /// `notify_one` wakes nobody while an earlier woken waiter has not run.)
+    /// `notify_one` wakes no waiter while one that was woken before has not run.)
     Notify {
         /// Which wait queue.
         queue: u32,
@@ -115,7 +114,7 @@ pub enum Op {
     SleepUntil {
         /// Which wait queue.
         queue: u32,
-        /// How long each sleep is.
+        /// The length of each sleep.
         units: u64,
     },
     /// `spawn()`; keeps the handle under the next number, from 0.
@@ -150,14 +149,14 @@ pub enum Op {
     CountDown {
         /// Which wait queue.
         queue: u32,
-        /// How many counts it takes; the same in all of a queue's.
+        /// The number of counts; the same in all steps of a queue.
         of: u64,
     },
     /// Does the `steps` steps before it again, `times` times; costs nothing. Not nested.
     Again {
-        /// How many steps, at least 1.
+        /// The number of steps, at least 1.
         steps: usize,
-        /// How often, beyond the first time.
+        /// The number of repetitions.
         times: u64,
     },
     /// Something that the application does on its own: [`Config::on_call`].
@@ -188,7 +187,7 @@ impl Op {
     }
 }
 
-/// What a task does: a name and its steps.
+/// A program of a task: a name and steps.
 ///
 /// A clone shares the steps, so that a program costs its own steps once, however many tasks run
 /// it and however long the chain of those that spawn it.
@@ -247,16 +246,14 @@ impl Program {
         })
     }
 
-    /// How many tasks this program makes: itself, all it spawns, and one helper
-    /// for each migration.
+    /// Returns the number of tasks that this program makes: itself, all that it spawns, and one helper for each migration.
     pub fn tasks(&self) -> usize {
         let migrates = |op: &&Op| matches!(op, Op::Migrate(_));
         let made = |program: &Self| 1 + program.steps().filter(migrates).count();
         self.family().map(made).sum()
     }
 
-    /// The longest time that this program, or any that it spawns, computes
-    /// while it forbids preemption.
+    /// Returns the longest time that this program, or any that it spawns, computes while it forbids preemption.
     pub fn longest_guarded(&self) -> u64 {
         self.family().map(Self::own_guarded).max().unwrap_or(0)
     }
@@ -278,8 +275,8 @@ impl Program {
         longest
     }
 
-    /// The longest time that this program itself has the CPU between two points at
-    /// which it surely gives it away, with what its calls and switches cost.
+    /// Returns the longest time that this program itself has the CPU between two points at which it surely gives it away.
+    /// Its calls and switches count.
     pub fn longest_burst(&self, config: &Config) -> u64 {
         let call = 2 * (config.call_cost + config.switch_cost);
         let (mut burst, mut longest) = (0, 0);
@@ -302,14 +299,13 @@ impl Program {
         longest.max(call)
     }
 
-    /// Whether this program, or any that it spawns, sets a priority.
+    /// Returns true if this program, or any that it spawns, sets a priority.
     pub fn sets_priorities(&self) -> bool {
         let sets = |op: &Op| matches!(op, Op::SetPriority(_));
         self.family().any(|program| program.ops.iter().any(sets))
     }
 
-    /// The time this program and all it spawns would take one after another,
-    /// each step with every latency it can meet.
+    /// Returns the time of this program and all that it spawns, one after another, with the longest latency of each step.
     pub fn serial_time(&self, config: &Config) -> u64 {
         // A wake on an idle CPU waits for its tick, and a sleeper for that of
         // the wheel it sits in: two ticks at most per step.
@@ -325,8 +321,7 @@ impl Program {
     }
 }
 
-/// One program after the other, where each would drop the one that it spawns: see
-/// `Program::family`.
+/// Drops one program after the other and not by recursion, as a chain of spawns may be longer than a stack.
 impl Drop for Program {
     fn drop(&mut self) {
         let mut left = Vec::new();
@@ -343,14 +338,14 @@ impl Drop for Program {
     }
 }
 
-/// Prints as the code that makes it, less the noise.
+/// Formats as the code that makes it, less the noise.
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{:?}", self.name, self.ops)
     }
 }
 
-/// How long a ready task may wait for the CPU. `None` means no bound.
+/// The bound on the wait of a ready task. `None` means no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MaxWait {
     /// In picks of other tasks from the same queue; picking the same one again
@@ -358,8 +353,8 @@ pub struct MaxWait {
     pub dispatches: Option<u64>,
     /// In time units.
     pub time: Option<u64>,
-    /// What is added to [`time`](Self::time) for each task: so many times the
-    /// [longest burst](Program::longest_burst) of its own program.
+    /// The number of times that the [longest burst](Program::longest_burst) of a task's own program is added to
+    /// [`time`](Self::time).
     pub own_bursts: u64,
 }
 
@@ -385,8 +380,8 @@ pub struct Config {
     /// Told the time whenever it changes, and 0 at boot: a policy that reads a
     /// clock must be given a virtual one, and this is where to set it.
     pub on_time: fn(u64),
-    /// What [`Op::Call`] does, such as the calls that a policy offers to
-    /// applications. It runs on the calling task's time, outside any lock.
+    /// Does an [`Op::Call`], such as the calls that a policy offers to applications. It runs on the calling task's time,
+    /// outside any lock.
     pub on_call: fn(u32),
     /// Wakes ask for rescheduling (`put_prev_task(task, true)` for a task that
     /// is not running). `axtask` 0.3.0-preview.3 has the parameter but always
@@ -397,37 +392,33 @@ pub struct Config {
     /// A scheduler may hand out tasks that went into another CPU's queue.
     pub stealing: bool,
     /// A task that was preempted runs on the same CPU next, as on riscv64, where the trap that
-    /// preempted it has saved whose CPU it is.
+    /// preempted it has saved the CPU.
     pub preempted_stay: bool,
-    /// How many time units after it was asked for an interrupt of another CPU
-    /// ([`interrupt`](super::interrupt)) arrives, by how many were asked for before it: at least
-    /// 1. None of both: it is lost. Both: it comes twice.
+    /// Returns the delays, at least 1, of an interrupt of another CPU ([`interrupt`](super::interrupt)), by the number of
+    /// interrupts that were asked for before. With no delay it is lost, with two it comes twice.
     pub interrupts: fn(u64) -> [Option<u64>; 2],
-    /// How many time units a wake takes between choosing a queue and looking whether its task is
-    /// blocked, by how many wakes came before it: where a host may take the CPU away in
-    /// between, long.
+    /// Returns the time of a wake between the choice of a queue and the look at the task's state, by the number of wakes
+    /// before. It is long if a host takes the CPU away in between.
     pub wake_delays: fn(u64) -> u64,
-    /// For how long at most a CPU may idle beside a task that is ready in any queue and may run
-    /// on it, in time units; `None` means no bound.
+    /// The longest time that a CPU may idle while any queue has a ready task that may run on it, in time units. `None`
+    /// means no bound.
     pub max_idle_beside: Option<u64>,
     /// The bound on waiting that the policy promises.
     pub max_wait: MaxWait,
-    /// How often in a row `gc` may be picked while another task is ready.
+    /// The number of times in a row that `gc` may be picked while another task is ready.
     pub max_gc_streak: u64,
-    /// When a run counts as stuck. `None` takes eight times what all programs
-    /// would take one after another.
+    /// The time at which a run counts as stuck. `None` means eight times the time of all programs one after another.
     pub time_limit: Option<u64>,
-    /// How many of the last events are kept for the trace; with 0 they are not even counted.
+    /// The number of last events that are kept for the trace; with 0 they are not counted.
     pub trace_events: usize,
-    /// A program whose tasks all wait for each other, for ever, is no fault: the queue at which
-    /// the first of them waits is [opened](Op::Open).
+    /// Tasks that all wait for each other for ever are no fault: the queue at which the first of them waits is
+    /// [opened](Op::Open).
     pub breaks_deadlocks: bool,
-    /// How many of the first switches and wakes are kept for the [`Log`](super::Log), at 16 bytes
-    /// each; with 0 they are not even counted.
+    /// The number of first switches and wakes that are kept for the [`Log`](super::Log), at 16 bytes each; with 0 they are
+    /// not counted.
     pub log_records: usize,
-    /// Whether waits, double picks and `gc` are watched: those checks look at all who are
-    /// ready, at each pick and tick. Without, a run is a simulation; that what is picked was
-    /// put here, and is put once, is checked in any case.
+    /// Waits, double picks and `gc` are checked, which looks at all ready tasks at each pick and tick. Without these
+    /// checks a run is a simulation. Each pick must be of a task that was put here once in any case.
     pub is_checked: bool,
 }
 
@@ -469,7 +460,7 @@ impl Config {
         }
     }
 
-    /// What a pick takes besides, with so many tasks left.
+    /// Returns the additional time of a pick with so many tasks left.
     pub(super) fn pick_cost(&self, left: usize) -> u64 {
         let by_load = &self.pick_cost_by_load;
         let load = (left + 1).ilog2() as usize;

@@ -1,8 +1,8 @@
-//! What a run came to.
+//! The report of a run.
 
 use super::{Label, Log, Trace};
 
-/// What one task did in a run. Times in time units since boot.
+/// The report of one task. Times are in time units since boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskReport {
     /// Its name and number.
@@ -19,15 +19,15 @@ pub struct TaskReport {
     pub max_wait: u64,
     /// The most picks of others while it was.
     pub max_wait_dispatches: u64,
-    /// How often it was picked.
+    /// The number of times that it was picked.
     pub dispatches: u64,
-    /// How often the CPU went over to it from another task.
+    /// The number of switches to it from another task.
     pub switches: u64,
-    /// How often it gave the CPU up and stayed ready.
+    /// The number of times that it gave the CPU up and stayed ready.
     pub yields: u64,
-    /// How often the CPU was taken away.
+    /// The number of times that it was preempted.
     pub preemptions: u64,
-    /// How many of its [`Op::SetPriority`](super::Op::SetPriority) were accepted.
+    /// The number of its [`Op::SetPriority`](super::Op::SetPriority) were accepted.
     pub priorities_set: u64,
 }
 
@@ -38,7 +38,7 @@ impl TaskReport {
     }
 }
 
-/// What a finished run was like.
+/// The report of a finished run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// All tasks but the idle ones, in the order in which they were made.
@@ -49,7 +49,7 @@ pub struct Report {
     pub program_switches: u64,
     /// Picks that returned a task.
     pub dispatches: u64,
-    /// How often a CPU did one thing: a call or a part of one, a piece of a task's program, a tick.
+    /// The steps of all CPUs: calls or parts of them, pieces of programs, ticks.
     pub steps: u64,
     /// When the last program ended.
     pub makespan: u64,
@@ -57,7 +57,7 @@ pub struct Report {
     pub wake_spins: u64,
     /// Interrupts that CPUs have asked for, of each other or of themselves.
     pub interrupts: u64,
-    /// Wait queues that were opened because nobody would have: [`Config::breaks_deadlocks`].
+    /// Wait queues that were opened to break a deadlock: [`Config::breaks_deadlocks`].
     ///
     /// [`Config::breaks_deadlocks`]: super::Config::breaks_deadlocks
     pub broken_waits: u64,

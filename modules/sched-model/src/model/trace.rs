@@ -1,4 +1,4 @@
-//! What happened in a run: states, events, the last of them.
+//! The trace of a run: task states, events, and the last of these.
 
 use std::{collections::VecDeque, fmt};
 
@@ -17,12 +17,12 @@ pub enum State {
     Exited,
 }
 
-/// What happened to a task.
+/// A kind of event of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// Added to the queue of this CPU.
     Spawned(usize),
-    /// Became current, also as a helper that nobody picked, or kept the CPU.
+    /// Became current, also as a helper that was not picked, or kept the CPU.
     Dispatched,
     /// Gave the CPU up and stayed ready.
     Yielded,
@@ -47,13 +47,13 @@ pub enum What {
 /// One line of a [`Trace`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When, in time units.
+    /// The time, in time units.
     pub time: u64,
-    /// On which CPU it was caused.
+    /// The CPU that caused it.
     pub cpu: usize,
-    /// What happened.
+    /// The kind.
     pub what: What,
-    /// To whom.
+    /// The task.
     pub task: Label,
 }
 
@@ -80,9 +80,9 @@ impl fmt::Display for Event {
 /// The last events of a run, oldest first; prints one per line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// How many events came before and were not kept.
+    /// The number of events before these that were not kept.
     pub earlier: u64,
-    /// Those that were.
+    /// The events that were kept.
     pub events: VecDeque<Event>,
 }
 

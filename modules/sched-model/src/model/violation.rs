@@ -1,10 +1,10 @@
-//! What went wrong in a run.
+//! The faults that a run can find.
 
 use std::fmt;
 
 use super::{CpuMask, Label, MaxWait, State, Trace};
 
-/// What the scheduler, or the program, did wrong.
+/// A fault of the scheduler or the program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// A pick returned a task that is not ready: it runs, waits or is dead.
@@ -23,7 +23,7 @@ pub enum Violation {
         task: Label,
         /// The CPU that picked it.
         cpu: usize,
-        /// The CPU in whose queue it is.
+        /// The CPU that has it in its queue.
         found: Option<usize>,
     },
     /// A pick returned a task that another CPU has not finished leaving.
@@ -109,9 +109,9 @@ pub enum Violation {
     HandleKept {
         /// The task that is held.
         task: Label,
-        /// How many owners it should have.
+        /// The number of owners that it should have.
         expected: usize,
-        /// How many it has.
+        /// The number that it has.
         found: usize,
     },
     /// A ready task waited longer than the policy promises.
@@ -121,7 +121,7 @@ pub enum Violation {
     Starved {
         /// The task that waited.
         task: Label,
-        /// How many others were picked meanwhile.
+        /// The number of other picks meanwhile.
         dispatches: u64,
         /// How long it waited.
         time: u64,
@@ -136,7 +136,7 @@ pub enum Violation {
     GcMonopolises {
         /// The CPU.
         cpu: usize,
-        /// How often in a row; the bound is [`Config::max_gc_streak`](super::Config::max_gc_streak).
+        /// The number of picks in a row; the bound is [`Config::max_gc_streak`](super::Config::max_gc_streak).
         streak: u64,
         /// The tasks that waited.
         ready: Vec<Label>,
@@ -200,7 +200,7 @@ fn queue(cpu: Option<usize>) -> String {
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at {time}: {violation}\n{trace}")]
 pub struct Failure {
-    /// What is wrong.
+    /// The fault.
     pub violation: Violation,
     /// When it was found, in time units.
     pub time: u64,

@@ -30,7 +30,7 @@
 //! a bound for any prices and any breaks; that these are good ones makes it a high one.
 //!
 //! **Good prices.** In the schedule that always runs the jobs whose whole time is the shortest, λ −
-//! t/p of who ends at t is that of who has its CPU next, or 0: with these prices D is the sum of M in
+//! t/p of a piece that ends at t is that of the next one on its CPU, or 0: with these prices D is the sum of M in
 //! that schedule where that is the least, as on one CPU. Else they are the first that are tried. Each next
 //! ones are higher for pieces that are wanted for less than their length, and lower for those that are
 //! wanted for more (a subgradient), by a part of the step with which D would be the sum of M in that
@@ -52,20 +52,20 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::job::Job;
 
-/// Of more pieces prices are not looked for.
+/// The most pieces for which prices are searched.
 const MOST: usize = 512;
 /// A job has so many pieces at most; what is one piece of several is free when the first is.
 const PIECES: usize = 8;
-/// How many values of λ − t/p are looked at.
+/// The number of values of λ − t/p that are looked at.
 const WORK: usize = 1 << 20;
-/// How much of the whole time there is between two breaks at most.
+/// Two breaks are at most the whole time divided by this number apart.
 const CELLS: u64 = 64;
-/// How near to the schedule's sum is near enough.
+/// The relative difference to the schedule's sum that is near enough.
 const NEAR: f64 = 1e-5;
 /// Rounding errors are some 1e-13 of the result.
 const ROUNDING: f64 = 1e-9;
 
-/// What a job computes between two sleeps, or more than two.
+/// The computing of a job between two sleeps, or more than two.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     /// Index of the job.
@@ -76,7 +76,7 @@ struct Piece {
     length: u64,
 }
 
-/// A lower bound of the sum of turnarounds of jobs whose times of submission are known.
+/// Returns a lower bound of the sum of turnarounds of jobs whose times of submission are known.
 ///
 /// # Panics
 /// If one is not.
@@ -89,20 +89,20 @@ pub fn sum(jobs: &[Job], cpus: usize) -> f64 {
     of_ends(jobs, mean_busy).max(sum_of_many(jobs, cpus))
 }
 
-/// The same as if they were too many for prices.
+/// Returns the bound as if the jobs were too many for prices.
 pub fn sum_of_many(jobs: &[Job], cpus: usize) -> f64 {
     let (pieces, whole) = pieces_of_all(jobs);
     of_ends(jobs, on_one_fast_cpu(&pieces, &whole, cpus as u64))
 }
 
-/// What that says of the turnarounds.
+/// Returns the bound of the sum of turnarounds by that of M.
 fn of_ends(jobs: &[Job], mean_busy: f64) -> f64 {
     let left: f64 = jobs.iter().map(mean_left).sum();
     let submitted: f64 = jobs.iter().map(|job| job.submitted_at() as f64).sum();
     mean_busy + left - submitted - ROUNDING * (mean_busy + left)
 }
 
-/// R; of a job that computes nothing, when it ends at the earliest.
+/// Returns R. For a job that computes nothing it is its earliest end.
 fn mean_left(job: &Job) -> f64 {
     let (run_ns, mut sleeps) = (job.run_ns() as f64, job.sleep_ns() as f64);
     if run_ns == 0.0 {
@@ -116,7 +116,7 @@ fn mean_left(job: &Job) -> f64 {
     left
 }
 
-/// In the order in which they become free; and how long each job computes in all.
+/// Returns the pieces in the order in which they become free, and each job's time on a CPU.
 fn pieces_of_all(jobs: &[Job]) -> (Vec<Piece>, Vec<f64>) {
     let most = (MOST / jobs.len().max(1)).clamp(1, PIECES);
     let mut pieces: Vec<Piece> = Vec::new();
@@ -146,13 +146,13 @@ fn pieces_of_all(jobs: &[Job]) -> (Vec<Piece>, Vec<f64>) {
     (pieces, whole.collect())
 }
 
-/// What becomes of the pieces if those jobs compute whose whole time is the shortest.
+/// The schedule in which the jobs with the shortest whole time compute.
 struct Schedule {
     /// When each is done.
     ends: Vec<u64>,
-    /// Who has its CPU then, if all of them are busy.
+    /// The piece that has its CPU then, if all of them are busy.
     next: Vec<Option<usize>>,
-    /// When anybody gets a CPU or leaves it.
+    /// The times at which a piece gets a CPU or leaves it.
     breaks: Vec<u64>,
     /// The sum of M.
     mean_busy: f64,
@@ -164,7 +164,7 @@ fn schedule(pieces: &[Piece], whole: &[f64], cpus: usize) -> Schedule {
     for (i, piece) in pieces.iter().enumerate().rev() {
         later[piece.job].push(i);
     }
-    // Who comes when: the first of each job, and then whoever follows one that is done.
+    // The pieces by the times at which they come: the first of each job, and then the next after one that is done.
     let mut coming = BinaryHeap::new();
     for pieces_left in &mut later {
         coming.extend(pieces_left.pop().map(|i| Reverse((pieces[i].free, i))));
@@ -188,7 +188,7 @@ fn schedule(pieces: &[Piece], whole: &[f64], cpus: usize) -> Schedule {
             coming.pop();
             waiting.push(Reverse(shorter(&i)));
         }
-        // Who waits has the CPU that nobody has, or whose job is the longest, if it is longer.
+        // A waiting piece gets a free CPU, or that of the longest job, if that is longer.
         while let Some(&Reverse(first)) = waiting.peek() {
             let longest = (0..cpus).max_by_key(|&c| cpu[c].as_ref().map_or((u64::MAX, c), shorter));
             let c = longest.expect("a CPU");
@@ -198,7 +198,7 @@ fn schedule(pieces: &[Piece], whole: &[f64], cpus: usize) -> Schedule {
             waiting.pop();
             waiting.extend(cpu[c].replace(first.1).map(|i| Reverse(shorter(&i))));
         }
-        // Beside a CPU that idles nobody is worth more for having one.
+        // Beside an idle CPU no piece is worth more for having one.
         let all_run = cpu.iter().all(Option::is_some);
         for (freed, next) in freed.iter_mut().zip(&cpu) {
             if let Some(freed) = freed.take().filter(|_| all_run) {
@@ -246,7 +246,7 @@ fn with_prices(pieces: &[Piece], whole: &[f64], cpus: usize) -> f64 {
     let dual = Dual::new(pieces, whole, cpus, &schedule.breaks);
     let mut prices = first_prices(pieces, whole, &schedule);
     let mut best = (f64::MIN, prices.clone());
-    // How much the step counts, and how often it has led nowhere since it does.
+    // The factor of the step, and the number of times that it has led nowhere.
     let (mut trust, mut in_vain) = (0.3, 0);
     let mut direction = vec![0.0; pieces.len()];
     let tries = WORK / (dual.breaks.len() * pieces.len()).max(1);
@@ -302,7 +302,7 @@ fn refined(breaks: impl Iterator<Item = u64>) -> Vec<f64> {
     refined
 }
 
-/// Those with which who ends is worth then what the next one on its CPU is.
+/// Returns the prices by which a piece is worth at its end as much as the next one on its CPU.
 fn first_prices(pieces: &[Piece], whole: &[f64], schedule: &Schedule) -> Vec<f64> {
     let mut prices = vec![0.0; pieces.len()];
     let mut order: Vec<usize> = (0..pieces.len()).collect();
@@ -342,12 +342,12 @@ impl<'a> Dual<'a> {
         let lengths = || self.pieces.iter().map(|piece| piece.length as f64);
         let mut lacking: Vec<f64> = lengths().collect();
         let mut value: f64 = lengths().zip(prices).map(|(l, price)| l * price).sum();
-        // Of each job the piece that may be computed and is worth most.
+        // For each job the piece that may be computed and is worth most.
         let mut dearest: Vec<Option<usize>> = vec![None; self.whole.len()];
         let mut coming = self.pieces.iter().enumerate().peekable();
         let mut before = Wanted::default();
         let mut now = Wanted::default();
-        // When nobody is worth anything.
+        // The time from which on no piece is worth anything.
         let ends = self.pieces.iter().zip(prices);
         let last = ends.map(|(piece, price)| price * self.whole[piece.job]);
         let last = last.fold(0.0, f64::max);
@@ -375,7 +375,7 @@ impl<'a> Dual<'a> {
         (value, lacking)
     }
 
-    /// Who would have the CPUs at a time.
+    /// Chooses the pieces that would have the CPUs at a time.
     fn want(&self, wanted: &mut Wanted, dearest: &[Option<usize>], prices: &[f64], at: f64) {
         let worth = |i: usize| prices[i] - at / self.whole[self.pieces[i].job];
         wanted.at = at;
@@ -396,7 +396,7 @@ impl<'a> Dual<'a> {
     }
 }
 
-/// Who would have the CPUs at a time, and what they are worth together.
+/// The pieces that would have the CPUs at a time, and their worth together.
 #[derive(Default)]
 struct Wanted {
     at: f64,

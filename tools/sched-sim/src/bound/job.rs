@@ -1,25 +1,25 @@
-//! What is submitted.
+//! Jobs and their steps, for bounds.
 
-/// What a bound knows of a job. Times in nanoseconds.
+/// A job of a bound. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// When it is submitted; `None` if that depends on how others run.
+    /// The time of its submission; `None` if that depends on how others run.
     pub submitted_ns: Option<u64>,
-    /// What it does, each so many times.
+    /// Its steps, each with a number of repetitions.
     pub steps: Vec<(u64, Step)>,
 }
 
 /// A job computes, and then sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// How long it computes.
+    /// The time that it computes.
     pub run_ns: u64,
-    /// How long it sleeps at least.
+    /// The least time that it sleeps.
     pub sleep_ns: u64,
 }
 
 impl Job {
-    /// A job that computes for so long, and never sleeps.
+    /// Creates a job that computes for so long, and never sleeps.
     pub fn computing(submitted_ns: u64, run_ns: u64) -> Self {
         let step = Step {
             run_ns,
@@ -31,8 +31,10 @@ impl Job {
         }
     }
 
+    /// Returns the time of its submission.
+    ///
     /// # Panics
-    /// If nobody knows.
+    /// If it is not known.
     pub(super) fn submitted_at(&self) -> u64 {
         self.submitted_ns.expect("it is known")
     }

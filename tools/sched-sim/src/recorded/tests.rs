@@ -109,7 +109,7 @@ fn unnamed(waits: u64, woken: u64) -> Then {
 }
 
 #[test]
-fn whom_a_task_waited_for_is_told_by_who_woke_it() {
+fn unrecorded_waker_is_the_task_that_woke_it_nearly_each_time() {
     assert_eq!(unnamed(2 * LONE, 2 * LONE), Then::Wait(0));
     assert_eq!(unnamed(2 * LONE, 2 * LONE - 2), Then::Wait(0));
     assert!(matches!(unnamed(2 * LONE, 2 * LONE - 3), Then::Sleep(_)));
@@ -255,7 +255,7 @@ fn tasks_wake_as_often_as_they_are_waited_for() {
         // One was lost in the first phase, or another was noted too late.
         ([99, 300], [100, 300]),
         ([99, 301], [100, 300]),
-        // That is no accident: where it woke most, it does so more often.
+        // That is no accident: the phase that wakes most wakes more often.
         ([50, 300], [50, 350]),
         ([200, 300], [200, 200]),
     ] {
@@ -266,6 +266,6 @@ fn tasks_wake_as_often_as_they_are_waited_for() {
 #[test]
 fn wake_that_is_noted_one_interval_late_counts_where_it_was() {
     assert_eq!(matched([300, 1], [299, 2]), [300, 1]);
-    // That is one of two.
+    // That is a half of its wakes.
     assert_eq!(matched([1, 1], [0, 2]), [0, 2]);
 }

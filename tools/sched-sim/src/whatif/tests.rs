@@ -150,7 +150,7 @@ fn rule_8_tasks_that_come_late_come_so_many_times_as_late() {
 }
 
 #[test]
-fn rule_4_a_copy_spawns_and_waits_for_copies_and_for_nobody_else() {
+fn rule_4_copy_spawns_and_waits_for_copies_only() {
     let mut tight = workload();
     tight.jobs[0].steps.insert(0, work(1, 1.0, Then::Spawn(1)));
     tight.jobs[0].steps.insert(1, work(7, 1.0, Then::Wait(1)));
@@ -176,7 +176,7 @@ fn rule_4_a_copy_spawns_and_waits_for_copies_and_for_nobody_else() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_change_is_refused() {
     let fails = |change| changed(&workload(), &[change]).unwrap_err().to_string();
     assert_eq!(
         fails(run_of(Some("e"), "x2")),
@@ -202,7 +202,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn amounts_are_read_as_people_write_them() {
+fn amounts_are_parsed() {
     for (text, amount) in [
         ("+20%", Amount::Times(1.2)),
         ("-50%", Amount::Times(0.5)),
@@ -228,10 +228,10 @@ fn amounts_are_read_as_people_write_them() {
 }
 
 proptest! {
-    /// Whatever is asked for: parents stay before their children, the recording's tasks stay
-    /// in their places, and no two have a name.
+    /// After any changes parents stay before their children, the recording's tasks keep their places, and names are
+    /// unique.
     #[test]
-    fn a_changed_workload_is_one(
+    fn changed_workload_is_valid(
         changes in prop::collection::vec((0..4_usize, 0..6_usize, 0.0..3.0), 0..5)
     ) {
         let changes: Vec<_> = changes.into_iter().map(|(task, copies, times)| {

@@ -1,4 +1,4 @@
-//! What must hold at each pick, and while somebody waits.
+//! The checks at each pick, and while tasks wait.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.labels(|task| task.queued_on == Some(c))
     }
 
-    /// Everything that can be wrong with a pick, and the books on waiting.
+    /// Checks a pick for every fault, and keeps the books on waiting.
     pub(super) fn check_pick(&mut self, c: usize, next: &Arc<S::Task>, why: Why) -> Step {
         let label = next.label().clone();
         let id = label.id;
@@ -48,7 +48,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 found,
             });
         };
-        // Who was preempted here may go on here: what it does next may be to migrate.
+        // A task that was preempted here may go on here, as its next step may be to migrate.
         if !task.mask.has(c) && task.preempted_on != Some(c) {
             let allowed = task.mask;
             return Err(Violation::WrongCpu {
@@ -104,7 +104,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         Ok(())
     }
 
-    /// The wait so far of a queued task, for its report: in dispatches, and in time.
+    /// Notes the wait so far of a queued task for its report. Returns it in dispatches and in time.
     fn note_wait(&mut self, id: TaskId) -> (u64, u64) {
         let task = &mut self.tasks[id.0];
         let queue = task.queued_on.expect("model: only queued tasks wait");
@@ -115,7 +115,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         (dispatches, time)
     }
 
-    /// Holds the wait so far of a queued task against the bound.
+    /// Checks the wait so far of a queued task against the bound.
     fn check_wait(&mut self, id: TaskId) -> Step {
         let (dispatches, time) = self.note_wait(id);
         let task = &self.tasks[id.0];
@@ -133,14 +133,14 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         })
     }
 
-    /// The CPU that a task must run on next, if it was preempted.
+    /// Returns the CPU that a task must run on next, if it was preempted.
     fn stays_on(&self, task: &Record<S::Task>) -> Option<usize> {
         task.preempted_on.filter(|_| self.config.preempted_stay)
     }
 
-    /// Nobody idles for longer than [`Config::max_idle_beside`] beside a task, nor beside now one and now
-    /// another without a moment in which nobody is ready. A CPU that has something to do in its idle
-    /// task does not idle, and who is put back by their CPU is ready once that has picked another.
+    /// Checks that no CPU idles for longer than [`Config::max_idle_beside`] while any task is ready, be it one task or
+    /// several in turn. A CPU that has something to do in its idle task does not idle. A task that its CPU
+    /// puts back is ready once the CPU has picked another one.
     ///
     /// [`Config::max_idle_beside`]: crate::model::Config::max_idle_beside
     pub(super) fn check_idle(&mut self) -> Step {
@@ -168,8 +168,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         Ok(())
     }
 
-    /// Of those who are ready and may run on this CPU, which idles, the one beside whom it has idled for
-    /// longest, and since when.
+    /// Returns the ready task beside which this idle CPU, where the task may run, has idled for longest, and since when.
     fn longest_beside(&self, c: usize) -> Option<(TaskId, u64)> {
         let queued = self.cpus.iter().flat_map(|cpu| {
             let current = cpu.current.id();
@@ -184,7 +183,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         each.min_by_key(|&(_, since)| since)
     }
 
-    /// A scheduler may remember whom its CPU picked last until that picks again: beyond a migration
+    /// Checks a task's number of owners. A scheduler may remember the last pick until the next one, beyond a migration
     /// and, on another CPU, an exit.
     pub(super) fn check_owners(&self, task: &Arc<S::Task>, expected: usize) -> Step {
         let found = Arc::strong_count(task);

@@ -6,7 +6,7 @@ use super::{Act, Ahead, Kind, Machine, Step, Waker};
 use crate::model::{Logged, ModelScheduler, ModelTask, State, What};
 
 impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
-    /// Rule 10. Ticks that were missed with interrupts off are one tick.
+    /// Takes a tick (rule 10). Ticks that were missed with interrupts off are one tick.
     pub(super) fn timer_interrupt(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         while cpu.next_tick <= self.now {
@@ -15,7 +15,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.on_timer_tick(c);
     }
 
-    /// What the handlers of both kinds of interrupts do.
+    /// Does what the handlers of both kinds of interrupts have in common.
     fn on_timer_tick(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         let later = cpu.wheel.split_off(&(self.now, u64::MAX));
@@ -25,7 +25,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         cpu.idle_picks = Arc::ptr_eq(&cpu.current, &cpu.idle);
     }
 
-    /// Rule 14, where an interrupt is asked for.
+    /// Sends an interrupt to a CPU (rule 14).
     pub(super) fn send_interrupt(&mut self, to: usize) {
         assert!(to < self.cpus.len(), "model: interrupt of CPU {to}");
         let delays = (self.config.interrupts)(self.interrupts);
@@ -39,8 +39,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    /// What this CPU does up to its clock ends at this time, if it is before that and an
-    /// interrupt can end it.
+    /// Ends at this time what the CPU does up to its clock, if the time is before that and an interrupt can end it.
     fn cut_short(&mut self, c: usize, at: u64) {
         let id = self.current(c);
         let cpu = &mut self.cpus[c];
@@ -62,7 +61,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         cpu.clock = at;
     }
 
-    /// Rule 14, where it arrives. Several that have are one.
+    /// Takes the interrupts that have arrived, as one (rule 14). Returns true if there were any.
     pub(super) fn interrupted(&mut self, c: usize) -> bool {
         let now = self.now;
         let cpu = &mut self.cpus[c];
@@ -88,7 +87,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.check_waits(c)
     }
 
-    /// `AxWaker::wake` up to its choice of a queue (rule 6).
+    /// Does `AxWaker::wake` up to its choice of a queue (rule 6).
     pub(super) fn wake(&mut self, c: usize, waker: Waker) {
         let record = &self.tasks[waker.task.0];
         if record.arc.strong_count() == 0 {
@@ -104,7 +103,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.cpus[c].acts.push_front(Act::Look { waker, on });
     }
 
-    /// The same from there on, up to the point where it may have to spin.
+    /// Does the rest of the wake up to the point where it may have to spin.
     pub(super) fn look(&mut self, c: usize, waker: Waker, on: usize) {
         let Some(task) = self.tasks[waker.task.0].arc.upgrade() else {
             return;

@@ -184,7 +184,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             self.check_pick(c, &next, why)?;
             return self.take_on(c, next, why);
         }
-        // What went in here may have gone on to another CPU's queue.
+        // A task that went in here may have gone on to another CPU's queue.
         if self.cpus[c].ready > 0 && !self.config.stealing {
             let ready = self.ready_on(c);
             return Err(Violation::IdleWhileReady { cpu: c, ready });
@@ -204,7 +204,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.switch_to(c, next, left)
     }
 
-    /// `switch_to`, for a pick and for a migration helper. Who is still ready has left so.
+    /// `switch_to`, for a pick and for a migration helper. A task that is still ready has yielded or was preempted.
     pub(super) fn switch_to(&mut self, c: usize, next: Arc<S::Task>, ready: Left) -> Step {
         let now = self.now;
         let (from, to) = (self.current(c), next.id());
@@ -242,7 +242,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             |id: TaskId| id != MAIN && matches!(self.tasks[id.0].kind, Kind::Program(_));
         self.program_switches += u64::from(is_program(from) || is_program(to));
         let task = &self.tasks[from.0];
-        // As axtask asserts: whoever is left must have an owner besides the
+        // As axtask asserts: the task that is left must have an owner besides the
         // CPU, be it a queue, its own `block_on` or the list of the exited.
         match Arc::strong_count(&left) {
             found @ 0..=1 => Err(Violation::Lost {

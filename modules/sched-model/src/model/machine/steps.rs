@@ -1,4 +1,4 @@
-//! What the tasks do, step by step.
+//! The steps of tasks.
 
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         Ok(())
     }
 
-    /// Adds a permit, and wakes one who waits for it and is not woken yet.
+    /// Adds a permit, and wakes one waiter that is not woken yet.
     fn notify(&mut self, c: usize, queue: u32) {
         let waiters = self.wait_queues.entry(queue).or_default();
         waiters.permits += 1;
@@ -207,7 +207,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    /// From now on nobody waits here: all who do are woken.
+    /// Opens a wait queue for ever, and wakes all waiters.
     pub(super) fn open(&mut self, c: usize, queue: u32) {
         let waiters = self.wait_queues.entry(queue).or_default();
         waiters.permits = FOR_ALL;
