@@ -16,7 +16,7 @@ use super::on_add::OnAdd;
 /// Declares a policy that the layer records, by its name, its task and its scheduler.
 macro_rules! subject {
     ($subject:ident, $name:expr, $task:ty, $scheduler:ty) => {
-        pub struct $subject;
+        struct $subject;
 
         impl axsched_ext::recorded::Subject for $subject {
             const NAME: &'static str = $name;
