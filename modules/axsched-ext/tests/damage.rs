@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::conformance::Rng;
 use axsched_ext::pbg::stored::{
     Architecture, OLDEST_VERSION, StoredProfile, VERSION, decode, encode, merge,
 };
@@ -37,25 +36,37 @@ fn about(profile: &StoredProfile) -> About {
     }
 }
 
-fn below(random: &mut Rng, n: usize) -> usize {
-    random.below(n as u64) as usize
+/// Marsaglia's xorshift, so that a failure can be reproduced.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
 }
 
 /// Returns a profile with one to four kinds of damage. Half of them have the right checksum and length, as the decoder
 /// does not look behind wrong ones.
-fn damaged(good: &[u8], random: &mut Rng) -> Vec<u8> {
+fn damaged(good: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = good.to_vec();
-    for _ in 0..=below(random, 4) {
-        let at = below(random, bytes.len());
-        match below(random, 7) {
-            0 => bytes[at] ^= 1 << below(random, 8),
+    for _ in 0..=random.below(4) {
+        let at = random.below(bytes.len());
+        match random.below(7) {
+            0 => bytes[at] ^= 1 << random.below(8),
             1 => bytes[at] = random.next() as u8,
-            2 => bytes[at] = [0, 0x7f, 0x80, 0xff][below(random, 4)],
+            2 => bytes[at] = [0, 0x7f, 0x80, 0xff][random.below(4)],
             3 => bytes.truncate(at.max(1)),
             4 => bytes.insert(at, random.next() as u8),
             5 => drop(bytes.remove(at)),
             _ => {
-                let (a, b) = (at, below(random, bytes.len()));
+                let (a, b) = (at, random.below(bytes.len()));
                 bytes.swap(a, b);
             }
         }
@@ -63,7 +74,7 @@ fn damaged(good: &[u8], random: &mut Rng) -> Vec<u8> {
             break;
         }
     }
-    if below(random, 2) == 0 && bytes.len() > 20 {
+    if random.below(2) == 0 && bytes.len() > 20 {
         let end = bytes.len() - 4;
         let len = bytes.len() as u32;
         bytes[12..16].copy_from_slice(&len.to_le_bytes());
@@ -75,7 +86,7 @@ fn damaged(good: &[u8], random: &mut Rng) -> Vec<u8> {
 
 /// Spawns forty tasks, plays them to their ends with yields, blocks and ticks, and returns the number that have
 /// ended.
-fn played(random: &mut Rng) -> usize {
+fn played(random: &mut Random) -> usize {
     type Scheduler = PbgScheduler<usize, VirtualClock, PerThread>;
     const TASKS: usize = 40;
     let mut scheduler = Scheduler::new();
@@ -102,7 +113,7 @@ fn played(random: &mut Rng) -> usize {
             continue;
         };
         VirtualClock::advance(random.next() % 20_000_000);
-        match below(random, 8) {
+        match random.below(8) {
             0..=2 => ended += usize::from(*current.inner() < TASKS), // exits
             3 => asleep.push(current),
             4 => {
@@ -123,7 +134,7 @@ fn undamaged_profile_is_taken_whatever_its_version() {
         let control = PerThread::renew();
         let bytes = encode(&profile).unwrap();
         assert_eq!(control.load(&bytes, &about(&profile)), Ok(32));
-        assert_eq!(played(&mut Rng(1)), 40);
+        assert_eq!(played(&mut Random(1)), 40);
         assert_eq!(control.status().unwrap().planned, 32);
     }
 }
@@ -151,7 +162,7 @@ fn corrupted(version: u16) {
     let profile = real(version);
     let good = encode(&profile).unwrap();
     let about = about(&profile);
-    let mut random = Rng(0x5042_4721);
+    let mut random = Random(0x5042_4721);
     let (mut refused, mut mismatched, mut planned) = (0, 0, 0);
     for i in 0..CORRUPTIONS {
         let bytes = damaged(&good, &mut random);
