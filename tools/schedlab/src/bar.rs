@@ -1,13 +1,13 @@
-//! The bar that a person sees on a terminal while something takes its time.
+//! A progress bar on a terminal.
 
 use std::{fmt::Write, time::Duration};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-/// Of so many; on standard error, and nowhere if that is no terminal.
+/// Returns a bar of `total` steps on standard error, which is hidden if that is no terminal.
 pub fn bar(total: usize) -> ProgressBar {
     let left = |state: &ProgressState, out: &mut dyn Write| {
-        // The first one tells how long they take.
+        // The first step shows how long one takes.
         let _ = match state.pos() {
             0 => out.write_str("time left not known yet"),
             _ => write!(out, "{} left", HumanDuration(state.eta())),

@@ -1,11 +1,9 @@
-//! Building and booting cells through make: what `schedlab matrix` and `schedlab cost`
-//! have in common.
+//! Builds and boots cells through make, for `schedlab matrix` and the commands on costs.
 //!
-//! One thread builds, one image after the other, as cargo locks its folder
-//! anyway; others boot what is finished. Where time is the host's, all builds
-//! come first and guests run alone, or they would measure each other. Cells that are run
-//! several times then take turns, each with those of its app and architecture, so that a slow
-//! minute of the host meets all rows of a table alike.
+//! One thread builds one image after the other, as cargo locks its folder anyway. Other threads
+//! boot the finished images. In real time all builds come first and one guest runs at a time, or
+//! they would disturb each other. Cells that are run several times then alternate with those of
+//! their app and architecture, so that a slow minute of the host affects all rows of a table alike.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -29,28 +27,25 @@ use crate::{
 };
 pub use process_groups::Children;
 
-/// Why there are no figures.
+/// The reason for missing figures.
 pub enum Failure {
     /// The user stopped it.
     Stopped,
-    /// Why, in a line, and all that was printed.
+    /// The cell failed: the reason in a line, and all that was printed.
     Bad { why: String, console: Vec<String> },
 }
 
 impl Failure {
-    /// The same, with the place before the reason.
-    pub fn at(self, place: &str) -> Self {
-        match self {
-            Self::Bad { why, console } => Self::Bad {
-                why: format!("{place}{why}"),
-                console,
-            },
-            Self::Stopped => Self::Stopped,
+    /// Adds the place before the reason.
+    pub fn at(mut self, place: &str) -> Self {
+        if let Self::Bad { why, .. } = &mut self {
+            why.insert_str(0, place);
         }
+        self
     }
 }
 
-/// What make is told about a cell.
+/// Returns make's variables for a cell.
 pub fn variables(cell: &Cell, setting: &Setting) -> Vec<String> {
     let mut variables = vec![
         format!("A={}", cell.app.folder),
@@ -61,10 +56,10 @@ pub fn variables(cell: &Cell, setting: &Setting) -> Vec<String> {
     variables
 }
 
-/// For QEMU's runner to end in good order; it allows QEMU one second itself.
+/// The time in which QEMU's runner may end. It allows QEMU one second.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// The makes that build and boot, and are stopped when somebody interrupts schedlab.
+/// Returns the set of makes that build and boot. An interrupt of this program stops them.
 pub fn children() -> Result<Children> {
     let children = Children::new(GRACE);
     children.catch_signals()?;
@@ -76,11 +71,11 @@ pub struct Booter<'a> {
     pub project: &'a Project,
     pub children: &'a Children,
     pub setting: &'a Setting,
-    /// Seconds until a guest counts as hung, if it is not what make has by itself.
+    /// The seconds until a guest counts as hung; `None` is make's default.
     pub timeout: Option<u64>,
     /// The sources of the images, by the names of their cells.
     made: Mutex<BTreeMap<String, Made>>,
-    /// The compiler and each QEMU; empty until the first image was built.
+    /// The compiler and each QEMU; empty before the first build.
     tools: Mutex<Vec<String>>,
 }
 
@@ -116,7 +111,7 @@ impl<'a> Booter<'a> {
         if tools.is_empty() {
             *tools = sources::tools(self.project).map_err(bad)?;
         }
-        // Read anew for each image: a file may be edited between two.
+        // The files are read again for each image, as one may be edited between two builds.
         let tree = Tree::of(self.project.root.clone(), tools.clone());
         drop(tools);
         let stamp = tree.made_since(list, begin).map_err(bad)?;
@@ -131,15 +126,17 @@ impl<'a> Booter<'a> {
         made.get(&cell.to_string()).cloned()
     }
 
-    /// What the guest printed in one boot of the cell's image.
+    /// Boots the cell's image once and returns what the guest printed.
     pub fn boot(&self, cell: &Cell, tick_phase: Option<TickPhase>) -> Result<Vec<String>, Failure> {
         let variable = tick_phase.map(|phase| format!("TICK_PHASE={phase}"));
         self.make("lab-boot", cell, variable)
     }
 
-    /// The result lines of a boot that make was content with, and what they say: they are
-    /// the cell's, of this setting and tick phase, and every phase passed. In real time what
-    /// became of PBG's profile is among them, as it may be another in each boot.
+    /// Returns the result lines of a boot and their figures. In real time the lines on PBG's
+    /// profile are among them, as they may differ between boots.
+    ///
+    /// # Errors
+    /// The lines belong to another cell, setting or tick phase, or a phase did not pass.
     pub fn judge(
         &self,
         cell: &Cell,
@@ -152,8 +149,8 @@ impl<'a> Booter<'a> {
         };
         let outcome = parse(&lines.join("\n")).map_err(|e| format!("result line {e}"))?;
         belongs(&outcome, cell).map_err(|e| e.to_string())?;
-        let made = self.setting.made(outcome.last(), tick_phase);
-        made.map_err(|e| e.to_string())?;
+        let checked = self.setting.check_figures(outcome.last(), tick_phase);
+        checked.map_err(|e| e.to_string())?;
         for phase in outcome.phases.iter().map(|phase| &phase.run) {
             if !phase.pass {
                 return Err(format!("\"pass\":false in phase `{}`", phase.context.phase));
@@ -162,7 +159,7 @@ impl<'a> Booter<'a> {
         Ok((lines, outcome))
     }
 
-    /// What a make target printed, if it succeeded.
+    /// Runs a make target for a cell and returns what it printed.
     fn make(
         &self,
         target: &str,
@@ -186,7 +183,7 @@ impl<'a> Booter<'a> {
         if status.success() {
             return Ok(console);
         }
-        // The project's scripts say what went wrong as their last own line.
+        // The last line of the project's scripts says what failed.
         let said = console
             .iter()
             .rev()
@@ -195,171 +192,155 @@ impl<'a> Booter<'a> {
         Err(Failure::Bad { why, console })
     }
 
-    /// Builds all jobs and runs each by `run` in so many rounds, which is given what came out of
-    /// those before. So many run at the same time [default: one per core; one if time is
-    /// real]. A job whose run fails has no further round. `follow` hears of everything, on the
-    /// caller's thread; when it fails, all is given up.
-    pub fn all<J: Job + Send, T: Send>(
+    /// Builds all cells and calls `run` for each cell in each round, with the results of the rounds
+    /// before. A cell that fails has no further round. By default one cell per core runs at a time,
+    /// in real time one. The caller's thread calls `follow` with each message and the index of its
+    /// cell; if `follow` fails, all cells are stopped.
+    pub fn all<T: Send>(
         &self,
-        jobs: Vec<J>,
+        cells: &[Cell],
         workers: Option<usize>,
         rounds: usize,
-        run: impl Fn(&J, &[T]) -> Result<T, Failure> + Sync,
-        mut follow: impl FnMut(Message<J, T>) -> Result<()>,
+        run: impl Fn(&Cell, &[T]) -> Result<T, Failure> + Sync,
+        mut follow: impl FnMut(usize, Message<T>) -> Result<()>,
     ) -> Result<()> {
         let usual = || if self.setting.is_exact() { cores() } else { 1 };
         let (say, messages) = mpsc::channel();
         let (hand_over, built) = mpsc::channel();
-        let (run, queue) = (&run, &Mutex::new(Queue::new(built)));
+        let queue = Queue {
+            cells,
+            built,
+            turns: VecDeque::new(),
+        };
+        let (run, queue) = (&run, &Mutex::new(queue));
         thread::scope(|scope| {
             let builder = say.clone();
-            scope.spawn(move || self.build_all(jobs, &builder, hand_over));
+            scope.spawn(move || self.build_all(cells, &builder, hand_over));
             for _ in 0..workers.unwrap_or_else(usual) {
                 let say = say.clone();
-                scope.spawn(move || self.run_built(run, rounds, queue, &say));
+                scope.spawn(move || self.run_built(cells, run, rounds, queue, &say));
             }
             drop(say);
             messages
                 .into_iter()
-                .try_for_each(&mut follow)
+                .try_for_each(|(number, message)| follow(number, message))
                 .inspect_err(|_| self.children.stop())
         })
     }
 
-    /// Builds one image after the other and hands them over, all together if time is real.
-    fn build_all<J: Job, T>(
+    /// Builds one image after the other and sends each to the runners, in real time all together
+    /// at the end.
+    fn build_all<T>(
         &self,
-        jobs: Vec<J>,
-        say: &Sender<Message<J, T>>,
-        hand_over: Sender<Vec<J>>,
+        cells: &[Cell],
+        say: &Sender<(usize, Message<T>)>,
+        hand_over: Sender<Vec<usize>>,
     ) {
         let mut built = Vec::new();
-        for job in jobs {
+        for (number, cell) in cells.iter().enumerate() {
             if self.children.stopped() {
                 return;
             }
-            // Nobody listens any more only when everything is being given up.
-            let _ = say.send(Message::Begins(job.cell().clone(), Step::Build));
-            match self.build(job.cell()) {
-                Err(failure) => drop(say.send(Message::Ends(job, Err(failure)))),
-                Ok(()) if self.setting.is_exact() => drop(hand_over.send(vec![job])),
-                Ok(()) => built.push(job),
+            // The receiver is gone only after `follow` failed.
+            let _ = say.send((number, Message::Begins(Step::Build)));
+            match self.build(cell) {
+                Err(failure) => drop(say.send((number, Message::Ends(Err(failure))))),
+                Ok(()) if self.setting.is_exact() => drop(hand_over.send(vec![number])),
+                Ok(()) => built.push(number),
             }
         }
         let _ = hand_over.send(built);
     }
 
-    /// Runs what was built until nothing more comes.
-    fn run_built<J: Job, T>(
+    /// Runs the built cells until the builder has ended and the queue is empty.
+    fn run_built<T>(
         &self,
-        run: impl Fn(&J, &[T]) -> Result<T, Failure>,
+        cells: &[Cell],
+        run: impl Fn(&Cell, &[T]) -> Result<T, Failure>,
         rounds: usize,
-        queue: &Mutex<Queue<J, T>>,
-        say: &Sender<Message<J, T>>,
+        queue: &Mutex<Queue<T>>,
+        say: &Sender<(usize, Message<T>)>,
     ) {
         let locked = || queue.lock().expect("no thread panics with it");
         loop {
             let next = locked().next();
-            let Some(Turn { job, mut good }) = next else {
+            let Some((number, mut good)) = next else {
                 return;
             };
             if self.children.stopped() {
                 return;
             }
             let round = good.len() + 1;
-            let _ = say.send(Message::Begins(job.cell().clone(), Step::Run(round)));
-            match run(&job, &good) {
-                Err(failure) => drop(say.send(Message::Ends(job, Err(failure)))),
+            let _ = say.send((number, Message::Begins(Step::Run(round))));
+            let message = match run(&cells[number], &good) {
+                Err(failure) => Message::Ends(Err(failure)),
                 Ok(one) => {
                     good.push(one);
-                    if round == rounds {
-                        let _ = say.send(Message::Ends(job, Ok(good)));
-                    } else {
-                        let _ = say.send(Message::Waits(job.cell().clone()));
-                        locked().again(Turn { job, good });
+                    if round < rounds {
+                        let _ = say.send((number, Message::Waits));
+                        locked().again(number, good);
+                        continue;
                     }
+                    Message::Ends(Ok(good))
                 }
-            }
+            };
+            let _ = say.send((number, message));
         }
     }
 }
 
-/// A job that was built, and what has come out of its rounds so far.
-struct Turn<J, T> {
-    job: J,
-    good: Vec<T>,
+/// The indices of the built cells in the order in which they run, each with the results of its
+/// rounds so far.
+struct Queue<'a, T> {
+    cells: &'a [Cell],
+    built: Receiver<Vec<usize>>,
+    turns: VecDeque<(usize, Vec<T>)>,
 }
 
-/// What is to be run, the next one first.
-struct Queue<J, T> {
-    built: Receiver<Vec<J>>,
-    turns: VecDeque<Turn<J, T>>,
-}
-
-impl<J: Job, T> Queue<J, T> {
-    fn new(built: Receiver<Vec<J>>) -> Self {
-        Self {
-            built,
-            turns: VecDeque::new(),
-        }
-    }
-
-    /// The next one; waits for the builder if nothing else is left. Whoever waits holds the
-    /// lock, and a job that another one brings back then waits as well: the builder is never
-    /// far, as in real time it has handed over all at once.
-    fn next(&mut self) -> Option<Turn<J, T>> {
+impl<T> Queue<'_, T> {
+    /// Takes the next cell, or waits for the builder if the queue is empty. The caller holds the
+    /// lock meanwhile, and [`Self::again`] waits for it. That wait is short: cells with several
+    /// rounds are in real time, in which the builder has ended.
+    fn next(&mut self) -> Option<(usize, Vec<T>)> {
         while self.turns.is_empty() {
             let built = self.built.recv().ok()?.into_iter();
-            self.turns.extend(built.map(|job| Turn {
-                job,
-                good: Vec::new(),
-            }));
+            self.turns.extend(built.map(|number| (number, Vec::new())));
         }
         self.turns.pop_front()
     }
 
-    /// Another round of it, behind all of its app and architecture and before the others.
-    fn again(&mut self, turn: Turn<J, T>) {
-        let cell = turn.job.cell();
-        let is_with = |other: &Turn<J, T>| {
-            let other = other.job.cell();
-            (&other.app.name, &other.arch) == (&cell.app.name, &cell.arch)
+    /// Queues another round of a cell, behind the other cells of its app and architecture.
+    fn again(&mut self, number: usize, good: Vec<T>) {
+        let table = |number: usize| {
+            let cell = &self.cells[number];
+            (&cell.app.name, &cell.arch)
         };
-        let behind = self.turns.iter().rposition(is_with).map_or(0, |i| i + 1);
-        self.turns.insert(behind, turn);
+        let mut turns = self.turns.iter();
+        let behind = turns.rposition(|(other, _)| table(*other) == table(number));
+        let place = behind.map_or(0, |last| last + 1);
+        self.turns.insert(place, (number, good));
     }
 }
 
-/// A cell to be built and run, and what its caller wants to remember of it.
-pub trait Job {
-    fn cell(&self) -> &Cell;
+/// A message of the threads that build and run, about a cell.
+pub enum Message<T> {
+    /// A build or a run begins.
+    Begins(Step),
+    /// A run has succeeded, and another comes later.
+    Waits,
+    /// The cell has ended, with the results of all rounds or the reason for a failure.
+    Ends(Result<Vec<T>, Failure>),
 }
 
-impl Job for Cell {
-    fn cell(&self) -> &Cell {
-        self
-    }
-}
-
-/// What the threads that build and run report.
-pub enum Message<J, T> {
-    /// A build or a run of this cell begins.
-    Begins(Cell, Step),
-    /// A run of it has ended well, and another comes later.
-    Waits(Cell),
-    /// The job has ended: what came out of each round, or why one failed.
-    Ends(J, Result<Vec<T>, Failure>),
-}
-
-/// What is being done with a cell.
+/// A step of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Build,
-    /// Which round, counted from 1.
+    /// The round, counted from 1.
     Run(usize),
 }
 
-/// How many guests run at the same time if they do not disturb each other.
+/// Returns the number of cores: that many guests run at a time if time is counted.
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, Into::into)
 }

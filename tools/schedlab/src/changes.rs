@@ -1,7 +1,7 @@
-//! What if: changes of a recorded program, as a command line asks for them.
+//! Changes of a recorded program (what if), as options of a command line.
 //!
-//! `--run` and `--add` are of the task that the last `--task` before them names, or, without
-//! one, of all. So their order counts, which needs more than a list of values each.
+//! `--run` and `--add` apply to the task of the last `--task` before them or, without one, to all
+//! tasks. So the order of these options counts, and a list of values for each is not enough.
 
 use clap::{
     ArgMatches, Args, Command, Error, FromArgMatches,
@@ -9,28 +9,28 @@ use clap::{
 };
 use sched_sim::whatif::{Amount, Change, times};
 
-/// In the order in which they were given.
+/// The changes in the order of the options.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes(pub Vec<Change>);
 
-/// As clap knows them.
+/// The options as clap knows them.
 #[derive(Args)]
 struct Words {
-    /// What if: --run and --add after this are of this task, until the next --task
+    /// What if: --run and --add after this apply to this task, until the next --task
     #[arg(long, value_name = "NAME")]
     task: Vec<String>,
-    /// It, or without --task every task, computes longer or shorter: +20%, -50%, x2, =30ms
+    /// This task, or without --task every task, computes longer or shorter: +20%, -50%, x2, =30ms
     #[arg(long, value_name = "CHANGE", allow_hyphen_values = true, value_parser = |text: &str| text.parse::<Amount>())]
     run: Vec<Amount>,
-    /// There are N more of it, or without --task of main's tasks in turn; N is 1 to 4096
+    /// There are N more of this task, or without --task of main's tasks in turn; N is 1 to 4096
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     add: Vec<u16>,
-    /// Tasks that come late come so many times as late: x2
+    /// Tasks that come late come this many times as late: x2
     #[arg(long, value_name = "xN", value_parser = times)]
     arrivals: Vec<f64>,
 }
 
-/// One of them, and what it is.
+/// An option and its value.
 enum Word {
     Task(String),
     Run(Amount),
@@ -90,7 +90,7 @@ impl FromArgMatches for Changes {
     }
 }
 
-/// A task that nothing is said of.
+/// Refuses a `--task` without a change.
 fn refuse_idle(task: Option<String>) -> Result<(), Error> {
     let Some(name) = task else { return Ok(()) };
     let mut error = Error::new(ErrorKind::MissingRequiredArgument);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_of_the_task_before_it() {
+    fn change_applies_to_the_task_before_it() {
         let text = "--run x2 --task a --run +20% --add 3 --arrivals x2 --task b --add 1 --run -50%";
         let run = |task: Option<&str>, times| Change::Run {
             task: task.map(str::to_owned),
@@ -144,17 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn a_task_of_which_nothing_is_said_is_refused() {
+    fn task_without_a_change_is_refused() {
         for text in [
             "--task a",
             "--task a --task b --run x2",
             "--run x2 --task a",
         ] {
-            let why = read(text).unwrap_err();
-            assert!(
-                why.contains("--run or --add after --task a"),
-                "{text}: {why}"
-            );
+            assert_has(read(text).unwrap_err(), "--run or --add after --task a");
         }
         let why = read("--task a --run 2").unwrap_err();
         assert_has(&why, "expected +20%, -50%, x2 or =30ms");

@@ -377,7 +377,7 @@ pub struct CompareArgs {
     #[arg(value_name = "A")]
     pub first: Option<PathBuf>,
     /// A second one: say which figures differ, and by how much
-    #[arg(value_name = "B", conflicts_with_all = ["format", "strict"])]
+    #[arg(value_name = "B", conflicts_with = "strict")]
     pub second: Option<PathBuf>,
     /// Folders with a part of the results each, as the shards of a matrix; may be repeated
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "first")]
@@ -392,9 +392,6 @@ pub struct CompareArgs {
     pub app: Vec<String>,
     #[command(flatten)]
     pub setting: SettingArgs,
-    /// How tables are printed
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
     /// Also write tables.md, tables.csv and the figures there. Beside a sources.csv the tables.csv keeps
     /// what it has of other apps and architectures, the figures there are renewed, and no tables.md is
     /// written
@@ -413,13 +410,6 @@ pub struct CompareArgs {
     /// A missing cell is an error
     #[arg(long)]
     pub strict: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Text,
-    Markdown,
-    Csv,
 }
 
 #[derive(Args, Debug)]

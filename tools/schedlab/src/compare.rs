@@ -1,5 +1,4 @@
-//! `schedlab compare`: results to tables and figures, or one folder of results
-//! against another.
+//! `schedlab compare`: makes tables and figures of results, or compares two folders of results.
 //!
 //! results -> [`table`] -> text, Markdown, CSV ([`render`]) and [`chart`]s.
 
@@ -7,7 +6,6 @@ mod chart;
 mod difference;
 mod folders;
 mod pool;
-mod present;
 mod render;
 pub mod table;
 
@@ -19,7 +17,7 @@ pub use difference::differences;
 
 use crate::{
     Verdict,
-    cli::{CompareArgs, Format, TreeArgs},
+    cli::{CompareArgs, TreeArgs},
     output::{count, note, print, print_line},
     project::{Cell, Project},
     setting::Setting,
@@ -51,7 +49,7 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         [] => Pool::one(Store::new(args.first.clone().unwrap_or_else(folder))),
         _ => Pool::parts(&args.results),
     };
-    // Of a folder that was named it is not known what it would have been made from.
+    // No command is known for a folder that was named.
     let advice = match args.first.is_some() || !args.results.is_empty() {
         true => String::new(),
         false => format!("; `{}` makes them", matrix_command(args)),
@@ -74,11 +72,7 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     let mixed = pool.differences(&found, args.mixed)?;
     let tables = table::tables(&found.all, &lists.policies, args.long);
 
-    match args.format {
-        Format::Text => print(render::text(&tables)),
-        Format::Markdown => print(render::markdown(&tables, false)?),
-        Format::Csv => print(render::csv(&tables)?),
-    }?;
+    print(render::text(&tables))?;
     if let Some(folder) = &args.out {
         write_report(folder, &tables, &mixed, found.made())?;
     }
@@ -86,17 +80,8 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         write_rows(file, &render::totals(&tables)?, found.made())?;
         note(format_args!("written: {}", file.display()));
     }
-    for line in mixed
-        .iter()
-        .chain([&last_line(&found.missing, found.all.len())])
-    {
-        // What a program reads must not have a line for people in it.
-        if args.format == Format::Csv {
-            note(line);
-        } else {
-            print_line(line)?;
-        }
-    }
+    mixed.iter().try_for_each(print_line)?;
+    print_line(last_line(&found.missing, found.all.len()))?;
     Ok(if args.strict && !found.missing.is_empty() {
         Verdict::Bad
     } else {
@@ -104,7 +89,7 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     })
 }
 
-/// What makes the results that were asked for, as people type it.
+/// Returns the command that makes the results of these options.
 fn matrix_command(args: &CompareArgs) -> String {
     let mut words = vec!["make matrix".to_owned()];
     let select = &args.select;
@@ -121,9 +106,10 @@ fn matrix_command(args: &CompareArgs) -> String {
     words.join(" ")
 }
 
-/// Writes `tables.md`, `tables.csv` and every chart as SVG. In a folder of published figures `tables.csv`
-/// keeps what it has of other apps and architectures, charts that are not there are not added, and no
-/// `tables.md` is written: it would be a page of a part.
+/// Writes `tables.md`, `tables.csv` and each chart as SVG.
+///
+/// In a folder of published figures `tables.csv` keeps the rows of other apps and architectures, no
+/// chart is added, and no `tables.md` is written, as it would show a part.
 pub fn write_report(
     folder: &Path,
     tables: &[Table],
@@ -132,7 +118,7 @@ pub fn write_report(
 ) -> Result<()> {
     let csv = folder.join("tables.csv");
     let keep = is_published(&csv);
-    // First, as it may be refused.
+    // This comes first, as it may be refused.
     write_rows(&csv, &render::csv(tables)?, made)?;
     let file = |chart: &Chart| folder.join(format!("{}.svg", chart.name));
     let mut charts: Vec<Chart> = tables.iter().flat_map(charts).collect();
@@ -147,7 +133,7 @@ pub fn write_report(
         ));
         return Ok(());
     }
-    let mut markdown = render::markdown(tables, true)?;
+    let mut markdown = render::markdown(tables)?;
     for line in mixed {
         markdown += &format!("\n{line}\n");
     }
@@ -158,7 +144,7 @@ pub fn write_report(
     Ok(())
 }
 
-/// Says how much is missing, and where if that is not too much to say.
+/// Returns the closing line: the number of missing cells and the first of them.
 fn last_line(missing: &[Cell], present: usize) -> String {
     const ENOUGH: usize = 6;
     let total = missing.len() + present;

@@ -89,26 +89,24 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     let mut found: Vec<Vec<CoopLine>> = cells.iter().map(|_| Vec::new()).collect();
     let mut failed = false;
     booter.all(
-        cells.clone(),
+        &cells,
         args.boot.jobs.map(Into::into),
         1,
-        |cell: &Cell, _| booter.boot(cell, None),
-        |message| {
-            let (cell, console, why) = match message {
-                Message::Begins(cell, Step::Run(_)) => {
+        |cell, _| booter.boot(cell, None),
+        |number, message| {
+            let cell = &cells[number];
+            let (console, why) = match message {
+                Message::Begins(Step::Run(_)) => {
                     note(format_args!("coop-cost: {} on {}", cell.policy, cell.arch));
                     return Ok(());
                 }
-                Message::Begins(..)
-                | Message::Waits(_)
-                | Message::Ends(_, Err(Failure::Stopped)) => return Ok(()),
-                Message::Ends(cell, Ok(rounds)) => {
-                    let console = rounds.into_iter().next().expect("there is one round");
-                    (cell, console, None)
+                Message::Begins(_) | Message::Waits | Message::Ends(Err(Failure::Stopped)) => {
+                    return Ok(());
                 }
-                Message::Ends(cell, Err(Failure::Bad { why, console })) => {
-                    (cell, console, Some(why))
+                Message::Ends(Ok(rounds)) => {
+                    (rounds.into_iter().next().expect("there is one round"), None)
                 }
+                Message::Ends(Err(Failure::Bad { why, console })) => (console, Some(why)),
             };
             let lines = lines(&console)?;
             if let Some(why) = why {
@@ -120,8 +118,7 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
                 }
                 note(format_args!("coop-cost: {cell}: {why}"));
             }
-            let place = cells.iter().position(|other| *other == cell);
-            found[place.expect("it is one of them")] = lines;
+            found[number] = lines;
             Ok(())
         },
     )?;

@@ -1,8 +1,7 @@
-//! `schedlab cost`: what a yield costs under every policy, by the number of tasks; and
-//! whether that is what it was, `--gate`.
+//! `schedlab cost`: the cost of a yield under every policy, by the number of tasks. With `--gate`
+//! it compares the cost with committed figures.
 //!
-//! cells ([`crate::boot`]) -> [`figures`] -> text, Markdown and CSV ([`render`]), and
-//! judged against committed ones ([`gate`]).
+//! cells ([`crate::boot`]) -> [`figures`] -> text, Markdown and CSV ([`render`]), or [`gate`].
 
 mod figures;
 mod gate;
@@ -26,10 +25,10 @@ use crate::{
 use figures::Figures;
 use gate::Committed;
 
-/// The gate counts that many times fewer yields, which is precise enough (docs/cost-gate.md).
+/// The factor by which the gate counts fewer yields, which is precise enough (docs/cost-gate.md).
 const GATE_SCALE: u64 = 8;
 
-/// How much of a failed guest's console is shown.
+/// The number of lines of a failed guest's console that are shown.
 const LAST_LINES: usize = 20;
 
 pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
@@ -42,7 +41,7 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     setting.check()?;
     let tick_phases = setting.tick_phases(args.phases)?;
     let mut lists = project.lists()?;
-    // The matrix has no row for it: it prints no turnaround.
+    // The app is not in the lists of the matrix, as it prints no turnaround.
     lists.apps = vec![App::in_folder(&args.app)?];
     let mut wanted = lists.select(&args.boot.select, &[])?;
     let Some(path) = &args.gate else {
@@ -66,14 +65,14 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     let verdicts = committed.judge(&figures, &wanted.policies, &compiler)?;
     print(gate::text(&verdicts))?;
     if args.update {
-        committed.update(&verdicts, &compiler, &lists);
+        committed.update(&verdicts, &lists);
         write(path, committed.csv()?)?;
         print_line(format_args!("cost-gate: written: {}", path.display()))?;
         return Ok(Verdict::Good);
     }
-    let says = gate::says(&verdicts, path);
-    print(says.text)?;
-    Ok(if says.passed {
+    let report = gate::report(&verdicts, path);
+    print(report.text)?;
+    Ok(if report.passed {
         Verdict::Good
     } else {
         Verdict::Bad
@@ -83,8 +82,8 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
 /// The sources of the rows of each cell.
 type MadeRows = Vec<(RowKey, Option<Made>)>;
 
-/// Builds and boots the cells. If one of them failed or somebody pressed Ctrl-C there are no
-/// figures but the verdict, and the reason has been said.
+/// Builds and boots the cells. If one failed or the user pressed Ctrl-C, prints the reason and
+/// returns the verdict instead of figures.
 fn measure(
     project: &Project,
     setting: &Setting,
@@ -98,26 +97,24 @@ fn measure(
     let mut figures: Vec<Option<Figures>> = cells.iter().map(|_| None).collect();
     let mut failed = false;
     booter.all(
-        cells.clone(),
+        &cells,
         args.boot.jobs.map(Into::into),
         1,
-        |cell: &Cell, _| boots(&booter, cell, tick_phases),
-        |message| {
+        |cell, _| boots(&booter, cell, tick_phases),
+        |number, message| {
+            let cell = &cells[number];
             match message {
-                Message::Begins(cell, Step::Run(_)) => {
+                Message::Begins(Step::Run(_)) => {
                     note(format_args!("cost: {} on {}", cell.policy, cell.arch));
                 }
-                Message::Begins(..)
-                | Message::Waits(_)
-                | Message::Ends(_, Err(Failure::Stopped)) => {}
-                Message::Ends(cell, Ok(rounds)) => {
+                Message::Begins(_) | Message::Waits | Message::Ends(Err(Failure::Stopped)) => {}
+                Message::Ends(Ok(rounds)) => {
                     let (lines, good) = rounds.into_iter().next().expect("there is one round");
                     let file = format!("target/cost/{}-{}.txt", cell.arch, cell.policy);
                     write(&project.root.join(file), lines.join("\n") + "\n")?;
-                    let place = cells.iter().position(|other| *other == cell);
-                    figures[place.expect("it is one of them")] = Some(good);
+                    figures[number] = Some(good);
                 }
-                Message::Ends(cell, Err(Failure::Bad { why, console })) => {
+                Message::Ends(Err(Failure::Bad { why, console })) => {
                     failed = true;
                     let first = console.len().saturating_sub(LAST_LINES);
                     for line in &console[first..] {
@@ -144,7 +141,7 @@ fn measure(
     })
 }
 
-/// Boots a cell's image at each tick phase; its result lines and figures.
+/// Boots a cell's image at each tick phase and returns its result lines and figures.
 fn boots(
     booter: &Booter,
     cell: &Cell,
@@ -158,7 +155,7 @@ fn boots(
     let mut figures = Figures::default();
     for tick_phase in boots {
         let console = booter.boot(cell, tick_phase)?;
-        // The app waits for the phase before each round, so its SCHED-RUN lines name none.
+        // The app waits for the tick phase before each round, so its SCHED-RUN lines name none.
         let read = booter.judge(cell, None, &console).and_then(|(runs, _)| {
             let costs = figures::lines(&console);
             figures.add(cell, &costs)?;
@@ -172,7 +169,7 @@ fn boots(
     Ok((lines, figures))
 }
 
-/// The tables: printed, and as Markdown and CSV.
+/// Prints the tables, and writes them as Markdown and CSV.
 fn show(args: &CostArgs, figures: &Figures, made: MadeRows, folder: &Path) -> Result<()> {
     let markdown = folder.join("table.md");
     print(render::text(figures))?;

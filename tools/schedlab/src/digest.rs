@@ -1,4 +1,4 @@
-//! SHA-256, as text.
+//! SHA-256 as text.
 
 use sha2::{Digest, Sha256};
 

@@ -1,9 +1,9 @@
-//! `schedlab docs`: the tables of Markdown pages are those of the CSV files that
-//! the pages name. It writes them, or says where a page says something else.
+//! `schedlab docs`: writes the tables of Markdown pages from the CSV files that the pages name, or
+//! names the lines that differ.
 //!
-//! A page marks its tables with HTML comments, which a reader does not see; their
-//! words are JSON. A key that is no word of the mark is a column of the CSV file, and
-//! its value what must stand there.
+//! A page marks its tables with HTML comments, which a reader does not see. The rest of a comment
+//! is JSON. A key that is no word of the mark is a column of the CSV file, and its value selects
+//! the lines.
 //!
 //! ```text
 //! <!-- given {"csv": "results/tables.csv", "app": "realtime"} -->
@@ -14,19 +14,18 @@
 //! <!-- end -->
 //! ```
 //!
-//! 1. `given` holds for all marks below it, until the next. A file of boots in real time has
-//!    a column `median`: a table shows that, with the least and the most behind it:
+//! 1. `given` applies to all marks below it, until the next `given`. A file of boots in real time
+//!    has a column `median`: a table shows it with the least and the most:
 //!    `310.6 (285.7 to 322.2)`.
-//! 2. Between `table` and `end` stands what the CSV file says, and nothing
-//!    else ([`mark`] has their words).
-//! 3. A table that is not marked has no figures with a point or a comma in it, unless
-//!    `<!-- by hand: … -->` above it says where they are from.
+//! 2. Between `table` and `end` is exactly the table of the CSV file ([`mark`] has the words).
+//! 3. A table without a mark has no figures with a point or a comma, unless `<!-- by hand: … -->`
+//!    above it names their origin.
 //!
-//! | module | its business |
+//! | module | content |
 //! |---|---|
-//! | [`page`] | finding the marks in a page, and what stands in them |
-//! | [`mark`] | from a mark's words to the text that must stand there |
-//! | [`data`] | the CSV files |
+//! | [`page`] | finds the marks in a page and compares the tables |
+//! | [`mark`] | makes the table of a mark |
+//! | [`data`] | reads the CSV files |
 
 mod data;
 mod mark;
@@ -53,7 +52,7 @@ pub fn docs(args: &DocsArgs) -> Result<Verdict> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let page = page::Page::read(&text, folder, &mut files)
             .map_err(|e| e.context(path.display().to_string()))?;
-        // A page that has lost its marks would be right for ever.
+        // A page that has lost its marks would never differ.
         if page.marks == 0 {
             bail!("{}: expected marked tables, found none", path.display());
         }
@@ -81,9 +80,10 @@ pub fn docs(args: &DocsArgs) -> Result<Verdict> {
         ))?;
         return Ok(Verdict::Good);
     }
+    let are = if wrong == 1 { "is" } else { "are" };
     print_line(format_args!(
-        "{wrong} line{} not as the CSV files have them",
-        if wrong == 1 { " is" } else { "s are" }
+        "{} {are} not as the CSV files have them",
+        count(wrong, "line")
     ))?;
     Ok(Verdict::Bad)
 }

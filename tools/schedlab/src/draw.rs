@@ -1,6 +1,6 @@
-//! The parts of all charts: a canvas with a font of its own, an axis, a look.
+//! The parts that all charts share: a canvas, a font, an axis and pens.
 //!
-//! A chart is an SVG. The font that is measured is built in; a reader of the SVG may use another.
+//! A chart is an SVG. Texts are measured in a built-in font; a viewer of the SVG may use another.
 
 use std::{error::Error, sync::Once};
 
@@ -16,9 +16,9 @@ use plotters::{
 
 pub use plotters::style::{RGBColor, WHITE, text_anchor::HPos};
 
-/// What an SVG asks its reader for; the reader of ours has DejaVu Sans.
+/// The font that an SVG names. The built-in font of this name is DejaVu Sans.
 const FONT: &str = "sans-serif";
-/// plotters divides a font's size by this before it writes it down.
+/// The factor by which plotters divides a font's size when it writes the SVG.
 const PLOTTERS_SIZE: f64 = 1.24;
 
 pub const WIDTH: i32 = 860;
@@ -37,7 +37,7 @@ pub const ORANGE: RGBColor = RGBColor(0xd9, 0x6b, 0x0b);
 pub type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
 type Point = (i32, i32);
 
-/// How a text looks.
+/// The size, style and colour of a text.
 #[derive(Clone, Copy)]
 pub struct Pen {
     size: i32,
@@ -60,8 +60,8 @@ pub const TEXT: Pen = pen(12, FontStyle::Normal, INK);
 pub const PALE: Pen = pen(12, FontStyle::Normal, FAINT);
 pub const SMALL: Pen = pen(11, FontStyle::Normal, FAINT);
 
-/// Returns a chart of the usual width: what `draw` puts between its heading and its end, `body`
-/// high, an axis and a legend.
+/// Returns a chart with a heading, the body that `draw` draws, an axis and a legend. `body` is the
+/// height of the body.
 pub fn svg(
     title: &str,
     subtitle: &str,
@@ -98,20 +98,20 @@ pub fn svg(
     Ok(svg)
 }
 
-/// Where a chart is drawn.
+/// The area of a chart.
 pub struct Canvas<'a> {
     area: DrawingArea<SVGBackend<'a>, Shift>,
-    /// Where the axis begins.
+    /// The top of the axis.
     pub bottom: i32,
 }
 
 impl Canvas<'_> {
-    /// The middle line of the legend.
+    /// Returns the middle line of the legend.
     pub fn legend(&self) -> i32 {
         self.bottom + AXIS + LEGEND / 2
     }
 
-    /// The lines of an axis from `HEADER` down, what they stand for, and its name.
+    /// Draws the lines of an axis from `HEADER` down, their labels, and its name.
     pub fn axis(&self, axis: &Axis, name: &str, (left, right): (i32, i32)) -> Drawn {
         for (x, label) in axis.labels((left, right)) {
             self.line((x, HEADER), (x, self.bottom + 4), GRID)?;
@@ -121,11 +121,11 @@ impl Canvas<'_> {
         self.text(name, middle, TEXT, HPos::Center)
     }
 
-    /// `place` is the text's middle line, and the side of it that `to` says.
+    /// Draws a text. `place` is on its middle line, at the side `to`.
     pub fn text(&self, text: &str, place: Point, pen: Pen, to: HPos) -> Drawn {
         let style = TextStyle::from(font(pen)).color(&pen.colour);
         let style = style.pos(Pos::new(to, VPos::Center));
-        // Centred is the middle of a small letter; digits and capitals are taller.
+        // plotters centres small letters; digits and capitals are taller.
         Ok(self.area.draw_text(text, &style, (place.0, place.1 + 1))?)
     }
 
@@ -145,7 +145,7 @@ fn font(pen: Pen) -> FontDesc<'static> {
     (FONT, size).into_font().style(pen.style)
 }
 
-/// The width of an ordinary text.
+/// Returns the width of a text in the pen [`TEXT`].
 pub fn width(text: &str) -> i32 {
     width_in(text, TEXT)
 }
@@ -155,12 +155,12 @@ fn width_in(text: &str, pen: Pen) -> i32 {
     size.expect("the font is registered").0 as i32
 }
 
-/// The widest of these texts; 0 if there are none.
+/// Returns the width of the widest text; 0 if there are none.
 pub fn widest<T: AsRef<str>>(texts: impl Iterator<Item = T>) -> i32 {
     texts.map(|text| width(text.as_ref())).max().unwrap_or(0)
 }
 
-/// An axis from 0, as bars need it, in steps of 1, 2 or 5 times a power of ten.
+/// An axis from 0 in steps of 1, 2 or 5 times a power of ten.
 pub struct Axis {
     pub end: f64,
     step: f64,
@@ -189,12 +189,12 @@ impl Axis {
         }
     }
 
-    /// Where a value is, between two places.
+    /// Returns the place of a value between the ends of the axis.
     pub fn place(&self, value: f64, (left, right): (i32, i32)) -> i32 {
         left + (value / self.end * f64::from(right - left)).round() as i32
     }
 
-    /// Where the lines are between two places, and what they stand for.
+    /// Returns the places of the lines between the ends of the axis, and their labels.
     fn labels(&self, ends: (i32, i32)) -> impl Iterator<Item = (i32, String)> {
         self.ticks()
             .map(move |tick| (self.place(tick, ends), format!("{tick:.*}", self.decimals)))
@@ -210,14 +210,13 @@ impl Axis {
 pub mod tests {
     use super::*;
 
-    /// The value of an attribute of an element.
+    /// Returns the value of an attribute of an element.
     fn attribute<'a>(element: &'a str, name: &str) -> &'a str {
         let value = element.split_once(&format!(" {name}=\"")).unwrap().1;
         value.split('"').next().unwrap()
     }
 
-    /// Every text of a chart with its left, top, right and bottom, in the font that is
-    /// measured; as plotters writes texts.
+    /// Returns every text of a chart with its left, top, right and bottom in the built-in font.
     fn texts(svg: &str) -> Vec<(String, [f64; 4])> {
         let text = |element: &str| {
             let (head, words) = element.split_once('>').unwrap();
@@ -241,7 +240,7 @@ pub mod tests {
         svg.split("<text").skip(1).map(text).collect()
     }
 
-    /// The rectangles of a colour: x, y, width and height.
+    /// Returns the rectangles of a colour: x, y, width and height.
     pub fn rectangles(svg: &str, RGBColor(r, g, b): RGBColor) -> Vec<[i32; 4]> {
         let fill = format!("fill=\"#{r:02X}{g:02X}{b:02X}\"");
         let ours = svg
@@ -252,7 +251,7 @@ pub mod tests {
             .collect()
     }
 
-    /// Every text is on the page, and none on another.
+    /// Fails unless every text is on the page and none overlaps another.
     pub fn assert_legible(svg: &str) {
         let height: f64 = attribute(svg, "height").parse().unwrap();
         let found = texts(svg);
@@ -273,7 +272,7 @@ pub mod tests {
 
     #[test]
     #[should_panic(expected = "second [28.0")]
-    fn text_on_another_is_found() {
+    fn overlap_of_texts_is_found() {
         let second = |canvas: &Canvas| canvas.text("second", (28, 30), TEXT, HPos::Left);
         assert_legible(&svg("first", "", 0, second).unwrap());
     }

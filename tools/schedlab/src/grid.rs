@@ -1,21 +1,21 @@
-//! A table as text for a terminal, as Markdown for documents, as CSV for programs.
+//! Tables as text for a terminal, as Markdown for documents, and as CSV for programs.
 
 use std::fmt::Write;
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Row, Table, TableComponent, presets};
 
-/// The widest that a line of a table is.
+/// The largest width of a line of a table.
 pub const TERMINAL: usize = 100;
 
-/// How many blanks stand before a number and behind it on a terminal.
+/// The number of blanks before a number and behind it on a terminal.
 pub type Padding = (u16, u16);
 pub const WIDE: Padding = (1, 1);
 pub const CLOSE: Padding = (1, 0);
 pub const TIGHT: Padding = (0, 0);
 
-/// Returns a table with nothing but a line below its titles, without blanks at the ends of lines. A
-/// title that begins with `>` is that of numbers, which stand to the right.
+/// Returns a table with a line below its titles, without blanks at the ends of lines. A title that
+/// begins with `>` belongs to a column of numbers, which is aligned to the right.
 pub fn text<T: AsRef<str>>(
     titles: &[T],
     rows: impl IntoIterator<Item: Into<Row>>,
@@ -42,7 +42,7 @@ pub fn text<T: AsRef<str>>(
     text
 }
 
-/// Returns a table whose columns but the first are numbers.
+/// Returns a table in which all columns but the first are numbers.
 pub fn markdown<T: AsRef<str>>(
     titles: &[T],
     rows: impl IntoIterator<Item = Vec<String>>,
@@ -56,6 +56,7 @@ pub fn markdown<T: AsRef<str>>(
     table
 }
 
+/// Returns a table with a line of titles and a line for each row.
 pub fn csv(
     titles: impl IntoIterator<Item: AsRef<[u8]>>,
     rows: impl IntoIterator<Item: IntoIterator<Item: AsRef<[u8]>>>,

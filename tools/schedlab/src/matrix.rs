@@ -1,4 +1,5 @@
-//! `schedlab matrix`: runs what has to be run ([`crate::boot`]), and keeps what came out.
+//! `schedlab matrix`: runs the cells that are not up to date ([`crate::boot`]) and stores their
+//! results.
 
 mod fingerprint;
 mod progress;
@@ -20,18 +21,6 @@ use fingerprint::Fingerprints;
 use progress::Progress;
 use run::Good;
 use shard::Shard;
-
-/// A cell that has to be run.
-struct Job {
-    cell: Cell,
-    origin: Origin,
-}
-
-impl boot::Job for Job {
-    fn cell(&self) -> &Cell {
-        &self.cell
-    }
-}
 
 pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     let shard: Option<Shard> = args.shard.as_deref().map(str::parse).transpose()?;
@@ -58,35 +47,34 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     let fingerprints = Fingerprints::new(&project, &lists)?;
 
     let total = cells.len();
-    let mut jobs = Vec::new();
+    let (mut jobs, mut origins) = (Vec::new(), Vec::new());
     for cell in cells {
         let mut variables = variables(&cell, &setting);
-        let sources = fingerprints.sources(&cell.app);
-        let fingerprint = fingerprint::of(&sources, &variables);
+        let fingerprint = fingerprints.cell(&cell.app, &variables);
         variables.insert(0, "make run".into());
         let origin = Origin {
             fingerprint,
-            sources,
-            inputs: Some(fingerprints.inputs(&cell.app)),
-            made: None, // it is not built yet
+            inputs: fingerprints.inputs(&cell.app),
+            made: None, // known after the build
             command: variables.join(" "),
             runs: args.repeat.get(),
             tick_phases: tick_phases.clone(),
         };
         if args.force || !store.is_fresh(&cell, &origin) {
-            jobs.push(Job { cell, origin });
+            jobs.push(cell);
+            origins.push(origin);
         }
     }
     let kept = total - jobs.len();
     if args.dry_run {
-        // To be typed as it stands: the shell takes the rest for a comment.
+        // The line can be typed as it is: the shell takes the rest for a comment.
         let words: Vec<_> = tick_phases.iter().map(ToString::to_string).collect();
         let at = match words.len() {
             0 | 1 => String::new(),
             _ => format!(" # and with TICK_PHASE= {}", words[1..].join(" ")),
         };
-        for job in &jobs {
-            print_line(format_args!("{}{at}", job.origin.command))?;
+        for origin in &origins {
+            print_line(format_args!("{}{at}", origin.command))?;
         }
         if let Some(part) = part {
             print_line(part)?;
@@ -99,57 +87,46 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     }
 
     if part.is_some() {
-        // It may have no cell, and its folder is named for `compare` all the same.
+        // A shard may have no cell, and `compare` reads its folder all the same.
         store.create()?;
     }
     let children = boot::children()?;
     let booter = Booter::new(&project, &children, &setting, args.boot.timeout);
     let mut progress = Progress::new(jobs.len(), kept);
     let repeat = args.repeat.get();
-    // In counted time the boots of a cell must agree, in real time each counts.
+    // In counted time the boots of a cell must agree; in real time each is a figure of its own.
     let rounds = if setting.is_exact() { 1 } else { repeat };
     booter.all(
-        jobs,
+        &jobs,
         args.boot.jobs.map(Into::into),
         rounds,
-        |job: &Job, before| match setting.is_exact() {
-            true => run::counted(&booter, &job.cell, &job.origin.tick_phases, repeat),
-            false => run::real(&booter, &job.cell, before, rounds),
+        |cell, before| match setting.is_exact() {
+            true => run::counted(&booter, cell, &tick_phases, repeat),
+            false => run::real(&booter, cell, before, rounds),
         },
-        |message| follow(message, rounds, &booter, &store, &mut progress),
+        |number, message| {
+            let cell = &jobs[number];
+            match message {
+                Message::Begins(Step::Build) => progress.begins(cell, "build"),
+                Message::Begins(Step::Run(_)) if rounds == 1 => progress.begins(cell, "run"),
+                Message::Begins(Step::Run(round)) => {
+                    progress.begins(cell, &format!("boot {round} of {rounds} of"));
+                }
+                Message::Waits | Message::Ends(Err(Failure::Stopped)) => progress.stopped(cell),
+                Message::Ends(Ok(good)) => {
+                    let good = Good::joined(good);
+                    let origin = &mut origins[number];
+                    origin.made = booter.made(cell);
+                    store.write(cell, &good.lines, origin)?;
+                    progress.good(cell, &good.outcomes)?;
+                }
+                Message::Ends(Err(Failure::Bad { why, console })) => {
+                    store.write_failed(cell, &console)?;
+                    progress.bad(cell, &why, &console, &store.failed_log(cell))?;
+                }
+            }
+            Ok(())
+        },
     )?;
     progress.finish(&store, part.as_deref(), children.stopped())
-}
-
-/// Keeps and shows what is said of the cells.
-fn follow(
-    message: Message<Job, Good>,
-    rounds: usize,
-    booter: &Booter,
-    store: &Store,
-    progress: &mut Progress,
-) -> Result<()> {
-    match message {
-        Message::Begins(cell, Step::Build) => progress.begins(&cell, "build"),
-        Message::Begins(cell, Step::Run(_)) if rounds == 1 => progress.begins(&cell, "run"),
-        Message::Begins(cell, Step::Run(round)) => {
-            progress.begins(&cell, &format!("boot {round} of {rounds} of"));
-        }
-        Message::Waits(cell) => progress.stopped(&cell),
-        Message::Ends(job, Ok(good)) => {
-            let good = Good::joined(good);
-            let origin = Origin {
-                made: booter.made(&job.cell),
-                ..job.origin
-            };
-            store.write(&job.cell, &good.lines, &origin)?;
-            progress.good(&job.cell, &good.outcomes)?;
-        }
-        Message::Ends(job, Err(Failure::Stopped)) => progress.stopped(&job.cell),
-        Message::Ends(job, Err(Failure::Bad { why, console })) => {
-            store.write_failed(&job.cell, &console)?;
-            progress.bad(&job.cell, &why, &console, &store.failed_log(&job.cell))?;
-        }
-    }
-    Ok(())
 }

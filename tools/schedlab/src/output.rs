@@ -1,4 +1,4 @@
-//! What is said on standard output and standard error.
+//! Standard output and standard error.
 
 use std::{
     fmt::Display,
@@ -7,13 +7,13 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// `1 cell`, `2 cells`.
+/// Returns a number with a noun: `1 cell`, `2 cells`.
 pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Prints a text. The reader may close its end early, as `head` does: the rest is then
-/// dropped, and everything else is done as ever.
+/// Prints a text. If the reader has closed the pipe, as `head` does, the text is dropped, and this
+/// is no error.
 pub fn print(text: impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
     match write!(out, "{text}").and_then(|()| out.flush()) {

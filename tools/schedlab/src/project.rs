@@ -1,10 +1,9 @@
-//! Where the project is, what it has, and how its `make` is called.
+//! The project's folder, its lists, and calls of its `make`.
 //!
-//! The make targets are the only interface: which policies, apps and architectures
-//! (`make lab-list`) and which variables (`make lab-variables`) there are is asked, not known.
+//! The make targets are the only interface. `make lab-list` names the policies, apps and
+//! architectures, and `make lab-variables` the variables.
 
 mod lists;
-mod names;
 
 use std::{
     env,
@@ -15,15 +14,14 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-pub use lists::{App, Cell, Lists, Titles};
-pub use names::short;
+pub use lists::{App, Cell, Lists, Titles, short};
 
 use crate::cli::TreeArgs;
 
-/// What shows that a folder is the project's.
+/// The file that marks the project's folder.
 const MARK: &str = "scripts/lab.mk";
 
-/// What a `make` inside of `make` would inherit.
+/// The variables that a `make` inside of `make` would inherit.
 const MAKES_OWN: [&str; 4] = ["MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL"];
 
 /// The project's folder and its make.
@@ -31,8 +29,8 @@ const MAKES_OWN: [&str; 4] = ["MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL
 pub struct Project {
     pub root: PathBuf,
     make: PathBuf,
-    /// The names of its own variables. No call inherits them: a cell is what its command line
-    /// says, whoever calls.
+    /// The names of the project's variables. No call inherits them, so a cell depends on its
+    /// command line alone.
     variables: Vec<String>,
 }
 
@@ -48,7 +46,7 @@ impl Project {
                 let here = env::current_dir().context("the current folder cannot be read")?;
                 let root = here.ancestors().find(|folder| folder.join(MARK).is_file());
                 match root {
-                    // Paths are shown to people: short if they can be.
+                    // A short path is easier to read.
                     Some(root) if root == here => PathBuf::from("."),
                     Some(root) => root.to_owned(),
                     None => bail!(
@@ -63,7 +61,7 @@ impl Project {
             variables: Vec::new(),
         };
         let variables = project.ask("lab-variables").or_else(|error| {
-            // A commit from before there was that goal: the names of the caller's tree will do.
+            // A commit may be older than that goal: the names of the caller's tree apply.
             let caller = Self {
                 root: ".".into(),
                 ..project.clone()
@@ -77,7 +75,7 @@ impl Project {
         Ok(project)
     }
 
-    /// A call of make, not yet started.
+    /// Returns a call of make that is not yet started.
     pub fn make(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(&self.make);
         command
@@ -90,29 +88,30 @@ impl Project {
         for name in &self.variables {
             command.env_remove(name);
         }
-        // What cells measure is not the profile that the user has kept.
+        // A cell must not overwrite a profile of the user.
         command.env("PROFILE_OUT", "");
         without_cargo_run(&mut command);
         command
     }
 
-    /// What there is to choose from.
+    /// Returns the policies, apps and architectures.
     pub fn lists(&self) -> Result<Lists> {
         Lists::parse(&self.ask("lab-list")?)
             .map_err(|e| e.context(format!("`{} -s lab-list`", self.make.display())))
     }
 
-    /// Returns true if its make tells what an image was made from: an older commit's does not.
+    /// Returns true if the project's make tells the sources of an image; that of older commits does
+    /// not.
     pub fn tells_sources(&self) -> bool {
         self.root.join("scripts/sources.sh").is_file()
     }
 
-    /// The versions of the compiler and of QEMU: results depend on them.
+    /// Returns the versions of the compiler and of QEMU, on which results depend.
     pub fn tools(&self) -> Result<String> {
         self.ask("lab-tools")
     }
 
-    /// The version of the compiler that builds images.
+    /// Returns the version of the compiler that builds images.
     pub fn compiler(&self) -> Result<String> {
         let tools = self.tools()?;
         let first = tools.lines().next().unwrap_or_default();
@@ -143,25 +142,22 @@ impl Project {
     }
 }
 
-/// Takes out what `cargo run` put into the environment: the kernel may be built
-/// by another cargo and compiler than this program was.
+/// Removes the variables of `cargo run` from the environment of a command: another cargo and
+/// compiler than those of this program may build the kernel.
 fn without_cargo_run(command: &mut Command) {
     if env::var_os("CARGO_MANIFEST_DIR").is_none() {
         return;
     }
-    let mut folders: Vec<PathBuf> = Vec::new();
-    folders.extend(
-        env::current_exe()
-            .ok()
-            .as_deref()
-            .and_then(Path::parent)
-            .map(Path::to_owned),
-    );
+    let own = env::current_exe().ok();
     // <toolchain>/bin/cargo
-    folders.extend(
-        env::var_os("CARGO")
-            .and_then(|cargo| Some(Path::new(&cargo).parent()?.parent()?.to_owned())),
-    );
+    let cargo = env::var_os("CARGO").map(PathBuf::from);
+    let folders: Vec<&Path> = [
+        own.as_deref().and_then(Path::parent),
+        cargo.as_deref().and_then(|cargo| cargo.ancestors().nth(2)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         if text == "CARGO"
@@ -173,9 +169,9 @@ fn without_cargo_run(command: &mut Command) {
         }
     }
     if let Some(paths) = env::var_os("LD_LIBRARY_PATH") {
-        let own = |path: &PathBuf| !folders.iter().any(|folder| path.starts_with(folder));
-        let rest: OsString =
-            env::join_paths(env::split_paths(&paths).filter(own)).unwrap_or_default();
+        let is_other = |path: &PathBuf| !folders.iter().any(|folder| path.starts_with(folder));
+        let rest = env::split_paths(&paths).filter(is_other);
+        let rest: OsString = env::join_paths(rest).unwrap_or_default();
         if rest.is_empty() {
             command.env_remove("LD_LIBRARY_PATH");
         } else {

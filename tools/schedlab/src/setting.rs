@@ -1,4 +1,4 @@
-//! What all cells of a matrix have in common, and what it is called.
+//! The setting that all cells of a matrix share, and its name.
 
 use std::{env, path::Path};
 
@@ -10,19 +10,18 @@ use crate::{
     record::REAL,
 };
 
-/// The variable that says how often the app `yield` yields. It is built into the image.
+/// The variable for the number of yields of the app `yield`, which is built into the image.
 const YIELDS: &str = "SCHED_YIELDS";
-/// How the name of the folder of those results ends, before the value.
+/// The end of the name of the folder with such results, before the value.
 const YIELDS_FOLDER: &str = "-yields";
 
 /// Scale, CPUs and clock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Setting {
     scale: u64,
     smp: u32,
     timing: Timing,
-    /// The value of [`YIELDS`] in the environment; only a folder of results that is named
-    /// after it has it.
+    /// The value of [`YIELDS`] in the environment, if the folder of results is named after it.
     yields: Option<String>,
 }
 
@@ -36,7 +35,7 @@ impl Setting {
         }
     }
 
-    /// The setting of results that go there.
+    /// Returns the setting of results in this folder.
     pub fn for_folder(self, results: &Path) -> Self {
         self.with_yields(env::var(YIELDS).ok(), results)
     }
@@ -47,12 +46,12 @@ impl Setting {
         self
     }
 
-    /// Whether two runs must agree, and may disturb each other.
+    /// Returns true if time is counted: two runs agree, and may run at the same time.
     pub fn is_exact(&self) -> bool {
         self.timing == Timing::Icount
     }
 
-    /// Refuses what no guest can be asked for, before any is built.
+    /// Refuses a setting that no guest has, before any is built.
     pub fn check(&self) -> Result<()> {
         if self.smp > 1 && self.is_exact() {
             bail!(
@@ -63,8 +62,8 @@ impl Setting {
         Ok(())
     }
 
-    /// The tick phases to boot at; none where time is not counted, as a tick then
-    /// comes when the host has it.
+    /// Returns the tick phases to boot at; none in real time, in which the host decides when a tick
+    /// comes.
     pub fn tick_phases(&self, count: u16) -> Result<Vec<TickPhase>> {
         match (self.is_exact(), count) {
             (true, _) => Ok(TickPhase::evenly(count).collect()),
@@ -77,35 +76,20 @@ impl Setting {
         }
     }
 
-    /// Whether these figures were made in this setting and at this tick phase: a guest
-    /// may have booted with fewer CPUs than it was given.
-    pub fn made(&self, run: &RunLine, tick_phase: Option<TickPhase>) -> Result<()> {
-        let or_none = |phase: Option<TickPhase>| phase.map_or("none".into(), |p| p.to_string());
-        let mut found = vec![
-            run.context.smp.to_string(),
-            run.scale.to_string(),
-            run.timing.clone(),
-        ];
-        let mut expected = vec![
-            self.smp.to_string(),
-            self.scale.to_string(),
-            self.timing().into(),
-        ];
-        if tick_phase.is_some() {
-            found.push(or_none(run.tick_phase));
-            expected.push(or_none(tick_phase));
-        }
-        for (i, key) in ["smp", "scale", "timing", "tick_phase"]
-            .into_iter()
-            .take(expected.len())
-            .enumerate()
-        {
-            if expected[i] != found[i] {
-                bail!(
-                    "expected results with {key} `{}`, found `{}`",
-                    expected[i],
-                    found[i]
-                );
+    /// Refuses figures of another setting or tick phase: a guest may have booted with fewer CPUs
+    /// than it was given.
+    pub fn check_figures(&self, run: &RunLine, tick_phase: Option<TickPhase>) -> Result<()> {
+        let phase = |phase: Option<TickPhase>| phase.map_or("none".into(), |p| p.to_string());
+        // The app `cost` names no phase, as it waits for it before each round.
+        let expected_phase = tick_phase.or(run.tick_phase);
+        for (key, expected, found) in [
+            ("smp", self.smp.to_string(), run.context.smp.to_string()),
+            ("scale", self.scale.to_string(), run.scale.to_string()),
+            ("timing", self.timing().into(), run.timing.clone()),
+            ("tick_phase", phase(expected_phase), phase(run.tick_phase)),
+        ] {
+            if expected != found {
+                bail!("expected results with {key} `{expected}`, found `{found}`");
             }
         }
         Ok(())
@@ -118,7 +102,7 @@ impl Setting {
         }
     }
 
-    /// Variables for make.
+    /// Returns the variables for make.
     pub fn variables(&self) -> Vec<String> {
         let mut variables = vec![
             format!("SMP={}", self.smp),
@@ -130,7 +114,7 @@ impl Setting {
         variables
     }
 
-    /// Those of them that people type, as make has the others by itself.
+    /// Returns the variables that are not make's defaults.
     pub fn not_default(&self) -> Vec<String> {
         let usual = Self {
             scale: 1,
@@ -143,8 +127,8 @@ impl Setting {
         variables
     }
 
-    /// The folder of results under `target/`. Its name has every value that is not the
-    /// default, so that a quick try does not overwrite a long night's figures.
+    /// Returns the name of the folder of results under `target/`. It has every value that is not
+    /// the default, so that a short try does not overwrite the figures of a long run.
     pub fn folder(&self) -> String {
         let mut name = "lab".to_owned();
         if self.scale != 1 {
@@ -159,7 +143,7 @@ impl Setting {
     }
 }
 
-/// One CPU counts instructions unless told otherwise, as in make.
+/// Returns the default clock, as in make.
 const fn usual(smp: u32) -> Timing {
     if smp == 1 {
         Timing::Icount
@@ -171,38 +155,57 @@ const fn usual(smp: u32) -> Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::assert_has;
+    use crate::record::{parse, tests::sample_at};
 
     fn setting(scale: u64, smp: u32, timing: Option<Timing>) -> Setting {
         Setting::new(&SettingArgs { scale, smp, timing })
     }
 
     #[test]
-    fn several_cpus_mean_real_time() {
-        assert!(setting(1, 1, None).is_exact());
-        assert!(!setting(1, 2, None).is_exact());
-        assert!(!setting(1, 1, Some(Timing::Real)).is_exact());
-        assert_eq!(
-            setting(5, 2, None).variables(),
-            ["SMP=2", "SCALE=5", "TIMING=real"]
-        );
+    fn folder_and_command_line_have_the_values_that_are_not_defaults() {
+        let real = Some(Timing::Real);
+        for (setting, folder, typed, all) in [
+            (
+                setting(1, 1, None),
+                "lab",
+                "",
+                "SMP=1 SCALE=1 TIMING=icount",
+            ),
+            (
+                setting(1000, 1, None),
+                "lab-scale1000",
+                "SCALE=1000",
+                "SMP=1 SCALE=1000 TIMING=icount",
+            ),
+            (
+                setting(10, 4, real),
+                "lab-scale10-smp4",
+                "SMP=4 SCALE=10",
+                "SMP=4 SCALE=10 TIMING=real",
+            ),
+            (
+                setting(1, 2, None),
+                "lab-smp2",
+                "SMP=2",
+                "SMP=2 SCALE=1 TIMING=real",
+            ),
+            (
+                setting(1, 1, real),
+                "lab-real",
+                "TIMING=real",
+                "SMP=1 SCALE=1 TIMING=real",
+            ),
+        ] {
+            assert_eq!(setting.folder(), folder);
+            assert_eq!(setting.not_default().join(" "), typed);
+            assert_eq!(setting.variables().join(" "), all);
+            assert_eq!(setting.is_exact(), all.ends_with("icount"));
+            assert!(setting.check().is_ok());
+        }
     }
 
     #[test]
-    fn what_is_typed_is_what_make_does_not_have_by_itself() {
-        let typed = |setting: Setting| setting.not_default().join(" ");
-        assert_eq!(typed(setting(1, 1, None)), "");
-        assert_eq!(typed(setting(5, 2, Some(Timing::Real))), "SMP=2 SCALE=5");
-        assert_eq!(typed(setting(1, 1, Some(Timing::Real))), "TIMING=real");
-    }
-
-    #[test]
-    fn number_of_yields_is_built_in_where_the_folder_says_so() {
-        let of = |folder: &str| {
-            let yields = Some("400000".to_owned());
-            let setting = setting(1, 1, None).with_yields(yields, Path::new(folder));
-            setting.variables().pop()
-        };
+    fn number_of_yields_is_built_in_if_the_folder_says_so() {
         for (folder, last) in [
             ("target/lab-yields400000", "SCHED_YIELDS=400000"),
             ("target/lab-scale10-yields400000", "SCHED_YIELDS=400000"),
@@ -212,58 +215,36 @@ mod tests {
             ("target/lab-yields400000/x86_64", "TIMING=icount"),
             ("..", "TIMING=icount"),
         ] {
-            assert_eq!(of(folder).as_deref(), Some(last), "{folder}");
+            let yields = Some("400000".to_owned());
+            let setting = setting(1, 1, None).with_yields(yields, Path::new(folder));
+            assert_eq!(setting.variables().pop().as_deref(), Some(last), "{folder}");
         }
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
-        assert!(setting(1, 4, None).check().is_ok());
-        let refused = setting(1, 4, Some(Timing::Icount)).check().unwrap_err();
-        assert_has(refused.to_string(), "allowed");
-    }
-
-    #[test]
-    fn figures_of_another_setting_are_noticed() {
-        let text = crate::record::tests::sample("realtime", "rr", &[("run", 100)]);
-        let outcome = crate::record::parse(&text).unwrap();
-        let run = outcome.last();
-        assert!(setting(1, 1, None).made(run, None).is_ok());
-        for other in [
-            setting(2, 1, None),
-            setting(1, 4, None),
-            setting(1, 1, Some(Timing::Real)),
-        ] {
-            assert!(other.made(run, None).is_err(), "{other:?}");
-        }
-        let text = crate::record::tests::sample_at(125, "realtime", "rr", &[("run", 100)]);
-        let outcome = crate::record::parse(&text).unwrap();
+    fn figures_of_another_setting_are_refused() {
+        let text = sample_at(125, "realtime", "rr", &[("run", 100)]);
+        let outcome = parse(&text).unwrap();
         let phases = setting(1, 1, None).tick_phases(8).unwrap();
-        let made = |i: usize| setting(1, 1, None).made(outcome.last(), Some(phases[i]));
-        assert!(made(1).is_ok());
-        let refused = made(2).unwrap_err().to_string();
-        assert_eq!(
-            refused,
-            "expected results with tick_phase `250`, found `125`"
-        );
-    }
-
-    #[test]
-    fn only_counted_time_has_tick_phases() {
-        assert_eq!(setting(1, 1, None).tick_phases(8).unwrap().len(), 8);
-        assert_eq!(setting(1, 2, None).tick_phases(1).unwrap(), []);
-        let refused = setting(1, 2, None).tick_phases(8).unwrap_err().to_string();
-        assert_eq!(
-            refused,
-            "--phases 8 --smp 2 --timing real: only counted time starts at a phase of the tick; allowed are --phases 1 or --smp 1 --timing icount"
-        );
-    }
-
-    #[test]
-    fn the_folder_tells_what_is_not_a_default() {
-        assert_eq!(setting(1, 1, None).folder(), "lab");
-        assert_eq!(setting(1000, 1, None).folder(), "lab-scale1000");
-        assert_eq!(setting(10, 4, None).folder(), "lab-scale10-smp4");
-        assert_eq!(setting(1, 1, Some(Timing::Real)).folder(), "lab-real");
+        for (setting, phase, error) in [
+            (setting(1, 1, None), None, ""),
+            (setting(1, 1, None), Some(phases[1]), ""),
+            (
+                setting(1, 1, None),
+                Some(phases[2]),
+                "tick_phase `250`, found `125`",
+            ),
+            (setting(2, 1, None), None, "scale `2`, found `1`"),
+            (setting(1, 4, None), None, "smp `4`, found `1`"),
+            (
+                setting(1, 1, Some(Timing::Real)),
+                None,
+                "timing `real`, found `icount`",
+            ),
+        ] {
+            let found = setting.check_figures(outcome.last(), phase).err();
+            let found = found.map_or(String::new(), |error| error.to_string());
+            assert_eq!(found.trim_start_matches("expected results with "), error);
+        }
     }
 }

@@ -1,22 +1,22 @@
-//! The sources of the rows of the published tables, and which of them are out of date.
+//! The sources of the rows of the published tables, to find the rows that are out of date.
 //!
-//! 1. A row belongs to a cell of a matrix, whatever it says of it: [`rows::RowKey`].
-//! 2. The command that measures writes into `sources.csv`, beside its CSV file, what the cell
-//!    was built from: the name of a list of files, which cargo told, and a hash over their
-//!    contents, what else decides what is built, and the tools ([`tree::Tree::hash`]).
-//! 3. A row is out of date if its cell has no such line, or if the hash is another one today.
-//!    Nothing is built to find out.
+//! 1. A row belongs to a cell of a matrix: [`rows::RowKey`].
+//! 2. The command that measures writes the sources of each cell into `sources.csv`, beside its CSV
+//!    file. A line has the name of a list of files, which cargo reports, and a hash over their
+//!    contents, the build settings and the tools ([`tree::Tree::hash`]).
+//! 3. A row is out of date if its cell has no such line, or if the hash is different now. This is
+//!    found without a build.
 //! 4. Rows of real time are statistics. They have the same hash, and count for a release only.
 //!
-//! | module | its business |
+//! | module | content |
 //! |---|---|
-//! | [`list`] | the files that something was built from |
+//! | [`list`] | the files that an image or a program was built from |
 //! | [`code`] | the part of a Rust file that counts |
-//! | [`tree`] | their hash, as the tree is now |
-//! | [`made`] | both, of what was not booted by this program |
+//! | [`tree`] | the hash of a list now |
+//! | [`made`] | the list and the hash of a measurement that this program did not boot |
 //! | [`rows`] | the published files: the cells of their rows, and the commands that make them |
 //! | [`ledger`] | `sources.csv` and the lists |
-//! | [`publish`] | writing a published file, with what its cells were made from |
+//! | [`publish`] | writes a published file and the sources of its cells |
 //! | [`stale`] | `schedlab stale` |
 
 mod code;

@@ -1,23 +1,23 @@
-//! One figure over several boots: at several tick phases, how far it depends on where in a
-//! timer tick the workload started; in real time, what the host does to it.
+//! One figure over several boots. At several tick phases it shows how much depends on the phase of
+//! the timer tick at which the workload starts; in real time, how much depends on the host.
 
-/// The mean and the range; of one boot all are the same.
+/// The mean and the range of a figure. Over one boot all values are equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Of the first boot, at tick phase 0 if it has one: what `make run` prints.
+    /// The value of the first boot, at tick phase 0 if it has one, as `make run` prints it.
     pub first: f64,
     pub least: f64,
     pub mean: f64,
     pub most: f64,
-    /// Of boots in real time only: their mean and range tell more of the host's worst moment
-    /// than of the scheduler.
+    /// The quartiles of boots in real time. Their mean and range depend more on the host's worst
+    /// moment than on the scheduler.
     pub quartiles: Option<Quartiles>,
-    /// How many boots.
+    /// The number of boots.
     pub count: usize,
 }
 
-/// A quarter of the values is at most `low`, half of them `median`, and three quarters `high`;
-/// between two values they are in proportion (R's type 7).
+/// The quartiles: a quarter of the values is at most `low`, half of them at most `median`, and
+/// three quarters at most `high`. Between two values they are interpolated (R's type 7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quartiles {
     pub low: f64,
@@ -44,23 +44,22 @@ impl Quartiles {
 }
 
 impl Spread {
-    /// What a spread is in a CSV file: `value` is what the first tick phase gave, the others
-    /// are over all.
+    /// The columns of a spread in a CSV file. `value` is that of the first tick phase.
     pub const CSV_COLUMNS: [&str; 5] = ["value", "min", "mean", "max", "phases"];
 
-    /// What a spread over boots in real time is in a CSV file.
+    /// The columns of a spread over boots in real time in a CSV file.
     pub const BOOTS_CSV_COLUMNS: [&str; 8] =
         ["value", "min", "q1", "median", "q3", "max", "mean", "boots"];
 
-    /// The fields of [`CSV_COLUMNS`](Self::CSV_COLUMNS).
+    /// Returns the fields of [`CSV_COLUMNS`](Self::CSV_COLUMNS).
     pub fn csv_fields(&self, decimals: usize) -> [String; 5] {
         let [first, least, mean, most] = [self.first, self.least, self.mean, self.most]
             .map(|value| format!("{value:.decimals$}"));
         [first, least, mean, most, self.count.to_string()]
     }
 
-    /// The fields of [`BOOTS_CSV_COLUMNS`](Self::BOOTS_CSV_COLUMNS); empty are those of the
-    /// quartiles if there are none.
+    /// Returns the fields of [`BOOTS_CSV_COLUMNS`](Self::BOOTS_CSV_COLUMNS). Missing quartiles are
+    /// empty.
     pub fn boots_csv_fields(&self, decimals: usize) -> [String; 8] {
         let [first, least, mean, most, count] = self.csv_fields(decimals);
         let quartiles = self.quartiles.map(|q| [q.low, q.median, q.high]);
@@ -70,7 +69,7 @@ impl Spread {
         [first, least, low, median, high, most, mean, count]
     }
 
-    /// The spread of these values; `None` if there are none.
+    /// Returns the spread of these values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
         let count = values.len();
@@ -87,7 +86,7 @@ impl Spread {
         })
     }
 
-    /// The same of boots in real time, so with quartiles.
+    /// Returns the spread of boots in real time, with quartiles; `None` if there are no values.
     pub fn of_boots(values: &[f64]) -> Option<Self> {
         Some(Self {
             quartiles: Some(Quartiles::of(values)?),
@@ -95,23 +94,23 @@ impl Spread {
         })
     }
 
-    /// What stands for all of them: the median if there is one, the mean otherwise.
+    /// Returns the median if there are quartiles, otherwise the mean.
     pub fn middle(&self) -> f64 {
         self.quartiles
             .map_or(self.mean, |quartiles| quartiles.median)
     }
 
-    /// From where to where it is held to reach: over the whole range, or from quartile to
-    /// quartile. The host spoils a boot here and there, and the more boots there are, the
-    /// more certainly some ranges would all overlap for that.
+    /// Returns the interval for comparisons: the whole range, or from quartile to quartile. The
+    /// host disturbs some boots, and with enough boots all ranges would overlap.
     fn extent(&self) -> (f64, f64) {
-        match self.quartiles {
-            None => (self.least, self.most),
-            Some(quartiles) => (quartiles.low, quartiles.high),
-        }
+        let quartiles = self
+            .quartiles
+            .map(|quartiles| (quartiles.low, quartiles.high));
+        quartiles.unwrap_or((self.least, self.most))
     }
 
-    /// The furthest that a value is from the mean, in % of it; nothing of one value.
+    /// Returns the largest distance of a value from the mean, in % of the mean; `None` for one
+    /// value.
     pub fn deviation_percent(&self) -> Option<f64> {
         let furthest = f64::max(self.most - self.mean, self.mean - self.least);
         match (self.count, self.mean == 0.0) {
@@ -121,38 +120,36 @@ impl Spread {
         }
     }
 
-    /// Whether there is no order between the two: not every value of one is below every value
-    /// of the other; of boots in real time, not the middle half of one below that of the other.
+    /// Returns true if the ranges overlap, or in real time the middle halves. Then there is no
+    /// order between the two.
     pub fn overlaps(&self, other: &Self) -> bool {
         let ((low, high), (other_low, other_high)) = (self.extent(), other.extent());
         low <= other_high && other_low <= high
     }
 }
 
-/// How far it goes, for behind [`Spread::middle`]: `±0.60 %` around a mean, `(285.7 to 322.2)`
-/// around a median, by `number`; nothing of one boot.
+/// Returns the text behind [`Spread::middle`]: `±0.60 %` around a mean, or `(285.7 to 322.2)`
+/// around a median, in the format of `number`. The text is empty for one boot.
 pub fn reach(spread: &Spread, number: impl Fn(f64) -> String) -> String {
-    match spread.quartiles {
-        Some(_) if spread.count > 1 => {
-            format!("({} to {})", number(spread.least), number(spread.most))
-        }
-        Some(_) => String::new(),
-        None => deviation(spread),
+    match (spread.quartiles, spread.count) {
+        (None, _) => deviation(spread),
+        (Some(_), 1) => String::new(),
+        (Some(_), _) => format!("({} to {})", number(spread.least), number(spread.most)),
     }
 }
 
-/// `±0.60 %`, or nothing of one tick phase.
+/// Returns the deviation as `±0.60 %`; empty for one tick phase.
 pub fn deviation(spread: &Spread) -> String {
     spread
         .deviation_percent()
         .map_or(String::new(), |percent| format!("±{percent:.2} %"))
 }
 
-/// A word of letters for each row: two rows share a letter if and only if they
-/// [overlap](Spread::overlaps). A row that overlaps with no other has none.
+/// Returns a word of letters for each row. Two rows share a letter if and only if they
+/// [overlap](Spread::overlaps). The word of a row that overlaps no other is empty.
 ///
-/// Ranges on a line, so each largest set of rows that all overlap is met where one of
-/// them begins; each of those gets a letter, from the lowest on.
+/// The ranges are intervals on a line, so each maximal set of rows that all overlap contains the
+/// lower end of one of them. Each of these sets has a letter, from the lowest on.
 pub fn letters(rows: &[Option<Spread>]) -> Vec<String> {
     let known = || rows.iter().flatten();
     let mut begins: Vec<f64> = known().map(|row| row.extent().0).collect();
@@ -185,7 +182,7 @@ pub fn letters(rows: &[Option<Spread>]) -> Vec<String> {
     words
 }
 
-/// `a` to `z`, then `a1` to `z1` and so on.
+/// Returns the name of a set: `a` to `z`, then `a1` to `z1` and so on.
 fn name(number: usize) -> String {
     let letter = char::from(b'a' + (number % 26) as u8);
     match number / 26 {
@@ -198,88 +195,98 @@ fn name(number: usize) -> String {
 mod tests {
     use super::*;
 
-    fn range(least: f64, most: f64) -> Option<Spread> {
-        Spread::of(&[least, most])
-    }
-
     #[test]
-    fn a_spread_is_the_mean_and_the_range() {
-        let spread = Spread::of(&[101.0, 99.0, 104.0, 96.0]).unwrap();
-        let of = (spread.first, spread.least, spread.mean, spread.most);
-        assert_eq!((of, spread.count), ((101.0, 96.0, 100.0, 104.0), 4));
-        assert_eq!(deviation(&spread), "±4.00 %");
-        // The further end counts, so that every value is within.
-        let skewed = Spread::of(&[10.0, 10.0, 10.0, 14.0]).unwrap();
-        assert_eq!(deviation(&skewed), "±27.27 %");
-        assert_eq!(Spread::of(&[]), None);
-    }
-
-    #[test]
-    fn of_boots_in_real_time_the_median_stands_for_all() {
-        let of = |values: &[f64]| {
+    fn spread_has_the_mean_the_range_and_in_real_time_the_quartiles() {
+        let tenths = |value: f64| format!("{value:.1}");
+        for (values, phases, boots, deviation, range) in [
+            (
+                &[101.0, 99.0, 104.0, 96.0][..],
+                ["101.0", "96.0", "100.0", "104.0", "4"],
+                [
+                    "101.0", "96.0", "98.2", "100.0", "101.8", "104.0", "100.0", "4",
+                ],
+                "±4.00 %",
+                "(96.0 to 104.0)",
+            ),
+            // The further end counts, so that every value is within the deviation.
+            (
+                &[10.0, 10.0, 10.0, 14.0],
+                ["10.0", "10.0", "11.0", "14.0", "4"],
+                ["10.0", "10.0", "10.0", "10.0", "11.0", "14.0", "11.0", "4"],
+                "±27.27 %",
+                "(10.0 to 14.0)",
+            ),
+            (
+                &[11.0, 90.0, 10.0],
+                ["11.0", "10.0", "37.0", "90.0", "3"],
+                ["11.0", "10.0", "10.5", "11.0", "50.5", "90.0", "37.0", "3"],
+                "±143.24 %",
+                "(10.0 to 90.0)",
+            ),
+            (
+                &[0.1],
+                ["0.1", "0.1", "0.1", "0.1", "1"],
+                ["0.1", "0.1", "0.1", "0.1", "0.1", "0.1", "0.1", "1"],
+                "",
+                "",
+            ),
+            (
+                &[0.0, 0.0],
+                ["0.0", "0.0", "0.0", "0.0", "2"],
+                ["0.0", "0.0", "0.0", "0.0", "0.0", "0.0", "0.0", "2"],
+                "±0.00 %",
+                "(0.0 to 0.0)",
+            ),
+        ] {
+            let spread = Spread::of(values).unwrap();
+            assert_eq!(spread.csv_fields(1), phases);
+            assert_eq!(
+                (reach(&spread, tenths), spread.middle()),
+                (deviation.into(), spread.mean)
+            );
             let spread = Spread::of_boots(values).unwrap();
-            let reach = reach(&spread, |value| format!("{value:.1}"));
-            (spread.middle(), spread.first, reach)
-        };
-        // The host was away in one of them.
-        assert_eq!(
-            of(&[11.0, 90.0, 10.0]),
-            (11.0, 11.0, "(10.0 to 90.0)".into())
-        );
-        assert_eq!(of(&[4.0, 1.0, 3.0, 2.0]), (2.5, 4.0, "(1.0 to 4.0)".into()));
-        assert_eq!(of(&[7.0]), (7.0, 7.0, String::new()));
-        assert_eq!(Spread::of_boots(&[]), None);
+            assert_eq!(spread.boots_csv_fields(1), boots);
+            assert_eq!(
+                (reach(&spread, tenths), tenths(spread.middle())),
+                (range.into(), boots[3].into())
+            );
+        }
+        assert_eq!((Spread::of(&[]), Spread::of_boots(&[])), (None, None));
         let phases = Spread::of(&[11.0, 90.0, 10.0]).unwrap();
-        assert_eq!((phases.quartiles, phases.middle()), (None, 37.0));
-        assert_eq!(reach(&phases, |_| unreachable!()), "±143.24 %");
-        let boots = Spread::of_boots(&[4.0, 1.0, 3.0, 2.0]).unwrap();
-        let fields = boots.boots_csv_fields(1);
-        assert_eq!(
-            fields,
-            ["4.0", "1.0", "1.8", "2.5", "3.2", "4.0", "2.5", "4"]
-        );
-        let none = phases.boots_csv_fields(0);
-        assert_eq!(none, ["11", "10", "", "", "", "90", "37", "3"]);
+        let fields = ["11", "10", "", "", "", "90", "37", "3"];
+        assert_eq!(phases.boots_csv_fields(0), fields);
     }
 
     #[test]
-    fn quartiles_are_in_proportion_between_two_values() {
-        let of = |values: &[f64]| {
-            let quartiles = Quartiles::of(values)?;
-            Some((quartiles.low, quartiles.median, quartiles.high))
-        };
-        let up_to = |n: u32| of(&(1..=n).rev().map(f64::from).collect::<Vec<_>>());
-        assert_eq!(up_to(0), None);
-        assert_eq!(up_to(1), Some((1.0, 1.0, 1.0)));
-        assert_eq!(up_to(2), Some((1.25, 1.5, 1.75)));
-        assert_eq!(up_to(5), Some((2.0, 3.0, 4.0)));
-        assert_eq!(up_to(10), Some((3.25, 5.5, 7.75)));
+    fn quartiles_are_interpolated_between_two_values() {
+        for (n, expected) in [
+            (1, [1.0, 1.0, 1.0]),
+            (2, [1.25, 1.5, 1.75]),
+            (5, [2.0, 3.0, 4.0]),
+            (10, [3.25, 5.5, 7.75]),
+        ] {
+            let values: Vec<_> = (1..=n).rev().map(f64::from).collect();
+            let Quartiles { low, median, high } = Quartiles::of(&values).unwrap();
+            assert_eq!([low, median, high], expected);
+        }
     }
 
     #[test]
-    fn a_boot_that_the_host_spoilt_does_not_take_away_the_order() {
+    fn disturbed_boot_does_not_remove_the_order() {
         let boots = |values: [f64; 5]| Spread::of_boots(&values);
         let one = boots([10.0, 11.0, 90.0, 12.0, 11.5]);
         let other = boots([20.0, 21.0, 22.0, 9.0, 21.5]);
         let third = boots([12.0, 12.0, 13.0, 12.5, 12.0]);
         assert_eq!(letters(&[one, other, third]), ["a", "", "a"]);
-        // Of tick phases every one counts.
-        let phases = |values: [f64; 5]| Spread::of(&values);
-        let one = phases([10.0, 11.0, 90.0, 12.0, 11.5]);
+        // Over tick phases every value counts.
+        let one = Spread::of(&[10.0, 11.0, 90.0, 12.0, 11.5]);
         assert!(one.unwrap().overlaps(&other.unwrap()));
     }
 
     #[test]
-    fn one_value_is_itself_and_has_no_deviation() {
-        let one = Spread::of(&[0.1]).unwrap();
-        assert_eq!((one.least, one.mean, one.most), (0.1, 0.1, 0.1));
-        assert_eq!(deviation(&one), "");
-        assert_eq!(deviation(&Spread::of(&[0.0, 0.0]).unwrap()), "±0.00 %");
-    }
-
-    #[test]
     fn rows_share_a_letter_if_and_only_if_their_ranges_overlap() {
-        // The middle one reaches both neighbours, which do not reach each other.
+        let range = |least: f64, most: f64| Spread::of(&[least, most]);
+        // The middle one overlaps both neighbours, which do not overlap each other.
         let rows = [
             range(30.0, 40.0),
             None,
@@ -289,46 +296,25 @@ mod tests {
             range(60.0, 60.0),
         ];
         assert_eq!(letters(&rows), ["b", "", "a", "ab", "c", "c"]);
-        let apart = [range(1.0, 2.0), range(3.0, 4.0)];
-        assert_eq!(letters(&apart), ["", ""]);
-    }
-
-    #[test]
-    fn letters_say_the_same_as_every_pair() {
-        // All sets of six ranges of a small world, thinned out.
         let mut seed = 1u64;
         let mut next = |below: u64| {
             seed = seed
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
-            (seed >> 33) % below
+            ((seed >> 33) % below) as f64
         };
         for _ in 0..500 {
-            let rows: Vec<_> = (0..8)
-                .map(|_| {
-                    let least = next(12) as f64;
-                    range(least, least + next(5) as f64)
-                })
-                .collect();
+            let rows = [(); 8].map(|()| {
+                let least = next(12);
+                range(least, least + next(5))
+            });
             let words = letters(&rows);
-            for (a, word_a) in rows.iter().zip(&words) {
-                for (b, word_b) in rows.iter().zip(&words) {
-                    if std::ptr::eq(a, b) {
-                        continue;
-                    }
-                    let shared = word_a.chars().any(|letter| word_b.contains(letter));
-                    assert_eq!(
-                        shared,
-                        a.unwrap().overlaps(&b.unwrap()),
-                        "{rows:?} {words:?}"
-                    );
-                }
+            for (i, j) in (0..8).flat_map(|i| (0..i).map(move |j| (i, j))) {
+                let is_shared = words[i].chars().any(|letter| words[j].contains(letter));
+                let overlaps = rows[i].unwrap().overlaps(&rows[j].unwrap());
+                assert_eq!(is_shared, overlaps, "{rows:?} {words:?}");
             }
         }
-    }
-
-    #[test]
-    fn there_are_letters_enough() {
         assert_eq!([0, 25, 26, 53].map(name), ["a", "z", "a1", "b2"]);
     }
 }

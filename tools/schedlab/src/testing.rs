@@ -1,5 +1,27 @@
 //! Assertions about texts, which show the whole text when they fail.
 
+use std::{env, fs, path::Path};
+
+/// Fails unless the text is that of the file `tests/golden/NAME`. `GOLDEN=write cargo test`
+/// writes the file instead.
+#[track_caller]
+pub fn assert_golden(name: &str, text: impl AsRef<str>) {
+    let text = text.as_ref();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let path = folder.join(name);
+    if env::var_os("GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(&path, text).expect("a file");
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    let mut lines = (1..).zip(expected.lines().zip(text.lines()));
+    let first = lines.find(|(_, (expected, found))| expected != found);
+    assert!(
+        text == expected,
+        "{name}: {first:?} differs; GOLDEN=write writes what was found:\n{text}"
+    );
+}
+
 /// Fails unless the text has the part.
 #[track_caller]
 pub fn assert_has(text: impl AsRef<str>, part: impl AsRef<str>) {

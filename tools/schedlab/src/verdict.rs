@@ -1,13 +1,12 @@
-//! How a subcommand ends.
+//! The verdict of a subcommand.
 
-/// How a subcommand ended that did what it was asked to.
+/// The verdict of a subcommand that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing to complain about.
+    /// All is well.
     Good,
-    /// Some cell failed, is missing, or differs; a yield costs more; a profile is bad, or
-    /// differs.
+    /// A cell failed, is missing or differs, a yield costs more, or a profile is bad or differs.
     Bad,
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }

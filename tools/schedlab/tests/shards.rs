@@ -4,25 +4,7 @@ mod common;
 
 use std::{collections::BTreeMap, fs};
 
-use common::{Ended, Lab, assert_begins, assert_ends, assert_has, assert_lacks};
-
-/// A folder of the lab, as it is given to the program, which runs somewhere else.
-fn at(lab: &Lab, folder: &str) -> String {
-    lab.path(folder).to_str().expect("text").to_owned()
-}
-
-fn matrix(lab: &Lab, folder: &str, more: &[&str]) -> Ended {
-    let end = lab.run(&[&["matrix", "--results", &at(lab, folder)], more].concat());
-    assert_eq!(end.code, Some(0), "{end:?}");
-    end
-}
-
-fn compare(lab: &Lab, folders: &[&str], more: &[&str]) -> Ended {
-    let folders: Vec<_> = folders.iter().map(|folder| at(lab, folder)).collect();
-    let mut words = vec!["compare", "--results"];
-    words.extend(folders.iter().map(String::as_str));
-    lab.run(&[&words, more].concat())
-}
+use common::{Lab, assert_has};
 
 /// The names of the files of a folder, and what is in them.
 fn files(lab: &Lab, folder: &str) -> BTreeMap<String, Vec<u8>> {
@@ -38,50 +20,47 @@ fn files(lab: &Lab, folder: &str) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn eight_shards_compared_together_give_the_files_of_one_run() {
     let lab = Lab::new();
-    matrix(&lab, "whole", &[]);
-    let (whole, out) = (at(&lab, "whole"), at(&lab, "of-whole"));
-    let of_whole = lab.run(&["compare", "--strict", &whole, "--out", &out]);
-    assert_eq!(of_whole.code, Some(0), "{of_whole:?}");
-
-    // As one part has it, then another: they know of no order.
-    let folders: Vec<_> = (1..=8).rev().map(|k| format!("shards/{k}")).collect();
+    lab.good("matrix --results @whole");
+    let of_whole = lab.good("compare --strict @whole --out @of-whole").out;
     let mut cells = Vec::new();
-    for (k, folder) in (1..=8).rev().zip(&folders) {
-        let shard = format!("{k}/8");
-        let end = matrix(&lab, folder, &["--shard", &shard]);
-        let last: Vec<_> = end.out.lines().rev().take(2).collect();
-        let part = last[1].strip_prefix(&format!("shard {shard}: "));
-        let part = part.and_then(|line| line.strip_suffix(" of 12 cells"));
-        let count: usize = part.expect(&end.out).parse().expect("a number");
-        let closing = format!("{count} run, 0 up to date, 0 failed; results in ");
-        assert!(last[0].contains(&closing), "{}", end.out);
+    // In another order than that of the cells.
+    for k in (1..=8).rev() {
+        let end = lab.good(&format!("matrix --results @shards/{k} --shard {k}/8"));
+        let part = end
+            .out
+            .split_once(&format!("shard {k}/8: "))
+            .expect("a part")
+            .1;
+        let (count, closing) = part.split_once(" of 12 cells\n").expect("a count");
+        let count: usize = count.parse().expect("a number");
+        assert_has(
+            closing,
+            format!("{count} run, 0 up to date, 0 failed; results in "),
+        );
         cells.push(count);
     }
-    // Some have none, which is no reason to refuse their folders.
-    assert_eq!(
-        (cells.iter().sum::<usize>(), cells.contains(&0)),
-        (12, true)
-    );
-    let folders: Vec<_> = folders.iter().map(String::as_str).collect();
-    let out = at(&lab, "of-shards");
-    let of_shards = compare(&lab, &folders, &["--strict", "--out", &out]);
-    assert_eq!(of_shards.code, Some(0), "{of_shards:?}");
-    assert_eq!(of_shards.out, of_whole.out);
+    // Some have no cell, and their folders exist all the same.
+    assert_eq!((cells.iter().sum(), cells.contains(&0)), (12, true));
+    let folders = |first: u32| {
+        let names = (first..=8).map(|k| format!(" @shards/{k}"));
+        names.collect::<String>()
+    };
+    let all = folders(1);
+    let of_shards = lab.good(&format!("compare --strict --out @of-shards --results{all}"));
+    assert_eq!(of_shards.out, of_whole);
     let (expected, found) = (files(&lab, "of-whole"), files(&lab, "of-shards"));
     assert_eq!(expected.len(), 6, "{:?}", expected.keys());
     assert_eq!(expected, found);
-
-    let end = compare(&lab, &folders[..7], &["--strict"]);
+    let end = lab.call(&format!("compare --strict --results{}", folders(2)));
     assert_eq!(end.code, Some(1), "{end:?}");
     assert_has(&end.out, "of 12 cells have no results: ");
 }
 
 #[test]
-fn a_cell_that_is_added_moves_no_other() {
+fn cell_that_is_added_moves_no_other() {
     let lab = Lab::new();
     let shard = |k: u32| {
-        let end = lab.run(&["matrix", "--dry-run", "--shard", &format!("{k}/3")]);
-        assert_eq!(end.code, Some(0), "{end:?}");
+        let end = lab.good(&format!("matrix --dry-run --shard {k}/3"));
         let (cells, closing) = end.out.split_once("shard ").expect("it says which");
         assert!(closing.starts_with(&format!("{k}/3: ")), "{closing}");
         cells.lines().map(str::to_owned).collect::<Vec<_>>()
@@ -100,155 +79,58 @@ fn a_cell_that_is_added_moves_no_other() {
     }
 }
 
-#[test]
-fn what_is_no_shard_is_refused_before_anything_is_built() {
+/// Results of two policies in two folders, `a` and `b`; in between a file is written.
+fn two(file: &str, text: &str) -> Lab {
     let lab = Lab::new();
-    for shard in ["0/8", "9/8", "2", "a/b", "-1/2"] {
-        let end = lab.run(&["matrix", "--shard", shard]);
-        let line = format!("schedlab: --shard {shard}: expected K/N with K from 1 to N, as 2/8\n");
-        assert_eq!((end.code, end.err), (Some(2), line));
-    }
-    assert_eq!(lab.calls("build"), 0);
-}
-
-const TOOLS: &str = "rustc 1.95.0\nQEMU 7.2\nQEMU 7.2\n";
-
-/// Results of two policies in two folders, `a` and `b`; in between something has changed.
-fn two(change: impl FnOnce(&Lab)) -> (Lab, String, String) {
-    let lab = Lab::new();
-    lab.write("compiler", TOOLS);
-    matrix(&lab, "a", &["--arch=x86_64", "--policy=rr"]);
-    change(&lab);
-    matrix(&lab, "b", &["--arch=x86_64", "--policy=pbg"]);
-    let (a, b) = (at(&lab, "a"), at(&lab, "b"));
-    (lab, a, b)
+    lab.write("compiler", "rustc 1.95.0\nQEMU 7.2\nQEMU 7.2\n");
+    lab.good("matrix --results @a --arch=x86_64 --policy=rr");
+    lab.write(file, text);
+    lab.good("matrix --results @b --arch=x86_64 --policy=pbg");
+    lab
 }
 
 #[test]
-fn results_of_other_compilers_and_qemus_are_not_mixed_unknowingly() {
-    for (tools, what, expected, found) in [
-        (
-            TOOLS.replace("rustc 1.95.0", "rustc 1.96.0"),
-            "compiler",
-            "rustc 1.95.0",
-            "rustc 1.96.0",
-        ),
-        (
-            TOOLS.replace("QEMU 7.2", "QEMU 8.0"),
-            "QEMU",
-            "QEMU 7.2",
-            "QEMU 8.0",
-        ),
+fn results_of_other_tools_or_sources_are_mixed_only_on_demand() {
+    for (name, file, text) in [
+        ("compiler", "compiler", "rustc 1.96.0\nQEMU 7.2\n"),
+        ("qemu", "compiler", "rustc 1.95.0\nQEMU 8.0\n"),
+        ("sources", "Makefile", "2"),
+        ("app", "apps/yield/src/main.rs", "2"),
+        // No image has this file, so nothing is mixed.
+        ("none", "docs/page.md", "2"),
     ] {
-        let (lab, a, b) = two(|lab| lab.write("compiler", &tools));
-        let end = compare(&lab, &["a", "b"], &[]);
-        let line = format!(
-            "schedlab: expected results of one {what}, found {expected} in {a} and {found} in {b}; \
-             run the matrix again for one of them, or --mixed shows them side by side\n"
-        );
-        assert_eq!((end.code, end.out.as_str(), end.err), (Some(2), "", line));
-
-        let out = at(&lab, "report");
-        let end = compare(&lab, &["a", "b"], &["--mixed", "--out", &out]);
-        assert_eq!(end.code, Some(0), "{end:?}");
-        let said = format!("mixed: {what}: {expected} in {a}; {found} in {b}\n");
-        let closing = format!("{said}8 of 12 cells have no results: ");
-        assert_has(&end.out, &closing);
-        assert_ends(lab.read("report/tables.md"), &said);
-        let csv = compare(&lab, &["a", "b"], &["--mixed", "--format=csv"]);
-        assert_begins(&csv.err, &said);
-        assert_lacks(&csv.out, "mixed");
+        let lab = two(file, text);
+        let compare = "compare --arch=x86_64 --app=yield --results @a @b";
+        lab.shows(compare);
+        lab.shows(&format!("{compare} --mixed --out @report"));
+        let page = lab.read("report/tables.md");
+        assert_eq!(page.contains("\nmixed: "), name != "none", "{page}");
+        lab.matches(&format!("shards/other-{name}"));
     }
 }
 
 #[test]
-fn results_of_other_source_trees_are_not_mixed_unknowingly() {
-    for (file, what) in [
-        ("Makefile", "source tree"),
-        ("apps/yield/src/main.rs", "source tree of yield"),
-    ] {
-        let (lab, a, b) = two(|lab| lab.write(file, "2"));
-        let end = compare(&lab, &["a", "b"], &[]);
-        assert_eq!((end.code, end.err.lines().count()), (Some(2), 1), "{end:?}");
-        let begin = format!("schedlab: expected results of one {what}, found ");
-        assert_begins(&end.err, &begin);
-        for folder in [format!(" in {a} and "), format!(" in {b}; run ")] {
-            assert_has(&end.err, &folder);
-        }
-        let end = compare(&lab, &["a", "b"], &["--mixed"]);
-        assert_eq!(end.code, Some(0), "{end:?}");
-        assert_eq!(end.out.matches("\nmixed: ").count(), 1, "{}", end.out);
-    }
-    // What reaches no image is no difference.
-    let (lab, ..) = two(|lab| lab.write("docs/page.md", "2"));
-    assert_eq!(compare(&lab, &["a", "b"], &[]).code, Some(0));
-}
-
-/// As they were before an origin said of what it has a fingerprint.
-fn forget_the_inputs(lab: &Lab, cell: &str) {
-    let origin = lab.read(cell);
-    let mut origin: serde_json::Value = serde_json::from_str(&origin).expect("an origin");
-    let inputs = origin.as_object_mut().expect("an object").remove("inputs");
-    assert!(inputs.is_some());
-    lab.write(cell, &origin.to_string());
+fn results_without_an_origin_are_mixed_only_on_demand() {
+    let lab = two("docs/page.md", "");
+    lab.remove("a/x86_64/yield/sched_rr.cell.json");
+    let compare = "compare --arch=x86_64 --app=yield --results @a @b";
+    lab.shows(compare);
+    lab.shows(&format!("{compare} --mixed"));
+    lab.matches("shards/no-origin");
 }
 
 #[test]
-fn older_results_are_told_apart_by_their_fingerprint() {
-    let cells = ["realtime", "yield"].map(|app| format!("a/x86_64/{app}/sched_rr.cell.json"));
-    let (lab, ..) = two(|_| {});
-    cells.iter().for_each(|cell| forget_the_inputs(&lab, cell));
-    assert_eq!(compare(&lab, &["a", "b"], &[]).code, Some(0));
-
-    let (lab, ..) = two(|lab| lab.write("compiler", "rustc 1.96.0\n"));
-    cells.iter().for_each(|cell| forget_the_inputs(&lab, cell));
-    let end = compare(&lab, &["a", "b"], &[]);
-    let begin = "schedlab: expected results of one source tree and tools for realtime, found ";
-    assert!(end.code == Some(2) && end.err.starts_with(begin), "{end:?}");
-
-    fs::remove_file(lab.path(&cells[1])).expect("it was there");
-    let end = compare(&lab, &["a", "b"], &[]);
-    let said = "a: x86_64/yield/sched_rr: expected what it was made from, found nothing; \
-                run it again, or --mixed takes it as it is\n";
-    assert!(end.code == Some(2) && end.err.ends_with(said), "{end:?}");
-    let end = compare(&lab, &["a", "b"], &["--mixed"]);
-    assert_eq!(end.code, Some(0), "{end:?}");
-    let said = format!(
-        "\nmixed: of 1 cell the origin is not known, as of x86_64/yield/sched_rr in {}\n",
-        at(&lab, "a")
-    );
-    assert_has(&end.out, &said);
-}
-
-#[test]
-fn a_cell_in_two_folders_is_the_same_in_both() {
+fn cell_in_two_folders_must_be_the_same_in_both() {
     let lab = Lab::new();
-    let cells = ["--arch=x86_64", "--app=yield"];
-    matrix(&lab, "a", &cells);
-    matrix(&lab, "b", &cells);
-    let one = compare(&lab, &["a"], &cells);
-    let both = compare(&lab, &["a", "b"], &cells);
-    assert_eq!((both.code, &both.out), (Some(0), &one.out));
-
-    matrix(
-        &lab,
-        "b",
-        &[&cells[..], &["--phases=2", "--force"]].concat(),
-    );
-    let line = format!(
-        "schedlab: x86_64/yield/sched_rr: expected the same results in {} and {}, found others; \
-         `compare A B` shows the difference, and only one of them can be in the tables\n",
-        at(&lab, "a"),
-        at(&lab, "b")
-    );
-    for more in [&cells[..], &["--mixed"]] {
-        let end = compare(&lab, &["a", "b"], more);
-        assert_eq!((end.code, end.out.as_str(), &end.err), (Some(2), "", &line));
-    }
-    let end = compare(&lab, &["a", "none"], &cells);
-    let line = format!(
-        "schedlab: {}: expected a folder of results, found none\n",
-        at(&lab, "none")
-    );
-    assert_eq!((end.code, end.err), (Some(2), line));
+    let cells = "--arch=x86_64 --app=yield";
+    lab.good(&format!("matrix {cells} --results @a"));
+    lab.good(&format!("matrix {cells} --results @b"));
+    let compare = |words: &str| lab.shows(&format!("compare {cells} --results {words}"));
+    compare("@a");
+    compare("@a @b");
+    lab.good(&format!("matrix {cells} --results @b --phases=2 --force"));
+    compare("@a @b");
+    compare("@a @b --mixed");
+    compare("@a @none");
+    lab.matches("shards/twice");
 }

@@ -1,6 +1,5 @@
-//! The charts of a table: a bar for each policy. Bars lie, as names and values are then read
-//! without turning the head. Over several boots a bar is the mean or the median, and a whisker
-//! on it the range.
+//! The charts of a table, with a horizontal bar for each policy. Over several boots a bar shows
+//! the mean or the median, and a whisker on it the range.
 
 use anyhow::Result;
 
@@ -21,7 +20,7 @@ const SPACE: i32 = 4;
 /// Half of the mark at a whisker's end.
 const WHISKER: i32 = 4;
 
-/// Three colours that differ in brightness too, and whose bars have them.
+/// The colours of bars and their legend. They differ in brightness, too.
 const KINDS: [(RGBColor, &str); 3] = [
     (BLUE, "this project's policies"),
     (ORANGE, "PBG, following its plan"),
@@ -30,7 +29,7 @@ const KINDS: [(RGBColor, &str); 3] = [
 
 #[derive(Debug)]
 pub struct Chart {
-    /// The file's name, without its ending.
+    /// The file's name without its extension.
     pub name: String,
     pub title: String,
     pub subtitle: String,
@@ -43,15 +42,15 @@ pub struct Chart {
 #[derive(Debug)]
 struct Bar {
     label: String,
-    /// Its place in [`KINDS`].
+    /// The index in [`KINDS`].
     kind: usize,
     value: Option<Spread>,
 }
 
-/// Returns the charts of a table: each where the table has its column.
+/// Returns the charts whose column the table has.
 pub fn charts(table: &Table) -> Vec<Chart> {
     let unit = match table.timing.as_str() {
-        // Short times are read as what was counted.
+        // 1 ns of counted time is 1 instruction.
         "icount" => "instructions",
         _ => "ns",
     };
@@ -94,7 +93,7 @@ pub fn charts(table: &Table) -> Vec<Chart> {
     charts.collect()
 }
 
-/// The chart's file, named after the table's setting where that is not the usual one.
+/// Returns the chart's file name, with each value of the setting that is not the default.
 fn file_name(table: &Table, name: &str) -> String {
     let mut name = format!("{name}-{}", table.arch);
     if table.scale != 1 {
@@ -141,7 +140,7 @@ impl Chart {
         self.draw_legend(canvas)
     }
 
-    /// A name, a bar from `left` to where `x` has its value, and that in words.
+    /// Draws a name, a bar from `left` to the place that `x` gives the value, and the value.
     fn draw_bar(
         &self,
         canvas: &Canvas,
@@ -154,13 +153,13 @@ impl Chart {
         let (above, below) = (y + BAR_SPACE, y + BAR - BAR_SPACE);
         canvas.text(&bar.label, (left - 8, middle), TEXT, HPos::Right)?;
         let (mean, most) = match bar.value {
-            // A value that is not 0 must not look like 0.
+            // A small value must not look like 0.
             Some(value) if value.middle() > 0.0 => (x(value.middle()).max(left + 2), x(value.most)),
             _ => (left, left),
         };
         canvas.rectangle((left, above), (mean, below), KINDS[bar.kind].0)?;
         let text = self.value(bar);
-        // On a ground of its own, as the grid would run through it.
+        // A white ground covers the lines of the grid.
         let end = mean.max(most) + 3;
         canvas.rectangle((end, above), (end + 4 + width(&text), below), WHITE)?;
         if let Some(value) = bar.value.filter(|value| value.count > 1) {
@@ -174,7 +173,7 @@ impl Chart {
         canvas.text(&text, (end + 3, middle), pen, HPos::Left)
     }
 
-    /// The colours that occur.
+    /// Draws the legend of the colours that occur.
     fn draw_legend(&self, canvas: &Canvas) -> Drawn {
         let (mut x, y) = (MARGIN, canvas.legend());
         for (kind, (colour, words)) in KINDS.into_iter().enumerate() {
@@ -202,46 +201,40 @@ mod tests {
     use super::*;
     use crate::testing::assert_has;
     use crate::{
-        compare::table::{
-            tables,
-            tests::{over_boots, over_tick_phases, realtime, results},
-        },
+        compare::table::tests::{over_boots, over_tick_phases, realtime, yields},
         draw::tests::{assert_legible, rectangles},
     };
 
     #[test]
-    fn chart_says_everything() {
+    fn chart_shows_names_values_and_setting() {
+        let mut yields_in_real_time = yields(None).remove(0);
+        yields_in_real_time.timing = "real".to_owned();
         for (table, texts) in [
             (
                 realtime(false),
-                &[
-                    "Average turnaround: realtime on x86_64",
-                    "1 CPU, icount time (1 ns is 1 instruction), scale 1; less is better",
-                    "average turnaround, ms",
-                    "policies",
-                    "PBG, following its plan",
-                    "stock axsched",
-                    "3.000",
-                    "no result",
-                ][..],
+                "Average turnaround: realtime on x86_64|1 CPU, icount time (1 ns is 1 instruction), scale 1; less is better|average turnaround, ms|policies|PBG, following its plan|stock axsched|3.000|no result",
             ),
             (
                 over_tick_phases(),
-                &[
-                    "4 tick phases; mean and range; less is better",
-                    "205.000 ±2.44 %",
-                ],
+                "4 tick phases; mean and range; less is better|205.000 ±2.44 %",
             ),
             (
                 over_boots(),
-                &["4 CPUs, real time, scale 1, 5 boots; median and range; less is better"],
+                "4 CPUs, real time, scale 1, 5 boots; median and range; less is better",
+            ),
+            (
+                yields(None).remove(0),
+                "Cost of a yield and its loop|instructions per yield, with the loop before it",
+            ),
+            (
+                yields_in_real_time,
+                ">\nns per yield, with the loop before it",
             ),
         ] {
             let all = charts(&table);
             let [chart] = &all[..] else { panic!("{all:?}") };
-            assert!(chart.name.starts_with("average-turnaround-x86_64"));
             let svg = chart.svg().unwrap();
-            for text in texts {
+            for text in texts.split('|') {
                 assert_has(&svg, text);
             }
             assert_legible(&svg);
@@ -255,34 +248,23 @@ mod tests {
         let [rr, cfs, sjf, mlfq, _legend] = bars[..] else {
             panic!("{bars:?}")
         };
-        // Means of 400, 205, 210 and 300.
+        // The means are 400, 205, 210 and 300.
         for (bar, mean) in [(cfs, 205.0), (sjf, 210.0), (mlfq, 300.0)] {
             let found = f64::from(bar[2]) / f64::from(rr[2]) * 400.0;
             assert!((found - mean).abs() < 1.0, "{bars:?}");
         }
-        let ends = |y: i32| -> (i32, i32) {
+        let whisker = |bar: [i32; 4]| -> i32 {
+            let y = bar[1] + BAR / 2 - BAR_SPACE;
             let line = |line: &str| {
                 let points = line.split("points=\"").nth(1)?.split('"').next()?;
-                let point = points.split([' ', ',']).filter_map(|n| n.parse().ok());
-                let point: Vec<i32> = point.collect();
-                (point[1] == y && point[3] == y).then_some((point[0], point[2]))
+                let points = points.split([' ', ',']).filter_map(|n| n.parse().ok());
+                let points: Vec<i32> = points.collect();
+                (points[1] == y && points[3] == y).then_some(points[2] - points[0])
             };
             svg.lines().find_map(line).unwrap()
         };
-        let of = |bar: [i32; 4]| ends(bar[1] + BAR / 2 - BAR_SPACE);
-        // 399 to 401 and 200 to 210.
-        let [rr, cfs] = [rr, cfs].map(of).map(|(from, to)| to - from);
+        // The ranges are 399 to 401 and 200 to 210.
+        let [rr, cfs] = [rr, cfs].map(whisker);
         assert!(cfs > 3 * rr && rr > 0, "{cfs} {rr}");
-    }
-
-    #[test]
-    fn yield_costs_what_time_is_counted_in() {
-        let all = [results("yield", "sched_rr", &[("run", 20_000)])];
-        let mut table = tables(&all, &["sched_rr".to_owned()], false).remove(0);
-        let axis = |table: &Table| charts(table)[0].axis.clone();
-        let end = "per yield, with the loop before it";
-        assert_eq!(axis(&table), format!("instructions {end}"));
-        table.timing = "real".to_owned();
-        assert_eq!(axis(&table), format!("ns {end}"));
     }
 }

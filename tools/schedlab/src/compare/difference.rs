@@ -1,42 +1,55 @@
-//! Which figures of two sets of result lines differ, and by how much.
-
-use std::collections::BTreeMap;
+//! Compares two sets of result lines, figure by figure.
 
 use serde_json::{Map, Value};
 
-use crate::record::{Outcome, ParseError, parse_boots, split};
+use crate::{
+    distinct::distinct,
+    record::{Outcome, ParseError, parse_boots, split},
+};
 
-/// Compares the lines of one cell, boot by boot and figure by figure, in the order of
-/// `a`. A boot that only one side has is one difference. Returns a line for each: where it is,
-/// the figure, and by how much it differs.
+/// Compares the lines of one cell, boot by boot and figure by figure, in the order of `a`. Returns
+/// a line for each difference: the place, the figure, and by how much it differs. A boot that only
+/// one side has is one difference.
 pub fn differences(a: &str, b: &str) -> Result<Vec<String>, ParseError> {
-    let (a, mut b) = (boots(a)?, boots(b)?.into_iter().collect::<BTreeMap<_, _>>());
-    // Where each side has one, they are compared as there is no other.
-    if let ([(of_a, _)], 1) = (&a[..], b.len())
-        && let Some((_, only)) = b.pop_first()
-    {
-        b.insert(of_a.clone(), only);
+    let (a, mut b) = (boots(a)?, boots(b)?);
+    // A single boot on each side is compared whatever its tick phase.
+    if let ([(name, _)], [(other, _)]) = (&a[..], &mut b[..]) {
+        other.clone_from(name);
     }
-    let alone = |boot: &str, a: Option<usize>, b: Option<usize>| {
-        let place = boot.strip_suffix(", ").unwrap_or("tick phase 0");
-        let [a, b] = [a, b].map(|lines| lines.map(Value::from));
-        difference(place, "result lines", a.as_ref(), b.as_ref())
-    };
     let mut found = Vec::new();
-    for (boot, a) in a {
-        match b.remove(&boot) {
-            Some(b) => found.extend(of_boots(&boot, a, b)),
-            None => found.extend(alone(&boot, Some(a.len()), None)),
+    for (boot, a, b) in pairs(a, b) {
+        let (Some(a), Some(b)) = (&a, &b) else {
+            let place = boot.strip_suffix(", ").unwrap_or("tick phase 0");
+            let [a, b] = [a, b].map(|lines| lines.map(|lines| Value::from(lines.len())));
+            found.extend(difference(place, "result lines", a.as_ref(), b.as_ref()));
+            continue;
+        };
+        for (place, a, b) in pairs(a.clone(), b.clone()) {
+            let place = format!("{boot}{place}");
+            let (a, b) = (a.unwrap_or_default(), b.unwrap_or_default());
+            let keys = distinct(a.keys().chain(b.keys())).into_iter();
+            found.extend(keys.filter_map(|key| difference(&place, key, a.get(key), b.get(key))));
         }
-    }
-    for (boot, b) in b {
-        found.extend(alone(&boot, None, Some(b.len())));
     }
     Ok(found)
 }
 
-/// The lines of each boot's last phase, with neither its name nor the policy's: what is left
-/// of two policies can be compared.
+/// Pairs the values of both sides by their names, in the order of `a` and then of `b`.
+fn pairs<T>(a: Named<T>, b: Named<T>) -> Vec<(String, Option<T>, Option<T>)> {
+    let a = a.into_iter().map(|(name, value)| (name, Some(value), None));
+    let mut pairs: Vec<_> = a.collect();
+    for (name, value) in b {
+        let is_partner = |pair: &&mut (String, _, Option<T>)| pair.0 == name && pair.2.is_none();
+        match pairs.iter_mut().find(is_partner) {
+            Some(pair) => pair.2 = Some(value),
+            None => pairs.push((name, None, Some(value))),
+        }
+    }
+    pairs
+}
+
+/// Returns the lines of each boot's last phase, without the names of the phase and the policy, so
+/// that those of two policies can be compared.
 pub fn last_phase(text: &str) -> Result<String, ParseError> {
     let outcomes = parse_boots(text)?;
     let last = &outcomes[0].last().context.phase; // all boots of a cell have the same
@@ -58,31 +71,14 @@ pub fn last_phase(text: &str) -> Result<String, ParseError> {
     Ok(out)
 }
 
-/// A line's figures, under the name of what they are about.
-type Places = Vec<(String, Map<String, Value>)>;
+type Named<T> = Vec<(String, T)>;
 
-fn of_boots(boot: &str, a: Places, b: Places) -> Vec<String> {
-    let mut b = b.into_iter().collect::<BTreeMap<_, _>>();
-    let mut found = Vec::new();
-    for (place, a) in a {
-        let b = b.remove(&place).unwrap_or_default();
-        let place = format!("{boot}{place}");
-        let added = b.keys().filter(|key| !a.contains_key(*key));
-        for key in a.keys().chain(added) {
-            found.extend(difference(&place, key, a.get(key), b.get(key)));
-        }
-    }
-    for (place, b) in b {
-        let place = format!("{boot}{place}");
-        let alone = |(key, value): (&String, &Value)| difference(&place, key, None, Some(value));
-        found.extend(b.iter().filter_map(alone));
-    }
-    found
-}
+/// The figures of lines, each under the name of its phase and task.
+type Places = Named<Map<String, Value>>;
 
-/// The boots of a cell, each under the words that say at which tick phase it was, or in real
-/// time which boot; 0 is the usual one, and the first, and has none.
-fn boots(text: &str) -> Result<Vec<(String, Places)>, ParseError> {
+/// Returns the boots of a cell, each under the name of its tick phase, or in real time of its
+/// number. The name of tick phase 0 and of the first boot is empty.
+fn boots(text: &str) -> Result<Named<Places>, ParseError> {
     let name = |(number, outcome): (usize, &Outcome)| match (
         number,
         outcome.tick_phase().map(u16::from),
@@ -100,7 +96,7 @@ fn boots(text: &str) -> Result<Vec<(String, Places)>, ParseError> {
     Ok(names.into_iter().zip(boots.map(places)).collect())
 }
 
-/// Returns nothing if both sides have the same.
+/// Returns the line of a difference, or `None` if both sides are equal.
 fn difference(place: &str, key: &str, a: Option<&Value>, b: Option<&Value>) -> Option<String> {
     if a == b {
         return None;
@@ -128,12 +124,8 @@ fn places(lines: &[&str]) -> Places {
         let (_, json) = split(line)?;
         let figures: Map<String, Value> = serde_json::from_str(json).ok()?;
         let word = |key: &str| figures.get(key).and_then(Value::as_str).unwrap_or_default();
-        Some((
-            format!("{} {}", word("phase"), word("task"))
-                .trim_end()
-                .to_owned(),
-            figures,
-        ))
+        let name = format!("{} {}", word("phase"), word("task"));
+        Some((name.trim_end().to_owned(), figures))
     };
     lines.iter().copied().filter_map(place).collect()
 }
@@ -145,101 +137,74 @@ mod tests {
     use super::*;
     use crate::record::tests::{sample, sample_at};
 
-    fn shown(a: &str, b: &str) -> Vec<String> {
-        differences(a, b).unwrap()
-    }
-
+    /// Each pair of texts, and the lines of their differences.
     #[test]
-    fn equal_lines_do_not_differ_whatever_their_order() {
-        let a = sample("realtime", "pbg", &[("measure", 200), ("replay", 100)]);
-        assert!(shown(&a, &a).is_empty());
-        let mut lines: Vec<_> = a.lines().collect();
-        lines.reverse();
-        assert!(shown(&a, &lines.join("\n")).is_empty());
-    }
-
-    #[test]
-    fn a_difference_says_where_what_and_by_how_much() {
-        let a = sample("realtime", "rr", &[("run", 100)]);
-        let b = a
+    fn difference_names_place_figure_and_amount() {
+        let rr = sample("realtime", "rr", &[("run", 100)]);
+        let figures = rr
             .replace(r#""makespan_ns":100"#, r#""makespan_ns":101"#)
             .replace(r#""jain":0.5"#, r#""jain":0.25"#);
-        assert_eq!(
-            shown(&a, &b),
-            [
-                "run: jain 0.5 -> 0.25 (-0.250000, -50.0000 %)",
-                "run: makespan_ns 100 -> 101 (+1, +1.0000 %)"
-            ]
-        );
-        let b = a.replacen(r#""finish_ns":0"#, r#""finish_ns":4"#, 1);
-        assert_eq!(shown(&a, &b), ["run short: finish_ns 0 -> 4 (+4)"]);
-    }
-
-    #[test]
-    fn what_only_one_side_has_is_a_difference() {
-        let a = sample("realtime", "rr", &[("run", 100)]);
-        let b = a.replace(r#""pass""#, r#""new":1,"pass""#);
-        assert_eq!(shown(&a, &b), ["run: new nothing -> 1"]);
-        assert_eq!(shown(&b, &a), ["run: new 1 -> nothing"]);
-    }
-
-    #[test]
-    fn two_policies_are_compared_by_their_last_phases() {
-        let pbg = sample("realtime", "pbg", &[("measure", 200), ("replay", 100)]);
-        let rr = sample("realtime", "rr", &[("run", 120)]);
-        let of = |text: &str| last_phase(text).unwrap();
-        let makespan = "last phase: makespan_ns 120 -> 100 (-20, -16.6667 %)".to_owned();
-        let found = shown(&of(&rr), &of(&pbg));
-        assert!(found.contains(&makespan), "{found:?}");
-        let words = ["measure", "sched", "phase \""];
-        let mut text = found.iter();
-        assert!(
-            !text.any(|line| words.iter().any(|word| line.contains(word))),
-            "{found:?}"
-        );
-        assert!(shown(&of(&pbg), &of(&pbg)).is_empty());
-        let both = |avg| {
-            format!(
-                "{}\n{}",
-                sample_at(0, "a", "rr", &[("run", avg)]),
-                sample_at(125, "a", "rr", &[("run", 7)])
-            )
-        };
-        assert_eq!(parse_boots(&of(&both(5))).unwrap().len(), 2);
-    }
-
-    #[test]
-    fn boots_are_compared_with_those_of_the_same_tick_phase() {
+        let task = rr.replacen(r#""finish_ns":0"#, r#""finish_ns":4"#, 1);
+        let added = rr.replace(r#""pass""#, r#""new":1,"pass""#);
+        let reversed: Vec<_> = rr.lines().rev().collect();
         let at = |phase, avg| sample_at(phase, "realtime", "rr", &[("run", avg)]);
-        let both = format!("{}\n{}", at(0, 100), at(125, 200));
-        assert!(shown(&both, &both).is_empty());
-        let other = both.replace(r#""makespan_ns":200"#, r#""makespan_ns":210"#);
-        assert_eq!(
-            shown(&both, &other),
-            ["tick phase 125, run: makespan_ns 200 -> 210 (+10, +5.0000 %)"]
-        );
-        assert_eq!(
-            shown(&both, &at(0, 100)),
-            ["tick phase 125: result lines 3 -> nothing"]
-        );
-    }
-
-    #[test]
-    fn boots_in_real_time_are_compared_in_their_order() {
+        let phases = format!("{}\n{}", at(0, 100), at(125, 200));
         let boot = |avg| sample("realtime", "pbg", &[("run", avg)]).replace("icount", "real");
         let pbg = PbgLine::default().to_line();
-        let both = format!("{}{pbg}\n\n{}{pbg}\n", boot(100), boot(200));
-        assert!(shown(&both, &both).is_empty());
-        let other = both.replace(r#""makespan_ns":200"#, r#""makespan_ns":210"#);
-        assert_eq!(
-            shown(&both, &other),
-            ["boot 2, run: makespan_ns 200 -> 210 (+10, +5.0000 %)"]
-        );
-        assert_eq!(
-            shown(&both, &boot(100)),
-            ["boot 2: result lines 3 -> nothing"]
-        );
-        let last = last_phase(&both).unwrap();
-        assert_eq!(parse_boots(&last).unwrap().len(), 2, "{last}");
+        let boots = format!("{}{pbg}\n\n{}{pbg}\n", boot(100), boot(200));
+        let more = |text: &str| text.replace(r#""makespan_ns":200"#, r#""makespan_ns":210"#);
+        for (a, b, expected) in [
+            (&rr, &rr, &[][..]),
+            (&rr, &reversed.join("\n"), &[]),
+            (
+                &rr,
+                &figures,
+                &[
+                    "run: jain 0.5 -> 0.25 (-0.250000, -50.0000 %)",
+                    "run: makespan_ns 100 -> 101 (+1, +1.0000 %)",
+                ],
+            ),
+            (&rr, &task, &["run short: finish_ns 0 -> 4 (+4)"]),
+            (&rr, &added, &["run: new nothing -> 1"]),
+            (&added, &rr, &["run: new 1 -> nothing"]),
+            (&phases, &phases, &[]),
+            (
+                &phases,
+                &more(&phases),
+                &["tick phase 125, run: makespan_ns 200 -> 210 (+10, +5.0000 %)"],
+            ),
+            (
+                &phases,
+                &at(0, 100),
+                &["tick phase 125: result lines 3 -> nothing"],
+            ),
+            (&boots, &boots, &[]),
+            (
+                &boots,
+                &more(&boots),
+                &["boot 2, run: makespan_ns 200 -> 210 (+10, +5.0000 %)"],
+            ),
+            (&boots, &boot(100), &["boot 2: result lines 3 -> nothing"]),
+        ] {
+            assert_eq!(differences(a, b).unwrap(), expected, "{a}\n{b}");
+        }
+        for both in [phases, boots] {
+            let last = last_phase(&both).unwrap();
+            assert_eq!(parse_boots(&last).unwrap().len(), 2, "{last}");
+        }
+    }
+
+    #[test]
+    fn last_phases_of_two_policies_differ_in_figures_only() {
+        let pbg = sample("realtime", "pbg", &[("measure", 200), ("replay", 100)]);
+        let rr = sample("realtime", "rr", &[("run", 120)]);
+        let [pbg, rr] = [pbg, rr].map(|text| last_phase(&text).unwrap());
+        assert_eq!(differences(&pbg, &pbg).unwrap(), [""; 0]);
+        let found = differences(&rr, &pbg).unwrap();
+        let makespan = "last phase: makespan_ns 120 -> 100 (-20, -16.6667 %)".to_owned();
+        assert!(found.contains(&makespan), "{found:?}");
+        for word in ["measure", "sched", "phase \""] {
+            assert!(found.iter().all(|line| !line.contains(word)), "{found:?}");
+        }
     }
 }

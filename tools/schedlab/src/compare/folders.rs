@@ -1,22 +1,19 @@
-//! Two folders of results, cell by cell: are all figures the same?
+//! Compares two folders of results, cell by cell.
 
 use std::fmt::Write;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::{
-    difference::{differences, last_phase},
-    present::present,
-};
+use super::difference::{differences, last_phase};
 use crate::{
     Verdict,
     cli::CompareArgs,
     output::{count, print},
-    project::Cell,
+    project::{Cell, short},
     store::{Store, write},
 };
 
-/// How many differences of a cell are shown unless all were asked for.
+/// The number of differences of a cell that are shown without `--long`.
 const ENOUGH: usize = 4;
 
 pub fn compare(a: &Store, b: &Store, args: &CompareArgs) -> Result<Verdict> {
@@ -82,8 +79,8 @@ pub fn compare(a: &Store, b: &Store, args: &CompareArgs) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// The cells of the first folder beside those of another policy in the second: how their last
-/// phases differ. Two policies are not expected to agree, so that is no verdict.
+/// Compares the last phases of the first folder's cells with those of another policy in the
+/// second. The verdict is good, as two policies are not expected to agree.
 fn against(a: &Store, b: &Store, policy: &str, args: &CompareArgs) -> Result<Verdict> {
     let mut out = String::new();
     for cell in present(a, args)? {
@@ -110,6 +107,21 @@ fn against(a: &Store, b: &Store, policy: &str, args: &CompareArgs) -> Result<Ver
     }
     print(&out)?;
     Ok(Verdict::Good)
+}
+
+/// Returns the cells of a folder that the options select.
+fn present(store: &Store, args: &CompareArgs) -> Result<Vec<Cell>> {
+    let is_wanted = |words: &[String], names: &[&str]| {
+        words.is_empty() || words.iter().any(|word| names.contains(&word.as_str()))
+    };
+    let mut cells = store.contents()?;
+    cells.retain(|[arch, app, policy]| {
+        is_wanted(&args.select.arch, &[arch])
+            && is_wanted(&args.app, &[app])
+            && is_wanted(&args.select.policy, &[policy, &short(policy)])
+    });
+    let cell = |[arch, app, policy]: &[String; 3]| Cell::new(arch, app, policy);
+    Ok(cells.iter().map(cell).collect())
 }
 
 fn show(out: &mut String, found: &[String], args: &CompareArgs) -> Result<()> {

@@ -1,9 +1,9 @@
 //! One folder of results, or several with a part of a matrix each, as shards leave them.
 //!
-//! 1. Parts of a matrix are made by one compiler, one QEMU and from one source tree: figures
-//!    of others are no comparison of policies. Whoever wants them side by side says so, and
-//!    what differs is said below the tables.
-//! 2. A cell that several folders have is the same in all of them, always.
+//! 1. All parts of a matrix are made by one compiler and one QEMU, from one source tree: otherwise
+//!    their figures do not compare policies. `--mixed` allows differences and lists them below the
+//!    tables.
+//! 2. A cell in several folders is the same in all of them, also with `--mixed`.
 
 use std::path::PathBuf;
 
@@ -11,63 +11,100 @@ use anyhow::{Context, Result, bail};
 
 use super::table::Results;
 use crate::{
+    distinct::entry,
     output::count,
     project::Cell,
     sources::{Made, RowKey},
     store::{Origin, Store},
 };
 
-/// Where results are read from.
+/// The folders that results are read from.
 pub struct Pool {
     stores: Vec<Store>,
-    /// Whether rule 1 is checked.
-    parts: bool,
+    /// True if rule 1 is checked.
+    are_parts: bool,
 }
 
-/// What was found.
+/// The results of a pool.
 #[derive(Default)]
 pub struct Found {
     pub all: Vec<Results>,
     pub missing: Vec<Cell>,
-    /// Where each result is, and what it was made from.
-    origins: Vec<(PathBuf, Cell, Option<Origin>)>,
+    origins: Vec<Place>,
 }
 
+/// A cell with results in a folder.
+struct Place {
+    folder: String,
+    cell: Cell,
+    /// The tools and sources of the results, if they are known.
+    origin: Option<Origin>,
+}
+
+/// The values of an input, and the folders with results of each.
+type Values = Vec<(String, Vec<String>)>;
+
 impl Found {
-    /// The sources of the rows of each cell.
+    /// Returns what the rows of each cell were made from.
     pub fn made(&self) -> Vec<(RowKey, Option<Made>)> {
-        let made = |(_, cell, origin): &(PathBuf, Cell, Option<Origin>)| {
-            let made = origin.as_ref().and_then(|origin| origin.made.clone());
-            (RowKey::of(cell), made)
+        let made = |place: &Place| {
+            let made = place.origin.as_ref().and_then(|origin| origin.made.clone());
+            (RowKey::of(&place.cell), made)
         };
         self.origins.iter().map(made).collect()
     }
-}
 
-/// Something in which results may differ that are to be compared, with every value of it
-/// and the folders that have that.
-#[derive(Debug, PartialEq)]
-struct Aspect {
-    what: String,
-    values: Vec<(String, Vec<String>)>,
+    /// Returns the inputs that differ between the results, by name.
+    fn differing_inputs(&self) -> Vec<(String, Values)> {
+        const SHORT: usize = 12;
+        let short = |hash: &str| hash.chars().take(SHORT).collect::<String>();
+        let mut all: Vec<(String, Values)> = Vec::new();
+        for Place {
+            folder,
+            cell,
+            origin,
+        } in &self.origins
+        {
+            let Some(Origin { inputs, .. }) = origin else {
+                continue;
+            };
+            let (compiler, emulators) = inputs.versions();
+            for (name, value) in [
+                ("compiler".to_owned(), compiler),
+                ("QEMU".to_owned(), emulators),
+                ("source tree".to_owned(), short(&inputs.shared)),
+                (
+                    format!("source tree of {}", cell.app.name),
+                    short(&inputs.own),
+                ),
+            ] {
+                let folders = entry(entry(&mut all, name), value);
+                if !folders.contains(folder) {
+                    folders.push(folder.clone());
+                }
+            }
+        }
+        all.retain(|(_, values)| values.len() > 1);
+        all
+    }
 }
 
 impl Pool {
     pub fn one(store: Store) -> Self {
         Self {
             stores: vec![store],
-            parts: false,
+            are_parts: false,
         }
     }
 
     pub fn parts(folders: &[PathBuf]) -> Self {
         Self {
             stores: folders.iter().cloned().map(Store::new).collect(),
-            parts: true,
+            are_parts: true,
         }
     }
 
-    /// The folders, as people type them.
+    /// Returns the folders as on a command line.
     pub fn names(&self) -> String {
         let names = self
             .stores
@@ -76,7 +113,7 @@ impl Pool {
         names.collect::<Vec<_>>().join(" ")
     }
 
-    /// A folder that is none.
+    /// Returns a folder that does not exist.
     pub fn absent(&self) -> Option<&Store> {
         self.stores.iter().find(|store| !store.root.is_dir())
     }
@@ -92,48 +129,50 @@ impl Pool {
         Ok(found)
     }
 
-    /// What differs between the parts, a line for each; rule 1 if none may.
+    /// Returns a line for each difference between the parts.
+    ///
+    /// # Errors
+    /// Rule 1, unless `mixed` is true.
     pub fn differences(&self, found: &Found, mixed: bool) -> Result<Vec<String>> {
-        if !self.parts {
+        if !self.are_parts {
             return Ok(Vec::new());
         }
-        let is_unknown = |(_, _, origin): &&(PathBuf, Cell, Option<Origin>)| origin.is_none();
-        let mut unknown = found.origins.iter().filter(is_unknown);
+        let mut unknown = found.origins.iter().filter(|place| place.origin.is_none());
         let first = unknown.next();
-        let aspects = aspects(&found.origins);
+        let inputs = found.differing_inputs();
         if mixed {
-            let unknown = first.map(|(folder, cell, _)| {
-                format!(
-                    "mixed: of {} the origin is not known, as of {cell} in {}",
-                    count(1 + unknown.count(), "cell"),
-                    folder.display()
-                )
+            let unknown = first.map(|Place { folder, cell, .. }| {
+                let number = count(1 + unknown.count(), "cell");
+                format!("mixed: of {number} the origin is not known, as of {cell} in {folder}")
             });
-            let lines = aspects.iter().map(Aspect::line);
-            return Ok(unknown.into_iter().chain(lines).collect());
+            let line = |(name, values): &(String, Values)| {
+                let each = values
+                    .iter()
+                    .map(|(value, folders)| format!("{value} in {}", folders.join(", ")));
+                format!("mixed: {name}: {}", each.collect::<Vec<_>>().join("; "))
+            };
+            return Ok(unknown.into_iter().chain(inputs.iter().map(line)).collect());
         }
-        if let Some((folder, cell, _)) = first {
+        if let Some(Place { folder, cell, .. }) = first {
             bail!(
-                "{}: {cell}: expected what it was made from, found nothing; run it again, or --mixed takes it as it is",
-                folder.display()
+                "{folder}: {cell}: expected what it was made from, found nothing; run it again, or --mixed takes it as it is"
             );
         }
-        match aspects.first() {
-            None => Ok(Vec::new()),
-            Some(aspect) => bail!(
-                "expected results of one {}, found {}; run the matrix again for one of them, or --mixed shows them side by side",
-                aspect.what,
-                aspect.first_two()
-            ),
+        if let Some((name, values)) = inputs.first() {
+            let [(one, in_one), (other, in_other), ..] = &values[..] else {
+                unreachable!("it has several values");
+            };
+            bail!(
+                "expected results of one {name}, found {one} in {} and {other} in {}; run the matrix again for one of them, or --mixed shows them side by side",
+                in_one[0],
+                in_other[0]
+            );
         }
+        Ok(Vec::new())
     }
 
-    /// Rule 2.
-    fn cell(
-        &self,
-        cell: &Cell,
-        origins: &mut Vec<(PathBuf, Cell, Option<Origin>)>,
-    ) -> Result<Option<Results>> {
+    /// Reads a cell and checks rule 2.
+    fn cell(&self, cell: &Cell, origins: &mut Vec<Place>) -> Result<Option<Results>> {
         let mut first: Option<(&Store, String, Results)> = None;
         for store in &self.stores {
             let Some(outcomes) = store.read(cell)? else {
@@ -141,13 +180,17 @@ impl Pool {
             };
             let lines = store.lines(cell)?.context("the cell was there")?;
             let origin = store.origin(cell);
-            origins.push((store.root.clone(), cell.clone(), origin.clone()));
+            origins.push(Place {
+                folder: store.root.display().to_string(),
+                cell: cell.clone(),
+                origin: origin.clone(),
+            });
             match &first {
                 None => {
                     let results = Results {
                         cell: cell.clone(),
                         outcomes,
-                        sources: origin.map(|origin| origin.sources),
+                        sources: origin.map(|origin| origin.inputs),
                     };
                     first = Some((store, lines, results));
                 }
@@ -160,73 +203,5 @@ impl Pool {
             }
         }
         Ok(first.map(|(_, _, results)| results))
-    }
-}
-
-/// In what these results differ. Sources and tools as a whole are told only where nothing
-/// else is: they differ whenever a part of them does.
-fn aspects(origins: &[(PathBuf, Cell, Option<Origin>)]) -> Vec<Aspect> {
-    const SHORT: usize = 12;
-    let short = |hash: &str| hash.chars().take(SHORT).collect::<String>();
-    let mut each: Vec<Aspect> = Vec::new();
-    let mut whole: Vec<Aspect> = Vec::new();
-    for (folder, cell, origin) in origins {
-        let Some(origin) = origin else { continue };
-        let folder = folder.display().to_string();
-        if let Some(inputs) = &origin.inputs {
-            let (compiler, emulators) = inputs.versions();
-            seen(&mut each, "compiler", compiler, &folder);
-            seen(&mut each, "QEMU", emulators, &folder);
-            seen(&mut each, "source tree", short(&inputs.shared), &folder);
-            let own = format!("source tree of {}", cell.app.name);
-            seen(&mut each, &own, short(&inputs.own), &folder);
-        }
-        let what = format!("source tree and tools for {}", cell.app.name);
-        seen(&mut whole, &what, short(&origin.sources), &folder);
-    }
-    let differ = |mut aspects: Vec<Aspect>| {
-        aspects.retain(|aspect| aspect.values.len() > 1);
-        aspects
-    };
-    match differ(each) {
-        none if none.is_empty() => differ(whole),
-        some => some,
-    }
-}
-
-/// A value of an aspect was seen in a folder.
-fn seen(aspects: &mut Vec<Aspect>, what: &str, value: String, folder: &str) {
-    let at = aspects.iter().position(|aspect| aspect.what == what);
-    let at = at.unwrap_or_else(|| {
-        aspects.push(Aspect {
-            what: what.to_owned(),
-            values: Vec::new(),
-        });
-        aspects.len() - 1
-    });
-    let values = &mut aspects[at].values;
-    match values.iter_mut().find(|(known, _)| *known == value) {
-        None => values.push((value, vec![folder.to_owned()])),
-        Some((_, folders)) if folders.iter().all(|known| known != folder) => {
-            folders.push(folder.to_owned());
-        }
-        Some(_) => {}
-    }
-}
-
-impl Aspect {
-    /// `rustc 1.95.0 in a and rustc 1.96.0 in b`.
-    fn first_two(&self) -> String {
-        let each = |(value, folders): &(String, Vec<String>)| format!("{value} in {}", folders[0]);
-        let two: Vec<_> = self.values.iter().take(2).map(each).collect();
-        two.join(" and ")
-    }
-
-    /// `mixed: compiler: rustc 1.95.0 in a, b; rustc 1.96.0 in c`.
-    fn line(&self) -> String {
-        let each =
-            |(value, folders): &(String, Vec<String>)| format!("{value} in {}", folders.join(", "));
-        let all: Vec<_> = self.values.iter().map(each).collect();
-        format!("mixed: {}: {}", self.what, all.join("; "))
     }
 }

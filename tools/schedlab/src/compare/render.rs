@@ -15,14 +15,14 @@ use super::{
     table::{AVERAGE, Row, Table},
 };
 
-/// What stands where there is no result.
+/// The text of a cell without a result.
 const MISSING: &str = "-";
 
 const LEGEND: &str = "\
 Turnaround is from a task's submission to its end.
 Average and makespan are in ms. Jain's index: 1 is even. avg/SRPT is the average
 turnaround over the least that any scheduler could reach at no cost. outside: CPU time
-that is no task's (main, gc, the rest), in % of CPUs x makespan; idle time is not in it.";
+outside the tasks (main, gc, the rest), in % of CPUs x makespan, without idle time.";
 
 const RANGES: &str = "\
 Each cell was run at several phases of the timer tick: figures are means over them.
@@ -39,7 +39,7 @@ host spoils a boot here and there, and with enough boots all ranges would overla
 const STALE: &str =
     "note: not all of these cells were made from the same sources; run the matrix again";
 
-/// What is said below a table that people should know of it.
+/// Returns the lines below a table.
 fn notes(table: &Table) -> Vec<String> {
     let mut notes = Vec::new();
     if table.mixed {
@@ -67,13 +67,6 @@ fn notes(table: &Table) -> Vec<String> {
             count(row.boots, "boot")
         ));
     }
-    let without = table.without_account();
-    if !without.is_empty() {
-        notes.push(format!(
-            "note: no account of the CPU time in the results of {}; run the matrix again",
-            without.join(", ")
-        ));
-    }
     notes
 }
 
@@ -83,7 +76,7 @@ struct Printed {
     cells: Vec<(String, bool)>,
 }
 
-/// All columns but the first. Where there are ranges, the average has more of them.
+/// Returns all columns but the first. If there are ranges, the average has several columns.
 fn columns(table: &Table) -> Vec<Printed> {
     let mut columns = Vec::new();
     let mut push = |title: &str, cells: Vec<(String, bool)>| {
@@ -119,7 +112,7 @@ fn columns(table: &Table) -> Vec<Printed> {
     columns
 }
 
-/// The legend of all tables.
+/// Returns the legend of all tables.
 fn legend(tables: &[Table]) -> String {
     let mut legend = LEGEND.to_owned();
     let ranges = || tables.iter().filter(|table| table.has_ranges());
@@ -131,7 +124,7 @@ fn legend(tables: &[Table]) -> String {
     legend
 }
 
-/// Aligned columns; `*` marks the best of a column.
+/// Returns tables for a terminal with aligned columns; `*` marks the best of a column.
 pub fn text(tables: &[Table]) -> String {
     let mut out = String::new();
     for table in tables {
@@ -160,7 +153,7 @@ pub fn text(tables: &[Table]) -> String {
     out
 }
 
-/// The text of a column, its title first; `*` behind the best.
+/// Returns the texts of each column, its title first, with `*` behind the best.
 fn marked(table: &Table) -> Vec<Vec<String>> {
     let mark = |(text, best): (String, bool)| text + if best { "*" } else { " " };
     let marked = |column: Printed| {
@@ -170,14 +163,14 @@ fn marked(table: &Table) -> Vec<Vec<String>> {
     columns(table).into_iter().map(marked).collect()
 }
 
-/// Which columns stand together: all, if a terminal is wide enough, or else as many tasks
-/// as there is room for, and the totals by themselves.
+/// Returns the columns that are printed side by side: all if a terminal is wide enough, or else
+/// as many tasks as fit, and the totals together.
 fn parts(table: &Table, columns: &[Vec<String>]) -> Vec<Range<usize>> {
     let wide = |texts: &mut dyn Iterator<Item = &str>| {
         texts.map(|text| text.chars().count()).max().unwrap_or(0)
     };
     let labels = table.rows.iter().map(|row| row.label.as_str());
-    // The blanks on either side of it, and the line's first.
+    // Beside the label are two blanks, and one begins the line.
     let label = 3 + wide(&mut labels.chain([SCHEDULER]));
     let columns: Vec<_> = columns
         .iter()
@@ -201,7 +194,7 @@ fn parts(table: &Table, columns: &[Vec<String>]) -> Vec<Range<usize>> {
 
 const SCHEDULER: &str = "scheduler";
 
-/// These columns of a table, beside the schedulers' names.
+/// Returns these columns of a table behind the names of the schedulers.
 fn part_text(table: &Table, columns: &[Vec<String>]) -> String {
     let titles = columns.iter().map(|column| format!(">{}", column[0]));
     let titles: Vec<_> = std::iter::once(SCHEDULER.to_owned())
@@ -214,9 +207,9 @@ fn part_text(table: &Table, columns: &[Vec<String>]) -> String {
     grid::text(&titles, rows, grid::TIGHT)
 }
 
-/// A section for each table, bold marks the best of a column. Its charts follow it where they
-/// are files beside it.
-pub fn markdown(tables: &[Table], has_charts: bool) -> Result<String> {
+/// Returns a section for each table and its charts, which are files beside the page. Bold marks the
+/// best of a column.
+pub fn markdown(tables: &[Table]) -> Result<String> {
     let mut out = format!(
         "Bold: the best of its column. {}\n\n",
         legend(tables).replace('\n', " ")
@@ -239,7 +232,7 @@ pub fn markdown(tables: &[Table], has_charts: bool) -> Result<String> {
         for note in notes(table) {
             writeln!(out, "{note}\n")?;
         }
-        for chart in charts(table).iter().filter(|_| has_charts) {
+        for chart in charts(table) {
             let (title, subtitle, name) = (&chart.title, &chart.subtitle, &chart.name);
             writeln!(out, "![{title}: {subtitle}]({name}.svg)\n")?;
         }
@@ -253,14 +246,13 @@ const TOTAL: &str = "total";
 /// Digits behind the point, at least, of what is no whole number.
 const CSV_DECIMALS: usize = 3;
 
-/// One line for each value, so that apps with other tasks need no other columns.
-/// A missing value is empty. Of real time there are the median and the number of boots instead
-/// of that of tick phases.
+/// Returns a line for each value, so that the tasks of an app add no columns. A missing value is
+/// empty. In real time there are quartiles, and the number of boots instead of tick phases.
 pub fn csv(tables: &[Table]) -> Result<String> {
     lines(tables, |_| true)
 }
 
-/// Those of whole runs.
+/// Returns the lines of [`csv`] with figures of whole runs.
 pub fn totals(tables: &[Table]) -> Result<String> {
     lines(tables, |kind| kind == TOTAL)
 }
@@ -277,7 +269,7 @@ fn lines(tables: &[Table], is_wanted: impl Fn(&str) -> bool) -> Result<String> {
         "figure",
         "unit",
     ];
-    // All tables of one call are of one setting; were they not, what all have is left.
+    // The tables of one call have one setting; otherwise only the columns of all are left.
     let real = !tables.is_empty() && tables.iter().all(Table::is_real);
     let columns: &[&str] = match real {
         true => &Spread::BOOTS_CSV_COLUMNS,
@@ -291,7 +283,7 @@ fn lines(tables: &[Table], is_wanted: impl Fn(&str) -> bool) -> Result<String> {
                 if !is_wanted(kind) {
                     continue;
                 }
-                // More digits than people are shown: a range is made from these.
+                // More digits than in the tables, as ranges are computed from these.
                 let decimals = match column.decimals {
                     0 => 0,
                     shown => shown.max(CSV_DECIMALS),
@@ -322,11 +314,11 @@ fn lines(tables: &[Table], is_wanted: impl Fn(&str) -> bool) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::table::tests::{many_tasks, over_boots, over_tick_phases, realtime};
-    use crate::testing::{assert_begins, assert_has, assert_lacks};
+    use crate::compare::table::tests::{many_tasks, samples};
+    use crate::testing::assert_golden;
 
     #[test]
-    fn a_table_fits_a_terminal_and_has_its_totals_together() {
+    fn table_fits_a_terminal_and_has_its_totals_together() {
         for tasks in [1, 2, 4, 5, 6, 8, 12, 17, 32, 100] {
             let table = many_tasks(tasks);
             let all = text(std::slice::from_ref(&table));
@@ -337,21 +329,11 @@ mod tests {
                 .lines()
                 .filter_map(|line| line.trim().strip_prefix(SCHEDULER))
                 .collect();
-            let words: Vec<_> = titles
-                .iter()
-                .flat_map(|title| title.split_whitespace())
-                .collect();
-            assert_eq!(
-                words.len(),
-                table.columns.len(),
-                "each column once: {words:?}"
-            );
+            let words = titles.iter().flat_map(|title| title.split_whitespace());
+            assert_eq!(words.count(), table.columns.len(), "{titles:?}");
             let totals = "average  makespan  switches      Jain  avg/SRPT  outside";
-            assert!(
-                titles.last().unwrap().ends_with(totals),
-                "{tasks}: {titles:?}"
-            );
-            // As wide as can be.
+            assert!(titles.last().unwrap().ends_with(totals), "{titles:?}");
+            // Each part is as wide as can be.
             if let [.., one, two, _] = &titles[..] {
                 assert!(one.len() >= TERMINAL - 30, "{one}, then {two}");
             }
@@ -359,169 +341,14 @@ mod tests {
     }
 
     #[test]
-    fn text_is_aligned_and_marks_the_best() {
-        let text = text(&[realtime(true)]);
-        let expected = "\
-realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1)
-
-  scheduler         long  short  average  makespan  switches      Jain  avg/SRPT  outside
- -----------------------------------------------------------------------------------------
-  rr               6.000  0.000    3.000     3.000         7  0.500000    2.0000        -
-  cfs                  -      -        -         -         -         -         -        -
-  pbg              4.000* 0.000    2.000*    2.000*        7  0.500000    2.0000        -
-  pbg (measuring)  5.000  0.000    2.500     2.500         7  0.500000    2.0000        -
-  stock-rr         6.200  0.000    3.100     3.100         7  0.500000    2.0000        -
-note: no account of the CPU time in the results of rr, pbg, pbg (measuring), stock-rr; run the matrix again
-
-* the best of its column. ";
-        assert_begins(&text, expected);
-    }
-
-    #[test]
-    fn a_table_of_different_sources_says_so() {
-        let mut table = realtime(false);
-        assert_lacks(text(std::slice::from_ref(&table)), STALE);
-        table.mixed = true;
-        assert_has(text(std::slice::from_ref(&table)), STALE);
-        assert!(markdown(&[table], false).unwrap().contains(STALE));
-    }
-
-    #[test]
-    fn markdown_is_a_table_with_right_aligned_figures() {
-        let text = markdown(&[realtime(false)], false).unwrap();
-        let rows = "
-| scheduler | long | short | average | makespan | switches | Jain | avg/SRPT | outside |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
-| rr | 6.000 | 0.000 | 3.000 | 3.000 | 7 | 0.500000 | 2.0000 | - |
-| cfs | - | - | - | - | - | - | - | - |
-| pbg | **4.000** | 0.000 | **2.000** | **2.000** | 7 | 0.500000 | 2.0000 | - |
-| stock-rr | 6.200 | 0.000 | 3.100 | 3.100 | 7 | 0.500000 | 2.0000 | - |
-";
-        assert_has(&text, rows);
-        assert_has(&text, "## realtime on x86_64\n");
-    }
-
-    #[test]
-    fn csv_has_a_line_per_value() {
-        let text = csv(&[realtime(false)]).unwrap();
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 1 + 4 * 8);
-        let long = ",task,long,ms";
-        let one = "x86_64,realtime,1,icount,1";
-        assert_eq!(
-            lines[1],
-            format!("{one},rr{long},6.000,6.000,6.000,6.000,1")
-        );
-        assert_eq!(lines[9], format!("{one},cfs{long},,,,,"));
-        assert_eq!(
-            lines[17],
-            format!("{one},pbg{long},4.000,4.000,4.000,4.000,1")
-        );
-        assert_eq!(lines[21], format!("{one},pbg,total,switches,,7,7,7,7,1"));
-    }
-
-    #[test]
-    fn over_several_tick_phases_the_average_has_its_range_and_letters() {
-        let table = over_tick_phases();
-        let all = text(std::slice::from_ref(&table));
-        let expected = "\
-realtime on x86_64: turnaround in ms (1 CPU, icount time, scale 1, 4 tick phases)
-
-  scheduler     long  short  average   ± %  ~  makespan  switches      Jain  avg/SRPT  outside
- ----------------------------------------------------------------------------------------------
-  rr         800.000  0.000  400.000  0.25      400.000         7  0.500000    2.0000     1.00
-  cfs        410.000* 0.000  205.000* 2.44  a   205.000*        7  0.500000    2.0000     1.00
-  sjf        420.000* 0.000  210.000* 0.95  a   210.000*        7  0.500000    2.0000     1.00
-  mlfq       600.000  0.000  300.000  1.00      300.000         7  0.500000    2.0000     1.00
-
-* the best of its column. ";
-        assert_begins(&all, expected);
-        assert_has(&all, "~: rows that share a\nletter have ranges");
-        let all = markdown(std::slice::from_ref(&table), false).unwrap();
-        for row in [
-            "| scheduler | long | short | average | ± % | ~ | makespan |",
-            "| sjf | **420.000** | 0.000 | **210.000** | 0.95 | a | **210.000** |",
-        ] {
-            assert_has(&all, row);
+    fn tables_are_text_markdown_and_csv() {
+        for (name, tables) in samples() {
+            let all = [
+                text(&tables),
+                markdown(&tables).unwrap(),
+                csv(&tables).unwrap(),
+            ];
+            assert_golden(&format!("tables/{name}"), all.join("\n"));
         }
-        let all = csv(&[table]).unwrap();
-        let row =
-            "x86_64,realtime,1,icount,1,sjf,total,average,ms,208.000,208.000,210.000,212.000,4\n";
-        assert_has(&all, row);
-    }
-
-    #[test]
-    fn over_boots_in_real_time_the_average_is_the_median_with_the_least_and_the_most() {
-        let table = over_boots();
-        let all = text(std::slice::from_ref(&table));
-        let expected = "\
-realtime on x86_64: turnaround in ms (4 CPUs, real time, scale 1, 5 boots)
-
-  scheduler     long  short
- ---------------------------
-  rr         800.000  0.000
-  sjf        600.000  0.000
-  mlfq       604.000  0.000
-  pbg        410.000* 0.000
-
-  scheduler  average    least     most  ~  makespan  switches      Jain  avg/SRPT  outside
- ------------------------------------------------------------------------------------------
-  rr         400.000  399.000  430.000      400.000         7  0.500000    2.0000        -
-  sjf        300.000  297.000  398.000  a   300.000         7  0.500000    2.0000        -
-  mlfq       302.000  301.000  400.000  a   302.000         7  0.500000    2.0000        -
-  pbg        205.000* 190.000  900.000      205.000*        7  0.500000    2.0000        -
-5 boots in real time: the median, the least and the most
-pbg: the plan was followed to its end, by all planned tasks and no others, in 4 of 5 boots
-note: no account of the CPU time in the results of rr, sjf, mlfq, pbg; run the matrix again
-
-* the best of its column. ";
-        assert_begins(&all, expected);
-        for line in all.lines() {
-            assert!(line.chars().count() <= TERMINAL, "{line}");
-        }
-        assert!(all.contains("figures\nare medians over the boots") && !all.contains('±'));
-        let all = markdown(std::slice::from_ref(&table), false).unwrap();
-        for row in [
-            "| scheduler | long | short | average | least | most | ~ | makespan |",
-            "| 300.000 | 297.000 | 398.000 | a | 300.000 |",
-            "\npbg: the plan was followed to its end, by all planned tasks and no others, in 4 of 5 boots\n",
-        ] {
-            assert_has(&all, row);
-        }
-        let all = csv(std::slice::from_ref(&table)).unwrap();
-        for row in [
-            ",unit,value,min,q1,median,q3,max,mean,boots\n",
-            "x86_64,realtime,4,real,1,sjf,total,average,ms,300.000,297.000,300.000,300.000,303.000,398.000,319.600,5\n",
-            "x86_64,realtime,4,real,1,sjf,total,outside,%,,,,,,,,\n",
-        ] {
-            assert_has(&all, row);
-        }
-        // Beside one of counted time there are the columns that both have.
-        let all = csv(&[table, realtime(false)]).unwrap();
-        assert_has(&all, ",unit,value,min,mean,max,phases\n");
-    }
-
-    #[test]
-    fn rows_of_fewer_boots_are_noted() {
-        let mut table = over_boots();
-        table.boots = 1..=5;
-        let note = "note: rows were booted 1 to 5 times; with fewer a range is too narrow\n";
-        let all = text(&[table]);
-        assert!(all.contains(note) && !all.contains("boots in real time: the median"));
-    }
-
-    #[test]
-    fn one_tick_phase_has_no_range_to_show() {
-        let all = text(&[realtime(false)]);
-        assert!(!all.contains('±') && !all.contains('~'), "{all}");
-    }
-
-    #[test]
-    fn rows_of_fewer_tick_phases_are_noted() {
-        let mut table = over_tick_phases();
-        table.boots = 1..=4;
-        let note = "note: rows were run at 1 to 4 tick phases; with fewer a range is too narrow\n";
-        assert_has(text(std::slice::from_ref(&table)), note);
-        assert!(markdown(&[table], false).unwrap().contains(note));
     }
 }

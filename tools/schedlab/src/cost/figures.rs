@@ -1,38 +1,37 @@
-//! The figures of the app `cost`: result lines to one figure for each scheduler and
-//! number of tasks.
+//! The figures of the app `cost`: one for each scheduler and number of tasks.
 
 use sched_tests_results::{CostLine, Kind, ResultLine};
 
 use crate::{
-    distinct::distinct,
+    distinct::{distinct, entry},
     project::{Cell, short},
     spread::Spread,
 };
 
-/// What all boots of a cell measured of one number of tasks in one phase.
+/// The measurements of all boots of a cell for one number of tasks in one phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     pub arch: String,
     pub smp: u32,
     pub timing: String,
     pub scale: u64,
-    /// As make calls it: `sched_pbg`.
+    /// The policy's name in make: `sched_pbg`.
     pub policy: String,
-    /// `run` if the policy has but one.
+    /// The phase; `run` if the policy has only one.
     pub phase: String,
     pub tasks: usize,
     pub unit: &'static str,
-    /// One for each boot; at least one.
+    /// The value of each boot; at least one.
     values: Vec<f64>,
 }
 
 impl Figure {
-    /// As in tables: `rr`, `pbg replay`.
+    /// Returns the name in tables: `rr`, `pbg replay`.
     pub fn scheduler(&self) -> String {
         with_phase(&short(&self.policy), &self.phase)
     }
 
-    /// As people type the policy: `sched_rr`, `sched_pbg replay`.
+    /// Returns the policy's name in make and the phase: `sched_rr`, `sched_pbg replay`.
     pub fn policy_and_phase(&self) -> String {
         with_phase(&self.policy, &self.phase)
     }
@@ -49,11 +48,11 @@ fn with_phase(name: &str, phase: &str) -> String {
     }
 }
 
-/// In the order in which they were printed, one cell after the other.
+/// The figures of one cell after the other, in the order of the result lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures(pub Vec<Figure>);
 
-/// The lines of figures among what a guest printed.
+/// Returns the lines of figures in what a guest printed.
 pub fn lines(console: &[String]) -> Vec<String> {
     let is_cost = |line: &&String| matches!(Kind::split(line), Some((Kind::Cost, _)));
     console.iter().filter(is_cost).cloned().collect()
@@ -64,7 +63,7 @@ impl Figures {
         Self(cells.into_iter().flat_map(|cell| cell.0).collect())
     }
 
-    /// Takes the figures of one boot of this cell.
+    /// Adds the figures of one boot of this cell.
     pub fn add(&mut self, cell: &Cell, lines: &[String]) -> Result<(), String> {
         if lines.is_empty() {
             return Err("expected a line SCHED-COST {…}, found none".into());
@@ -109,44 +108,31 @@ impl Figures {
         Ok(())
     }
 
-    /// Each architecture once.
+    /// Returns each architecture once.
     pub fn arches(&self) -> Vec<&str> {
         distinct(self.0.iter().map(|figure| figure.arch.as_str()))
     }
 
-    /// Each number of tasks once.
+    /// Returns each number of tasks once.
     pub fn sizes(&self) -> Vec<usize> {
         distinct(self.0.iter().map(|figure| figure.tasks))
     }
 
-    /// The schedulers of an architecture, and of each its figures, one for each size that
-    /// it has.
+    /// Returns the schedulers of an architecture, each with its figures.
     pub fn rows(&self, arch: &str) -> Vec<(String, Vec<&Figure>)> {
-        let of_arch = || self.0.iter().filter(|figure| figure.arch == arch);
-        distinct(of_arch().map(Figure::scheduler))
-            .into_iter()
-            .map(|scheduler| {
-                let own = of_arch().filter(|figure| figure.scheduler() == scheduler);
-                let own = own.collect();
-                (scheduler, own)
-            })
-            .collect()
+        let of_arch = self.0.iter().filter(|figure| figure.arch == arch);
+        let mut rows: Vec<(String, Vec<&Figure>)> = Vec::new();
+        for figure in of_arch {
+            entry(&mut rows, figure.scheduler()).push(figure);
+        }
+        rows
     }
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::project::App;
-    use crate::testing::{assert_begins, assert_has};
-
-    pub fn cell(arch: &str, policy: &str) -> Cell {
-        Cell {
-            arch: arch.into(),
-            app: App::in_folder("apps/cost").unwrap(),
-            policy: policy.into(),
-        }
-    }
+    use crate::testing::assert_has;
 
     fn line(sched: &str, phase: &str, tasks: usize, cost: f64) -> String {
         format!(
@@ -154,17 +140,16 @@ pub mod tests {
         )
     }
 
-    /// On x86_64, of 4 and 256 tasks.
+    /// Returns figures on x86_64: policy, phase and the costs with 4 and 256 tasks.
     pub fn sample(policies: &[(&str, &str, [f64; 2])]) -> Figures {
         let mut all = Vec::new();
-        for (policy, phase, costs) in policies {
+        for (policy, phase, [few, many]) in policies {
             let mut figures = Figures::default();
-            let lines: Vec<_> = [4, 256]
-                .into_iter()
-                .zip(costs)
-                .map(|(tasks, cost)| line(&short(policy), phase, tasks, *cost))
-                .collect();
-            figures.add(&cell("x86_64", policy), &lines).unwrap();
+            let line = |tasks, cost| line(&short(policy), phase, tasks, cost);
+            let lines = [line(4, *few), line(256, *many)];
+            figures
+                .add(&Cell::new("x86_64", "cost", policy), &lines)
+                .unwrap();
             all.push(figures);
         }
         Figures::joined(all)
@@ -173,19 +158,17 @@ pub mod tests {
     #[test]
     fn each_boot_adds_a_value_to_its_figures() {
         let mut figures = Figures::default();
-        let cell = cell("x86_64", "sched_pbg");
+        let cell = Cell::new("x86_64", "cost", "sched_pbg");
         for by in [0.0, 1.0] {
-            let lines = [
-                line("pbg", "idle", 4, 197.0 + by),
-                line("pbg", "replay", 4, 139.0 + by),
-            ];
-            figures.add(&cell, &lines).unwrap();
+            let [idle, replay] = [("idle", 197.0), ("replay", 139.0)]
+                .map(|(phase, cost)| line("pbg", phase, 4, cost + by));
+            figures.add(&cell, &[idle, replay]).unwrap();
         }
         let [idle, replay] = &figures.0[..] else {
             panic!("{figures:?}")
         };
         assert_eq!(
-            (idle.scheduler().as_str(), idle.spread().mean),
+            (&*idle.scheduler(), idle.spread().mean),
             ("pbg idle", 197.5)
         );
         let spread = replay.spread();
@@ -194,20 +177,25 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_no_figure_of_the_cell_is_refused() {
-        let rr = cell("x86_64", "sched_rr");
-        let refused = |lines: &[String]| Figures::default().add(&rr, lines).unwrap_err();
-        assert_eq!(refused(&[]), "expected a line SCHED-COST {…}, found none");
-        assert_eq!(
-            refused(&[line("fifo", "run", 4, 140.0)]),
-            "expected figures with sched `rr`, found `fifo`"
-        );
-        let neither = line("rr", "run", 4, 1.0).replace("instructions_per_yield", "other");
-        assert_begins(
-            refused(&[neither]),
-            "expected the cost of a yield, found `{",
-        );
-        let half = line("rr", "run", 4, 1.0).replace("\"tasks\":4,", "");
-        assert_has(refused(&[half]), "SCHED-COST lacks `tasks`");
+    fn line_without_a_figure_of_the_cell_is_refused() {
+        let good = line("rr", "run", 4, 140.0);
+        for (lines, why) in [
+            (vec![], "expected a line SCHED-COST {…}, found none"),
+            (
+                vec![line("fifo", "run", 4, 140.0)],
+                "expected figures with sched `rr`, found `fifo`",
+            ),
+            (
+                vec![good.replace("instructions_per_yield", "other")],
+                "expected the cost of a yield, found `{",
+            ),
+            (
+                vec![good.replace("\"tasks\":4,", "")],
+                "SCHED-COST lacks `tasks`",
+            ),
+        ] {
+            let cell = Cell::new("x86_64", "cost", "sched_rr");
+            assert_has(Figures::default().add(&cell, &lines).unwrap_err(), why);
+        }
     }
 }

@@ -1,54 +1,54 @@
-//! The gate: is what a yield costs still what the project's figures say?
+//! The gate: compares the cost of a yield with the project's committed figures.
 //!
-//! The figures are a CSV file, a line for each policy (and phase of PBG), architecture and
-//! number of tasks, with the compiler that built the images. All lines of an architecture
-//! are of one compiler, as the ratio to a stock line would mean nothing otherwise.
+//! The figures are a CSV file. A line has a policy (and a phase of PBG), an architecture, a number
+//! of tasks and the compiler that built the images. All lines of an architecture have the same
+//! compiler, as the ratio to a stock line would mean nothing otherwise.
 //!
-//! - The same compiler: counted time repeats to the digit, so a figure may grow by
+//! - Under the same compiler counted time repeats to the digit, and a figure may grow by
 //!   [`ALLOWED_INSTRUCTIONS`], which is less than one.
-//! - Another compiler: all figures move. What counts is the ratio to the stock policy,
-//!   measured in the same run; it may grow by [`ALLOWED_PERCENT`].
+//! - Under another compiler all figures change. The ratio to the stock policy, measured in the same
+//!   run, may grow by [`ALLOWED_PERCENT`].
 
-use std::{collections::BTreeSet, fmt::Write, fs, path::Path};
+use std::{fmt::Write, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::figures::{Figure, Figures};
-use crate::{grid, output::count, project::Lists};
+use crate::{distinct::distinct, grid, output::count, project::Lists};
 
 /// Half of the least that a change can add.
 const ALLOWED_INSTRUCTIONS: f64 = 0.5;
 const ALLOWED_PERCENT: f64 = 1.0;
-/// One task alone does not switch, and more than 256 are no other case.
+/// The numbers of tasks of the gate. One task does not switch, and more than 256 behave alike.
 const SIZES: [usize; 2] = [4, 256];
 
-/// A committed figure.
+/// A figure of the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Line {
-    /// With the phase, if it is PBG: `sched_pbg replay`.
+    /// The policy, with the phase if it is PBG: `sched_pbg replay`.
     policy: String,
     architecture: String,
     tasks: usize,
-    /// What a yield costs.
+    /// The cost of a yield.
     instructions: f64,
     compiler: String,
 }
 
 impl Line {
-    fn is_of(&self, policy: &str, arch: &str) -> bool {
-        name(&self.policy) == policy && self.architecture == arch
+    /// Returns the policy's name without the phase.
+    fn name(&self) -> &str {
+        self.policy.split(' ').next().unwrap_or_default()
+    }
+
+    fn key(&self) -> (&str, &str, usize) {
+        (&self.policy, &self.architecture, self.tasks)
     }
 }
 
-/// The policy's name, without the phase.
-fn name(policy: &str) -> &str {
-    policy.split(' ').next().unwrap_or(policy)
-}
-
-/// The stock policy that a policy is held against: the one that preempts like it. The
-/// stock policies are held against each other, for people to see: with another compiler one
-/// of the two has grown, and nobody here could mend it.
+/// Returns the stock policy that a policy is compared with: the one that preempts like it. The
+/// stock policies are compared with each other for information only: under another compiler one of
+/// the two has grown, and this project cannot change that.
 fn stock_of(policy: &str) -> &'static str {
     let preempts = !(policy.ends_with("fifo") || policy.ends_with("coop"));
     match (policy, preempts) {
@@ -58,7 +58,7 @@ fn stock_of(policy: &str) -> &'static str {
     }
 }
 
-/// These policies and the two stock ones that policies are held against, in the order of all.
+/// Returns these policies and the two stock ones for comparison, in the order of `all`.
 pub fn with_stock(wanted: &[String], all: &[String]) -> Vec<String> {
     let chosen = |policy: &&String| {
         wanted.contains(policy) || ["stock_fifo", "stock_rr"].contains(&policy.as_str())
@@ -66,29 +66,26 @@ pub fn with_stock(wanted: &[String], all: &[String]) -> Vec<String> {
     all.iter().filter(chosen).cloned().collect()
 }
 
-/// The figures in the file.
+/// The figures of the file.
 #[derive(Debug)]
 pub struct Committed {
     lines: Vec<Line>,
 }
 
-/// A measured figure beside the committed one.
+/// A measured figure and the committed one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    policy: String,
-    arch: String,
-    tasks: usize,
-    /// Nothing if the file has none.
+    measured: Line,
+    /// The figure of the file, if it has one.
     before: Option<f64>,
-    after: f64,
     rule: Rule,
 }
 
-/// By how much the figure may grow.
+/// The rule for the growth of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
     SameCompiler,
-    /// The stock policy's figures, which are of this name.
+    /// The name and the figures of the stock policy.
     Ratio {
         stock: &'static str,
         before: f64,
@@ -105,74 +102,59 @@ enum Change {
 }
 
 impl Judged {
-    /// By how many instructions or, of a ratio, per cent the figure may grow.
-    const fn allowed(&self) -> f64 {
-        match self.rule {
-            Rule::SameCompiler => ALLOWED_INSTRUCTIONS,
-            Rule::Ratio { .. } => ALLOWED_PERCENT,
-        }
-    }
-
-    fn change(&self) -> Change {
-        let Some(before) = self.before else {
-            return Change::New;
-        };
-        let allowed = self.allowed();
-        let by = match self.rule {
-            Rule::SameCompiler => self.after - before,
+    /// Returns the growth and its limit: in instructions, or of a ratio in per cent. `None` if the
+    /// file has no figure.
+    fn growth(&self) -> Option<(f64, f64)> {
+        let (before, after) = (self.before?, self.measured.instructions);
+        Some(match self.rule {
+            Rule::SameCompiler => (after - before, ALLOWED_INSTRUCTIONS),
             Rule::Ratio {
                 before: stock_before,
                 after: stock_after,
                 ..
             } => {
-                let (before, after) = (before / stock_before, self.after / stock_after);
-                (after / before - 1.0) * 100.0
+                let (before, after) = (before / stock_before, after / stock_after);
+                ((after / before - 1.0) * 100.0, ALLOWED_PERCENT)
             }
-        };
-        // A tenth is what is printed: half of one is for the sum of two roundings.
-        match by {
-            by if by > allowed + 1e-6 => Change::More,
-            by if by < -allowed - 1e-6 => Change::Less,
-            _ => Change::AsBefore,
+        })
+    }
+
+    fn change(&self) -> Change {
+        // Figures are rounded to a tenth; the margin is for the binary fractions of the difference.
+        match self.growth() {
+            None => Change::New,
+            Some((by, allowed)) if by > allowed + 1e-6 => Change::More,
+            Some((by, allowed)) if by < -allowed - 1e-6 => Change::Less,
+            Some(_) => Change::AsBefore,
         }
     }
 
-    /// Policy, architecture, before and after.
+    /// Returns a sentence with the policy, the architecture and both figures.
     fn sentence(&self) -> String {
-        let Self {
-            policy,
-            arch,
-            tasks,
-            after,
-            ..
-        } = self;
+        let (policy, arch, tasks) = self.measured.key();
+        let after = self.measured.instructions;
         let place = format!("{policy} on {arch}, {tasks} tasks");
-        let Some(before) = self.before else {
+        let Some((before, (by, allowed))) = self.before.zip(self.growth()) else {
             return format!("{place}: no figure before, {after:.1} after");
         };
-        let times = format!("{place}: {before:.1} instructions before, {after:.1} after");
-        let allowed = self.allowed();
+        let figures = format!("{place}: {before:.1} instructions before, {after:.1} after");
         match self.rule {
-            Rule::SameCompiler => {
-                format!("{times}: {:+.1}, allowed is {allowed:+.1}", after - before)
-            }
+            Rule::SameCompiler => format!("{figures}: {by:+.1}, allowed is {allowed:+.1}"),
             Rule::Ratio {
                 stock,
                 before: stock_before,
                 after: stock_after,
-            } => {
-                let (before, after) = (before / stock_before, after / stock_after);
-                format!(
-                    "{times}, by another compiler; of {stock} {before:.4} before, {after:.4} after: {:+.2} %, allowed is {allowed:+.2} %",
-                    (after / before - 1.0) * 100.0
-                )
-            }
+            } => format!(
+                "{figures}, by another compiler; of {stock} {:.4} before, {:.4} after: {by:+.2} %, allowed is {allowed:+.2} %",
+                before / stock_before,
+                after / stock_after
+            ),
         }
     }
 }
 
 impl Committed {
-    /// Reads the file; where it is to be written, it need not be there yet.
+    /// Reads the file. If `or_none` is true, it need not exist.
     pub fn read(path: &Path, or_none: bool) -> Result<Self> {
         if or_none && !path.exists() {
             return Ok(Self { lines: Vec::new() });
@@ -185,29 +167,22 @@ impl Committed {
         let mut lines: Vec<Line> = Vec::new();
         for line in csv::Reader::from_reader(text.as_bytes()).deserialize() {
             let line: Line = line?;
-            let (policy, arch) = (&line.policy, &line.architecture);
+            let (policy, arch, tasks) = line.key();
+            let place = format!("{policy} on {arch}");
             if line.instructions.is_nan() || line.instructions <= 0.0 {
+                let found = line.instructions;
+                bail!("{place}: expected instructions above 0, found {found}");
+            }
+            let of_arch = || lines.iter().filter(|other| other.architecture == arch);
+            if let Some(other) = of_arch().find(|other| other.compiler != line.compiler) {
                 bail!(
-                    "{policy} on {arch}: expected instructions above 0, found {}",
-                    line.instructions
+                    "{place}: expected the compiler of the other lines, `{}`, found `{}`",
+                    other.compiler,
+                    line.compiler
                 );
             }
-            if let Some(other) = lines.iter().find(|other| other.architecture == *arch) {
-                let (expected, found) = (&other.compiler, &line.compiler);
-                if expected != found {
-                    bail!(
-                        "{policy} on {arch}: expected the compiler of the other lines, `{expected}`, found `{found}`"
-                    );
-                }
-            }
-            let same = |other: &Line| {
-                (&other.policy, &other.architecture, other.tasks) == (policy, arch, line.tasks)
-            };
-            if lines.iter().any(same) {
-                bail!(
-                    "{policy} on {arch}: expected one line for {} tasks, found another",
-                    line.tasks
-                );
+            if of_arch().any(|other| other.key() == line.key()) {
+                bail!("{place}: expected one line for {tasks} tasks, found another");
             }
             lines.push(line);
         }
@@ -222,15 +197,12 @@ impl Committed {
         Ok(String::from_utf8(out.into_inner()?)?)
     }
 
-    /// Refuses to write some lines of an architecture with a compiler that the others are
-    /// not of, before anything is built.
+    /// Refuses an update of some lines of an architecture if the others have another compiler,
+    /// before anything is built.
     pub fn check_update(&self, wanted: &Lists, all: &[String], compiler: &str) -> Result<()> {
         for line in &self.lines {
-            let stays = all.iter().any(|policy| policy == name(&line.policy))
-                && !wanted
-                    .policies
-                    .iter()
-                    .any(|policy| policy == name(&line.policy));
+            let is_in = |policies: &[String]| policies.iter().any(|policy| policy == line.name());
+            let stays = is_in(all) && !is_in(&wanted.policies);
             if stays && wanted.arches.contains(&line.architecture) && line.compiler != compiler {
                 bail!(
                     "{} on {} is of `{}`, and this is `{compiler}`; allowed is to update all policies at once",
@@ -243,74 +215,69 @@ impl Committed {
         Ok(())
     }
 
-    /// Holds each measured figure against its line. A line whose figure was not measured
-    /// is an error if its policy was.
+    /// Compares each measured figure with its line.
+    ///
+    /// # Errors
+    /// A policy was measured, and one of its lines has no figure.
     pub fn judge(
         &self,
         figures: &Figures,
         policies: &[String],
         compiler: &str,
     ) -> Result<Vec<Judged>> {
-        let mut all = Vec::new();
-        let gated = |figure: &&Figure| SIZES.contains(&figure.tasks);
-        for figure in figures.0.iter().filter(gated) {
-            let (policy, after) = (figure.policy_and_phase(), rounded(figure));
+        let mut all: Vec<Judged> = Vec::new();
+        for figure in figures
+            .0
+            .iter()
+            .filter(|figure| SIZES.contains(&figure.tasks))
+        {
+            let measured = Line {
+                policy: figure.policy_and_phase(),
+                architecture: figure.arch.clone(),
+                tasks: figure.tasks,
+                instructions: rounded(figure),
+                compiler: compiler.to_owned(),
+            };
+            let (policy, arch, after) = (&measured.policy, &figure.arch, measured.instructions);
             if after <= 0.0 {
-                bail!(
-                    "{policy} on {}: expected a cost above 0, found {after}",
-                    figure.arch
-                );
+                bail!("{policy} on {arch}: expected a cost above 0, found {after}");
             }
-            let before = self.line(&policy, &figure.arch, figure.tasks);
+            let before = self.line(measured.key());
             let rule = match before {
                 Some(line) if line.compiler != compiler => self.ratio(figures, figure)?,
                 _ => Rule::SameCompiler,
             };
             all.push(Judged {
-                policy,
-                arch: figure.arch.clone(),
-                tasks: figure.tasks,
+                measured,
                 before: before.map(|line| line.instructions),
-                after,
                 rule,
             });
         }
-        for arch in figures.arches() {
-            for policy in policies {
-                for line in self.lines.iter().filter(|line| line.is_of(policy, arch)) {
-                    let measured = |judged: &Judged| {
-                        (&judged.policy, &*judged.arch, judged.tasks)
-                            == (&line.policy, arch, line.tasks)
-                    };
-                    if !all.iter().any(measured) {
-                        bail!(
-                            "{} on {arch}, {} tasks: expected a figure, found none",
-                            line.policy,
-                            line.tasks
-                        );
-                    }
-                }
+        let arches = figures.arches();
+        for line in &self.lines {
+            let (policy, arch, tasks) = line.key();
+            let is_wanted = policies.iter().any(|policy| policy == line.name());
+            let is_measured = all.iter().any(|judged| judged.measured.key() == line.key());
+            if is_wanted && arches.contains(&arch) && !is_measured {
+                bail!("{policy} on {arch}, {tasks} tasks: expected a figure, found none");
             }
         }
         Ok(all)
     }
 
-    fn line(&self, policy: &str, arch: &str, tasks: usize) -> Option<&Line> {
-        self.lines
-            .iter()
-            .find(|line| (&*line.policy, &*line.architecture, line.tasks) == (policy, arch, tasks))
+    fn line(&self, key: (&str, &str, usize)) -> Option<&Line> {
+        self.lines.iter().find(|line| line.key() == key)
     }
 
-    /// The stock policy's figures, before and now.
+    /// Returns the rule with the figures of the stock policy.
     fn ratio(&self, figures: &Figures, figure: &Figure) -> Result<Rule> {
         let stock = stock_of(&figure.policy);
-        let before = self.line(stock, &figure.arch, figure.tasks);
-        let after = figures.0.iter().find(|other| {
-            (&*other.policy, &other.arch, other.tasks) == (stock, &figure.arch, figure.tasks)
-        });
-        let (Some(before), Some(after)) = (before, after) else {
+        let key = (stock, &*figure.arch, figure.tasks);
+        let mut after = figures.0.iter();
+        let after = after.find(|other| (&*other.policy, &*other.arch, other.tasks) == key);
+        let (Some(before), Some(after)) = (self.line(key), after) else {
             bail!(
-                "{stock} on {}: expected figures to hold {} against, found none",
+                "{stock} on {}: expected figures to compare {} with, found none",
                 figure.arch,
                 figure.policy
             );
@@ -322,60 +289,40 @@ impl Committed {
         })
     }
 
-    /// Takes the measured figures over; lines of policies that there are no more go.
-    pub fn update(&mut self, measured: &[Judged], compiler: &str, all: &Lists) {
-        let is_measured = |line: &Line| {
-            let of = |judged: &Judged| line.is_of(name(&judged.policy), &judged.arch);
-            measured.iter().any(of)
-        };
-        let is_left = |line: &Line| {
-            all.policies
-                .iter()
-                .any(|policy| policy == name(&line.policy))
-        };
+    /// Replaces the lines of the measured policies, and removes those of unknown policies.
+    pub fn update(&mut self, measured: &[Judged], all: &Lists) {
+        let policy = |line: &Line| (line.name().to_owned(), line.architecture.clone());
+        let replaced: Vec<_> = measured
+            .iter()
+            .map(|judged| policy(&judged.measured))
+            .collect();
+        self.lines.retain(|line| {
+            !replaced.contains(&policy(line)) && all.policies.iter().any(|p| p == line.name())
+        });
         self.lines
-            .retain(|line| !is_measured(line) && is_left(line));
-        self.lines.extend(measured.iter().map(|judged| Line {
-            policy: judged.policy.clone(),
-            architecture: judged.arch.clone(),
-            tasks: judged.tasks,
-            instructions: judged.after,
-            compiler: compiler.to_owned(),
-        }));
+            .extend(measured.iter().map(|judged| judged.measured.clone()));
         let place = |all: &[String], one: &str| all.iter().position(|other| other == one);
-        // Stable: phases and sizes stay in the order in which they were measured.
+        // The sort is stable: phases and sizes stay in the order of the measurement.
         self.lines.sort_by_key(|line| {
             (
                 place(&all.arches, &line.architecture),
-                place(&all.policies, name(&line.policy)),
+                place(&all.policies, line.name()),
             )
         });
     }
 }
 
-/// As it stands in the file.
+/// Returns the figure with the decimals of the file.
 fn rounded(figure: &Figure) -> f64 {
     (figure.spread().mean * 10.0).round() / 10.0
 }
 
-/// A table for each architecture: before and after, for each number of tasks.
+/// Returns a table for each architecture, with both figures for each number of tasks.
 pub fn text(all: &[Judged]) -> String {
-    let mut tables = Vec::new();
-    let arches: Vec<&str> = {
-        let mut seen = BTreeSet::new();
-        all.iter()
-            .map(|j| &*j.arch)
-            .filter(|arch| seen.insert(*arch))
-            .collect()
-    };
-    for arch in arches {
+    let table = |arch: &str| {
         let row = |judged: &Judged| {
-            let before = judged
-                .before
-                .map_or(String::new(), |before| format!("{before:.1}"));
-            let by = judged.before.map_or(String::new(), |before| {
-                format!("{:+.1}", judged.after - before)
-            });
+            let after = judged.measured.instructions;
+            let or_empty = |text: Option<String>| text.unwrap_or_default();
             let word = match judged.change() {
                 Change::AsBefore => "",
                 Change::More => "more",
@@ -383,30 +330,38 @@ pub fn text(all: &[Judged]) -> String {
                 Change::New => "new",
             };
             [
-                judged.policy.clone(),
-                judged.tasks.to_string(),
-                before,
-                format!("{:.1}", judged.after),
-                by,
+                judged.measured.policy.clone(),
+                judged.measured.tasks.to_string(),
+                or_empty(judged.before.map(|before| format!("{before:.1}"))),
+                format!("{after:.1}"),
+                or_empty(
+                    judged
+                        .before
+                        .map(|before| format!("{:+.1}", after - before)),
+                ),
                 word.to_owned(),
             ]
         };
         let titles = ["policy", ">tasks", ">before", ">after", ">by", ""];
-        let rows = all.iter().filter(|judged| judged.arch == arch).map(row);
+        let rows = all
+            .iter()
+            .filter(|judged| judged.measured.architecture == arch)
+            .map(row);
         let table = grid::text(&titles, rows, grid::WIDE);
-        tables.push(format!("{arch}: instructions per yield\n\n{table}"));
-    }
-    tables.join("\n")
+        format!("{arch}: instructions per yield\n\n{table}")
+    };
+    let arches = distinct(all.iter().map(|judged| &*judged.measured.architecture));
+    arches.into_iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
-/// The last words of the gate.
-pub struct Says {
+/// The report of the gate.
+pub struct Report {
     pub text: String,
     pub passed: bool,
 }
 
-/// A sentence for each figure that is not as before, and a summary.
-pub fn says(all: &[Judged], path: &Path) -> Says {
+/// Returns a sentence for each figure that has changed, and a summary.
+pub fn report(all: &[Judged], path: &Path) -> Report {
     let mut text = String::from("\n");
     let of = |change: Change| all.iter().filter(move |judged| judged.change() == change);
     for (change, word) in [
@@ -418,30 +373,24 @@ pub fn says(all: &[Judged], path: &Path) -> Says {
             let _ = writeln!(text, "cost-gate: {word}: {}", judged.sentence());
         }
     }
-    let number = |change| of(change).count();
-    let (more, new, less) = (
-        number(Change::More),
-        number(Change::New),
-        number(Change::Less),
-    );
-    let advice = if more + new + less > 0 {
-        format!(
+    let [same, more, less, new] = [Change::AsBefore, Change::More, Change::Less, Change::New]
+        .map(|change| of(change).count());
+    let advice = match more + less + new {
+        0 => String::new(),
+        _ => format!(
             "; LAB='--gate --update' writes them into {}",
             path.display()
-        )
-    } else {
-        String::new()
+        ),
     };
+    let figures = count(all.len(), "figure");
     let _ = writeln!(
         text,
-        "cost-gate: {}: {} as before, {more} more, {less} less, {new} without a line{advice}",
-        count(all.len(), "figure"),
-        number(Change::AsBefore),
+        "cost-gate: {figures}: {same} as before, {more} more, {less} less, {new} without a line{advice}"
     );
     let is_ours = |judged: &&Judged| {
-        judged.rule == Rule::SameCompiler || !judged.policy.starts_with("stock_")
+        judged.rule == Rule::SameCompiler || !judged.measured.policy.starts_with("stock_")
     };
-    Says {
+    Report {
         text,
         passed: of(Change::More).filter(is_ours).count() + new == 0,
     }
@@ -452,135 +401,120 @@ mod tests {
     use super::*;
     use crate::cost::figures::tests::sample;
     use crate::project::Titles;
+    use crate::testing::{assert_golden, assert_has};
 
     const FILE: &str = "\
 policy,architecture,tasks,instructions,compiler
 sched_fifo,x86_64,4,140.0,rustc 1
 sched_fifo,x86_64,256,140.0,rustc 1
+sched_pbg replay,x86_64,4,140.0,rustc 1
+sched_pbg replay,x86_64,256,140.0,rustc 1
 stock_fifo,x86_64,4,160.0,rustc 1
 stock_fifo,x86_64,256,160.0,rustc 1
 stock_rr,x86_64,4,200.0,rustc 1
 stock_rr,x86_64,256,200.0,rustc 1
 ";
-    const POLICIES: [&str; 2] = ["sched_fifo", "stock_fifo"];
 
-    fn words(list: &[&str]) -> Vec<String> {
-        list.iter().map(|word| (*word).to_owned()).collect()
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
     }
 
-    fn lists(policies: &[&str]) -> Lists {
+    fn lists(policies: &str) -> Lists {
         Lists {
             policies: words(policies),
             apps: Vec::new(),
-            arches: words(&["x86_64"]),
+            arches: words("x86_64"),
             titles: Titles::new(),
         }
     }
 
-    /// What the gate says of these costs of FIFO and stock FIFO, each of 4 and 256 tasks; stock
-    /// RR is always as far from stock FIFO.
-    fn gate(fifo: [f64; 2], stock: [f64; 2], compiler: &str) -> Says {
-        let figures = sample(&[
-            ("sched_fifo", "run", fifo),
-            ("stock_fifo", "run", stock),
-            ("stock_rr", "run", stock.map(|cost| cost * 1.25)),
-        ]);
+    /// Each row has the costs with 4 and 256 tasks of FIFO, PBG's replay, stock FIFO and stock RR.
+    #[test]
+    fn growth_is_limited_by_instructions_or_by_the_ratio_to_stock() {
         let committed = Committed::parse(FILE).unwrap();
-        let all = committed
-            .judge(&figures, &words(&POLICIES), compiler)
-            .unwrap();
-        says(&all, Path::new("gate.csv"))
+        let mut record = String::new();
+        for (compiler, fifo, replay, stock_fifo, stock_rr) in [
+            (
+                "rustc 1",
+                [140.4, 139.6],
+                [140.5, 140.0],
+                [160.0; 2],
+                [200.0; 2],
+            ),
+            (
+                "rustc 1",
+                [140.0, 141.0],
+                [140.0; 2],
+                [160.0; 2],
+                [200.0; 2],
+            ),
+            (
+                "rustc 1",
+                [140.0; 2],
+                [140.6, 140.0],
+                [160.0; 2],
+                [200.0; 2],
+            ),
+            (
+                "rustc 1",
+                [140.0; 2],
+                [140.0, 140.6],
+                [160.0; 2],
+                [200.0; 2],
+            ),
+            (
+                "rustc 1",
+                [140.0, 139.0],
+                [140.0; 2],
+                [160.0; 2],
+                [200.0; 2],
+            ),
+            ("rustc 1", [140.0; 2], [140.0; 2], [160.0; 2], [210.0; 2]),
+            // Both have grown by a tenth.
+            ("rustc 2", [154.0; 2], [154.0; 2], [176.0; 2], [220.0; 2]),
+            // Only stock has become faster.
+            (
+                "rustc 2",
+                [140.0; 2],
+                [140.0; 2],
+                [156.8, 160.0],
+                [196.0, 200.0],
+            ),
+            (
+                "rustc 2",
+                [141.2, 140.0],
+                [140.0; 2],
+                [160.0; 2],
+                [200.0; 2],
+            ),
+            (
+                "rustc 2",
+                [141.5, 140.0],
+                [140.0; 2],
+                [160.0; 2],
+                [200.0; 2],
+            ),
+            // The stock policies may move apart under another compiler.
+            ("rustc 2", [140.0; 2], [147.0; 2], [160.0; 2], [210.0; 2]),
+        ] {
+            let figures = sample(&[
+                ("sched_fifo", "run", fifo),
+                ("sched_pbg", "replay", replay),
+                ("stock_fifo", "run", stock_fifo),
+                ("stock_rr", "run", stock_rr),
+            ]);
+            let all = committed.judge(&figures, &words("sched_fifo"), compiler);
+            let all = all.unwrap();
+            let report = report(&all, Path::new("gate.csv"));
+            let verdict = if report.passed { "passed" } else { "failed" };
+            let costs = format!("{fifo:?} {replay:?} {stock_fifo:?} {stock_rr:?}");
+            record += &format!("{compiler}: {costs}: {verdict}{}\n", report.text);
+        }
+        assert_golden("cost/growth", record);
     }
 
     #[test]
-    fn of_the_same_compiler_half_an_instruction_more_is_allowed() {
-        let same = gate([140.4, 139.6], [160.0; 2], "rustc 1");
-        assert!(
-            same.passed
-                && same
-                    .text
-                    .ends_with("6 figures: 6 as before, 0 more, 0 less, 0 without a line\n"),
-            "{}",
-            same.text
-        );
-        assert!(gate([140.5, 140.0], [160.0; 2], "rustc 1").passed);
-        let more = gate([140.0, 141.0], [160.0; 2], "rustc 1");
-        assert!(!more.passed);
-        let sentence = "cost-gate: more: sched_fifo on x86_64, 256 tasks: 140.0 instructions before, 141.0 after: +1.0, allowed is +0.5\n";
-        assert!(more.text.contains(sentence), "{}", more.text);
-    }
-
-    #[test]
-    fn a_replay_is_held_to_the_same_as_all_others() {
-        let mut committed = Committed::parse(FILE).unwrap();
-        let replay = |costs| sample(&[("sched_pbg", "replay", costs)]);
-        let lists = lists(&["sched_pbg", "stock_fifo", "stock_rr"]);
-        let before = committed.judge(&replay([140.0; 2]), &[], "rustc 1");
-        committed.update(&before.unwrap(), "rustc 1", &lists);
-        let passes = |costs| {
-            let judged = committed.judge(&replay(costs), &[], "rustc 1").unwrap();
-            says(&judged, Path::new("gate.csv")).passed
-        };
-        assert!(passes([140.5, 140.5]));
-        assert!(!passes([140.6, 140.0]));
-        assert!(!passes([140.0, 140.6]), "of 256 tasks as well");
-    }
-
-    #[test]
-    fn an_improvement_is_told_and_passes() {
-        let less = gate([140.0, 139.0], [160.0; 2], "rustc 1");
-        assert!(less.passed);
-        let sentence = "cost-gate: less: sched_fifo on x86_64, 256 tasks: 140.0 instructions before, 139.0 after: -1.0,";
-        assert!(less.text.contains(sentence), "{}", less.text);
-        assert!(
-            less.text
-                .ends_with("; LAB='--gate --update' writes them into gate.csv\n"),
-            "{}",
-            less.text
-        );
-    }
-
-    #[test]
-    fn of_another_compiler_the_ratio_to_stock_counts() {
-        // 10 % more of both: as before.
-        assert!(gate([154.0, 154.0], [176.0; 2], "rustc 2").passed);
-        // As many as before, where stock needs 2 % less.
-        let more = gate([140.0, 140.0], [156.8, 160.0], "rustc 2");
-        assert!(!more.passed);
-        let sentence = "more: sched_fifo on x86_64, 4 tasks: 140.0 instructions before, 140.0 after, by another compiler; of stock_fifo 0.8750 before, 0.8929 after: +2.04 %, allowed is +1.00 %\n";
-        assert!(more.text.contains(sentence), "{}", more.text);
-        assert!(gate([141.2, 140.0], [160.0; 2], "rustc 2").passed);
-        assert!(!gate([141.5, 140.0], [160.0; 2], "rustc 2").passed);
-    }
-
-    #[test]
-    fn of_another_compiler_the_stock_rows_do_not_fail_for_being_further_apart() {
-        let figures = sample(&[
-            ("stock_fifo", "run", [160.0; 2]),
-            ("stock_rr", "run", [210.0; 2]),
-        ]);
-        let committed = Committed::parse(
-            "policy,architecture,tasks,instructions,compiler\n\
-             stock_fifo,x86_64,4,160.0,rustc 1\nstock_fifo,x86_64,256,160.0,rustc 1\n\
-             stock_rr,x86_64,4,200.0,rustc 1\nstock_rr,x86_64,256,200.0,rustc 1\n",
-        )
-        .unwrap();
-        let wanted = words(&["stock_fifo", "stock_rr"]);
-        let says = |compiler: &str| {
-            let judged = committed.judge(&figures, &wanted, compiler).unwrap();
-            says(&judged, Path::new("gate.csv"))
-        };
-        let other = says("rustc 2");
-        assert!(
-            other.passed && other.text.contains("2 more"),
-            "{}",
-            other.text
-        );
-        assert!(!says("rustc 1").passed);
-    }
-
-    #[test]
-    fn a_policy_is_held_against_the_stock_one_that_preempts_like_it() {
+    fn policy_is_compared_with_the_stock_one_that_preempts_like_it() {
         for (policy, stock) in [
             ("sched_fifo", "stock_fifo"),
             ("sched_pbg_coop", "stock_fifo"),
@@ -591,104 +525,68 @@ stock_rr,x86_64,256,200.0,rustc 1
         ] {
             assert_eq!(stock_of(policy), stock, "{policy}");
         }
-        let all = words(&["sched_fifo", "sched_rr", "stock_fifo", "stock_rr"]);
-        assert_eq!(
-            with_stock(&words(&["sched_fifo"]), &all),
-            ["sched_fifo", "stock_fifo", "stock_rr"]
-        );
+        let all = words("sched_fifo sched_rr stock_fifo stock_rr");
+        let found = with_stock(&words("sched_fifo"), &all);
+        assert_eq!(found, ["sched_fifo", "stock_fifo", "stock_rr"]);
     }
 
     #[test]
-    fn what_has_no_line_or_no_figure_does_not_pass() {
+    fn figure_without_a_line_and_line_without_a_figure_do_not_pass() {
         let committed = Committed::parse(FILE).unwrap();
-        let new = sample(&[("sched_new", "run", [100.0; 2])]);
-        let all = committed
-            .judge(&new, &words(&["sched_new"]), "rustc 1")
-            .unwrap();
-        let says = says(&all, Path::new("gate.csv"));
-        let sentence =
-            "cost-gate: new: sched_new on x86_64, 4 tasks: no figure before, 100.0 after\n";
-        assert!(
-            !says.passed && says.text.contains(sentence),
-            "{}",
-            says.text
+        let judge = |figures: &Figures| committed.judge(figures, &words("sched_fifo"), "rustc 1");
+        let new = report(
+            &judge(&sample(&[
+                ("sched_new", "run", [100.0; 2]),
+                ("sched_fifo", "run", [140.0; 2]),
+            ]))
+            .unwrap(),
+            Path::new("gate.csv"),
         );
+        let why = "cost-gate: new: sched_new on x86_64, 4 tasks: no figure before, 100.0 after\n";
+        assert_has(&new.text, why);
+        assert!(!new.passed);
         let half = Figures(sample(&[("sched_fifo", "run", [140.0; 2])]).0[..1].to_vec());
-        let error = committed
-            .judge(&half, &words(&["sched_fifo"]), "rustc 1")
-            .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "sched_fifo on x86_64, 256 tasks: expected a figure, found none"
-        );
-        let none = sample(&[("sched_fifo", "run", [0.0; 2])]);
-        assert!(committed.judge(&none, &[], "rustc 1").is_err());
+        let why = "sched_fifo on x86_64, 256 tasks: expected a figure, found none";
+        assert_eq!(judge(&half).unwrap_err().to_string(), why);
+        let free = sample(&[("sched_fifo", "run", [0.0; 2])]);
+        let why = "sched_fifo on x86_64: expected a cost above 0, found 0";
+        assert_eq!(judge(&free).unwrap_err().to_string(), why);
     }
 
     #[test]
-    fn an_update_writes_what_was_measured_and_keeps_the_rest() {
+    fn update_writes_measured_figures_and_keeps_the_others_in_order() {
         let mut committed = Committed::parse(FILE).unwrap();
         let figures = sample(&[
             ("sched_fifo", "run", [138.0; 2]),
-            ("sched_pbg", "replay", [139.0; 2]),
+            ("sched_new", "run", [139.0; 2]),
         ]);
         let all = committed.judge(&figures, &[], "rustc 1").unwrap();
-        let lists = lists(&["sched_fifo", "sched_pbg", "stock_fifo"]);
-        committed.update(&all, "rustc 1", &lists);
-        let expected = "\
-policy,architecture,tasks,instructions,compiler
-sched_fifo,x86_64,4,138.0,rustc 1
-sched_fifo,x86_64,256,138.0,rustc 1
-sched_pbg replay,x86_64,4,139.0,rustc 1
-sched_pbg replay,x86_64,256,139.0,rustc 1
-stock_fifo,x86_64,4,160.0,rustc 1
-stock_fifo,x86_64,256,160.0,rustc 1
-";
+        committed.update(&all, &lists("sched_fifo sched_new stock_fifo stock_rr"));
+        let expected = FILE
+            .replace("sched_pbg replay", "sched_new")
+            .replace(",140.0", ",139.0")
+            .replace("fifo,x86_64,4,139.0", "fifo,x86_64,4,138.0")
+            .replace("fifo,x86_64,256,139.0", "fifo,x86_64,256,138.0");
         assert_eq!(committed.csv().unwrap(), expected);
     }
 
     #[test]
     fn one_architecture_has_one_compiler() {
         let committed = Committed::parse(FILE).unwrap();
-        let all = words(&["sched_fifo", "stock_fifo", "stock_rr"]);
-        let refused = committed.check_update(&lists(&POLICIES), &all, "rustc 2");
-        assert_eq!(
-            refused.unwrap_err().to_string(),
-            "stock_rr on x86_64 is of `rustc 1`, and this is `rustc 2`; allowed is to update all policies at once"
-        );
-        assert!(
-            committed
-                .check_update(&lists(&POLICIES), &all, "rustc 1")
-                .is_ok()
-        );
-        assert!(
-            committed
-                .check_update(
-                    &lists(&["sched_fifo", "stock_fifo", "stock_rr"]),
-                    &all,
-                    "rustc 2"
-                )
-                .is_ok()
-        );
-        let mixed = FILE.replacen("rustc 1", "rustc 2", 1);
-        assert!(Committed::parse(&mixed).is_err());
-        assert!(Committed::parse(&FILE.replacen("140.0", "0", 1)).is_err());
-        assert!(Committed::parse(&FILE.replacen("256", "4", 1)).is_err());
-    }
-
-    #[test]
-    fn the_table_says_before_and_after() {
-        let committed = Committed::parse(FILE).unwrap();
-        let figures = sample(&[("sched_fifo", "run", [140.0, 141.0])]);
-        let all = committed.judge(&figures, &[], "rustc 1").unwrap();
-        let expected = "\
-x86_64: instructions per yield
-
- policy       tasks   before   after     by
----------------------------------------------------
- sched_fifo       4    140.0   140.0   +0.0
- sched_fifo     256    140.0   141.0   +1.0   more
-";
-        assert_eq!(text(&all), expected, "{}", text(&all));
+        let all = "sched_fifo stock_fifo stock_rr";
+        let check = |wanted: &str, compiler: &str| {
+            let checked = committed.check_update(&lists(wanted), &words(all), compiler);
+            checked.map_err(|error| error.to_string())
+        };
+        let why = "stock_rr on x86_64 is of `rustc 1`, and this is `rustc 2`; allowed is to update all policies at once";
+        assert_eq!(check("sched_fifo stock_fifo", "rustc 2").unwrap_err(), why);
+        assert_eq!(check("sched_fifo stock_fifo", "rustc 1"), Ok(()));
+        assert_eq!(check(all, "rustc 2"), Ok(()));
+        for (from, to) in [("rustc 1", "rustc 2"), ("140.0", "0"), ("256", "4")] {
+            assert!(
+                Committed::parse(&FILE.replacen(from, to, 1)).is_err(),
+                "{to}"
+            );
+        }
     }
 }

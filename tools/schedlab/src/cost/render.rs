@@ -1,15 +1,15 @@
-//! The tables of what a yield costs: text for a terminal, Markdown, and CSV for
-//! `schedlab docs`. In the tables a figure is the mean over its tick phases.
+//! The tables of the cost of a yield: text for a terminal, Markdown, and CSV for `schedlab docs`.
+//! A figure in a table is the mean over the tick phases.
 
 use anyhow::Result;
 
 use super::figures::{Figure, Figures};
 use crate::{grid, spread::Spread};
 
-/// The decimals that a figure is printed with.
+/// The decimals of a figure.
 const DECIMALS: usize = 1;
 
-/// A table for each architecture, a line for each scheduler.
+/// Returns a table for each architecture, with a line for each scheduler.
 pub fn text(figures: &Figures) -> String {
     tables(figures, |title, titles, rows| {
         format!("{title}\n\n{}", grid::text(titles, rows, grid::WIDE))
@@ -42,7 +42,7 @@ fn tables(
     tables.join("\n")
 }
 
-/// One line for each figure.
+/// Returns a line for each figure.
 pub fn csv(figures: &Figures) -> Result<String> {
     let cell = [
         "arch",
@@ -69,7 +69,7 @@ pub fn csv(figures: &Figures) -> Result<String> {
     grid::csv(titles, figures.0.iter().map(row))
 }
 
-/// The means of a scheduler; nothing where it has none of a size.
+/// Returns the mean of a scheduler for each size; empty if it has none.
 fn means(sizes: &[usize], row: &[&Figure]) -> impl Iterator<Item = String> {
     sizes.iter().map(move |size| {
         let figure = row.iter().find(|figure| figure.tasks == *size);

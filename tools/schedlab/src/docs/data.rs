@@ -1,5 +1,4 @@
-//! The CSV files that pages name: one figure in a line, found by what stands in the
-//! other columns.
+//! The CSV files that pages name. A line has one figure, and its other columns select it.
 
 use std::{
     collections::BTreeMap,
@@ -13,10 +12,10 @@ use crate::{
     spread::{Quartiles, Spread},
 };
 
-/// Column and what must stand in it.
+/// The columns that select lines, with their values.
 pub type Filter = BTreeMap<String, String>;
 
-/// Files, each read once.
+/// The files, each read once.
 #[derive(Default)]
 pub struct Files {
     read: BTreeMap<PathBuf, Data>,
@@ -37,7 +36,7 @@ pub struct Data {
     lines: Vec<Vec<String>>,
 }
 
-/// One figure, and with how many decimals the file has it.
+/// One figure, and its number of decimals in the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     pub spread: Spread,
@@ -57,13 +56,13 @@ impl Data {
     }
 
     fn column(&self, name: &str) -> Result<usize> {
-        match self.columns.iter().position(|column| column == name) {
-            Some(column) => Ok(column),
-            None => bail!(
+        let column = self.columns.iter().position(|column| column == name);
+        column.with_context(|| {
+            format!(
                 "expected some of {}, found `{name}`",
                 self.columns.join(" ")
-            ),
-        }
+            )
+        })
     }
 
     fn lines<'a>(&'a self, filter: &Filter) -> Result<Vec<&'a [String]>> {
@@ -75,7 +74,7 @@ impl Data {
         Ok(self.lines.iter().filter(all).map(Vec::as_slice).collect())
     }
 
-    /// What stands in a column of the lines that fit, each word once, in their order.
+    /// Returns the words in a column of the selected lines, each once.
     pub fn words(&self, column: &str, filter: &Filter) -> Result<Vec<String>> {
         let column = self.column(column)?;
         let lines = self.lines(filter)?;
@@ -86,8 +85,8 @@ impl Data {
         Ok(words)
     }
 
-    /// The one line that fits; nothing if its value is empty. A file without ranges
-    /// has figures of one tick phase, and one of boots in real time has their medians.
+    /// Returns the figure of the one selected line; `None` if its value is empty. A file without
+    /// ranges has figures of one tick phase, and a file of boots in real time has medians.
     pub fn figure(&self, filter: &Filter) -> Result<Option<Figure>> {
         let lines = self.lines(filter)?;
         let [line] = lines[..] else {
@@ -136,7 +135,7 @@ impl Data {
     }
 }
 
-/// `app realtime, arch x86_64`.
+/// Returns the filter as text: `app realtime, arch x86_64`.
 fn show(filter: &Filter) -> String {
     let words: Vec<_> = filter
         .iter()

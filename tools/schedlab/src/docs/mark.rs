@@ -1,4 +1,4 @@
-//! The words of a mark, and the table that they stand for.
+//! The words of a mark, and the table that they describe.
 
 use std::path::Path;
 
@@ -8,21 +8,21 @@ use serde::Deserialize;
 use super::data::{Data, Figure, Files, Filter};
 use crate::spread::{Spread, letters, reach};
 
-/// What stands where the CSV file has an empty value.
+/// The text of an empty value.
 const MISSING: &str = "-";
 
-/// Which of a figure's values is shown.
+/// The values of a figure that are shown.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Show {
     /// The mean over the tick phases.
     Mean,
-    /// The mean over the tick phases or the median over boots, as the file has it, and behind it how far it goes if there are several:
-    /// `±0.41 %` of tick phases, `(285.7 to 322.2)` of boots.
+    /// The mean over tick phases and its deviation, `±0.41 %`, or the median over boots and the
+    /// range, `(285.7 to 322.2)`.
     Range,
 }
 
-/// Which cells of a table compete: those in a column with each other, or in a row.
+/// The cells that share letters: those of a column, or those of a row.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Compare {
@@ -30,17 +30,17 @@ enum Compare {
     Columns,
 }
 
-/// Which rows, or which columns, a table has.
+/// The rows or the columns of a table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Axis {
-    /// One for each word in this column of the file.
+    /// A line for each word in this column of the file.
     Of(String),
-    /// One for each of these, which the mark names.
+    /// The lines of the mark.
     These(Vec<Line>),
 }
 
-/// A row or a column: its title, and which lines of the file it shows.
+/// A row or a column: its title, and the lines of the file that it shows.
 #[derive(Clone, Debug, Deserialize)]
 struct Line {
     title: String,
@@ -50,28 +50,28 @@ struct Line {
     filter: Filter,
 }
 
-/// What a mark `<!-- table {…} -->` says.
+/// The words of a mark `<!-- table {…} -->`.
 #[derive(Debug, Deserialize)]
 pub struct Table {
     csv: String,
-    /// Above the titles of the rows.
+    /// The title of the first column.
     title: String,
     rows: Axis,
     columns: Axis,
-    /// As the file has them if neither this nor the row or column says.
+    /// The decimals, if the row and the column name none; by default those of the file.
     decimals: Option<usize>,
-    /// Titles of rows and columns in bold.
+    /// The titles of rows and columns in bold.
     #[serde(default)]
     bold: Vec<String>,
     show: Option<Show>,
-    /// Cells that overlap share a letter ([`Spread::overlaps`]).
+    /// The cells of which those that [overlap](Spread::overlaps) share a letter.
     compare: Option<Compare>,
     #[serde(flatten)]
     filter: Filter,
 }
 
 impl Table {
-    /// The lines of the table.
+    /// Returns the lines of the table.
     pub fn lines(&self, folder: &Path, files: &mut Files) -> Result<Vec<String>> {
         let data = files.get(&folder.join(&self.csv))?;
         let rows = self.axis(&self.rows, data)?;
@@ -140,8 +140,8 @@ impl Table {
         }
     }
 
-    /// For each cell the letters that it shares with the ones it overlaps with. One boot
-    /// tells nothing of a range, so there are none of it.
+    /// Returns the letters of each cell. There are none if every cell has a single boot, and so no
+    /// range.
     fn letters(&self, cells: &[Vec<Option<Figure>>]) -> Vec<Vec<String>> {
         let of = |i: usize, j: usize| cells[i][j].map(|figure| figure.spread);
         let (rows, columns) = (cells.len(), cells.first().map_or(0, Vec::len));
@@ -170,7 +170,7 @@ impl Table {
     }
 }
 
-/// The words of `a`, where `b` has none for the same column.
+/// Joins two filters; a column of `b` replaces that of `a`.
 fn joined(a: &Filter, b: &Filter) -> Filter {
     let mut joined = a.clone();
     joined.extend(b.clone());
@@ -189,28 +189,23 @@ fn number(figure: &Figure, decimals: Option<usize>, show: Show) -> String {
     }
 }
 
-/// `1,683.9`. What ends in a 5 that is dropped goes up, as people round the file's text.
+/// Returns a number with groups of thousands: `1,683.9`. A last digit 5 that is dropped rounds up,
+/// as in the text of the file.
 fn grouped(value: f64, decimals: usize) -> String {
-    // Binary fractions are a little below or above what the text says.
+    // A binary fraction may be a little below the decimal text.
     const TIE: f64 = 1e-12;
     let value = value * (1.0 + TIE);
     let text = format!("{value:.decimals$}");
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", text.as_str()),
-    };
-    let (whole, fraction) = match digits.split_once('.') {
-        Some((whole, fraction)) => (whole, format!(".{fraction}")),
-        None => (digits, String::new()),
-    };
-    let mut groups = String::new();
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i) % 3 == 0 {
-            groups.push(',');
-        }
-        groups.push(digit);
+    let point = text.find('.').unwrap_or(text.len());
+    let first = usize::from(text.starts_with('-')) + 1;
+    let mut grouped = text;
+    for place in (first..point)
+        .rev()
+        .filter(|place| (point - place) % 3 == 0)
+    {
+        grouped.insert(place, ',');
     }
-    format!("{sign}{groups}{fraction}")
+    grouped
 }
 
 #[cfg(test)]
@@ -218,16 +213,19 @@ mod tests {
     use super::grouped;
 
     #[test]
-    fn thousands_are_set_apart() {
-        let of = |value, decimals| grouped(value, decimals);
-        assert_eq!(of(1683.86, 1), "1,683.9");
-        assert_eq!(of(550056.0, 0), "550,056");
-        assert_eq!(of(999.96, 1), "1,000.0");
-        assert_eq!(of(392.012, 3), "392.012");
-        assert_eq!(
-            [of(808.5, 0), of(1722.35, 1), of(0.9675, 3)],
-            ["809", "1,722.4", "0.968"]
-        );
-        assert_eq!(of(-1234567.5, 1), "-1,234,567.5");
+    fn number_has_groups_of_thousands_and_rounds_half_up() {
+        for (value, decimals, text) in [
+            (1683.86, 1, "1,683.9"),
+            (550056.0, 0, "550,056"),
+            (999.96, 1, "1,000.0"),
+            (392.012, 3, "392.012"),
+            (808.5, 0, "809"),
+            (1722.35, 1, "1,722.4"),
+            (0.9675, 3, "0.968"),
+            (-1234567.5, 1, "-1,234,567.5"),
+            (-123.0, 0, "-123"),
+        ] {
+            assert_eq!(grouped(value, decimals), text);
+        }
     }
 }

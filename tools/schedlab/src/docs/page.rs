@@ -1,4 +1,4 @@
-//! Finding the marks in a page, and comparing what stands in them.
+//! Finds the marks in a page, and compares the tables in them.
 
 use std::{fmt, path::Path};
 
@@ -11,22 +11,15 @@ const OPEN: &str = "<!--";
 const CLOSE: &str = "-->";
 const END: &str = "<!-- end -->";
 
-/// A line that is not as it should be.
+/// A wrong line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Its number in the page, counted from 1.
+    /// The number of the line, counted from 1.
     line: usize,
-    kind: Kind,
+    /// True if the line has a figure of a table without a mark, which cannot be written.
+    is_unmarked: bool,
     expected: String,
     found: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Not what the CSV file says.
-    Other,
-    /// A figure that no CSV file is named for.
-    Unmarked,
 }
 
 impl fmt::Display for Difference {
@@ -44,12 +37,12 @@ impl fmt::Display for Difference {
 pub struct Page {
     /// The page as it should be.
     pub text: String,
-    /// How many tables are marked.
+    /// The number of marked tables.
     pub marks: usize,
     pub differences: Vec<Difference>,
 }
 
-/// A comment of the page: its first word, the rest, and where it is.
+/// A comment of the page: its first word, the rest, and its place.
 struct Comment<'a> {
     word: &'a str,
     rest: &'a str,
@@ -58,14 +51,17 @@ struct Comment<'a> {
 }
 
 impl Page {
-    /// Of a page in this folder. An error names the line of a mark that is wrong itself.
+    /// Reads a page in this folder.
+    ///
+    /// # Errors
+    /// A mark is wrong: the error names its line.
     pub fn read(text: &str, folder: &Path, files: &mut Files) -> Result<Self> {
         let mut page = Self {
             text: String::new(),
             marks: 0,
             differences: Vec::new(),
         };
-        // The lines that people wrote: marked tables are blanked.
+        // The page without comments and marked tables, whose lines are empty.
         let mut by_people = String::new();
         let mut given = Map::new();
         let mut place = 0;
@@ -76,8 +72,7 @@ impl Page {
             page.text += before;
             page.text += &text[comment.begin..comment.end];
             by_people += before;
-            // A comment of many lines must not move what is below it.
-            by_people += &"\n".repeat(text[comment.begin..comment.end].matches('\n').count());
+            by_people += &blank(&text[comment.begin..comment.end]);
             place = comment.end;
             match comment.word {
                 "given" => given = words(comment.rest).with_context(at_line)?,
@@ -114,13 +109,13 @@ impl Page {
         Ok(page)
     }
 
-    /// Figures in tables that no CSV file is named for: those cannot be written anew.
+    /// Returns the figures of tables without a mark.
     pub fn unmarked(&self) -> impl Iterator<Item = &Difference> {
-        self.differences.iter().filter(|d| d.kind == Kind::Unmarked)
+        self.differences.iter().filter(|d| d.is_unmarked)
     }
 }
 
-/// The next comment from a place on.
+/// Returns the next comment at or behind a place.
 fn next(text: &str, place: usize) -> Result<Option<Comment<'_>>> {
     let Some(begin) = text[place..].find(OPEN).map(|i| place + i) else {
         return Ok(None);
@@ -142,7 +137,7 @@ fn next(text: &str, place: usize) -> Result<Option<Comment<'_>>> {
     }))
 }
 
-/// What stands before the end of a mark; another mark must not begin before that.
+/// Returns the text before the end of a mark. Another comment must not begin before that.
 fn until_end(text: &str, place: usize) -> Result<&str> {
     let end = text[place..].find(END);
     let other = text[place..].find(OPEN);
@@ -161,12 +156,12 @@ fn line_of(text: &str, place: usize) -> usize {
     text[..place].matches('\n').count() + 1
 }
 
-/// As many lines, with nothing in them.
+/// Returns as many empty lines.
 fn blank(text: &str) -> String {
     "\n".repeat(text.matches('\n').count())
 }
 
-/// Line by line; `first` is the line where both begin.
+/// Compares two texts line by line; `first` is the number of their first line.
 fn differences(first: usize, expected: &str, found: &str) -> Vec<Difference> {
     let (expected, found): (Vec<_>, Vec<_>) =
         (expected.split('\n').collect(), found.split('\n').collect());
@@ -175,14 +170,14 @@ fn differences(first: usize, expected: &str, found: &str) -> Vec<Difference> {
         .filter(|i| expected.get(*i) != found.get(*i))
         .map(|i| Difference {
             line: first + i,
-            kind: Kind::Other,
+            is_unmarked: false,
             expected: quote(expected.get(i)),
             found: quote(found.get(i)),
         })
         .collect()
 }
 
-/// Figures in the rows of tables that are not marked.
+/// Returns the figures in the rows of tables without a mark.
 fn unmarked(text: &str) -> Vec<Difference> {
     let figure = |line: &str| {
         line.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','))
@@ -196,7 +191,7 @@ fn unmarked(text: &str) -> Vec<Difference> {
         .filter_map(|(number, line)| {
             Some(Difference {
                 line: number,
-                kind: Kind::Unmarked,
+                is_unmarked: true,
                 expected: "a figure of a table to be marked with its CSV file".into(),
                 found: format!("`{}`", figure(line)?),
             })
@@ -209,7 +204,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::testing::assert_has;
+    use crate::testing::{assert_golden, assert_has};
 
     const CSV: &str = "\
 arch,scheduler,figure,value,min,mean,max,phases
@@ -222,117 +217,53 @@ riscv64,sjf,average,,,,,
 x86_64,rr,switches,550056,550056,550056,550056,8
 ";
 
-    const GIVEN: &str = "<!-- given {\"csv\": \"t.csv\", \"figure\": \"average\"} -->\n";
-
-    fn read(text: &str) -> Result<Page> {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("t.csv"), CSV).unwrap();
-        Page::read(text, folder.path(), &mut Files::default())
-    }
-
-    fn shown(text: &str) -> Vec<String> {
-        read(text)
-            .unwrap()
-            .differences
-            .iter()
-            .map(ToString::to_string)
-            .collect()
-    }
-
-    fn fails(text: &str) -> String {
-        format!("{:#}", read(text).err().unwrap())
-    }
-
-    fn table(words: &str) -> String {
-        let text = format!("{GIVEN}<!-- table {words} -->\n<!-- end -->\n");
-        let page = read(&text).unwrap().text;
-        let table = page.split("-->\n").nth(2).unwrap();
-        table
-            .strip_suffix("<!-- end -->\n")
-            .unwrap_or(table)
-            .replace("<!-- end ", "")
-    }
-
-    #[test]
-    fn a_table_is_made_of_the_lines_that_fit() {
-        assert_eq!(
-            table(
-                r#"{"title": "ms", "rows": "scheduler", "columns": "arch", "decimals": 1, "compare": "rows", "bold": ["sjf"]}"#
-            ),
-            "\
-| ms | x86_64 | riscv64 |
-|---|--:|--:|
-| rr | 1,684.0 ±0.06 % | 1,722.4 |
-| cfs | 820.0 ±1.22 % <sup>a</sup> | 932.3 |
-| **sjf** | **825.0 ±1.21 %** <sup>a</sup> | - |
-"
-        );
-        assert_eq!(
-            table(
-                r#"{"title": "", "rows": [{"title": "`sched_rr`", "scheduler": "rr"}], "arch": "x86_64", "show": "mean",
-                "columns": [{"title": "average", "decimals": 3}, {"title": "switches", "figure": "switches"}]}"#
-            ),
-            "\
-|  | average | switches |
-|---|--:|--:|
-| `sched_rr` | 1,684.000 | 550,056 |
-"
-        );
-    }
-
-    #[test]
-    fn of_boots_in_real_time_the_median_and_its_range_are_shown() {
-        let folder = tempfile::tempdir().unwrap();
-        let csv = "\
+    const BOOTS: &str = "\
 scheduler,figure,value,min,q1,median,q3,max,mean,boots
 pbg,average,310.64,285.71,300.00,310.64,480.00,1322.20,306.18,3
 sjf,average,489.84,459.31,475.00,489.84,491.00,492.32,480.49,3
 rr,average,700.00,700.00,700.00,700.00,700.00,700.00,700.00,1
 ";
-        fs::write(folder.path().join("b.csv"), csv).unwrap();
+
+    const GIVEN: &str = "<!-- given {\"csv\": \"t.csv\", \"figure\": \"average\"} -->\n";
+
+    fn read(text: &str) -> Result<Page> {
+        let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("t.csv"), CSV).unwrap();
-        let given = "<!-- given {\"csv\": \"b.csv\", \"figure\": \"average\"} -->\n";
-        let made = |text: &str| Page::read(text, folder.path(), &mut Files::default());
-        let table = r#"{"title": "ms", "rows": "scheduler", "decimals": 1, "compare": "rows",
-            "columns": [{"title": "median"}, {"title": "mean", "show": "mean"}]}"#;
-        let page = made(&format!("{given}<!-- table {table} -->\n<!-- end -->\n"));
-        let rows = "\
-| pbg | 310.6 (285.7 to 1,322.2) <sup>a</sup> | 306.2 <sup>a</sup> |
-| sjf | 489.8 (459.3 to 492.3) <sup>a</sup> | 480.5 <sup>a</sup> |
-| rr | 700.0 | 700.0 |
-";
-        let page = page.unwrap().text;
-        assert_has(&page, rows);
+        fs::write(folder.path().join("boots.csv"), BOOTS).unwrap();
+        Page::read(text, folder.path(), &mut Files::default())
+    }
+
+    fn table(words: &str) -> String {
+        format!("{GIVEN}<!-- table {{{words}}} -->\n<!-- end -->\n")
     }
 
     #[test]
-    fn what_is_right_stays_and_what_is_not_is_named_with_its_line() {
-        let words = r#"{"title": "ms", "rows": "scheduler", "columns": "arch"}"#;
-        let made = read(&format!("{GIVEN}\n<!-- table {words} -->\n<!-- end -->\n")).unwrap();
-        assert_eq!(made.marks, 1);
+    fn table_has_the_selected_lines() {
+        let page = [
+            r#""title": "ms", "rows": "scheduler", "columns": "arch", "decimals": 1, "compare": "rows", "bold": ["sjf"]"#,
+            r#""title": "", "rows": [{"title": "`sched_rr`", "scheduler": "rr"}], "arch": "x86_64", "show": "mean",
+                "columns": [{"title": "average", "decimals": 3}, {"title": "switches", "figure": "switches"}]"#,
+            r#""title": "columns", "rows": [{"title": "x86_64"}], "arch": "x86_64", "columns": "scheduler", "compare": "columns""#,
+            r#""csv": "boots.csv", "title": "ms", "rows": "scheduler", "decimals": 1, "compare": "rows",
+                "columns": [{"title": "median"}, {"title": "mean", "show": "mean"}]"#,
+        ];
+        let made = read(&page.map(table).join("\n")).unwrap();
+        assert_eq!(made.marks, 4);
+        assert_golden("docs/page", &made.text);
         let again = read(&made.text).unwrap();
         assert_eq!((again.text, again.differences), (made.text.clone(), vec![]));
-        assert_eq!(
-            shown(&made.text.replace("932.3", "932.4")),
-            [
-                "7: expected `| cfs | 820.000 ±1.22 % | 932.3 |`, found `| cfs | 820.000 ±1.22 % | 932.4 |`"
-            ]
-        );
-        let shorter: String = made
+        // A missing row moves the lines below it.
+        let lines = made
             .text
             .lines()
-            .filter(|l| !l.starts_with("| sjf"))
-            .map(|l| format!("{l}\n"))
-            .collect();
-        assert_eq!(
-            shown(&shorter).len(),
-            2,
-            "a row is gone, and all that is below has moved"
-        );
+            .filter(|line| !line.starts_with("| **sjf"));
+        let shorter: String = lines.map(|line| format!("{line}\n")).collect();
+        let differences = read(&shorter).unwrap().differences;
+        assert_eq!(differences.len(), 2, "{differences:?}");
     }
 
     #[test]
-    fn a_figure_in_a_table_that_is_not_marked_is_named() {
+    fn figure_in_a_table_without_a_mark_is_named() {
         let text = "\
 # Page
 
@@ -346,20 +277,20 @@ rr,average,700.00,700.00,700.00,700.00,700.00,700.00,700.00,1
 | rr | 0.95 |
 
 | sjf | 702.8 |
-In prose 1.5 may stand.
+In prose 1.5 is allowed.
 ";
-        assert_eq!(
-            shown(text),
-            [
-                "5: expected a figure of a table to be marked with its CSV file, found `1,683.9`",
-                "12: expected a figure of a table to be marked with its CSV file, found `702.8`"
-            ]
-        );
+        let page = read(text).unwrap();
+        let found: Vec<_> = page.unmarked().map(ToString::to_string).collect();
+        let line = |line: &str, figure: &str| {
+            format!(
+                "{line}: expected a figure of a table to be marked with its CSV file, found `{figure}`"
+            )
+        };
+        assert_eq!(found, [line("5", "1,683.9"), line("12", "702.8")]);
     }
 
     #[test]
-    fn a_mark_that_is_wrong_itself_is_refused_with_its_line() {
-        let table = |words: &str| format!("{GIVEN}<!-- table {{{words}}} -->\n<!-- end -->");
+    fn wrong_mark_is_refused_with_its_line() {
         let rows = r#""title": "", "rows": "scheduler", "columns": "arch""#;
         for (text, expected) in [
             (
@@ -388,8 +319,8 @@ In prose 1.5 may stand.
             ),
             ("a <!-- table".into(), "line 1: expected `-->`, found none"),
         ] {
-            let found = fails(&text);
-            assert_has(&found, expected);
+            let error = read(&text).err().unwrap();
+            assert_has(format!("{error:#}"), expected);
         }
     }
 }

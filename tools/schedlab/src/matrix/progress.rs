@@ -1,5 +1,5 @@
-//! What a person sees while a matrix runs: a line for each cell that is done,
-//! and on a terminal a bar with the time left.
+//! The progress of a matrix: a line for each finished cell, and on a terminal a bar with the time
+//! left.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::{
     store::Store,
 };
 
-/// How much of a failed guest's console is shown.
+/// The number of lines of a failed guest's console that are shown.
 const LAST_LINES: usize = 12;
 
 pub struct Progress {
@@ -25,7 +25,7 @@ pub struct Progress {
     kept: usize,
     good: usize,
     failed: Vec<String>,
-    /// Cells that are being built or run.
+    /// The cells that are being built or run, each with what is done.
     busy: Vec<(String, String)>,
 }
 
@@ -84,8 +84,8 @@ impl Progress {
         self.busy.retain(|(name, _)| *name != cell.to_string());
     }
 
-    /// Prints the closing lines, the first of which says of which part they are, and judges
-    /// the run.
+    /// Prints the closing lines, the first of which names the shard if there is one, and returns
+    /// the verdict.
     pub fn finish(self, store: &Store, part: Option<&str>, interrupted: bool) -> Result<Verdict> {
         self.bar.finish_and_clear();
         if let Some(part) = part {
@@ -130,7 +130,7 @@ impl Progress {
         self.bar.inc(1);
         let total = self.total.to_string();
         let done = self.good + self.failed.len();
-        // Not the bar's own way of printing, which is silent without a terminal.
+        // The bar's own way of printing is silent without a terminal.
         self.bar.suspend(|| {
             print_line(format_args!(
                 "{done:>width$}/{total} {verdict:<6} {cell:<34} {what}",

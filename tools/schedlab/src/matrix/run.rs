@@ -1,4 +1,4 @@
-//! One cell: boot it, as often as was asked, and judge it.
+//! Boots a cell as often as was asked, and judges the results.
 
 use sched_tests_results::TickPhase;
 
@@ -10,13 +10,13 @@ use crate::{
     record::Outcome,
 };
 
-/// What came out of a cell: one of each for every boot.
+/// The results of a cell: one of each for every boot.
 pub struct Good {
     pub lines: Vec<Vec<String>>,
     pub outcomes: Vec<Outcome>,
 }
 
-/// What came out of a boot.
+/// The results of a boot.
 struct Boot {
     lines: Vec<String>,
     outcome: Outcome,
@@ -25,7 +25,7 @@ struct Boot {
 }
 
 impl Good {
-    /// The boots of all rounds, in their order.
+    /// Joins the boots of all rounds in their order.
     pub fn joined(rounds: Vec<Self>) -> Self {
         let (mut lines, mut outcomes) = (Vec::new(), Vec::new());
         for round in rounds {
@@ -36,8 +36,8 @@ impl Good {
     }
 }
 
-/// In real time: boots the cell's image once more after those boots, of `of`. Their figures
-/// differ; what phases they have must not, as a row of a table is a phase.
+/// Boots the cell's image in real time, once more after the boots `before`, of `of` in all. Their
+/// figures may differ, but not their phases, as a row of a table is a phase.
 pub fn real(booter: &Booter, cell: &Cell, before: &[Good], of: usize) -> Result<Good, Failure> {
     let at = match of {
         1 => String::new(),
@@ -58,8 +58,7 @@ pub fn real(booter: &Booter, cell: &Cell, before: &[Good], of: usize) -> Result<
     })
 }
 
-/// In counted time: boots the cell's image at each tick phase, `repeat` times, which must
-/// agree.
+/// Boots the cell's image in counted time, `repeat` times at each tick phase. These must agree.
 pub fn counted(
     booter: &Booter,
     cell: &Cell,
@@ -113,7 +112,7 @@ fn boot_once(booter: &Booter, cell: &Cell, tick_phase: Option<TickPhase>) -> Res
     }
 }
 
-/// The figures of a boot that make was content with, whose CPU time has an account.
+/// Returns the figures of a boot, after a check of its lines and of its account of the CPU time.
 fn judge(
     booter: &Booter,
     cell: &Cell,

@@ -1,18 +1,23 @@
-//! The policies, apps and architectures that make knows, and a choice of them.
+//! The policies, apps and architectures of the project, and selections of them.
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-use super::names::short;
 use crate::cli::SelectArgs;
+
+/// Returns a policy's name in result lines: `rr` for `sched_rr`, `stock-rr` for `stock_rr`.
+pub fn short(policy: &str) -> String {
+    let name = policy.strip_prefix("sched_").unwrap_or(policy);
+    name.replace('_', "-")
+}
 
 /// An app of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct App {
-    /// Its name in result lines, which is its folder's.
+    /// The name in result lines, which is that of the folder.
     pub name: String,
-    /// Its folder, from the project's root.
+    /// The path of the folder from the project's root.
     pub folder: String,
 }
 
@@ -34,12 +39,12 @@ impl App {
 pub struct Cell {
     pub arch: String,
     pub app: App,
-    /// As make calls it: `sched_rr`.
+    /// The policy's name in make: `sched_rr`.
     pub policy: String,
 }
 
 impl Cell {
-    /// Returns the cell of an app whose folder is known by its name alone.
+    /// Returns the cell of an app whose folder is not known: its name stands for it.
     pub fn new(arch: &str, app: &str, policy: &str) -> Self {
         Self {
             arch: arch.to_owned(),
@@ -58,21 +63,21 @@ impl fmt::Display for Cell {
     }
 }
 
-/// The policies, apps and architectures that there are.
+/// The policies, apps and architectures.
 #[derive(Clone, Debug)]
 pub struct Lists {
-    /// In the order of rows.
+    /// The policies in the order of rows.
     pub policies: Vec<String>,
     pub apps: Vec<App>,
     pub arches: Vec<String>,
-    /// What a policy is, by its name in result lines; of ours.
+    /// The titles of this project's policies, by their names in result lines.
     pub titles: Titles,
 }
 
 pub type Titles = BTreeMap<String, String>;
 
 impl Lists {
-    /// Reads what `make lab-list` prints: a name and words on each line.
+    /// Reads the output of `make lab-list`: a name and words on each line.
     pub fn parse(text: &str) -> Result<Self> {
         let words = |name: &str| -> Result<Vec<String>> {
             let line = text
@@ -102,7 +107,7 @@ impl Lists {
         })
     }
 
-    /// The part of it that was asked for, in the same order.
+    /// Returns the selected part, in the same order.
     pub fn select(&self, wanted: &SelectArgs, apps: &[String]) -> Result<Self> {
         let policy = |policy: &String, word: &str| policy == word || short(policy) == short(word);
         let app =
@@ -122,7 +127,7 @@ impl Lists {
         })
     }
 
-    /// Every combination, one architecture and app after the other.
+    /// Returns every combination, one architecture and app after the other.
     pub fn cells(&self) -> impl Iterator<Item = Cell> {
         self.arches.iter().flat_map(move |arch| {
             self.apps.iter().flat_map(move |app| {
@@ -137,7 +142,7 @@ impl Lists {
     }
 }
 
-/// Those of `all` that some word means; all if there are no words.
+/// Returns the items of `all` that a word means; all if there are no words.
 fn choose<T: Clone>(
     option: &str,
     all: &[T],
@@ -161,66 +166,48 @@ mod tests {
 
     const TEXT: &str = "policies sched_rr sched_pbg stock_rr\napps apps/a/realtime apps/b/yield\narches x86_64 riscv64\ntitle rr RR: in turn\n";
 
-    fn select(policy: &[&str], app: &[&str], arch: &[&str]) -> Result<Vec<String>> {
+    fn select(policy: &[&str], app: &[&str], arch: &[&str]) -> String {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
         let args = SelectArgs {
             policy: words(policy),
             arch: words(arch),
         };
-        let cells = Lists::parse(TEXT)?
-            .select(&args, &words(app))?
-            .cells()
-            .map(|cell| cell.to_string())
-            .collect();
-        Ok(cells)
+        match Lists::parse(TEXT).unwrap().select(&args, &words(app)) {
+            Ok(lists) => {
+                let cells: Vec<_> = lists.cells().map(|cell| cell.to_string()).collect();
+                cells.join(" ")
+            }
+            Err(error) => error.to_string(),
+        }
     }
 
     #[test]
-    fn nothing_asked_means_everything_in_order() {
-        let cells = select(&[], &[], &[]).unwrap();
-        assert_eq!(cells.len(), 12);
-        assert_eq!(
-            cells[..4],
-            [
-                "x86_64/realtime/sched_rr",
-                "x86_64/realtime/sched_pbg",
-                "x86_64/realtime/stock_rr",
-                "x86_64/yield/sched_rr",
-            ]
+    fn selection_has_the_order_of_the_lists_and_names_may_be_short() {
+        let all = select(&[], &[], &[]);
+        let first = "x86_64/realtime/sched_rr x86_64/realtime/sched_pbg x86_64/realtime/stock_rr x86_64/yield/sched_rr ";
+        assert!(
+            all.starts_with(first) && all.split(' ').count() == 12,
+            "{all}"
         );
-    }
-
-    #[test]
-    fn names_may_be_short_and_order_is_not_the_users() {
-        let cells = select(&["stock-rr", "rr"], &["apps/b/yield/"], &["riscv64"]).unwrap();
-        assert_eq!(cells, ["riscv64/yield/sched_rr", "riscv64/yield/stock_rr"]);
-    }
-
-    #[test]
-    fn an_unknown_name_says_what_there_is() {
-        let message = |result: Result<Vec<String>>| result.unwrap_err().to_string();
         assert_eq!(
-            message(select(&["lottery"], &[], &[])),
+            select(&["stock-rr", "rr"], &["apps/b/yield/"], &["riscv64"]),
+            "riscv64/yield/sched_rr riscv64/yield/stock_rr"
+        );
+        assert_eq!(
+            select(&["lottery"], &[], &[]),
             "--policy lottery: expected some of sched_rr sched_pbg stock_rr"
         );
         assert_eq!(
-            message(select(&[], &["nope"], &[])),
+            select(&[], &["nope"], &[]),
             "--app nope: expected some of realtime yield"
         );
     }
 
     #[test]
-    fn a_policy_may_have_a_title() {
-        let lists = Lists::parse(TEXT).unwrap();
-        assert_eq!(lists.titles.get("rr").unwrap(), "RR: in turn");
-        assert_eq!(lists.titles.len(), 1);
-    }
-
-    #[test]
-    fn an_incomplete_list_is_refused() {
-        let error = Lists::parse("policies sched_rr\napps\n")
-            .unwrap_err()
-            .to_string();
-        assert_eq!(error, "expected a line `apps …`, found none");
+    fn lists_have_titles_and_must_be_complete() {
+        let titles = Lists::parse(TEXT).unwrap().titles;
+        assert_eq!(titles, [("rr".to_owned(), "RR: in turn".to_owned())].into());
+        let error = Lists::parse("policies sched_rr\napps\n").unwrap_err();
+        assert_eq!(error.to_string(), "expected a line `apps …`, found none");
     }
 }

@@ -2,10 +2,10 @@
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
-/// Returns the tokens of a file, without comments, `#[doc]` and what stands under `#[cfg(test)]`. Returns the
-/// text itself if it is not Rust.
+/// Returns the tokens of a file without comments, `#[doc]` and items under `#[cfg(test)]`. Returns
+/// the text itself if it is not Rust.
 ///
-/// A comment that grows moves the lines that a panic names, and no instruction.
+/// A comment changes the line numbers in panics, and no instruction.
 pub fn code(text: &str) -> String {
     let Ok(tokens) = text.parse::<TokenStream>() else {
         return text.to_owned();
@@ -34,7 +34,7 @@ fn add(tokens: TokenStream, code: &mut String) {
                     tokens.next();
                 } else if attribute == "cfg(test)" && !is_inner {
                     tokens.next();
-                    // Each item ends with one of these or later; what is left of one counts.
+                    // An item ends with one of these or later; the rest of an item counts.
                     let _ = tokens.find(ends);
                 } else {
                     *code += if is_inner { "#!" } else { "#" };
@@ -80,7 +80,7 @@ mod tests {
     const FILE: &str = "//! A file.\nfn f(a: &str) -> u8 { b'\"' }\n";
 
     #[test]
-    fn what_reaches_no_image_does_not_count() {
+    fn comments_and_tests_do_not_count() {
         for other in [
             "//! Another.\n\nfn f(a: &str) -> u8 { b'\"' }",
             "/* one */ fn f(a: /* a */ &str) -> u8 { // here\n b'\"' }",
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_an_image_counts() {
+    fn tokens_of_an_image_count() {
         for other in [
             "fn f(a: &str) -> u8 { b'/' }",
             "fn f(a: &'a str) -> u8 { b'\"' }",

@@ -1,5 +1,4 @@
-//! `sources.csv` and the lists that it names: what the rows of the CSV files beside it were made
-//! from.
+//! `sources.csv` and the lists that it names: the sources of the rows in the CSV files beside it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +13,7 @@ use super::{
     list::{Made, SourceList},
     rows::{LEDGER, Published, RowKey, file_name},
 };
-use crate::store::write;
+use crate::{grid, store::write};
 
 /// The folder of the lists.
 const LISTS: &str = "sources";
@@ -24,13 +23,13 @@ const COLUMNS: [&str; 6] = ["file", "arch", "app", "scheduler", "list", "sources
 #[derive(Default)]
 pub struct Ledger {
     folder: PathBuf,
-    /// By file and cell: the name of a list, and the hash.
+    /// The name of a list and the hash, by file and cell.
     entries: BTreeMap<(String, RowKey), (String, String)>,
     lists: BTreeMap<String, SourceList>,
 }
 
 impl Ledger {
-    /// Reads that of a folder; an empty one if there is none.
+    /// Reads the ledger of a folder; it is empty if there is none.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(LEDGER);
         let text = match fs::read_to_string(&path) {
@@ -75,7 +74,7 @@ impl Ledger {
         self.folder.join(LISTS).join(format!("{name}.txt"))
     }
 
-    /// Returns what a cell of this file was made from.
+    /// Returns the sources of a cell of this file.
     pub fn made(&self, file: &str, key: &RowKey) -> Option<Made> {
         let (list, hash) = self.entries.get(&(file.to_owned(), key.clone()))?;
         Some(Made {
@@ -92,32 +91,25 @@ impl Ledger {
     }
 
     fn write(&self) -> Result<()> {
-        let mut out = csv::Writer::from_writer(Vec::new());
-        out.write_record(COLUMNS)?;
-        for ((file, key), (list, hash)) in &self.entries {
-            let RowKey {
-                arch,
-                app,
-                scheduler,
-            } = key;
-            out.write_record([file, arch, app, scheduler, list, hash])?;
-        }
+        let row = |((file, key), (list, hash)): (&(String, RowKey), &(String, String))| {
+            [file, &key.arch, &key.app, &key.scheduler, list, hash].map(String::clone)
+        };
         let named: BTreeSet<_> = self.entries.values().map(|(list, _)| list).collect();
         for (name, list) in &self.lists {
             let path = self.list_file(name);
             match named.contains(name) {
                 true => write(&path, list.text())?,
-                // It may never have been written.
+                // The list may never have been written.
                 false => drop(fs::remove_file(path)),
             }
         }
-        write(&self.folder.join(LEDGER), out.into_inner()?)
+        let text = grid::csv(COLUMNS, self.entries.iter().map(row))?;
+        write(&self.folder.join(LEDGER), text)
     }
 }
 
-/// Writes down what the cells of a CSV file were made from, beside the file. Nothing is written for a file
-/// that is not published. Cells of which it is not known, or that are not in the file any
-/// more, are forgotten.
+/// Writes the sources of the cells of a published CSV file, and removes those of cells that have
+/// none or are no longer in the file.
 pub fn stamp(csv: &Path, cells: impl IntoIterator<Item = (RowKey, Option<Made>)>) -> Result<()> {
     let file = file_name(csv).to_owned();
     let Some(published) = Published::named(&file) else {

@@ -1,24 +1,24 @@
-//! The files that something was built from.
+//! The files that an image or a program was built from.
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::digest;
 
-/// Before a line of `make lab-sources`.
+/// The start of a line of `make lab-sources`.
 const SOURCE: &str = "source: ";
 
 /// A package and the files of this tree that it was built from.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct SourceList {
-    /// `image` or `program`, and the package.
+    /// The kind, `image` or `program`, and the package.
     pub what: String,
-    /// From the project's root, sorted.
+    /// The paths from the project's root, sorted.
     pub files: Vec<String>,
 }
 
 impl SourceList {
-    /// Reads a list: what it is of, then a file on each line.
+    /// Reads a list: the kind and the package, then a file on each line.
     pub fn read(text: &str) -> Result<Self> {
         let mut lines = text.lines().map(str::to_owned);
         match lines.next() {
@@ -33,7 +33,7 @@ impl SourceList {
         }
     }
 
-    /// Takes a list out of what `make lab-sources` printed.
+    /// Reads the list in the output of `make lab-sources`.
     pub fn of_make(console: &[String]) -> Result<Self> {
         let lines = console.iter().filter_map(|line| line.strip_prefix(SOURCE));
         Self::read(&lines.collect::<Vec<_>>().join("\n"))
@@ -43,14 +43,14 @@ impl SourceList {
         format!("{}\n{}\n", self.what, self.files.join("\n"))
     }
 
-    /// The name of its file: what is in it.
+    /// Returns the name of the list's file: the package and a hash of the content.
     pub fn name(&self) -> String {
         let hash = digest(self.text());
         let (_, package) = self.package();
         format!("{package}-{}", &hash[..8])
     }
 
-    /// Returns whether it is an image, and the package.
+    /// Returns true if the list is of an image, and the package.
     pub fn package(&self) -> (bool, &str) {
         let (kind, package) = self.what.split_once(' ').unwrap_or_default();
         (kind == "image", package)

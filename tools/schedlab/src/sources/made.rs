@@ -1,4 +1,4 @@
-//! The sources of a measurement that this program has not booted.
+//! The sources of a measurement that this program did not boot.
 
 use std::{env, fs, path::Path, time::SystemTime};
 
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{cli::TreeArgs, output::note, project::Project};
 
-/// Returns the stamp of a measurement that was made from the files that make has listed there before: `None` if there
-/// is no list, or if one of them has changed since.
+/// Returns the stamp of a measurement whose files make wrote into a list before. Returns `None` if
+/// there is no list, or if a file has changed since.
 pub fn made_beside(tree: &TreeArgs, list: &Path) -> Result<Option<Made>> {
     let Ok(text) = fs::read_to_string(list) else {
         return Ok(None);
@@ -65,5 +65,5 @@ pub fn made_by_model(tree: &TreeArgs, app: &str, arch: &str) -> Result<Option<Ma
     Tree::new(&project)?.made_since(list, begin).map(Some)
 }
 
-/// The part of this program that plays.
+/// The part of this program that simulates.
 const MODEL: [&str; 2] = ["modules", "tools/sched-sim"];

@@ -1,4 +1,4 @@
-//! Writing a CSV file, and, if it is published, what its cells were made from.
+//! Writes a CSV file and, if it is published, the sources of its cells.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::store::write;
 
-/// Returns true if the file belongs to published ones: a `sources.csv` lies beside it.
+/// Returns true if the file is published: `sources.csv` is in its folder.
 pub fn is_published(csv: &Path) -> bool {
     csv.with_file_name(LEDGER).exists()
 }
@@ -29,8 +29,8 @@ pub fn write_rows(
     write_whole(csv, &merged(file_name(csv), &old, text)?, cells)
 }
 
-/// Writes a whole CSV file; beside a published one also what its cells were made from. A cell without a
-/// stamp is not written down: its rows are out of date.
+/// Writes a whole CSV file and, if it is published, the sources of its cells. The rows of a cell
+/// without sources are out of date.
 pub fn write_whole(
     csv: &Path,
     text: &str,

@@ -5,20 +5,20 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::{
-    distinct::distinct,
+    distinct::{distinct, entry},
+    grid,
     project::{Cell, short},
 };
 
-/// The cell that a row belongs to, in the words of its file. A word that a file does not have is
-/// empty.
+/// The cell of a row, in the words of its file. A word that the file does not have is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowKey {
     pub arch: String,
     pub app: String,
-    /// As result lines call it.
+    /// The scheduler's name in result lines.
     pub scheduler: String,
 }
 
@@ -37,11 +37,11 @@ impl RowKey {
     }
 }
 
-/// A kind of file.
+/// A kind of published file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
     Tables,
-    /// Its rows are statistics.
+    /// Figures of real time, which are statistics.
     FourCpus,
     Cost,
     CoopCost,
@@ -51,10 +51,10 @@ pub enum Published {
 
 /// The name of the file that says what rows were made from.
 pub const LEDGER: &str = "sources.csv";
-/// The limits of `make cost LAB=--gate`, which measures against them each time: not figures.
+/// The limits of `make cost LAB=--gate`, which are no figures.
 const LIMITS: &str = "cost-gate.csv";
 
-/// A CSV file, read.
+/// The content of a CSV file.
 struct Text {
     header: csv::StringRecord,
     rows: Vec<csv::StringRecord>,
@@ -69,26 +69,26 @@ impl Text {
         })
     }
 
-    /// Returns the word of a row in a column; nothing if there is none.
+    /// Returns the word of a row in a column; empty if there is none.
     fn word<'r>(&self, row: &'r csv::StringRecord, column: &str) -> &'r str {
         let place = self.header.iter().position(|name| name == column);
         place.and_then(|place| row.get(place)).unwrap_or_default()
     }
 }
 
-/// Cells that are made again together.
+/// Cells that are measured again together.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// In the order of the file.
+    /// The schedulers that are out of date, in the order of the file.
     pub schedulers: Vec<String>,
-    /// At how many phases of the tick they are published.
+    /// All schedulers, by the number of their tick phases.
     phases: BTreeMap<u16, Vec<String>>,
-    /// True if they are all that the file has of this app and architecture.
-    pub is_whole: bool,
+    /// True if the file has rows of this app and architecture that are up to date.
+    has_others: bool,
 }
 
 impl Published {
-    /// The kind of the file with this name, if it is one that is published.
+    /// Returns the kind of the file with this name; `None` if it is not a published one.
     pub fn named(file: &str) -> Option<Self> {
         Some(match file {
             "tables.csv" => Self::Tables,
@@ -101,11 +101,14 @@ impl Published {
         })
     }
 
-    /// The same for a file that lies among published ones; `None` if it holds no figures.
+    /// Returns the kind of a file in a folder of published files; `None` if it has no figures.
+    ///
+    /// # Errors
+    /// The file has no known name.
     pub fn among(file: &str) -> Result<Option<Self>> {
         match Self::named(file) {
             None if ![LIMITS, LEDGER].contains(&file) => bail!(
-                "{file}: expected a file whose rows say what they were made from, found another; tools/schedlab/src/sources/rows.rs names those that there are"
+                "{file}: expected a published file of a known kind, found another; tools/schedlab/src/sources/rows.rs has the kinds"
             ),
             kind => Ok(kind),
         }
@@ -120,7 +123,7 @@ impl Published {
         let (arch, app, scheduler) = (word("arch"), word("app"), word("scheduler"));
         match self {
             Self::Tables | Self::FourCpus | Self::Simulate => RowKey::new(arch, app, scheduler),
-            // `pbg idle`, `pbg measure` and `pbg replay` are of one image.
+            // `pbg idle`, `pbg measure` and `pbg replay` have one image.
             Self::Cost => {
                 let scheduler = scheduler.split(' ').next().unwrap_or_default();
                 RowKey::new(arch, "cost", scheduler)
@@ -130,50 +133,41 @@ impl Published {
         }
     }
 
-    /// The cells of a file's rows, each once, in the order of the file.
+    /// Returns the cells of a file's rows, each once, in the order of the file.
     pub fn keys(self, text: &str) -> Result<Vec<RowKey>> {
         let text = Text::read(text)?;
         Ok(distinct(text.rows.iter().map(|row| self.key(&text, row))))
     }
 
-    /// Those of them that are in `stale`, by architecture and app.
+    /// Returns the cells of a file that are in `stale`, by architecture and app.
     pub fn groups(self, text: &str, stale: &BTreeSet<RowKey>) -> Result<Vec<(RowKey, Group)>> {
         let text = Text::read(text)?;
         let mut groups: Vec<(RowKey, Group)> = Vec::new();
         for row in &text.rows {
             let key = self.key(&text, row);
-            let of = RowKey::new(&key.arch, &key.app, "");
-            let place = groups.iter().position(|(other, _)| *other == of);
-            let place = place.unwrap_or_else(|| {
-                let group = Group {
-                    is_whole: true,
-                    ..Group::default()
-                };
-                groups.push((of, group));
-                groups.len() - 1
-            });
-            let group = &mut groups[place].1;
+            let group = entry(&mut groups, RowKey::new(&key.arch, &key.app, ""));
             let phases = text.word(row, "phases").parse().unwrap_or(1);
-            add(
-                group.phases.entry(phases).or_default(),
-                key.scheduler.clone(),
-            );
-            match stale.contains(&key) {
-                true => add(&mut group.schedulers, key.scheduler),
-                false => group.is_whole = false,
+            let is_stale = stale.contains(&key);
+            group.has_others |= !is_stale;
+            let of_phases = group.phases.entry(phases).or_default();
+            let of_group = is_stale.then_some(&mut group.schedulers);
+            for words in [Some(of_phases), of_group].into_iter().flatten() {
+                if !words.contains(&key.scheduler) {
+                    words.push(key.scheduler.clone());
+                }
             }
         }
         groups.retain(|(_, group)| !group.schedulers.is_empty());
         Ok(groups)
     }
 
-    /// The command that makes the cells of a group again, in the file `csv`.
+    /// Returns the command that measures the cells of a group again, for the file `csv`.
     pub fn command(self, csv: &str, of: &RowKey, group: &Group) -> String {
         let folder = csv.rsplit_once('/').map_or(".", |(folder, _)| folder);
         let RowKey { arch, app, .. } = of;
         let features = features(group.schedulers.iter());
         match self {
-            // A table is made as a whole: which rows are the best, and its picture, are of all.
+            // A table is made as a whole: its best rows and its chart depend on all rows.
             Self::Tables => {
                 let several = group.phases.len() > 1;
                 let matrix = |(phases, schedulers): (&u16, &Vec<String>)| {
@@ -203,9 +197,9 @@ impl Published {
                         .filter(|name| group.schedulers.contains(name));
                     let mut are = are.peekable();
                     are.peek()?;
-                    let some = match group.is_whole && group.phases.len() == 1 {
-                        true => String::new(),
-                        false => format!(" FEATURES={}", self::features(are)),
+                    let some = match group.has_others || group.phases.len() > 1 {
+                        true => format!(" FEATURES={}", self::features(are)),
+                        false => String::new(),
                     };
                     let at = match phases {
                         1 => String::new(),
@@ -230,7 +224,7 @@ impl Published {
         }
     }
 
-    /// Returns the unit that is replaced as a whole: for tables and four CPUs all rows of an app.
+    /// Returns the unit of replacement: of tables and four CPUs all rows of an app.
     fn unit(self, text: &Text, row: &csv::StringRecord) -> RowKey {
         let key = self.key(text, row);
         match self {
@@ -240,20 +234,14 @@ impl Published {
     }
 }
 
-/// The name of a file in its folder.
+/// Returns the name of a file in its folder.
 pub fn file_name(path: &Path) -> &str {
     path.file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default()
 }
 
-fn add(words: &mut Vec<String>, word: String) {
-    if !words.contains(&word) {
-        words.push(word);
-    }
-}
-
-/// As make calls them.
+/// Returns the schedulers as make's features.
 pub fn features<'s>(schedulers: impl Iterator<Item = &'s String>) -> String {
     let feature = |scheduler: &String| match scheduler.replace('-', "_") {
         stock if stock.starts_with("stock_") => stock,
@@ -262,8 +250,11 @@ pub fn features<'s>(schedulers: impl Iterator<Item = &'s String>) -> String {
     schedulers.map(feature).collect::<Vec<_>>().join(",")
 }
 
-/// The rows of a published file, `old`, with those of `new` in the place of what was there of the
-/// same cells, or behind all if nothing was. No scheduler of a table may be lost.
+/// Returns the rows of a published file, `old`, in which the rows of `new` replace those of the
+/// same cells. Rows of new cells come last.
+///
+/// # Errors
+/// `new` lacks a scheduler of a table.
 pub fn merged(file: &str, old: &str, new: &str) -> Result<String> {
     let Some(published) = Published::named(file) else {
         return Ok(new.to_owned());
@@ -275,20 +266,14 @@ pub fn merged(file: &str, old: &str, new: &str) -> Result<String> {
     }
     let mut ours: Vec<(RowKey, Vec<&csv::StringRecord>)> = Vec::new();
     for row in &now.rows {
-        let unit = published.unit(&now, row);
-        match ours.iter_mut().find(|(other, _)| *other == unit) {
-            Some((_, rows)) => rows.push(row),
-            None => ours.push((unit, vec![row])),
-        }
+        entry(&mut ours, published.unit(&now, row)).push(row);
     }
     let there = published.keys(new)?;
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(&now.header)?;
-    let mut written = BTreeSet::new();
+    let mut rows = Vec::new();
     for row in &before.rows {
         let unit = published.unit(&before, row);
-        let Some((_, rows)) = ours.iter().find(|(other, _)| *other == unit) else {
-            out.write_record(row)?;
+        let Some((_, replacing)) = ours.iter_mut().find(|(other, _)| *other == unit) else {
+            rows.push(row);
             continue;
         };
         let key = published.key(&before, row);
@@ -300,20 +285,16 @@ pub fn merged(file: &str, old: &str, new: &str) -> Result<String> {
                 key.arch
             );
         }
-        if written.insert(unit) {
-            rows.iter().try_for_each(|row| out.write_record(*row))?;
-        }
+        rows.append(replacing);
     }
-    for (_, rows) in ours.iter().filter(|(unit, _)| !written.contains(unit)) {
-        rows.iter().try_for_each(|row| out.write_record(*row))?;
-    }
-    let text = out.into_inner().context("a buffer takes all")?;
-    Ok(String::from_utf8(text)?)
+    rows.extend(ours.into_iter().flat_map(|(_, rows)| rows));
+    grid::csv(&now.header, rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_has;
 
     const TABLES: &str = "\
 arch,app,scheduler,figure,value,phases
@@ -325,54 +306,57 @@ riscv64,yield,rr,average,5,8
 riscv64,yield,stock-rr,average,6,1
 ";
 
-    fn stale(keys: &[(&str, &str, &str)]) -> BTreeSet<RowKey> {
-        let key = |(arch, app, scheduler): &(&str, &str, &str)| RowKey::new(arch, app, scheduler);
-        keys.iter().map(key).collect()
-    }
+    const COST: &str = "\
+arch,scheduler,phases
+x86_64,pbg idle,8
+x86_64,pbg replay,8
+x86_64,rr,1
+";
 
-    fn commands(published: Published, text: &str, keys: &[(&str, &str, &str)]) -> Vec<String> {
-        let groups = published.groups(text, &stale(keys)).unwrap();
-        let command = |(of, group): &(RowKey, Group)| published.command("d/x.csv", of, group);
-        groups.iter().map(command).collect()
-    }
-
+    /// Each file, the stale cells, and the commands that measure them again.
     #[test]
-    fn table_is_made_as_a_whole_at_the_phases_it_has() {
-        let keys = [("x86_64", "yield", "rr"), ("riscv64", "yield", "stock-rr")];
-        assert_eq!(
-            commands(Published::Tables, TABLES, &keys),
-            [
-                "make matrix A=yield ARCH=x86_64 LAB='--phases 8' && make compare A=yield ARCH=x86_64 LAB='--out d'",
-                "make matrix A=yield ARCH=riscv64 FEATURES=stock_rr && make matrix A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--phases 8' && make compare A=yield ARCH=riscv64 LAB='--out d'",
-            ]
-        );
-    }
-
-    #[test]
-    fn cost_is_made_for_the_policies_that_are_out_of_date() {
-        let text = "arch,scheduler,tasks\nx86_64,pbg idle,1\nx86_64,pbg replay,1\nx86_64,rr,1\n";
-        let of = |keys: &[_]| commands(Published::Cost, text, keys);
+    fn command_measures_stale_cells_at_the_phases_of_the_file() {
         let (pbg, rr) = (("x86_64", "cost", "pbg"), ("x86_64", "cost", "rr"));
-        assert_eq!(
-            of(&[pbg]),
-            ["make cost ARCH=x86_64 FEATURES=sched_pbg LAB='--csv d/x.csv'"]
-        );
-        assert_eq!(
-            of(&[pbg, rr]),
-            ["make cost ARCH=x86_64 LAB='--csv d/x.csv'"]
-        );
-    }
-
-    #[test]
-    fn cost_is_made_at_the_phases_it_has() {
-        let text = "arch,scheduler,phases\nx86_64,pbg idle,8\nx86_64,pbg replay,8\nx86_64,rr,1\n";
-        let of = |keys: &[_]| commands(Published::Cost, text, keys);
-        let (pbg, rr) = (("x86_64", "cost", "pbg"), ("x86_64", "cost", "rr"));
+        let one_phase = COST.replace(",8", ",1");
         let of_pbg = "make cost ARCH=x86_64 FEATURES=sched_pbg LAB='--phases 8 --csv d/x.csv'";
         let of_rr = "make cost ARCH=x86_64 FEATURES=sched_rr LAB='--csv d/x.csv'";
-        assert_eq!(of(&[pbg]), [of_pbg]);
-        assert_eq!(of(&[rr]), [of_rr]);
-        assert_eq!(of(&[rr, pbg]), [format!("{of_rr} && {of_pbg}")]);
+        for (published, text, keys, expected) in [
+            (
+                Published::Tables,
+                TABLES,
+                &[("x86_64", "yield", "rr"), ("riscv64", "yield", "stock-rr")][..],
+                "make matrix A=yield ARCH=x86_64 LAB='--phases 8' && make compare A=yield ARCH=x86_64 LAB='--out d'\n\
+                 make matrix A=yield ARCH=riscv64 FEATURES=stock_rr && make matrix A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--phases 8' && make compare A=yield ARCH=riscv64 LAB='--out d'",
+            ),
+            (
+                Published::Cost,
+                &one_phase,
+                &[pbg],
+                "make cost ARCH=x86_64 FEATURES=sched_pbg LAB='--csv d/x.csv'",
+            ),
+            (
+                Published::Cost,
+                &one_phase,
+                &[pbg, rr],
+                "make cost ARCH=x86_64 LAB='--csv d/x.csv'",
+            ),
+            (Published::Cost, COST, &[pbg], of_pbg),
+            (Published::Cost, COST, &[rr], of_rr),
+            (
+                Published::Cost,
+                COST,
+                &[rr, pbg],
+                &format!("{of_rr} && {of_pbg}"),
+            ),
+        ] {
+            let key =
+                |(arch, app, scheduler): &(&str, &str, &str)| RowKey::new(arch, app, scheduler);
+            let stale = keys.iter().map(key).collect();
+            let groups = published.groups(text, &stale).unwrap();
+            let command = |(of, group): &(RowKey, Group)| published.command("d/x.csv", of, group);
+            let commands: Vec<_> = groups.iter().map(command).collect();
+            assert_eq!(commands.join("\n"), expected);
+        }
     }
 
     #[test]
@@ -392,10 +376,7 @@ x86_64,held,rr,average,9,8
         );
         let part = "arch,app,scheduler,figure,value,phases\nx86_64,yield,rr,average,7,8\n";
         let error = merged("tables.csv", TABLES, part).unwrap_err().to_string();
-        assert!(
-            error.contains("has rows of stock-rr for yield on x86_64"),
-            "{error}"
-        );
+        assert_has(error, "has rows of stock-rr for yield on x86_64");
         assert!(merged("tables.csv", TABLES, "arch\n").is_err());
         assert_eq!(merged("other.csv", TABLES, part).unwrap(), part);
     }

@@ -1,4 +1,5 @@
-//! `schedlab stale`: which rows of the published tables are out of date, and what makes them again.
+//! `schedlab stale`: names the rows of the published tables that are out of date, with the commands
+//! that make them again.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -82,11 +83,11 @@ pub fn stale(tree: &TreeArgs, args: &StaleArgs) -> Result<Verdict> {
     })
 }
 
-/// One cell in so many is measured again.
+/// One cell of this number is measured again.
 const ONE_IN: usize = 20;
 
-/// Returns one cell in [`ONE_IN`] of one architecture, rounded up: those with the least hash beside the
-/// seed, so that another seed has others.
+/// Returns one cell in [`ONE_IN`] of one architecture, rounded up: those with the least hash
+/// together with the seed, so that another seed selects others.
 fn sample<'k>(seed: &str, cells: &'k BTreeSet<RowKey>) -> Vec<&'k RowKey> {
     let of_seed = |words: &str| digest(format!("{seed} {words}"));
     let arches: BTreeSet<_> = cells.iter().map(|key| &key.arch).collect();
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sample_is_one_in_twenty_of_an_architecture_and_each_cell_is_in_one() {
+    fn sample_is_one_in_twenty_of_an_architecture_and_reaches_each_cell() {
         let cell = |i: usize| {
             let arch = ["aarch64", "riscv64", "x86_64"][i % 3];
             RowKey::new(arch, &format!("app{}", i % 11), &format!("sched{}", i / 11))

@@ -1,4 +1,4 @@
-//! The hash of a list of files, as the tree is now.
+//! The hash of a list of files in the present tree.
 
 use std::{
     cell::RefCell,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{digest::digest, project::Project};
 
-/// The scripts that say how an image is built and booted.
+/// The scripts that build and boot an image.
 const SCRIPTS: [&str; 9] = [
     "scripts/axconfig.sh",
     "scripts/build.sh",
@@ -29,10 +29,10 @@ const SCRIPTS: [&str; 9] = [
     "scripts/workspace.sh",
 ];
 
-/// Cargo's settings in the project's root, where make calls cargo.
+/// The files with cargo's settings in the project's root, in which make calls cargo.
 const SETTINGS: [&str; 2] = [".cargo/config", ".cargo/config.toml"];
 
-/// The sections of the workspace's manifest that reach what is built, with their subsections.
+/// The sections of the workspace's manifest that change a build, with their subsections.
 const SECTIONS: [&str; 5] = [
     "patch",
     "profile.release",
@@ -41,10 +41,10 @@ const SECTIONS: [&str; 5] = [
     "workspace.package",
 ];
 
-/// The variables of the makefile that reach no image.
+/// The variables of the makefile that change no image.
 const OF_NO_IMAGE: [&str; 3] = ["PORT", "T", "V"];
 
-/// The files that count in part.
+/// The files of which a part counts.
 const IN_PART: [&str; 4] = ["Cargo.lock", "Cargo.toml", "Makefile", "scripts/setup.sh"];
 
 /// The project's files and tools.
@@ -52,7 +52,7 @@ pub struct Tree {
     root: PathBuf,
     /// The compiler, then each QEMU.
     tools: Vec<String>,
-    /// `Cargo.lock`, by package.
+    /// The packages of `Cargo.lock`.
     lock: Lock,
     manifest: String,
     defaults: String,
@@ -64,7 +64,7 @@ impl Tree {
         Ok(Self::of(project.root.clone(), tools(project)?))
     }
 
-    /// Reads the files of a project whose tools are known.
+    /// Reads the files of a project with these tools.
     pub fn of(root: PathBuf, tools: Vec<String>) -> Self {
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
         Self {
@@ -77,7 +77,7 @@ impl Tree {
         }
     }
 
-    /// The list and what it has come to.
+    /// Returns a list with its hash.
     pub fn made(&self, list: SourceList) -> Made {
         let hash = self.hash(&list);
         Made { list, hash }
@@ -86,7 +86,7 @@ impl Tree {
     /// Returns the stamp of a build that began at this moment and has ended.
     ///
     /// # Errors
-    /// A file changed meanwhile: which of its contents were built is not known.
+    /// A file changed during the build, so the contents that were built are not known.
     pub fn made_since(&self, list: SourceList, begin: SystemTime) -> Result<Made> {
         let made = self.made(list);
         if let Some(file) = self.changed_since(&made.list, begin) {
@@ -95,10 +95,10 @@ impl Tree {
         Ok(made)
     }
 
-    /// Returns a hash over the files of a list, a build script beside each manifest of it, cargo's settings,
-    /// the packages that the lock names for it, the parts of the manifest that reach what is built, and
-    /// the compiler; and, of an image, over the scripts that build and boot it, make's defaults, and
-    /// QEMU. A file that does not exist has no contents.
+    /// Returns a hash over the files of a list and all else that changes what is built from them:
+    /// build scripts, cargo's settings, the packages in the lock, parts of the manifest, and the
+    /// compiler. For an image it includes the scripts that build and boot it, make's defaults and
+    /// QEMU. A file that does not exist has no content.
     pub fn hash(&self, list: &SourceList) -> String {
         let (is_image, package) = list.package();
         let mut text = String::new();
@@ -119,8 +119,8 @@ impl Tree {
         digest(text)[..16].to_owned()
     }
 
-    /// Returns a file that counts for the list and was written after this moment, or a file of the list that
-    /// is gone.
+    /// Returns a file that counts for the list and was written after this moment, or a file of the
+    /// list that does not exist.
     pub fn changed_since(&self, list: &SourceList, moment: SystemTime) -> Option<String> {
         let has_changed = |file: &String| {
             let of = fs::metadata(self.root.join(file)).and_then(|of| of.modified());
@@ -138,7 +138,7 @@ impl Tree {
                 match file.rsplit_once('.').map(|(_, kind)| kind) {
                     Some("rs") => digest(code(&text)),
                     Some("mk" | "toml") => digest(without_comments(&text)),
-                    // A line of a here-document is no comment.
+                    // A line of a here-document may look like a comment.
                     Some("sh") if !text.contains("<<") => digest(without_comments(&text)),
                     _ => digest(bytes),
                 }
@@ -149,8 +149,8 @@ impl Tree {
     }
 }
 
-/// Returns the files of a list and those that decide what is built from them. Cargo runs a `build.rs` beside
-/// a manifest that does not name it.
+/// Returns the files of a list and those that change what is built from them. Cargo runs a
+/// `build.rs` beside a manifest that does not name it.
 fn files(list: &SourceList) -> Vec<String> {
     let (is_image, _) = list.package();
     let beside = |file: &String| Some(format!("{}build.rs", file.strip_suffix("Cargo.toml")?));
@@ -161,12 +161,12 @@ fn files(list: &SourceList) -> Vec<String> {
     files.chain(build_scripts).chain(others).collect()
 }
 
-/// Asks make for the compiler and each QEMU: half a second.
+/// Asks make for the versions of the compiler and each QEMU, which takes half a second.
 pub fn tools(project: &Project) -> Result<Vec<String>> {
     Ok(project.tools()?.lines().map(str::to_owned).collect())
 }
 
-/// Returns the sections of a manifest that reach what is built, and the resolver, without comments.
+/// Returns the sections of a manifest that change a build, and the resolver, without comments.
 fn sections(manifest: &str) -> String {
     let mut is_wanted = false;
     let mut lines = Vec::new();
@@ -187,8 +187,7 @@ fn sections(manifest: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns the lines of a makefile that give a variable of the user its value: what an image is made with if
-/// the user says nothing.
+/// Returns the lines of a makefile that assign a variable of the user: the defaults of an image.
 fn defaults(makefile: &str) -> String {
     let lines = || {
         makefile
@@ -202,7 +201,7 @@ fn defaults(makefile: &str) -> String {
     wanted.map(|(_, line)| format!("{line}\n")).collect()
 }
 
-/// Returns the variable that a line of a makefile gives a value, and the sign between them.
+/// Returns the variable that a line of a makefile assigns, and the operator.
 fn assigned(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start_matches(' ');
     let line = line.strip_prefix("override ").unwrap_or(line);
@@ -213,14 +212,14 @@ fn assigned(line: &str) -> Option<(&str, &str)> {
     Some((name, signs.find(|sign| rest.starts_with(sign))?))
 }
 
-/// Returns the line of `setup.sh` that says how the compiler's own library is built.
+/// Returns the line of `setup.sh` with the options to build the compiler's own library.
 fn build_std(setup: &str) -> String {
     let line = setup.lines().find(|line| line.starts_with("BUILD_STD "));
     line.unwrap_or_default().to_owned()
 }
 
-/// Returns a makefile or manifest without its comments and empty lines. A line beside a backslash at the end of a line
-/// stays, as it is a part of another one.
+/// Returns a makefile or manifest without its comments and empty lines. A line that ends with a
+/// backslash, or follows such a line, stays, as it is a part of another one.
 fn without_comments(text: &str) -> String {
     let mut kept = String::new();
     let mut goes_on = false;
@@ -244,9 +243,9 @@ struct Lock {
 
 struct Locked {
     version: String,
-    /// Its line: name, version, checksum.
+    /// The name, version and checksum.
     line: String,
-    /// A name, and a version where there are several.
+    /// The names of dependencies, each with a version if the lock has several.
     needs: Vec<(String, Option<String>)>,
 }
 
@@ -260,7 +259,7 @@ impl Lock {
                 value.unwrap_or_default().trim_matches('"').to_owned()
             };
             let (name, version) = (value("name"), value("version"));
-            // A package of the tree has no checksum; its version is in its manifest.
+            // A package of the tree has no checksum, and its version is in its manifest.
             let line = match value("checksum").as_str() {
                 "" => name.clone(),
                 checksum => format!("{name} {version} {checksum}"),
@@ -280,8 +279,9 @@ impl Lock {
         lock
     }
 
-    /// The lines of a package and of all that it needs, sorted. Packages that only its tests
-    /// need are among them, as a lock does not tell them apart. Returns all lines if it does not know the package.
+    /// Returns the lines of a package and its dependencies, sorted. A lock does not tell apart the
+    /// packages that only tests need, so they are included. Returns all lines for an unknown
+    /// package.
     fn of(&self, package: &str) -> BTreeSet<&str> {
         let mut lines = BTreeSet::new();
         let all = || self.packages.values().flatten();
@@ -307,6 +307,7 @@ mod tests {
     use std::{thread, time::Duration};
 
     use super::*;
+    use crate::testing::assert_begins;
 
     const LOCK: &str = r#"
 [[package]]
@@ -408,7 +409,7 @@ help:
         }
     }
 
-    /// Each edit, and whether it reaches an image and a program of the host.
+    /// Each edit, and whether it changes the hash of an image and of a program of the host.
     #[test]
     fn hash_changes_with_what_is_built_and_with_nothing_else() {
         for (path, from, to, reaches) in [
@@ -458,7 +459,7 @@ help:
 
     #[test]
     fn file_that_changes_during_a_build_is_named() {
-        let changed = |change: fn(&Project)| {
+        let changed = |change: &dyn Fn(&Project)| {
             let project = Project::new();
             project.write("b.rs", "1");
             let begin = SystemTime::now();
@@ -468,38 +469,26 @@ help:
             let made = Tree::of(project.0.path().to_owned(), Vec::new()).made_since(list, begin);
             made.map_err(|error| error.to_string()).err()
         };
-        assert_eq!(changed(|_| {}), None);
-        assert_eq!(changed(|project| project.write("c.rs", "")), None);
-        for (path, change) in [
-            (
-                "a.rs",
-                (|project| project.write("a.rs", "2")) as fn(&Project),
-            ),
-            ("b.rs", |project| {
-                fs::remove_file(project.0.path().join("b.rs")).unwrap()
-            }),
-            ("a/build.rs", |project| project.write("a/build.rs", "")),
-            (".cargo/config.toml", |project| {
-                project.write(".cargo/config.toml", "")
-            }),
-            ("Cargo.lock", |project| {
-                project.edit("Cargo.lock", "cc", "ce")
-            }),
-        ] {
-            let why = changed(change).unwrap();
-            assert!(why.starts_with(&format!("{path} changed while")), "{why}");
+        assert_eq!(changed(&|_| {}), None);
+        assert_eq!(changed(&|project| project.write("c.rs", "")), None);
+        for path in ["a.rs", "a/build.rs", ".cargo/config.toml", "Cargo.lock"] {
+            let why = changed(&|project| project.write(path, "2")).unwrap();
+            assert_begins(why, format!("{path} changed while"));
         }
+        let why = changed(&|project| fs::remove_file(project.0.path().join("b.rs")).unwrap());
+        assert_begins(why.unwrap(), "b.rs changed while");
     }
 
     #[test]
-    fn tools_count_where_they_are_used() {
+    fn tools_count_for_what_they_make() {
         let project = Project::new();
-        let of = |what, tools: &[&str]| project.hash(what, tools);
-        let image = of("image app", &["rustc 1", "QEMU 7"]);
-        let program = of("program app", &["rustc 1", "QEMU 7"]);
-        assert_ne!(image, of("image app", &["rustc 1", "QEMU 8"]));
-        assert_ne!(image, of("image app", &["rustc 2", "QEMU 7"]));
-        assert_eq!(program, of("program app", &["rustc 1", "QEMU 8"]));
-        assert_ne!(program, of("program app", &["rustc 2", "QEMU 7"]));
+        for (tools, reaches) in [
+            (["rustc 1", "QEMU 8"], [true, false]),
+            (["rustc 2", "QEMU 7"], [true, true]),
+        ] {
+            let after = ["image app", "program app"].map(|what| project.hash(what, &tools));
+            let before = project.both();
+            assert_eq!([0, 1].map(|i| before[i] != after[i]), reaches, "{tools:?}");
+        }
     }
 }

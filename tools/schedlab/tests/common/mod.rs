@@ -4,7 +4,9 @@
 #![allow(dead_code, unused_imports)]
 
 use std::{
+    cell::RefCell,
     ffi::OsStr,
+    fmt::Write,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -13,11 +15,11 @@ use std::{
 #[path = "../../src/testing.rs"]
 mod testing;
 
-pub use testing::{assert_begins, assert_ends, assert_has, assert_lacks};
+pub use testing::{assert_begins, assert_ends, assert_golden, assert_has, assert_lacks};
 
 use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TickPhase};
 
-/// A phase of a boot with one task, as `app` and `sched` on x86_64 would print it.
+/// A phase of a boot on x86_64 with one task.
 pub struct Printed<'a> {
     pub app: &'a str,
     pub sched: &'a str,
@@ -66,7 +68,7 @@ impl Printed<'_> {
     }
 }
 
-/// Variables that change what an image is or how it boots.
+/// The variables that change an image or its boot.
 pub const PROJECTS: [&str; 10] = [
     "BLK",
     "DISK",
@@ -82,9 +84,11 @@ pub const PROJECTS: [&str; 10] = [
 
 pub struct Lab {
     folder: tempfile::TempDir,
+    /// The calls and files that were shown, for a golden file.
+    record: RefCell<String>,
 }
 
-/// How a run of the program ended.
+/// The exit status and the output of a run of the program.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -107,6 +111,7 @@ impl Lab {
     pub fn new() -> Self {
         let lab = Self {
             folder: tempfile::tempdir().expect("a folder for the test"),
+            record: RefCell::default(),
         };
         for path in [
             "scripts/lab.mk",
@@ -123,9 +128,13 @@ impl Lab {
         self.folder.path().join(path)
     }
 
-    /// The words of a command line, in which `@` is this folder and `#` the real project's.
+    fn root(&self) -> String {
+        format!("{}/", self.path("").display()).replace("//", "/")
+    }
+
+    /// Returns the words of a command line, in which `@` is this folder and `#` the real project's.
     pub fn words(&self, line: &str) -> Vec<String> {
-        let folder = format!("{}/", self.path("").display()).replace("//", "/");
+        let folder = self.root();
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
         let word = |word: &str| word.replace('@', &folder).replace('#', root);
         line.split_whitespace().map(word).collect()
@@ -134,6 +143,41 @@ impl Lab {
     /// Runs the program with the words of a command line.
     pub fn call(&self, line: &str) -> Ended {
         self.run(&self.words(line))
+    }
+
+    /// Runs the program, which must succeed.
+    #[track_caller]
+    pub fn good(&self, line: &str) -> Ended {
+        let end = self.call(line);
+        assert_eq!(end.code, Some(0), "{line}: {end:?}");
+        end
+    }
+
+    /// Runs the program and records the command line, the output and the exit status.
+    pub fn shows(&self, line: &str) {
+        let end = self.call(line);
+        let errors: String = end.err.lines().map(|line| format!("2> {line}\n")).collect();
+        let code = end.code.filter(|code| *code != 0);
+        let code = code.map_or(String::new(), |code| format!("exit status {code}\n"));
+        self.record(&format!("$ {line}"), &format!("{}{errors}{code}", end.out));
+    }
+
+    /// Records the content of a file.
+    pub fn shows_file(&self, path: &str) {
+        let text = fs::read_to_string(self.path(path)).unwrap_or_else(|_| "no such file\n".into());
+        self.record(&format!("{path}:"), &text);
+    }
+
+    fn record(&self, title: &str, text: &str) {
+        let fake = fake_make().display().to_string();
+        let text = text.replace(&self.root(), "@").replace(&fake, "make");
+        writeln!(self.record.borrow_mut(), "{title}\n{text}").expect("a text takes all");
+    }
+
+    /// Fails unless what was recorded is the text of the golden file.
+    #[track_caller]
+    pub fn matches(&self, name: &str) {
+        assert_golden(name, &*self.record.borrow());
     }
 
     pub fn write(&self, path: &str, text: &str) {
@@ -146,24 +190,27 @@ impl Lab {
         fs::read_to_string(self.path(path)).unwrap_or_default()
     }
 
+    pub fn remove(&self, path: &str) {
+        fs::remove_file(self.path(path)).expect("it was there");
+    }
+
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
-    /// What a cell does from now on.
+    /// Sets the behaviour of a cell in the boots that follow.
     pub fn behave(&self, cell: &str, what: &str) {
         self.write(&format!("behaviour/{cell}"), what);
     }
 
-    /// The program, told to call the fake make; run somewhere in the project.
+    /// Returns a call of the program in a folder of the project, with the fake make.
     pub fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
-        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-make");
         command
             .args(arguments)
-            .env("MAKE", fake)
+            .env("MAKE", fake_make())
             .current_dir(self.path("apps/realtime"));
-        // As if from a `make -j`, whose variables must not reach the cells.
+        // A `make -j` sets these variables, which must not reach the cells.
         command
             .env("SCALE", "77")
             .env("MAKEFLAGS", "j --jobserver-auth=3,4");
@@ -177,11 +224,15 @@ impl Lab {
         self.command(arguments).output().expect("it starts").into()
     }
 
-    /// How often make was asked for a target.
+    /// Returns the number of calls of a target of make.
     pub fn calls(&self, target: &str) -> usize {
         self.read("calls")
             .lines()
             .filter(|line| line.split(' ').next() == Some(target))
             .count()
     }
+}
+
+fn fake_make() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-make")
 }
